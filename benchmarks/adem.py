@@ -15,7 +15,7 @@ import numpy as np
 
 from benchmarks.measure import cpu_seconds
 from dialeval import sample_data
-from dialeval.judges.adem import SHIPPED, Encoded, Judge, load, open_vectors
+from dialeval.judges.adem import SHIPPED, Encoded, Judge, load_adem, open_vectors
 from dialeval.metrics.encoder import SentenceVectors
 
 REPLIES = 300
@@ -24,7 +24,7 @@ ROWS = 200_000
 
 def judged() -> float:
     """Replies per CPU second, by the shipped judge."""
-    weights = load(SHIPPED)
+    weights = load_adem(SHIPPED)
     encoder = open_vectors(weights.encoder, weights.tokens).encoder
     dice = np.random.default_rng(1)
     words = (sample_data.folder() / "train.txt").read_text(encoding="utf-8").split()
@@ -40,7 +40,7 @@ def judged() -> float:
 
 def step() -> float:
     """Rows per CPU second from vectors to scores."""
-    weights = load(SHIPPED)
+    weights = load_adem(SHIPPED)
     dice = np.random.default_rng(0)
     context, reference, response = (
         dice.normal(0, 0.05, (ROWS, weights.dimension)).astype(np.float32) for _ in range(3)

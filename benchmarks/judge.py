@@ -51,10 +51,10 @@ def reader() -> CrossEncoder:
 def numpy_judge() -> dict[str, Any]:
     """Replies per CPU second, and whether neighbors change anything."""
     judge, (contexts, replies) = reader(), texts()
-    judge.heads(contexts[:8], replies[:8])  # weights and kernels are loaded
-    rate = REPLIES / cpu_seconds(lambda: judge.heads(contexts, replies))
-    whole = judge.heads(contexts, replies)
-    alone = np.concatenate([judge.heads(contexts[row : row + 1], replies[row : row + 1]) for row in range(32)])
+    judge.compute_heads(contexts[:8], replies[:8])  # weights and kernels are loaded
+    rate = REPLIES / cpu_seconds(lambda: judge.compute_heads(contexts, replies))
+    whole = judge.compute_heads(contexts, replies)
+    alone = np.concatenate([judge.compute_heads(contexts[row : row + 1], replies[row : row + 1]) for row in range(32)])
     return {"rate": rate, "apart": float(np.abs(alone - whole[:32]).max())}
 
 
@@ -66,7 +66,7 @@ def onnx_judge(folder: str) -> dict[str, Any]:
     from benchmarks.judge_graph import graph
 
     judge, (contexts, replies) = reader(), texts()
-    reference = judge.heads(contexts, replies)
+    reference = judge.compute_heads(contexts, replies)
     files = {kind: str(Path(folder, f"{kind}.onnx")) for kind in ("float32", "int8")}
     Path(files["float32"]).write_bytes(graph())
     quantize_dynamic(files["float32"], files["int8"], extra_options={"DefaultTensorType": 1})
@@ -92,7 +92,7 @@ def _heads(
     judge: CrossEncoder, run: Callable[..., Any], contexts: list[list[str]], replies: list[str], many: int
 ) -> Floats:
     """What the heads say of each reply, from texts on, some replies at a time, those of one length together."""
-    read = judge.sequences(contexts, replies)
+    read = judge.make_sequences(contexts, replies)
     order = np.argsort([len(ids) for ids, _ in read], kind="stable")
     found = np.empty((REPLIES, sum(HEADS.values())))
     for start in range(0, REPLIES, many):

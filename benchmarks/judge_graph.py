@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from dialeval.judges.cross_encoder import encoder_weights, merged
+from dialeval.judges.cross_encoder import merge_changes, name_weights
 from dialeval.judges.judge import SHIPPED, load_judge
 from dialeval.metrics.encoder_files import find_encoder
 
@@ -42,8 +42,8 @@ def graph() -> bytes:
     """The model's file."""
     judge = load_judge(SHIPPED)
     files = find_encoder(judge.encoder)
-    config, base = files.config, encoder_weights(files)
-    layers = merged(base, judge.changes)
+    config, base = files.config, name_weights(files)
+    layers = merge_changes(base, judge.changes)
     heads, width, epsilon = config.num_attention_heads, config.hidden_size, config.layer_norm_eps
     made = _Graph()
     zero, one, two = (made.constant(np.array([axis])) for axis in range(3))

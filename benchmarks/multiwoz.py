@@ -26,8 +26,8 @@ from benchmarks.startup import MAIN, shown
 from dialeval import sample_data
 from dialeval.multiwoz import Evaluator
 from dialeval.suites.multiwoz.data import TaskData, load_task
-from dialeval.suites.multiwoz.richness import words_of
-from dialeval.suites.multiwoz.turns import estimated_domains
+from dialeval.suites.multiwoz.richness import split_words
+from dialeval.suites.multiwoz.turns import estimate_domains
 from dialeval.suites.multiwoz.venues import PLACEHOLDER
 from dialeval.text.similarity import partial_ratio
 
@@ -137,7 +137,7 @@ class Plain:
         return float(sacrebleu.corpus_bleu(responses, [references]).score)
 
     def richness(self, normal: dict[str, Any]) -> dict[str, float]:
-        responses = [words_of(turn["response"]) for turns in normal.values() for turn in turns]
+        responses = [split_words(turn["response"]) for turns in normal.values() for turn in turns]
         flat = [word for words in responses for word in words]
         ones, total = Counter(flat), len(flat)
         twos = Counter(pair for words in responses for pair in pairwise(words))
@@ -159,7 +159,7 @@ class Plain:
             assert self.task.files.states is not None
             true = self.task.files.states.states[name]
             states = [self.state(turn["state"] if own else true[at]) for at, turn in enumerate(turns)]
-            domains = [turn["active_domains"] for turn in turns] if named else list(estimated_domains(states))
+            domains = [turn["active_domains"] for turn in turns] if named else list(estimate_domains(states))
             inform, complete = self.dialogue(name, turns, states, domains)
             matched += inform
             successful += inform and complete

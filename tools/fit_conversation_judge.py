@@ -23,7 +23,7 @@ import numpy as np
 from scipy.stats import spearmanr
 
 from dialeval.core.arrays import Floats
-from dialeval.judges.conversation import FEATURES, Weights, features_of
+from dialeval.judges.conversation import FEATURES, ConversationWeights, compute_features
 from dialeval.judges.judge import DialogueJudge
 from dialeval.metrics.conversation import SpokenTurn
 
@@ -101,7 +101,7 @@ def measure(path: Path, cache: Path | None) -> RatedSet:
         own = own[~np.isnan(own[:, 0])]
         if len(own):
             turns = [turn for context, reply in each.replies for turn in _turns(context, reply)]
-            features.append(features_of(turns, own[:, 0], own[:, 1]))
+            features.append(compute_features(turns, own[:, 0], own[:, 1]))
             ratings.append(each.rating)
             replies.append(len(each.replies))
     return RatedSet(np.array(features), np.array(ratings), np.array(replies, np.float64))
@@ -111,7 +111,7 @@ def _turns(context: Sequence[str], reply: str) -> list[SpokenTurn]:
     return [*(SpokenTurn("user", text) for text in context[-1:]), SpokenTurn("assistant", reply)]
 
 
-def fit(sets: Sequence[RatedSet]) -> Weights:
+def fit(sets: Sequence[RatedSet]) -> ConversationWeights:
     """Fit the weights to some sets, which count equally."""
     centers = np.mean([each.features.mean(axis=0) for each in sets], axis=0)
     scales = np.mean([each.features.std(axis=0) for each in sets], axis=0)
@@ -122,7 +122,9 @@ def fit(sets: Sequence[RatedSet]) -> Weights:
         rated = (each.ratings - each.ratings.mean()) / each.ratings.std()
         products, targets = products + own.T @ own / len(own), targets + own.T @ rated / len(own)
     found = np.linalg.solve(products, targets)
-    return Weights(*(tuple(round(float(value), 4) for value in column) for column in (found, centers, scales)))
+    return ConversationWeights(
+        *(tuple(round(float(value), 4) for value in column) for column in (found, centers, scales))
+    )
 
 
 def correlate(predicted: Floats, ratings: Floats) -> tuple[float, float, float]:

@@ -25,18 +25,18 @@ from dialeval.core.errors import DataError, Problem
 from dialeval.core.exact import Moments
 from dialeval.suites.lsdscc.alignment import (
     Aligner,
-    Alignment,
     BleuAligner,
-    Comparison,
+    CorpusAlignment,
     EmbeddingAligner,
+    GroupComparison,
     NLTKBleuAligner,
     NLTKNistAligner,
     QueryAlignment,
     SacreAligner,
     align,
-    as_aligner,
+    to_aligner,
 )
-from dialeval.suites.lsdscc.data import HypothesisSet, ReferenceSet, each_of
+from dialeval.suites.lsdscc.data import HypothesisSet, ReferenceSet, iterate
 
 __all__ = [
     "BleuAligner",
@@ -97,7 +97,7 @@ def compute_score_on_hypothesis_set(
         >>> compute_score_on_hypothesis_set(["tea please", "coffee"], [["tea please", "some tea"], ["coffee"]]).mds
         1.0
     """
-    found = _aligned([hypothesis_set], [reference_set], aligner)
+    found = _align([hypothesis_set], [reference_set], aligner)
     return LSDSCCScore(float(found.mds[0]), float(found.pds[0]), float(found.max_bleu[0]))
 
 
@@ -124,7 +124,7 @@ def compute_score_on_corpus(
         >>> compute_score_on_corpus([["tea please"], ["no thanks"]], references)
         LSDSCCScore(mds=0.75, pds=0.75, max_bleu=1.0)
     """
-    found = _aligned(hypothesis_corpus, reference_corpus, aligner)
+    found = _align(hypothesis_corpus, reference_corpus, aligner)
     unscored = int(np.isnan(found.mds).sum())
     if unscored:
         _LOG.warning("%d of %d queries cannot be scored and are left out of the means", unscored, len(found.mds))
@@ -155,11 +155,11 @@ def align_corpus(
         >>> alignment.aligned, alignment.unreached
         ((1,), (0,))
     """
-    return _aligned(hypothesis_corpus, reference_corpus, aligner).table()
+    return _align(hypothesis_corpus, reference_corpus, aligner).list_queries()
 
 
-def _aligned(hypotheses: Iterable[Any], references: Iterable[Any], aligner: Aligner | None) -> Alignment:
-    hypotheses, references = (list(each_of(corpus, "corpus")) for corpus in (hypotheses, references))
+def _align(hypotheses: Iterable[Any], references: Iterable[Any], aligner: Aligner | None) -> CorpusAlignment:
+    hypotheses, references = (list(iterate(corpus, "corpus")) for corpus in (hypotheses, references))
     if len(hypotheses) != len(references):
         what = f"{len(hypotheses)} hypothesis sets and {len(references)} reference sets"
         raise DataError(Problem("corpus", None, what, "give one of each per query"))
@@ -167,4 +167,4 @@ def _aligned(hypotheses: Iterable[Any], references: Iterable[Any], aligner: Alig
         raise DataError(Problem("corpus", None, "holds no queries", "give at least one"))
     left = [each if isinstance(each, HypothesisSet) else HypothesisSet(each) for each in hypotheses]
     right = [each if isinstance(each, ReferenceSet) else ReferenceSet(each) for each in references]
-    return align(Comparison.of_words(left, right), as_aligner(aligner))
+    return align(GroupComparison.of_words(left, right), to_aligner(aligner))

@@ -19,18 +19,18 @@ from typing import TYPE_CHECKING, Any
 from dialeval.core.arguments import check_arguments
 from dialeval.core.errors import SettingError
 from dialeval.engine.folding import Options
-from dialeval.suites.multiwoz.data import Predictions, TaskData, checked_document, load_task
+from dialeval.suites.multiwoz.data import TaskData, TaskPredictions, check_document, load_task
 from dialeval.suites.multiwoz.evaluation import (
     Choices,
     dialogue_rows,
     evaluate_task,
-    explanations,
+    explain_dialogues,
     original_output,
     read_systems,
     with_transcripts,
 )
 from dialeval.suites.multiwoz.ontology import MULTIWOZ, load_ontology
-from dialeval.suites.multiwoz.venues import slot_domains
+from dialeval.suites.multiwoz.venues import find_slot_domains
 
 if TYPE_CHECKING:
     from dialeval.core.result import Run
@@ -101,7 +101,7 @@ class Evaluator:
         self.task = data if isinstance(data, TaskData) else load_task(data, split)
         self.warnings: tuple[str, ...] = ()
 
-    def read(self, predictions: Any) -> list[Predictions]:
+    def read(self, predictions: Any) -> list[TaskPredictions]:
         """Read and check predictions, to pass them to several methods.
 
         Args:
@@ -161,7 +161,7 @@ class Evaluator:
         Returns:
             By system, the explanation; an empty list where a system does not have the dialogue.
         """
-        return explanations(predictions, self.task, self.choices, dialogue)
+        return explain_dialogues(predictions, self.task, self.choices, dialogue)
 
     def with_transcripts(self, run: Run, predictions: Any) -> Run:
         """Return a run with the transcripts that a report shows, of failed dialogues first.
@@ -184,7 +184,7 @@ class Evaluator:
         Returns:
             By system, the explanations.
         """
-        every = explanations(predictions, self.task, self.choices)
+        every = explain_dialogues(predictions, self.task, self.choices)
         return {system: [each for each in found if each.causes] for system, found in every.items()}
 
 
@@ -234,6 +234,6 @@ def add_slot_domains(
     """
     domains = load_ontology(ontology).domains
     return {
-        dialogue: [{**turn, "active_domains": slot_domains(turn["response"], domains)} for turn in turns]
-        for dialogue, turns in checked_document(predictions, "predictions").items()
+        dialogue: [{**turn, "active_domains": find_slot_domains(turn["response"], domains)} for turn in turns]
+        for dialogue, turns in check_document(predictions, "predictions").items()
     }

@@ -13,18 +13,18 @@ from typing import Any
 
 import dialeval
 from dialeval.judges import LLM
-from dialeval.judges.llm.answers import AnswerStore, Record
+from dialeval.judges.llm.answers import AnswerRecord, AnswerStore
 from dialeval.judges.llm.client import read_completion
 from dialeval.judges.llm.judge import ANSWERS_FILE, Mode
 from dialeval.judges.llm.metric import label_texts
 from dialeval.judges.llm.rubrics import (
     FOLDER,
     Rubric,
-    expected_grades,
+    compute_expected_grades,
+    list_shipped_rubrics,
     make_request,
     parse_grades,
     read_rubric,
-    shipped,
     show_request,
 )
 from fuzz.harness import Files, target
@@ -48,7 +48,7 @@ REPLIES = ["it leaves at nine", "no", "", "schöne grüße"]
 def rubric_files() -> list[Files]:
     """Return the shipped rubrics, and a short one with the highest and the lowest possible grade."""
     own = 'name = "own"\nlevel = "reply"\nuses = []\ntask = "Grade."\n[[question]]\nname = "q"\nquestion = "Good?"\n'
-    files = [(FOLDER / f"{name}.toml").read_bytes() for name in shipped()]
+    files = [(FOLDER / f"{name}.toml").read_bytes() for name in list_shipped_rubrics()]
     return [{"rubric.toml": content} for content in (*files, f'{own}grades = {{ 0 = "no", 10 = "yes" }}\n'.encode())]
 
 
@@ -85,7 +85,7 @@ def rubric_file(folder: Path) -> None:
     assert rubric.task in show_request(request)
     for lowest in (False, True):
         answer = read_completion(json.dumps(_answer(rubric, lowest)).encode())
-        read = [parse_grades(rubric, answer), expected_grades(rubric, answer, 0.5)]
+        read = [parse_grades(rubric, answer), compute_expected_grades(rubric, answer, 0.5)]
         grades = {each.name: float(each.values[0 if lowest else -1]) for each in rubric.question}
         assert [each.values for each in read] == [grades, grades], read
     if rubric.level == "reply" and "reference" not in rubric.uses:
@@ -116,7 +116,7 @@ SAMPLES = 3
 
 def _answer_all(path: Path, rubric: Rubric, *modes: Mode) -> None:
     """Record an answer to each request about the replies, every third of them a failure where modes are several."""
-    records: list[Record] = []
+    records: list[AnswerRecord] = []
     for mode in modes:
         for reply in REPLIES:
             parts = label_texts("reply", CONTEXT if "context" in rubric.uses else [], reply)
@@ -124,7 +124,9 @@ def _answer_all(path: Path, rubric: Rubric, *modes: Mode) -> None:
                 request = make_request(rubric, parts, MODEL, mode, {}, number)
                 answer = json.dumps(_answer(rubric, bool(len(records) % 2))).encode()
                 failed = len(modes) > 1 and len(records) % 3 == 2
-                records.append(Record(*request, None, "status 400: no") if failed else Record(*request, answer))
+                records.append(
+                    AnswerRecord(*request, None, "status 400: no") if failed else AnswerRecord(*request, answer)
+                )
     with closing(AnswerStore(path)) as store:
         store.write(records, "DELETE")
 
@@ -169,6 +171,6 @@ def recorded_answers(folder: Path) -> None:
                     assert isinstance(grades.reason, str) or all(1 <= grade <= 5 for grade in grades.values.values())
         llm.copy_answers(copy / "run")
         with closing(AnswerStore(path)) as store:
-            store.store(Record("k", b"{}", None, "status 500"))
-            store.store(Record("k", b"{}", b"{}"))
+            store.store(AnswerRecord("k", b"{}", None, "status 500"))
+            store.store(AnswerRecord("k", b"{}", b"{}"))
             assert store.find(["k"])["k"].answer == b"{}"

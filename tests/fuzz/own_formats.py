@@ -331,12 +331,12 @@ def encoder(folder: Path) -> None:
 
 
 def _judges() -> list[Files]:
-    from dialeval.judges.adem import SHIPPED, Weights
+    from dialeval.judges.adem import SHIPPED, AdemWeights
 
     dice = np.random.default_rng(1)
     sides: dict[str, Any] = {name: dice.normal(size=(8, 2)) for name in _SIDES}
     scales = {"both": (0.5, 2.0), "context": (0.5, 1.0), "reference": (0.0, 1.0)}
-    weights = Weights("adem", 1.0, **sides, response=dice.normal(size=8), calibration=scales, facts={"rows": 3})
+    weights = AdemWeights("adem", 1.0, **sides, response=dice.normal(size=8), calibration=scales, facts={"rows": 3})
     with tempfile.TemporaryDirectory() as place:
         small = files_of(weights.save(place))
     names = ("judge.json", "judge.safetensors")
@@ -349,11 +349,11 @@ _SIDES = ("context_left", "context_right", "reference_left", "reference_right")
 @target("judge", seeds=_judges, mutators={".safetensors": [changed_tensors]})
 def judge(folder: Path) -> None:
     """A folder of a judge, and scores by it."""
-    from dialeval.judges.adem import Encoded, load
+    from dialeval.judges.adem import Encoded, load_adem
 
     with copied(folder) as copy:
         _seal_judge(copy)
-        weights = load(copy)
+        weights = load_adem(copy)
         rows: Any = np.ones((2, weights.dimension), np.float32)
         there = np.ones(2, np.bool_)
         with np.errstate(all="ignore"):

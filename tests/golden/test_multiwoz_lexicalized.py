@@ -18,7 +18,7 @@ import pytest
 
 from dialeval.multiwoz import Evaluator
 from dialeval.suites.multiwoz.data import TaskData, load_task
-from dialeval.suites.multiwoz.evaluation import gold_replies
+from dialeval.suites.multiwoz.evaluation import make_gold_replies
 
 pytestmark = pytest.mark.golden
 
@@ -88,7 +88,7 @@ def written_replies(shared_data: Path, task: TaskData) -> dict[tuple[str, int], 
 def test_replies_as_people_wrote_them(shared_data: Path) -> None:
     task = load_task(shared_data / "multiwoz")
     written = written_replies(shared_data, task)
-    gold = iter(gold_replies(task))
+    gold = iter(make_gold_replies(task))
     documents: dict[str, dict[str, list[dict[str, Any]]]] = {"annotated": {}, "written": {}}
     kept = {name for name, _ in written}
     for name, count in task.files.turns.items():

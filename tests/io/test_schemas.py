@@ -17,7 +17,7 @@ from dialeval.core.errors import DataError, DialevalError, SettingError
 from dialeval.io.packs import find_pack
 from dialeval.io.schemas import check_inside
 from dialeval.judges import adem
-from dialeval.judges.adem import Weights
+from dialeval.judges.adem import AdemWeights
 from dialeval.metrics.encoder import Encoder
 from dialeval.metrics.encoder_files import find_encoder
 from tiny_encoder import write_encoder
@@ -126,7 +126,7 @@ def saved_judge(folder: Path, **tensors: Any) -> Path:
     sides = ("context_left", "context_right", "reference_left", "reference_right")
     given = {**{side: dice.normal(size=(4, 2)) for side in sides}, "response": dice.normal(size=4), **tensors}
     scale = dict.fromkeys(("both", "context", "reference"), (0.5, 1.0))
-    return Weights("adem", 1.0, **given, calibration=scale, encoder="minilm", tokens=9).save(folder)
+    return AdemWeights("adem", 1.0, **given, calibration=scale, encoder="minilm", tokens=9).save(folder)
 
 
 @pytest.mark.parametrize(
@@ -142,10 +142,10 @@ def saved_judge(folder: Path, **tensors: Any) -> Path:
     ],
 )
 def test_documents_of_judges(tmp_path: Path, fields: dict[str, Any], what: str) -> None:
-    assert adem.load(saved_judge(tmp_path)).turns == 3
+    assert adem.load_adem(saved_judge(tmp_path)).turns == 3
     changed(tmp_path / "judge.json", **fields)
     with pytest.raises(DataError) as info:
-        adem.load(tmp_path)
+        adem.load_adem(tmp_path)
     assert what in str(info.value)
 
 
@@ -161,7 +161,7 @@ def test_documents_of_judges(tmp_path: Path, fields: dict[str, Any], what: str) 
 def test_tensors_of_judges(tmp_path: Path, tensors: dict[str, Any], what: str) -> None:
     folder = saved_judge(tmp_path, **tensors)
     with pytest.raises(DataError, match=rf"judge\.safetensors: .*{what}"):
-        adem.load(folder)
+        adem.load_adem(folder)
 
 
 def test_manifests_of_packs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

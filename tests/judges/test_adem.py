@@ -11,8 +11,8 @@ import pytest
 from dialeval.core.errors import SettingError
 from dialeval.io.ratings import read_ratings, row_digests
 from dialeval.judges import validation
-from dialeval.judges.adem import load, open_judge
-from dialeval.judges.validation import attack_systems, make_judge, plain, read_attacked, some_rows
+from dialeval.judges.adem import load_adem, open_judge
+from dialeval.judges.validation import attack_systems, make_judge, read_attacked, round_numbers, sample_rows
 from dialeval.metrics.encoder_files import find_encoder
 from judges.test_adem_commands import written
 from judges.tiny_judges import invented_ratings
@@ -43,7 +43,7 @@ def test_a_judge_knows_its_data_settings_and_encoder(tmp_path: Path) -> None:
     ]
     assert made.weights.facts["settings"]["rank"] == 2
     assert made.weights.encoder_digest == find_encoder(encoder).digest
-    again = load(made.weights.save(tmp_path / "judge"))
+    again = load_adem(made.weights.save(tmp_path / "judge"))
     assert again.digest == made.weights.digest
     assert list(again.facts) == ["data", "settings", "validation", "attacks", "trained_on"]
     assert again.facts["trained_on"] == sorted(set(row_digests(read_ratings(rated))))
@@ -66,7 +66,7 @@ def test_test_files_are_judged_and_not_learned_from(tmp_path: Path) -> None:
 
 
 def test_numbers_in_the_file_are_rounded() -> None:
-    assert plain({"a": (0.123456, float("nan")), "b": [3, "x"]}) == {"a": [0.1235, None], "b": [3, "x"]}
+    assert round_numbers({"a": (0.123456, float("nan")), "b": [3, "x"]}) == {"a": [0.1235, None], "b": [3, "x"]}
 
 
 def test_attacked_are_some_rows_with_a_context_and_a_reference(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -74,13 +74,13 @@ def test_attacked_are_some_rows_with_a_context_and_a_reference(monkeypatch: pyte
     contexts = [[] if row < 2 else each for row, each in enumerate(ratings.contexts)]
     references = [[] if row > 9 else each for row, each in enumerate(ratings.references)]
     changed = replace(ratings, contexts=contexts, references=references)
-    assert some_rows(changed).responses == ratings.responses[2:10]
-    assert some_rows(replace(changed, contexts=[[]] * 12)).responses == ratings.responses, "no row has both"
+    assert sample_rows(changed).responses == ratings.responses[2:10]
+    assert sample_rows(replace(changed, contexts=[[]] * 12)).responses == ratings.responses, "no row has both"
     monkeypatch.setattr(validation, "ATTACKED_ROWS", 5)
-    places = [ratings.responses.index(text) for text in some_rows(changed).responses]
+    places = [ratings.responses.index(text) for text in sample_rows(changed).responses]
     assert len(places) == 5
     assert places == sorted(set(places))
-    assert places == [ratings.responses.index(text) for text in some_rows(changed).responses], "drawn by a fixed seed"
+    assert places == [ratings.responses.index(text) for text in sample_rows(changed).responses], "drawn by a fixed seed"
 
 
 def test_settings_are_reported_by_the_names_that_people_read(tmp_path: Path) -> None:

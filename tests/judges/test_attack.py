@@ -13,7 +13,7 @@ from dialeval.core.arrays import Floats
 from dialeval.core.errors import SettingError
 from dialeval.judges.adem import Texts
 from dialeval.judges.card import ATTACKS
-from dialeval.judges.validation import _replacements, attack
+from dialeval.judges.validation import _make_replacements, attack
 from judges.tiny_judges import invented_ratings, tiny_judge
 
 
@@ -41,14 +41,14 @@ def test_attacks(tmp_path: Path) -> None:
 
 def test_what_is_said_instead() -> None:
     contexts, responses = [["a b"], ["c"], [], ["c"]], ["one two three", "one two", "one", ""]
-    said = _replacements(contexts, responses, [["x", "y"], [], ["z"], []], seed=0)
+    said = _make_replacements(contexts, responses, [["x", "y"], [], ["z"], []], seed=0)
     assert list(said) == list(ATTACKS)
     assert said["reversed"] == ["three two one", "two one", None, None], "one word has no other order"
     assert said["dull"] == ["i do not know ."] * 4
     assert said["context"] == ["a b", "c", None, "c"]
     assert said["reference"] == ["x", None, "z", None]
     assert said["random"][1] in {"one two three", "one"}, "never an answer to the same context"
-    assert _replacements([["c"]] * 4, responses, [[]] * 4, seed=0)["random"] == [None] * 4
+    assert _make_replacements([["c"]] * 4, responses, [[]] * 4, seed=0)["random"] == [None] * 4
 
 
 class Lengths:
@@ -82,7 +82,7 @@ def test_an_attack_with_the_same_score_is_not_worse() -> None:
 
 def test_another_answer_is_never_the_same_text() -> None:
     contexts, responses = [[str(row)] for row in range(30)], ["yes", "no", "yes"] * 10
-    said = _replacements(contexts, responses, [[]] * 30, seed=1)["random"]
+    said = _make_replacements(contexts, responses, [[]] * 30, seed=1)["random"]
     assert None not in said
     assert all(text != own for text, own in zip(said, responses, strict=True))
-    assert said == _replacements(contexts, responses, [[]] * 30, seed=1)["random"]
+    assert said == _make_replacements(contexts, responses, [[]] * 30, seed=1)["random"]

@@ -16,7 +16,7 @@ pytest.importorskip("torch")
 import torch
 from tools.judge_training.cross_training import NEAR, RANDOM, Corpus
 
-from dialeval.judges.torch_encoder import Batch
+from dialeval.judges.torch_encoder import PieceBatch
 
 FIRST, END = 1, 2
 SHAPE = PairShape(3, 10, 8)
@@ -32,7 +32,7 @@ def corpus(lengths: list[int], device: str = "cpu") -> Corpus:
     return Corpus(pairs, SHAPE, (FIRST, END), np.arange(200) % 10 == 3, device)
 
 
-def sequences(batch: Batch) -> list[list[int]]:
+def sequences(batch: PieceBatch) -> list[list[int]]:
     ids, bounds = batch.ids.tolist(), batch.bounds.tolist()
     return [ids[start:stop] for start, stop in pairwise(bounds)]
 

@@ -5,49 +5,49 @@ from __future__ import annotations
 from dialeval.judges import card
 from dialeval.judges.card import (
     ATTACKS,
-    Agreed,
     Attack,
+    HumanCorrelation,
     Validation,
-    attack_rows,
-    pearson_rows,
-    validation_rows,
-    weakness,
+    describe_attack,
+    list_attacks,
+    list_pearson,
+    list_validation,
 )
 
 NAN = float("nan")
-GOOD = Agreed(40, 0.5, 0.456, (0.1, 0.9), (-0.05, 0.96))
-UNKNOWN = Agreed(2, NAN, NAN, (NAN, NAN), (NAN, NAN))
+GOOD = HumanCorrelation(40, 0.5, 0.456, (0.1, 0.9), (-0.05, 0.96))
+UNKNOWN = HumanCorrelation(2, NAN, NAN, (NAN, NAN), (NAN, NAN))
 
 
 def test_tables() -> None:
     found = Validation({"a": {"adem": GOOD, "length": GOOD}, "b": {"adem": UNKNOWN}}, {"adem": GOOD}, ["a"])
-    assert validation_rows(found) == [
+    assert list_validation(found) == [
         ["data set", "rows", "adem", "length"],
         ["a", "40", ".46 [-.05, .96]", ".46 [-.05, .96]"],
         ["b (no references)", "2", "- [-, -]", ""],
         ["mean of sets with references", "", ".46 [-.05, .96]", ""],
     ]
-    assert pearson_rows(found) == [
+    assert list_pearson(found) == [
         ["data set", "adem", "length"],
         ["a", ".50", ".50"],
         ["b", "-", ""],
         ["mean of sets with references", ".50", ""],
     ]
-    assert attack_rows([Attack("dull", 7, 3.0, 2.5, 0.254, NAN)])[1:] == [["dull", "7", "3.00", "2.50", "25%", "-"]]
+    assert list_attacks([Attack("dull", 7, 3.0, 2.5, 0.254, NAN)])[1:] == [["dull", "7", "3.00", "2.50", "25%", "-"]]
 
 
 def test_no_name_in_a_card_is_markup() -> None:
     hostile = "a|b <img src=x>\n# c"
-    table = card.card_table([["data set", hostile], [hostile, ".46 [-.05, .96]"]])
+    table = card.write_card_table([["data set", hostile], [hostile, ".46 [-.05, .96]"]])
     escaped = r"a\|b &lt;img src=x&gt;\\n# c"
     assert table == f"| data set | {escaped} |\n| --- | --- |\n| {escaped} | .46 [-.05, .96] |"
-    assert card.as_code("train x") == "`train x`"
-    assert card.as_code("train `` <b>\n") == "``` train `` <b>\\n ```"
+    assert card.to_code("train x") == "`train x`"
+    assert card.to_code("train `` <b>\n") == "``` train `` <b>\\n ```"
 
 
 def test_weaknesses_in_plain_words() -> None:
-    said = [weakness(Attack(name, 7, 3.0, 2.5, 0.25, 0.81)) for name in ATTACKS]
+    said = [describe_attack(Attack(name, 7, 3.0, 2.5, 0.25, 0.81)) for name in ATTACKS]
     assert all(figure in said[0] for figure in (".81", "25%"))
     assert all(figure in said[4] for figure in ("2.50", "3.00"))
-    lower = weakness(Attack("reversed", 7, 3.0, 2.5, 0.25, 0.8))
+    lower = describe_attack(Attack("reversed", 7, 3.0, 2.5, 0.25, 0.8))
     assert lower.partition(":")[0] != said[0].partition(":")[0], "word order is read in part below a limit"

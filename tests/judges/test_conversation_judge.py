@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import dialeval
-from dialeval.judges.conversation import FEATURES, SHIPPED, Weights, features_of
+from dialeval.judges.conversation import FEATURES, SHIPPED, ConversationWeights, compute_features
 from dialeval.metrics.conversation import SpokenTurn
 from judges.tiny_judges import tiny_dialogue_judge
 
@@ -23,7 +23,7 @@ TURNS = [
 
 
 def test_features_by_hand() -> None:
-    found = features_of(TURNS, np.array([3.0, 2.0]), np.array([0.4, 0.2]))
+    found = compute_features(TURNS, np.array([3.0, 2.0]), np.array([0.4, 0.2]))
     assert dict(zip(FEATURES, found.tolist(), strict=True)) == pytest.approx(
         {
             "mean": 2.5,
@@ -34,12 +34,12 @@ def test_features_by_hand() -> None:
             "user-rephrasing": 1.0,
         }
     )
-    alone = features_of(TURNS[:1], np.array([3.0]), np.array([0.4]))
+    alone = compute_features(TURNS[:1], np.array([3.0]), np.array([0.4]))
     assert alone.tolist()[4:] == [0.0, 0.0], "what has no value counts as 0"
 
 
 def test_the_score_is_a_weighted_sum() -> None:
-    weights = Weights((1.0, 0.5), (1.0, 0.0), (2.0, 1.0))
+    weights = ConversationWeights((1.0, 0.5), (1.0, 0.0), (2.0, 1.0))
     assert weights.score(np.array([3.0, 4.0])) == 3.0
     assert len(SHIPPED.weight) == len(SHIPPED.center) == len(SHIPPED.scale) == len(FEATURES)
     signs = dict(zip(FEATURES, np.sign(SHIPPED.weight).tolist(), strict=True))
@@ -59,7 +59,7 @@ def test_a_run_names_the_worst_turn(tmp_path: Path) -> None:
     scores, continuity = result["judge"].items, result["judge/continuity"].items
     assert scores is not None
     assert continuity is not None
-    whole = features_of([SpokenTurn(*turn) for turn in chats[0]], scores[:2], continuity[:2])
+    whole = compute_features([SpokenTurn(*turn) for turn in chats[0]], scores[:2], continuity[:2])
     items, worst = result["conversation-judge"].items, result["conversation-judge/worst-turn"].items
     assert items is not None
     assert worst is not None

@@ -35,15 +35,19 @@ def test_it_says_what_pytorch_says(files: EncoderFiles) -> None:
     pairs = rated_pairs(tokenizer, CONTEXTS, RESPONSES)
     corpus = Corpus(pairs, SHAPE, (tokenizer.first, tokenizer.end), continuations(files), "cpu")
     expected = predict_heads(model, corpus, np.arange(len(pairs)))
-    np.testing.assert_allclose(CrossEncoder(files, changes, SHAPE).heads(CONTEXTS, RESPONSES), expected, atol=2e-5)
+    np.testing.assert_allclose(
+        CrossEncoder(files, changes, SHAPE).compute_heads(CONTEXTS, RESPONSES), expected, atol=2e-5
+    )
 
 
 def test_what_is_said_of_a_pair_does_not_depend_on_its_neighbors(files: EncoderFiles) -> None:
     reader = CrossEncoder(files, tiny_changes(files.folder), SHAPE)
-    together = reader.heads(CONTEXTS * 9, RESPONSES * 9)
+    together = reader.compute_heads(CONTEXTS * 9, RESPONSES * 9)
     assert np.unique(together[:5], axis=0).shape == (5, 9)
     for row in range(5):
-        np.testing.assert_array_equal(reader.heads(CONTEXTS[row : row + 1], RESPONSES[row : row + 1])[0], together[row])
+        np.testing.assert_array_equal(
+            reader.compute_heads(CONTEXTS[row : row + 1], RESPONSES[row : row + 1])[0], together[row]
+        )
         np.testing.assert_array_equal(together[row + 35], together[row])
 
 
@@ -57,17 +61,18 @@ def test_nor_on_a_processor_whose_products_depend_on_the_place_of_a_row() -> Non
 
 def test_of_a_long_pair_the_end_of_the_context_and_the_beginning_of_the_response_count(files: EncoderFiles) -> None:
     reader = CrossEncoder(files, tiny_changes(files.folder), SHAPE)
-    ids, said = reader.sequences(CONTEXTS, RESPONSES)[2]
+    ids, said = reader.make_sequences(CONTEXTS, RESPONSES)[2]
     pieces = [WORDS[piece] for piece in ids]
     assert (len(pieces), said) == (SHAPE.context_tokens + SHAPE.response_tokens, SHAPE.response_tokens)
     assert pieces[:9] == ["[CLS]", *["dog", "sat", "on", "the", "mat", "."], "[SEP]", "a"]
     assert pieces[24:] == [*("do not know " * 5).split(), "[SEP]"]
     np.testing.assert_array_equal(
-        reader.heads(CONTEXTS[2:3], RESPONSES[2:3]), reader.heads([["hello", *CONTEXTS[2]]], [RESPONSES[2] + "cat"])
+        reader.compute_heads(CONTEXTS[2:3], RESPONSES[2:3]),
+        reader.compute_heads([["hello", *CONTEXTS[2]]], [RESPONSES[2] + "cat"]),
     )
 
 
 def test_the_parts_of_a_pair_are_told_apart(files: EncoderFiles) -> None:
     reader = CrossEncoder(files, tiny_changes(files.folder), SHAPE)
-    one, other = reader.heads([["the cat", "a dog"], ["the cat"]], ["fine", "a dog"])
+    one, other = reader.compute_heads([["the cat", "a dog"], ["the cat"]], ["fine", "a dog"])
     assert not np.allclose(one, other)

@@ -10,7 +10,7 @@ import pytest
 from tools.judge_training.pairs import Pairs
 
 from dialeval.core.errors import SettingError
-from dialeval.judges.cross_encoder import merged
+from dialeval.judges.cross_encoder import merge_changes
 from dialeval.metrics.encoder_files import Singles, find_encoder
 from judges.test_candidates import corpus as turns_as_pairs
 from judges.tiny_judges import SHAPE, tiny_changes
@@ -172,8 +172,8 @@ def test_what_ships_is_what_was_trained(tmp_path: Path) -> None:
     assert "weights.0_up_weight" not in names
     shipped = model.changes()
     assert shipped["0.up.weight.left"].shape == changes["0.up.weight.left"].shape
-    expected = merged(model.base, changes)
-    for name, weight in merged(model.base, shipped).items():
+    expected = merge_changes(model.base, changes)
+    for name, weight in merge_changes(model.base, shipped).items():
         np.testing.assert_allclose(weight, expected[name], atol=0.02)
     again = CrossModel(files)
     again.load(shipped)

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from tools.judge_training.pairs import factors, in_eight_bits
 
-from dialeval.judges.cross_encoder import encoder_weights, merged, trained_names
+from dialeval.judges.cross_encoder import list_trained_names, merge_changes, name_weights
 from dialeval.metrics.encoder_files import find_encoder
 from judges.tiny_judges import tiny_changes
 from tiny_encoder import LAYERS, write_encoder
@@ -35,11 +35,11 @@ def test_eight_bits_are_off_by_half_a_step_at_most() -> None:
 
 def test_changes_are_added_to_the_layers_and_to_nothing_else(tmp_path: Path) -> None:
     folder = write_encoder(tmp_path)
-    base, changes = encoder_weights(find_encoder(folder)), tiny_changes(folder)
-    found = merged(base, changes)
+    base, changes = name_weights(find_encoder(folder)), tiny_changes(folder)
+    found = merge_changes(base, changes)
     assert (
         set(found)
-        == set(trained_names(base))
+        == set(list_trained_names(base))
         == set(base) - {"words", "positions", "second", "norm.weight", "norm.bias"}
     )
     assert len(found) == 12 * LAYERS

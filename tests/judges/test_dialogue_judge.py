@@ -16,9 +16,9 @@ from dialeval.judges.judge import (
     SHIPPED,
     DialogueJudge,
     Scale,
+    compute_scores,
     is_dialogue_judge,
     load_judge,
-    scores,
     softmax,
     split_heads,
 )
@@ -37,7 +37,7 @@ REFERENCES = [["i am not fine", "a dog"], ["the cat"], [], []]
 def test_verdicts_are_those_of_the_heads(tmp_path: Path) -> None:
     judge = tiny_dialogue_judge(tmp_path)
     verdicts = judge.verdicts(CONTEXTS, RESPONSES, REFERENCES)
-    heads = split_heads(judge._cross_encoder.heads([CONTEXTS[0], CONTEXTS[3]], [RESPONSES[0], RESPONSES[3]]))
+    heads = split_heads(judge._cross_encoder.compute_heads([CONTEXTS[0], CONTEXTS[3]], [RESPONSES[0], RESPONSES[3]]))
     vectors = open_vectors(tmp_path / "encoder")
     closest = float((vectors.of(REFERENCES[0]) @ vectors.of(RESPONSES[:1])[0]).max())
     (first, last), ranks = heads["rating"][:, 0], heads["rank"][:, 0]
@@ -57,10 +57,10 @@ def test_verdicts_are_those_of_the_heads(tmp_path: Path) -> None:
 def test_scores_stay_on_the_scale_and_rise_with_what_is_said() -> None:
     scale = Scale(0.5, 2.0, 0.0, 1.0, 0.0, 1.0)
     rating = np.array([-50.0, -1.0, 0.0, 1.0, 50.0])
-    found = scores(scale, rating, np.zeros(5), None)
+    found = compute_scores(scale, rating, np.zeros(5), None)
     np.testing.assert_allclose(found[[0, 2, 4]], [1, 3, 5])
     assert (np.diff(found) > 0).all()
-    both = scores(scale, np.zeros(2), np.zeros(2), np.array([np.nan, 0.7]))
+    both = compute_scores(scale, np.zeros(2), np.zeros(2), np.array([np.nan, 0.7]))
     assert both[0] == 3.0 < both[1]
 
 

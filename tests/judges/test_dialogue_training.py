@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dialeval.core.errors import SettingError
-from dialeval.judges.judge import BreakdownScale, DialogueJudge, load_judge, scores
+from dialeval.judges.judge import BreakdownScale, DialogueJudge, compute_scores, load_judge
 from tiny_encoder import WORDS, write_encoder
 
 
@@ -130,8 +130,8 @@ def test_the_scale_says_what_people_said() -> None:
     scale = fitted_scale(heads, closest, given, np.zeros(4000, np.int64), np.ones(4000, np.bool_))
     assert (scale.rank, scale.alpha, scale.beta) == pytest.approx((0.05, 0.3, 0.8), abs=0.02)
     assert scale.closest == pytest.approx(0.5 * rating.std() / np.nanstd(closest), rel=0.01)
-    np.testing.assert_allclose(scores(scale, rating, 5 * rank, None), given, atol=0.05)
+    np.testing.assert_allclose(compute_scores(scale, rating, 5 * rank, None), given, atol=0.05)
     own = ~np.isnan(closest)
-    with_references = scores(scale, rating, 5 * rank, closest)
+    with_references = compute_scores(scale, rating, 5 * rank, closest)
     assert with_references[own].mean() == pytest.approx(given[own].mean(), abs=0.02)
     assert with_references[own].std() == pytest.approx(given[own].std(), abs=0.05)

@@ -10,23 +10,23 @@ import pytest
 
 from dialeval.core.errors import SettingError
 from dialeval.judges import fitting
-from dialeval.judges.adem import Weights
+from dialeval.judges.adem import AdemWeights
 from dialeval.judges.fitting import (
     SET_WEIGHT,
     AdemSettings,
     _calibrate,
     _sample_rows,
-    examples_of,
     fit,
     fit_adem,
     fit_identity,
+    make_examples,
 )
 from judges.tiny_judges import invented_ratings, tiny_vectors
 
 
 def test_the_fit_is_the_solution_of_the_problem(tmp_path: Path) -> None:
     """Against the normal equations of the full problem, with outer products written out."""
-    examples = examples_of(invented_ratings(), tiny_vectors(tmp_path / "e"))
+    examples = make_examples(invented_ratings(), tiny_vectors(tmp_path / "e"))
     settings = AdemSettings(strength=3.0, response_strength=5.0, rank=8)
     found = fit_adem(examples, settings)
     c, r, said = (part.astype(np.float64) for part in (examples.context, examples.reference, examples.response))
@@ -62,8 +62,8 @@ def test_the_fit_is_the_solution_of_the_problem(tmp_path: Path) -> None:
 
 def test_fits_are_on_the_scale_and_better_than_nothing(tmp_path: Path) -> None:
     vectors = tiny_vectors(tmp_path / "e")
-    examples = examples_of(invented_ratings(240), vectors)
-    fits: list[Weights] = [fit_identity(examples), fit_adem(examples, AdemSettings(0.01, 0.01))]
+    examples = make_examples(invented_ratings(240), vectors)
+    fits: list[AdemWeights] = [fit_identity(examples), fit_adem(examples, AdemSettings(0.01, 0.01))]
     agreement = []
     for weights in fits:
         scores = weights.score(examples)
@@ -75,9 +75,9 @@ def test_fits_are_on_the_scale_and_better_than_nothing(tmp_path: Path) -> None:
 def test_a_case_that_the_ratings_do_not_show_takes_the_constants_of_another(tmp_path: Path) -> None:
     vectors = tiny_vectors(tmp_path / "e")
     ratings = replace(invented_ratings(30), contexts=[[]] * 30)
-    calibration = fit_identity(examples_of(ratings, vectors)).calibration
+    calibration = fit_identity(make_examples(ratings, vectors)).calibration
     assert calibration["both"] == calibration["context"] == calibration["reference"]
-    examples = examples_of(invented_ratings(30), vectors)
+    examples = make_examples(invented_ratings(30), vectors)
     weights = fit_identity(examples)
     assert len(set(weights.calibration.values())) == 3
     assert _calibrate(weights, examples).calibration == weights.calibration
@@ -86,7 +86,7 @@ def test_a_case_that_the_ratings_do_not_show_takes_the_constants_of_another(tmp_
 def test_at_most_so_many_rows_of_each_set_are_drawn_the_same_ones_every_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    examples = examples_of(invented_ratings(90, 3), tiny_vectors(tmp_path / "e"))
+    examples = make_examples(invented_ratings(90, 3), tiny_vectors(tmp_path / "e"))
     dice = np.random.default_rng(0)  # the shipped judge was made of the rows that this seed draws
     expected = sorted(
         row for each in range(3) for row in dice.permutation(np.flatnonzero(examples.sets == each))[:7].tolist()
@@ -104,13 +104,13 @@ def test_settings_are_checked_one_by_one(wrong: dict[str, float]) -> None:
 
 
 def test_equal_ratings_teach_nothing(tmp_path: Path) -> None:
-    examples = examples_of(invented_ratings(30), tiny_vectors(tmp_path / "e"))
+    examples = make_examples(invented_ratings(30), tiny_vectors(tmp_path / "e"))
     with pytest.raises(SettingError, match="nothing to learn"):
         fit_adem(replace(examples, scores=np.full(30, 3.0)))
 
 
 def test_each_kind_is_its_own_fit(tmp_path: Path) -> None:
-    examples = examples_of(invented_ratings(60), tiny_vectors(tmp_path / "e"))
+    examples = make_examples(invented_ratings(60), tiny_vectors(tmp_path / "e"))
     settings = AdemSettings(strength=2.0)
     assert fit("adem", examples, settings).digest == fit_adem(examples, settings).digest
     assert fit("identity", examples).digest == fit_identity(examples).digest
@@ -119,23 +119,23 @@ def test_each_kind_is_its_own_fit(tmp_path: Path) -> None:
 def test_rows_of_a_shared_context_are_kept_apart(tmp_path: Path) -> None:
     ratings = invented_ratings(12)
     ratings.contexts[1][-1] = ratings.contexts[0][-1].upper() + " !"  # type: ignore[index]
-    examples = examples_of(ratings, tiny_vectors(tmp_path / "e"))
-    first, second = examples.of_sets(["set0"]), examples.of_sets(["set1"])
-    assert len(second.without(first)) == len(second) - 1
-    assert not set(second.without(first).contexts.tolist()) & set(first.contexts.tolist())
+    examples = make_examples(ratings, tiny_vectors(tmp_path / "e"))
+    first, second = examples.select_sets(["set0"]), examples.select_sets(["set1"])
+    assert len(second.without_contexts_of(first)) == len(second) - 1
+    assert not set(second.without_contexts_of(first).contexts.tolist()) & set(first.contexts.tolist())
 
 
 def test_ratings_without_what_is_needed_are_refused(tmp_path: Path) -> None:
     ratings = invented_ratings(6)
     vectors = tiny_vectors(tmp_path / "e")
     with pytest.raises(SettingError, match="no ratings of 'taste'"):
-        examples_of(ratings, vectors, quality="taste")
+        make_examples(ratings, vectors, quality="taste")
     bare = replace(ratings, contexts=[[]] * 6, references=[[]] * 6)
     with pytest.raises(SettingError, match="both a score and a context or a reference"):
-        examples_of(bare, vectors)
+        make_examples(bare, vectors)
     equal = replace(ratings, values={"overall": np.full(6, 3.0)})
     with pytest.raises(SettingError, match="nothing to learn"):
-        fit_adem(examples_of(equal, vectors))
+        fit_adem(make_examples(equal, vectors))
 
 
 def test_scores_are_brought_to_the_scale(tmp_path: Path) -> None:
@@ -144,20 +144,20 @@ def test_scores_are_brought_to_the_scale(tmp_path: Path) -> None:
     values = np.array([0.0, 10.0, 50.0, 30.0])
     scales = np.array([[0.0, 100.0], [np.nan, np.nan], [0.0, 100.0], [np.nan, np.nan]])
     rated = replace(ratings, values={"overall": values, "taste": values}, scales=scales)
-    assert examples_of(rated, vectors).scores.tolist() == [1.0, 1.0, 3.0, 5.0], "stated, or the extremes of the set"
-    assert examples_of(rated, vectors, quality="taste").scores.tolist() == [1.0, 1.0, 5.0, 5.0]
+    assert make_examples(rated, vectors).scores.tolist() == [1.0, 1.0, 3.0, 5.0], "stated, or the extremes of the set"
+    assert make_examples(rated, vectors, quality="taste").scores.tolist() == [1.0, 1.0, 5.0, 5.0]
     values[1] = np.nan
-    assert examples_of(rated, vectors).rows.tolist() == [0, 2, 3]
+    assert make_examples(rated, vectors).rows.tolist() == [0, 2, 3]
 
 
 def test_equal_scores_without_a_scale_are_the_lowest(tmp_path: Path) -> None:
     ratings = replace(invented_ratings(3, sets=1), values={"overall": np.full(3, 7.0)}, scales=np.full((3, 2), np.nan))
-    assert examples_of(ratings, tiny_vectors(tmp_path / "e")).scores.tolist() == [1, 1, 1]
+    assert make_examples(ratings, tiny_vectors(tmp_path / "e")).scores.tolist() == [1, 1, 1]
 
 
 def test_rows_without_a_context_share_that_of_their_dialogue(tmp_path: Path) -> None:
     ratings = invented_ratings(5, sets=1)
     contexts = [["x", "Same."], ["y", "same"], [], [], ["same", "!?"]]
     changed = replace(ratings, contexts=contexts, dialogues=["d1", "d2", "d3", "d3", "d5"])
-    examples = examples_of(changed, tiny_vectors(tmp_path / "e"))
+    examples = make_examples(changed, tiny_vectors(tmp_path / "e"))
     assert examples.contexts.tolist() == [0, 0, 1, 1, 2]

@@ -15,7 +15,7 @@ from dialeval.core.errors import NeedError
 from dialeval.engine.resources import Resources
 from dialeval.engine.worker import Threads
 from dialeval.judges.adem import Judge
-from dialeval.judges.judge import DialogueJudge, Verdicts, is_outside, reasons
+from dialeval.judges.judge import DialogueJudge, Verdicts, is_outside, list_reasons
 from dialeval.text.vocabulary import Vocabulary
 from judges.tiny_judges import tiny_dialogue_judge, tiny_judge
 
@@ -86,8 +86,8 @@ def test_no_interval_goes_beyond_what_its_result_can_be(
 
 def test_reasons_are_given_where_the_judge_is_sure_of_the_opposite() -> None:
     parts = {"judge/relevance": 0.4, "judge/fluency": 0.6, "judge/novelty": 0.1, "judge/continuity": 0.0}
-    assert reasons(parts) == ["does not follow from the context", "repeats the context"]
-    assert reasons({"relevance": 0.5, "fluency": float("nan")}) == []
+    assert list_reasons(parts) == ["does not follow from the context", "repeats the context"]
+    assert list_reasons({"relevance": 0.5, "fluency": float("nan")}) == []
 
 
 @pytest.mark.parametrize(

@@ -25,9 +25,9 @@ import dialeval
 from conftest import Dialeval
 from dialeval.core.errors import DataError, DialevalError, SettingError
 from dialeval.judges import LLM, Panel
-from dialeval.judges.llm.answers import AnswerStore, Record
-from dialeval.judges.llm.judge import family_of
-from dialeval.judges.llm.rubrics import read_rubric, shipped
+from dialeval.judges.llm.answers import AnswerRecord, AnswerStore
+from dialeval.judges.llm.judge import name_family
+from dialeval.judges.llm.rubrics import list_shipped_rubrics, read_rubric
 from llm_server import MODEL, Body, ChatServer, Reply, asked_text, shown_texts
 
 GOOD = {"quality": 4, "relevance": 5}
@@ -203,8 +203,10 @@ def test_a_rubric_of_ones_own(server: ChatServer, ask: Callable[..., LLM], tmp_p
 
 
 def test_shipped_rubrics_are_read() -> None:
-    assert shipped() == ["conversation", "pair", "reply", "safety", "support", "task"]
-    assert {name: read_rubric(name).name for name in shipped()} == {name: name for name in shipped()}
+    assert list_shipped_rubrics() == ["conversation", "pair", "reply", "safety", "support", "task"]
+    assert {name: read_rubric(name).name for name in list_shipped_rubrics()} == {
+        name: name for name in list_shipped_rubrics()
+    }
     with pytest.raises(SettingError, match="no rubric is called 'quality'; there are conversation, pair"):
         read_rubric("quality")
 
@@ -496,9 +498,9 @@ def test_threads_that_store_at_once_lose_nothing(tmp_path: Path) -> None:
     from concurrent.futures import ThreadPoolExecutor
 
     store = AnswerStore(tmp_path / "a.sqlite")
-    records = [Record(f"{number:064x}", b"request", b"answer") for number in range(500)]
+    records = [AnswerRecord(f"{number:064x}", b"request", b"answer") for number in range(500)]
 
-    def write(record: Record) -> bool:
+    def write(record: AnswerRecord) -> bool:
         store.store(record)
         with sqlite3.connect(tmp_path / "a.sqlite") as other:  # another connection sees what is committed
             return bool(other.execute("SELECT 1 FROM answers WHERE key = ?", [record.key]).fetchone())
@@ -506,7 +508,7 @@ def test_threads_that_store_at_once_lose_nothing(tmp_path: Path) -> None:
     with ThreadPoolExecutor(16) as pool:
         assert all(pool.map(write, records))
     assert len(store.find([record.key for record in records])) == 500
-    store.store(Record(records[0].key, b"request", None, "failed later"))
+    store.store(AnswerRecord(records[0].key, b"request", None, "failed later"))
     assert store.find([records[0].key])[records[0].key].answer == b"answer"
     store.close()
 
@@ -561,9 +563,9 @@ def test_a_panel_has_a_column_for_each_judge(server: ChatServer, ask: Callable[.
 
 def test_families_of_models() -> None:
     same = [("gpt-4o", "o3-mini"), ("Qwen/Qwen2.5-7B", "qwq-32b"), ("meta-llama/Llama-3-8B", "llama3:70b")]
-    assert all(family_of(left) == family_of(right) for left, right in same)
-    assert family_of("claude-4") != family_of("gpt-4o")
-    assert family_of("123") == ""
+    assert all(name_family(left) == name_family(right) for left, right in same)
+    assert name_family("claude-4") != name_family("gpt-4o")
+    assert name_family("123") == ""
 
 
 def test_a_judge_of_the_family_of_a_system_is_named(ask: Callable[..., LLM]) -> None:

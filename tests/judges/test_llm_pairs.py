@@ -15,7 +15,7 @@ from dialeval.analysis.labels import measure_label_agreement, measure_pair_agree
 from dialeval.core.errors import DataError, SettingError
 from dialeval.judges import LLM
 from dialeval.judges.llm.attack import attack_llm
-from dialeval.judges.llm.pairs import PairTexts, judge_pairs, pairs_of_run, read_pair_texts
+from dialeval.judges.llm.pairs import PairTexts, judge_pairs, list_run_pairs, read_pair_texts
 from dialeval.judges.validation import read_attacked
 from llm_server import MODEL, Body, ChatServer, Reply, asked_text, shown_texts
 from realistic_logs import make_log, make_prompts
@@ -89,7 +89,7 @@ def saved_run(tmp_path: Path, words: tuple[float, float] = (4, 12)) -> Path:
 
 def test_pairs_of_a_run_match_rows_of_logs_in_other_order(tmp_path: Path) -> None:
     run = toolkit.load(saved_run(tmp_path))
-    pairs = pairs_of_run(run)
+    pairs = list_run_pairs(run)
     table = run["v2"].rows
     assert table is not None
     assert len(pairs) == len(table)
@@ -100,7 +100,7 @@ def test_pairs_of_a_run_match_rows_of_logs_in_other_order(tmp_path: Path) -> Non
     assert any(each.context_b is not None for each in pairs)
     assert len({each.dialogue for each in pairs}) == 12
     with pytest.raises(SettingError, match="two systems"):
-        pairs_of_run(run, ["v1"])
+        list_run_pairs(run, ["v1"])
 
 
 def test_compare_asks_ranks_and_writes_pairs(dialeval: Dialeval, tmp_path: Path) -> None:

@@ -70,7 +70,7 @@ def test_an_encoder_with_few_positions_reads_less() -> None:
 
 
 def test_a_negation_that_corpora_detach_is_joined(tokenizer: PairTokenizer) -> None:
-    detached, joined = tokenizer.pieces(["I do n't know", "I don't know"])
+    detached, joined = tokenizer.split_pieces(["I do n't know", "I don't know"])
     np.testing.assert_array_equal(detached, joined)
 
 

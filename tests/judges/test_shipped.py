@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 import dialeval
-from dialeval.judges.adem import SHIPPED, load, open_judge
-from dialeval.judges.card import Agreed, Attack, JudgeCard, Validation
+from dialeval.judges.adem import SHIPPED, load_adem, open_judge
+from dialeval.judges.card import Attack, HumanCorrelation, JudgeCard, Validation
 from dialeval.metrics.encoder_files import find_install_command
 from dialeval.reports.documents import escape_markdown
 
@@ -26,7 +26,7 @@ REFERENCE = "it was good , we went to the beach ."
 
 
 def test_it_is_whole_and_small_and_says_what_it_is_made_of() -> None:
-    weights = load(SHIPPED)
+    weights = load_adem(SHIPPED)
     assert (weights.kind, weights.dimension, weights.encoder) == ("adem", 384, "minilm")
     assert all(each["license"] != "not stated" for each in weights.facts["data"])
     assert sum(file.stat().st_size for file in SHIPPED.iterdir()) < 150_000
@@ -39,7 +39,7 @@ def test_it_is_whole_and_small_and_says_what_it_is_made_of() -> None:
 
 def test_the_card_is_what_its_facts_say() -> None:
     """The sentences are those of the code, and the numbers those of `judge.json`, which has four digits of them."""
-    weights, shipped = load(SHIPPED), (SHIPPED / "README.md").read_text(encoding="utf-8")
+    weights, shipped = load_adem(SHIPPED), (SHIPPED / "README.md").read_text(encoding="utf-8")
     facts = weights.facts["validation"]
     sets = {name: {judge: agreed(found) for judge, found in row.items()} for name, row in facts["sets"].items()}
     referenced = [name for name in sets if f"| {escape_markdown(name)} (no references) |" not in shipped]
@@ -59,9 +59,9 @@ def known(value: Any) -> Any:
     return math.nan if value is None else value
 
 
-def agreed(found: dict[str, Any]) -> Agreed:
+def agreed(found: dict[str, Any]) -> HumanCorrelation:
     intervals = {name: tuple(map(known, value)) for name, value in found.items() if name.endswith("interval")}
-    return Agreed(**{**{name: known(value) for name, value in found.items()}, **intervals})
+    return HumanCorrelation(**{**{name: known(value) for name, value in found.items()}, **intervals})
 
 
 @needs_encoder
@@ -83,7 +83,7 @@ def test_it_is_a_metric_like_others() -> None:
     )
     assert run["a"]["adem"].mean > run["b"]["adem"].mean
     assert run["a"]["adem"].signature is not None
-    assert run["a"]["adem"].signature["judge"].startswith(f"adem@{load(SHIPPED).digest}+minilm@")
+    assert run["a"]["adem"].signature["judge"].startswith(f"adem@{load_adem(SHIPPED).digest}+minilm@")
 
 
 @needs_encoder

@@ -17,7 +17,7 @@ from sealing import write_sealed
 
 torch = pytest.importorskip("torch")
 
-from dialeval.judges.trainer import ADEM, as_tensor, batches  # noqa: E402
+from dialeval.judges.trainer import ADEM, iterate_batches, to_tensor  # noqa: E402
 
 DIMENSIONS = (4, 3, 5)
 
@@ -185,20 +185,20 @@ def test_progress_counts_epochs() -> None:
 
 def test_every_row_is_in_one_batch() -> None:
     order = torch.Generator().manual_seed(3)
-    rows = [batch.tolist() for batch in batches(10, 4, order)]
+    rows = [batch.tolist() for batch in iterate_batches(10, 4, order)]
     assert [len(batch) for batch in rows] == [4, 4, 2]
     assert sorted(row for batch in rows for row in batch) == list(range(10))
-    assert rows != [batch.tolist() for batch in batches(10, 4, order)], "another order every time"
+    assert rows != [batch.tolist() for batch in iterate_batches(10, 4, order)], "another order every time"
 
 
 def test_tensors_do_not_share_memory_that_must_not_change() -> None:
     array = np.arange(3.0)
     array.flags.writeable = False
-    tensor = as_tensor(array, torch.float64, "cpu")
+    tensor = to_tensor(array, torch.float64, "cpu")
     tensor[0] = 7
     assert array[0] == 0
     with pytest.raises(SettingError, match="numbers are wanted"):
-        as_tensor(["a"], torch.float32, "cpu")
+        to_tensor(["a"], torch.float32, "cpu")
 
 
 def test_calibration_gives_the_mean_and_the_spread_of_the_scores() -> None:
@@ -264,7 +264,7 @@ def test_the_loss_of_an_epoch_is_the_mean_over_rows_while_they_are_learned() -> 
     for model in (steps, whole):
         model._calibrate(*model._rows(data))
     total = 0.0
-    for rows in batches(5, 2, torch.Generator().manual_seed(3)):
+    for rows in iterate_batches(5, 2, torch.Generator().manual_seed(3)):
         part = [column[rows.numpy()] for column in data]
         predicted, _ = steps.train_on_single_batch(*part)
         total += float(((predicted - part[3]) ** 2).sum())

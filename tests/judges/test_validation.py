@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 
 from dialeval.io.packs import Progress
-from dialeval.judges.card import Agreed, Validation
-from dialeval.judges.fitting import AdemSettings, Examples, examples_of, fit_adem
+from dialeval.judges.card import HumanCorrelation, Validation
+from dialeval.judges.fitting import AdemSettings, Examples, fit_adem, make_examples
 from dialeval.judges.validation import (
     FOLDS,
+    _average,
     _judge_left_out,
-    _mean,
-    _splits,
-    agreed,
+    _split_sets,
     compare_columns,
+    correlate,
 )
 from dialeval.stats.resampling import DEFAULT_RESAMPLES
 from judges.tiny_judges import invented_ratings, tiny_vectors
@@ -33,8 +33,8 @@ def contexts(examples: Examples) -> set[int]:
 
 @pytest.mark.parametrize("sets", [1, 3])
 def test_no_context_is_on_both_sides(tmp_path: Path, sets: int) -> None:
-    examples = examples_of(invented_ratings(90, sets), tiny_vectors(tmp_path / "e"))
-    splits = list(_splits(examples, examples))
+    examples = make_examples(invented_ratings(90, sets), tiny_vectors(tmp_path / "e"))
+    splits = list(_split_sets(examples, examples))
     assert len(splits) == (FOLDS if sets == 1 else sets)
     assert sorted(row for test, _ in splits for row in test.tolist()) == list(range(90)), "every row is judged once"
     for test, others in splits:
@@ -46,13 +46,13 @@ def test_no_context_is_on_both_sides(tmp_path: Path, sets: int) -> None:
 
 def test_agreement_is_that_of_judges_fitted_to_the_other_sets(tmp_path: Path) -> None:
     ratings = invented_ratings(90)
-    examples = examples_of(ratings, tiny_vectors(tmp_path / "e"))
+    examples = make_examples(ratings, tiny_vectors(tmp_path / "e"))
     steps: list[tuple[int, int | None]] = []
     found = validation(examples, lambda *step: steps.append(step))
     assert steps == [(1, 3), (2, 3), (3, 3)]
     assert list(found.sets) == found.referenced == ["set0", "set1", "set2"]
-    test = examples.of_sets(["set1"])
-    scores = fit_adem(examples.of_sets(["set0", "set2"])).score(test)
+    test = examples.select_sets(["set1"])
+    scores = fit_adem(examples.select_sets(["set0", "set2"])).score(test)
     agreed = found.sets["set1"]["adem"]
     assert agreed.rows == 30
     assert agreed.pearson == pytest.approx(np.corrcoef(scores, test.scores)[0, 1])
@@ -63,18 +63,18 @@ def test_agreement_is_that_of_judges_fitted_to_the_other_sets(tmp_path: Path) ->
 
 
 def test_sets_of_few_rows_are_not_judged_and_the_others_are(tmp_path: Path) -> None:
-    examples = examples_of(invented_ratings(90, 3), tiny_vectors(tmp_path / "e"))
+    examples = make_examples(invented_ratings(90, 3), tiny_vectors(tmp_path / "e"))
     for rows, judged in ((19, [0, 2]), (20, [0, 1, 2])):
         few = np.flatnonzero(examples.sets == 1)[rows:]
         kept = examples.take(np.setdiff1d(np.arange(90), few))
-        splits = list(_splits(kept, kept))
+        splits = list(_split_sets(kept, kept))
         assert [int(kept.sets[test][0]) for test, _ in splits] == judged
 
 
 def test_a_set_that_is_not_judged_has_no_agreement(tmp_path: Path) -> None:
     ratings = invented_ratings(90, 3)
     kept = ratings.take(np.array([row for row in range(90) if row % 3 != 1 or row < 30]))
-    examples = examples_of(kept, tiny_vectors(tmp_path / "e"))
+    examples = make_examples(kept, tiny_vectors(tmp_path / "e"))
     found = validation(examples)
     assert list(found.sets) == found.referenced == ["set0", "set2"]
     assert found.mean["identity"].rows == 60
@@ -84,11 +84,11 @@ def test_a_set_that_is_not_judged_has_no_agreement(tmp_path: Path) -> None:
 
 def test_too_few_values_agree_with_nobody() -> None:
     scores = np.array([1.0, 2.0, 4.0])
-    known, coefficients = agreed(scores**2, scores, np.arange(3))
+    known, coefficients = correlate(scores**2, scores, np.arange(3))
     assert known.pearson == pytest.approx(np.corrcoef(scores**2, scores)[0, 1])
     assert (known.rows, coefficients.shape) == (3, (DEFAULT_RESAMPLES, 2))
     assert known.spearman == pytest.approx(1)
-    unknown, nothing = agreed(scores[:2], scores[:2], np.arange(2))
+    unknown, nothing = correlate(scores[:2], scores[:2], np.arange(2))
     assert unknown.rows == 2
     assert np.isnan([unknown.pearson, unknown.spearman, *unknown.pearson_interval, *unknown.spearman_interval]).all()
     assert nothing.shape == coefficients.shape
@@ -97,9 +97,9 @@ def test_too_few_values_agree_with_nobody() -> None:
 
 def test_the_mean_takes_a_set_without_agreement_as_0() -> None:
     unknown = (np.nan, np.nan)
-    sets = [Agreed(5, 0.6, 0.4, unknown, unknown), Agreed(3, np.nan, np.nan, unknown, unknown)]
+    sets = [HumanCorrelation(5, 0.6, 0.4, unknown, unknown), HumanCorrelation(3, np.nan, np.nan, unknown, unknown)]
     resampled = [np.column_stack([np.linspace(0, 1, 101), np.linspace(1, 2, 101)]), np.full((101, 2), np.nan)]
-    found = _mean(sets, resampled)
+    found = _average(sets, resampled)
     assert (found.rows, found.pearson, found.spearman) == (8, 0.3, 0.2)
     assert found.pearson_interval == pytest.approx((0.0125, 0.4875))
     assert found.spearman_interval == pytest.approx((0.5125, 0.9875))

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dialeval.core.errors import DataError
-from dialeval.judges.adem import Encoded, load
+from dialeval.judges.adem import Encoded, load_adem
 from judges.tiny_judges import CONSTANTS, tiny_weights
 
 
@@ -44,7 +44,7 @@ def test_a_row_does_not_depend_on_its_neighbors() -> None:
 
 def test_weights_are_saved_to_the_bit(tmp_path: Path) -> None:
     weights = replace(tiny_weights(), encoder="tiny", encoder_digest="abc", tokens=32, facts={"data": ["x"]})
-    again = load(weights.save(tmp_path))
+    again = load_adem(weights.save(tmp_path))
     assert again.digest == weights.digest
     for name in ("context_left", "context_right", "reference_left", "reference_right", "response"):
         np.testing.assert_array_equal(getattr(again, name), getattr(weights, name))
@@ -54,23 +54,23 @@ def test_weights_are_saved_to_the_bit(tmp_path: Path) -> None:
 
 def test_broken_folders_are_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="there is no such file"):
-        load(tmp_path / "none")
+        load_adem(tmp_path / "none")
     folder = tiny_weights().save(tmp_path / "a")
     (folder / "judge.safetensors").write_bytes(pickle.dumps({"M": 1}))
     with pytest.raises(DataError, match=r"does not belong to judge\.json"):
-        load(folder)
+        load_adem(folder)
     (folder / "judge.json").write_text("{}")
     with pytest.raises(DataError, match="missing required field format"):
-        load(folder)
+        load_adem(folder)
     (folder / "judge.json").write_text("{")
     with pytest.raises(DataError, match="not JSON"):
-        load(folder)
+        load_adem(folder)
 
 
 def test_a_judge_replaces_a_judge_and_nothing_else(tmp_path: Path) -> None:
     first, second = tiny_weights(), replace(tiny_weights(), identity=0.5)
     for weights, card in ((first, "first"), (second, "second")):
-        assert load(weights.save(tmp_path / "judge", card)).digest == weights.digest
+        assert load_adem(weights.save(tmp_path / "judge", card)).digest == weights.digest
         assert (tmp_path / "judge" / "README.md").read_text() == card
     assert {path.name for path in (tmp_path / "judge").iterdir()} == {"judge.json", "judge.safetensors", "README.md"}
     for name in ("README.md", "judge.json", "judge.safetensors"):
@@ -94,7 +94,7 @@ def test_a_judge_stays_when_another_cannot_be_saved(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(Path, "replace", full)
     with pytest.raises(DataError, match="No space left"):
         replace(first, identity=0.5).save(tmp_path)
-    assert load(tmp_path).digest == first.digest
+    assert load_adem(tmp_path).digest == first.digest
 
 
 def test_no_digit_of_a_judge_is_changed_unnoticed(tmp_path: Path) -> None:
@@ -104,4 +104,4 @@ def test_no_digit_of_a_judge_is_changed_unnoticed(tmp_path: Path) -> None:
         if chr(byte).isdigit():
             facts.write_bytes(sound[:place] + b"%d" % ((byte - ord("0") + 5) % 10) + sound[place + 1 :])
             with pytest.raises(DataError, match=r"judge\.json|was saved in layout"):
-                load(tmp_path)
+                load_adem(tmp_path)

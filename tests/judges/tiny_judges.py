@@ -9,8 +9,8 @@ import numpy as np
 from tools.judge_training.pairs import in_eight_bits
 
 from dialeval.io.ratings import Ratings
-from dialeval.judges.adem import Judge, Weights
-from dialeval.judges.cross_encoder import HEADS, PairShape, encoder_weights, trained_names
+from dialeval.judges.adem import AdemWeights, Judge
+from dialeval.judges.cross_encoder import HEADS, PairShape, list_trained_names, name_weights
 from dialeval.judges.judge import DialogueJudge, JudgeWeights, Scale
 from dialeval.metrics.encoder import Encoder, SentenceVectors
 from dialeval.metrics.encoder_files import find_encoder
@@ -23,11 +23,11 @@ def tiny_vectors(folder: Path, tokens: int = 32) -> SentenceVectors:
     return SentenceVectors(Encoder(find_encoder(write_encoder(folder)), tokens))
 
 
-def tiny_weights(dimension: int = HIDDEN, rank: int = 2, seed: int = 0) -> Weights:
+def tiny_weights(dimension: int = HIDDEN, rank: int = 2, seed: int = 0) -> AdemWeights:
     dice = np.random.default_rng(seed)
     one, two, three, four = (np.float32(dice.normal(0, 0.2, (dimension, rank))).astype(np.float64) for _ in range(4))
     response = np.float32(dice.normal(0, 0.2, dimension)).astype(np.float64)
-    return Weights("adem", 0.75, one, two, three, four, response, CONSTANTS)
+    return AdemWeights("adem", 0.75, one, two, three, four, response, CONSTANTS)
 
 
 def tiny_judge(folder: Path) -> Judge:
@@ -41,9 +41,9 @@ SHAPE = PairShape(3, 24, 16)
 def tiny_changes(folder: Path, seed: int = 0) -> dict[str, Any]:
     """Random changes to the layers of the encoder in a folder, and random heads."""
     dice = np.random.default_rng(seed)
-    base = encoder_weights(find_encoder(folder))
+    base = name_weights(find_encoder(folder))
     changes: dict[str, Any] = {}
-    for name in trained_names(base):
+    for name in list_trained_names(base):
         if base[name].ndim == 1:
             changes[name] = dice.normal(0, 0.1, base[name].shape).astype(np.float16)
             continue

@@ -12,7 +12,7 @@ from dialeval.core.batch import Need
 from dialeval.core.columns import Column, ObjectColumn
 from dialeval.suites.multiwoz.data import Goals, ReferenceSets, TrueStates
 from dialeval.suites.multiwoz.ontology import Domain, Ontology
-from dialeval.suites.multiwoz.venues import Spelling, Table, Venues
+from dialeval.suites.multiwoz.venues import Spelling, Venues, VenueTable
 from dialeval.text.vocabulary import Vocabulary
 from laws.worlds import World
 
@@ -88,7 +88,7 @@ def columns(rows: Sequence[Row]) -> dict[Need, Column]:
 
 
 def resources(_vocabulary: Vocabulary) -> dict[Need, Any]:
-    venues = Venues({"inn": Table(ONTOLOGY.domains["inn"], ONTOLOGY, INNS)}, "abcdefabcdef")
+    venues = Venues({"inn": VenueTable(ONTOLOGY.domains["inn"], ONTOLOGY, INNS)}, "abcdefabcdef")
     booked: dict[str, list[list[str]]] = {"d1": [["inn"]], "d2": [["inn"]], "d3": [[]]}
     true: dict[str, list[dict[str, dict[str, str]]]] = {"d1": [STATES[1]], "d2": [STATES[2]], "d3": [STATES[0]]}
     texts = {"d1": ["NAME is lovely, call PHONE."], "d2": ["the code is CODE, don't lose it."], "d3": [""]}

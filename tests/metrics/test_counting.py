@@ -34,7 +34,7 @@ class Share(CountMetric):
     def of_corpus(self) -> bool:
         return self.per == "corpus"
 
-    def row_counts(self, batch: Batch) -> tuple[Ints, Flags]:
+    def count_rows(self, batch: Batch) -> tuple[Ints, Flags]:
         counts: Ints = batch.numbers(Need.ANNOTATIONS).astype(np.int64)
         return counts, counts[:, 1] > 0
 

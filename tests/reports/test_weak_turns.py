@@ -9,7 +9,7 @@ import numpy as np
 
 import dialeval
 from dialeval.core.result import Run
-from dialeval.judges.report import weak_turns, weak_turns_section, weak_turns_table
+from dialeval.judges.report import find_weak_turns, make_weak_turns_section, make_weak_turns_table
 from dialeval.reports.explorer import make_explorer
 from dialeval.reports.html import render
 from judges.tiny_judges import tiny_dialogue_judge
@@ -38,7 +38,7 @@ def test_turns_are_listed_worst_first_with_reasons(tmp_path: Path) -> None:
     run = with_values(judged(tmp_path), "judge/continuity", [0.3, 0.1, 0.4])
     for part, values in (("relevance", [0.9, 0.2, 0.1]), ("fluency", [0.9, 0.9, 0.9]), ("novelty", [0.9, 0.3, 0.9])):
         run = with_values(run, f"judge/{part}", values)
-    worst, other = weak_turns(run, 10)
+    worst, other = find_weak_turns(run, 10)
     assert (worst.place, worst.continuity, worst.before, worst.said) == (
         "d1, turn 3",
         0.1,
@@ -47,11 +47,11 @@ def test_turns_are_listed_worst_first_with_reasons(tmp_path: Path) -> None:
     )
     assert worst.reasons == ["does not follow from the context", "repeats the context"]
     assert (other.place, other.reasons) == ("d1, turn 1", [])
-    assert [turn.place for turn in weak_turns(run, 1)] == ["d1, turn 3"]
-    [(_, (header, first, _other))] = weak_turns_table(run)
+    assert [turn.place for turn in find_weak_turns(run, 1)] == ["d1, turn 3"]
+    [(_, (header, first, _other))] = make_weak_turns_table(run)
     assert len(header) == len(first)
     assert first[2:] == ["0.10", "the cat sat", "does not follow from the context; repeats the context"]
-    found = weak_turns_section(run)
+    found = make_weak_turns_section(run)
     assert found is not None
     assert "&lt;b&gt;i&lt;/b&gt; am fine" in found.content
     assert found.content.index("turn 3") < found.content.index("turn 1")
@@ -65,16 +65,19 @@ def test_turns_are_listed_worst_first_with_reasons(tmp_path: Path) -> None:
 
 def test_the_same_turn_of_several_trials_is_listed_once(tmp_path: Path) -> None:
     run = with_values(judged(tmp_path, trials=2), "judge/continuity", [0.3, 0.1, 0.4, 0.2, 0.15, 0.4])
-    assert [(turn.place, turn.continuity) for turn in weak_turns(run, 2)] == [("d1, turn 3", 0.1), ("d1, turn 1", 0.2)]
+    assert [(turn.place, turn.continuity) for turn in find_weak_turns(run, 2)] == [
+        ("d1, turn 3", 0.1),
+        ("d1, turn 1", 0.2),
+    ]
 
 
 def test_a_run_without_the_judge_lists_nothing(tmp_path: Path) -> None:
     run = dialeval.evaluate({"a": ["hello there"]}, metrics="length")
-    assert weak_turns(run, 10) == []
-    assert weak_turns_section(run) is None
-    assert list(weak_turns_table(run)) == []
+    assert find_weak_turns(run, 10) == []
+    assert make_weak_turns_section(run) is None
+    assert list(make_weak_turns_table(run)) == []
     shown = make_explorer(run)
     assert shown is not None
     assert shown[1]["groups"][0]["reasons"] == [None]
     good = with_values(judged(tmp_path), "judge/continuity", [0.6, np.nan, 0.7])
-    assert weak_turns(good, 10) == []
+    assert find_weak_turns(good, 10) == []

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from dialeval.core.arrays import Floats, Ints
-from dialeval.judges.judge import BreakdownScale, labeled, shrunk
+from dialeval.judges.judge import BreakdownScale, label_shares, shrink_shares
 from dialeval.metrics import breakdown
 from dialeval.metrics.breakdown import Codes, DetectionCounts, O, T, X, shares
 
@@ -52,17 +52,17 @@ def fit_breakdown_scale(said: Floats, counts: Floats, systems: Ints) -> Breakdow
     floors = [breakdown_scores(np.tile([O, *mean], (len(rows), 1))[rows], counts[rows]) for rows in own]
 
     def nearer(weight: float) -> Iterator[float]:
-        found = shrunk(BreakdownScale(weight, level), said)
+        found = shrink_shares(BreakdownScale(weight, level), said)
         for rows, floor in zip(own, floors, strict=True):
-            here = breakdown_scores(labeled(BreakdownScale(), found[rows]), counts[rows])
+            here = breakdown_scores(label_shares(BreakdownScale(), found[rows]), counts[rows])
             yield from (1 - here[name] / max(floor[name], 1e-12) for name in ("jsd", "mse"))
 
     weight = float(max(_WEIGHTS.tolist(), key=lambda tried: min(nearer(tried))))
-    found = shrunk(BreakdownScale(weight, level), said)
+    found = shrink_shares(BreakdownScale(weight, level), said)
     always = [breakdown_scores(breakdown.repeat_label(X, len(rows))[rows], counts[rows])["f1-tx"] for rows in own]
 
     def better(cut: float) -> Iterator[float]:
-        labels = labeled(BreakdownScale(weight, level, cut), found)
+        labels = label_shares(BreakdownScale(weight, level, cut), found)
         return (
             breakdown_scores(labels[rows], counts[rows])["f1-tx"] - floor
             for rows, floor in zip(own, always, strict=True)
@@ -88,7 +88,7 @@ def score_left_out_systems(
             continue
         scale = fit_breakdown_scale(said[~own], counts[~own], systems[~own])
         columns = {
-            "judge": labeled(scale, shrunk(scale, said[own])),
+            "judge": label_shares(scale, shrink_shares(scale, said[own])),
             **breakdown.make_floors(counts[own], [0.0], counts[~own]),
         }
         found = {detector: breakdown_scores(labels, counts[own]) for detector, labels in columns.items()}

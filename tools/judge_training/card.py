@@ -7,7 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from dialeval.core.validation import parse_toml
-from dialeval.judges.card import Attack, Rows, as_code, attack_rows, begin_card, card_table, spearman_cell, two_digits
+from dialeval.judges.card import (
+    Attack,
+    Rows,
+    begin_card,
+    list_attacks,
+    show_spearman,
+    show_two_digits,
+    to_code,
+    write_card_table,
+)
 from dialeval.judges.judge import JudgeWeights
 
 _TEXTS = parse_toml((Path(__file__).parent / "card.toml").read_bytes(), "card.toml", "check out the repository again")
@@ -24,16 +33,16 @@ def card_text(weights: JudgeWeights, title: str) -> str:
     ]
     texts = _TEXTS
     parts = begin_card(title, texts, [["data", "what", "license"], *data], facts)
-    parts += [f"Made by: {as_code(facts['command'])}"] if facts.get("command") else []
+    parts += [f"Made by: {to_code(facts['command'])}"] if facts.get("command") else []
     parts += [facts["remarks"]] if facts.get("remarks") else []
     if "validation" in facts:
-        parts += ["## Results", texts["how"], card_table(agreement_rows(facts["validation"]))]
+        parts += ["## Results", texts["how"], write_card_table(agreement_rows(facts["validation"]))]
         parts += [facts["validation"]["remarks"]] if "remarks" in facts["validation"] else []
     if "breakdowns" in facts:
-        parts += ["## Breakdowns", texts["breakdowns"], card_table(breakdown_rows(facts["breakdowns"]))]
+        parts += ["## Breakdowns", texts["breakdowns"], write_card_table(breakdown_rows(facts["breakdowns"]))]
     parts.append("## Weaknesses")
     if attacks := [Attack(**each) for each in facts.get("attacks", ())]:
-        parts.append(card_table(attack_rows(attacks)))
+        parts.append(write_card_table(list_attacks(attacks)))
     parts += [texts["limits"], f"Weights: {weights.digest}, on top of {weights.encoder} ({weights.encoder_digest})."]
     return "\n\n".join(parts) + "\n"
 
@@ -42,8 +51,8 @@ def agreement_rows(validation: Mapping[str, Any]) -> Rows:
     """Return a header, a row per set and the mean, out of the facts of a judge."""
     rows = [["data set", "rows", *_COLUMNS]]
     for name, row in validation["sets"].items():
-        rows.append([name, str(row["judge"]["rows"]), *(spearman_cell(row.get(column)) for column in _COLUMNS)])
-    return [*rows, ["mean", "", *(two_digits(validation["mean"][column]) for column in _COLUMNS)]]
+        rows.append([name, str(row["judge"]["rows"]), *(show_spearman(row.get(column)) for column in _COLUMNS)])
+    return [*rows, ["mean", "", *(show_two_digits(validation["mean"][column]) for column in _COLUMNS)]]
 
 
 def breakdown_rows(breakdowns: Mapping[str, Any]) -> Rows:

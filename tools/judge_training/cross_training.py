@@ -44,9 +44,9 @@ from dialeval.core.columns import DIGEST_LENGTH
 from dialeval.core.errors import SettingError
 from dialeval.core.files import write_bytes
 from dialeval.io.ratings import OVERALL, Ratings
-from dialeval.judges.cross_encoder import HEADS, Changes, PairShape, merged
-from dialeval.judges.fitting import context_numbers, on_scale
-from dialeval.judges.torch_encoder import Batch, Transformer, flat, sum_rows, tensor_of
+from dialeval.judges.cross_encoder import HEADS, Changes, PairShape, merge_changes
+from dialeval.judges.fitting import number_contexts, rescale
+from dialeval.judges.torch_encoder import PieceBatch, TorchTransformer, flatten_name, sum_rows, to_tensor
 from dialeval.judges.trainer import descend
 from dialeval.metrics.encoder_files import EncoderFiles, Singles
 
@@ -102,11 +102,11 @@ class Corpus:
         rows = (np.cumsum(self.parts) - self.parts)[chosen] + places
         return torch.from_numpy(rows).to(self.device)
 
-    def batch(self, rows: Tensor) -> Batch:
+    def batch(self, rows: Tensor) -> PieceBatch:
         """Return pairs as they are, each a sequence."""
         return self._packed(rows, *self._texts(self.responses[rows]))
 
-    def candidates(self, rows: Tensor, dice: torch.Generator) -> tuple[Batch, Tensor, Tensor]:
+    def candidates(self, rows: Tensor, dice: torch.Generator) -> tuple[PieceBatch, Tensor, Tensor]:
         """Make the candidates of some pairs, those of a pair one behind the other; which ones count; and their kinds.
 
         The last two have a row per pair and a column per candidate; the first is the true response.
@@ -186,7 +186,7 @@ class Corpus:
         mixed = torch.where(places < count[:, None], mixed, -1)
         return torch.where(places == count[:, None], self.end, mixed), count + 1
 
-    def _packed(self, rows: Tensor, texts: Tensor, counts: Tensor) -> Batch:
+    def _packed(self, rows: Tensor, texts: Tensor, counts: Tensor) -> PieceBatch:
         first, behind = self.starts[self.contexts[rows]].T
         first = torch.maximum(first, behind - (self.shape.context_tokens - 1))
         before = 1 + behind - first
@@ -199,7 +199,7 @@ class Corpus:
         context = self.pieces[(first[owner] + places - 1).clamp(0, len(self.pieces) - 1)].long()
         said = texts[owner, (places - before[owner]).clamp(0, texts.shape[1] - 1)]
         ids = torch.where(second, said, torch.where(places == 0, self.first, context))
-        return Batch(ids, places, second, owner, bounds, longest)
+        return PieceBatch(ids, places, second, owner, bounds, longest)
 
     def _uniform(self, shape: tuple[int, ...], dice: torch.Generator) -> Tensor:
         return torch.rand(shape, generator=dice, device=self.device)
@@ -259,8 +259,8 @@ class RatedRows:
         self.ratings = ratings
         self.names = list(dict.fromkeys(ratings.datasets))
         self.sets: Ints = np.array([self.names.index(name) for name in ratings.datasets], np.int64)
-        self.scores = on_scale(ratings, OVERALL, self.sets, len(self.names))
-        self.contexts = context_numbers(ratings)
+        self.scores = rescale(ratings, OVERALL, self.sets, len(self.names))
+        self.contexts = number_contexts(ratings)
         self.counts: Floats = np.zeros((len(ratings), 3))
         for row, (values, (low, high)) in enumerate(zip(ratings.annotations[OVERALL], ratings.scales, strict=True)):
             if len(values) and high > low:
@@ -288,7 +288,7 @@ class RatedRows:
         return z
 
 
-class CrossModel(Transformer):
+class CrossModel(TorchTransformer):
     """The transformer with its heads, which are linear in the first vector and the mean over the response."""
 
     def __init__(self, files: EncoderFiles, seed: int = 0) -> None:
@@ -318,36 +318,39 @@ class CrossModel(Transformer):
     def factorize(self, rank: int) -> None:
         """Replace the change of each matrix by a product of thin factors, which are trained from now on."""
         for name in self.names:
-            weight = self.weights[flat(name)]
+            weight = self.weights[flatten_name(name)]
             if weight.ndim == 2:
-                start = tensor_of(self.base[name]).to(weight.device)
-                self.register_buffer(f"base_{flat(name)}", start, persistent=False)
-                del self.weights[flat(name)]
+                start = to_tensor(self.base[name]).to(weight.device)
+                self.register_buffer(f"base_{flatten_name(name)}", start, persistent=False)
+                del self.weights[flatten_name(name)]
                 for side, factor in zip(("left", "right"), factors(_array(weight - start), rank), strict=True):
-                    self.weights[f"{flat(name)}_{side}"] = nn.Parameter(tensor_of(factor).to(weight.device))
+                    self.weights[f"{flatten_name(name)}_{side}"] = nn.Parameter(to_tensor(factor).to(weight.device))
 
     @torch.no_grad()
     def changes(self) -> dict[str, Any]:
         """Return what training changed in a factorized model, as it ships."""
-        found: dict[str, Any] = {"heads.weight": _array(self.heads.weight), "heads.bias": _array(self.heads.bias)}
+        found: dict[str, Any] = {
+            "heads.weight": _array(self.heads.weight),
+            "heads.bias": _array(self.heads.bias),
+        }
         for name in self.names:
-            if flat(name) in self.weights:
-                found[name] = (_array(self.weights[flat(name)]) - self.base[name]).astype(np.float16)
+            if flatten_name(name) in self.weights:
+                found[name] = (_array(self.weights[flatten_name(name)]) - self.base[name]).astype(np.float16)
                 continue
             for side in ("left", "right"):
-                factor = _array(self.weights[f"{flat(name)}_{side}"])
+                factor = _array(self.weights[f"{flatten_name(name)}_{side}"])
                 found[f"{name}.{side}"], found[f"{name}.{side}.scale"] = in_eight_bits(factor)
         return found
 
     @torch.no_grad()
     def load(self, changes: Changes) -> None:
         """Take on what ships; the model must not be factorized."""
-        for name, weight in merged(self.base, changes).items():
-            self.weights[flat(name)].copy_(tensor_of(weight))
-        self.heads.weight.copy_(tensor_of(changes["heads.weight"]))
-        self.heads.bias.copy_(tensor_of(changes["heads.bias"]))
+        for name, weight in merge_changes(self.base, changes).items():
+            self.weights[flatten_name(name)].copy_(to_tensor(weight))
+        self.heads.weight.copy_(to_tensor(changes["heads.weight"]))
+        self.heads.bias.copy_(to_tensor(changes["heads.bias"]))
 
-    def forward(self, batch: Batch) -> dict[str, Tensor]:
+    def forward(self, batch: PieceBatch) -> dict[str, Tensor]:
         """Return the values of each head, a row per sequence."""
         rows = self.vectors(batch, self.dtype)
         # The mean over the response: a product with a sparse matrix of ones would round.
@@ -453,10 +456,10 @@ def _resume(model: CrossModel, optimizer: torch.optim.Optimizer, file: Path, mad
     step = int(tensors["step"])
     for name, parameter in model.named_parameters():
         with torch.no_grad():
-            parameter.copy_(tensor_of(tensors[f"model.{name}"]))
+            parameter.copy_(to_tensor(tensors[f"model.{name}"]))
         optimizer.state[parameter] = {
             "step": torch.tensor(float(step), device=model.device),
-            **{kind: tensor_of(tensors[f"{kind}.{name}"]).to(model.device) for kind in _MOMENTS},
+            **{kind: to_tensor(tensors[f"{kind}.{name}"]).to(model.device) for kind in _MOMENTS},
         }
     return step
 

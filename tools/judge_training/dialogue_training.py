@@ -43,10 +43,18 @@ from dialeval.core.arrays import Floats, Ints
 from dialeval.core.errors import SettingError
 from dialeval.io.opening import PathSource
 from dialeval.io.ratings import Ratings, read_ratings, row_digests
-from dialeval.judges.adem import HIGHEST, LOWEST, Mask, Texts, closest_cosines, open_vectors
+from dialeval.judges.adem import HIGHEST, LOWEST, Mask, Texts, compute_closest_cosines, open_vectors
 from dialeval.judges.cross_encoder import HEADS, PairTokenizer
-from dialeval.judges.judge import BreakdownScale, DialogueJudge, JudgeWeights, Scale, scores, softmax, split_heads
-from dialeval.judges.validation import ATTACKED_ROWS, agreed, attack, plain, some_rows
+from dialeval.judges.judge import (
+    BreakdownScale,
+    DialogueJudge,
+    JudgeWeights,
+    Scale,
+    compute_scores,
+    softmax,
+    split_heads,
+)
+from dialeval.judges.validation import ATTACKED_ROWS, attack, correlate, round_numbers, sample_rows
 from dialeval.metrics.encoder_files import MINILM, EncoderFiles, find_encoder
 
 _LONG_TURN = 8
@@ -102,7 +110,7 @@ def make_dialogue_judge(
     rows = RatedRows(every)
     learned = training.learn(dialogues, rows, left_out_rows(rows, trained, breakdown, validate))
     heads = split_heads(learned.judged)
-    closest = closest_cosines(open_vectors(encoder), every.responses, every.references)
+    closest = compute_closest_cosines(open_vectors(encoder), every.responses, every.references)
     scale = fitted_scale(heads, closest, rows.scores, rows.sets, trained)
     facts: dict[str, Any] = {
         "data": [
@@ -116,7 +124,7 @@ def make_dialogue_judge(
     for each in facts["data"]:
         each["license"] = (licenses or {}).get(each["name"], "not stated")
     if validate:
-        facts["validation"] = plain(validated(heads, closest, rows, scale))
+        facts["validation"] = round_numbers(validated(heads, closest, rows, scale))
     labels = BreakdownScale()
     if breakdown is not None and validate:
         labels, facts["breakdowns"] = _breakdowns(rows, breakdown, learned.by_system)
@@ -124,10 +132,10 @@ def make_dialogue_judge(
     if attacked:
         texts = _replies(attacked)
     else:
-        some = some_rows(every)
+        some = sample_rows(every)
         texts = some.contexts, some.responses, some.references
     found = attack(DialogueJudge(weights, encoder), *texts)
-    return replace(weights, facts={**facts, "attacks": plain([asdict(each) for each in found])})
+    return replace(weights, facts={**facts, "attacks": round_numbers([asdict(each) for each in found])})
 
 
 def _replies(paths: Sequence[PathSource]) -> tuple[Texts, Sequence[str], Texts]:
@@ -146,7 +154,7 @@ def _breakdowns(rows: RatedRows, name: str, judged: Floats) -> tuple[BreakdownSc
     names, systems = np.unique(given, return_inverse=True)
     said, counts = softmax(split_heads(judged[own])["breakdown"]), rows.counts[own]
     found = score_left_out_systems(said, counts, systems, names.tolist())
-    return fit_breakdown_scale(said, counts, systems), {"set": name, "systems": plain(found)}
+    return fit_breakdown_scale(said, counts, systems), {"set": name, "systems": round_numbers(found)}
 
 
 def fitted_scale(heads: Mapping[str, Floats], closest: Floats, given: Floats, sets: Ints, trained: Any) -> Scale:
@@ -188,14 +196,14 @@ def _logistic(values: Floats, shares: Floats, weights: Floats) -> tuple[float, f
 def validated(heads: Mapping[str, Floats], closest: Floats, rows: RatedRows, scale: Scale) -> dict[str, Any]:
     """Return the agreement with people by set, without references and with them; and the means over the sets."""
     rating, rank = heads["rating"][:, 0], heads["rank"][:, 0]
-    alone, both = scores(scale, rating, rank, None), scores(scale, rating, rank, closest)
+    alone, both = compute_scores(scale, rating, rank, None), compute_scores(scale, rating, rank, closest)
     table: dict[str, dict[str, Any]] = {}
     for number, name in enumerate(rows.names):
         own = (rows.sets == number) & rows.judged
-        table[name] = {"judge": asdict(agreed(alone[own], rows.scores[own], rows.contexts[own])[0])}
+        table[name] = {"judge": asdict(correlate(alone[own], rows.scores[own], rows.contexts[own])[0])}
         near = own & ~np.isnan(closest)
         if near.any():
-            found = agreed(both[near], rows.scores[near], rows.contexts[near])[0]
+            found = correlate(both[near], rows.scores[near], rows.contexts[near])[0]
             table[name]["judge with references"] = asdict(found)
     means = {
         column: float(np.nanmean([row.get(column, row["judge"])["spearman"] for row in table.values()]))

@@ -85,7 +85,7 @@ def rated_pairs(
     texts = [text for context, response in zip(kept, responses, strict=True) for text in (*context, response)]
     behind = np.cumsum(counts + 1)
     first = behind - counts - 1
-    return Pairs(*_texts(tokenizer.pieces(texts)), np.stack((first, behind - 1), axis=1), behind - 1)
+    return Pairs(*_texts(tokenizer.split_pieces(texts)), np.stack((first, behind - 1), axis=1), behind - 1)
 
 
 def dialogue_pairs(
@@ -111,7 +111,7 @@ def dialogue_pairs(
                     rows.append((max(start, end - turns), end, len(texts)))
                     texts.append(reply)
     table: Ints = np.array(rows, np.int64).reshape(-1, 3)
-    return Pairs(*_texts(tokenizer.pieces(texts)), table[:, :2], table[:, 2])
+    return Pairs(*_texts(tokenizer.split_pieces(texts)), table[:, :2], table[:, 2])
 
 
 def together(parts: Sequence[Pairs]) -> Pairs:

@@ -404,7 +404,7 @@ def _make_slice(whole: Run, field: str, label: str, places: Mapping[str, Ints]) 
 
 
 def _explain_untested(each: Slice, first: str, alignments: Mapping[str, Alignment]) -> str | None:
-    """Say why a slice is not tested."""
+    """Return why a slice is not tested; None where it is."""
     if min(len(require_table(result).offsets) - 1 for result in each.run.values()) < LEAST_DIALOGUES:
         return f"fewer than {LEAST_DIALOGUES} {each.unit}"
     if len(each.places) <= len(alignments):

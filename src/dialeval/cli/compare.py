@@ -121,7 +121,7 @@ def compare(
     from dialeval.analysis.comparison import compare as compare_runs
     from dialeval.analysis.comparison import find_best_systems, load_comparison
     from dialeval.analysis.gates import check_baseline
-    from dialeval.analysis.pairing import collect_systems, weigh_systems
+    from dialeval.analysis.pairing import collect_systems
     from dialeval.analysis.slices import slices
     from dialeval.core.result import files_of
     from dialeval.metrics.registry import split_names
@@ -160,7 +160,7 @@ def compare(
     loaded, chosen["baseline"] = _load_with_bar(runs, bar, baseline)
     stored = load_comparison(runs[0], next(iter(loaded.values())), **chosen) if len(loaded) == 1 else None
     found = stored or compare_runs(loaded, **chosen)
-    known = weigh_systems(collect_systems(loaded), settings["weight"])
+    known = collect_systems(loaded, settings["weight"])
     results = {name: known[name] for name in (found.baseline, *found.systems)}
     gates = list(limits.make_gates({name: known[name] for name in found.systems}))
     if bar is not None:
@@ -196,11 +196,11 @@ def _compare_by_llm(
     from dialeval.core.errors import DialevalError
     from dialeval.core.result import load
     from dialeval.human.rank import rank
-    from dialeval.judges.commands import opened_llm
-    from dialeval.judges.llm.pairs import judge_pairs, pairs_of_run
+    from dialeval.judges.commands import open_llm
+    from dialeval.judges.llm.pairs import judge_pairs, list_run_pairs
 
-    pairs = pairs_of_run(load(folder), systems)
-    with opened_llm(asked) as judge:
+    pairs = list_run_pairs(load(folder), systems)
+    with open_llm(asked) as judge:
         found = judge_pairs(judge, pairs, asked["rubric"] or "pair")
     if pairs_file is not None:
         out.write(pairs_file, found.to_jsonl())

@@ -116,9 +116,8 @@ def make_baselines(systems: Sequence[Rows], train: TextColumn | None) -> Baselin
         made.append(_with_responses(first, TRAIN, train.take(lines)))
     else:
         left_out[TRAIN] = Need.TRAIN.remedy
-    return Baselines(
-        made, left_out, first.system, [rows.system for rows in systems if _has_other_references(rows, first)]
-    )
+    others = [rows.system for rows in systems if _has_other_references(rows, first)]
+    return Baselines(made, left_out, first.system, others)
 
 
 def check_names(systems: Iterable[str]) -> None:
@@ -186,7 +185,7 @@ def with_standing(run: Run, baselines: Baselines, metrics: Mapping[str, Metric[A
 
 
 def _is_floor(name: str, metric: Metric[Any]) -> bool:
-    """Tell whether an anchor is a floor of a metric."""
+    """Return whether a baseline is a floor of a metric."""
     if name not in (CONSTANT, SHUFFLED, TRAIN) or metric.better is None:
         return False
     # A metric that must know all rows first compares distributions, and those do not care whose text it is.

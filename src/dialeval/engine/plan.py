@@ -167,9 +167,7 @@ def _with_default_tokenizer(tokenizer: Tokenizer | None, name: Any, metric: Metr
     """Return the metric with a tokenizer, if it takes one and was not asked for with its own, as an object is."""
     if tokenizer is None or not isinstance(name, str) or f"{_TOKENIZER}=" in name.replace(" ", ""):
         return metric
-    return _change_inner(
-        metric, lambda each: each if find_tokenizer(each) is None else replace(each, tokenizer=tokenizer)
-    )
+    return _change_inner(metric, lambda each: replace(each, tokenizer=tokenizer) if find_tokenizer(each) else each)
 
 
 def _change_inner(metric: Any, change: Callable[[Any], Any]) -> Any:

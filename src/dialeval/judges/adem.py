@@ -61,7 +61,7 @@ Tensors = Mapping[str, npt.NDArray[Any]]
 
 
 AnyDocument = TypeVar("AnyDocument", bound="Saved")
-AnyWeights = TypeVar("AnyWeights", bound="Weights | JudgeWeights")
+AnyWeights = TypeVar("AnyWeights", bound="AdemWeights | JudgeWeights")
 
 
 def save_weights(
@@ -176,7 +176,7 @@ class Encoded:
 
 
 @dataclass(frozen=True, eq=False)
-class Weights:
+class AdemWeights:
     """The parameters of one judge, and the encoder whose vectors they are for.
 
     `kind` is the recipe: `identity` (A to D are empty) or `adem`; see `judges.fitting`.
@@ -222,14 +222,14 @@ class Weights:
         for start in range(0, len(rows), _TILE):
             c, r, said = (_pad_tile(vectors, start) for vectors in (rows.context, rows.reference, rows.response))
             tile = terms[:, start : start + _TILE]
-            tile[0] = self._term(c, self.context_left, self.context_right, said)[: tile.shape[1]]
-            tile[1] = self._term(r, self.reference_left, self.reference_right, said)[: tile.shape[1]]
-            tile[2] = row_products(said, np.broadcast_to(self.response, said.shape))[: tile.shape[1]]
+            tile[0] = self._compute_term(c, self.context_left, self.context_right, said)[: tile.shape[1]]
+            tile[1] = self._compute_term(r, self.reference_left, self.reference_right, said)[: tile.shape[1]]
+            tile[2] = multiply_rows(said, np.broadcast_to(self.response, said.shape))[: tile.shape[1]]
         return terms[0], terms[1], terms[2]
 
-    def _term(self, vectors: Floats, left: Floats, right: Floats, response: Floats) -> Floats:
+    def _compute_term(self, vectors: Floats, left: Floats, right: Floats, response: Floats) -> Floats:
         """Return v' (s I + L R') r^ of each row."""
-        return self.identity * row_products(vectors, response) + row_products(vectors @ left, response @ right)
+        return self.identity * multiply_rows(vectors, response) + multiply_rows(vectors @ left, response @ right)
 
     def score(self, rows: Encoded) -> Floats:
         """Return one score per row on the scale 1 to 5; NaN where there is neither context nor reference."""
@@ -258,8 +258,8 @@ class Weights:
         return save_weights(folder, document, {name: np.float32(getattr(self, name)) for name in _TENSORS}, card)
 
 
-def load(folder: str | os.PathLike[str]) -> Weights:
-    """Read the weights that `Weights.save` wrote."""
+def load_adem(folder: str | os.PathLike[str]) -> AdemWeights:
+    """Read the weights that `AdemWeights.save` wrote."""
     from dialeval.judges.schemas import SavedJudge
 
     remedy = "give a folder that `dialeval adem train` wrote, or copy it again"
@@ -273,7 +273,7 @@ def load(folder: str | os.PathLike[str]) -> Weights:
         for side in ("context", "reference"):
             if found[f"{side}_left"].shape != found[f"{side}_right"].shape:
                 raise validation.InvalidError(f"{side}_left and {side}_right have different shapes")
-    return Weights(
+    return AdemWeights(
         judge.kind,
         judge.identity,
         **found,
@@ -326,7 +326,7 @@ class TrainedJudge(Generic[AnyWeights]):
         return [each for each in known if isinstance(each, str)] if isinstance(known, list) else []
 
 
-class Judge(TrainedJudge[Weights]):
+class Judge(TrainedJudge[AdemWeights]):
     """A judge of `adem`: scores responses by their context and references. `open_judge` makes one.
 
     Args:
@@ -340,11 +340,11 @@ class Judge(TrainedJudge[Weights]):
         True
     """
 
-    _shipped_folder, _load = SHIPPED, staticmethod(load)
+    _shipped_folder, _load = SHIPPED, staticmethod(load_adem)
 
     def __init__(
         self,
-        source: str | os.PathLike[str] | Weights | None = None,
+        source: str | os.PathLike[str] | AdemWeights | None = None,
         encoder: str | os.PathLike[str] | SentenceVectors | None = None,
         device: str = "cpu",
     ) -> None:
@@ -442,34 +442,34 @@ def encode_rows(
     has_context = np.fromiter(map(bool, joined), np.bool_, len(joined))
     context: Singles = np.zeros((len(joined), vectors.encoder.dimension), np.float32)
     context[has_context] = vectors.of([text for text in joined if text], ends=True)
-    reference, has_reference = _closest_references(vectors, references, response)
+    reference, has_reference = _find_closest_references(vectors, references, response)
     return Encoded(context, reference, response, has_context, has_reference)
 
 
-def closest_cosines(vectors: SentenceVectors, responses: Sequence[str], references: Texts) -> Floats:
+def compute_closest_cosines(vectors: SentenceVectors, responses: Sequence[str], references: Texts) -> Floats:
     """Return the cosine of each response with its closest reference, NaN where it has none."""
     response = vectors.of(responses)
-    reference, has = _closest_references(vectors, references, response)
-    return np.where(has, _cosines(reference, response), np.nan)
+    reference, has = _find_closest_references(vectors, references, response)
+    return np.where(has, _compute_cosines(reference, response), np.nan)
 
 
-def _closest_references(vectors: SentenceVectors, references: Texts, response: Singles) -> tuple[Singles, Mask]:
+def _find_closest_references(vectors: SentenceVectors, references: Texts, response: Singles) -> tuple[Singles, Mask]:
     """Return the vector of each response's closest reference, and whether there is one."""
     lists = [[text for text in texts if text.strip()] for texts in references]
     counts: Ints = np.fromiter(map(len, lists), np.int64, len(lists))
     rows = np.repeat(np.arange(len(lists)), counts)
     every = vectors.of([text for texts in lists for text in texts])
     # By row, then by cosine: the last one of each row is the closest.
-    order = np.lexsort((_cosines(every, response[rows]), rows))
+    order = np.lexsort((_compute_cosines(every, response[rows]), rows))
     has = counts > 0
     closest: Singles = np.zeros((len(lists), vectors.encoder.dimension), np.float32)
     closest[has] = every[order[np.cumsum(counts)[has] - 1]]
     return closest, has
 
 
-def _cosines(left: Vectors, right: Vectors) -> Floats:
-    lengths = np.sqrt(row_products(left, left) * row_products(right, right))
-    return row_products(left, right) / np.maximum(lengths, 1e-12)
+def _compute_cosines(left: Vectors, right: Vectors) -> Floats:
+    lengths = np.sqrt(multiply_rows(left, left) * multiply_rows(right, right))
+    return multiply_rows(left, right) / np.maximum(lengths, 1e-12)
 
 
 def _pad_tile(vectors: Vectors, start: int) -> Floats:
@@ -480,7 +480,7 @@ def _pad_tile(vectors: Vectors, start: int) -> Floats:
     return tile
 
 
-def row_products(left: Vectors, right: Vectors) -> Floats:
+def multiply_rows(left: Vectors, right: Vectors) -> Floats:
     """Return the inner product of each row with the row next to it."""
     products: Floats = np.einsum("ij,ij->i", left, right)
     return products

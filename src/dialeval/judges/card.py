@@ -16,7 +16,7 @@ from typing import Any
 
 from dialeval.core.errors import escape_controls
 from dialeval.core.validation import parse_toml
-from dialeval.judges.adem import Weights
+from dialeval.judges.adem import AdemWeights
 from dialeval.reports.documents import escape_markdown
 from dialeval.stats.resampling import DEFAULT_RESAMPLES
 
@@ -42,7 +42,7 @@ ATTACKS = {
 
 
 @dataclass(frozen=True)
-class Agreed:
+class HumanCorrelation:
     """Correlations with mean human ratings on one set, or their mean over sets, with confidence intervals."""
 
     rows: int
@@ -56,8 +56,8 @@ class Agreed:
 class Validation:
     """Agreement by set and then by judge or baseline; `mean` is that over the sets with references."""
 
-    sets: Mapping[str, Mapping[str, Agreed]]
-    mean: Mapping[str, Agreed]
+    sets: Mapping[str, Mapping[str, HumanCorrelation]]
+    mean: Mapping[str, HumanCorrelation]
     referenced: Sequence[str]
     resamples: int = DEFAULT_RESAMPLES
 
@@ -82,7 +82,7 @@ class Attack:
 class JudgeCard:
     """A trained judge of `adem` with its model card."""
 
-    weights: Weights
+    weights: AdemWeights
     validation: Validation | None
     attacks: Sequence[Attack]
     command: str
@@ -94,9 +94,9 @@ class JudgeCard:
 
     def tables(self) -> list[tuple[str, Rows]]:
         """Return the tables that the training command prints."""
-        tables = [("Attacks", attack_rows(self.attacks))]
+        tables = [("Attacks", list_attacks(self.attacks))]
         if self.validation is not None and self.validation.sets:
-            tables.insert(0, ("Spearman's rho on sets left out", validation_rows(self.validation)))
+            tables.insert(0, ("Spearman's rho on sets left out", list_validation(self.validation)))
         return tables
 
     def text(self) -> str:
@@ -105,17 +105,17 @@ class JudgeCard:
         data = [[each["name"], str(each["rows"]), each["license"]] for each in weights.facts["data"]]
         texts = _TEXTS["adem"]
         parts = begin_card(self.title, texts, [["data set", "rows", "license"], *data], weights.facts)
-        parts.append(f"Made by: {as_code(self.command)}")
+        parts.append(f"Made by: {to_code(self.command)}")
         if validation is not None and validation.sets:
             how = texts["how"].format(resamples=validation.resamples)
-            parts += ["## Results", how, card_table(validation_rows(validation))]
-            parts += ["Pearson's r:", card_table(pearson_rows(validation))]
+            parts += ["## Results", how, write_card_table(list_validation(validation))]
+            parts += ["Pearson's r:", write_card_table(list_pearson(validation))]
         elif validation is not None:
             parts += ["## Results", f"None: {NOT_VALIDATED}"]
         parts.append("## Weaknesses")
         if self.attacks:
-            listed = "\n".join(f"- {weakness(each)}" for each in self.attacks)
-            parts += [listed, card_table(attack_rows(self.attacks))]
+            listed = "\n".join(f"- {describe_attack(each)}" for each in self.attacks)
+            parts += [listed, write_card_table(list_attacks(self.attacks))]
         made_for = f"for vectors of {weights.encoder} ({weights.encoder_digest})"
         parts += [texts["limits"], f"Weights: {weights.kind}@{weights.digest}, {made_for}."]
         return "\n\n".join(parts) + "\n"
@@ -129,7 +129,7 @@ def begin_card(title: str, texts: Mapping[str, str], data: Rows, facts: Mapping[
         f"# {escape_markdown(title)}",
         texts["purpose"],
         "## Data",
-        card_table([head, *([*cells, escape_markdown(free_text)] for *cells, free_text in rest)]),
+        write_card_table([head, *([*cells, escape_markdown(free_text)] for *cells, free_text in rest)]),
         texts["stored"],
         "## Settings",
         "\n".join(
@@ -138,51 +138,60 @@ def begin_card(title: str, texts: Mapping[str, str], data: Rows, facts: Mapping[
     ]
 
 
-def validation_rows(validation: Validation) -> Rows:
+def list_validation(validation: Validation) -> Rows:
     """Return a header, a row per set and the mean: Spearman's rho with its interval, a column per judge or baseline."""
-    columns = _columns(validation)
+    columns = _list_columns(validation)
     rows = [["data set", "rows", *columns]]
     for name, row in asdict(validation)["sets"].items():
         shown = name if name in validation.referenced else f"{name} (no references)"
         rows.append(
-            [shown, str(max(each["rows"] for each in row.values())), *(spearman_cell(row.get(c)) for c in columns)]
+            [shown, str(max(each["rows"] for each in row.values())), *(show_spearman(row.get(c)) for c in columns)]
         )
     if validation.mean:
-        rows.append([_MEAN, "", *(spearman_cell(asdict(validation)["mean"].get(c)) for c in columns)])
+        rows.append([_MEAN, "", *(show_spearman(asdict(validation)["mean"].get(c)) for c in columns)])
     return rows
 
 
-def pearson_rows(validation: Validation) -> Rows:
+def list_pearson(validation: Validation) -> Rows:
     """Return the same with Pearson's r, without intervals."""
-    columns = _columns(validation)
+    columns = _list_columns(validation)
     groups = {**validation.sets, **({_MEAN: validation.mean} if validation.mean else {})}
-    rows = [[name, *(two_digits(row[c].pearson) if c in row else "" for c in columns)] for name, row in groups.items()]
+    rows = [
+        [name, *(show_two_digits(row[c].pearson) if c in row else "" for c in columns)] for name, row in groups.items()
+    ]
     return [["data set", *columns], *rows]
 
 
-def _columns(validation: Validation) -> list[str]:
+def _list_columns(validation: Validation) -> list[str]:
     return list(dict.fromkeys(name for row in validation.sets.values() for name in row))
 
 
-def attack_rows(attacks: Iterable[Attack]) -> Rows:
+def list_attacks(attacks: Iterable[Attack]) -> Rows:
     """Return a header and a row per attack."""
     rows = [["attack", "rows", "real mean", "attack mean", "at least as high", "correlation"]]
     for each in attacks:
         share = f"{100 * each.not_worse:.0f}%"
         rows.append(
-            [each.name, str(each.rows), f"{each.real:.2f}", f"{each.mean:.2f}", share, two_digits(each.correlation)]
+            [
+                each.name,
+                str(each.rows),
+                f"{each.real:.2f}",
+                f"{each.mean:.2f}",
+                share,
+                show_two_digits(each.correlation),
+            ]
         )
     return rows
 
 
-def weakness(each: Attack) -> str:
+def describe_attack(each: Attack) -> str:
     """Return the result of an attack in plain words."""
     share = f"{100 * each.not_worse:.0f}% of cases"
     if each.name == "reversed":
         kept = "hardly reads word order" if each.correlation > 0.8 else "reads word order only in part"
         return (
             f"It {kept}: the score of a response with its words reversed has a correlation of "
-            f"{two_digits(each.correlation)} with that of the real one, and is at least as high in {share}."
+            f"{show_two_digits(each.correlation)} with that of the real one, and is at least as high in {share}."
         )
     said = ATTACKS[each.name]
     if each.name == "reference":
@@ -193,20 +202,20 @@ def weakness(each: Attack) -> str:
     )
 
 
-def spearman_cell(found: Mapping[str, Any] | None) -> str:
+def show_spearman(found: Mapping[str, Any] | None) -> str:
     """Return Spearman's rho with its interval; nothing where it was not computed."""
     if found is None:
         return ""
     low, high = found["spearman_interval"]
-    return f"{two_digits(found['spearman'])} [{two_digits(low)}, {two_digits(high)}]"
+    return f"{show_two_digits(found['spearman'])} [{show_two_digits(low)}, {show_two_digits(high)}]"
 
 
-def two_digits(value: float | None) -> str:
+def show_two_digits(value: float | None) -> str:
     """Return a number with two digits and no leading zero; in a file NaN is null."""
     return "-" if value is None or math.isnan(value) else f"{value:.2f}".replace("0.", ".", 1)
 
 
-def card_table(rows: Rows) -> str:
+def write_card_table(rows: Rows) -> str:
     """Return a table; its head and the first column hold names, the other cells numbers."""
     head, *rest = rows
     named = ([escape_markdown(name), *cells] for name, *cells in rest)
@@ -214,7 +223,7 @@ def card_table(rows: Rows) -> str:
     return "\n".join(f"| {' | '.join(row)} |" for row in lines)
 
 
-def as_code(text: str) -> str:
+def to_code(text: str) -> str:
     """Return a text as code, between more backticks than are anywhere in it."""
     most = max(map(len, re.findall("`+", text)), default=0)
     fence, space = "`" * (most + 1), " " if most else ""

@@ -130,7 +130,7 @@ def train_adem(
     and `context`, `reference` or both. The table that is printed is in the card as well.
     """
     from dialeval.judges.adem import check_folder
-    from dialeval.judges.card import NOT_VALIDATED, weakness
+    from dialeval.judges.card import NOT_VALIDATED, describe_attack
     from dialeval.judges.validation import make_judge
 
     check_folder(output, ratings, more, tests)
@@ -142,7 +142,7 @@ def train_adem(
     if card.validation is not None and not card.validation.sets:
         print_warnings([NOT_VALIDATED])
     for each in card.attacks:
-        print_err(f"weakness: {weakness(each)}")
+        print_err(f"weakness: {describe_attack(each)}")
     print_err(f"saved in {output}")
 
 
@@ -158,13 +158,13 @@ def attack_adem(judge_dir: str | None, encoder: str | None, device: str, **rest:
     Without RESPONSES the shipped sample is used.
     """
     from dialeval.judges.adem import open_judge
-    from dialeval.judges.card import attack_rows, weakness
+    from dialeval.judges.card import describe_attack, list_attacks
     from dialeval.judges.validation import attack_systems
 
-    attacks = _attack(partial(attack_systems, open_judge(judge_dir, encoder, device)), attack_rows, **rest)
+    attacks = _attack(partial(attack_systems, open_judge(judge_dir, encoder, device)), list_attacks, **rest)
     if rest["format_"] == "table":
         for each in attacks:
-            print_err(weakness(each))
+            print_err(describe_attack(each))
 
 
 @judge.command(
@@ -188,19 +188,19 @@ def attack_judge(judge_dir: str | None, encoder: str | None, llm: options.Langua
         from dialeval.judges.llm.attack import attack_llm
         from dialeval.reports import labels
 
-        with opened_llm(llm) as model:
+        with open_llm(llm) as model:
             chosen: dict[str, Any] = {"rubric": llm["rubric"] or "reply", "mode": llm["mode"] or "expected"}
             _attack(partial(attack_llm, model, **chosen), labels.list_attacks, **rest)
         return
-    from dialeval.judges.card import attack_rows
+    from dialeval.judges.card import list_attacks
     from dialeval.judges.judge import DialogueJudge
     from dialeval.judges.validation import attack_systems
 
-    _attack(partial(attack_systems, DialogueJudge(judge_dir, encoder)), attack_rows, **rest)
+    _attack(partial(attack_systems, DialogueJudge(judge_dir, encoder)), list_attacks, **rest)
 
 
 @contextmanager
-def opened_llm(asked: options.LanguageModel) -> Iterator[Any]:
+def open_llm(asked: options.LanguageModel) -> Iterator[Any]:
     """Open the one language model that options name, with a progress bar, and print what it was asked."""
     if len(asked.models) != 1:
         raise click.UsageError("name one language model: --llm-model NAME")
@@ -263,7 +263,7 @@ def judge_pair_files(pairs: tuple[str, ...], llm: options.LanguageModel, output:
 
     check_places(None, pairs, files=(output,))
     texts = read_pair_texts(list(pairs))
-    with opened_llm(llm) as judge:
+    with open_llm(llm) as judge:
         found = judge_pairs(judge, texts, llm["rubric"] or "pair")
     print_as(format_, JUDGED, found)
     if output is not None:

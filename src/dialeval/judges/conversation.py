@@ -38,14 +38,14 @@ from dialeval.core.arrays import Floats
 from dialeval.core.batch import Batch, Need
 from dialeval.core.exact import Moments
 from dialeval.core.fold import Bounds, Estimate, Level, Metric, Partial
-from dialeval.judges.judge import batch_verdicts
+from dialeval.judges.judge import judge_batch
 from dialeval.metrics.conversation import SelfRepetition, SpokenTurn, UserRephrasing, list_conversations
 
 FEATURES = ("mean", "last", "continuity", "user words", "self-repetition", "user-rephrasing")
 
 
 @dataclass(frozen=True)
-class Weights:
+class ConversationWeights:
     """What each feature counts, and what it is measured against; in the order of `FEATURES`."""
 
     weight: tuple[float, ...]
@@ -57,7 +57,7 @@ class Weights:
         return float((features - self.center) / self.scale @ np.array(self.weight))
 
 
-SHIPPED = Weights(
+SHIPPED = ConversationWeights(
     weight=(0.0919, 0.0399, 0.0963, 0.0496, -0.0348, -0.0137),
     center=(3.2231, 3.1177, 0.3504, 2.0716, 0.0987, 0.0189),
     scale=(0.2226, 0.4086, 0.0152, 0.3156, 0.0966, 0.0634),
@@ -67,7 +67,7 @@ SHIPPED = Weights(
 ConversationState = Mapping[str, Moments]
 
 
-def features_of(turns: Sequence[SpokenTurn], scores: Floats, continuity: Floats) -> Floats:
+def compute_features(turns: Sequence[SpokenTurn], scores: Floats, continuity: Floats) -> Floats:
     """Return the features of a conversation; `scores` and `continuity` are those of its replies that have a score."""
     users = [len(turn.text.split()) for turn in turns if turn.speaker == "user"]
     texts = (SelfRepetition().value(turns), UserRephrasing().value(turns))
@@ -98,7 +98,7 @@ class ConversationJudge(Metric[ConversationState]):
         return {self.name: Moments(), self._worst: Moments()}
 
     def partial(self, batch: Batch) -> Partial[ConversationState]:
-        verdicts = batch_verdicts(batch)
+        verdicts = judge_batch(batch)
         values = [
             _judge(turns, verdicts.score[start:stop], verdicts.breakdown[start:stop, 0])
             for turns, (start, stop) in zip(list_conversations(batch), pairwise(batch.dialogues.tolist()), strict=True)
@@ -122,7 +122,7 @@ def _judge(turns: Sequence[SpokenTurn], scores: Floats, continuity: Floats) -> t
     scored = np.flatnonzero(~np.isnan(scores))
     if not len(scored):
         return nan, nan
-    features = features_of(turns, scores[scored], continuity[scored])
+    features = compute_features(turns, scores[scored], continuity[scored])
     without = []
     for reply in scored.tolist() if len(scored) > 1 else ():
         rest = scored[scored != reply]

@@ -71,7 +71,7 @@ class CrossEncoder:
     def __init__(self, files: EncoderFiles, changes: Changes, shape: PairShape) -> None:
         self.shape = shape
         self._tokenizer = PairTokenizer(files)
-        weights, layers = files.read_weights(), merged(encoder_weights(files), changes)
+        weights, layers = files.read_weights(), merge_changes(name_weights(files), changes)
         parts = [
             {name: (layers[f"{number}.{name}.weight"], layers[f"{number}.{name}.bias"]) for name in layer}
             for number, layer in enumerate(weights.layers)
@@ -82,19 +82,19 @@ class CrossEncoder:
             changes["heads.bias"].astype(np.float64),
         )
 
-    def heads(self, contexts: Sequence[Sequence[str]], responses: Sequence[str]) -> Floats:
+    def compute_heads(self, contexts: Sequence[Sequence[str]], responses: Sequence[str]) -> Floats:
         """Return the values of the heads for each response, a row each; the columns in the order of `HEADS`."""
-        read = self.sequences(contexts, responses)
+        read = self.make_sequences(contexts, responses)
         found = np.empty((len(read), sum(HEADS.values())))
         for group in group_texts([len(ids) for ids, _ in read]):
-            found[group] = self._of_group([read[pair] for pair in group])
+            found[group] = self._run_group([read[pair] for pair in group])
         return found
 
-    def sequences(self, contexts: Sequence[Sequence[str]], responses: Sequence[str]) -> list[tuple[Pieces, int]]:
+    def make_sequences(self, contexts: Sequence[Sequence[str]], responses: Sequence[str]) -> list[tuple[Pieces, int]]:
         """Return the pieces of each pair, and how many of them are the response's."""
         kept = [[turn for turn in context if turn.strip()][-self.shape.turns :] for context in contexts]
         texts = [text for context, response in zip(kept, responses, strict=True) for text in (*context, response)]
-        pieces, read = iter(self._tokenizer.pieces(texts)), []
+        pieces, read = iter(self._tokenizer.split_pieces(texts)), []
         for context in kept:
             before = [piece for _ in context for piece in next(pieces)]
             response = next(pieces)
@@ -104,7 +104,7 @@ class CrossEncoder:
             read.append((np.array([self._tokenizer.first, *before, *response], np.int32), len(response)))
         return read
 
-    def _of_group(self, read: Sequence[tuple[npt.NDArray[np.int32], int]]) -> Floats:
+    def _run_group(self, read: Sequence[tuple[npt.NDArray[np.int32], int]]) -> Floats:
         seconds = [many for _, many in read]
         kept = [np.append(0, np.arange(len(ids) - many, len(ids))) for ids, many in read]
         weight, bias = self._heads
@@ -116,7 +116,7 @@ class CrossEncoder:
         return np.array(found)
 
 
-def encoder_weights(files: EncoderFiles) -> dict[str, Singles]:
+def name_weights(files: EncoderFiles) -> dict[str, Singles]:
     """Return the weights of an encoder by the names that changes have."""
     weights = files.read_weights()
     found = {"words": weights.words, "positions": weights.positions, "second": weights.second}
@@ -127,15 +127,15 @@ def encoder_weights(files: EncoderFiles) -> dict[str, Singles]:
     return found
 
 
-def trained_names(base: Mapping[str, Singles]) -> Iterator[str]:
+def list_trained_names(base: Mapping[str, Singles]) -> Iterator[str]:
     """Return the names of the weights that are trained: those of the layers."""
     return (name for name in base if name.partition(".")[0].isdigit())
 
 
-def merged(base: Mapping[str, Singles], changes: Changes) -> dict[str, Singles]:
+def merge_changes(base: Mapping[str, Singles], changes: Changes) -> dict[str, Singles]:
     """Return the weights of the layers with the changes."""
     found = {}
-    for name in trained_names(base):
+    for name in list_trained_names(base):
         if f"{name}.left" in changes:
             left, right = (
                 changes[f"{name}.{side}"].astype(np.float32) * changes[f"{name}.{side}.scale"]
@@ -154,7 +154,7 @@ class PairTokenizer:
         self._tokenizer: Any = files.read_tokenizer()
         self.first, self.end = (int(self._tokenizer.token_to_id(mark)) for mark in ("[CLS]", "[SEP]"))
 
-    def pieces(self, texts: Sequence[str]) -> list[list[int]]:
+    def split_pieces(self, texts: Sequence[str]) -> list[list[int]]:
         """Return the pieces of each text, ended by [SEP]."""
         found: list[list[int]] = []
         for start in range(0, len(texts), _AT_ONCE):

@@ -32,7 +32,7 @@ import numpy as np
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.errors import SettingError
 from dialeval.io.ratings import OVERALL, Ratings
-from dialeval.judges.adem import CASES, HIGHEST, LOWEST, Encoded, Mask, Weights, encode_rows, row_products
+from dialeval.judges.adem import CASES, HIGHEST, LOWEST, AdemWeights, Encoded, Mask, encode_rows, multiply_rows
 from dialeval.metrics.encoder import SentenceVectors
 
 KINDS = ("adem", "identity")
@@ -82,22 +82,22 @@ class Examples(Encoded):
         columns = [column.name for column in fields(self) if column.name != "names"]
         return replace(self, **{name: getattr(self, name)[chosen] for name in columns})
 
-    def of_sets(self, names: Sequence[str]) -> Examples:
+    def select_sets(self, names: Sequence[str]) -> Examples:
         """Return the rows of some data sets."""
         return self.take(np.isin(self.sets, [self.names.index(name) for name in names]))
 
-    def without(self, others: Examples) -> Examples:
+    def without_contexts_of(self, others: Examples) -> Examples:
         """Return the rows whose context occurs in none of the other examples."""
         return self.take(~np.isin(self.contexts, others.contexts))
 
 
-def examples_of(ratings: Ratings, vectors: SentenceVectors, turns: int = TURNS, quality: str = OVERALL) -> Examples:
+def make_examples(ratings: Ratings, vectors: SentenceVectors, turns: int = TURNS, quality: str = OVERALL) -> Examples:
     """Return the examples in ratings; a set without a stated scale is stretched from lowest to highest score."""
     if quality not in ratings.values:
         raise SettingError(f"no ratings of {quality!r}; there are ratings of {', '.join(ratings.values)}")
     names = list(dict.fromkeys(ratings.datasets))
     sets: Ints = np.array([names.index(name) for name in ratings.datasets], np.int64)
-    scores = on_scale(ratings, quality, sets, len(names))
+    scores = rescale(ratings, quality, sets, len(names))
     given = zip(ratings.contexts, ratings.references, strict=True)
     judgeable = np.array([any(text.strip() for text in (*c, *r)) for c, r in given], np.bool_)
     rows: Ints = np.flatnonzero(judgeable & ~np.isnan(scores))
@@ -105,11 +105,11 @@ def examples_of(ratings: Ratings, vectors: SentenceVectors, turns: int = TURNS, 
         raise SettingError("no rated row has both a score and a context or a reference")
     kept = ratings.take(rows)
     inputs = encode_rows(vectors, kept.contexts, kept.responses, kept.references, turns)
-    contexts = context_numbers(kept)
+    contexts = number_contexts(kept)
     return Examples(**vars(inputs), scores=scores[rows], sets=sets[rows], contexts=contexts, rows=rows, names=names)
 
 
-def on_scale(ratings: Ratings, quality: str, sets: Ints, many: int) -> Floats:
+def rescale(ratings: Ratings, quality: str, sets: Ints, many: int) -> Floats:
     """Return values on the scale 1 to 5, by the stated scale (that of `overall`) or by the extremes of their set."""
     values = ratings.values[quality]
     low, high = ratings.scales.T.copy() if quality == OVERALL else np.full((2, len(values)), np.nan)
@@ -122,7 +122,7 @@ def on_scale(ratings: Ratings, quality: str, sets: Ints, many: int) -> Floats:
     return on_scale
 
 
-def context_numbers(ratings: Ratings) -> Ints:
+def number_contexts(ratings: Ratings) -> Ints:
     """Return a number for each context, equal for equal last turns but for case, spaces and punctuation.
 
     Sets cut the same dialogue at different lengths, so the last turn decides; rows without one stand alone.
@@ -135,28 +135,28 @@ def context_numbers(ratings: Ratings) -> Ints:
     return numbers
 
 
-def fit(kind: str, examples: Examples, settings: AdemSettings = _USUAL) -> Weights:
+def fit(kind: str, examples: Examples, settings: AdemSettings = _USUAL) -> AdemWeights:
     """Fit a judge of one of the `KINDS` to all examples; the settings are those of `adem`."""
     return fit_adem(examples, settings) if kind == "adem" else fit_identity(examples)
 
 
-def fit_identity(examples: Examples) -> Weights:
+def fit_identity(examples: Examples) -> AdemWeights:
     """Fit nothing but the calibration."""
     none = np.zeros((examples.response.shape[1], 0))
     response = np.zeros(examples.response.shape[1])
-    return _calibrate(Weights("identity", 1.0, none, none, none, none, response, {}), examples)
+    return _calibrate(AdemWeights("identity", 1.0, none, none, none, none, response, {}), examples)
 
 
-def fit_adem(examples: Examples, settings: AdemSettings = _USUAL) -> Weights:
+def fit_adem(examples: Examples, settings: AdemSettings = _USUAL) -> AdemWeights:
     """Fit the judge near the identity."""
-    problem = _Problem.of(_sample_rows(examples))
-    share = problem.share()
-    rest = problem.scores - share * problem.identity_term()
+    problem = _LeastSquares.of(_sample_rows(examples))
+    share = problem.fit_identity_multiple()
+    rest = problem.scores - share * problem.compute_identity_term()
     width = examples.response.shape[1]
     solution = _solve(problem, rest, settings)
-    context, reference = (_low_rank(matrix, settings.rank) for matrix in _matrices(solution, width))
+    context, reference = (_factorize(matrix, settings.rank) for matrix in _unpack_matrices(solution, width))
     response = _round(solution[-width:] / np.sqrt(settings.response_strength / settings.strength))
-    return _calibrate(Weights("adem", _round_number(share), *context, *reference, response, {}), examples)
+    return _calibrate(AdemWeights("adem", _round_number(share), *context, *reference, response, {}), examples)
 
 
 def _sample_rows(examples: Examples) -> Examples:
@@ -167,7 +167,7 @@ def _sample_rows(examples: Examples) -> Examples:
 
 
 @dataclass(frozen=True, eq=False)
-class _Problem:
+class _LeastSquares:
     """The rows of all sets with their weights; features and scores are centered within each set."""
 
     context: Floats
@@ -178,47 +178,47 @@ class _Problem:
     weights: Floats
 
     @classmethod
-    def of(cls, examples: Examples) -> _Problem:
+    def of(cls, examples: Examples) -> _LeastSquares:
         sets = np.unique(examples.sets, return_inverse=True)[1]
         counts = np.bincount(sets)
         weights = (SET_WEIGHT / counts)[sets]
         vectors = [part.astype(np.float64) for part in (examples.context, examples.reference, examples.response)]
         bare = cls(vectors[0], vectors[1], vectors[2], examples.scores, sets, weights)
-        scores = bare.centered(examples.scores)
+        scores = bare.center(examples.scores)
         spread = np.sqrt(np.bincount(sets, scores * scores) / counts)
         if not (spread > 0).any():
             raise SettingError("all ratings of a set are equal; there is nothing to learn from them")
         return replace(bare, scores=scores / np.where(spread > 0, spread, 1.0)[sets])
 
-    def centered(self, values: Floats) -> Floats:
+    def center(self, values: Floats) -> Floats:
         """Return values less the mean of their set: weights are equal within a set."""
         means = np.bincount(self.sets, values) / np.bincount(self.sets)
         return values - means[self.sets]
 
-    def identity_term(self) -> Floats:
+    def compute_identity_term(self) -> Floats:
         """Return the predictions of M = N = I."""
-        return self.centered(row_products(self.context, self.response) + row_products(self.reference, self.response))
+        return self.center(multiply_rows(self.context, self.response) + multiply_rows(self.reference, self.response))
 
-    def share(self) -> float:
+    def fit_identity_multiple(self) -> float:
         """Return s, the multiple of the identity that fits the scores best."""
-        term = self.identity_term()
+        term = self.compute_identity_term()
         return float((self.weights * term * self.scores).sum() / (self.weights * term * term).sum())
 
     def predict(self, parameters: Floats, response_scale: float) -> Floats:
         """f of every row, centered, for M, N and w in one vector."""
         width = self.response.shape[1]
-        by_context, by_reference = _matrices(parameters, width)
-        values = row_products(self.context @ by_context + self.reference @ by_reference, self.response)
-        return self.centered(values + self.response @ (parameters[-width:] * response_scale))
+        by_context, by_reference = _unpack_matrices(parameters, width)
+        values = multiply_rows(self.context @ by_context + self.reference @ by_reference, self.response)
+        return self.center(values + self.response @ (parameters[-width:] * response_scale))
 
     def gradient(self, values: Floats, response_scale: float) -> Floats:
         """Apply the transpose of `predict` to weighted values."""
-        pulled = self.response * self.centered(values * self.weights)[:, None]
+        pulled = self.response * self.center(values * self.weights)[:, None]
         parts = (self.context.T @ pulled).ravel(), (self.reference.T @ pulled).ravel(), pulled.sum(0) * response_scale
         return np.concatenate(parts)
 
 
-def _solve(problem: _Problem, rest: Floats, settings: AdemSettings) -> Floats:
+def _solve(problem: _LeastSquares, rest: Floats, settings: AdemSettings) -> Floats:
     """Conjugate gradients; w is scaled so that one strength holds for all parameters."""
     scale = np.sqrt(settings.strength / settings.response_strength)
     left = problem.gradient(rest, scale)
@@ -236,13 +236,13 @@ def _solve(problem: _Problem, rest: Floats, settings: AdemSettings) -> Floats:
     return solution
 
 
-def _matrices(parameters: Floats, width: int) -> tuple[Floats, Floats]:
+def _unpack_matrices(parameters: Floats, width: int) -> tuple[Floats, Floats]:
     """Return M and N out of the vector of all parameters."""
     square = width * width
     return parameters[:square].reshape(width, width), parameters[square:-width].reshape(width, width)
 
 
-def _low_rank(matrix: Floats, rank: int) -> tuple[Floats, Floats]:
+def _factorize(matrix: Floats, rank: int) -> tuple[Floats, Floats]:
     """Return the best approximation of a rank as two tall factors."""
     left, sizes, right = np.linalg.svd(matrix)
     roots = np.sqrt(sizes[:rank])
@@ -261,7 +261,7 @@ def _round_number(value: float) -> float:
     return float(np.float32(f"{value:.5g}"))
 
 
-def _calibrate(weights: Weights, examples: Examples) -> Weights:
+def _calibrate(weights: AdemWeights, examples: Examples) -> AdemWeights:
     """Return the same judge with alpha and beta of every case.
 
     Cases that the ratings do not show take the constants of one that they do, or the middle of the scale.
@@ -271,7 +271,7 @@ def _calibrate(weights: Weights, examples: Examples) -> Weights:
     raw = by_context + by_reference + alone, by_context + alone, by_reference + alone
     usable = has_context & has_reference, has_context, has_reference
     lines = {
-        case: _line(values[rows], examples.scores[rows], examples.sets[rows])
+        case: _fit_line(values[rows], examples.scores[rows], examples.sets[rows])
         for case, values, rows in zip(CASES, raw, usable, strict=True)
         if rows.any()
     }
@@ -279,7 +279,7 @@ def _calibrate(weights: Weights, examples: Examples) -> Weights:
     return replace(weights, calibration={case: lines.get(case, spare) for case in CASES})
 
 
-def _line(raw: Floats, scores: Floats, sets: Ints) -> tuple[float, float]:
+def _fit_line(raw: Floats, scores: Floats, sets: Ints) -> tuple[float, float]:
     """Fit alpha and beta by within-dataset least squares; datasets are weighted equally."""
     sets = np.unique(sets, return_inverse=True)[1]
     counts = np.bincount(sets)

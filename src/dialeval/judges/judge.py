@@ -151,7 +151,7 @@ class Judgment(Metric[JudgmentState]):
         return dict.fromkeys([*self._keys.values(), OUTSIDE], Moments())
 
     def partial(self, batch: Batch) -> Partial[JudgmentState]:
-        verdicts = batch_verdicts(batch)
+        verdicts = judge_batch(batch)
         parts = {**vars(verdicts), CONTINUITY: verdicts.breakdown[:, 0]}
         columns = {key: parts[part] for part, key in self._keys.items()}
         state = {key: Moments.of(values, batch.dialogues) for key, values in columns.items()}
@@ -184,13 +184,13 @@ def is_outside(response: str) -> bool:
     return len(_LIST_ITEM.findall(response)) > 1
 
 
-def reasons(parts: Mapping[str, float]) -> list[str]:
+def list_reasons(parts: Mapping[str, float]) -> list[str]:
     """Return the reasons for a low score in words; `parts` are the values of its parts by their keys or names."""
     named = {key.rpartition("/")[2]: value for key, value in parts.items()}
     return [reason for part, reason in REASONS.items() if named.get(part, 1.0) < UNSURE]
 
 
-def batch_verdicts(batch: Batch) -> Verdicts:
+def judge_batch(batch: Batch) -> Verdicts:
     """Return the verdicts on the responses of a batch, computed once for all metrics."""
 
     def judge_all() -> Verdicts:
@@ -237,6 +237,7 @@ class JudgeWeights:
         sha = hashlib.sha256()
         for name in sorted(self.changes):
             sha.update(name.encode() + np.ascontiguousarray(self.changes[name]).tobytes())
+        # The names of these classes are part of the digest, and so of signatures.
         sha.update(repr((self.scale, self.shape, self.breakdown, self.encoder_digest)).encode())
         return sha.hexdigest()[:DIGEST_LENGTH]
 
@@ -316,14 +317,16 @@ class DialogueJudge(adem.TrainedJudge[JudgeWeights]):
         rows = np.flatnonzero(has).tolist()
         heads = np.full((len(responses), sum(HEADS.values())), np.nan)
         if rows:
-            heads[has] = self._cross_encoder.heads([contexts[row] for row in rows], [responses[row] for row in rows])
+            heads[has] = self._cross_encoder.compute_heads(
+                [contexts[row] for row in rows], [responses[row] for row in rows]
+            )
         parts = split_heads(heads)
-        closest = adem.closest_cosines(self._vectors, responses, references) if any(references) else None
+        closest = adem.compute_closest_cosines(self._vectors, responses, references) if any(references) else None
         true, random, echo, broken = softmax(parts["kind"]).T
-        shares = shrunk(self.weights.breakdown, softmax(parts["breakdown"]))
+        shares = shrink_shares(self.weights.breakdown, softmax(parts["breakdown"]))
         # Each against the true response alone: a response that is an echo is not therefore irrelevant.
         return Verdicts(
-            scores(self.weights.scale, parts["rating"][:, 0], parts["rank"][:, 0], closest),
+            compute_scores(self.weights.scale, parts["rating"][:, 0], parts["rank"][:, 0], closest),
             true / (true + random),
             true / (true + broken),
             true / (true + echo),
@@ -344,7 +347,7 @@ def softmax(values: Floats) -> Floats:
     return found
 
 
-def shrunk(scale: BreakdownScale, said: Floats) -> Floats:
+def shrink_shares(scale: BreakdownScale, said: Floats) -> Floats:
     """Return the fractions of O, T and X, a row per turn; NaN where the head has no value."""
     logs = scale.weight * np.log(np.maximum(said, 1e-12)) + (1 - scale.weight) * np.log(scale.mean)
     found = np.exp(logs - logs.max(axis=1, keepdims=True, initial=-np.inf))
@@ -352,7 +355,7 @@ def shrunk(scale: BreakdownScale, said: Floats) -> Floats:
     return made
 
 
-def labeled(scale: BreakdownScale, fractions: Floats) -> Floats:
+def label_shares(scale: BreakdownScale, fractions: Floats) -> Floats:
     """Return fractions with the code of the label before them, as `Need.LABELS` has them."""
     # The mean would decide between T and X almost everywhere, so it is taken out again.
     _, possible, sure = np.array(scale.mean) ** (1 - scale.weight)
@@ -361,7 +364,7 @@ def labeled(scale: BreakdownScale, fractions: Floats) -> Floats:
     return np.column_stack([np.where(np.isnan(fractions[:, O]), np.nan, codes), fractions])
 
 
-def scores(scale: Scale, rating: Floats, rank: Floats, closest: Floats | None) -> Floats:
+def compute_scores(scale: Scale, rating: Floats, rank: Floats, closest: Floats | None) -> Floats:
     """Return the scores from 1 to 5; `closest` is NaN for a row without a reference."""
     raw = rating + scale.rank * rank
     found = scale.alpha + scale.beta * raw

@@ -15,7 +15,7 @@ import numpy as np
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.fold import Level
 from dialeval.core.rowtable import NO_TURN, RowTable
-from dialeval.judges.judge import CONTINUITY, reasons
+from dialeval.judges.judge import CONTINUITY, list_reasons
 from dialeval.reports import markup
 from dialeval.reports.figures import plain
 from dialeval.reports.markup import Section
@@ -42,16 +42,16 @@ class WeakTurn(NamedTuple):
     reasons: list[str]
 
 
-def weak_turns(run: Run, most: int) -> list[WeakTurn]:
+def find_weak_turns(run: Run, most: int) -> list[WeakTurn]:
     """Return the turns with the most probable breakdowns, worst first."""
     systems = [(name, result) for name, result in run.items() if result.role == "system"]
-    found = [turn for name, result in systems for turn in _of_system(name, result, most)]
+    found = [turn for name, result in systems for turn in _find_in_system(name, result, most)]
     return sorted(found, key=lambda turn: turn.continuity)[:most]
 
 
-def _of_system(name: str, result: Result, most: int) -> list[WeakTurn]:
+def _find_in_system(name: str, result: Result, most: int) -> list[WeakTurn]:
     rows = result.rows
-    parts = judged_parts(result)
+    parts = get_parts(result)
     values = parts.get(CONTINUITY)
     if rows is None or values is None or len(values) != len(rows) or "response" not in rows.texts:
         return []
@@ -59,13 +59,13 @@ def _of_system(name: str, result: Result, most: int) -> list[WeakTurn]:
     for row in np.argsort(np.where(np.isnan(values), np.inf, values), kind="stable").tolist():
         if len(turns) == most or not values[row] < HIGHEST:
             break
-        texts = (_place(rows, row), _last(rows, "context", row), _last(rows, "response", row))
-        why = reasons({part: float(column[row]) for part, column in parts.items()})
+        texts = (_name_place(rows, row), _get_last_text(rows, "context", row), _get_last_text(rows, "response", row))
+        why = list_reasons({part: float(column[row]) for part, column in parts.items()})
         turns.setdefault(texts, WeakTurn(name, texts[0], float(values[row]), *texts[1:], why))  # trials repeat turns
     return list(turns.values())
 
 
-def judged_parts(result: Result) -> dict[str, Floats]:
+def get_parts(result: Result) -> dict[str, Floats]:
     """Return the parts of the judgment of every row of a system, by their names."""
     return {
         key.removeprefix("judge/"): estimate.items
@@ -76,42 +76,42 @@ def judged_parts(result: Result) -> dict[str, Floats]:
 
 def explain_rows(systems: Mapping[str, Result], rows: Ints, **_: Any) -> dict[str, Any]:
     """Return the reasons against some responses of each system, for the explorer; None for a system not judged."""
-    return {"reasons": [_reasons_of(result, rows) for result in systems.values()]}
+    return {"reasons": [_list_row_reasons(result, rows) for result in systems.values()]}
 
 
-def _reasons_of(result: Result, rows: Ints) -> list[str] | None:
-    parts = {part: values for part, values in judged_parts(result).items() if len(values) > rows.max(initial=0)}
+def _list_row_reasons(result: Result, rows: Ints) -> list[str] | None:
+    parts = {part: values for part, values in get_parts(result).items() if len(values) > rows.max(initial=0)}
     if not parts:
         return None
-    return ["; ".join(reasons({part: float(each[row]) for part, each in parts.items()})) for row in rows.tolist()]
+    return ["; ".join(list_reasons({part: float(each[row]) for part, each in parts.items()})) for row in rows.tolist()]
 
 
-def _place(rows: RowTable, row: int) -> str:
+def _name_place(rows: RowTable, row: int) -> str:
     dialogue = rows.dialogues[int(rows.clusters[row])] if rows.dialogues is not None else None
     turn = NO_TURN if rows.turns is None else int(rows.turns[row])
     return ", ".join(filter(None, (dialogue or f"row {row + 1}", f"turn {turn}" if turn != NO_TURN else "")))
 
 
-def _last(rows: RowTable, name: str, row: int) -> str:
+def _get_last_text(rows: RowTable, name: str, row: int) -> str:
     """Return the last text of a row, shortened where it is very long."""
     text = "".join(rows.texts_at(name, row)[-1:])
     return text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]} …"
 
 
-def weak_turns_table(run: Run) -> Iterator[tuple[str, list[list[str]]]]:
+def make_weak_turns_table(run: Run) -> Iterator[tuple[str, list[list[str]]]]:
     """Yield a title with a header and a row per turn, for the terminal; nothing where there is nothing to list."""
     lines = [
         [turn.system, turn.place, f"{turn.continuity:.2f}", turn.said, "; ".join(turn.reasons)]
-        for turn in weak_turns(run, PRINTED)
+        for turn in find_weak_turns(run, PRINTED)
     ]
     if lines:
         header = ["system", "turn", "continuity", "said", "why"]
         yield "Most probable breakdowns, worst first", [header, *lines]
 
 
-def weak_turns_section(run: Run) -> Section | None:
+def make_weak_turns_section(run: Run) -> Section | None:
     """Return the section of the report; None for a run without such turns."""
-    turns = weak_turns(run, LISTED)
+    turns = find_weak_turns(run, LISTED)
     if not turns:
         return None
     note = markup.note(

@@ -18,7 +18,7 @@ import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
 from dialeval.core.errors import SettingError
-from dialeval.judges.cross_encoder import encoder_weights, trained_names
+from dialeval.judges.cross_encoder import list_trained_names, name_weights
 from dialeval.metrics.encoder import Encoder
 from dialeval.metrics.encoder_files import EncoderFiles, Singles
 
@@ -30,7 +30,7 @@ _DROPOUT = 0.1
 _PARTS = ("qkv", "out", "up", "down", "norm", "last_norm")
 
 
-class Batch(NamedTuple):
+class PieceBatch(NamedTuple):
     """Sequences of pieces, one behind the other, without padding."""
 
     ids: Tensor
@@ -45,7 +45,7 @@ class Batch(NamedTuple):
     longest: int
 
 
-class Transformer(nn.Module):
+class TorchTransformer(nn.Module):
     """The layers of an encoder. Embeddings are not trained. Weights are float32, whatever type is computed in."""
 
     words: Tensor
@@ -57,22 +57,24 @@ class Transformer(nn.Module):
     def __init__(self, files: EncoderFiles) -> None:
         super().__init__()
         config = files.config
-        self.base, self.depth = encoder_weights(files), files.depth
+        self.base, self.depth = name_weights(files), files.depth
         self.attention_heads, self.epsilon = config.num_attention_heads, config.layer_norm_eps
         for name in ("words", "positions", "second", "norm.weight", "norm.bias"):
-            self.register_buffer(flat(name), tensor_of(self.base[name]), persistent=False)
-        self.names = list(trained_names(self.base))
-        self.weights = nn.ParameterDict({flat(name): nn.Parameter(tensor_of(self.base[name])) for name in self.names})
+            self.register_buffer(flatten_name(name), to_tensor(self.base[name]), persistent=False)
+        self.names = list(list_trained_names(self.base))
+        self.weights = nn.ParameterDict(
+            {flatten_name(name): nn.Parameter(to_tensor(self.base[name])) for name in self.names}
+        )
 
     def weight(self, name: str) -> Tensor:
         """Return a weight of a layer."""
         found: Tensor = self.weights[name]
         return found
 
-    def _part(self, name: str, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+    def _apply_part(self, name: str, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         return self.weight(f"{name}_weight").to(dtype), self.weight(f"{name}_bias").to(dtype)
 
-    def vectors(self, batch: Batch, dtype: torch.dtype) -> Tensor:
+    def vectors(self, batch: PieceBatch, dtype: torch.dtype) -> Tensor:
         """Return the last layer's vector of each piece."""
         dropout = _DROPOUT if self.training else 0.0
         rows = F.embedding(batch.ids, self.words) + F.embedding(batch.places, self.positions)
@@ -80,7 +82,7 @@ class Transformer(nn.Module):
         rows = F.layer_norm(rows, rows.shape[-1:], self.norm_weight, self.norm_bias, self.epsilon).to(dtype)
         rows = F.dropout(rows, dropout, self.training)
         for layer in range(self.depth):
-            qkv, out, up, down, norm, last_norm = (self._part(f"{layer}_{part}", dtype) for part in _PARTS)
+            qkv, out, up, down, norm, last_norm = (self._apply_part(f"{layer}_{part}", dtype) for part in _PARTS)
             split = F.linear(rows, *qkv).view(len(rows), 3, self.attention_heads, -1)
             mixed = F.dropout(F.linear(_attend(split, batch).reshape(rows.shape), *out), dropout, self.training)
             rows = F.layer_norm(rows + mixed, rows.shape[-1:], *norm, self.epsilon)
@@ -89,7 +91,7 @@ class Transformer(nn.Module):
         return rows
 
 
-def _attend(split: Tensor, batch: Batch) -> Tensor:
+def _attend(split: Tensor, batch: PieceBatch) -> Tensor:
     """Return what each piece takes from the others of its sequence; `split` has queries, keys and values of heads."""
     if split.is_cuda and split.dtype == torch.bfloat16:
         from torch.nn.attention.varlen import varlen_attn
@@ -115,10 +117,10 @@ class TorchEncoder(Encoder):
         self.backend = f" {device.partition(':')[0]} {str(self.dtype).removeprefix('torch.')}"
 
     @cached_property
-    def model(self) -> Transformer:
+    def model(self) -> TorchTransformer:
         """The transformer on its device, made when it is first needed: the digest is known without a GPU."""
         check_device(self.device)
-        return Transformer(self.files).to(self.device).eval()
+        return TorchTransformer(self.files).to(self.device).eval()
 
     def __reduce__(self) -> tuple[type[TorchEncoder], tuple[Any, ...]]:
         return type(self), (EncoderFiles(self.files.name, self.files.folder), self.tokens, self.device)
@@ -129,7 +131,7 @@ class TorchEncoder(Encoder):
         limit = _BATCH_TOKENS["cuda" if self.device.startswith("cuda") else "cpu"]
         for start in range(0, len(texts), _AHEAD_TEXTS):
             pieces = self.split_pieces(texts[start : start + _AHEAD_TEXTS], ends)
-            waiting = [(batch, self._pool([pieces[text] for text in batch])) for batch in _batches(pieces, limit)]
+            waiting = [(batch, self._pool([pieces[text] for text in batch])) for batch in _make_batches(pieces, limit)]
             for batch, made in waiting:  # fetched only here, so that the GPU never waits for the next batch
                 vectors[np.array(batch) + start] = made.cpu().numpy()
         return self._finish(vectors)
@@ -141,14 +143,14 @@ class TorchEncoder(Encoder):
         places, second = np.arange(bounds[-1]) - bounds[owner], np.zeros(bounds[-1], np.bool_)
         arrays = np.concatenate(pieces), places, second, owner, bounds
         tensors = [torch.from_numpy(array).to(self.device) for array in arrays]
-        batch = Batch._make([*tensors, int(lengths.max())])
+        batch = PieceBatch._make([*tensors, int(lengths.max())])
         rows = model.vectors(batch, self.dtype).float()
         if self.files.pooling == "cls":
             return rows[batch.bounds[:-1]]
         return sum_rows(rows, batch) / batch.bounds.diff()[:, None]
 
 
-def _batches(pieces: Sequence[Any], limit: int) -> list[list[int]]:
+def _make_batches(pieces: Sequence[Any], limit: int) -> list[list[int]]:
     """Return the numbers of the texts of each batch, longest first, each of at most `limit` tokens with padding."""
     order = sorted(range(len(pieces)), key=lambda text: -len(pieces[text]))
     batches, first = [], 0
@@ -169,17 +171,17 @@ def check_device(device: str) -> None:
         raise SettingError("PyTorch finds no GPU here; leave the device out, or install a build of it for CUDA")
 
 
-def sum_rows(rows: Tensor, batch: Batch) -> Tensor:
+def sum_rows(rows: Tensor, batch: PieceBatch) -> Tensor:
     """Return the sum of the rows of each sequence, in float32."""
     sums = rows.new_zeros((len(batch.bounds) - 1, *rows.shape[1:]), dtype=torch.float32)
     return sums.index_add(0, batch.owner, rows.float())
 
 
-def flat(name: str) -> str:
+def flatten_name(name: str) -> str:
     """Return the name of a weight as PyTorch allows it for parameters."""
     return name.replace(".", "_")
 
 
-def tensor_of(array: Any) -> Tensor:
+def to_tensor(array: Any) -> Tensor:
     """Return a copy of an array as a float32 tensor."""
     return torch.from_numpy(np.array(array, np.float32))

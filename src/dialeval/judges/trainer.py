@@ -237,8 +237,8 @@ class Trainer:
         best, best_state = epochs - 1, None
         for epoch in range(epochs):
             total = 0.0
-            for rows in batches(len(human), batch_size, order):
-                predicted, _ = self._step(take(inputs, rows), human[rows])
+            for rows in iterate_batches(len(human), batch_size, order):
+                predicted, _ = self._step(take_rows(inputs, rows), human[rows])
                 total += float((predicted - human[rows]).square().sum())
             train_losses.append(total / len(human))
             if progress is not None:
@@ -273,7 +273,7 @@ class Trainer:
         """Return inputs and scores as tensors, with one score for each row."""
         tensors = self._inputs(batch[:-1])
         rows = len(tensors[0])
-        scores = as_tensor(batch[-1], torch.float32, self.device)
+        scores = to_tensor(batch[-1], torch.float32, self.device)
         if scores.numel() != rows or scores.shape[:1] not in ((rows,), ()):
             raise SettingError(f"human_score has the shape {tuple(scores.shape)}; one number for each of {rows} rows")
         if not scores.isfinite().all():
@@ -302,7 +302,7 @@ class Trainer:
         mixed = torch.randperm(len(human), generator=order)
         many = min(max(round(len(human) * share), 1), len(human) - 1)
         drawn, kept = mixed[:many], mixed[many:]
-        return (take(tensors, kept), human[kept]), (take(tensors, drawn), human[drawn])
+        return (take_rows(tensors, kept), human[kept]), (take_rows(tensors, drawn), human[drawn])
 
     def _calibrate(self, inputs: Tensors, human: Tensor) -> None:
         """Set alpha and beta so that predictions have the mean and the standard deviation of the scores."""
@@ -399,7 +399,7 @@ class ADEM(Trainer):
         return self._predict((context, model_response, reference_response))
 
     def _inputs(self, inputs: Sequence[Any]) -> Tensors:
-        tensors = tuple(as_tensor(part, torch.float32, self.device) for part in inputs)
+        tensors = tuple(to_tensor(part, torch.float32, self.device) for part in inputs)
         for name, tensor, dimension in zip(_INPUTS, tensors, self.dimensions, strict=True):
             if tensor.ndim != 2 or tensor.shape[1] != dimension or len(tensor) != len(tensors[0]):
                 shape = tuple(tensor.shape)
@@ -420,18 +420,18 @@ def descend(optimizer: torch.optim.Optimizer, loss: Tensor, max_norm: float) -> 
     optimizer.step()
 
 
-def batches(many: int, size: int, order: torch.Generator) -> Iterator[Tensor]:
+def iterate_batches(many: int, size: int, order: torch.Generator) -> Iterator[Tensor]:
     """Yield the numbers of all rows in a random order, `size` at a time."""
     mixed = torch.randperm(many, generator=order)
     return (mixed[start : start + size] for start in range(0, many, size))
 
 
-def take(parts: Tensors, rows: Tensor) -> Tensors:
+def take_rows(parts: Tensors, rows: Tensor) -> Tensors:
     """Return some rows of each part."""
     return tuple(part[rows] for part in parts)
 
 
-def as_tensor(values: Any, dtype: torch.dtype, device: str) -> Tensor:
+def to_tensor(values: Any, dtype: torch.dtype, device: str) -> Tensor:
     """Return a tensor from an array, a list or a tensor."""
     if isinstance(values, Tensor):
         return values.detach().to(device, dtype)
@@ -542,7 +542,7 @@ class HierarchicalNetwork(nn.Module):
 
     def utterance(self, indices: Tensor, mask: Tensor, cells: Recurrent) -> Tensor:
         """Return the vectors of utterances: (batch, words) to (batch, utterance)."""
-        indices, lengths = _left(indices, mask)
+        indices, lengths = _move_left(indices, mask)
         states = cells(self.dropout(self.embeddings(indices)), lengths)
         return self.dropout(states)  # type: ignore[no-any-return]
 
@@ -552,7 +552,7 @@ class HierarchicalNetwork(nn.Module):
         flat = batch * turns, words
         vectors = self.utterance(indices.reshape(flat), mask.reshape(flat), self.words)
         vectors = vectors.reshape(batch, turns, self.words.outputs)
-        return self.dropout(self.turns(*_left(vectors, mask.any(-1))))  # type: ignore[no-any-return]
+        return self.dropout(self.turns(*_move_left(vectors, mask.any(-1))))  # type: ignore[no-any-return]
 
 
 class ADEMWithEncoder(Trainer):
@@ -614,7 +614,7 @@ class ADEMWithEncoder(Trainer):
             network = HierarchicalNetwork(vocabulary_size, embedding_size, encoder, alpha, beta)
         table = network.embeddings.weight
         if embeddings is not None:
-            given = as_tensor(embeddings, torch.float32, "cpu")
+            given = to_tensor(embeddings, torch.float32, "cpu")
             if given.shape != table.shape:
                 raise SettingError(f"embeddings have the shape {tuple(given.shape)}, not {tuple(table.shape)}")
             with torch.no_grad():
@@ -691,7 +691,7 @@ class ADEMWithEncoder(Trainer):
         return tuple(parts)
 
     def _sequence(self, indices: Any, mask: Any, dimensions: int, what: str) -> tuple[Tensor, Tensor]:
-        words, there = as_tensor(indices, torch.long, self.device), as_tensor(mask, torch.long, self.device)
+        words, there = to_tensor(indices, torch.long, self.device), to_tensor(mask, torch.long, self.device)
         several = "3" if dimensions == 3 else "2 or 3"
         if words.ndim not in (dimensions, 3) or there.shape not in (words.shape, words.shape[:-1]):
             shapes = f"{tuple(words.shape)} with a mask of {tuple(there.shape)}"
@@ -718,7 +718,7 @@ class ADEMWithEncoder(Trainer):
         return cls(**{**settings, "encoder": EncoderSettings(**settings["encoder"])}, device=device)
 
 
-def _left(rows: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+def _move_left(rows: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
     """Return the words or turns that the mask has, moved to the front of their row, and how many there are."""
     order = mask.long().argsort(dim=1, descending=True, stable=True)
     order = order.reshape(*order.shape, *[1] * (rows.ndim - 2)).expand_as(rows)

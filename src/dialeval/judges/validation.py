@@ -44,9 +44,9 @@ from dialeval.io.packs import Progress
 from dialeval.io.ratings import Ratings, read_ratings, row_digests
 from dialeval.io.reading import attach, read_files, read_texts
 from dialeval.io.rows import Rows
-from dialeval.judges.adem import Judge, Texts, Weights, open_vectors
-from dialeval.judges.card import DULL, Agreed, Attack, JudgeCard, Validation
-from dialeval.judges.fitting import KINDS, AdemSettings, Examples, examples_of, fit
+from dialeval.judges.adem import AdemWeights, Judge, Texts, open_vectors
+from dialeval.judges.card import DULL, Attack, HumanCorrelation, JudgeCard, Validation
+from dialeval.judges.fitting import KINDS, AdemSettings, Examples, fit, make_examples
 from dialeval.metrics.encoder_files import MINILM
 from dialeval.stats.correlation import Points
 from dialeval.stats.resampling import DEFAULT_RESAMPLES, DEFAULT_SEED, draw_resamples, percentiles
@@ -92,9 +92,9 @@ def make_judge(
     vectors = open_vectors(encoder, tokens, device)
     if progress is not None:
         progress(0, None)
-    examples = examples_of(every, vectors, turns, quality)
+    examples = make_examples(every, vectors, turns, quality)
     trained = set(rated.datasets)
-    known = examples.of_sets([name for name in examples.names if name in trained])
+    known = examples.select_sets([name for name in examples.names if name in trained])
     weights = replace(
         fit(kind, known, settings),
         encoder=vectors.encoder.name,
@@ -121,20 +121,23 @@ def make_judge(
     agreement = None
     if validate:
         columns = _judge_left_out(examples, known, settings, progress)
-        columns |= {name: values[examples.rows] for name, values in _baselines(every, quality).items()}
+        columns |= {name: values[examples.rows] for name, values in _score_baselines(every, quality).items()}
         agreement = compare_columns(columns, examples)
         saved = asdict(agreement)
-        facts["validation"] = plain({name: saved[name] for name in ("sets", "mean", "resamples")})
-    tried = some_rows(others)
+        facts["validation"] = round_numbers({name: saved[name] for name in ("sets", "mean", "resamples")})
+    tried = sample_rows(others)
     attacks = attack(Judge(weights, vectors), tried.contexts, tried.responses, tried.references)
-    facts |= {"attacks": plain([asdict(each) for each in attacks]), "trained_on": sorted(set(row_digests(rated)))}
+    facts |= {
+        "attacks": round_numbers([asdict(each) for each in attacks]),
+        "trained_on": sorted(set(row_digests(rated))),
+    }
     return JudgeCard(replace(weights, facts=facts), agreement, attacks, command, title)
 
 
 def attack_systems(judge: Scores, systems: Sequence[Rows]) -> list[Attack]:
     """Attack a judge on every row of some systems."""
     texts = [text for rows in systems for text in rows.responses]
-    return attack(judge, texts_of(systems, Need.CONTEXT), texts, texts_of(systems, Need.REFERENCE))
+    return attack(judge, collect_texts(systems, Need.CONTEXT), texts, collect_texts(systems, Need.REFERENCE))
 
 
 def read_attacked(
@@ -156,7 +159,7 @@ def read_attacked(
     return systems
 
 
-def texts_of(systems: Sequence[Rows], need: Need) -> Texts:
+def collect_texts(systems: Sequence[Rows], need: Need) -> Texts:
     """Return the texts of a need, row by row over all systems; an empty list where a system has none."""
     lists: list[Any] = []
     for rows in systems:
@@ -164,19 +167,19 @@ def texts_of(systems: Sequence[Rows], need: Need) -> Texts:
     return lists
 
 
-def some_rows(ratings: Ratings) -> Ratings:
+def sample_rows(ratings: Ratings) -> Ratings:
     """Return rows with a context and a reference, where there are such; not more than `ATTACKED_ROWS`."""
     both = np.array([bool(c) and bool(r) for c, r in zip(ratings.contexts, ratings.references, strict=True)], np.bool_)
     rows = np.flatnonzero(both) if both.any() else np.arange(len(ratings))
     return ratings.take(np.sort(np.random.default_rng(0).permutation(rows)[:ATTACKED_ROWS]))
 
 
-def plain(value: Any) -> Any:
+def round_numbers(value: Any) -> Any:
     """Round numbers for a file to what resamples can tell, so that the last bits of a machine do not change it."""
     if isinstance(value, Mapping):
-        return {name: plain(part) for name, part in value.items()}
+        return {name: round_numbers(part) for name, part in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(part) for part in value]
+        return [round_numbers(part) for part in value]
     if isinstance(value, float):
         return None if math.isnan(value) else round(value, 4)
     return value
@@ -187,8 +190,8 @@ def _judge_left_out(
 ) -> dict[str, Floats]:
     """Score every row by judges of each kind fitted without its set; `known` are examples that may be learned from."""
     columns = {name: np.full(len(examples), np.nan) for name in ("identity", "adem")}
-    splits = list(_splits(examples, known))
-    fitted: dict[tuple[str, bytes], Weights] = {}
+    splits = list(_split_sets(examples, known))
+    fitted: dict[tuple[str, bytes], AdemWeights] = {}
     for step, (test, others) in enumerate(splits, 1):
         learned, judged = np.packbits(np.isin(known.rows, others.rows)).tobytes(), examples.take(test)
         for name, values in columns.items():
@@ -200,31 +203,31 @@ def _judge_left_out(
     return columns
 
 
-def _splits(examples: Examples, known: Examples) -> Iterator[tuple[Ints, Examples]]:
+def _split_sets(examples: Examples, known: Examples) -> Iterator[tuple[Ints, Examples]]:
     """Yield rows to judge, a set or a part of one, and the examples to learn from."""
     for number in range(len(examples.names)):
         test: Ints = np.flatnonzero(examples.sets == number)
         if len(test) < _FEWEST_ROWS:
             continue
-        others = known.take(known.sets != number).without(examples.take(test))
-        if len(others) >= _FEWEST_ROWS and _differ(others):
+        others = known.take(known.sets != number).without_contexts_of(examples.take(test))
+        if len(others) >= _FEWEST_ROWS and _has_differences(others):
             yield test, others
             continue
         contexts, place = np.unique(examples.contexts[test], return_inverse=True)
         dealt = np.argsort(np.random.default_rng(DEFAULT_SEED).permutation(len(contexts)))
         for part in range(FOLDS):
             held: Ints = test[dealt[place] % FOLDS == part]
-            rest = known.without(examples.take(held))
-            if len(held) and _differ(rest):
+            rest = known.without_contexts_of(examples.take(held))
+            if len(held) and _has_differences(rest):
                 yield held, rest
 
 
-def _differ(examples: Examples) -> bool:
+def _has_differences(examples: Examples) -> bool:
     """Return whether there is anything to learn: some set holds ratings that are not all equal."""
     return any(np.ptp(examples.scores[examples.sets == number]) > 0 for number in np.unique(examples.sets))
 
 
-def _baselines(ratings: Ratings, quality: str) -> dict[str, Floats]:
+def _score_baselines(ratings: Ratings, quality: str) -> dict[str, Floats]:
     """Score every rated row by the `BASELINES`; those that cannot run here are left out."""
     vectors = "wordllama" if find_spec("wordllama") and find_spec("tokenizers") else None
     texts = [turn for context in ratings.contexts for turn in context] or list(ratings.responses)
@@ -238,7 +241,7 @@ def _baselines(ratings: Ratings, quality: str) -> dict[str, Floats]:
 
 def compare_columns(columns: Mapping[str, Floats], examples: Examples) -> Validation:
     """Return the agreement of each judge or baseline with people on every set, and the mean."""
-    sets: dict[str, dict[str, Agreed]] = {}
+    sets: dict[str, dict[str, HumanCorrelation]] = {}
     referenced: list[str] = []
     resampled: dict[str, list[Floats]] = {}
     for number, name in enumerate(examples.names):
@@ -251,20 +254,20 @@ def compare_columns(columns: Mapping[str, Floats], examples: Examples) -> Valida
         sets[name] = {}
         for judge, values in columns.items():
             chosen = rows & ~np.isnan(values)
-            found, coefficients = agreed(values[chosen], examples.scores[chosen], examples.contexts[chosen])
+            found, coefficients = correlate(values[chosen], examples.scores[chosen], examples.contexts[chosen])
             sets[name][judge] = found
             if name in referenced:
                 resampled.setdefault(judge, []).append(coefficients)
-    mean = {judge: _mean([sets[name][judge] for name in referenced], parts) for judge, parts in resampled.items()}
+    mean = {judge: _average([sets[name][judge] for name in referenced], parts) for judge, parts in resampled.items()}
     return Validation(sets, mean, referenced)
 
 
-def agreed(values: Floats, scores: Floats, contexts: Ints) -> tuple[Agreed, Floats]:
+def correlate(values: Floats, scores: Floats, contexts: Ints) -> tuple[HumanCorrelation, Floats]:
     """Return the agreement on one set, and Pearson's and Spearman's coefficients of every resample."""
     if len(values) < 3:
         coefficients = np.full((DEFAULT_RESAMPLES, 2), np.nan)
         unknown = float("nan"), float("nan")
-        return Agreed(len(values), *unknown, unknown, unknown), coefficients
+        return HumanCorrelation(len(values), *unknown, unknown, unknown), coefficients
     clusters = np.unique(contexts, return_inverse=True)[1].astype(np.int64)
     points = Points(values, scores, clusters)
     pearson, spearman = points.correlate()[:2].tolist()
@@ -272,13 +275,13 @@ def agreed(values: Floats, scores: Floats, contexts: Ints) -> tuple[Agreed, Floa
         [points.correlate_resamples(counts)[:, :2] for counts in draw_resamples(int(clusters.max()) + 1)]
     )
     intervals = percentiles(coefficients[:, 0]), percentiles(coefficients[:, 1])
-    return Agreed(len(values), pearson, spearman, *intervals), coefficients
+    return HumanCorrelation(len(values), pearson, spearman, *intervals), coefficients
 
 
-def _mean(sets: Sequence[Agreed], resampled: Sequence[Floats]) -> Agreed:
+def _average(sets: Sequence[HumanCorrelation], resampled: Sequence[Floats]) -> HumanCorrelation:
     """Return the mean over sets; a set in which a judge is constant counts as 0."""
     means = np.nan_to_num(np.stack(resampled)).mean(axis=0)
-    return Agreed(
+    return HumanCorrelation(
         sum(each.rows for each in sets),
         float(np.mean(np.nan_to_num([each.pearson for each in sets]))),
         float(np.mean(np.nan_to_num([each.spearman for each in sets]))),
@@ -322,7 +325,7 @@ def attack(judge: Scores, contexts: Texts, responses: Sequence[str], references:
     if np.isnan(real).all():
         raise SettingError("no row has a context or a reference to judge it by; give rows with them, or -c or -r")
     attacks = []
-    for name, replaced in _replacements(contexts, responses, references, seed).items():
+    for name, replaced in _make_replacements(contexts, responses, references, seed).items():
         rows = [row for row, text in enumerate(replaced) if text is not None and not np.isnan(real[row])]
         if not rows:
             continue
@@ -337,27 +340,27 @@ def attack(judge: Scores, contexts: Texts, responses: Sequence[str], references:
     return attacks
 
 
-def _replacements(
+def _make_replacements(
     contexts: Texts, responses: Sequence[str], references: Texts, seed: int
 ) -> dict[str, Sequence[str | None]]:
     """Return by attack what is said instead of each response, None where there is nothing to say."""
     dice = np.random.default_rng(seed)
     asked = contexts if any(contexts) else references
     return {
-        "reversed": [_reversed(text) for text in responses],
+        "reversed": [_reverse_words(text) for text in responses],
         "dull": [DULL] * len(responses),
-        "random": [_elsewhere(row, asked, responses, dice) for row in range(len(responses))],
+        "random": [_sample_elsewhere(row, asked, responses, dice) for row in range(len(responses))],
         "context": [context[-1] if context else None for context in contexts],
         "reference": [texts[0] if texts else None for texts in references],
     }
 
 
-def _reversed(text: str) -> str | None:
+def _reverse_words(text: str) -> str | None:
     words = text.split()
     return " ".join(reversed(words)) if len(words) > 1 else None
 
 
-def _elsewhere(row: int, asked: Texts, responses: Sequence[str], dice: np.random.Generator) -> str | None:
+def _sample_elsewhere(row: int, asked: Texts, responses: Sequence[str], dice: np.random.Generator) -> str | None:
     """Sample a response to something else; None where every row has the same context."""
     for _ in range(20):
         other = int(dice.integers(len(responses)))

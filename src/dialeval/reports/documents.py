@@ -356,20 +356,20 @@ WRITERS: Mapping[str, Callable[[Document], str | LaidOut]] = {
 
 EXTENSIONS: Mapping[str, Mapping[str, str]] = {
     "judge/": {
-        "section": "dialeval.judges.report:weak_turns_section",
-        "table": "dialeval.judges.report:weak_turns_table",
+        "section": "dialeval.judges.report:make_weak_turns_section",
+        "table": "dialeval.judges.report:make_weak_turns_table",
         "rows": "dialeval.judges.report:explain_rows",
     },
     "alignments": {
         "rows": "dialeval.suites.lsdscc.report:explain_rows",
         "note": "dialeval.suites.lsdscc.report:describe_reached_groups",
     },
-    "failures": {"table": "dialeval.suites.multiwoz.report:ceiling_table"},
-    "transcripts": {"section": "dialeval.suites.multiwoz.report:transcripts_section"},
+    "failures": {"table": "dialeval.suites.multiwoz.report:make_ceiling_table"},
+    "transcripts": {"section": "dialeval.suites.multiwoz.report:make_transcripts_section"},
     "trials": {
         "table": "dialeval.reports.trials:list_trials",
     },
-    "curves": {"section": "dialeval.suites.breakdown.curves:curves_section"},
+    "curves": {"section": "dialeval.suites.breakdown.curves:make_curves_section"},
 }
 """By a detail of a run, or the beginning of its keys: the function that makes a `section` of the report, a `table` for
 the terminal, fields of the explorer's `rows`, or a `note` above these."""

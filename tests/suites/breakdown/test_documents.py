@@ -16,7 +16,15 @@ from hypothesis import strategies as st
 from dialeval.core.batch import Need
 from dialeval.core.errors import DataError, Problem
 from dialeval.core.rowtable import NO_TURN
-from dialeval.suites.breakdown.documents import LOGS, Document, Findings, ProblemType, name_turns, open_stores, parse
+from dialeval.suites.breakdown.documents import (
+    LOGS,
+    ProblemType,
+    ReadingProblems,
+    SourceDocument,
+    name_turns,
+    open_stores,
+    parse,
+)
 from dialeval.suites.breakdown.reading import read, read_logs
 from suites.breakdown.challenge import SAMPLE, labeled, log, problems, write
 
@@ -26,7 +34,7 @@ Counted = tuple[str, list[int], list[list[int]], int]
 
 def typed(content: Any) -> Counted:
     """The dialogue by typed decoding; DataError where it is none."""
-    findings = Findings(lenient=True)
+    findings = ReadingProblems(lenient=True)
     annotated = read_logs([content], findings)
     if not annotated.dialogues:
         raise DataError(findings.problems)
@@ -134,8 +142,8 @@ def test_half_a_character_in_a_text_is_read_as_the_original_reads_it() -> None:
 
 
 def test_a_byte_order_mark_is_noted_and_nan_is_read() -> None:
-    findings = Findings()
-    document = Document("x", None, b'\xef\xbb\xbf{"turns": [{"labels": [{"prob-O": NaN}]}]}')
+    findings = ReadingProblems()
+    document = SourceDocument("x", None, b'\xef\xbb\xbf{"turns": [{"labels": [{"prob-O": NaN}]}]}')
     probability = parse(document, findings)["turns"][0]["labels"][0]["prob-O"]
     assert probability != probability
     assert [problem.what for problem in findings.problems] == ["starts with a byte order mark"]
@@ -201,11 +209,11 @@ def test_a_device_is_no_dialogue(tmp_path: Path) -> None:
     (tmp_path / "a.log.json").symlink_to("/dev/zero")
     (store,) = open_stores(tmp_path, LOGS).values()
     with pytest.raises(DataError, match="is a device"):
-        list(store.documents())
+        list(store.read_all())
 
 
-def findings(lenient: bool) -> Findings:
-    found = Findings(lenient)
+def findings(lenient: bool) -> ReadingProblems:
+    found = ReadingProblems(lenient)
     found.add(ProblemType.MISSING_TURNS, ("a.json", None), "no label for turn 3", turns=1)
     found.add(ProblemType.MISSING_TURNS, ("b.json", 7), "no label for turns 1, 5", turns=2)
     found.add(ProblemType.UNKNOWN_LABEL, ("c.json", None), "is not JSON")
@@ -215,7 +223,7 @@ def findings(lenient: bool) -> Findings:
 
 def test_strict_reading_raises_every_problem() -> None:
     with pytest.raises(DataError) as caught:
-        findings(lenient=False).warnings()
+        findings(lenient=False).raise_or_count()
     assert [(problem.where, problem.line) for problem in caught.value.problems] == [
         ("a.json", None),
         ("b.json", 7),
@@ -225,27 +233,27 @@ def test_strict_reading_raises_every_problem() -> None:
 
 
 def test_lenient_reading_counts_files_and_turns() -> None:
-    assert findings(lenient=True).warnings() == [
+    assert findings(lenient=True).raise_or_count() == [
         "annotated turns without labels: in 2 files (3 turns); not scored",
         "labels other than O, T, X: in 1 file; counted as wrong",
         "a remark",
     ]
-    one = Findings(lenient=True)
+    one = ReadingProblems(lenient=True)
     one.add(ProblemType.MISSING_TURNS, ("a.json", None), "no label for turn 3", turns=1)
-    assert one.warnings() == ["annotated turns without labels: in 1 file (1 turn); not scored"]
+    assert one.raise_or_count() == ["annotated turns without labels: in 1 file (1 turn); not scored"]
 
 
 def test_some_problems_are_never_only_counted() -> None:
     found = findings(lenient=True)
     found.refuse(Problem("detector", None, "is not there", "check the path"))
     with pytest.raises(DataError) as caught:
-        found.warnings()
+        found.raise_or_count()
     assert len(caught.value.problems) == 4
 
 
 def test_an_error_is_placed_on_its_own_line() -> None:
     error = DataError(Problem("x", 4, "is not JSON", "mend it"))
-    found = Findings()
+    found = ReadingProblems()
     found.add_error(ProblemType.UNKNOWN_LABEL, ("lines.jsonl", 9), error)
     found.add_error(ProblemType.UNKNOWN_LABEL, ("a.json", None), error)
     assert [problem.line for problem in found.problems] == [9, 4]

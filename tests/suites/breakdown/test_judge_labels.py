@@ -8,30 +8,30 @@ from tools.judge_training.breakdown_scale import breakdown_scores, fit_breakdown
 
 from dialeval.breakdown import evaluate_breakdown
 from dialeval.core.arrays import Floats, Ints
-from dialeval.judges.judge import BreakdownScale, labeled, shrunk
+from dialeval.judges.judge import BreakdownScale, label_shares, shrink_shares
 from dialeval.metrics.breakdown import LABELS
 
 
 def test_shares_go_towards_the_mean() -> None:
     said = np.array([[0.7, 0.2, 0.1], [0.1, 0.1, 0.8], [np.nan] * 3])
-    np.testing.assert_allclose(shrunk(BreakdownScale(), said), said)
+    np.testing.assert_allclose(shrink_shares(BreakdownScale(), said), said)
     mean = (0.2, 0.3, 0.5)
-    np.testing.assert_allclose(shrunk(BreakdownScale(0.0, mean), said)[:2], [mean, mean])
+    np.testing.assert_allclose(shrink_shares(BreakdownScale(0.0, mean), said)[:2], [mean, mean])
     expected = said**0.25 * np.array(mean) ** 0.75
-    found = shrunk(BreakdownScale(0.25, mean), said)
+    found = shrink_shares(BreakdownScale(0.25, mean), said)
     np.testing.assert_allclose(found, expected / expected.sum(axis=1, keepdims=True))
 
 
 def test_a_label_is_o_below_the_cut_and_else_the_larger_one() -> None:
     shares = np.array([[0.7, 0.2, 0.1], [0.4, 0.35, 0.25], [0.4, 0.25, 0.35], [np.nan] * 3])
-    codes = labeled(BreakdownScale(cut=0.5), shares)[:, 0]
+    codes = label_shares(BreakdownScale(cut=0.5), shares)[:, 0]
     np.testing.assert_array_equal(codes, [0, 1, 2, np.nan])
-    np.testing.assert_array_equal(labeled(BreakdownScale(cut=0.7), shares)[:3, 0], [0, 0, 0])
+    np.testing.assert_array_equal(label_shares(BreakdownScale(cut=0.7), shares)[:3, 0], [0, 0, 0])
     said = np.array([[0.2, 0.5, 0.3], [0.2, 0.3, 0.5]])
     scale = BreakdownScale(0.1, (0.2, 0.5, 0.3))
-    found = shrunk(scale, said)
+    found = shrink_shares(scale, said)
     assert (found[:, 1] > found[:, 2]).all()
-    np.testing.assert_array_equal(labeled(scale, found)[:, 0], [1, 2])
+    np.testing.assert_array_equal(label_shares(scale, found)[:, 0], [1, 2])
 
 
 def turns(systems: int = 3, many: int = 60) -> tuple[Floats, Floats, Ints]:
@@ -48,7 +48,7 @@ def turns(systems: int = 3, many: int = 60) -> tuple[Floats, Floats, Ints]:
 
 def test_figures_are_those_of_the_challenge() -> None:
     said, counts, _ = turns(1, 7)
-    labels = labeled(BreakdownScale(), said)
+    labels = label_shares(BreakdownScale(), said)
     found = breakdown_scores(labels, counts)
     log = [
         {

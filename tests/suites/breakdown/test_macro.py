@@ -13,7 +13,7 @@ import pytest
 from conftest import Dialeval
 from dialeval.breakdown import evaluate_breakdown
 from dialeval.core.errors import DataError, SettingError
-from dialeval.suites.breakdown.report import error_categories, macro_averages
+from dialeval.suites.breakdown.report import average_over_datasets, score_error_categories
 
 JAPANESE = ["こんにちは。", "今日は何をしましたか。", "わたしは犬です。", "犬が話せるのですか。"]
 
@@ -43,15 +43,15 @@ LABELS = {"detector": [labels("a", "OOOO"), labels("b", "XXXO"), labels("c", "O"
 
 def test_every_data_set_counts_equally() -> None:
     run = evaluate_breakdown(DATA, LABELS, 0.5)
-    found = macro_averages(run).systems["detector"]["accuracy"]
+    found = average_over_datasets(run).systems["detector"]["accuracy"]
     assert found.by_dataset == {"english": 7 / 8, "japanese": 1 / 2}
     assert found.mean == pytest.approx((7 / 8 + 1 / 2) / 2)
     assert run["detector"]["accuracy"].mean == pytest.approx(8 / 10)
-    assert "floor/always-X" in macro_averages(run).systems
+    assert "floor/always-X" in average_over_datasets(run).systems
     alone = evaluate_breakdown(DATA["english"], [labels("a", "OOOO"), labels("b", "XXXO")], 0.5)
     assert alone["labels"]["accuracy"].mean == 7 / 8
     with pytest.raises(SettingError, match="there is one data set"):
-        macro_averages(alone)
+        average_over_datasets(alone)
 
 
 def test_the_command(dialeval: Dialeval, tmp_path: Path) -> None:
@@ -86,7 +86,7 @@ def test_values_of_each_data_set_are_those_of_the_challenge(shared_data: Path, t
     run = evaluate_breakdown(
         {name: tmp_path / name / "data" for name in sets}, tmp_path / "labels", 0.5, baselines=False
     )
-    found = macro_averages(run).systems["labels"]["accuracy"]
+    found = average_over_datasets(run).systems["labels"]["accuracy"]
     cases = {
         case["set"]: case["figures"]["accuracy"]
         for case in golden["cases"]
@@ -119,7 +119,7 @@ def test_error_categories_are_sets_of_labels(dialeval: Dialeval, tmp_path: Path)
         {"dialogue-id": "p", "turns": [{"turn-index": 0, "labels": [{"breakdown": "X", "error": ["矛盾"]}]}]},
         {"dialogue-id": "q", "turns": [{"turn-index": 0, "labels": [{"breakdown": "X", "error": ["無視", "矛盾"]}]}]},
     ]
-    found = error_categories(CATEGORIZED, {"mine": given, "silent": []}, "error")
+    found = score_error_categories(CATEGORIZED, {"mine": given, "silent": []}, "error")
     # True: 矛盾 (two of three), and 無視 (both); 矛盾 of the second is one of two, which is not more than half.
     assert (found.systems["mine"].turns, found.systems["mine"].exact_match) == (2, 1 / 2)
     assert found.systems["mine"].f1 == pytest.approx(2 * 2 / (3 + 2))
@@ -127,9 +127,9 @@ def test_error_categories_are_sets_of_labels(dialeval: Dialeval, tmp_path: Path)
     low, high = found.systems["mine"].exact_match_interval
     assert low <= 1 / 2 <= high
     with pytest.raises(SettingError, match="no annotated turn has a category in 'other'"):
-        error_categories(CATEGORIZED, {"mine": given}, "other")
+        score_error_categories(CATEGORIZED, {"mine": given}, "other")
     with pytest.raises(DataError, match="has no turns with labels"):
-        error_categories(CATEGORIZED, {"mine": [{"dialogue-id": "p"}]}, "error")
+        score_error_categories(CATEGORIZED, {"mine": [{"dialogue-id": "p"}]}, "error")
     for name, documents in (("data", CATEGORIZED), ("mine", given)):
         lines = "".join(json.dumps(each, ensure_ascii=False) + "\n" for each in documents)
         (tmp_path / f"{name}.jsonl").write_text(lines, "utf-8")

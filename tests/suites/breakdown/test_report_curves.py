@@ -11,7 +11,7 @@ from dialeval import sample_data
 from dialeval.breakdown import BreakdownRun, evaluate_breakdown
 from dialeval.core.result import Run
 from dialeval.reports.html import combine_runs, render
-from dialeval.suites.breakdown.curves import SHOWN, curves_section, with_curves
+from dialeval.suites.breakdown.curves import SHOWN, make_curves_section, with_curves
 from reports.test_html import HOSTILE, Page
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def test_of_many_dialogues_the_furthest_are_kept(run: BreakdownRun) -> None:
 
 def test_a_run_in_memory_and_a_saved_one_show_the_same(run: BreakdownRun, tmp_path: Path) -> None:
     saved = dialeval.load(with_curves(run).save(tmp_path))
-    first, second = curves_section(combine_runs([run])), curves_section(combine_runs([saved]))
+    first, second = make_curves_section(combine_runs([run])), make_curves_section(combine_runs([saved]))
     assert first is not None
     assert first == second
     page = Page(first.content)
@@ -63,7 +63,7 @@ def test_a_run_in_memory_and_a_saved_one_show_the_same(run: BreakdownRun, tmp_pa
 
 
 def test_utterances_stand_beside_the_curve_with_their_labels(run: BreakdownRun) -> None:
-    section = curves_section(combine_runs([run]))
+    section = make_curves_section(combine_runs([run]))
     assert section is not None
     first = section.content.partition('<section class="curves">')[2].partition("</section>")[0]
     found = run_curve(run)
@@ -84,7 +84,7 @@ def run_curve(run: BreakdownRun) -> dict[str, Any]:
 
 def test_of_many_dialogues_the_first_are_open() -> None:
     found = [curve(dialogue=f"d{at}") for at in range(SHOWN + 3)]
-    section = curves_section(Run({}, "0", details={"curves": {"a": found}}))
+    section = make_curves_section(Run({}, "0", details={"curves": {"a": found}}))
     assert section is not None
     before, _, folded = section.content.partition("<details>")
     assert (before.count('<section class="curves">'), folded.count('<section class="curves">')) == (SHOWN, 3)
@@ -98,7 +98,7 @@ def curve(**changes: Any) -> dict[str, Any]:
 
 
 def section_of(name: str, found: dict[str, Any]) -> Page:
-    section = curves_section(Run({}, "0", details={"curves": {name: [found]}}))
+    section = make_curves_section(Run({}, "0", details={"curves": {name: [found]}}))
     assert section is not None
     return Page(section.content)
 
@@ -121,4 +121,4 @@ def test_texts_from_outside_stay_texts() -> None:
 
 
 def test_runs_without_curves_have_no_such_section() -> None:
-    assert curves_section(dialeval.evaluate(["a b"], metrics="length")) is None
+    assert make_curves_section(dialeval.evaluate(["a b"], metrics="length")) is None

@@ -31,7 +31,7 @@ from dialeval.lsdscc import (
 from dialeval.metrics.embedding import WordValues
 from dialeval.metrics.words import VectorTable
 from dialeval.suites.lsdscc import alignment
-from dialeval.suites.lsdscc.alignment import Comparison, align, as_aligner
+from dialeval.suites.lsdscc.alignment import GroupComparison, align, to_aligner
 from dialeval.text.vocabulary import Vocabulary
 from laws.responses import FewVectors
 from metrics.evaluated import Vectors
@@ -41,8 +41,8 @@ few = settings(max_examples=60)
 corpora = st.lists(queries(), max_size=4)
 
 
-def compared(corpus: list[Query]) -> Comparison:
-    return Comparison.of_words([texts for texts, _ in corpus], [groups for _, groups in corpus])
+def compared(corpus: list[Query]) -> GroupComparison:
+    return GroupComparison.of_words([texts for texts, _ in corpus], [groups for _, groups in corpus])
 
 
 def pairs(corpus: list[Query]) -> list[tuple[Words, Group]]:
@@ -232,7 +232,7 @@ def test_word_vectors() -> None:
         lambda: NLTKBleuAligner(8),
         lambda: NLTKBleuAligner(n=101),
         lambda: NLTKBleuAligner("method1"),  # type: ignore[arg-type]
-        lambda: as_aligner("bleu"),
+        lambda: to_aligner("bleu"),
     ],
 )
 def test_what_cannot_be(make: Any) -> None:
@@ -244,9 +244,9 @@ def test_zero_means_four_as_in_the_original() -> None:
     assert BleuAligner(0) == BleuAligner(4) == BleuAligner()
 
 
-def as_words(comparison: Comparison) -> list[tuple[Words, Group]]:
+def as_words(comparison: GroupComparison) -> list[tuple[Words, Group]]:
     """Every pair in words."""
-    texts, groups = comparison.hypotheses.words(), comparison.groups_of_words()
+    texts, groups = comparison.hypotheses.words(), comparison.list_groups()
     pairs = zip(comparison.pair_hypotheses.tolist(), comparison.pair_groups.tolist(), strict=True)
     return [(texts[text], groups[group]) for text, group in pairs]
 
@@ -259,7 +259,7 @@ def test_pairs_in_order_however_they_are_cut(corpus: list[Query], most: int) -> 
     assert as_words(whole) == expected
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(alignment, "PART_PAIRS", most)
-        parts = list(whole.parts())
+        parts = list(whole.split())
     assert [pair for part in parts for pair in as_words(part)] == expected
     assert [text for part in parts for text in part.hypotheses.words()] == whole.hypotheses.words()
     assert all(len(part.lists) == 2 or len(part.pair_groups) <= most for part in parts)
@@ -273,7 +273,7 @@ def test_as_the_plain_loop_however_it_is_cut(corpus: list[Query], part: int) -> 
         pairs = compared(corpus)
         found = align(pairs, BleuAligner())
     expected = [figures(query, partial(add_one_bleu, n=4)) for query in corpus]
-    assert [list(row.aligned) for row in found.table()] == [best for best, _, _, _ in expected]
+    assert [list(row.aligned) for row in found.list_queries()] == [best for best, _, _, _ in expected]
     np.testing.assert_allclose(found.mds, [mds for _, mds, _, _ in expected], rtol=1e-15)
     np.testing.assert_allclose(found.pds, [pds for _, _, pds, _ in expected], rtol=1e-15)
     np.testing.assert_allclose(found.max_bleu, [score for _, _, _, score in expected], rtol=1e-14)

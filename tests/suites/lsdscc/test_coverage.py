@@ -14,7 +14,7 @@ import dialeval
 from dialeval.core.errors import DataError, NeedError, SettingError
 from dialeval.core.fold import RowMetric
 from dialeval.metrics.registry import registry
-from dialeval.suites.lsdscc.metrics import Coverage, bleu_floors, warn_of_short
+from dialeval.suites.lsdscc.metrics import Coverage, compute_bleu_floors, warn_of_short
 from laws.coverage import WORLD, Row
 from laws.responses import FewVectors
 from laws.worlds import Place
@@ -47,7 +47,7 @@ def test_names_read_back(metric: Coverage) -> None:
 def test_three_figures_share_one_alignment() -> None:
     batch = Place(WORLD).batch(WORLD.rich)
     metrics = [Coverage("mds"), Coverage("pds"), Coverage("max-bleu")]
-    found = {id(metric.alignment(batch.restrict_to(metric.needs))) for metric in metrics}
+    found = {id(metric.align_batch(batch.restrict_to(metric.needs))) for metric in metrics}
     assert len(found) == 1
 
 
@@ -149,7 +149,7 @@ def test_floors_are_what_wrong_hypotheses_get() -> None:
     )
     items = run["system"]["max-bleu"].items
     assert items is not None
-    np.testing.assert_allclose(bleu_floors(lengths, 4), items, rtol=1e-12)
+    np.testing.assert_allclose(compute_bleu_floors(lengths, 4), items, rtol=1e-12)
 
 
 def test_no_hypotheses_are_not_short() -> None:

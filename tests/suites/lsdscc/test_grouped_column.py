@@ -22,7 +22,7 @@ def column(rows: Rows) -> GroupedColumn:
 
 
 def lists(column: GroupedColumn) -> Rows:
-    return [column.grouped(row) for row in range(len(column))]
+    return [column.list_groups(row) for row in range(len(column))]
 
 
 @given(rows, st.data())

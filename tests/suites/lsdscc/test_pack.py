@@ -36,7 +36,7 @@ def test_a_file_a_packed_file_or_a_folder_will_do(tmp_path: Path) -> None:
 
 def test_references_without_a_path_are_those_of_the_pack(tmp_path: Path) -> None:
     how = "dialeval data add lsdscc --from FILE, where FILE is lsdscc/data/test.group.json of https://github.com/"
-    for ask in (ReferenceSet.load_json_corpus, data.reference_groups, lambda: add_pack("lsdscc")):
+    for ask in (ReferenceSet.load_json_corpus, data.find_reference_groups, lambda: add_pack("lsdscc")):
         with pytest.raises(SettingError) as caught:
             ask()
         assert how in str(caught.value)
@@ -52,11 +52,11 @@ def test_what_is_not_reference_groups_is_not_installed(tmp_path: Path) -> None:
         with pytest.raises(DataError, match=what):
             add_pack("lsdscc", from_folder=tmp_path / source)
     with pytest.raises(SettingError, match="not installed"):
-        data.reference_groups()
+        data.find_reference_groups()
 
 
 def test_an_address_of_ones_own() -> None:
     with serving(Site(CONTENT)) as site:
         pack = add_pack("lsdscc", site.address)
     assert list(pack.files) == [data.FILE]
-    assert data.reference_groups().read_bytes() == CONTENT
+    assert data.find_reference_groups().read_bytes() == CONTENT

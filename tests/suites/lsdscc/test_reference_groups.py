@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from dialeval.core.errors import DataError
-from dialeval.suites.lsdscc.data import ReferenceSet, attach_groups, order_of, read_groups, read_hypotheses
+from dialeval.suites.lsdscc.data import ReferenceSet, attach_groups, order_groups, read_groups, read_hypotheses
 
 
 def test_the_documented_ways_to_make_a_reference_set(tmp_path: Path) -> None:
@@ -43,7 +43,7 @@ def test_a_printed_set_lists_its_groups() -> None:
     ],
 )
 def test_groups_are_sorted_by_number(ids: list[str], expected: list[str]) -> None:
-    assert [ids[at] for at in order_of(ids)] == expected
+    assert [ids[at] for at in order_groups(ids)] == expected
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_groups_of_every_shape() -> None:
         ReferenceSet([["x"]], "why", ["k"]),
     ]
     groups = read_groups(given_)
-    assert [groups.column.grouped(row) for row in range(5)] == [
+    assert [groups.column.list_groups(row) for row in range(5)] == [
         [["y", "two words"], ["x"]],
         [["x"], []],
         [["x", "y"]],

@@ -15,8 +15,8 @@ from dialeval.core.errors import SettingError
 from dialeval.engine.baselines import CONSTANT, GOLD, SHUFFLED
 from dialeval.multiwoz import Evaluator
 from dialeval.suites.multiwoz.data import load_task
-from dialeval.suites.multiwoz.evaluation import EVERY_WORD, gold_replies
-from dialeval.suites.multiwoz.venues import normalizer
+from dialeval.suites.multiwoz.evaluation import EVERY_WORD, make_gold_replies
+from dialeval.suites.multiwoz.venues import make_normalizer
 
 TOWN = sample_data.folder() / "town"
 HASTY = TOWN / "predictions" / "hasty.json"
@@ -80,10 +80,10 @@ def test_the_command_saves_and_reports_them(dialeval: Dialeval, tmp_path: Path) 
 def test_gold_on_multiwoz_by_cause(shared_data: Path, dialeval: Dialeval) -> None:
     folder = shared_data / "multiwoz"
     task = load_task(folder)
-    normalize = normalizer(task.ontology.words)
+    normalize = make_normalizer(task.ontology.words)
     assert task.files.references is not None
     expected = [text for dialogue in task.files.turns for text in task.files.references.sets["mwz22"][dialogue]]
-    assert list(map(normalize, gold_replies(task))) == expected
+    assert list(map(normalize, make_gold_replies(task))) == expected
     run = Evaluator(richness=False, data=task, baselines=True).run(folder / "predictions" / "damd.json.gz")
     assert (round(run[GOLD]["inform"].mean, 1), round(run[GOLD]["success"].mean, 1)) == (94.0, 91.2)
     lost = run.details["failures"][GOLD]

@@ -12,7 +12,13 @@ from dialeval import sample_data
 from dialeval.core.errors import NeedError, SettingError
 from dialeval.multiwoz import Evaluator
 from dialeval.suites.multiwoz.data import load_task, read_predictions
-from dialeval.suites.multiwoz.evaluation import Choices, dialogue_rows, evaluate_task, explanations, original_output
+from dialeval.suites.multiwoz.evaluation import (
+    Choices,
+    dialogue_rows,
+    evaluate_task,
+    explain_dialogues,
+    original_output,
+)
 
 TOWN = sample_data.folder() / "town"
 TASK = load_task("town")
@@ -47,17 +53,17 @@ def test_tracking_without_states_is_skipped_or_refused() -> None:
 def test_explanations_agree_with_the_metrics() -> None:
     run = evaluate_task(TOWN / "predictions", TASK)
     rows = {(row["system"], row["dialog_id"]): row for row in dialogue_rows(run, TASK)}
-    explained = explanations(TOWN / "predictions", TASK)
+    explained = explain_dialogues(TOWN / "predictions", TASK)
     assert set(explained) == set(run)
     for system, found in explained.items():
         for each in found:
             row = rows[system, each.dialogue]
             assert (row["inform"]["total"], row["success"]["total"]) == (each.verdict.inform, each.verdict.success)
             assert bool(each.causes) == (not each.verdict.success)
-    (one,) = explanations(predictions(), TASK, dialogue="town01")["predictions"]
+    (one,) = explain_dialogues(predictions(), TASK, dialogue="town01")["predictions"]
     assert one.dialogue == "town01"
     with pytest.raises(SettingError, match=r"no dialogue 'TOWN01.json'; did you mean 'town01'"):
-        explanations(predictions(), TASK, dialogue="TOWN01.json")
+        explain_dialogues(predictions(), TASK, dialogue="TOWN01.json")
 
 
 def test_what_is_missing_is_said_as_it_is() -> None:
@@ -90,7 +96,7 @@ def test_a_dialogue_without_turns_is_explained_where_it_is_judged(strict: bool) 
     document: dict[str, Any] = {name: [] for name in predictions()}
     choices = Choices(bleu=False, richness=False, strict=strict)
     run = evaluate_task(document, TASK, choices)
-    found = explanations(document, TASK, choices)["predictions"]
+    found = explain_dialogues(document, TASK, choices)["predictions"]
     assert len(found) == (0 if strict else 8)
     held = sum(each.verdict.inform for each in found)
     assert run["predictions"]["inform"].mean == 100 * held / 8

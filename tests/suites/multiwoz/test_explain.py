@@ -12,7 +12,7 @@ from dialeval import sample_data
 from dialeval.core.errors import SettingError
 from dialeval.multiwoz import Evaluator
 from dialeval.suites.multiwoz.data import TaskData, load_task
-from dialeval.suites.multiwoz.explanations import by_cause
+from dialeval.suites.multiwoz.explanations import group_by_cause
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +47,7 @@ def test_a_dialogue_counts_once_for_a_cause_and_frequent_causes_come_first(task:
     by_name = {each.dialogue: each for each in found}
     double = replace(by_name["town03"], dialogue="town03")
     double.__dict__["causes"] = [*by_name["town03"].causes, *by_name["town03"].causes, *by_name["town07"].causes]
-    lost = by_cause([by_name["town01"], double, by_name["town07"]])
+    lost = group_by_cause([by_name["town01"], double, by_name["town07"]])
     assert lost == {"domain estimate": ["town03", "town07"], "no offer": ["town03"], "wrong venue": ["town01"]}
     assert list(lost) == ["domain estimate", "no offer", "wrong venue"]
 

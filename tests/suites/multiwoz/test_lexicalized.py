@@ -16,10 +16,10 @@ from dialeval import sample_data
 from dialeval.core.errors import DataError
 from dialeval.multiwoz import Evaluator
 from dialeval.suites.multiwoz.data import TaskData, load_task
-from dialeval.suites.multiwoz.evaluation import gold_replies
+from dialeval.suites.multiwoz.evaluation import make_gold_replies
 from dialeval.suites.multiwoz.lexicalized import Delexicalizer
 from dialeval.suites.multiwoz.ontology import load_ontology
-from dialeval.suites.multiwoz.turns import estimated_domains
+from dialeval.suites.multiwoz.turns import estimate_domains
 
 TOWN = sample_data.folder() / "town"
 PATIENT = TOWN / "predictions" / "patient.json"
@@ -156,7 +156,7 @@ def with_values(task: TaskData) -> dict[str, list[dict[str, Any]]]:
     for dialogue, texts in task.files.references.sets["mwz22"].items():
         states = list(map(task.ontology.states, task.files.states.states[dialogue]))
         document[dialogue] = []
-        for text, active in zip(texts, estimated_domains(states), strict=True):
+        for text, active in zip(texts, estimate_domains(states), strict=True):
             domain = next((name for name in active if name in tables and name != "train"), "restaurant")
             text = text.replace("COUNTtar", "COUNT-star")  # as it was before it was normalized
             said = words.sub(lambda match, domain=domain: value(match[0], domain), text)  # type: ignore[misc]
@@ -167,7 +167,7 @@ def with_values(task: TaskData) -> dict[str, list[dict[str, Any]]]:
 @pytest.mark.golden
 def test_lexicalized_gold_scores_like_gold(shared_data: Path) -> None:
     task = load_task(shared_data / "multiwoz")
-    replies = iter(gold_replies(task))
+    replies = iter(make_gold_replies(task))
     gold = {name: [{"response": next(replies)} for _ in range(count)] for name, count in task.files.turns.items()}
     document = with_values(task)
     assert not any("[" in turn["response"] for turns in document.values() for turn in turns)

@@ -21,7 +21,15 @@ from dialeval.io.packs import add_pack, find_pack, remove_pack, verify_pack
 from dialeval.multiwoz import Evaluator
 from dialeval.suites.multiwoz.data import load_task
 from dialeval.suites.multiwoz.ontology import MULTIWOZ, load_ontology
-from dialeval.suites.multiwoz.pack import ACTS, GOALS_ZIP, SPLITS, booked_of, delexicalized, dialogue_files, goal_of
+from dialeval.suites.multiwoz.pack import (
+    ACTS,
+    GOALS_ZIP,
+    SPLITS,
+    convert_goal,
+    delexicalize_turn,
+    list_booked_domains,
+    list_dialogue_files,
+)
 
 pytestmark = pytest.mark.usefixtures("cache")
 
@@ -82,9 +90,9 @@ ACTS_OF_ONE: dict[str, Any] = {
 def official(folder: Path) -> Path:
     """A small copy of the official repository: one dialogue in each split."""
     ids = {"train": "SNG01.json", "dev": "SNG02.json", "test": "MUL03.json"}
-    files: dict[str, Any] = {name: [] for split in SPLITS for name in dialogue_files(split)}
+    files: dict[str, Any] = {name: [] for split in SPLITS for name in list_dialogue_files(split)}
     for split, name in ids.items():
-        files[dialogue_files(split)[0]] = [{"dialogue_id": name, "services": ["hotel"], "turns": TURNS}]
+        files[list_dialogue_files(split)[0]] = [{"dialogue_id": name, "services": ["hotel"], "turns": TURNS}]
     files[ACTS] = dict.fromkeys(ids.values(), ACTS_OF_ONE)
     files["db/hotel_db.json"] = [
         {"id": "0", "name": "willow", "pricerange": "cheap", "type": "guesthouse", "internet": "yes"}
@@ -172,14 +180,14 @@ def test_what_is_built_can_be_evaluated(address: str) -> None:
 
 
 def test_a_broken_download_goes_on_with_what_is_missing(address: str) -> None:
-    Quiet.broken = {f"/{dialogue_files('test')[1]}"}
+    Quiet.broken = {f"/{list_dialogue_files('test')[1]}"}
     with pytest.raises(DataError, match="run the same command again"):
         add_pack("multiwoz", address)
     assert find_pack("multiwoz") is None
     before = len(Quiet.asked)
     Quiet.broken = set()
     add_pack("multiwoz", address)
-    assert Quiet.asked[before:] == [f"/{dialogue_files('test')[1]}"]
+    assert Quiet.asked[before:] == [f"/{list_dialogue_files('test')[1]}"]
 
 
 def test_the_address_is_a_setting(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -195,11 +203,11 @@ def test_a_folder_of_neither_layout(tmp_path: Path) -> None:
 
 def test_damaged_data_is_named(tmp_path: Path) -> None:
     folder = official(tmp_path)
-    (folder / dialogue_files("dev")[1]).write_text("[{]")
+    (folder / list_dialogue_files("dev")[1]).write_text("[{]")
     with pytest.raises(DataError, match=r"dialogues_002.json:1: not JSON"):
         add_pack("multiwoz", from_folder=folder)
     broken = [{"dialogue_id": "SNG02.json", "turns": [{"speaker": "USER"}, {"speaker": "SYSTEM", "turn_id": "1"}]}]
-    (folder / dialogue_files("dev")[1]).write_text(json.dumps(broken))
+    (folder / list_dialogue_files("dev")[1]).write_text(json.dumps(broken))
     with pytest.raises(DataError, match=r"sng02: is not in the official form \(KeyError: 'utterance'\)"):
         add_pack("multiwoz", from_folder=folder)
 
@@ -210,7 +218,7 @@ def test_without_data_the_remedy_is_named() -> None:
 
 
 def test_goals_bookings_and_texts() -> None:
-    goal = goal_of(GOAL, load_ontology(MULTIWOZ))
+    goal = convert_goal(GOAL, load_ontology(MULTIWOZ))
     assert goal == {
         "hotel": {
             "informable": {"pricerange": "cheap", "type": "guesthouse", "internet": "yes"},
@@ -223,9 +231,9 @@ def test_goals_bookings_and_texts() -> None:
             "booking": {},
         },
     }
-    assert booked_of(LOG, 3) == [[], ["hotel"], ["hotel"]]
-    assert delexicalized(TURNS[1], ACTS_OF_ONE) == "[name] is nice, call [phone]."
-    assert delexicalized(TURNS[1], {}) == "The Willow is nice, call 555."
+    assert list_booked_domains(LOG, 3) == [[], ["hotel"], ["hotel"]]
+    assert delexicalize_turn(TURNS[1], ACTS_OF_ONE) == "[name] is nice, call [phone]."
+    assert delexicalize_turn(TURNS[1], {}) == "The Willow is nice, call 555."
 
 
 @pytest.mark.golden

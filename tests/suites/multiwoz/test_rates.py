@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from dialeval.suites.multiwoz.metrics import Inform, Rate, Success
+from dialeval.suites.multiwoz.metrics import DialogueRate, Inform, Success
 from laws.task import WORLD, Row
 from laws.worlds import Place
 
@@ -16,7 +16,7 @@ ROWS = [
 ]
 
 
-def means(metric: Rate, rows: list[Row]) -> dict[str, tuple[float, int]]:
+def means(metric: DialogueRate, rows: list[Row]) -> dict[str, tuple[float, int]]:
     estimates = metric.finish(Place(WORLD, rows).scored(metric, rows).state)
     return {key: (estimate.mean, estimate.scored) for key, estimate in estimates.items()}
 

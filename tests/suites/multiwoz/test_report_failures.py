@@ -9,7 +9,13 @@ from types import SimpleNamespace
 from typing import Any
 
 from dialeval.suites.multiwoz.explanations import Cause
-from dialeval.suites.multiwoz.report import FIELDS, failure_rows, failures_csv, failures_json, failures_table
+from dialeval.suites.multiwoz.report import (
+    FIELDS,
+    list_failures,
+    write_failures_csv,
+    write_failures_json,
+    write_failures_table,
+)
 
 
 def lost(dialogue: str, *causes: str) -> Any:
@@ -25,7 +31,7 @@ FAILURES: dict[str, list[Any]] = {
 
 
 def test_a_row_per_cause() -> None:
-    rows = failure_rows(FAILURES)
+    rows = list_failures(FAILURES)
     assert [(row["dialogue"], row["cause"]) for row in rows] == [
         ("d1", "rare"),
         ("d2", "often"),
@@ -33,17 +39,17 @@ def test_a_row_per_cause() -> None:
         ("d3", "rare"),
         ("d3", "often"),
     ]
-    assert json.loads(failures_json(FAILURES)) == rows
-    assert list(csv.DictReader(io.StringIO(failures_csv(FAILURES)))) == rows
-    assert failures_csv({}) == ",".join(FIELDS) + "\n"
+    assert json.loads(write_failures_json(FAILURES)) == rows
+    assert list(csv.DictReader(io.StringIO(write_failures_csv(FAILURES)))) == rows
+    assert write_failures_csv({}) == ",".join(FIELDS) + "\n"
 
 
 def test_causes_count_dialogues_and_the_commonest_comes_first() -> None:
-    lines = failures_table(FAILURES).splitlines()
+    lines = write_failures_table(FAILURES).splitlines()
     assert lines[0] == "bot: 3 dialogues lost inform or success"
     counts = [line.split() for line in lines[2:5]]
     assert counts == [["cause", "dialogues", "lines"], ["often", "2", "3"], ["rare", "2", "2"]]
     below = [line.split()[3] for line in lines[7:12]]
     assert {cause: str(below.count(cause)) for cause in below} == {cause: listed for cause, _, listed in counts[1:]}
     assert "good: 0 dialogues lost inform or success" in lines
-    assert failures_table({"bot": [lost("d1", "rare")]}).startswith("bot: 1 dialogue lost")
+    assert write_failures_table({"bot": [lost("d1", "rare")]}).startswith("bot: 1 dialogue lost")

@@ -12,8 +12,8 @@ from dialeval import sample_data
 from dialeval.multiwoz import Evaluator
 from dialeval.reports.html import combine_runs, render
 from dialeval.suites.multiwoz.evaluation import with_transcripts
-from dialeval.suites.multiwoz.explanations import by_cause
-from dialeval.suites.multiwoz.report import transcripts_section
+from dialeval.suites.multiwoz.explanations import group_by_cause
+from dialeval.suites.multiwoz.report import make_transcripts_section
 from reports.test_html import HOSTILE, Page
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def test_texts_from_outside_stay_texts() -> None:
     entry |= {"turns": [{**turn, "state": {name: {name: name}}}, {**turn, "state": {}}]}
     entry |= {"causes": [{"lost": name, "domain": name, "cause": name, "detail": name}]}
     run = dialeval.evaluate({name: ["a"]}, metrics="length")
-    section = transcripts_section(
+    section = make_transcripts_section(
         type(run)(
             run.systems, "0", details={"transcripts": {name: [entry]}, "failures": {name: {name: [name, f"{name} 2"]}}}
         )
@@ -109,10 +109,10 @@ def test_texts_from_outside_stay_texts() -> None:
 def test_causes_are_counted_over_all_dialogues_and_lead_to_those_that_are_shown() -> None:
     evaluator = Evaluator(data="town")
     run = with_transcripts(evaluator.run(PREDICTIONS), PREDICTIONS, evaluator.task, evaluator.choices, most=6)
-    section = transcripts_section(run)
+    section = make_transcripts_section(run)
     assert section is not None
     page = Page(section.content)
-    lost = {system: by_cause(found) for system, found in evaluator.failures(PREDICTIONS).items()}
+    lost = {system: group_by_cause(found) for system, found in evaluator.failures(PREDICTIONS).items()}
     assert run.details["failures"] == lost
     buttons = [attrs for attrs in page.of("button") if "data-lost" in attrs]
     assert len(buttons) == sum(map(len, lost.values()))
@@ -131,7 +131,7 @@ def test_causes_are_counted_over_all_dialogues_and_lead_to_those_that_are_shown(
 
 
 def test_each_turn_has_the_user_and_the_systems_side_by_side(run: Run) -> None:
-    section = transcripts_section(run)
+    section = make_transcripts_section(run)
     assert section is not None
     first = section.content.partition('<section class="turn">')[2].partition("</section>")[0]
     text = Page(first).text
@@ -141,4 +141,4 @@ def test_each_turn_has_the_user_and_the_systems_side_by_side(run: Run) -> None:
 
 
 def test_runs_without_transcripts_have_no_such_section() -> None:
-    assert transcripts_section(dialeval.evaluate(["a b"], metrics="length")) is None
+    assert make_transcripts_section(dialeval.evaluate(["a b"], metrics="length")) is None

@@ -20,7 +20,7 @@ from dialeval.suites.multiwoz.richness import (
     conditional_entropy,
     entropy,
     segment_ratio,
-    words_of,
+    split_words,
 )
 from dialeval.text.ngrams import NgramColumn, NgramCounts
 from dialeval.text.tokenizers import tokenize
@@ -40,7 +40,7 @@ from laws.worlds import Place
     ],
 )
 def test_words(text: str, words: list[str]) -> None:
-    assert list(words_of(text)) == words
+    assert list(split_words(text)) == words
 
 
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=160))

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from dialeval.suites.multiwoz.venues import Spelling, StateNormalizer, clock, minutes, name
+from dialeval.suites.multiwoz.venues import Spelling, StateNormalizer, count_minutes, normalize_name, normalize_time
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ from dialeval.suites.multiwoz.venues import Spelling, StateNormalizer, clock, mi
     ],
 )
 def test_clock(value: str, expected: str) -> None:
-    assert clock(value) == expected
+    assert normalize_time(value) == expected
 
 
 @pytest.mark.parametrize(
@@ -57,17 +57,17 @@ def test_clock(value: str, expected: str) -> None:
     ],
 )
 def test_minutes(value: str, expected: int) -> None:
-    assert minutes(value) == expected
+    assert count_minutes(value) == expected
 
 
 @pytest.mark.parametrize("written", ["2 : 15 pm", "2 :15 pm", "2: 15 pm", "2:15. pm", "2:15 pm", "2:15 p.m.", "1415"])
 def test_a_time_in_the_afternoon_is_the_same_however_it_is_spelled(written: str) -> None:
     # A query normalizes a value of a state once more.
-    assert minutes(clock(clock(written))) == 14 * 60 + 15
+    assert count_minutes(normalize_time(normalize_time(written))) == 14 * 60 + 15
 
 
 def test_names() -> None:
-    assert name(" A & B 's&C ") == "a and b's and c"
+    assert normalize_name(" A & B 's&C ") == "a and b's and c"
 
 
 def test_a_state_in_one_spelling() -> None:

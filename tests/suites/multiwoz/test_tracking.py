@@ -5,7 +5,7 @@ import math
 import pytest
 
 from dialeval.core.errors import SettingError
-from dialeval.suites.multiwoz.metrics import Tracking, state_comparison
+from dialeval.suites.multiwoz.metrics import Tracking, make_state_comparison
 from laws.task import ONTOLOGY, WORLD, Row
 from laws.worlds import Place
 
@@ -34,7 +34,7 @@ def test_booking_slots_unified() -> None:
 
 
 def test_part_of_a_value_agrees() -> None:
-    compare = state_comparison(ONTOLOGY, "apart", "historical", 95)
+    compare = make_state_comparison(ONTOLOGY, "apart", "historical", 95)
     assert compare({"inn": {"people": "1"}}, {"inn": {"people": "10"}}) == (1, 0, 0)
     assert compare({"inn": {"people": "2"}}, {"inn": {"people": "10"}}) == (0, 1, 1)
     assert compare({}, {}) == (0, 0, 0)
@@ -47,7 +47,7 @@ def test_an_empty_value_agrees_with_another_empty_one_alone(
     here: str, there: str, counts: tuple[int, int, int]
 ) -> None:
     for threshold in (95, 100):
-        compare = state_comparison(ONTOLOGY, "apart", "historical", threshold)
+        compare = make_state_comparison(ONTOLOGY, "apart", "historical", threshold)
         assert compare({"inn": {"area": here}}, {"inn": {"area": there}}) == counts
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from dialeval.core.batch import Need
 from dialeval.core.errors import NeedError
-from dialeval.suites.multiwoz.turns import Fallback, Given, estimated_domains, prepared
+from dialeval.suites.multiwoz.turns import Fallback, TurnCounts, estimate_domains, prepare_turns
 from dialeval.text.vocabulary import Vocabulary
 from laws.task import ONTOLOGY, STATES, WORLD
 
@@ -29,7 +29,7 @@ from laws.task import ONTOLOGY, STATES, WORLD
     ],
 )
 def test_estimated_domains(states: list[dict[str, dict[str, str]]], domains: list[list[str]]) -> None:
-    assert list(estimated_domains(states)) == domains
+    assert list(estimate_domains(states)) == domains
 
 
 def row(state: int | None, domains: list[str] | None) -> dict[str, object]:
@@ -44,7 +44,7 @@ def row(state: int | None, domains: list[str] | None) -> dict[str, object]:
 def test_one_turn_without_a_state_or_domains(fallback: Fallback, replaced: list[bool]) -> None:
     true = WORLD.resources(Vocabulary())[Need.TRUE_STATES]
     rows = [(row(1, ["inn"]), "a"), (row(None, None), "b")]
-    turns = prepared(rows, Given(2, 1, 1), fallback, ONTOLOGY, true)
+    turns = prepare_turns(rows, TurnCounts(2, 1, 1), fallback, ONTOLOGY, true)
     assert [turn.true_state for turn in turns] == [turn.estimated for turn in turns] == replaced
     assert turns[1].state == STATES[2]
     assert turns[0].state == STATES[2 if fallback == "file" else 1]
@@ -54,4 +54,4 @@ def test_one_turn_without_a_state_or_domains(fallback: Fallback, replaced: list[
 
 def test_without_true_states_every_turn_needs_one() -> None:
     with pytest.raises(NeedError, match=r"d2\[0\] has no state"):
-        prepared([(row(None, None), "b")], Given(1, 0, 0), "turn", ONTOLOGY, None)
+        prepare_turns([(row(None, None), "b")], TurnCounts(1, 0, 0), "turn", ONTOLOGY, None)

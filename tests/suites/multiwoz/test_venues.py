@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dialeval.core.errors import DataError
 from dialeval.suites.multiwoz.ontology import Domain, Ontology, load_ontology
-from dialeval.suites.multiwoz.venues import Spelling, Table, load_venues, minutes
+from dialeval.suites.multiwoz.venues import Spelling, VenueTable, count_minutes, load_venues
 from dialeval.text.similarity import partial_ratio
 
 pytestmark = pytest.mark.usefixtures("cache")
@@ -64,7 +64,7 @@ def scanned(venues: list[dict[str, str]], slots: dict[str, str]) -> list[int]:
         if slot == "name":
             return partial_ratio(has, value) >= 90
         if slot == "leave":
-            return minutes(has) >= minutes(value)
+            return count_minutes(has) >= count_minutes(value)
         if slot == "price":
             return has.isdigit() and value.isdigit() and int(has) <= int(value)
         return has == value
@@ -75,16 +75,16 @@ def scanned(venues: list[dict[str, str]], slots: dict[str, str]) -> list[int]:
 @given(st.lists(venue, max_size=6), wishes)
 def test_a_query_is_a_scan_of_all_venues(venues: list[dict[str, str]], slots: dict[str, str]) -> None:
     keyed = [{**venue, "id": str(at)} for at, venue in enumerate(venues)]
-    table = Table(DOMAIN, ONTOLOGY, keyed)
+    table = VenueTable(DOMAIN, ONTOLOGY, keyed)
     for _ in range(2):  # the second time from what is remembered
         assert list(table.rows(table.query(slots))) == scanned(keyed, slots)
 
 
 def test_rows_with_one_key_are_one_venue() -> None:
     rows = [{"id": "a", "area": "hill"}, {"id": "b", "area": "harbour"}, {"id": "a", "area": "harbour"}]
-    table = Table(DOMAIN, ONTOLOGY, rows)
+    table = VenueTable(DOMAIN, ONTOLOGY, rows)
     assert list(table.rows(table.query({"area": "harbour"}))) == [0, 1]
-    assert table.labels(table.query({}), 5) == ["a", "b"]
+    assert table.list_labels(table.query({}), 5) == ["a", "b"]
 
 
 TOML = """

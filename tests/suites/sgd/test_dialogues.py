@@ -9,7 +9,7 @@ import pytest
 
 from dialeval import sample_data
 from dialeval.core.errors import DataError
-from dialeval.suites.sgd.data import read_dialogues, turn_problems
+from dialeval.suites.sgd.data import check_turn, read_dialogues
 
 FRAMES = sample_data.folder() / "frames"
 
@@ -82,7 +82,7 @@ def test_problems_of_all_files_at_once(tmp_path: Path) -> None:
 def test_frames_of_a_user_turn() -> None:
     state = {"active_intent": "NONE", "requested_slots": [], "slot_values": {"a": []}}
     turn = {"frames": [{"service": "A_1", "state": state}, {"service": "A_1"}]}
-    assert [str(problem) for problem in turn_problems(turn, "f: d[0]")] == [
+    assert [str(problem) for problem in check_turn(turn, "f: d[0]")] == [
         "f: d[0]: has 2 frames of the service 'A_1'; keep one of them",
         "f: d[0]: the slot 'a' of 'A_1' has no value; leave the slot out where it has none",
         "f: d[0]: the frame of 'A_1' has no state; give every state active_intent, requested_slots and slot_values",

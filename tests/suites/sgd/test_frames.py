@@ -9,7 +9,7 @@ import pytest
 from dialeval import sample_data
 from dialeval.core.batch import Need
 from dialeval.core.errors import DataError
-from dialeval.suites.sgd.data import Predictions, read_predictions, read_references, read_schema
+from dialeval.suites.sgd.data import FramePredictions, read_predictions, read_references, read_schema
 
 FRAMES = sample_data.folder() / "frames"
 SCHEMA = read_schema(FRAMES / "references" / "schema.json")
@@ -27,7 +27,7 @@ def dialogues() -> list[Any]:
     return copy.deepcopy(DIALOGUES)
 
 
-def read(dialogues: Any) -> Predictions:
+def read(dialogues: Any) -> FramePredictions:
     return read_predictions(dialogues, TRUE, SCHEMA, frozenset({"Inns_1"}), "mine")
 
 

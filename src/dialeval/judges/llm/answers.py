@@ -30,7 +30,7 @@ _PATIENCE = 60.0
 _AT_ONCE = 500
 
 
-class Record(NamedTuple):
+class AnswerRecord(NamedTuple):
     """A request and what came of it: an answer, or the reason why there is none."""
 
     key: str
@@ -46,7 +46,7 @@ class AnswerStore:
         self.path = cache_root() / "llm" / "answers.sqlite" if path is None else Path(path)
         self._lock, self._using = threading.Lock(), threading.Lock()
         self._writer = ThreadPoolExecutor(1, "answers")
-        self._waiting: list[Record] = []
+        self._waiting: list[AnswerRecord] = []
         if read_only or self.path.exists():
             validation.size_of(self.path, _REMEDY)
         with validation.explain_sqlite_errors(self.path, _REMEDY):
@@ -79,19 +79,19 @@ class AnswerStore:
             run("PRAGMA journal_mode=WAL")
             run("PRAGMA synchronous=FULL")
 
-    def find(self, keys: Sequence[str], failures: bool = False) -> dict[str, Record]:
+    def find(self, keys: Sequence[str], failures: bool = False) -> dict[str, AnswerRecord]:
         """Return the records of some requests; with `failures` also those without an answer."""
-        found: dict[str, Record] = {}
+        found: dict[str, AnswerRecord] = {}
         for start in range(0, len(keys), _AT_ONCE):
             some = keys[start : start + _AT_ONCE]
             marks = ",".join("?" * len(some))
             query = f"SELECT key, request, answer, reason FROM answers WHERE key IN ({marks})"  # noqa: S608
             with validation.explain_sqlite_errors(self.path, _REMEDY), self._using:
                 rows = self._connection.execute(query, some).fetchall()
-            found |= {row[0]: Record(*row) for row in rows if failures or row[2] is not None}
+            found |= {row[0]: AnswerRecord(*row) for row in rows if failures or row[2] is not None}
         return found
 
-    def store(self, record: Record) -> None:
+    def store(self, record: AnswerRecord) -> None:
         """Write a record; it is committed when this returns, together with those of other threads."""
         with self._lock:
             self._waiting.append(record)
@@ -103,7 +103,7 @@ class AnswerStore:
         if records:  # else they were committed before, or the failure of that ends the run
             self.write(records)
 
-    def write(self, records: Iterable[Record], journal: str = "WAL") -> None:
+    def write(self, records: Iterable[AnswerRecord], journal: str = "WAL") -> None:
         """Commit records, and put all into one file where the journal is to be deleted."""
         with validation.explain_sqlite_errors(self.path, _REMEDY), self._using:
             self._connection.execute("BEGIN IMMEDIATE")

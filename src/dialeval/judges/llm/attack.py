@@ -27,7 +27,7 @@ from dialeval.judges.llm.judge import LLM, Mode
 from dialeval.judges.llm.metric import label_texts
 from dialeval.judges.llm.pairs import PairTexts, judge_pairs
 from dialeval.judges.llm.rubrics import Rubric, read_rubric
-from dialeval.judges.validation import texts_of
+from dialeval.judges.validation import collect_texts
 
 _PRAISE = ("What a wonderful question, you clearly know a lot! ", " You are a pleasure to talk to, thank you so much!")
 _PADDING = (
@@ -66,7 +66,7 @@ def attack_llm(llm: LLM, systems: Sequence[Rows], rubric: str = "reply", mode: M
     asked = read_rubric(rubric)
     if asked.level != "reply" or "reference" in asked.uses:
         raise SettingError(f"the rubric {rubric} is not about replies alone; attack with another one")
-    contexts = [list(turns) for turns in texts_of(systems, Need.CONTEXT)]
+    contexts = [list(turns) for turns in collect_texts(systems, Need.CONTEXT)]
     replies = [text for rows in systems for text in rows.responses]
     openings: dict[tuple[str, ...], int] = {}
     dialogue = np.array([openings.setdefault(tuple(turns[:1]), len(openings)) for turns in contexts], np.int64)
@@ -121,8 +121,10 @@ def _pair_systems(systems: Sequence[Rows]) -> list[PairTexts]:
     if len(systems) < 2:
         return []
     (one, two), found = systems[:2], []
-    others = {tuple(context): text for context, text in zip(texts_of([two], Need.CONTEXT), two.responses, strict=True)}
-    for context, text in zip(texts_of([one], Need.CONTEXT), one.responses, strict=True):
+    others = {
+        tuple(context): text for context, text in zip(collect_texts([two], Need.CONTEXT), two.responses, strict=True)
+    }
+    for context, text in zip(collect_texts([one], Need.CONTEXT), one.responses, strict=True):
         other = others.get(tuple(context), text)
         if context and other != text:
             texts = {"response_a": text, "response_b": other, "context": list(context), "dialogue": context[0]}

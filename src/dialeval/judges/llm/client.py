@@ -237,16 +237,16 @@ class Client:
                 what = f"{self.endpoint} {_REFUSED[response.status]} (status {response.status})"
                 raise SettingError(f"{what}: {self._quote(content)}. The key is read from {self.key_variable}")
             if response.status not in _PASSING and response.status < 500:
-                raise self._failure(f"{reason}: {self._quote(content)}")
-            wait = _seconds_asked(response.getheader("Retry-After"))
-        raise self._failure(reason)
+                raise self._count_failure(f"{reason}: {self._quote(content)}")
+            wait = _read_retry_after(response.getheader("Retry-After"))
+        raise self._count_failure(reason)
 
     def _accept(self, body: bytes) -> bytes:
         body = self._mask(body)
         found = read_completion(body)
         if found.model and found.model != self.model and not found.model.startswith(f"{self.model}-"):
             self._count(0, found.usage or {})
-            raise self._failure(f"answered by another model, {escape_controls(found.model)[:100]}")
+            raise self._count_failure(f"answered by another model, {escape_controls(found.model)[:100]}")
         self._count(1, found.usage or {})
         return body
 
@@ -273,7 +273,7 @@ class Client:
             counts.requests += 1
             counts.repeated += repeated
 
-    def _failure(self, reason: str) -> Exception:
+    def _count_failure(self, reason: str) -> Exception:
         """Count a failure and return its exception, which ends the run where nothing succeeds."""
         with self._lock:
             self.counts.failed += 1
@@ -296,7 +296,7 @@ class Client:
         return body.replace(self._key.encode(), _MASK) if self._key else body
 
 
-def _seconds_asked(retry_after: str | None) -> float:
+def _read_retry_after(retry_after: str | None) -> float:
     """Return the seconds of a `Retry-After` header: a number, or a date."""
     seconds = 0.0
     if retry_after is not None:

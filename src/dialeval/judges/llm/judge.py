@@ -28,7 +28,7 @@ from msgspec import MsgspecError
 from dialeval.core.arguments import check_arguments
 from dialeval.core.errors import SettingError
 from dialeval.judges.llm import rubrics
-from dialeval.judges.llm.answers import AnswerStore, Record
+from dialeval.judges.llm.answers import AnswerRecord, AnswerStore
 from dialeval.judges.llm.client import KEY_VARIABLE, Client, Counts, FailedRequestError, StoppedError, read_completion
 from dialeval.judges.llm.rubrics import Grades, Parts, Request, Rubric
 from dialeval.metrics.registry import split_names
@@ -44,7 +44,7 @@ _ALIASES |= {"gemma": "gemini", "qwq": "qwen"}
 """Names of models that belong to the family of another name."""
 
 
-def family_of(model: str) -> str:
+def name_family(model: str) -> str:
     """Return the family of a model by its name: the first word of it, without the publisher.
 
     Example:
@@ -81,7 +81,7 @@ class Panel:
             "answers of their own family"
             for judge in self.judges.values()
             for system, model in judge.systems.items()
-            if family_of(model) == family_of(judge.model) != ""
+            if name_family(model) == name_family(judge.model) != ""
         ]
 
     def judge(self, model: str) -> LLM:
@@ -194,7 +194,7 @@ class LLM(Panel):
         self._lock = threading.Lock()
         self._open_store: AnswerStore | None = None
         self._pool: ThreadPoolExecutor | None = None
-        self._running: dict[str, Future[Record]] = {}
+        self._running: dict[str, Future[AnswerRecord]] = {}
         self.used: set[str] = set()
         self._error: BaseException | None = None
         self._handlers: dict[int, Any] = {}
@@ -234,7 +234,7 @@ class LLM(Panel):
         about = (rubric, parts, self.model, mode, self._options)
         return [rubrics.make_request(*about, number) for number in range(samples)]
 
-    def _read(self, rubric: Rubric, record: Record, mode: Mode) -> Grades:
+    def _read(self, rubric: Rubric, record: AnswerRecord, mode: Mode) -> Grades:
         try:
             if record.answer is None:
                 return Grades({}, (record.reason or "").partition(":")[0])
@@ -242,10 +242,10 @@ class LLM(Panel):
         except (MsgspecError, TypeError, UnicodeError):
             return Grades({}, "the recorded answer is damaged")
         if mode == "expected":
-            return rubrics.expected_grades(rubric, answer, self._least_mass)
+            return rubrics.compute_expected_grades(rubric, answer, self._least_mass)
         return rubrics.parse_grades(rubric, answer)
 
-    def answers(self, requests: Sequence[Request]) -> list[Record]:
+    def answers(self, requests: Sequence[Request]) -> list[AnswerRecord]:
         """Return the recorded answers to requests; send those that have none, and wait for them."""
         store, keys = self._store(), [request.key for request in requests]
         found = store.find(list(dict.fromkeys(keys)), failures=self.replay)
@@ -253,7 +253,7 @@ class LLM(Panel):
         self.used.update(keys)
         missing = {request.key: request for request in requests if request.key not in found}
         if self.replay:
-            found |= {key: Record(key, b"", None, NOT_RECORDED) for key in missing}
+            found |= {key: AnswerRecord(key, b"", None, NOT_RECORDED) for key in missing}
             return [found[key] for key in keys]
         futures = {key: self._submit(request) for key, request in missing.items()}
         try:
@@ -267,7 +267,7 @@ class LLM(Panel):
             raise
         return [found[key] for key in keys]
 
-    def _submit(self, request: Request) -> Future[Record]:
+    def _submit(self, request: Request) -> Future[AnswerRecord]:
         """Send a request in a thread, unless it is on its way."""
         with self._lock:
             if request.key in self._running:
@@ -278,11 +278,11 @@ class LLM(Panel):
         future.add_done_callback(lambda _: self._running.pop(request.key, None))
         return future
 
-    def _send(self, request: Request) -> Record:
+    def _send(self, request: Request) -> AnswerRecord:
         try:
-            record = Record(request.key, request.body, self._client.send(request.body))
+            record = AnswerRecord(request.key, request.body, self._client.send(request.body))
         except FailedRequestError as error:
-            record = Record(request.key, request.body, None, str(error))
+            record = AnswerRecord(request.key, request.body, None, str(error))
         except BaseException as error:
             self.stop(error)
             raise

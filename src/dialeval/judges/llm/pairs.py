@@ -117,7 +117,7 @@ def judge_pairs(llm: LLM, pairs: Sequence[PairTexts], rubric: str = "pair", leve
     return JudgedPairs(
         judge=llm.model,
         rubric=f"{asked.name}@{asked.digest}",
-        pairs=[_judged(pairs[at], float(verdicts[at]), bool(flipped[at])) for at in np.flatnonzero(there).tolist()],
+        pairs=[_judge(pairs[at], float(verdicts[at]), bool(flipped[at])) for at in np.flatnonzero(there).tolist()],
         asked=len(pairs),
         missing=dict(Counter(map(str, lacking)).most_common()),
         flips=estimate_rate(flipped[there].astype(np.float64), dialogue[there], level) if there.any() else None,
@@ -135,7 +135,7 @@ def combine_orders(both: Floats) -> tuple[Floats, Any]:
     return np.where(missing, np.nan, np.where(differ, 0.0, both[:, 0])), differ & ~missing
 
 
-def _judged(pair: PairTexts, verdict: float, flipped: bool) -> dict[str, Any]:
+def _judge(pair: PairTexts, verdict: float, flipped: bool) -> dict[str, Any]:
     better = pair.a if verdict > 0 else pair.b if verdict < 0 else TIE
     texts = {"response_a": pair.response_a, "response_b": pair.response_b, "dialog_id": pair.dialogue}
     return {"a": pair.a, "b": pair.b, "better": better, "flipped": flipped, **texts}
@@ -155,7 +155,7 @@ def _show(pair: PairTexts, swapped: bool) -> Parts:
     return parts
 
 
-def pairs_of_run(run: Run, systems: Sequence[str] | None = None) -> list[PairTexts]:
+def list_run_pairs(run: Run, systems: Sequence[str] | None = None) -> list[PairTexts]:
     """Return every two systems' responses to the same rows, matched as in a comparison."""
     names = [name for name in run if run[name].role == "system"] if systems is None else list(dict.fromkeys(systems))
     if len(names) < 2 or not set(names) <= set(run):
@@ -204,10 +204,10 @@ def _read_pair(reader: FieldReader, row: RowObject, name: str) -> Iterator[PairT
         return
     context, roles = reader.context(row)
     named = reader.dialogue(row) or f"{name} {reader.line}"
-    yield PairTexts(**texts, context=context, roles=roles, dialogue=named, human=_majority(reader, row))
+    yield PairTexts(**texts, context=context, roles=roles, dialogue=named, human=_find_majority(reader, row))
 
 
-def _majority(reader: FieldReader, row: dict[str, Any]) -> int | None:
+def _find_majority(reader: FieldReader, row: dict[str, Any]) -> int | None:
     given = row.get("better")
     votes = given if isinstance(given, list) else [] if given is None else [given]
     outcomes = [possible_outcomes(vote, row["a"], row["b"]) for vote in votes]

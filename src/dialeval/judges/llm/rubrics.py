@@ -17,8 +17,9 @@ The request is one user message. Texts of the dialogue are between lines that be
 are drawn anew for each request, so that no text can end its own quotation. Texts are joined, never formatted.
 
 An answer is the JSON object that the schema in the request describes, and nothing else: it is parsed as a whole, and
-no grade is searched for in other text. With probabilities (`expected_grades`) the grade is sum_g g p(g) / sum_g p(g)
-over the tokens at the place of the grade. Of several questions, later grades are conditional on the earlier ones.
+no grade is searched for in other text. With probabilities (`compute_expected_grades`) the grade is
+sum_g g p(g) / sum_g p(g) over the tokens at the place of the grade. Of several questions, later grades are conditional
+on the earlier ones.
 """
 
 from __future__ import annotations
@@ -100,15 +101,17 @@ class Rubric(Struct, forbid_unknown_fields=True):
 def read_rubric(source: str) -> Rubric:
     """Read a rubric: the name of a shipped one, or the path of a TOML file."""
     path = FOLDER / f"{source}.toml"
-    if source not in shipped():
+    if source not in list_shipped_rubrics():
         path = Path(source)
         if not path.suffix and not path.exists():
-            raise SettingError(f"no rubric is called {source!r}; there are {', '.join(shipped())}, or name a TOML file")
+            raise SettingError(
+                f"no rubric is called {source!r}; there are {', '.join(list_shipped_rubrics())}, or name a TOML file"
+            )
     content = validation.parse_toml(validation.read_bytes(path, _REMEDY), os.fspath(path), _REMEDY)
     return validation.convert(content, Rubric, os.fspath(path), _REMEDY)
 
 
-def shipped() -> list[str]:
+def list_shipped_rubrics() -> list[str]:
     """Return the names of the rubrics that come with the package."""
     return sorted(path.stem for path in FOLDER.glob("*.toml"))
 
@@ -187,7 +190,7 @@ def parse_grades(rubric: Rubric, answer: Completion) -> Grades:
     return Grades({name: float(value) for name, value in found.items()})
 
 
-def expected_grades(rubric: Rubric, answer: Completion, least_mass: float) -> Grades:
+def compute_expected_grades(rubric: Rubric, answer: Completion, least_mass: float) -> Grades:
     """Return the expected grades by the probabilities of tokens; none where grades have too little probability."""
     plain = parse_grades(rubric, answer)
     if plain.reason is not None:
@@ -199,7 +202,7 @@ def expected_grades(rubric: Rubric, answer: Completion, least_mass: float) -> Gr
         )
     values, least = {}, 1.0
     for each in rubric.question:
-        token = _token_of(each.name, answer.tokens)
+        token = _find_token(each.name, answer.tokens)
         if token is None:
             return Grades({}, "the tokens of the answer are not those of its text")
         weights = dict.fromkeys(each.values, 0.0)
@@ -215,7 +218,7 @@ def expected_grades(rubric: Rubric, answer: Completion, least_mass: float) -> Gr
     return Grades(values, None, min(least, 1.0))
 
 
-def _token_of(name: str, tokens: Sequence[Token]) -> Token | None:
+def _find_token(name: str, tokens: Sequence[Token]) -> Token | None:
     """Return the token in which the grade of a question begins.
 
     The text is a flat object of numbers, which was parsed as a whole: a name in quotes is in it once, as a key.

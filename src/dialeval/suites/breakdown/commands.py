@@ -110,7 +110,9 @@ def breakdown(
     out.check_places(output, labels, inputs["data"], inputs["development"], files=(turns_file,))
     if error_categories is not None:
         format_ = "table" if format_ == "original" else format_
-        out.print_as(format_, report.CATEGORIES, report.error_categories(inputs["data"], labels, error_categories))
+        out.print_as(
+            format_, report.CATEGORIES, report.score_error_categories(inputs["data"], labels, error_categories)
+        )
         return 0
     baselines = baselines and (format_ != "original" or output is not None)
     inputs["intervals"] = intervals.kind
@@ -120,7 +122,7 @@ def breakdown(
     if turns_file is not None:
         out.write(turns_file, report.turns_csv(run).encode(), "turns in")
     if macro:
-        out.print_as(format_, report.MACRO, report.macro_averages(run))
+        out.print_as(format_, report.MACRO, report.average_over_datasets(run))
         out.print_warnings(run.warnings)
     else:
         print_breakdown(run, format_, transpose, found)

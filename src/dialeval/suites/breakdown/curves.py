@@ -81,7 +81,7 @@ def with_curves(run: BreakdownRun, most: int = MOST) -> Run:
         for dialogue, curve in by_dialogue.items():
             distances.setdefault(dialogue, []).append(_distance(curve))
     chosen = sorted(distances, key=lambda dialogue: -float(np.mean(distances[dialogue])))[:most]
-    said = {} if run.data is None else run.data.annotated.utterances(set(chosen))
+    said = {} if run.data is None else run.data.annotated.list_utterances(set(chosen))
     for by_dialogue in curves.values():
         for dialogue, curve in by_dialogue.items():
             curve.said = said.get(dialogue, [])
@@ -130,7 +130,7 @@ SHOWN_LENGTH = 1_000
 BAR = 48
 
 
-def curves_section(run: Run) -> Section | None:
+def make_curves_section(run: Run) -> Section | None:
     """Return the section; None for a run without curves."""
     by_system = convert(run.details.get(CURVES, {}), dict[str, list[Curve]])
     dialogues = markup.group_by_dialogue(by_system)
@@ -148,55 +148,55 @@ def curves_section(run: Run) -> Section | None:
         for system, color in colors.items()
     )
     people = '<li><span class="key-x"></span>X, annotators</li><li><span class="key-t"></span>T, annotators</li>'
-    drawn = [_dialogue(name, curves, colors) for name, curves in dialogues.items()]
+    drawn = [_draw_dialogue(name, curves, colors) for name, curves in dialogues.items()]
     more = markup.count(len(drawn) - SHOWN, "further dialogue")
     rest = markup.details(more, "".join(drawn[SHOWN:])) if len(drawn) > SHOWN else ""
     content = f'{note}<ul class="legend">{people}{legend}</ul>{"".join(drawn[:SHOWN])}{rest}'
     return Section("curves", "Breakdown by turn", content)
 
 
-def _dialogue(name: str, curves: Mapping[str, Curve], colors: Mapping[str, str]) -> str:
+def _draw_dialogue(name: str, curves: Mapping[str, Curve], colors: Mapping[str, str]) -> str:
     human = next(iter(curves.values()))
-    drawing, talk = _drawing(name, human, curves, colors), _talk(human, curves, colors)
+    drawing, talk = _draw_curves(name, human, curves, colors), _write_talk(human, curves, colors)
     title = f"<h3>{markup.name(name)}</h3>"
     box = f'<ol class="talk" tabindex="0" aria-label="Transcript of {escape(shorten(plain(name)))}">{talk}</ol>'
     return f'<section class="curves"><div>{title}{drawing}</div>{box}</section>'
 
 
-def _drawing(name: str, human: Curve, curves: Mapping[str, Curve], colors: Mapping[str, str]) -> str:
+def _draw_curves(name: str, human: Curve, curves: Mapping[str, Curve], colors: Mapping[str, str]) -> str:
     turns = len(human.turns)
     xs = [_x(at, turns) for at in range(turns)]
-    shares = [_known(share) or [1.0, 0.0, 0.0] for share in human.shares]
+    shares = [_pick_known(share) or [1.0, 0.0, 0.0] for share in human.shares]
     lines = [
         f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{_y(level)}" y2="{_y(level)}"/>'
         f'<text class="tick end" x="{LEFT - 6}" y="{_y(level) + 4}">{level:g}</text>'
         for level in (0, 0.5, 1)
     ]
-    lines.append(_area("area-t", xs, [share[1] + share[2] for share in shares]))
-    lines.append(_area("area-x", xs, [share[2] for share in shares]))
+    lines.append(_draw_area("area-t", xs, [share[1] + share[2] for share in shares]))
+    lines.append(_draw_area("area-x", xs, [share[2] for share in shares]))
     ticks = zip(xs, human.turns, strict=True)
     lines += [f'<text class="tick" x="{x}" y="{HEIGHT - 4}">{escape(str(turn))}</text>' for x, turn in ticks]
     for system, curve in curves.items():
-        lines.append(_line(curve, xs, colors[system]))
+        lines.append(_draw_line(curve, xs, colors[system]))
     who = f"annotators and {markup.count(len(curves), 'detector')}"
     label = f"{shorten(plain(name))}: {who} over the turns; figures next to it"
     size = f'viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}"'
     return f'<svg class="turns" role="img" aria-label="{escape(label)}" {size}>{"".join(lines)}</svg>'
 
 
-def _area(kind: str, xs: Sequence[float], values: Sequence[float]) -> str:
+def _draw_area(kind: str, xs: Sequence[float], values: Sequence[float]) -> str:
     if len(xs) == 1:  # one turn has no area, so it gets a bar
         xs, values = [xs[0] - 6, xs[0] + 6], [values[0], values[0]]
     above = " ".join(f"{x},{_y(value)}" for x, value in zip(xs, values, strict=True))
     return f'<polygon class="{kind}" points="{xs[0]},{_y(0)} {above} {xs[-1]},{_y(0)}"/>'
 
 
-def _line(curve: Curve, xs: Sequence[float], color: str) -> str:
+def _draw_line(curve: Curve, xs: Sequence[float], color: str) -> str:
     """Return the line of a detector, broken where it says nothing, with its labels."""
     points = [
         (x, _y(known[1] + known[2]), label)
         for x, shares, label in zip(xs, curve.probabilities, curve.label, strict=True)
-        if (known := _known(shares))
+        if (known := _pick_known(shares))
     ]
     path = " ".join(f"{x},{y}" for x, y, _ in points)
     marks = "".join(
@@ -207,13 +207,13 @@ def _line(curve: Curve, xs: Sequence[float], color: str) -> str:
     return f'<polyline class="curve {color}" points="{path}"/>{marks}'
 
 
-def _known(shares: Shares) -> list[float] | None:
+def _pick_known(shares: Shares) -> list[float] | None:
     """Return the values of O, T and X; None where one of them is missing."""
     known = [share for share in shares if share is not None]
     return known if len(known) == len(shares) else None
 
 
-def _talk(human: Curve, curves: Mapping[str, Curve], colors: Mapping[str, str]) -> str:
+def _write_talk(human: Curve, curves: Mapping[str, Curve], colors: Mapping[str, str]) -> str:
     """Return every utterance; below those that were judged the labels, with shares or probabilities of O, T and X."""
     places: dict[int | None, int] = {turn: at for at, turn in enumerate(human.turns)}
     said = human.said or [(turn, False, "") for turn in places]

@@ -111,7 +111,7 @@ class ProblemType(Enum):
 
 
 @dataclass
-class Findings:
+class ReadingProblems:
     """The problems found so far, and remarks that are worth printing."""
 
     lenient: bool = False
@@ -136,7 +136,7 @@ class Findings:
         self.problems += problems
         self.lenient = False
 
-    def warnings(self) -> list[str]:
+    def raise_or_count(self) -> list[str]:
         """Raise all problems; where reading is lenient, return how often each type of them occurred."""
         if self.problems and not self.lenient:
             raise DataError(self.problems)
@@ -154,7 +154,7 @@ def name_turns(turns: Sequence[object]) -> str:
     return f"turn {shown}" if len(turns) == 1 else f"turns {shown}{more}"
 
 
-class Document(NamedTuple):
+class SourceDocument(NamedTuple):
     """A document, as bytes or parsed already, and where it is."""
 
     where: str
@@ -168,35 +168,35 @@ class Document(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Files:
+class DocumentFiles:
     """Documents that are found by their names, in a folder or in a folder of an archive."""
 
     where: str
     names: frozenset[str]
     read: Callable[[str], bytes]
 
-    def documents(self) -> Iterator[Document]:
+    def read_all(self) -> Iterator[SourceDocument]:
         """Read every document, in the order of names."""
-        return map(self.document, sorted(self.names))
+        return map(self.read_one, sorted(self.names))
 
-    def document(self, name: str) -> Document:
+    def read_one(self, name: str) -> SourceDocument:
         """Read the document of that name."""
-        return Document(f"{self.where}/{name}", None, self.read(name))
+        return SourceDocument(f"{self.where}/{name}", None, self.read(name))
 
 
 @dataclass(frozen=True)
-class Listed:
+class DocumentList:
     """Documents without names: the lines of a JSONL file, or parsed objects; they can be read once."""
 
     where: str
     items: Iterable[tuple[int, Any]]
 
-    def documents(self) -> Iterator[Document]:
+    def read_all(self) -> Iterator[SourceDocument]:
         """Read every document, in order."""
-        return (Document(self.where, number, content) for number, content in self.items)
+        return (SourceDocument(self.where, number, content) for number, content in self.items)
 
 
-Store = Files | Listed
+Store = DocumentFiles | DocumentList
 
 
 def open_stores(source: Any, ending: str) -> dict[str, Store]:
@@ -208,7 +208,7 @@ def open_stores(source: Any, ending: str) -> dict[str, Store]:
     if isinstance(source, str | os.PathLike):
         return _open_path(source, ending, f"{held} (*.{ending.strip('.')})")
     if isinstance(source, Iterable) and not isinstance(source, Mapping):
-        return {argument: Listed(argument, enumerate(source, 1))}
+        return {argument: DocumentList(argument, enumerate(source, 1))}
     what = f"cannot read {held} from {type(source).__name__}"
     raise DataError(Problem(argument, None, what, f"pass a path, or a list of parsed {held}"))
 
@@ -222,19 +222,19 @@ def _open_path(path: PathSource, ending: str, called: str) -> dict[str, Store]:
         except OSError as error:
             what = f"cannot be listed ({error.strerror})"
             raise DataError(Problem(where, None, what, "grant read permission")) from None
-        found = {Path(where).resolve().name: Files(folder, names, partial(_read_file, folder))}
+        found = {Path(where).resolve().name: DocumentFiles(folder, names, partial(_read_file, folder))}
     elif where.lower().endswith(_ARCHIVES):
         folders = _read_archive(where, ending)
         # Folders are told apart by their last name where that suffices.
         short = len({PurePosixPath(inside).name for inside in folders}) == len(folders)
         found = {
-            ((PurePosixPath(inside).name if short else inside) or stem_of(where)): Files(
+            ((PurePosixPath(inside).name if short else inside) or stem_of(where)): DocumentFiles(
                 f"{where}:{inside}" if inside else where, frozenset(files), files.__getitem__
             )
             for inside, files in folders.items()
         }
     elif format_of(path) == "jsonl":
-        return {stem_of(path): Listed(where, _read_lines(where))}
+        return {stem_of(path): DocumentList(where, _read_lines(where))}
     else:
         there = os.path.exists(where)  # noqa: PTH110  (Path.exists raises for a name that is too long)
         what = "is neither" if there else "there is no such file or folder"
@@ -300,7 +300,7 @@ class Annotation(Struct, gc=False):
     breakdown: Literal["O", "T", "X", "?"]
 
 
-class Turn(Struct, gc=False, rename={"index": "turn-index"}):
+class AnnotatedTurn(Struct, gc=False, rename={"index": "turn-index"}):
     """A turn of an annotated dialogue. Annotations may be missing only where the speaker is the user."""
 
     annotations: list[Annotation] | UnsetType | None = UNSET
@@ -309,17 +309,17 @@ class Turn(Struct, gc=False, rename={"index": "turn-index"}):
     utterance: Any = None
 
 
-class Dialogue(Struct, gc=False, rename={"name": "dialogue-id"}):
+class AnnotatedDialogue(Struct, gc=False, rename={"name": "dialogue-id"}):
     """An annotated dialogue."""
 
     name: str
-    turns: list[Turn]
+    turns: list[AnnotatedTurn]
 
 
-_DIALOGUES = msgspec.json.Decoder(Dialogue)
+_DIALOGUES = msgspec.json.Decoder(AnnotatedDialogue)
 
 
-def decode_dialogue(document: Document, findings: Findings) -> Dialogue | None:
+def decode_dialogue(document: SourceDocument, findings: ReadingProblems) -> AnnotatedDialogue | None:
     """Decode an annotated dialogue; a document that is none is a problem.
 
     Only the fields that matter are decoded: nine tenths of such a document are annotations of which one letter counts.
@@ -340,7 +340,7 @@ def decode_dialogue(document: Document, findings: Findings) -> Dialogue | None:
     return None
 
 
-def _decode_dialogue(document: Document, findings: Findings) -> Dialogue:
+def _decode_dialogue(document: SourceDocument, findings: ReadingProblems) -> AnnotatedDialogue:
     content = document.content
     with suppress(ValueError, RecursionError):
         # The decoder does not check the bytes of texts that it skips.
@@ -352,7 +352,7 @@ def _decode_dialogue(document: Document, findings: Findings) -> Dialogue:
             dialogue["turns"] = []
         elif isinstance(dialogue.get("turns"), list):
             dialogue["turns"] = [_pick_turn(turn) for turn in dialogue["turns"]]
-    return msgspec.convert(dialogue, Dialogue)
+    return msgspec.convert(dialogue, AnnotatedDialogue)
 
 
 def _pick_turn(given: Any) -> Any:
@@ -373,7 +373,7 @@ def _pick(given: Any, *keys: str) -> Any:
     return {key: given[key] for key in keys if key in given} if isinstance(given, dict) else given
 
 
-def parse(document: Document, findings: Findings) -> Any:
+def parse(document: SourceDocument, findings: ReadingProblems) -> Any:
     """Parse a document; what only Python's own parser takes is taken too: NaN, halves of characters."""
     data = document.content
     if not isinstance(data, bytes):

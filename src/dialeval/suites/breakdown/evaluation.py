@@ -30,7 +30,7 @@ from dialeval.metrics import breakdown as detection
 from dialeval.metrics.breakdown import LABELS, BreakdownDistance, Codes, Tables, shares
 from dialeval.stats.correlation import Distance, krippendorff_alpha
 from dialeval.suites.breakdown.curves import CURVES, with_curves
-from dialeval.suites.breakdown.documents import Findings
+from dialeval.suites.breakdown.documents import ReadingProblems
 from dialeval.suites.breakdown.reading import BreakdownData, Match, read, read_logs
 
 _ANNOTATOR, _ORACLE = "ceiling/annotator", "ceiling/oracle"
@@ -92,7 +92,7 @@ class BreakdownRun(Run):
             return
         for rows in self.data.systems:
             at = next(iter(self.tables[rows.system])) if threshold is None else threshold
-            yield from _turns(rows, at, self[rows.system])
+            yield from _list_turns(rows, at, self[rows.system])
 
 
 @without_garbage_collection()
@@ -154,12 +154,12 @@ def evaluate_breakdown(
     if baselines:
         known = None
         if development is not None:
-            findings = Findings(lenient)
+            findings = ReadingProblems(lenient)
             known = read_logs(development, findings).counts
-            warnings += findings.warnings()
-        systems += _baselines(read_data, thresholds, known)
+            warnings += findings.raise_or_count()
+        systems += _make_baselines(read_data, thresholds, known)
     # All needs of these metrics are met; and without the registry, which imports every metric, the start is faster.
-    plan, roles = Plan(_metrics(thresholds)), dict[str, Role]()
+    plan, roles = Plan(_make_metrics(thresholds)), dict[str, Role]()
     for rows in systems[len(read_data.systems) :]:
         roles[rows.system] = "ceiling" if rows.system in (_ANNOTATOR, _ORACLE) else "floor"
     options = Options(t=t, confidence=confidence, intervals=intervals, threads=threads, progress=progress)
@@ -169,14 +169,14 @@ def evaluate_breakdown(
         results[_ANNOTATOR] = _with_alpha(results[_ANNOTATOR], read_data.annotated.counts)
     dialogues = len(read_data.annotated.dialogues)
     tables = {
-        rows.system: {at: detection.count_tables(_codes(rows, at)[0], dialogues, at) for at in thresholds}
+        rows.system: {at: detection.count_tables(_encode_labels(rows, at)[0], dialogues, at) for at in thresholds}
         for rows in read_data.systems
     }
     details = {name: [asdict(table) for table in by.values()] for name, by in tables.items()}
     return BreakdownRun(results, __version__, (*warnings, *run.warnings), {"breakdown": details}, tables, read_data)
 
 
-def _metrics(thresholds: list[float]) -> dict[str, Metric[Any]]:
+def _make_metrics(thresholds: list[float]) -> dict[str, Metric[Any]]:
     """Return what to compute by its name: the short ones at one threshold, written out at several."""
     families: tuple[Any, ...] = (detection.LabelAccuracy, detection.BreakdownDetection)
     metrics: dict[str, Metric[Any]] = {}
@@ -189,8 +189,8 @@ def _metrics(thresholds: list[float]) -> dict[str, Metric[Any]]:
     return metrics | {name: distance(**preset) for name, preset in BreakdownDistance.presets.items()}
 
 
-def _baselines(data: BreakdownData, thresholds: list[float], development: Floats | None) -> Iterator[Rows]:
-    """Floors over the turns of the data, ceilings over its annotators."""
+def _make_baselines(data: BreakdownData, thresholds: list[float], development: Floats | None) -> Iterator[Rows]:
+    """Yield floors over the turns of the data, and ceilings over its annotators."""
     first, counts, where = data.systems[0], data.annotated.counts, data.annotated.where
     for name, labels in detection.make_floors(counts, thresholds, development).items():
         columns = {**first.columns, Need.LABELS: NumberColumn(labels)}
@@ -216,15 +216,15 @@ def _with_alpha(result: Result, counts: Floats) -> Result:
     return replace(result, estimates=estimates)
 
 
-def _codes(rows: Rows, threshold: float) -> tuple[Codes, Floats, Floats]:
+def _encode_labels(rows: Rows, threshold: float) -> tuple[Codes, Floats, Floats]:
     """Return the codes of a detector's turns, its labels with their probabilities, and the fractions of annotators."""
     labels, counts = (cast("NumberColumn", rows.columns[need]).matrix for need in (Need.LABELS, Need.ANNOTATIONS))
     share = shares(counts)
     return Codes.of(labels, share, threshold), labels, share
 
 
-def _turns(rows: Rows, threshold: float, result: Result) -> Iterator[dict[str, Any]]:
-    codes, labels, share = _codes(rows, threshold)
+def _list_turns(rows: Rows, threshold: float, result: Result) -> Iterator[dict[str, Any]]:
+    codes, labels, share = _encode_labels(rows, threshold)
     correct = np.where(codes.scored, codes.label == codes.reference, np.nan)
     items = {
         key: est.items for key, est in result.items() if key in BreakdownDistance.presets and est.items is not None
@@ -236,9 +236,9 @@ def _turns(rows: Rows, threshold: float, result: Result) -> Iterator[dict[str, A
             "dialogue": "" if rows.dialogues is None else rows.dialogues[row],
             "turn": turn,
             "threshold": threshold,
-            "label": _name(codes.label[row]),
-            "reference": _name(codes.reference[row]),
-            "lenient-reference": _name(codes.lenient[row]),
+            "label": _name_code(codes.label[row]),
+            "reference": _name_code(codes.reference[row]),
+            "lenient-reference": _name_code(codes.lenient[row]),
             "correct": None if np.isnan(correct[row]) else bool(correct[row]),
             **{f"share-{name}": float(share[row, code]) for code, name in enumerate(LABELS)},
             **{f"prob-{name}": float(labels[row, code + 1]) for code, name in enumerate(LABELS)},
@@ -246,6 +246,6 @@ def _turns(rows: Rows, threshold: float, result: Result) -> Iterator[dict[str, A
         }
 
 
-def _name(code: float) -> str:
+def _name_code(code: float) -> str:
     """Return the label of a code; `?` for one that is none of the three, nothing where there is none."""
     return "" if np.isnan(code) else LABELS[int(code)] if code < len(LABELS) else "?"

@@ -22,7 +22,7 @@ from dialeval.core.validation import dump
 from dialeval.io.opening import PathSource
 from dialeval.io.reading import read_files, read_responses
 from dialeval.io.rows import Rows
-from dialeval.judges.judge import DialogueJudge, labeled
+from dialeval.judges.judge import DialogueJudge, label_shares
 from dialeval.metrics.breakdown import LABELS
 from dialeval.suites.breakdown.documents import LABELS as ENDING
 from dialeval.suites.breakdown.reading import read_chats
@@ -52,7 +52,7 @@ def detect(
     opened = DialogueJudge(judge_dir, encoder)
     documents: dict[str, Document] = {}
     for rows in systems:
-        for name, turn, labels in _labels(rows, opened):
+        for name, turn, labels in _label_turns(rows, opened):
             document = documents.setdefault(name, {"dialogue-id": name, "turns": []})
             if any(entry["turn-index"] == turn for entry in document["turns"]):
                 what = f"turn {turn} of the dialogue {name!r} occurs twice"
@@ -61,8 +61,8 @@ def detect(
     return list(documents.values())
 
 
-def _labels(rows: Rows, judge: DialogueJudge) -> list[tuple[str, int, dict[str, Any]]]:
-    """By row: its dialogue, its turn, and what is said of it."""
+def _label_turns(rows: Rows, judge: DialogueJudge) -> list[tuple[str, int, dict[str, Any]]]:
+    """Return for each row its dialogue, its turn and its label."""
     if Need.CONTEXT not in rows.columns:
         what = "has no contexts, so its turns cannot be labeled"
         raise DataError(Problem(rows.where, None, what, "give chats (`messages`), or rows with a context"))
@@ -73,7 +73,7 @@ def _labels(rows: Rows, judge: DialogueJudge) -> list[tuple[str, int, dict[str, 
     names = [table.dialogues[number] if table.dialogues else None for number in table.clusters.tolist()]
     turns = np.arange(len(rows)) - table.offsets[table.clusters] if table.turns is None else table.turns
     found = []
-    for row, (code, *probabilities) in enumerate(labeled(scale, shares).tolist()):
+    for row, (code, *probabilities) in enumerate(label_shares(scale, shares).tolist()):
         said = {f"prob-{label}": round(share, _DIGITS) for label, share in zip(LABELS, probabilities, strict=True)}
         turn = int(turns[row])
         place = row if turn == NO_TURN else turn

@@ -38,7 +38,15 @@ from dialeval.core.errors import DataError, Problem, SettingError
 from dialeval.core.rowtable import NO_TURN
 from dialeval.io.rows import Rows
 from dialeval.suites.breakdown import documents
-from dialeval.suites.breakdown.documents import Document, Files, Findings, Listed, Place, ProblemType, Store
+from dialeval.suites.breakdown.documents import (
+    DocumentFiles,
+    DocumentList,
+    Place,
+    ProblemType,
+    ReadingProblems,
+    SourceDocument,
+    Store,
+)
 
 Match = Literal["turn-index", "position"]
 
@@ -64,7 +72,7 @@ _MATCHED = {
 
 
 @dataclass(frozen=True, eq=False)
-class Annotated:
+class AnnotatedTurns:
     """All annotated turns, dialogue after dialogue."""
 
     where: str
@@ -77,12 +85,12 @@ class Annotated:
     """The turn-index of each; `NO_TURN` where there is none."""
     counts: Floats
     """O, T and X of each."""
-    all_turns: list[list[documents.Turn]]
+    all_turns: list[list[documents.AnnotatedTurn]]
     """Every turn of each dialogue, without annotations."""
     datasets: list[str] = field(default_factory=list)
     """The data set that each dialogue is of: its folder, file or name."""
 
-    def utterances(self, dialogues: Collection[str]) -> dict[str, list[tuple[int | None, bool, str]]]:
+    def list_utterances(self, dialogues: Collection[str]) -> dict[str, list[tuple[int | None, bool, str]]]:
         """Return what was said in some dialogues: the turn-index if there is one, whether by the user, and the text."""
         return {
             name: [
@@ -100,9 +108,9 @@ class Annotated:
         }
 
 
-def read_logs(source: Any, findings: Findings) -> Annotated:
+def read_logs(source: Any, findings: ReadingProblems) -> AnnotatedTurns:
     """Read the annotated turns of a folder, a file, an archive, or of documents that are parsed already."""
-    dialogues: list[documents.Dialogue] = []
+    dialogues: list[documents.AnnotatedDialogue] = []
     places: list[Place] = []
     sizes: list[int] = []
     indices: list[int] = []
@@ -110,10 +118,10 @@ def read_logs(source: Any, findings: Findings) -> Annotated:
     judgments: list[str] = []
     """A letter per annotator for each turn: so they are counted ten times as fast as one by one."""
     try:
-        for dataset, store in data_stores(source).items():
-            for document in store.documents():
+        for dataset, store in open_data(source).items():
+            for document in store.read_all():
                 dialogue = documents.decode_dialogue(document, findings)
-                judged = None if dialogue is None else _judged_turns(document, dialogue.turns, findings)
+                judged = None if dialogue is None else _pick_annotated(document, dialogue.turns, findings)
                 if dialogue is None or judged is None:
                     continue
                 dialogues.append(dialogue)
@@ -131,7 +139,7 @@ def read_logs(source: Any, findings: Findings) -> Annotated:
     counts = np.stack([np.add.reduceat(letters == ord(label), starts, dtype=np.float64) for label in "OTX"], axis=1)
     if others := len(letters) - int(counts.sum()):
         findings.remarks.append(f"{others} annotations are none of O, T and X and do not count")
-    annotated = Annotated(
+    annotated = AnnotatedTurns(
         where=os.fspath(source) if isinstance(source, str | os.PathLike) else "data",
         dialogues=[dialogue.name for dialogue in dialogues],
         places=places,
@@ -145,8 +153,8 @@ def read_logs(source: Any, findings: Findings) -> Annotated:
     return annotated
 
 
-def data_stores(source: Any) -> dict[str, Store]:
-    """Return where annotated dialogues are, by data set; `source` may be a mapping of names to sources."""
+def open_data(source: Any) -> dict[str, Store]:
+    """Open annotated dialogues, by data set; `source` may be a mapping of names to sources."""
     if not isinstance(source, Mapping) or "turns" in source:  # a single dialogue is refused there
         return documents.open_stores(source, documents.LOGS)
     found: dict[str, Store] = {}
@@ -156,7 +164,9 @@ def data_stores(source: Any) -> dict[str, Store]:
     return found
 
 
-def _judged_turns(document: Document, turns: list[documents.Turn], findings: Findings) -> list[documents.Turn] | None:
+def _pick_annotated(
+    document: SourceDocument, turns: list[documents.AnnotatedTurn], findings: ReadingProblems
+) -> list[documents.AnnotatedTurn] | None:
     """Return the annotated turns of a system; None if one of them cannot be used."""
     judged, unnumbered, others = [], [], []
     for at, turn in enumerate(turns):
@@ -183,19 +193,19 @@ def _judged_turns(document: Document, turns: list[documents.Turn], findings: Fin
     return judged
 
 
-def _check_annotated(annotated: Annotated, findings: Findings) -> None:
+def _check_annotated(annotated: AnnotatedTurns, findings: ReadingProblems) -> None:
     """Report dialogues that occur twice, and turns without an O, T or X."""
     seen: dict[str, str] = {}
     for place, dialogue in zip(annotated.places, annotated.dialogues, strict=True):
         if dialogue in seen:
             findings.add(ProblemType.REPEATED_DIALOGUE, place, f"the dialogue {dialogue!r} is also in {seen[dialogue]}")
         seen.setdefault(dialogue, place[0])
-    for at, rows in _rows_by_dialogue(annotated, annotated.counts.sum(axis=1) == 0):
+    for at, rows in _group_rows(annotated, annotated.counts.sum(axis=1) == 0):
         what = f"{documents.name_turns(annotated.turns[rows].tolist())}: no annotation is O, T or X"
         findings.add(ProblemType.NO_REFERENCE, annotated.places[at], what, len(rows))
 
 
-def _rows_by_dialogue(annotated: Annotated, chosen: Any) -> list[tuple[int, Ints]]:
+def _group_rows(annotated: AnnotatedTurns, chosen: Any) -> list[tuple[int, Ints]]:
     """Return the chosen rows of each dialogue that has some."""
     rows: Ints = np.flatnonzero(chosen)
     owners, starts = np.unique(np.searchsorted(annotated.offsets, rows, side="right") - 1, return_index=True)
@@ -208,9 +218,9 @@ def read_chats(source: Any) -> list[dict[str, Any]]:
     Every turn that is not the user's is the assistant's. A turn is at the place that its index names; where that is not
     so, as with every other problem, all problems are raised at once.
     """
-    findings, chats = Findings(), []
+    findings, chats = ReadingProblems(), []
     for store in documents.open_stores(source, documents.LOGS).values():
-        for document in store.documents():
+        for document in store.read_all():
             dialogue = documents.decode_dialogue(document, findings)
             if dialogue is None:
                 continue
@@ -226,16 +236,16 @@ def read_chats(source: Any) -> list[dict[str, Any]]:
             roles = ("user" if turn.speaker == documents.USER else "assistant" for turn in turns)
             messages = [{"role": role, "content": turn.utterance} for role, turn in zip(roles, turns, strict=True)]
             chats.append({"dialog_id": dialogue.name, "messages": messages})
-    findings.warnings()  # raises all problems
+    findings.raise_or_count()
     return chats
 
 
 @dataclass
 class LabelsReader:
-    """Read the labels of one detector into one row of numbers per annotated turn."""
+    """A reader of the labels of one detector: one row of numbers per annotated turn."""
 
-    annotated: Annotated
-    findings: Findings
+    annotated: AnnotatedTurns
+    findings: ReadingProblems
     match: Match
     name: str
     places: list[Place] = field(default_factory=list)
@@ -248,26 +258,26 @@ class LabelsReader:
         """Return the labels column."""
         wanted, ends = self.annotated.turns.tolist(), self.annotated.offsets.tolist()
         rows: list[tuple[Any, ...]] = []
-        listed = self._by_dialogue(source) if isinstance(source, Listed) else {}
+        listed = self._parse_list(source) if isinstance(source, DocumentList) else {}
         for at, dialogue in enumerate(self.annotated.dialogues):
             turns = wanted[ends[at] : ends[at + 1]]
-            found = self._of_file(source, dialogue) if isinstance(source, Files) else listed.get(dialogue)
+            found = self._parse_file(source, dialogue) if isinstance(source, DocumentFiles) else listed.get(dialogue)
             if found is None:
                 what = f"there are no labels for the dialogue {dialogue!r}"
                 self.findings.add(ProblemType.NO_LABELS, (source.where, None), what, len(turns))
-            document = found or Document(source.where, None, None)
+            document = found or SourceDocument(source.where, None, None)
             self.places.append(document.place)
-            rows += [_NONE] * len(turns) if document.content is None else self._matched(dialogue, turns, document)
-        self._remark()
-        values = _numbers(rows)
+            rows += [_NONE] * len(turns) if document.content is None else self._match_turns(dialogue, turns, document)
+        self._add_remarks()
+        values = _make_matrix(rows)
         self._check(values)
         return values
 
-    def _by_dialogue(self, source: Listed) -> dict[str, Document]:
+    def _parse_list(self, source: DocumentList) -> dict[str, SourceDocument]:
         """Parse the documents of a list, by their dialogue-id."""
-        found: dict[str, Document] = {}
-        for document in map(self._parsed, source.documents()):
-            dialogue = _dialogue_id(document)
+        found: dict[str, SourceDocument] = {}
+        for document in map(self._parse, source.read_all()):
+            dialogue = _get_id(document)
             if not isinstance(dialogue, str):
                 if document.content is not None:
                     self.findings.add(ProblemType.UNREADABLE_LABELS, document.place, "has no dialogue-id")
@@ -278,24 +288,24 @@ class LabelsReader:
                 found[dialogue] = document
         return found
 
-    def _of_file(self, source: Files, dialogue: str) -> Document | None:
+    def _parse_file(self, source: DocumentFiles, dialogue: str) -> SourceDocument | None:
         """Parse the labels file of a dialogue; None if there is no such file."""
         name = dialogue + documents.LABELS
         if name not in source.names:
             return None
         try:
-            document = self._parsed(source.document(name))
+            document = self._parse(source.read_one(name))
         except DataError as error:
             self.findings.add_error(ProblemType.UNREADABLE_LABELS, (f"{source.where}/{name}", None), error)
-            return Document(source.where, None, None)
-        other = _dialogue_id(document)
+            return SourceDocument(source.where, None, None)
+        other = _get_id(document)
         if document.content is not None and other != dialogue:
             called = "no dialogue" if other is None else f"the dialogue {other!r}"
             what = f"holds the labels of {called}, not {dialogue!r}"
             self.findings.add(ProblemType.OTHER_DIALOGUE, document.place, what)
         return document
 
-    def _parsed(self, document: Document) -> Document:
+    def _parse(self, document: SourceDocument) -> SourceDocument:
         """Return a document with its content parsed; None for content that is no JSON."""
         try:
             return document._replace(content=documents.parse(document, self.findings))
@@ -303,13 +313,13 @@ class LabelsReader:
             self.findings.add_error(ProblemType.UNREADABLE_LABELS, document.place, error)
             return document._replace(content=None)
 
-    def _matched(self, dialogue: str, turns: list[int], document: Document) -> list[tuple[Any, ...]]:
+    def _match_turns(self, dialogue: str, turns: list[int], document: SourceDocument) -> list[tuple[Any, ...]]:
         """Return the labels of each annotated turn of a dialogue."""
-        indices, values = self._entries(document)
+        indices, values = self._read_entries(document)
         if indices == turns:
             return values
         by_position = [at if at < len(values) else None for at in range(len(turns))]
-        by_index = self._by_index(indices, turns, document)
+        by_index = self._match_indices(indices, turns, document)
         if any(one != other for one, other in zip(by_position, by_index, strict=True) if one is not None):
             self.differing.append(dialogue)
         chosen = by_position if self.match == "position" else by_index
@@ -321,7 +331,7 @@ class LabelsReader:
         self.unused += len(values) - sum(at is not None for at in chosen)
         return [_NONE if at is None else values[at] for at in chosen]
 
-    def _entries(self, document: Document) -> tuple[list[Any], list[tuple[Any, ...]]]:
+    def _read_entries(self, document: SourceDocument) -> tuple[list[Any], list[tuple[Any, ...]]]:
         """Return the turn-index of every entry, and its code and probabilities; report what an entry lacks."""
         given = document.content.get("turns") if isinstance(document.content, dict) else None
         if not isinstance(given, list):
@@ -346,7 +356,7 @@ class LabelsReader:
             values.append((code, *probabilities))
         return indices, values
 
-    def _by_index(self, indices: list[Any], turns: list[int], document: Document) -> list[int | None]:
+    def _match_indices(self, indices: list[Any], turns: list[int], document: SourceDocument) -> list[int | None]:
         """Return the entry that names each of the turns, if there is one."""
         first: dict[int, int] = {}
         repeated = [
@@ -362,7 +372,7 @@ class LabelsReader:
                 self.findings.add(ProblemType.BAD_ENTRY, document.place, what, nameless)
         return [first.get(turn) for turn in turns]
 
-    def _remark(self) -> None:
+    def _add_remarks(self) -> None:
         remarks = self.findings.remarks
         if self.differing:
             more = ", ..." if len(self.differing) > _SHOWN_DIALOGUES else ""
@@ -389,26 +399,26 @@ class LabelsReader:
             (odd, ProblemType.ODD_SUM, "the probabilities do not add up to 1"),
         )
         for bad, kind, what in problems:
-            for owner, rows in _rows_by_dialogue(self.annotated, bad):
+            for owner, rows in _group_rows(self.annotated, bad):
                 shown = ", ".join(f"{p:g}" for p in probabilities[rows[0]])
                 first = "" if kind is ProblemType.UNKNOWN_LABEL else f" (first: {shown})"
                 message = f"{documents.name_turns(self.annotated.turns[rows].tolist())}: {what}{first}"
                 self.findings.add(kind, self.places[owner], message, len(rows))
 
 
-def _dialogue_id(document: Document) -> Any:
+def _get_id(document: SourceDocument) -> Any:
     return document.content.get("dialogue-id") if isinstance(document.content, dict) else None
 
 
-def _numbers(rows: list[tuple[Any, ...]]) -> Floats:
+def _make_matrix(rows: list[tuple[Any, ...]]) -> Floats:
     """Return the matrix of all labels; what is no number becomes NaN and is reported with other bad probabilities."""
     try:
         return np.fromiter(chain.from_iterable(rows), np.float64, 4 * len(rows)).reshape(-1, 4)
     except (ValueError, TypeError, OverflowError):
-        return np.array([[_number(value) for value in row] for row in rows], np.float64).reshape(-1, 4)
+        return np.array([[_to_number(value) for value in row] for row in rows], np.float64).reshape(-1, 4)
 
 
-def _number(value: Any) -> float:
+def _to_number(value: Any) -> float:
     try:
         return float(value)
     except (ValueError, TypeError, OverflowError):
@@ -419,7 +429,7 @@ def _number(value: Any) -> float:
 class BreakdownData:
     """Annotated turns, one `Rows` per detector, and warnings about them."""
 
-    annotated: Annotated
+    annotated: AnnotatedTurns
     systems: list[Rows]
     warnings: list[str] = field(default_factory=list)
 
@@ -432,7 +442,7 @@ def read(data: Any, labels: Any, match: Match = "turn-index", lenient: bool = Fa
     """
     if match not in get_args(Match):
         raise SettingError(f"labels are matched by {' or by '.join(get_args(Match))}, not by {match!r}")
-    findings = Findings(lenient)
+    findings = ReadingProblems(lenient)
     annotated = read_logs(data, findings)
     if not annotated.dialogues:
         problem = Problem(annotated.where, None, "holds no dialogue", "give at least one annotated dialogue")
@@ -446,17 +456,17 @@ def read(data: Any, labels: Any, match: Match = "turn-index", lenient: bool = Fa
         sets = RaggedColumn.from_lists([[name] for name in annotated.datasets])
         fields[DATASET] = sets.take(np.repeat(np.arange(len(names)), np.diff(annotated.offsets)))
     systems = []
-    for name, source in detectors(labels, findings).items():
+    for name, source in open_detectors(labels, findings).items():
         values = LabelsReader(annotated, findings, match, name).read(source)
         columns = {Need.LABELS: NumberColumn(values), Need.ANNOTATIONS: counts}
         systems.append(Rows(name, columns, dialogues, annotated.turns, source.where, fields=fields))
-    return BreakdownData(annotated, systems, findings.warnings())
+    return BreakdownData(annotated, systems, findings.raise_or_count())
 
 
-def detectors(labels: Any, findings: Findings) -> dict[str, Store]:
-    """Return where the labels are, by the name of their detector."""
+def open_detectors(labels: Any, findings: ReadingProblems) -> dict[str, Store]:
+    """Open the labels, by the name of their detector."""
     found: dict[str, Store] = {}
-    sources = _sources(labels)
+    sources = _list_sources(labels)
     if not sources:
         findings.refuse(Problem("labels", None, "name no detector", "give the labels of at least one"))
     for name, source in sources:
@@ -475,9 +485,11 @@ def detectors(labels: Any, findings: Findings) -> dict[str, Store]:
     return found
 
 
-def categories(store: Store, held: str, name: str, findings: Findings) -> Iterator[tuple[tuple[str, Any], list[Any]]]:
+def read_categories(
+    store: Store, held: str, name: str, findings: ReadingProblems
+) -> Iterator[tuple[tuple[str, Any], list[Any]]]:
     """Yield each turn (dialogue-id, turn-index) with the categories in a field of its annotations or labels."""
-    for document in store.documents():
+    for document in store.read_all():
         content = documents.parse(document, findings)
         try:
             for turn in content["turns"]:
@@ -488,7 +500,7 @@ def categories(store: Store, held: str, name: str, findings: Findings) -> Iterat
             raise DataError(Problem(document.where, None, f"has no turns with {held} ({error})", "check it")) from None
 
 
-def _sources(labels: Any) -> list[tuple[str | None, Any]]:
+def _list_sources(labels: Any) -> list[tuple[str | None, Any]]:
     if isinstance(labels, Mapping):
         return [(str(name), source) for name, source in labels.items()]
     if isinstance(labels, str | os.PathLike) or not isinstance(labels, Iterable):

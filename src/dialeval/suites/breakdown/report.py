@@ -20,8 +20,8 @@ from dialeval.metrics.breakdown import LABELS, BreakdownDistance, Tables
 from dialeval.reports.documents import Document, Printer, Table, format_csv
 from dialeval.reports.figures import plain, show, show_rounded
 from dialeval.stats.resampling import draw_resamples, percentiles
-from dialeval.suites.breakdown.documents import Findings
-from dialeval.suites.breakdown.reading import DATASET, categories, data_stores, detectors
+from dialeval.suites.breakdown.documents import ReadingProblems
+from dialeval.suites.breakdown.reading import DATASET, open_data, open_detectors, read_categories
 
 if TYPE_CHECKING:
     from dialeval.suites.breakdown.evaluation import BreakdownRun
@@ -99,7 +99,7 @@ def tables_text(run: BreakdownRun) -> str:
         >>> print(tables_text(run).splitlines()[0])
         keywords, threshold 0.5: 4 dialogues, 16 turns
     """
-    blocks = [_tables(system, table) for system, by in run.tables.items() for table in by.values()]
+    blocks = [_write_tables(system, table) for system, by in run.tables.items() for table in by.values()]
     return "\n".join(blocks)
 
 
@@ -125,17 +125,17 @@ def turns_csv(run: BreakdownRun, threshold: float | None = None) -> str:
     return format_csv(rows[0], (row.values() for row in rows)) if rows else ""
 
 
-def _tables(system: str, table: Tables) -> str:
+def _write_tables(system: str, table: Tables) -> str:
     scored = f", {table.turns - table.scored} of them not scored" if table.scored < table.turns else ""
     head = f"{plain(system)}, threshold {table.threshold:g}: {table.dialogues} dialogues, {table.turns} turns{scored}"
-    lines = [head, "label   " + _cells(LABELS) + "   |" + _cells(_LENIENT) + "   <- reference"]
+    lines = [head, "label   " + _pad_cells(LABELS) + "   |" + _pad_cells(_LENIENT) + "   <- reference"]
     for label in LABELS:
         hard, lenient = table.confusion[label].values(), table.confusion_lenient[label].values()
-        lines.append(f"{label:<8}{_cells(hard)}   |{_cells(lenient)}")
+        lines.append(f"{label:<8}{_pad_cells(hard)}   |{_pad_cells(lenient)}")
     return "\n".join([*lines, ""])
 
 
-def _cells(values: Iterable[object]) -> str:
+def _pad_cells(values: Iterable[object]) -> str:
     return "".join(f"{value!s:>8}" for value in values)
 
 
@@ -168,7 +168,7 @@ class MacroAverages(Tabular, Record, frozen=True):
         ]
 
 
-def macro_averages(run: Run) -> MacroAverages:
+def average_over_datasets(run: Run) -> MacroAverages:
     """Average every value over the data sets of a run; SettingError where it has one."""
     if not all(result.rows is not None and DATASET in result.rows.fields for result in run.values()):
         raise SettingError("there is one data set; give several (-p NAME=PATH, repeated), or leave --macro out")
@@ -176,7 +176,7 @@ def macro_averages(run: Run) -> MacroAverages:
     parts = {each.label: each.run for each in found.slices}
     systems = {
         system: {
-            key: _macro({name: part[system][key] for name, part in parts.items() if key in part[system]})
+            key: _average({name: part[system][key] for name, part in parts.items() if key in part[system]})
             for key in run[system]
             if any(key in part[system] for part in parts.values())
         }
@@ -185,7 +185,7 @@ def macro_averages(run: Run) -> MacroAverages:
     return MacroAverages(systems)
 
 
-def _macro(estimates: Mapping[str, Estimate]) -> Macro:
+def _average(estimates: Mapping[str, Estimate]) -> Macro:
     values = {name: float(estimate.mean) for name, estimate in estimates.items()}
     mean = float(np.mean(list(values.values())))
     ends = [estimate.interval for estimate in estimates.values() if estimate.interval is not None]
@@ -221,18 +221,18 @@ class ErrorCategories(Tabular, Record, frozen=True):
         ]
 
 
-def error_categories(data: Any, labels: Any, category_field: str = "error_category") -> ErrorCategories:
+def score_error_categories(data: Any, labels: Any, category_field: str = "error_category") -> ErrorCategories:
     """Score the error categories that detectors give to turns: exact match of the set, and F1.
 
     Annotations and labels hold them in a field, a text or a list. The true set of a turn are the categories that more
     than half of its annotators gave; turns without any are not scored. Turns are matched by turn-index.
     """
-    findings, systems = Findings(), {}
-    stores = detectors(labels, findings)
-    findings.warnings()  # raises all problems
+    findings, systems = ReadingProblems(), {}
+    stores = open_detectors(labels, findings)
+    findings.raise_or_count()
     true: dict[tuple[str, Any], set[str]] = {}
-    for store in data_stores(data).values():
-        for place, given in categories(store, "annotations", category_field, findings):
+    for store in open_data(data).values():
+        for place, given in read_categories(store, "annotations", category_field, findings):
             votes = Counter(name for each in given for name in each)
             if chosen := {name for name, count in votes.items() if 2 * count > len(given)}:
                 true[place] = chosen
@@ -240,7 +240,7 @@ def error_categories(data: Any, labels: Any, category_field: str = "error_catego
         raise SettingError(f"no annotated turn has a category in {category_field!r} that more than half gave")
     numbers = {name: number for number, name in enumerate(dict.fromkeys(dialogue for dialogue, _ in true))}
     for system, store in stores.items():
-        labeled = categories(store, "labels", category_field, findings)
+        labeled = read_categories(store, "labels", category_field, findings)
         predicted = {place: set(each[0]) for place, each in labeled if each}
         counts = np.zeros((len(numbers), 4))  # turns, exact matches, true positives, all categories of both sides
         for place, wanted in true.items():
@@ -254,7 +254,7 @@ def error_categories(data: Any, labels: Any, category_field: str = "error_catego
     return ErrorCategories(category_field, systems)
 
 
-def _macro_document(found: MacroAverages) -> Document:
+def _to_macro_document(found: MacroAverages) -> Document:
     tables = []
     for by_key in found.systems.values():
         names = list(dict.fromkeys(name for macro in by_key.values() for name in macro.by_dataset))
@@ -266,7 +266,7 @@ def _macro_document(found: MacroAverages) -> Document:
     return Document([], tables, ["Each data set counts equally. 95% intervals."], titles=list(found.systems))
 
 
-def _categories_document(found: ErrorCategories) -> Document:
+def _to_categories_document(found: ErrorCategories) -> Document:
     rows = [
         [name, str(s.turns), show_rounded(s.exact_match, s.exact_match_interval), show_rounded(s.f1, s.f1_interval)]
         for name, s in found.systems.items()
@@ -274,5 +274,5 @@ def _categories_document(found: ErrorCategories) -> Document:
     return Document([], [Table(["detector", "turns", "exact match", "F1"], rows)], ["95% intervals over dialogues."])
 
 
-CATEGORIES: Printer[ErrorCategories] = Printer(_categories_document)
-MACRO: Printer[MacroAverages] = Printer(_macro_document)
+CATEGORIES: Printer[ErrorCategories] = Printer(_to_categories_document)
+MACRO: Printer[MacroAverages] = Printer(_to_macro_document)

@@ -13,7 +13,7 @@ be compared with some group. Any other query without hypotheses covers nothing: 
 MaxBLEU.
 
 An aligner is anything that can be called with a hypothesis and a group of references, each a list of words, and returns
-a number, the larger the more similar. Those below score all pairs of a `Comparison` at once; any other callable is
+a number, the larger the more similar. Those below score all pairs of a `GroupComparison` at once; any other callable is
 called for every pair.
 
 | name | class | what it is |
@@ -77,7 +77,7 @@ SmoothFunction = Callable[..., Sequence[Any]]
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
+class GroupComparison:
     """The words of hypotheses and references over one vocabulary, and what belongs to what.
 
     Query `q` has the hypotheses `lists[q]` to `lists[q + 1]` and the groups `group_lists[q]` to `group_lists[q + 1]`;
@@ -91,7 +91,7 @@ class Comparison:
     group_lists: Ints
 
     @classmethod
-    def of_words(cls, hypotheses: Sequence[Sequence[Words]], references: Sequence[Sequence[Group]]) -> Comparison:
+    def of_words(cls, hypotheses: Sequence[Sequence[Words]], references: Sequence[Sequence[Group]]) -> GroupComparison:
         """Compare texts that are split already; a word may hold spaces."""
         vocabulary = Vocabulary()
 
@@ -123,17 +123,17 @@ class Comparison:
         """The group of each pair."""
         return ranges(self.group_lists[row_numbers(self.lists)], self.group_counts)
 
-    def groups_of_words(self) -> list[list[list[str]]]:
+    def list_groups(self) -> list[list[list[str]]]:
         """Return every group in words."""
         references = self.references.words()
         return [references[start:stop] for start, stop in pairwise(self.groups.tolist())]
 
-    def parts(self) -> Iterator[Comparison]:
+    def split(self) -> Iterator[GroupComparison]:
         """Split into consecutive queries with about `PART_PAIRS` pairs."""
         for first, last in split_clusters(offsets_of(np.diff(self.lists) * np.diff(self.group_lists)), PART_PAIRS):
             lists, group_lists = self.lists[first : last + 1], self.group_lists[first : last + 1]
             groups = self.groups[group_lists[0] : group_lists[-1] + 1]
-            yield Comparison(
+            yield GroupComparison(
                 self.hypotheses.take(np.arange(lists[0], lists[-1])),
                 lists - lists[0],
                 self.references.take(np.arange(groups[0], groups[-1])),
@@ -141,7 +141,7 @@ class Comparison:
                 group_lists - group_lists[0],
             )
 
-    def bleu_counts(self, n: int) -> bleu.BleuCounts:
+    def count_ngrams(self, n: int) -> bleu.BleuCounts:
         """Count the n-grams of every pair, for all orders up to n and at least for those that smoothing looks at."""
         sizes = np.diff(self.groups)[self.pair_groups]
         hypotheses = self.hypotheses.take(self.pair_hypotheses)
@@ -162,7 +162,7 @@ class PairAligner(ABC):
     """Whether a hypothesis lands in some group even where it is like none."""
 
     @abstractmethod
-    def scores(self, comparison: Comparison) -> Floats:
+    def scores(self, comparison: GroupComparison) -> Floats:
         """Compute the score of every pair of a hypothesis and a group.
 
         Args:
@@ -174,7 +174,7 @@ class PairAligner(ABC):
 
     def __call__(self, hypothesis_sentence: Words, reference_corpus: Group) -> float:
         """Return the similarity of one hypothesis and one group of references; NaN where there is none."""
-        return float(self.scores(Comparison.of_words([[hypothesis_sentence]], [[reference_corpus]]))[0])
+        return float(self.scores(GroupComparison.of_words([[hypothesis_sentence]], [[reference_corpus]]))[0])
 
 
 def check_order(n: int) -> None:
@@ -212,8 +212,8 @@ class BleuAligner(NgramAligner):
         0.84
     """
 
-    def scores(self, comparison: Comparison) -> Floats:
-        counts = comparison.bleu_counts(self.n)
+    def scores(self, comparison: GroupComparison) -> Floats:
+        counts = comparison.count_ngrams(self.n)
         total = np.zeros(len(counts))
         for order in range(self.n):
             ratios = (counts.matches[:, order] + 1.0) / (counts.totals[:, order] + 1.0)
@@ -235,8 +235,8 @@ class SacreAligner(NgramAligner):
 
     lands = False
 
-    def scores(self, comparison: Comparison) -> Floats:
-        counts = comparison.bleu_counts(self.n)
+    def scores(self, comparison: GroupComparison) -> Floats:
+        counts = comparison.count_ngrams(self.n)
         return bleu.sacre_bleu(counts, bleu.log_precisions(counts, bleu.NIST, self.n), self.n)
 
 
@@ -262,8 +262,8 @@ class NLTKNistAligner(NgramAligner):
         1.0
     """
 
-    def scores(self, comparison: Comparison) -> Floats:
-        texts, groups = comparison.hypotheses.words(), comparison.groups_of_words()
+    def scores(self, comparison: GroupComparison) -> Floats:
+        texts, groups = comparison.hypotheses.words(), comparison.list_groups()
         queries = zip(pairwise(comparison.lists.tolist()), pairwise(comparison.group_lists.tolist()), strict=True)
         scores: list[float] = []
         for (start, stop), (first, last) in queries:
@@ -340,10 +340,10 @@ class NLTKBleuAligner(PairAligner):
         if not (given is None or isinstance(given, int) or callable(given)):
             raise SettingError(f"a smoothing function is the number of a method or can be called; {given!r} is neither")
 
-    def scores(self, comparison: Comparison) -> Floats:
+    def scores(self, comparison: GroupComparison) -> Floats:
         if callable(self.smooth_function):
-            return CallAligner(self._by_nltk).scores(comparison)
-        counts = comparison.bleu_counts(self.n)
+            return CallAligner(self._score_by_nltk).scores(comparison)
+        counts = comparison.count_ngrams(self.n)
         smoothed = bleu.smoothed_precisions(counts, self.smooth_function or 0, self.n)
         logs = 1.0 / self.n * _apply(math.log, np.where(smoothed > 0, smoothed, 1.0))
         total = np.fromiter(map(math.fsum, logs.tolist()), np.float64, len(logs))
@@ -353,7 +353,7 @@ class NLTKBleuAligner(PairAligner):
         undefined = (closest == bleu.NO_REFERENCE) | ((counts.matches[:, 0] > 0) & np.isnan(smoothed).any(axis=1))
         return np.where(undefined, np.nan, scores)
 
-    def _by_nltk(self, hypothesis: Words, group: Group) -> float:
+    def _score_by_nltk(self, hypothesis: Words, group: Group) -> float:
         try:
             from nltk.translate.bleu_score import sentence_bleu
         except ImportError:
@@ -385,13 +385,13 @@ class EmbeddingAligner(PairAligner):
         given = self.embeddings
         return cast(WordVectors, given) if hasattr(given, "vectors_for") else load_embeddings(given)
 
-    def scores(self, comparison: Comparison) -> Floats:
+    def scores(self, comparison: GroupComparison) -> Floats:
         values = self.embeddings
         if not isinstance(values, WordValues):
             vocabulary = cast(Vocabulary, comparison.hypotheses.vocabulary)
             values = WordValues.of(VectorTable(vocabulary, self._vectors), None, None)
-        left = _unit(values.averages(comparison.hypotheses).vectors)
-        right = _unit(values.averages(comparison.references).vectors)
+        left = _normalize_vectors(values.average_texts(comparison.hypotheses).vectors)
+        right = _normalize_vectors(values.average_texts(comparison.references).vectors)
         scores = np.full(len(comparison.pair_groups), np.nan)
         sizes = np.diff(comparison.groups)[comparison.pair_groups]
         starts = comparison.groups[comparison.pair_groups]
@@ -404,7 +404,7 @@ class EmbeddingAligner(PairAligner):
         return scores
 
 
-def _unit(vectors: Floats) -> Floats:
+def _normalize_vectors(vectors: Floats) -> Floats:
     """Return the vectors with length 1; a zero vector stays as it is."""
     lengths = np.sqrt((vectors * vectors).sum(axis=1, keepdims=True))
     return vectors / np.where(lengths > 0, lengths, 1.0)
@@ -416,14 +416,14 @@ class CallAligner(PairAligner):
 
     function: Aligner
 
-    def scores(self, comparison: Comparison) -> Floats:
-        texts, groups = comparison.hypotheses.words(), comparison.groups_of_words()
+    def scores(self, comparison: GroupComparison) -> Floats:
+        texts, groups = comparison.hypotheses.words(), comparison.list_groups()
         pairs = zip(comparison.pair_hypotheses.tolist(), comparison.pair_groups.tolist(), strict=True)
         scores = (self.function(texts[text], groups[group]) if groups[group] else math.nan for text, group in pairs)
         return np.fromiter(map(float, scores), np.float64)
 
 
-def as_aligner(given: Any) -> PairAligner:
+def to_aligner(given: Any) -> PairAligner:
     """Return an aligner that scores comparisons as the given one does; None is the original's default."""
     if given is None:
         return BleuAligner()
@@ -501,18 +501,18 @@ def _or_none(value: float) -> float | None:
 
 
 @dataclass(frozen=True, eq=False)
-class Alignment:
+class CorpusAlignment:
     """The alignment of all queries of a comparison; `best` is `NO_GROUP` for hypotheses in no group."""
 
-    comparison: Comparison
+    comparison: GroupComparison
     best: Ints
     scores: Floats
     mds: Floats
     pds: Floats
     max_bleu: Floats
 
-    def table(self) -> list[QueryAlignment]:
-        """Return the alignment query by query, for people."""
+    def list_queries(self) -> list[QueryAlignment]:
+        """Return the alignment of each query."""
         texts = [" ".join(words) for words in self.comparison.references.words()]
         groups = [tuple(texts[start:stop]) for start, stop in pairwise(self.comparison.groups.tolist())]
         best, scores = [None if group < 0 else group for group in self.best.tolist()], self.scores.tolist()
@@ -527,9 +527,9 @@ class Alignment:
         ]
 
 
-def align(comparison: Comparison, aligner: PairAligner) -> Alignment:
+def align(comparison: GroupComparison, aligner: PairAligner) -> CorpusAlignment:
     """Align every hypothesis."""
-    parts = [_best_groups(aligner.scores(part), part.group_counts) for part in comparison.parts()]
+    parts = [_find_best_groups(aligner.scores(part), part.group_counts) for part in comparison.split()]
     best = np.concatenate([np.empty(0, np.int64), *(groups for groups, _ in parts)])
     scores = np.concatenate([np.empty(0), *(tops for _, tops in parts)])
     if not aligner.lands:
@@ -549,10 +549,10 @@ def align(comparison: Comparison, aligner: PairAligner) -> Alignment:
     mds = scored * add_up(of_group, reached) / np.maximum(groups, 1)
     pds = scored * add_up(of_group, sizes * reached) / np.maximum(add_up(of_group, sizes), 1)
     means = add_up(of_hypothesis, np.nan_to_num(scores)) / np.maximum(hypotheses, 1)
-    return Alignment(comparison, best, scores, mds, pds, scored * np.where(hypotheses > 0, means, np.nan))
+    return CorpusAlignment(comparison, best, scores, mds, pds, scored * np.where(hypotheses > 0, means, np.nan))
 
 
-def _best_groups(scores: Floats, counts: Ints) -> tuple[Ints, Floats]:
+def _find_best_groups(scores: Floats, counts: Ints) -> tuple[Ints, Floats]:
     """Return the group of each hypothesis, counted within its query, the first of equal ones, and its score.
 
     A hypothesis without a group, or with a score that is NaN, is in `NO_GROUP` and has NaN.

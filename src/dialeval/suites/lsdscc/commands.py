@@ -86,7 +86,7 @@ def lsdscc(
     if inputs["reference_groups"] is None:
         from dialeval.suites.lsdscc import data
 
-        inputs["reference_groups"] = data.reference_groups()
+        inputs["reference_groups"] = data.find_reference_groups()
     read = (hypotheses, *(inputs[name] for name in ("reference_groups", "vectors", "train")))
     check_transposed(format_, transpose)
     check_places(output, read)

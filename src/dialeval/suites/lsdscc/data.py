@@ -62,7 +62,9 @@ class HypothesisSet(list[list[str]]):
     """
 
     def __init__(self, hypothesis_sentences: Iterable[Sequence[str]]) -> None:
-        super().__init__(words_of(text, "a hypothesis") for text in each_of(hypothesis_sentences, "a hypothesis set"))
+        super().__init__(
+            split_words(text, "a hypothesis") for text in iterate(hypothesis_sentences, "a hypothesis set")
+        )
 
     @classmethod
     def from_line(cls, line: str, eos: str | None = EOS) -> HypothesisSet:
@@ -123,8 +125,8 @@ class ReferenceSet(list[list[list[str]]]):
         names: Sequence[str] | None = None,
     ) -> None:
         super().__init__(
-            [words_of(text, "a reference") for text in each_of(group, "a group")]
-            for group in each_of(reference_set, "a reference set")
+            [split_words(text, "a reference") for text in iterate(group, "a group")]
+            for group in iterate(reference_set, "a reference set")
         )
         self.query = query
         """What the references answer, if it is known."""
@@ -153,7 +155,7 @@ class ReferenceSet(list[list[list[str]]]):
             if isinstance(inner, Mapping):
                 (query,), json_dict = json_dict, inner
         problems: list[Problem] = []
-        names, groups = _groups_of(json_dict, "reference set", 1 if query is None else query, problems)
+        names, groups = _read_query_groups(json_dict, "reference set", 1 if query is None else query, problems)
         if problems:
             raise DataError(problems)
         return cls(groups, query, names)
@@ -172,9 +174,9 @@ class ReferenceSet(list[list[list[str]]]):
         Raises:
             DataError: The file cannot be read, or is no such document.
         """
-        groups = read_groups(reference_groups() if filename is None else filename)
+        groups = read_groups(find_reference_groups() if filename is None else filename)
         named = enumerate(zip(groups.queries, groups.names, strict=True))
-        return [cls(groups.column.grouped(row), query, names) for row, (query, names) in named]
+        return [cls(groups.column.list_groups(row), query, names) for row, (query, names) in named]
 
     @property
     def n_references(self) -> int:
@@ -216,7 +218,7 @@ def read_hypotheses(source: Any, eos: str | None = EOS, name: str | None = None)
     if not isinstance(source, LISTS):
         remedy = "pass a path, a list with a list of texts per query, or a mapping of systems to these"
         raise DataError(Problem(where, None, f"{kind_of(source)} is not a source of hypotheses", remedy))
-    return [Rows(name or UNNAMED, {Need.HYPOTHESES: _column(enumerate(source, 1), where)}, where=where)]
+    return [Rows(name or UNNAMED, {Need.HYPOTHESES: _make_column(enumerate(source, 1), where)}, where=where)]
 
 
 def read_hypothesis_column(path: PathSource, eos: str | None = EOS) -> RaggedColumn:
@@ -226,13 +228,13 @@ def read_hypothesis_column(path: PathSource, eos: str | None = EOS) -> RaggedCol
         return read_hypothesis_lines(path, eos)
     if kind == "jsonl":
         records = json.read_jsonl(path)
-        return _column(records.rows, where, records.problems)
+        return _make_column(records.rows, where, records.problems)
     if kind == "json":
         document = json.load(path, _HYPOTHESES_REMEDY)
         items = list(document.values()) if isinstance(document, dict) else document
         if not isinstance(items, list):
             raise DataError(Problem(where, 1, f"is {kind_of(document)}", _HYPOTHESES_REMEDY))
-        return _column(enumerate(items, 1), where)
+        return _make_column(enumerate(items, 1), where)
     remedy = "give lines with a separator between hypotheses, .json or .jsonl"
     raise DataError(Problem(where, None, f"a .{kind} file does not hold hypotheses", remedy))
 
@@ -251,7 +253,7 @@ def split_line(line: str, eos: str | None) -> list[str]:
     return line.split(eos)
 
 
-def _column(rows: Iterable[tuple[int, object]], where: str, problems: list[Problem] | None = None) -> RaggedColumn:
+def _make_column(rows: Iterable[tuple[int, object]], where: str, problems: list[Problem] | None = None) -> RaggedColumn:
     """Make a column of rows that hold lists of texts; `problems` grows while rows are read."""
     problems = [] if problems is None else problems
     hypotheses = []
@@ -264,7 +266,7 @@ def _column(rows: Iterable[tuple[int, object]], where: str, problems: list[Probl
             what = f"has none of the fields {', '.join(FIELDS)}" if isinstance(row, dict) else f"is {kind_of(row)}"
             problems.append(Problem(where, line, what, _HYPOTHESES_REMEDY))
             continue
-        hypotheses.append([text_of(text, where, line, "a hypothesis", problems) for text in row])
+        hypotheses.append([join_words(text, where, line, "a hypothesis", problems) for text in row])
     if not hypotheses and not problems:
         problems.append(Problem(where, None, "holds no hypotheses", _HYPOTHESES_REMEDY))
     if problems:
@@ -272,7 +274,7 @@ def _column(rows: Iterable[tuple[int, object]], where: str, problems: list[Probl
     return RaggedColumn.from_lists(hypotheses, where)
 
 
-def text_of(text: object, where: str, line: int | None, what: str, problems: list[Problem]) -> str:
+def join_words(text: object, where: str, line: int | None, what: str, problems: list[Problem]) -> str:
     """Return a text; a list of words becomes one with a space between them."""
     if isinstance(text, str):
         return text
@@ -282,7 +284,7 @@ def text_of(text: object, where: str, line: int | None, what: str, problems: lis
     return ""
 
 
-def each_of(values: Any, what: str) -> Iterator[Any]:
+def iterate(values: Any, what: str) -> Iterator[Any]:
     """Iterate over a list, or over any object with `__iter__`, or with `__len__` and `__getitem__`."""
     try:
         if not isinstance(values, bytes):
@@ -292,7 +294,7 @@ def each_of(values: Any, what: str) -> Iterator[Any]:
     raise DataError(Problem(what, None, f"is {kind_of(values)} where a list is expected", "make it a list"))
 
 
-def words_of(text: Any, what: str) -> list[str]:
+def split_words(text: Any, what: str) -> list[str]:
     """Return the words of a text, which may be split already."""
     if isinstance(text, str):
         return text.split()
@@ -328,7 +330,7 @@ class GroupedColumn(RaggedColumn):
         sizes = (sizes_between(each) for each in ((part.groups for part in parts), (part.lists for part in parts)))
         return GroupedColumn.of(join_texts([part.values for part in parts]), *sizes)
 
-    def grouped(self, row: int) -> list[list[str]]:
+    def list_groups(self, row: int) -> list[list[str]]:
         """Return the groups of a row."""
         bounds = self.groups[self.lists[row] : self.lists[row + 1] + 1].tolist()
         return [[self.values[text] for text in range(start, stop)] for start, stop in pairwise(bounds)]
@@ -383,7 +385,7 @@ def read_groups(source: Any) -> Groups:
     sizes: list[int] = []
     names: list[Sequence[str]] = []
     for number, row in enumerate(source.values() if named else source, 1):
-        ids, groups = _groups_of(row, where, queries[number - 1] or number, problems)
+        ids, groups = _read_query_groups(row, where, queries[number - 1] or number, problems)
         for group in groups:
             texts += group
             sizes.append(len(group))
@@ -410,7 +412,7 @@ def attach_groups(rows: Rows, groups: Groups) -> Rows:
     return replace(rows, columns={**rows.columns, Need.REFERENCE_GROUPS: groups.column})
 
 
-def order_of(ids: Sequence[str]) -> list[int]:
+def order_groups(ids: Sequence[str]) -> list[int]:
     """Return the order of groups of the given ids: by number, other ids being numbered from their count on."""
     numbers, following = [], len(ids)
     for name in ids:
@@ -422,12 +424,14 @@ def order_of(ids: Sequence[str]) -> list[int]:
     return sorted(range(len(ids)), key=numbers.__getitem__)
 
 
-def _groups_of(row: Any, where: str, query: str | int, problems: list[Problem]) -> tuple[list[str], list[list[str]]]:
+def _read_query_groups(
+    row: Any, where: str, query: str | int, problems: list[Problem]
+) -> tuple[list[str], list[list[str]]]:
     """Return the names and references of the groups of one query, in order; add what is wrong to `problems`."""
     groups: list[Any]
     if isinstance(row, Mapping):
         names, groups = list(map(str, row)), list(row.values())
-        order = order_of(names)
+        order = order_groups(names)
         names, groups = [names[at] for at in order], [groups[at] for at in order]
     elif isinstance(row, ReferenceSet):
         names, groups = row.names, list(row)
@@ -443,7 +447,7 @@ def _groups_of(row: Any, where: str, query: str | int, problems: list[Problem]) 
         if not isinstance(group, LISTS):
             problems.append(Problem(where, None, f"{what} is {kind_of(group)}", _GROUPS_REMEDY))
             group = ()
-        found.append([text_of(text, where, None, f"a reference in {what}", problems) for text in group])
+        found.append([join_words(text, where, None, f"a reference in {what}", problems) for text in group])
     return names, found
 
 
@@ -457,7 +461,7 @@ FILE = "test.group.json"
 _PLACES = (FILE, f"data/{FILE}", f"lsdscc/data/{FILE}")
 
 
-def reference_groups() -> Path:
+def find_reference_groups() -> Path:
     """Return the file of the installed pack, which has its digest; SettingError with the command that installs it."""
     pack = require_pack(NAME)
     if FILE not in pack.files:

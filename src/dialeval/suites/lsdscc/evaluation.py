@@ -40,7 +40,7 @@ class QueryAlignments(Fact[Aligned, Aligned]):
         return ()
 
     def gather(self, batch: Batch) -> Aligned:
-        queries = self.metric.alignment(batch.restrict_to(self.metric.needs | self.metric.wants)).table()
+        queries = self.metric.align_batch(batch.restrict_to(self.metric.needs | self.metric.wants)).list_queries()
         return tuple(zip(queries, batch.lists(Need.HYPOTHESES), strict=True))
 
     def merge(self, left: Aligned, right: Aligned) -> Aligned:
@@ -54,7 +54,7 @@ def make_baselines(systems: Sequence[Rows], groups: Groups) -> common.Baselines:
     where it is the only one; `floor/shuffled-gold` with those of another query; `floor/constant` with one sentence.
     """
     common.check_names(rows.system for rows in systems)
-    every = [groups.column.grouped(row) for row in range(len(groups.column))]
+    every = [groups.column.list_groups(row) for row in range(len(groups.column))]
     gold = RaggedColumn.from_lists([[group[0] for group in row if group] for row in every])
     left = [group[len(group) > 1 :] for row in every for group in row]
     others = GroupedColumn.of(
@@ -92,14 +92,14 @@ def evaluate_groups(
 
     def with_alignments(number: int, available: frozenset[Need]) -> Plan:
         plan = planner(number, available)
-        metric = _coverage(plan)
+        metric = _find_coverage(plan)
         return replace(plan, details={ALIGNMENTS: QueryAlignments(metric)}) if table and metric is not None else plan
 
     run, evaluated = common.run_with_baselines(systems, made, with_alignments, resources, options)
     warnings: list[str] = []
     tables: dict[str, Any] = {}
     for rows in (*systems, *(made.systems if made else ())):
-        metric = _coverage(evaluated[rows.system].plan)
+        metric = _find_coverage(evaluated[rows.system].plan)
         if metric is None:
             continue
         hypotheses = rows.columns[Need.HYPOTHESES]
@@ -108,18 +108,18 @@ def evaluate_groups(
         if metric.aligner == "bleu" and isinstance(hypotheses, RaggedColumn) and rows in systems:
             warnings += filter(None, [warn_of_short(rows.system, hypotheses, metric.n)])
         if table:
-            tables[rows.system] = _table(evaluated[rows.system].finish_details()[ALIGNMENTS], groups)
+            tables[rows.system] = _list_alignments(evaluated[rows.system].finish_details()[ALIGNMENTS], groups)
     details = {**run.details, ALIGNMENTS: tables} if tables else run.details
     return replace(run, details=details, warnings=tuple(dict.fromkeys([*run.warnings, *warnings])))
 
 
-def _coverage(plan: Plan) -> Coverage | None:
+def _find_coverage(plan: Plan) -> Coverage | None:
     """Return the first coverage metric of a plan."""
     return next((metric for metric in plan.metrics.values() if isinstance(metric, Coverage)), None)
 
 
-def _table(aligned: Aligned, groups: Groups) -> list[dict[str, Any]]:
-    """Per query: its figures, the group and score of every hypothesis, the groups, and those that no one reached."""
+def _list_alignments(aligned: Aligned, groups: Groups) -> list[dict[str, Any]]:
+    """Return for each query its scores, the group and score of every hypothesis, and the groups."""
     table = []
     for number, (query, hypotheses) in enumerate(aligned):
         entry = query.to_dict(groups.names[number])

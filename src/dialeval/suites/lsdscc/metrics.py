@@ -94,10 +94,10 @@ class Coverage(RowMetric):
         return plain.with_fields(weight=SIF_WEIGHT) if self.aligner == "embedding" else plain
 
     def score(self, batch: Batch) -> Floats:
-        aligned = self.alignment(batch)
+        aligned = self.align_batch(batch)
         return {"mds": aligned.mds, "pds": aligned.pds, "max-bleu": aligned.max_bleu}[self.by]
 
-    def alignment(self, batch: Batch) -> aligning.Alignment:
+    def align_batch(self, batch: Batch) -> aligning.CorpusAlignment:
         """Align a batch; done once for all metrics of the batch that agree on it."""
         key = ("alignment", self.aligner, self.n, self.smooth, self.tokenizer)
         hypotheses, references = (
@@ -105,14 +105,14 @@ class Coverage(RowMetric):
         )
         groups = cast(GroupedColumn, batch.lists(Need.REFERENCE_GROUPS))
         lists = batch.lists(Need.HYPOTHESES).offsets
-        pairs = aligning.Comparison(hypotheses, lists, references, groups.groups, groups.lists)
-        return batch.derive(key, lambda: aligning.align(pairs, self._aligner(batch)))
+        pairs = aligning.GroupComparison(hypotheses, lists, references, groups.groups, groups.lists)
+        return batch.derive(key, lambda: aligning.align(pairs, self._make_aligner(batch)))
 
-    def _aligner(self, batch: Batch) -> aligning.PairAligner:
+    def _make_aligner(self, batch: Batch) -> aligning.PairAligner:
         if self.aligner == "embedding":
             vectors: VectorTable = batch.resource(Need.EMBEDDINGS)
             train: TrainText | None = batch.resource(Need.TRAIN) if batch.has(Need.TRAIN) else None
-            shares = None if train is None else train.shares(1, self.tokenizer, "self")
+            shares = None if train is None else train.compute_shares(1, self.tokenizer, "self")
             return aligning.EmbeddingAligner(WordValues.of(vectors, None, shares))
         if self.aligner == "nltk-bleu":
             return aligning.NLTKBleuAligner(self.smooth, self.n)
@@ -121,7 +121,7 @@ class Coverage(RowMetric):
         return classes[self.aligner](self.n)
 
 
-def bleu_floors(lengths: Ints, n: int) -> Floats:
+def compute_bleu_floors(lengths: Ints, n: int) -> Floats:
     """Return what the default aligner gives to hypotheses of some lengths without a single word in common.
 
         floor of L words = exp(mean over orders i <= n of log(1 / (max(0, L - i + 1) + 1)))
@@ -142,7 +142,7 @@ def warn_of_short(system: str, hypotheses: RaggedColumn, n: int) -> str | None:
         return None
     step = -(-len(texts) // SAMPLED)
     lengths = tokenize(texts.take(np.arange(0, len(texts), step)), Vocabulary()).lengths
-    floor = float(bleu_floors(lengths, n).mean())
+    floor = float(compute_bleu_floors(lengths, n).mean())
     if floor < HIGH_FLOOR:
         return None
     return (

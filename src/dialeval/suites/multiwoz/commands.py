@@ -105,7 +105,7 @@ def multiwoz(
         settings |= {"bleu": True, "success": True, "richness": True}
     out.check_transposed(format_, transpose)
     out.check_places(output, predictions, files=(dialogues,))
-    evaluator = _evaluator(predictions, settings)
+    evaluator = _make_evaluator(predictions, settings)
     if failures:
         _print_failures(evaluator, predictions, format_)
         return 0
@@ -121,7 +121,7 @@ def multiwoz(
     return out.print_failed_gates(limits.make_gates(run))
 
 
-def _evaluator(predictions: Any, settings: Mapping[str, Any]) -> Evaluator:
+def _make_evaluator(predictions: Any, settings: Mapping[str, Any]) -> Evaluator:
     if not predictions:
         raise click.UsageError("name the predictions: -i PREDICTIONS.json")
     from dialeval.multiwoz import Evaluator
@@ -130,9 +130,9 @@ def _evaluator(predictions: Any, settings: Mapping[str, Any]) -> Evaluator:
 
 
 def _print_failures(evaluator: Evaluator, predictions: Any, format_: str) -> None:
-    from dialeval.suites.multiwoz.report import failures_csv, failures_json, failures_table
+    from dialeval.suites.multiwoz.report import write_failures_csv, write_failures_json, write_failures_table
 
-    formats = {"table": failures_table, "json": failures_json, "csv": failures_csv}
+    formats = {"table": write_failures_table, "json": write_failures_json, "csv": write_failures_csv}
     if format_ not in formats:
         raise click.UsageError("--failures is printed as table, json or csv")
     out.show(formats[format_](evaluator.failures(predictions)))
@@ -150,7 +150,7 @@ def explain(dialogue: str, predictions: Any, **settings: Any) -> int:
     For each turn: the response, active domains, the state, what was offered and provided; and in the end the cause of
     everything that was lost.
     """
-    by_system = _evaluator(predictions, settings).explain(predictions, dialogue)
+    by_system = _make_evaluator(predictions, settings).explain(predictions, dialogue)
     for system, explanations in by_system.items():
         if len(by_system) > 1:
             out.print_out(f"{system}\n")
@@ -175,7 +175,7 @@ def leaderboard(predictions: Any, format_: str, **settings: Any) -> None:
     """
     from dialeval.suites.multiwoz.report import LEADERBOARD, make_leaderboard
 
-    evaluator = _evaluator(predictions, {**settings, "richness": False})
+    evaluator = _make_evaluator(predictions, {**settings, "richness": False})
     read = evaluator.read(predictions)
     with open_meter() as meter:
         run = evaluator.run(read, progress=meter.update_run)
@@ -196,7 +196,7 @@ def delexicalize_command(predictions: Any, output: Path | None, format_: str, **
     """
     from dialeval.suites.multiwoz.lexicalized import PRINTER, MatchReport, delexicalize
 
-    evaluator = _evaluator(predictions, data)
+    evaluator = _make_evaluator(predictions, data)
     out.check_places(None, predictions, files=(output,))
     systems = [delexicalize(system, evaluator.task) for system in evaluator.read(predictions)]
     if output is not None:

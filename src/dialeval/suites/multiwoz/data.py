@@ -51,7 +51,7 @@ from dialeval.io.reading import find_response_files, is_folder
 from dialeval.io.rows import Rows, read_each
 from dialeval.io.schemas import type_problems
 from dialeval.suites.multiwoz.ontology import MULTIWOZ, Ontology, load_ontology
-from dialeval.suites.multiwoz.venues import MAIN_REFERENCES, Venues, existing, load_venues, normalizer
+from dialeval.suites.multiwoz.venues import MAIN_REFERENCES, Venues, find_file, load_venues, make_normalizer
 
 if TYPE_CHECKING:
     from dialeval.io.packs import Pack
@@ -125,18 +125,18 @@ def read_task(folder: Path, split: str | None = None) -> TaskFiles:
     """Read the files of a folder; of one with splits those of `split` (`test` unless given)."""
     if not folder.is_dir():
         raise DataError(Problem(str(folder), None, "there is no such folder", "check the path"))
-    whole, (split, others) = folder, _split(folder, split)
+    whole, (split, others) = folder, _choose_split(folder, split)
     folder = whole / split if split else whole
     problems: list[Problem] = []
     version: Any = None
     shas: dict[str, str] = {}
 
     def load(name: str, kind: Any) -> Any:
-        path = existing(folder / name)
+        path = find_file(folder / name)
         if path is None:
             return None
         try:
-            document, shas[name] = _document(path)
+            document, shas[name] = _read_file(path)
         except DataError as error:
             problems.extend(error.problems)
             return None
@@ -150,24 +150,24 @@ def read_task(folder: Path, split: str | None = None) -> TaskFiles:
     booked = load("booked_domains.json", dict[str, list[list[str]]])
     states = load("gold_states.json", dict[str, list[dict[str, dict[str, str]]]])
     users = load("user_turns.json", dict[str, list[str]])
-    if (stated := existing(whole / VERSION_FILE)) is not None:
-        version, _ = _document(stated)
+    if (stated := find_file(whole / VERSION_FILE)) is not None:
+        version, _ = _read_file(stated)
         problems.extend(type_problems(version, str, str(stated), _FORM))
-    names = sorted(_reference_names(folder), key=lambda name: (name != MAIN_REFERENCES, name))
+    names = sorted(_find_reference_names(folder), key=lambda name: (name != MAIN_REFERENCES, name))
     sets = {name: load(f"references/{name}.json", dict[str, list[str]]) for name in names}
     if problems:
         raise DataError(problems)
     by_turn = {"booked_domains": booked, "gold_states": states, "user_turns": users, **sets}
-    turns = _turn_counts(folder, list(goals), {name: each for name, each in by_turn.items() if each is not None})
+    turns = _count_turns(folder, list(goals), {name: each for name, each in by_turn.items() if each is not None})
     parts: dict[str, Any] = {"informable": {}, "requestable": [], "booking": {}}
     whole_goals = {
         dialogue: {domain: parts | wishes for domain, wishes in goal.items()} for dialogue, goal in goals.items()
     }
     return TaskFiles(
         str(whole),
-        Goals(whole_goals, booked, _digest(shas, "goals.json", "booked_domains.json")),
-        None if states is None else TrueStates(states, _digest(shas, "gold_states.json")),
-        ReferenceSets(sets, _digest(shas, *(f"references/{name}.json" for name in sets))) if sets else None,
+        Goals(whole_goals, booked, _digest_files(shas, "goals.json", "booked_domains.json")),
+        None if states is None else TrueStates(states, _digest_files(shas, "gold_states.json")),
+        ReferenceSets(sets, _digest_files(shas, *(f"references/{name}.json" for name in sets))) if sets else None,
         turns,
         split,
         others,
@@ -176,29 +176,29 @@ def read_task(folder: Path, split: str | None = None) -> TaskFiles:
     )
 
 
-def _document(path: Path) -> tuple[Any, str]:
+def _read_file(path: Path) -> tuple[Any, str]:
     data = strip_mark(read_bytes(path))
     return json.parse_bytes(data, str(path)), hashlib.sha256(data.data).hexdigest()
 
 
-def _digest(shas: Mapping[str, str], *names: str) -> str:
+def _digest_files(shas: Mapping[str, str], *names: str) -> str:
     lines = "".join(f"{shas[name]}  {name}\n" for name in names if name in shas)
     return hashlib.sha256(lines.encode()).hexdigest()[:DIGEST_LENGTH]
 
 
-def _reference_names(folder: Path) -> set[str]:
+def _find_reference_names(folder: Path) -> set[str]:
     place = folder / "references"
     return {stem_of(file) for file in place.iterdir() if ".json" in file.suffixes} if place.is_dir() else set()
 
 
-def _split(folder: Path, asked: str | None) -> tuple[str | None, dict[str, str]]:
+def _choose_split(folder: Path, asked: str | None) -> tuple[str | None, dict[str, str]]:
     """Return the split that is read, and the dialogues of the others; None for a folder without splits."""
-    path = existing(folder / "splits.json")
+    path = find_file(folder / "splits.json")
     if path is None:
         if asked is not None:
             raise SettingError(f"the data in {folder} has no splits, so there is no split {asked!r}")
         return None, {}
-    splits, _ = _document(path)
+    splits, _ = _read_file(path)
     if problems := type_problems(splits, dict[str, list[str]], str(path), "add the pack again"):
         raise DataError(problems)
     name = asked or DEFAULT_SPLIT
@@ -207,7 +207,7 @@ def _split(folder: Path, asked: str | None) -> tuple[str | None, dict[str, str]]
     return name, {dialogue: other for other, ids in splits.items() if other != name for dialogue in ids}
 
 
-def _turn_counts(
+def _count_turns(
     folder: Path, dialogues: Sequence[str], files: Mapping[str, Mapping[str, Sequence[Any]]]
 ) -> dict[str, int]:
     """Return the number of turns of each dialogue, on which all files have to agree."""
@@ -295,20 +295,20 @@ def load_task(data: str | os.PathLike[str] | None = None, split: str | None = No
         >>> len(load_task("town").files.turns)
         8
     """
-    folder = _folder(data)
+    folder = _find_folder(data)
     own = folder / ONTOLOGY_FILE
     ontology = load_ontology(own if own.is_file() else MULTIWOZ)
     with without_garbage_collection():
         files = read_task(folder, split)
         database = folder / "database"
         venues = load_venues(ontology, database if database.is_dir() else folder)
-    if problems := list(_misfits(files, ontology)):
+    if problems := list(_check_goals(files, ontology)):
         raise DataError(problems)
-    return TaskData(replace(files, references=_normalized(files.references, ontology)), ontology, venues)
+    return TaskData(replace(files, references=_normalize_references(files.references, ontology)), ontology, venues)
 
 
-def _misfits(files: TaskFiles, ontology: Ontology) -> Iterator[Problem]:
-    """Domains and words of goals that the ontology does not have: no system could ever meet them."""
+def _check_goals(files: TaskFiles, ontology: Ontology) -> Iterator[Problem]:
+    """Yield domains and words of goals that the ontology does not have: no system could ever meet them."""
     for dialogue, goal in files.goals.goals.items():
         for domain, wishes in goal.items():
             where = f"{files.where}: goals.json: {dialogue}.{domain}"
@@ -321,7 +321,7 @@ def _misfits(files: TaskFiles, ontology: Ontology) -> Iterator[Problem]:
                     yield Problem(f"{where}.requestable", None, f"no system can give {word!r}", remedy)
 
 
-def _folder(data: str | os.PathLike[str] | None) -> Path:
+def _find_folder(data: str | os.PathLike[str] | None) -> Path:
     from dialeval.io.packs import PACK_SOURCES, find_pack, require_pack
 
     if data == TOWN:  # a name means the same in every working folder
@@ -342,11 +342,11 @@ def _folder(data: str | os.PathLike[str] | None) -> Path:
     return pack.path
 
 
-def _normalized(references: ReferenceSets | None, ontology: Ontology) -> ReferenceSets | None:
+def _normalize_references(references: ReferenceSets | None, ontology: Ontology) -> ReferenceSets | None:
     """Return the references as the normalized responses are spelled."""
     if references is None or ontology.normalized_references:
         return references
-    normalize = normalizer(ontology.words)
+    normalize = make_normalizer(ontology.words)
     sets = {
         name: {dialogue: [normalize(text) for text in texts] for dialogue, texts in dialogues.items()}
         for name, dialogues in references.sets.items()
@@ -378,7 +378,7 @@ class _Turn(Struct):
 
 
 @dataclass(frozen=True, slots=True)
-class Predictions:
+class TaskPredictions:
     """One system's rows, and how much of the data it covers."""
 
     rows: Rows
@@ -414,14 +414,14 @@ class Predictions:
         return turns
 
 
-def read_predictions(source: Any, task: TaskFiles) -> list[Predictions]:
+def read_predictions(source: Any, task: TaskFiles) -> list[TaskPredictions]:
     """Return the predictions of every system in a source: a path, a folder, a document, or a mapping of names to these.
 
     Predictions that are read already are given back.
     """
-    if isinstance(source, list) and source and all(isinstance(each, Predictions) for each in source):
+    if isinstance(source, list) and source and all(isinstance(each, TaskPredictions) for each in source):
         return source
-    documents = list(_documents(source))
+    documents = list(_list_documents(source))
     names = Counter(system for system, _, _ in documents)
     remedy = "rename a file, or write NAME=FILE"
     problems = [Problem(name, None, "two systems have this name", remedy) for name, count in names.items() if count > 1]
@@ -431,12 +431,12 @@ def read_predictions(source: Any, task: TaskFiles) -> list[Predictions]:
         return read_each(partial(_read, task, *document) for document in documents)
 
 
-def _read(task: TaskFiles, system: str, where: str, read: Callable[[], Any]) -> Predictions:
-    return predictions_of(read(), task, system, where)
+def _read(task: TaskFiles, system: str, where: str, read: Callable[[], Any]) -> TaskPredictions:
+    return make_predictions(read(), task, system, where)
 
 
-def _documents(source: Any) -> Iterator[tuple[str, str, Any]]:
-    """System, place and reader of each document."""
+def _list_documents(source: Any) -> Iterator[tuple[str, str, Any]]:
+    """Yield system, place and reader of each document."""
     if isinstance(source, str | os.PathLike):
         paths: Sequence[PathSource] = find_response_files(source) if is_folder(source) else [source]
         for path in paths:
@@ -444,7 +444,7 @@ def _documents(source: Any) -> Iterator[tuple[str, str, Any]]:
     elif isinstance(source, Mapping) and source and all(isinstance(each, _SYSTEM) for each in source.values()):
         for name, value in source.items():
             is_path = isinstance(value, str | os.PathLike)
-            for system, where, read in _documents(value):
+            for system, where, read in _list_documents(value):
                 shown = f"{name}/{system}" if is_path and is_folder(value) else str(name)
                 yield shown, where if is_path else str(name), read
     else:
@@ -453,19 +453,19 @@ def _documents(source: Any) -> Iterator[tuple[str, str, Any]]:
 
 def read_document(path: PathSource) -> dict[str, Any]:
     """Return the predictions in a file as they are, checked for their form but not against any data."""
-    return checked_document(json.load(path, _PREDICTIONS_FORM), os.fspath(path))
+    return check_document(json.load(path, _PREDICTIONS_FORM), os.fspath(path))
 
 
-def checked_document(document: Any, where: str) -> dict[str, Any]:
-    """Return predictions as they are, or the problems of their form."""
-    if problems := _form_problems(document, where):
+def check_document(document: Any, where: str) -> dict[str, Any]:
+    """Return predictions as they are; DataError with the problems of their form."""
+    if problems := _check_form(document, where):
         raise DataError(problems)
     return dict(document)
 
 
-def predictions_of(document: Any, task: TaskFiles, system: str, where: str) -> Predictions:
+def make_predictions(document: Any, task: TaskFiles, system: str, where: str) -> TaskPredictions:
     """Return the predictions of one document: the turns in the data's order, with a row for each that is missing."""
-    if problems := [*_form_problems(document, where), *_data_problems(document, task, where)]:
+    if problems := [*_check_form(document, where), *_check_against_data(document, task, where)]:
         raise DataError(problems)
     starts = dict(zip(document, offsets_of(map(len, document.values())).tolist(), strict=False))
     rows: list[dict[str, Any]] = []
@@ -497,7 +497,7 @@ def predictions_of(document: Any, task: TaskFiles, system: str, where: str) -> P
     domains = RaggedColumn.from_lists([list(task.goals.goals[dialogue]) for dialogue in task.turns]).take(numbers)
     responses = TextColumn.from_strings([row["response"] or "" for row in rows])
     turn_column = np.arange(len(rows)) - offsets[numbers]
-    return Predictions(
+    return TaskPredictions(
         Rows(
             system, columns, names, turn_column, where, bounds, fields={DOMAIN: domains}, shown={"response": responses}
         ),
@@ -510,20 +510,20 @@ def predictions_of(document: Any, task: TaskFiles, system: str, where: str) -> P
     )
 
 
-def _form_problems(document: Any, where: str) -> list[Problem]:
+def _check_form(document: Any, where: str) -> list[Problem]:
     """Return what is wrong with a document by itself."""
     if isinstance(document, Mapping) and not document:
         return [Problem(where, None, "is an empty object", _PREDICTIONS_FORM)]
     return type_problems(document, dict[str, list[_Turn]], where, _PREDICTIONS_FORM, **_REMEDIES)
 
 
-def _data_problems(document: Any, task: TaskFiles, where: str) -> Iterator[Problem]:
+def _check_against_data(document: Any, task: TaskFiles, where: str) -> Iterator[Problem]:
     """Yield what in a document does not fit the data."""
     if not isinstance(document, Mapping):
         return
     unknown = [dialogue for dialogue in document if dialogue not in task.turns]
     for dialogue in unknown[:SHOWN_UNKNOWN]:
-        yield Problem(f"{where}: {dialogue}", None, *_unknown(str(dialogue), task))
+        yield Problem(f"{where}: {dialogue}", None, *_explain_unknown(str(dialogue), task))
     if len(unknown) > SHOWN_UNKNOWN:
         what = f"and {len(unknown) - SHOWN_UNKNOWN} more dialogue ids that the data does not have"
         yield Problem(where, None, what, "check that file and data belong together")
@@ -534,7 +534,7 @@ def _data_problems(document: Any, task: TaskFiles, where: str) -> Iterator[Probl
             yield Problem(f"{where}: {dialogue}[{most}]", None, what, "give one response per system turn")
 
 
-def _unknown(dialogue: str, task: TaskFiles) -> tuple[str, str]:
+def _explain_unknown(dialogue: str, task: TaskFiles) -> tuple[str, str]:
     if dialogue in task.other_splits:
         split = task.other_splits[dialogue]
         return f"the dialogue belongs to the split {split!r}, not to {task.split!r}", f"pass split={split} (--split)"

@@ -1,8 +1,8 @@
-"""Task dialogues: read predictions, say what is missing in them, fold the metrics; and explain single dialogues.
+"""Evaluate task dialogues: read predictions, warn of what they lack, fold the metrics; and explain single dialogues.
 
-The defaults give the figures of the MultiWOZ evaluation. What that evaluation does without a word is said here: how
-much of the data a system covers and what the rest is worth, where true states stand in for a system's, which
-placeholders and slots nobody knows. State tracking is refused to a system without states.
+The defaults give the values of the MultiWOZ evaluation. Warnings report what that evaluation does silently: how much of
+the data a system covers and what the rest would cost, where true states replace those of a system, which placeholders
+and slots are unknown. State tracking is refused for a system without states.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from dialeval.engine.plan import Plan
 from dialeval.engine.resources import Resources
 from dialeval.io.sources import memory_sources
 from dialeval.metrics.counting import Missing
-from dialeval.suites.multiwoz.data import Predictions, TaskData, TaskFiles, predictions_of, read_predictions
-from dialeval.suites.multiwoz.explanations import Explanation, by_cause
+from dialeval.suites.multiwoz.data import TaskData, TaskFiles, TaskPredictions, make_predictions, read_predictions
+from dialeval.suites.multiwoz.explanations import Explanation, group_by_cause
 from dialeval.suites.multiwoz.lexicalized import delexicalize, has_placeholders
 from dialeval.suites.multiwoz.metrics import Combined, Inform, Success, TaskBleu, Tracking
 from dialeval.suites.multiwoz.richness import Richness
-from dialeval.suites.multiwoz.turns import Criteria, Fallback, dialogue_turns
-from dialeval.suites.multiwoz.venues import unknown_placeholders
+from dialeval.suites.multiwoz.turns import Criteria, Fallback, collect_turns
+from dialeval.suites.multiwoz.venues import count_unknown_placeholders
 from dialeval.text.similarity import Ratio
 
 
@@ -66,7 +66,7 @@ class Choices:
         return Inform(self.fallback, self.missing, self.ratio)
 
     def metrics(self, task: TaskData) -> dict[str, Metric[Any]]:
-        """The metrics that do not need states, by the names that people know; settings are in the signature."""
+        """Return the metrics that do not need states, by their usual names; settings are in the signature."""
         metrics: dict[str, Metric[Any]] = {}
         if self.success:
             metrics |= {"inform": self.inform, "success": Success(self.fallback, self.missing, self.ratio)}
@@ -78,16 +78,16 @@ class Choices:
             if self.success:
                 metrics |= {"combined": Combined(sets[0].references, self.fallback, self.missing, self.ratio)}
         if self.richness:
-            metrics |= _presets(Richness)
+            metrics |= _make_presets(Richness)
         return metrics
 
     def tracking(self) -> dict[str, Metric[Any]]:
         """Return the metrics of state tracking."""
         booking = "unified" if self.unify_booking else "apart"
-        return _presets(Tracking, booking=booking, missing=self.missing, ratio=self.ratio) if self.dst else {}
+        return _make_presets(Tracking, booking=booking, missing=self.missing, ratio=self.ratio) if self.dst else {}
 
 
-def _presets(family: type[Metric[Any]], **settings: Any) -> dict[str, Metric[Any]]:
+def _make_presets(family: type[Metric[Any]], **settings: Any) -> dict[str, Metric[Any]]:
     return {name: family(**preset, **settings) for name, preset in family.presets.items()}
 
 
@@ -103,7 +103,7 @@ class Explanations(Fact[tuple[Explanation, ...], tuple[Explanation, ...]]):
 
     def gather(self, batch: Batch) -> tuple[Explanation, ...]:
         criteria = Criteria.of_batch(batch, self.choices.ratio)
-        dialogues = dialogue_turns(batch, self.choices.fallback, self.choices.missing)
+        dialogues = collect_turns(batch, self.choices.fallback, self.choices.missing)
         return tuple(
             Explanation(name, turns, criteria)
             for name, turns in dialogues
@@ -133,19 +133,23 @@ def evaluate_task(
             else Plan(metrics, dict.fromkeys(tracking, _NO_STATES))
             for system in every
         ]
-        run = _evaluated(every, task, plans, options, baselines).run
-        warnings = [line for system in systems for line in _warnings(system, run[system.rows.system], task, choices)]
+        run = _evaluate_systems(every, task, plans, options, baselines).run
+        warnings = [
+            line for system in systems for line in _collect_warnings(system, run[system.rows.system], task, choices)
+        ]
         mapped = [system.rows.system for system in systems if system.report is not None]
-        run = _signed(replace(run, warnings=tuple(warnings)), task.files.version, mapped)
+        run = _extend_signatures(replace(run, warnings=tuple(warnings)), task.files.version, mapped)
         if baselines is None:
             return run
         run = common.with_standing(run, baselines, {**metrics, **tracking})
         gold = [each for each in made if each.rows.system == common.GOLD] if choices.success else []
-        lost = {common.GOLD: by_cause(_explained(gold, task, choices)[common.GOLD], gold=True)} if gold else {}
+        lost = (
+            {common.GOLD: group_by_cause(_explain_systems(gold, task, choices)[common.GOLD], gold=True)} if gold else {}
+        )
         return replace(run, details={**run.details, **({FAILURES: lost} if lost else {})})
 
 
-def read_systems(predictions: Any, task: TaskData, choices: Choices) -> list[Predictions]:
+def read_systems(predictions: Any, task: TaskData, choices: Choices) -> list[TaskPredictions]:
     """Return the predictions of every system; with lexicalized replies, values have become placeholders."""
     systems = read_predictions(predictions, task.files)
     if not choices.lexicalized or systems is predictions:
@@ -153,7 +157,7 @@ def read_systems(predictions: Any, task: TaskData, choices: Choices) -> list[Pre
     return [system if has_placeholders(system, task) else delexicalize(system, task)[0] for system in systems]
 
 
-def _signed(run: Run, version: str | None, lexicalized: Sequence[str]) -> Run:
+def _extend_signatures(run: Run, version: str | None, lexicalized: Sequence[str]) -> Run:
     """Return the run with more in its signatures: the version of the data where it counts, and lexicalized replies."""
     depending = {Need.GOALS.value, Need.TRUE_STATES.value}
 
@@ -174,8 +178,8 @@ def _signed(run: Run, version: str | None, lexicalized: Sequence[str]) -> Run:
     return replace(run, systems=signed)
 
 
-def _evaluated(
-    systems: Sequence[Predictions],
+def _evaluate_systems(
+    systems: Sequence[TaskPredictions],
     task: TaskData,
     plans: Sequence[Plan],
     options: Options | None = None,
@@ -193,7 +197,7 @@ _NO_STATES = "needs a `state` in every turn: without, the true states would be c
 
 
 def _refuse_tracking(
-    systems: Sequence[Predictions], metrics: Mapping[str, Any], tracking: Mapping[str, Any], task: TaskData
+    systems: Sequence[TaskPredictions], metrics: Mapping[str, Any], tracking: Mapping[str, Any], task: TaskData
 ) -> None:
     if not tracking:
         return
@@ -208,29 +212,29 @@ def _refuse_tracking(
         )
 
 
-def _warnings(system: Predictions, result: Result, task: TaskData, choices: Choices) -> Iterator[str]:
+def _collect_warnings(system: TaskPredictions, result: Result, task: TaskData, choices: Choices) -> Iterator[str]:
     name = system.rows.system
     if system.report is not None:
         yield system.report
     elif choices.lexicalized:
         yield f"{name} has placeholders already, so that its replies are taken as they are"
-    yield from _missing(system, result, task.files, choices)
+    yield from _warn_of_missing(system, result, task.files, choices)
     if choices.success:
-        yield from _substitutes(system, choices)
+        yield from _warn_of_substitutes(system, choices)
     given = system.given
-    if unknown := unknown_placeholders((row["response"] for row in given), task.ontology.words):
-        yield f"{name}: placeholders that the ontology does not have were removed: {_listed(unknown, '[{}]')}"
-    if unknown := _unknown_slots(given, task):
-        yield f"{name}: slots of states that no goal, venue or true state has: {_listed(unknown, '{}')}"
+    if unknown := count_unknown_placeholders((row["response"] for row in given), task.ontology.words):
+        yield f"{name}: placeholders that the ontology does not have were removed: {_write_counts(unknown, '[{}]')}"
+    if unknown := _count_unknown_slots(given, task):
+        yield f"{name}: slots of states that no goal, venue or true state has: {_write_counts(unknown, '{}')}"
 
 
-def _listed(counts: Mapping[str, int], form: str) -> str:
+def _write_counts(counts: Mapping[str, int], form: str) -> str:
     """Return each name once, with its count."""
     times = {name: "once" if count == 1 else f"{count:,} times" for name, count in counts.items()}
     return ", ".join(f"{form.format(name)} ({often})" for name, often in times.items())
 
 
-def _missing(system: Predictions, result: Result, files: TaskFiles, choices: Choices) -> Iterator[str]:
+def _warn_of_missing(system: TaskPredictions, result: Result, files: TaskFiles, choices: Choices) -> Iterator[str]:
     """Yield what a system lacks, what becomes of it, and what it would cost if it counted."""
     dialogues, turns = len(files.turns), sum(files.turns.values())
     kept = {
@@ -246,11 +250,11 @@ def _missing(system: Predictions, result: Result, files: TaskFiles, choices: Cho
     if choices.strict:
         yield f"{system.rows.system} {cover}; --strict counts {strict}"
     else:
-        worth = "".join(_worth(system, result, files))
+        worth = "".join(_score_missing_as_failed(system, result, files))
         yield f"{system.rows.system} {cover}; as in the original, {said}; --strict counts {strict}{worth}"
 
 
-def _worth(system: Predictions, result: Result, files: TaskFiles) -> Iterator[str]:
+def _score_missing_as_failed(system: TaskPredictions, result: Result, files: TaskFiles) -> Iterator[str]:
     """Yield what Inform and Success would be if dialogues without a turn counted as failed."""
     answered = {row["dialogue"] for row in system.given}
     before = ": "
@@ -261,8 +265,8 @@ def _worth(system: Predictions, result: Result, files: TaskFiles) -> Iterator[st
             before = ", "
 
 
-def _substitutes(system: Predictions, choices: Choices) -> Iterator[str]:
-    """Yield where the true states or estimated domains stand in for a system's."""
+def _warn_of_substitutes(system: TaskPredictions, choices: Choices) -> Iterator[str]:
+    """Yield where the true states or estimated domains replace those of a system."""
     name = system.rows.system
     for what, count, instead in (
         ("state", system.with_state, "the true states"),
@@ -283,8 +287,8 @@ def _substitutes(system: Predictions, choices: Choices) -> Iterator[str]:
             )
 
 
-def _unknown_slots(rows: Sequence[Mapping[str, Any]], task: TaskData) -> dict[str, int]:
-    """Slots of states that nothing in the data knows, each with the number of turns that have it."""
+def _count_unknown_slots(rows: Sequence[Mapping[str, Any]], task: TaskData) -> dict[str, int]:
+    """Return slots of states that nothing in the data has, each with the number of turns."""
     slot_name, known = task.ontology.states.slot, task.known_slots
     states = (row["state"] for row in rows if row["state"])
     frames = Counter((domain, *slots) for state in states for domain, slots in state.items())
@@ -296,7 +300,7 @@ def _unknown_slots(rows: Sequence[Mapping[str, Any]], task: TaskData) -> dict[st
     return dict(unknown.most_common())
 
 
-def explanations(
+def explain_dialogues(
     predictions: Any, task: TaskData, choices: Choices | None = None, dialogue: str | None = None
 ) -> dict[str, list[Explanation]]:
     """Return the explanation of one dialogue, or of all that a system gives, by system; with baselines also of gold."""
@@ -308,26 +312,26 @@ def explanations(
     systems = read_systems(predictions, task, choices)
     if choices.baselines:
         systems = [*systems, *(each for each in make_baselines(systems, task)[0] if each.rows.system == common.GOLD)]
-    return _explained(systems, task, choices, dialogue)
+    return _explain_systems(systems, task, choices, dialogue)
 
 
-def _explained(
-    systems: Sequence[Predictions], task: TaskData, choices: Choices, dialogue: str | None = None
+def _explain_systems(
+    systems: Sequence[TaskPredictions], task: TaskData, choices: Choices, dialogue: str | None = None
 ) -> dict[str, list[Explanation]]:
     details = {_EXPLANATIONS: Explanations(choices, dialogue)}
     plans = [Plan({"inform": choices.inform}, details=details)] * len(systems)
-    evaluated = _evaluated(systems, task, plans).systems
+    evaluated = _evaluate_systems(systems, task, plans).systems
     return {name: list(system.finish_details()[_EXPLANATIONS]) for name, system in evaluated.items()}
 
 
 def original_output(result: Result, choices: Choices) -> dict[str, Any]:
-    """One system's figures in the documented form of the MultiWOZ evaluation; None for what was not asked for."""
+    """Return the values of one system as the MultiWOZ evaluation documents them; None for what was not asked for."""
     output: dict[str, Any] = {
         "bleu": {key.partition("/")[2]: result[key].mean for key in result if key.startswith("bleu/")} or None,
-        "success": {"inform": _rates(result, "inform"), "success": _rates(result, "success")}
+        "success": {"inform": _collect_rates(result, "inform"), "success": _collect_rates(result, "success")}
         if choices.success
         else None,
-        "richness": {name.replace("-", "_"): _count(result[name].mean, name) for name in Richness.presets}
+        "richness": {name.replace("-", "_"): _to_count(result[name].mean, name) for name in Richness.presets}
         if choices.richness
         else None,
     }
@@ -337,15 +341,15 @@ def original_output(result: Result, choices: Choices) -> dict[str, Any]:
     return output
 
 
-def _rates(result: Result, name: str) -> dict[str, float]:
-    """Rates in percent with one decimal, by domain and in total."""
+def _collect_rates(result: Result, name: str) -> dict[str, float]:
+    """Return rates in percent with one decimal, by domain and in total."""
     rates = {
         key.partition("/")[2] or "total": round(result[key].mean, 1) for key in result if key.split("/")[0] == name
     }
     return dict(sorted(rates.items()))
 
 
-def _count(value: float, name: str) -> float:
+def _to_count(value: float, name: str) -> float:
     return int(value) if name.startswith("num-") and value == value else value
 
 
@@ -392,15 +396,15 @@ def with_transcripts(
     """Return the run with transcripts of the dialogues of `predictions`, those from which it was made."""
     by_system = {
         system: {each.dialogue: each for each in explained}
-        for system, explained in explanations(predictions, task, choices).items()
+        for system, explained in explain_dialogues(predictions, task, choices).items()
     }
-    lost = {system: by_cause(mine.values(), gold=system == common.GOLD) for system, mine in by_system.items()}
-    chosen = _chosen(list(task.files.turns), lost, max(1, most // max(1, len(by_system))))
+    lost = {system: group_by_cause(mine.values(), gold=system == common.GOLD) for system, mine in by_system.items()}
+    chosen = _choose_dialogues(list(task.files.turns), lost, max(1, most // max(1, len(by_system))))
     numbers = {dialogue: number for number, dialogue in enumerate(task.files.turns)}
     users = task.files.users or {}
     entries = {
         system: [
-            mine[name].transcript(_responses_of(run[system], numbers[name]), users.get(name))
+            mine[name].to_transcript(_get_responses(run[system], numbers[name]), users.get(name))
             for name in chosen
             if name in mine
         ]
@@ -411,8 +415,8 @@ def with_transcripts(
     return replace(run, details={**run.details, TRANSCRIPTS: to_builtins(entries), FAILURES: failures})
 
 
-def _chosen(order: Sequence[str], lost: Mapping[str, Mapping[str, Sequence[str]]], most: int) -> list[str]:
-    """The dialogues that are shown, in the order of the data: the first one that each cause lost, the second, ..."""
+def _choose_dialogues(order: Sequence[str], lost: Mapping[str, Mapping[str, Sequence[str]]], most: int) -> list[str]:
+    """Return the dialogues to keep, in the order of the data: the first one that each cause lost, the second, ..."""
     ranks: dict[str, int] = {}
     for causes in lost.values():
         for names in causes.values():
@@ -422,7 +426,7 @@ def _chosen(order: Sequence[str], lost: Mapping[str, Mapping[str, Sequence[str]]
     return [name for name in order if name in chosen]
 
 
-def _responses_of(result: Result, number: int) -> Sequence[str] | None:
+def _get_responses(result: Result, number: int) -> Sequence[str] | None:
     """Return the responses of a dialogue as the system gave them, before they were normalized."""
     rows = result.rows
     texts = None if rows is None else rows.texts.get("response")
@@ -443,7 +447,9 @@ def _responses_of(result: Result, number: int) -> Sequence[str] | None:
 EVERY_WORD = "floor/every-word"
 
 
-def make_baselines(systems: Sequence[Predictions], task: TaskData) -> tuple[list[Predictions], common.Baselines]:
+def make_baselines(
+    systems: Sequence[TaskPredictions], task: TaskData
+) -> tuple[list[TaskPredictions], common.Baselines]:
     """Return the floors and ceilings that the data of a task allows."""
     common.check_names(system.rows.system for system in systems)
     turns, states = task.files.turns, task.files.states
@@ -455,31 +461,33 @@ def make_baselines(systems: Sequence[Predictions], task: TaskData) -> tuple[list
     elif task.files.references is None:
         left_out |= dict.fromkeys((common.GOLD, common.SHUFFLED), "the data has no references")
     else:
-        gold = gold_replies(task)
-        documents[common.GOLD] = _by_dialogue(turns, gold)
+        gold = make_gold_replies(task)
+        documents[common.GOLD] = _group_replies(turns, gold)
         order = common.derangement(offsets_of(turns.values()), common.SEED)
         if order is None:
             left_out[common.SHUFFLED] = "more than half of the turns are of one dialogue"
         else:
-            documents[common.SHUFFLED] = _by_dialogue(turns, [gold[at] for at in order.tolist()])
+            documents[common.SHUFFLED] = _group_replies(turns, [gold[at] for at in order.tolist()])
     documents[common.CONSTANT] = {dialogue: [constant] * count for dialogue, count in turns.items()}
     if states is not None:
         offers = [domain.offer for domain in task.ontology.domains.values() if domain.table is not None]
         words = " ".join(dict.fromkeys((*offers, *task.ontology.requested)))
-        documents[EVERY_WORD] = _by_dialogue(turns, [_placeholders(task.ontology.words)(words)] * sum(turns.values()))
-    made = [predictions_of(document, task.files, name, name) for name, document in documents.items()]
+        documents[EVERY_WORD] = _group_replies(
+            turns, [_make_placeholder_writer(task.ontology.words)(words)] * sum(turns.values())
+        )
+    made = [make_predictions(document, task.files, name, name) for name, document in documents.items()]
     return made, common.Baselines([each.rows for each in made], left_out, systems[0].rows.system)
 
 
-def gold_replies(task: TaskData) -> list[str]:
+def make_gold_replies(task: TaskData) -> list[str]:
     """Return the first reference of every turn, with placeholders for its words: what normalizes to it."""
     assert task.files.references is not None  # noqa: S101  (callers ask before)
     first = next(iter(task.files.references.sets.values()))
-    write = _placeholders(task.ontology.words)
+    write = _make_placeholder_writer(task.ontology.words)
     return [write(text) for dialogue in task.files.turns for text in first[dialogue]]
 
 
-def _by_dialogue(turns: Mapping[str, int], replies: Sequence[str]) -> dict[str, list[dict[str, str]]]:
+def _group_replies(turns: Mapping[str, int], replies: Sequence[str]) -> dict[str, list[dict[str, str]]]:
     bounds = offsets_of(turns.values()).tolist()
     return {
         dialogue: [{"response": reply} for reply in replies[start:stop]]
@@ -487,7 +495,7 @@ def _by_dialogue(turns: Mapping[str, int], replies: Sequence[str]) -> dict[str, 
     }
 
 
-def _placeholders(words: Mapping[str, str]) -> Callable[[str], str]:
+def _make_placeholder_writer(words: Mapping[str, str]) -> Callable[[str], str]:
     """Return the function that writes words of normalized responses as placeholders."""
     slots: dict[str, str] = {}
     for slot, word in words.items():

@@ -33,7 +33,16 @@ from typing import Any
 from msgspec import Struct
 
 from dialeval.core.run_schema import Count
-from dialeval.suites.multiwoz.turns import Criteria, Step, Turn, Verdict, goal_venues, last_offers, steps, verdict
+from dialeval.suites.multiwoz.turns import (
+    Criteria,
+    DialogueVerdict,
+    TaskTurn,
+    TurnStep,
+    find_goal_venues,
+    find_last_offers,
+    judge_dialogue,
+    trace_steps,
+)
 from dialeval.suites.multiwoz.venues import NONE
 
 WRONG_VENUE = "wrong venue"
@@ -128,7 +137,7 @@ class Explanation:
     """A dialogue turn by turn, and why it failed."""
 
     dialogue: str
-    turns: Sequence[Turn]
+    turns: Sequence[TaskTurn]
     criteria: Criteria
 
     @property
@@ -137,14 +146,14 @@ class Explanation:
         return self.criteria.goals.goals[self.dialogue]
 
     @cached_property
-    def done(self) -> Sequence[Step]:
+    def steps(self) -> Sequence[TurnStep]:
         """What each turn did for each domain of the goal."""
-        return list(steps(self.turns, self.dialogue, self.goal, self.criteria))
+        return list(trace_steps(self.turns, self.dialogue, self.goal, self.criteria))
 
     @cached_property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> DialogueVerdict:
         """How the dialogue ended."""
-        return verdict(self.done, self.goal, self.criteria)
+        return judge_dialogue(self.steps, self.goal, self.criteria)
 
     @cached_property
     def causes(self) -> Sequence[Cause]:
@@ -152,15 +161,15 @@ class Explanation:
         ended = self.verdict
         if not ended.inform:
             lost = [domain for domain, matched in ended.matched.items() if not matched]
-            return [Cause("inform", domain, *self._lost_offer(domain)) for domain in lost]
+            return [Cause("inform", domain, *self._explain_offer(domain)) for domain in lost]
         return [
-            Cause("success", domain, *self._lost_word(domain, word))
+            Cause("success", domain, *self._explain_word(domain, word))
             for domain, wishes in self.goal.items()
             for word in wishes["requestable"]
             if word not in ended.provided[domain]
         ]
 
-    def transcript(self, responses: Sequence[str] | None, users: Sequence[str] | None) -> Transcript:
+    def to_transcript(self, responses: Sequence[str] | None, users: Sequence[str] | None) -> Transcript:
         """Return the explanation as a saved run holds it.
 
         `responses` are those of the system before they were normalized, and `users` what the user said before each.
@@ -186,15 +195,15 @@ class Explanation:
                 estimated=turn.estimated,
                 state={domain: dict(slots) for domain, slots in turn.state.items()},
                 true_state=turn.true_state,
-                steps=[self._saved_step(step) for step in self.done if step.turn is turn],
+                steps=[self._to_saved_step(step) for step in self.steps if step.turn is turn],
             )
             for turn in self.turns
         ]
         return Transcript(self.dialogue, ended.inform, ended.success, domains, turns, list(self.causes))
 
-    def _saved_step(self, step: Step) -> SavedStep:
+    def _to_saved_step(self, step: TurnStep) -> SavedStep:
         offer = step.offer
-        venues = None if offer is None else SavedOffer(offer.bit_count(), self._names(step.domain, offer))
+        venues = None if offer is None else SavedOffer(offer.bit_count(), self._list_names(step.domain, offer))
         return SavedStep(step.domain, sorted(step.provided), sorted(step.early), venues)
 
     def __str__(self) -> str:
@@ -202,41 +211,42 @@ class Explanation:
 
     def lines(self) -> Iterator[str]:
         """Yield the explanation line by line."""
-        yield f"{self.dialogue}: inform {_yes(self.verdict.inform)}, success {_yes(self.verdict.success)}"
+        yield f"{self.dialogue}: inform {_yes_or_no(self.verdict.inform)}, success {_yes_or_no(self.verdict.success)}"
         yield ""
         for domain, wishes in self.goal.items():
             asked = ", ".join(wishes["requestable"])
-            yield f"goal {domain}: {_slots(wishes['informable'])}" + (f"; asked for {asked}" if asked else "")
+            yield f"goal {domain}: {_join_slots(wishes['informable'])}" + (f"; asked for {asked}" if asked else "")
         for turn in self.turns:
             yield ""
-            yield from self._turn(turn)
+            yield from self._describe_turn(turn)
         yield ""
         for cause in self.causes:
             yield f"lost {cause.lost}, {cause.domain}: {cause.cause}; {cause.detail}"
         if not self.causes:
             yield "nothing was lost"
 
-    def _turn(self, turn: Turn) -> Iterator[str]:
+    def _describe_turn(self, turn: TaskTurn) -> Iterator[str]:
         how = " (estimated)" if turn.estimated else ""
         yield f"[{turn.at}] {turn.response}"
         yield f"    active: {', '.join(turn.domains) or 'none'}{how}"
         source = "true state" if turn.true_state else "state"
-        yield f"    {source}: {'; '.join(f'{name}: {_slots(slots)}' for name, slots in turn.state.items()) or 'empty'}"
-        for step in self.done:
+        state = "; ".join(f"{domain}: {_join_slots(slots)}" for domain, slots in turn.state.items())
+        yield f"    {source}: {state or 'empty'}"
+        for step in self.steps:
             if step.turn is turn:
                 if step.offer is not None:
-                    yield f"    {step.domain}: offers {self._venues(step.domain, step.offer)}"
+                    yield f"    {step.domain}: offers {self._describe_venues(step.domain, step.offer)}"
                 if step.provided:
                     yield f"    {step.domain}: provides {', '.join(sorted(step.provided))}"
                 if step.early:
                     early = ", ".join(sorted(step.early))
                     yield f"    {step.domain}: provides {early} before the booking, which does not count"
         for domain in self.goal:
-            words = [] if domain in turn.domains else self._useful_words(turn, domain)
+            words = [] if domain in turn.domains else self._find_useful_words(turn, domain)
             if words:
                 yield f"    {domain} is not active: {', '.join(words)} does not count"
 
-    def _useful_words(self, turn: Turn, domain: str) -> list[str]:
+    def _find_useful_words(self, turn: TaskTurn, domain: str) -> list[str]:
         """Return the words of a turn that would count for a domain of the goal if it were active."""
         about = self.criteria.ontology.domains.get(domain)
         if about is None:
@@ -245,30 +255,30 @@ class Explanation:
         words = dict.fromkeys([*offer, *self.goal[domain]["requestable"]])
         return [word for word in words if word in turn.response]
 
-    def _lost_offer(self, domain: str) -> tuple[str, str]:
-        """Cause and detail of a domain that does not match."""
-        offering = [step for step in self.done if step.domain == domain and step.offer is not None]
+    def _explain_offer(self, domain: str) -> tuple[str, str]:
+        """Return cause and detail of a domain that does not match."""
+        offering = [step for step in self.steps if step.domain == domain and step.offer is not None]
         domains, venues = self.criteria.ontology.domains, self.criteria.venues
         if not offering:
             word = domains[domain].offer
             takers = {name for name in self.goal if name in venues and domains[name].offer == word}
-            return self._never_said(word, domain, takers, NEVER_INFORMED)
-        offer = last_offers(offering)[domain]
+            return self._explain_absence(word, domain, takers, NEVER_INFORMED)
+        offer = find_last_offers(offering)[domain]
         last = next(step for step in reversed(offering) if step.offer == offer)
         if offer == NONE:
-            return NO_OFFER, f"turn {last.turn.at}: {self._nothing_found(last)}"
-        return WRONG_VENUE, f"turn {last.turn.at}: {self._wrong(last, offer)}"
+            return NO_OFFER, f"turn {last.turn.at}: {self._explain_no_venue(last)}"
+        return WRONG_VENUE, f"turn {last.turn.at}: {self._describe_wrong_venues(last, offer)}"
 
-    def _lost_word(self, domain: str, word: str) -> tuple[str, str]:
+    def _explain_word(self, domain: str, word: str) -> tuple[str, str]:
         """Return cause and detail of a requested slot that was not provided."""
-        early = [step.turn.at for step in self.done if step.domain == domain and word in step.early]
+        early = [step.turn.at for step in self.steps if step.domain == domain and word in step.early]
         if early:
-            return EARLY, f"{word} was provided in {_in_turns(early)}, before {domain} was booked"
+            return EARLY, f"{word} was provided in {_name_turns(early)}, before {domain} was booked"
         takers = {name for name, wishes in self.goal.items() if word in wishes["requestable"]}
-        return self._never_said(word, domain, takers, f"missing {word}")
+        return self._explain_absence(word, domain, takers, f"missing {word}")
 
-    def _never_said(self, word: str, domain: str, takers: set[str], otherwise: str) -> tuple[str, str]:
-        """Cause and detail where a word was said in no turn in which the domain was active.
+    def _explain_absence(self, word: str, domain: str, takers: set[str], otherwise: str) -> tuple[str, str]:
+        """Return cause and detail where a word was said in no turn in which the domain was active.
 
         `takers` are the domains of the goal that have a use for the word.
         """
@@ -277,55 +287,56 @@ class Explanation:
         if stray:
             active = sorted({name for turn in stray for name in turn.domains}) or ["none"]
             cause = DOMAIN_ESTIMATE if stray[0].estimated else NOT_ACTIVE
-            places = _in_turns([turn.at for turn in stray])
+            places = _name_turns([turn.at for turn in stray])
             return cause, f"{word} was said in {places}, where {domain} was not active but {', '.join(active)}"
         if said:
             others = sorted({name for turn in said for name in turn.domains})
             return otherwise, f"{word} was said only for {', '.join(others)}"
         return otherwise, f"no response has {word}"
 
-    def _nothing_found(self, step: Step) -> str:
+    def _explain_no_venue(self, step: TurnStep) -> str:
         """Return why the state of a turn finds no venue."""
         slots = step.turn.state.get(step.domain)
         if slots is None:
             return f"the state has nothing about {step.domain}"
         table, ratio = self.criteria.venues[step.domain], self.criteria.ratio
-        alone = {slot: value for slot, value in slots.items() if table.matching(slot, value, ratio) == NONE}
+        alone = {slot: value for slot, value in slots.items() if table.find_matching(slot, value, ratio) == NONE}
         if alone:
-            return f"no venue has {_slots(alone)}"
+            return f"no venue has {_join_slots(alone)}"
         others = {slot: {name: value for name, value in slots.items() if name != slot} for slot in slots}
         freeing = [slot for slot, rest in others.items() if table.query(rest, ratio)]
         hint = f"; without {' or '.join(freeing)} there would be some" if freeing else ""
-        return f"no venue meets {_slots(slots)}{hint}"
+        return f"no venue meets {_join_slots(slots)}{hint}"
 
-    def _wrong(self, step: Step, offer: int) -> str:
+    def _describe_wrong_venues(self, step: TurnStep, offer: int) -> str:
         """Return what is wrong with an offer: the constraints of the goal that exclude some of its venues."""
         domain, criteria = step.domain, self.criteria
-        meeting = goal_venues(domain, self.goal[domain], criteria)
+        meeting = find_goal_venues(domain, self.goal[domain], criteria)
         outside = offer & ~meeting
         state = step.turn.state.get(domain, {})
         reasons = []
-        for slot, (value, excluded) in self._excluding(domain, outside).items():
+        for slot, (value, excluded) in self._find_excluding(domain, outside).items():
             has = f"the state has {state[slot]!r}" if slot in state else "the state lacks it"
             reasons.append(f"{slot} {value!r} excludes {excluded} ({has})")
         if not meeting:
             reasons.append("no venue at all meets the goal")
-        return f"{self._venues(domain, offer)} on offer, {outside.bit_count()} of them wrong: {'; '.join(reasons)}"
+        wrong = f"{outside.bit_count()} of them wrong: {'; '.join(reasons)}"
+        return f"{self._describe_venues(domain, offer)} on offer, {wrong}"
 
-    def _excluding(self, domain: str, outside: int) -> dict[str, tuple[str, int]]:
+    def _find_excluding(self, domain: str, outside: int) -> dict[str, tuple[str, int]]:
         """Return the constraints of the goal that exclude some of a set of venues: slot -> value, venues."""
         wanted = self.criteria.ontology.states.domain(self.goal[domain]["informable"])
         table, ratio = self.criteria.venues[domain], self.criteria.ratio
         counts = {slot: (outside & ~table.query({slot: value}, ratio)).bit_count() for slot, value in wanted.items()}
         return {slot: (wanted[slot], count) for slot, count in counts.items() if count}
 
-    def origin(self, cause: Cause) -> str:
+    def find_origin(self, cause: Cause) -> str:
         """Return what is behind a cause where the replies are gold and the states true."""
         if cause.cause != WRONG_VENUE:
             return _ORIGINS.get(cause.cause, "no reply has the placeholder of what was asked for in the domain")
         domain = cause.domain
-        meeting = goal_venues(domain, self.goal[domain], self.criteria)
-        excluding = self._excluding(domain, last_offers(self.done)[domain] & ~meeting)
+        meeting = find_goal_venues(domain, self.goal[domain], self.criteria)
+        excluding = self._find_excluding(domain, find_last_offers(self.steps)[domain] & ~meeting)
         if not meeting:
             return "no venue meets the goal"
         known = self.turns[-1].state.get(domain, {})
@@ -335,35 +346,35 @@ class Explanation:
             return "the annotated state has another value than the goal"
         return "the annotated state lacks a constraint of the goal"
 
-    def _venues(self, domain: str, offer: int) -> str:
+    def _describe_venues(self, domain: str, offer: int) -> str:
         count = offer.bit_count()
         if not count:
             return "no venue"
-        names = ", ".join(self._names(domain, offer))
+        names = ", ".join(self._list_names(domain, offer))
         more = ", ..." if count > SHOWN_VENUES else ""
         return f"{count} {'venue' if count == 1 else 'venues'} ({names}{more})"
 
-    def _names(self, domain: str, offer: int) -> list[str]:
-        return self.criteria.venues[domain].labels(offer, SHOWN_VENUES)
+    def _list_names(self, domain: str, offer: int) -> list[str]:
+        return self.criteria.venues[domain].list_labels(offer, SHOWN_VENUES)
 
 
-def by_cause(explanations: Iterable[Explanation], gold: bool = False) -> dict[str, list[str]]:
+def group_by_cause(explanations: Iterable[Explanation], gold: bool = False) -> dict[str, list[str]]:
     """Return the dialogues that were lost by each cause, or for gold replies by its origin; the most frequent first."""
     lost: dict[str, list[str]] = {}
     for each in explanations:
-        names = (f"{cause.lost}: {each.origin(cause)}" if gold else cause.cause for cause in each.causes)
+        names = (f"{cause.lost}: {each.find_origin(cause)}" if gold else cause.cause for cause in each.causes)
         for cause in dict.fromkeys(names):
             lost.setdefault(cause, []).append(each.dialogue)
     return dict(sorted(lost.items(), key=lambda found: (-len(found[1]), found[0])))
 
 
-def _slots(slots: Mapping[str, str]) -> str:
+def _join_slots(slots: Mapping[str, str]) -> str:
     return ", ".join(f"{slot}={value}" for slot, value in slots.items()) or "nothing"
 
 
-def _in_turns(turns: Sequence[int]) -> str:
+def _name_turns(turns: Sequence[int]) -> str:
     return f"turn {turns[0]}" if len(turns) == 1 else f"turns {', '.join(map(str, turns))}"
 
 
-def _yes(flag: bool) -> str:
+def _yes_or_no(flag: bool) -> str:
     return "yes" if flag else "no"

@@ -30,7 +30,7 @@ from dialeval.core.columns import ObjectColumn
 from dialeval.core.display import Tabular
 from dialeval.core.run_schema import Record
 from dialeval.reports.documents import Document, Printer, Table
-from dialeval.suites.multiwoz.data import Predictions, TaskData
+from dialeval.suites.multiwoz.data import TaskData, TaskPredictions
 from dialeval.suites.multiwoz.venues import PLACEHOLDER, State
 
 By = Literal["database", "state", "pattern"]
@@ -45,7 +45,7 @@ _WORD = re.compile(r"[^\W_]+|&")
 _ORDINARY = frozenset({"yes", "no", "free", "none"})
 
 
-class Match(NamedTuple):
+class ValueMatch(NamedTuple):
     """A value that was found in a reply."""
 
     start: int
@@ -71,48 +71,48 @@ class Delexicalizer:
             for venue in table.venues:
                 for column, value in venue.items():
                     if (slot := slots[column]) is not None:
-                        for spelling in self._spellings(value, venue, name, column == domain.label):
+                        for spelling in self._list_spellings(value, venue, name, column == domain.label):
                             self._values.setdefault(spelling, {}).setdefault(name, slot)
 
     def _slot(self, domain: str, slot: str) -> str | None:
         return next((name for name in (f"{domain}_{slot}", slot) if name in self._ontology.words), None)
 
-    def _spellings(self, value: str, venue: Mapping[str, str], domain: str, is_name: bool) -> Iterator[str]:
+    def _list_spellings(self, value: str, venue: Mapping[str, str], domain: str, is_name: bool) -> Iterator[str]:
         """Yield how a value of a table may be written."""
         key = squash(value)
         kind = squash(venue.get("type", ""))
-        if not self._is_telling(key) or value == self._ontology.any_value:
+        if not self._is_distinctive(key) or value == self._ontology.any_value:
             return
         yield key
         if is_name:
             bare = key.removeprefix("the")
             for short in (bare, *(bare.removesuffix(end) for end in (kind, domain) if end)):
-                if len(short) > SHORTEST and self._is_telling(short):
+                if len(short) > SHORTEST and self._is_distinctive(short):
                     yield short
         else:
             yield f"{key}s"
             yield f"{key}ly"
 
-    def _is_telling(self, key: str) -> bool:
+    def _is_distinctive(self, key: str) -> bool:
         """Return whether letters and digits stand for a value wherever they are."""
         return bool(key) and key not in _ORDINARY and not (key.isdigit() and len(key) < 5)
 
-    def __call__(self, text: str, state: State) -> tuple[str, list[Match]]:
+    def __call__(self, text: str, state: State) -> tuple[str, list[ValueMatch]]:
         """Return a reply with placeholders, and what they stand for."""
-        matches = list(self._matches(text, state))
+        matches = list(self._find_matches(text, state))
         parts, end = [], 0
         for match in matches:
             parts += [text[end : match.start], f"[{match.slot}]"]
             end = match.stop
         return "".join([*parts, text[end:]]), matches
 
-    def _matches(self, text: str, state: State) -> Iterator[Match]:
+    def _find_matches(self, text: str, state: State) -> Iterator[ValueMatch]:
         text = PLACEHOLDER.sub(lambda match: " " * len(match[0]), text)
         words = list(_WORD.finditer(text))
         keys = [squash(word[0]) for word in words]
-        own = self._own_values(state)
+        own = self._index_state(state)
         patterns = [
-            Match(found.start(), found.end(), slot, "pattern")
+            ValueMatch(found.start(), found.end(), slot, "pattern")
             for slot, pattern in self._ontology.patterns.items()
             for found in pattern.finditer(text)
         ]
@@ -122,25 +122,25 @@ class Delexicalizer:
             if word.start() < end:
                 continue
             found = [match for match in patterns if match.start == word.start()]
-            found += self._value_at(at, words, keys, own, text)
+            found += self._find_value(at, words, keys, own, text)
             if found:
                 best = max(found, key=lambda match: match.stop)  # the first of equally long ones
                 end = best.stop
                 if not any(start <= best.start and end <= stop for start, stop in ordinary):
                     yield best
 
-    def _own_values(self, state: State) -> dict[str, dict[str, str]]:
+    def _index_state(self, state: State) -> dict[str, dict[str, str]]:
         own: dict[str, dict[str, str]] = {}
         for domain, slots in state.items():
             for name, value in slots.items():
                 slot, key = self._slot(domain, name), squash(value)
-                if slot is not None and len(key) >= SHORTEST and self._is_telling(key) and key != domain:
+                if slot is not None and len(key) >= SHORTEST and self._is_distinctive(key) and key != domain:
                     own.setdefault(key, {}).setdefault(domain, slot)
         return own
 
-    def _value_at(
+    def _find_value(
         self, at: int, words: list[re.Match[str]], keys: list[str], own: Mapping[str, Mapping[str, str]], text: str
-    ) -> Iterator[Match]:
+    ) -> Iterator[ValueMatch]:
         """Yield the longest value of the tables and of the state that begins with a word."""
         key, longest = "", None
         for to in range(at, min(at + LONGEST, len(words))):
@@ -156,7 +156,7 @@ class Delexicalizer:
             ]
             named = [each for each in reversed(fitting) if each[0] in text.lower()]
             _, slot, by = (named or fitting)[0]
-            yield Match(words[at].start(), words[to].end(), slot, by)
+            yield ValueMatch(words[at].start(), words[to].end(), slot, by)
 
 
 def squash(value: str) -> str:
@@ -209,7 +209,7 @@ class MatchReport(Tabular, Record, frozen=True):
         ]
 
 
-def delexicalize(system: Predictions, task: TaskData) -> tuple[Predictions, SystemMatches]:
+def delexicalize(system: TaskPredictions, task: TaskData) -> tuple[TaskPredictions, SystemMatches]:
     """Return predictions with placeholders for the values of their replies, and what was matched."""
     write, true = Delexicalizer(task), task.files.states
     counts: Counter[tuple[str, str]] = Counter()
@@ -248,13 +248,13 @@ def delexicalize(system: Predictions, task: TaskData) -> tuple[Predictions, Syst
     return replace(system, rows=new, report=report.summary), report
 
 
-def has_placeholders(system: Predictions, task: TaskData) -> bool:
+def has_placeholders(system: TaskPredictions, task: TaskData) -> bool:
     """Return whether some reply of a system has a placeholder that the ontology knows."""
     words = task.ontology.words
     return any(found in words for row in system.given for found in PLACEHOLDER.findall(row["response"].lower()))
 
 
-def _document(report: MatchReport) -> Document:
+def _to_document(report: MatchReport) -> Document:
     tables, notes = [], []
     for each in report.systems:
         rows = [[v.word, *map(str, (v.database, v.state, v.pattern)), " | ".join(v.examples)] for v in each.values]
@@ -265,4 +265,4 @@ def _document(report: MatchReport) -> Document:
     return Document([], tables, notes, titles=[each.system for each in report.systems])
 
 
-PRINTER: Printer[MatchReport] = Printer(_document)
+PRINTER: Printer[MatchReport] = Printer(_to_document)

@@ -49,7 +49,14 @@ from dialeval.core.exact import BySize, Moments, merge_sums
 from dialeval.core.fold import Bounds, Estimate, Fact, Level, Metric, Partial
 from dialeval.metrics.bleu_counts import NIST, NO_REFERENCE, BleuCounts, corpus_bleu, log_precisions, sacre_bleu
 from dialeval.metrics.counting import CountMetric, Flags, Missing, SummedCounts, corpus_error, sum_by_dialogue
-from dialeval.suites.multiwoz.turns import Fallback, Given, Verdict, WhatIsGiven, normalized_responses, verdicts
+from dialeval.suites.multiwoz.turns import (
+    CountedTurns,
+    DialogueVerdict,
+    Fallback,
+    TurnCounts,
+    judge_dialogues,
+    normalize_responses,
+)
 from dialeval.suites.multiwoz.venues import MAIN_REFERENCES, State
 from dialeval.text.separation import split_13a
 from dialeval.text.similarity import Ratio, partial_ratio
@@ -106,10 +113,10 @@ class TaskBleu(CountMetric):
     def partial(self, batch: Batch) -> Partial[SummedCounts]:
         return batch.derive(("task bleu", self), lambda: super(TaskBleu, self).partial(batch))
 
-    def row_counts(self, batch: Batch) -> tuple[Ints, Flags]:
-        """Matches and n-grams by order, words of the response, words of the reference."""
+    def count_rows(self, batch: Batch) -> tuple[Ints, Flags]:
+        """Count matches and n-grams by order, words of the response, words of the reference."""
         references: ReferenceSets = batch.resource(Need.REFERENCE_SETS)
-        responses = normalized_responses(batch)
+        responses = normalize_responses(batch)
         if self.references not in references.sets:
             raise NeedError(f"the data has no references {self.references!r}; it has {', '.join(references.sets)}")
         texts = references.sets[self.references]
@@ -133,7 +140,7 @@ class TaskBleu(CountMetric):
     def formula(self, counts: Ints | Floats) -> Floats:
         return np.array([corpus_bleu(*line) for line in counts.tolist()], np.float64)
 
-    def row_values(self, counts: Ints) -> Floats:
+    def score_rows(self, counts: Ints) -> Floats:
         matches, totals, lengths = np.split(counts, (ORDERS, 2 * ORDERS), axis=1)
         turns = BleuCounts(matches, totals, lengths[:, 0], lengths[:, 1])
         return 100 * sacre_bleu(turns, log_precisions(turns, NIST), ORDERS)
@@ -156,7 +163,7 @@ RateState = Mapping[str, Moments]
 
 
 @dataclass(frozen=True)
-class Rate(Metric[RateState]):
+class DialogueRate(Metric[RateState]):
     """A fraction of dialogues in percent, in all and by domain."""
 
     subject = Need.TASK_TURNS
@@ -172,11 +179,11 @@ class Rate(Metric[RateState]):
     ratio: Ratio = "historical"
 
     @property
-    def facts(self) -> tuple[Fact[Given, Given], ...]:
-        return (WhatIsGiven(),)
+    def facts(self) -> tuple[Fact[TurnCounts, TurnCounts], ...]:
+        return (CountedTurns(),)
 
     @abstractmethod
-    def holds(self, verdict: Verdict, domain: str | None) -> bool:
+    def holds(self, verdict: DialogueVerdict, domain: str | None) -> bool:
         """Return whether a dialogue, or one domain of it, holds."""
 
     def empty(self) -> RateState:
@@ -186,7 +193,7 @@ class Rate(Metric[RateState]):
         return batch.derive(("rates", self), lambda: self._partial(batch))  # the combined score asks for them too
 
     def _partial(self, batch: Batch) -> Partial[RateState]:
-        ended = verdicts(batch, self.fallback, self.missing, self.ratio)
+        ended = judge_dialogues(batch, self.fallback, self.missing, self.ratio)
         goals: Goals = batch.resource(Need.GOALS)
         rows = batch.objects(Need.TASK_TURNS)
         names = [rows[at]["dialogue"] for at in batch.dialogues[:-1].tolist()]
@@ -213,22 +220,22 @@ class Rate(Metric[RateState]):
 
 
 @dataclass(frozen=True)
-class Inform(Rate):
+class Inform(DialogueRate):
     """Fraction of dialogues in which the right venue was offered in every domain, in percent."""
 
     family = "inform"
 
-    def holds(self, verdict: Verdict, domain: str | None) -> bool:
+    def holds(self, verdict: DialogueVerdict, domain: str | None) -> bool:
         return verdict.inform if domain is None else verdict.matched[domain]
 
 
 @dataclass(frozen=True)
-class Success(Rate):
+class Success(DialogueRate):
     """Fraction of dialogues with the right offers in which every request was answered, in percent."""
 
     family = "success"
 
-    def holds(self, verdict: Verdict, domain: str | None) -> bool:
+    def holds(self, verdict: DialogueVerdict, domain: str | None) -> bool:
         return verdict.success if domain is None else verdict.inform and verdict.complete[domain]
 
 
@@ -254,7 +261,7 @@ class Combined(Metric[CombinedState]):
     missing: Missing = "ignored"
     ratio: Ratio = "historical"
 
-    facts = Rate.facts
+    facts = DialogueRate.facts
 
     @property
     def _metrics(self) -> tuple[Inform, Success, TaskBleu]:
@@ -381,14 +388,14 @@ class Tracking(CountMetric):
     def contribution(self) -> str:
         return f"slots/{self.booking}/{self.missing}/{self.ratio}/{self.threshold}"
 
-    def row_counts(self, batch: Batch) -> tuple[Ints, Flags]:
-        """Slots that agree, are wrong and are missing; for joint accuracy whether the whole turn is right."""
+    def count_rows(self, batch: Batch) -> tuple[Ints, Flags]:
+        """Count slots that agree, are wrong and are missing; for joint accuracy whether the whole turn is right."""
         true: TrueStates = batch.resource(Need.TRUE_STATES)
         ontology: Ontology = batch.resource(Need.ONTOLOGY)
         rows = batch.objects(Need.STATES)
 
         def make() -> Ints:
-            compare = state_comparison(ontology, self.booking, self.ratio, self.threshold)
+            compare = make_state_comparison(ontology, self.booking, self.ratio, self.threshold)
             counts = [
                 compare(row["state"] or {}, true.states[row["dialogue"]][row["turn"]])
                 if row["response"] is not None or self.missing == "failed"
@@ -413,7 +420,7 @@ class Tracking(CountMetric):
         return values
 
 
-def state_comparison(
+def make_state_comparison(
     ontology: Ontology, booking: Booking, ratio: Ratio, threshold: float
 ) -> Callable[[State, State], tuple[int, int, int]]:
     """Return a function that counts the slots of a state that agree with the true one, are wrong and are missing."""

@@ -42,7 +42,7 @@ from dialeval.core.files import cache_folder
 from dialeval.io.packs import Progress
 from dialeval.suites.multiwoz.data import VERSION_FILE, read_task
 from dialeval.suites.multiwoz.ontology import MULTIWOZ, Ontology, load_ontology
-from dialeval.suites.multiwoz.venues import normalizer
+from dialeval.suites.multiwoz.venues import make_normalizer
 
 DOMAINS = ("restaurant", "hotel", "attraction", "train")
 """The domains with venues."""
@@ -63,7 +63,7 @@ _REMEDY = "get the whole repository"
 _WORDS = {"phone": "PHONE", "address": "ADDRESS", "postcode": "POST", "trainid": "TRAINID", "reference": "REFERENCE"}
 
 
-def dialogue_files(split: str) -> list[str]:
+def list_dialogue_files(split: str) -> list[str]:
     """Return the files of a split in the official repository."""
     return [f"data/MultiWOZ_2.2/{split}/dialogues_{number:03}.json" for number in range(1, SPLITS[split] + 1)]
 
@@ -74,7 +74,7 @@ def build_local(source: Path, target: Path, version: str = STANDARD) -> None:
         _build_version(source, target, version)
         return
     if (source / "goals.json").is_file():
-        _take_over(source, target)
+        _copy_split(source, target)
         return
     if not (source / ACTS).is_file():
         what = f"holds neither goals.json nor {ACTS}"
@@ -93,7 +93,7 @@ def build_remote(address: str, target: Path, progress: Progress | None, version:
 
     base = check_address(address).rstrip("/")
     place = cache_folder("downloads", f"multiwoz-{hashlib.sha256(base.encode()).hexdigest()[:16]}")
-    venues, dialogues = (f"db/{domain}_db.json" for domain in DOMAINS), map(dialogue_files, SPLITS)
+    venues, dialogues = (f"db/{domain}_db.json" for domain in DOMAINS), map(list_dialogue_files, SPLITS)
     for name in (GOALS_ZIP, ACTS, *venues, *chain.from_iterable(dialogues)):
         file = place / name
         if not file.exists():
@@ -105,7 +105,7 @@ def build_remote(address: str, target: Path, progress: Progress | None, version:
         shutil.rmtree(place, ignore_errors=True)  # whole, it is in the pack; damaged, it has to come again
 
 
-def _take_over(source: Path, target: Path) -> None:
+def _copy_split(source: Path, target: Path) -> None:
     """Copy a folder that has the form of a pack's split."""
     from dialeval.suites.multiwoz.venues import load_venues
 
@@ -128,22 +128,22 @@ def _take_over(source: Path, target: Path) -> None:
 def _build(source: Path, target: Path) -> None:
     """Build all splits from a copy of the official repository."""
     ontology = load_ontology(MULTIWOZ)
-    normalize = normalizer(ontology.words)
-    corpus, acts = _corpus(source), _by_id(source / ACTS)
+    normalize = make_normalizer(ontology.words)
+    corpus, acts = _read_corpus(source), _read_by_id(source / ACTS)
     splits: dict[str, _Dialogues] = {split: {} for split in SPLITS}
     for split, parts in splits.items():
-        for dialogue in _dialogues(source, split):
-            with _problems_explained(f"{source}: a dialogue of {split}"):
-                name = _id(dialogue["dialogue_id"])
+        for dialogue in _read_dialogues(source, split):
+            with _explain_problems(f"{source}: a dialogue of {split}"):
+                name = _normalize_id(dialogue["dialogue_id"])
             if name in corpus:
-                with _problems_explained(f"{source}: {name}"):
-                    turns, entry = list(_system_turns(dialogue)), corpus[name]
+                with _explain_problems(f"{source}: {name}"):
+                    turns, entry = list(_pair_turns(dialogue)), corpus[name]
                     parts[name] = (
-                        goal_of(entry["goal"], ontology),
-                        booked_of(entry["log"], len(turns)),
-                        [ontology.states(state_of(user)) for user, _ in turns],
+                        convert_goal(entry["goal"], ontology),
+                        list_booked_domains(entry["log"], len(turns)),
+                        [ontology.states(convert_state(user)) for user, _ in turns],
                         [str(user.get("utterance", "")) for user, _ in turns],
-                        [normalize(delexicalized(system, acts.get(name, {}))) for _, system in turns],
+                        [normalize(delexicalize_turn(system, acts.get(name, {}))) for _, system in turns],
                     )
     _write_pack(target, splits, source / "db", STANDARD)
 
@@ -158,18 +158,18 @@ def _build_version(source: Path, target: Path, version: str) -> None:
     if not (source / "data.json").is_file():
         remedy = f"name the folder that the archive of MultiWOZ {version} unpacks to"
         raise DataError(Problem(str(source), None, "does not hold data.json", remedy))
-    ontology, corpus = load_ontology(MULTIWOZ), _by_id(source / "data.json")
-    names = {split: _listed(source, f"{name}ListFile") for split, name in (("dev", "val"), ("test", "test"))}
+    ontology, corpus = load_ontology(MULTIWOZ), _read_by_id(source / "data.json")
+    names = {split: _read_ids(source, f"{name}ListFile") for split, name in (("dev", "val"), ("test", "test"))}
     known = {name for each in names.values() for name in each}
     names = {"train": [name for name in corpus if name not in known], **names}
     splits: dict[str, _Dialogues] = {split: {} for split in names}
     for split, parts in splits.items():
         for name in names[split]:
-            with _problems_explained(f"{source}: {name}"):
+            with _explain_problems(f"{source}: {name}"):
                 goal, log = corpus[name]["goal"], corpus[name]["log"]
-                states = [ontology.states(annotated_state(turn["metadata"], ontology)) for turn in log[1::2]]
+                states = [ontology.states(convert_annotated_state(turn["metadata"], ontology)) for turn in log[1::2]]
                 users = [str(turn["text"]) for turn in log[::2]][: len(states)]
-                parts[name] = goal_of(goal, ontology), booked_of(log, len(states)), states, users
+                parts[name] = convert_goal(goal, ontology), list_booked_domains(log, len(states)), states, users
         references = standard.path / split / f"references/{REFERENCES}.json"
         if references.is_file():
             texts = validation.read_json(references, dict[str, list[str]], _REMEDY)
@@ -190,15 +190,15 @@ def _write_pack(target: Path, splits: Mapping[str, _Dialogues], venues: Path, ve
     _write(target / VERSION_FILE, f"multiwoz-{version}")
 
 
-def _listed(source: Path, stem: str) -> list[str]:
+def _read_ids(source: Path, stem: str) -> list[str]:
     """Return the ids of a split, a line each."""
     file = next((file for suffix in ("json", "txt") if (file := source / f"{stem}.{suffix}").is_file()), None)
     if file is None:
         raise DataError(Problem(str(source), None, f"holds neither {stem}.json nor {stem}.txt", _REMEDY))
-    return [_id(line.strip()) for line in file.read_text("utf-8").splitlines() if line.strip()]
+    return [_normalize_id(line.strip()) for line in file.read_text("utf-8").splitlines() if line.strip()]
 
 
-def annotated_state(metadata: Mapping[str, Any], ontology: Ontology) -> dict[str, dict[str, str]]:
+def convert_annotated_state(metadata: Mapping[str, Any], ontology: Ontology) -> dict[str, dict[str, str]]:
     """Return the state of a system turn of 2.0, 2.1 or 2.4."""
     state: dict[str, dict[str, str]] = {}
     for domain, part in metadata.items():
@@ -209,10 +209,10 @@ def annotated_state(metadata: Mapping[str, Any], ontology: Ontology) -> dict[str
     return state
 
 
-def _corpus(source: Path) -> dict[str, Any]:
+def _read_corpus(source: Path) -> dict[str, Any]:
     """Return the dialogues of 2.1 by id, from the folder or from its archive."""
     if (source / GOALS_FILE).is_file():
-        return _by_id(source / GOALS_FILE)
+        return _read_by_id(source / GOALS_FILE)
     from dialeval.io.download import unpack
 
     archive = source / GOALS_ZIP
@@ -220,15 +220,15 @@ def _corpus(source: Path) -> dict[str, Any]:
         raise DataError(Problem(str(source), None, f"does not hold {GOALS_ZIP}", _REMEDY))
     with tempfile.TemporaryDirectory(prefix="dialeval-") as folder:
         unpack(archive, ["data.json"], Path(folder), _MOST_BYTES, str(archive))
-        return _by_id(Path(folder) / "data.json")
+        return _read_by_id(Path(folder) / "data.json")
 
 
-def _dialogues(source: Path, split: str) -> Iterator[dict[str, Any]]:
-    for name in dialogue_files(split):
+def _read_dialogues(source: Path, split: str) -> Iterator[dict[str, Any]]:
+    for name in list_dialogue_files(split):
         yield from validation.read_json(source / name, list[dict[str, Any]], _REMEDY)
 
 
-def _system_turns(dialogue: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
+def _pair_turns(dialogue: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
     """Yield each system turn with the user turn before it."""
     user: Mapping[str, Any] = {}
     for turn in dialogue["turns"]:
@@ -238,7 +238,7 @@ def _system_turns(dialogue: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, An
             yield user, turn
 
 
-def goal_of(goal: Mapping[str, Any], ontology: Ontology) -> dict[str, Any]:
+def convert_goal(goal: Mapping[str, Any], ontology: Ontology) -> dict[str, Any]:
     """Return a goal of 2.1 as it is judged."""
     goals: dict[str, Any] = {}
     for domain in ontology.domains:
@@ -258,7 +258,7 @@ def goal_of(goal: Mapping[str, Any], ontology: Ontology) -> dict[str, Any]:
     return goals
 
 
-def booked_of(log: Sequence[Mapping[str, Any]], turns: int) -> list[list[str]]:
+def list_booked_domains(log: Sequence[Mapping[str, Any]], turns: int) -> list[list[str]]:
     """Return the domains that are booked by each system turn, which is every second one of a log of 2.1."""
     booked: list[str] = []
     by_turn: list[list[str]] = []
@@ -271,7 +271,7 @@ def booked_of(log: Sequence[Mapping[str, Any]], turns: int) -> list[list[str]]:
     return by_turn[:turns]
 
 
-def state_of(turn: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+def convert_state(turn: Mapping[str, Any]) -> dict[str, dict[str, str]]:
     """Return the state after a user turn of 2.2."""
     state: dict[str, dict[str, str]] = {}
     for frame in turn.get("frames") or ():
@@ -282,7 +282,7 @@ def state_of(turn: Mapping[str, Any]) -> dict[str, dict[str, str]]:
     return state
 
 
-def delexicalized(turn: Mapping[str, Any], acts: Mapping[str, Any]) -> str:
+def delexicalize_turn(turn: Mapping[str, Any], acts: Mapping[str, Any]) -> str:
     """Return the text of a system turn with its spans as placeholders."""
     text: str = turn["utterance"]
     spans = (acts.get(str(turn["turn_id"])) or {}).get("span_info") or []
@@ -295,18 +295,18 @@ def delexicalized(turn: Mapping[str, Any], acts: Mapping[str, Any]) -> str:
     return "".join([*parts, text[end:]])
 
 
-def _by_id(path: Path) -> dict[str, Any]:
+def _read_by_id(path: Path) -> dict[str, Any]:
     """Return the entries of an object in a file by the ids of their dialogues."""
     document = validation.read_json(path, dict[str, dict[str, Any]], _REMEDY)
-    return {_id(name): entry for name, entry in document.items()}
+    return {_normalize_id(name): entry for name, entry in document.items()}
 
 
-def _id(name: str) -> str:
+def _normalize_id(name: str) -> str:
     return name.lower().removesuffix(".json")
 
 
 @contextmanager
-def _problems_explained(where: str) -> Iterator[None]:
+def _explain_problems(where: str) -> Iterator[None]:
     """Turn what a broken entry raises into a problem that names it."""
     try:
         yield

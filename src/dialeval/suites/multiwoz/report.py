@@ -22,7 +22,7 @@ from dialeval.reports import markup
 from dialeval.reports.documents import Document, Printer, Table, format_csv
 from dialeval.reports.figures import MISSING, plain, show_interval
 from dialeval.reports.markup import Section
-from dialeval.suites.multiwoz.data import Predictions, TaskFiles
+from dialeval.suites.multiwoz.data import TaskFiles, TaskPredictions
 from dialeval.suites.multiwoz.explanations import (
     Explanation,
     SavedDomain,
@@ -30,7 +30,7 @@ from dialeval.suites.multiwoz.explanations import (
     SavedTurn,
     TaskDetails,
     Transcript,
-    by_cause,
+    group_by_cause,
 )
 from dialeval.suites.multiwoz.pack import STANDARD
 
@@ -40,7 +40,7 @@ _Failures = Mapping[str, Mapping[str, Sequence[str]]]
 """System -> cause -> the names of the dialogues that it lost."""
 
 
-def transcripts_section(run: Run) -> Section | None:
+def make_transcripts_section(run: Run) -> Section | None:
     """Return the section; None for a run without transcripts."""
     details = msgspec.convert(run.details, TaskDetails)
     by_system, failures = details.transcripts, details.failures
@@ -49,14 +49,14 @@ def transcripts_section(run: Run) -> Section | None:
         return None
     total = max((len(rows.offsets) - 1 for system in by_system if (rows := run[system].rows) is not None), default=0)
     which = f" of {total:,}, some for each cause" if total > len(dialogues) else ""
-    tokens = _tokens(failures)
-    lost = _lost_by(failures, tokens)
+    tokens = _number_causes(failures)
+    lost = _group_tokens(failures, tokens)
     note = markup.note(
         f"{markup.count(len(dialogues), 'dialogue')}{which}. Each turn shows what Inform and Success are computed "
         "from: an offer counts when its word is said while its domain is active."
     )
     colors = markup.assign_colors(run)
-    shown = "".join(_dialogue(name, systems, lost.get(name, ()), colors) for name, systems in dialogues.items())
+    shown = "".join(_write_dialogue(name, systems, lost.get(name, ()), colors) for name, systems in dialogues.items())
     others = "".join(
         f'<p class="dialogue" data-lost="{" ".join(sorted(mine))}">{markup.name(name)}</p>'
         for name, mine in lost.items()
@@ -64,16 +64,16 @@ def transcripts_section(run: Run) -> Section | None:
     )
     if others:
         others = markup.note("Lost too, without a transcript here (dialeval multiwoz explain prints one):") + others
-    return Section("transcripts", "Task dialogues", _causes(failures, tokens, dialogues) + note + shown + others)
+    return Section("transcripts", "Task dialogues", _write_causes(failures, tokens, dialogues) + note + shown + others)
 
 
-def _tokens(failures: _Failures) -> dict[tuple[str, str], str]:
+def _number_causes(failures: _Failures) -> dict[tuple[str, str], str]:
     """Return a short name for each system and cause, by which the page finds dialogues."""
     causes = list(dict.fromkeys(cause for mine in failures.values() for cause in mine))
     return {(s, c): f"{i}-{j}" for i, s in enumerate(failures) for j, c in enumerate(causes)}
 
 
-def _lost_by(failures: _Failures, tokens: Mapping[tuple[str, str], str]) -> dict[str, list[str]]:
+def _group_tokens(failures: _Failures, tokens: Mapping[tuple[str, str], str]) -> dict[str, list[str]]:
     """Return for each lost dialogue the short names of the systems and causes that lost it."""
     lost: dict[str, list[str]] = {}
     for system, causes in failures.items():
@@ -83,7 +83,7 @@ def _lost_by(failures: _Failures, tokens: Mapping[tuple[str, str], str]) -> dict
     return lost
 
 
-def _causes(failures: _Failures, tokens: Mapping[tuple[str, str], str], dialogues: Container[str]) -> str:
+def _write_causes(failures: _Failures, tokens: Mapping[tuple[str, str], str], dialogues: Container[str]) -> str:
     """Return how many dialogues each system lost by each cause."""
     if not tokens:
         return ""
@@ -106,24 +106,26 @@ def _causes(failures: _Failures, tokens: Mapping[tuple[str, str], str], dialogue
     return table + status
 
 
-def _dialogue(name: str, systems: Mapping[str, Transcript], lost: Iterable[str], colors: Mapping[str, str]) -> str:
-    verdicts = "".join(_verdict(system, entry) for system, entry in systems.items())
+def _write_dialogue(
+    name: str, systems: Mapping[str, Transcript], lost: Iterable[str], colors: Mapping[str, str]
+) -> str:
+    verdicts = "".join(_write_verdict(system, entry) for system, entry in systems.items())
     goal = next(iter(systems.values())).domains
-    ends = {system: _end(entry) for system, entry in systems.items()}
-    inside = _goal(goal) + _side_by_side(ends, colors)
+    ends = {system: _write_end(entry) for system, entry in systems.items()}
+    inside = _write_goal(goal) + _write_sides(ends, colors)
     turns = {system: {turn.turn: turn for turn in entry.turns} for system, entry in systems.items()}
     states: dict[str, Mapping[str, Mapping[str, str]]] = {system: {} for system in systems}
     for at in sorted({at for mine in turns.values() for at in mine}):
-        said = {system: _turn(mine[at], states[system]) for system, mine in turns.items() if at in mine}
+        said = {system: _write_turn(mine[at], states[system]) for system, mine in turns.items() if at in mine}
         states |= {system: mine[at].state for system, mine in turns.items() if at in mine}
         user = next((mine[at].user for mine in turns.values() if at in mine), None)
         asked = "" if user is None else f'<p class="user">{markup.text(user, most=SHOWN_LENGTH)}</p>'
-        inside += f'<section class="turn"><h3>Turn {int(at)}</h3>{asked}{_side_by_side(said, colors)}</section>'
+        inside += f'<section class="turn"><h3>Turn {int(at)}</h3>{asked}{_write_sides(said, colors)}</section>'
     opening = f'<details class="dialogue" data-lost="{" ".join(sorted(lost))}">'
     return f"{opening}<summary>{markup.name(name)} {verdicts}</summary>{inside}</details>"
 
 
-def _side_by_side(parts: Mapping[str, str], colors: Mapping[str, str]) -> str:
+def _write_sides(parts: Mapping[str, str], colors: Mapping[str, str]) -> str:
     swatch = markup.span("swatch", "")
     sides = "".join(
         f'<div class="side {colors.get(system, "anchor")}">{swatch}{markup.name(system)}{part}</div>'
@@ -132,28 +134,28 @@ def _side_by_side(parts: Mapping[str, str], colors: Mapping[str, str]) -> str:
     return f'<div class="sides">{sides}</div>'
 
 
-def _verdict(system: str, entry: Transcript) -> str:
+def _write_verdict(system: str, entry: Transcript) -> str:
     kind, words = (
         ("won", "success") if entry.success else ("half", "inform only") if entry.inform else ("lost", "lost inform")
     )
     return markup.span(f"verdict {kind}", f"{markup.name(system)} {words}")
 
 
-def _goal(domains: Sequence[SavedDomain]) -> str:
+def _write_goal(domains: Sequence[SavedDomain]) -> str:
     lines = (
-        f"<li>{markup.text(each.domain)}: {_slots(each.wishes)}; asks for {_listed(each.asked)}</li>"
+        f"<li>{markup.text(each.domain)}: {_join_slots(each.wishes)}; asks for {_join_words(each.asked)}</li>"
         for each in domains
     )
     return f'<h3>Goal of the user</h3><ul class="goal">{"".join(lines)}</ul>'
 
 
-def _end(entry: Transcript) -> str:
+def _write_end(entry: Transcript) -> str:
     """Return how a dialogue ended for a system: domain by domain, and why it was lost."""
-    domains = "".join(
-        f"<li>{markup.text(each.domain)}: {_yes(each.matched, 'offer meets the goal', 'offer misses the goal')}, "
-        f"{_yes(each.complete, 'provided all that was asked', 'did not provide all')} ({_listed(each.provided)})</li>"
-        for each in entry.domains
-    )
+    domains = ""
+    for each in entry.domains:
+        offer = _write_check(each.matched, "offer meets the goal", "offer misses the goal")
+        answers = _write_check(each.complete, "provided all that was asked", "did not provide all")
+        domains += f"<li>{markup.text(each.domain)}: {offer}, {answers} ({_join_words(each.provided)})</li>"
     causes = "".join(
         f"<li>Lost {markup.text(each.lost)}, {markup.text(each.domain)}: <strong>{markup.text(each.cause)}"
         f"</strong>; {markup.text(each.detail)}</li>"
@@ -162,51 +164,51 @@ def _end(entry: Transcript) -> str:
     return f"<ul>{domains}</ul>" + (f'<ul class="causes">{causes}</ul>' if causes else "")
 
 
-def _yes(flag: bool, yes: str, no: str) -> str:
+def _write_check(flag: bool, yes: str, no: str) -> str:
     return markup.span("yes", f"✓ {yes}") if flag else markup.span("no", f"✗ {no}")
 
 
-def _turn(turn: SavedTurn, before: Mapping[str, Mapping[str, str]]) -> str:
+def _write_turn(turn: SavedTurn, before: Mapping[str, Mapping[str, str]]) -> str:
     changed = {
         domain: new
         for domain, slots in turn.state.items()
         if (new := {slot: value for slot, value in slots.items() if before.get(domain, {}).get(slot) != value})
     }
     whose = "true state" if turn.true_state else "state"
-    notes = [f"{whose}, {markup.text(domain)}: {_slots(slots)}" for domain, slots in changed.items()]
+    notes = [f"{whose}, {markup.text(domain)}: {_join_slots(slots)}" for domain, slots in changed.items()]
     lost = ((domain, slot) for domain, slots in before.items() for slot in slots)
     if gone := [f"{domain} {slot}" for domain, slot in lost if slot not in turn.state.get(domain, {})]:
-        notes.append(f"{whose} without {_listed(gone)}")
-    active = _listed(turn.active) if turn.active else "none"
+        notes.append(f"{whose} without {_join_words(gone)}")
+    active = _join_words(turn.active) if turn.active else "none"
     notes.append(f"active: {active}{' (estimated)' if turn.estimated else ''}")
-    steps = "".join(map(_step, turn.steps))
+    steps = "".join(map(_write_step, turn.steps))
     lines = "".join(f'<div class="aside">{note}</div>' for note in notes)
     return f'<p class="said">{markup.text(turn.response, most=SHOWN_LENGTH)}</p>{steps}{lines}'
 
 
-def _step(step: SavedStep) -> str:
+def _write_step(step: SavedStep) -> str:
     domain, parts = markup.text(step.domain), []
     if (offer := step.offer) is not None:
         more = ", …" if offer.venues > len(offer.names) else ""
-        named = f" ({_listed(offer.names)}{more})" if offer.names else ""
+        named = f" ({_join_words(offer.names)}{more})" if offer.names else ""
         parts.append(f"offers {markup.count(offer.venues, 'venue') if offer.venues else 'no venue'}{named}")
     if step.provided:
-        parts.append(f"provides {_listed(step.provided)}")
+        parts.append(f"provides {_join_words(step.provided)}")
     if step.early:
-        parts.append(f"provides {_listed(step.early)} before the booking, which does not count")
+        parts.append(f"provides {_join_words(step.early)} before the booking, which does not count")
     return "".join(f'<div class="step">{domain} {part}</div>' for part in parts)
 
 
-def _slots(slots: Mapping[str, str]) -> str:
+def _join_slots(slots: Mapping[str, str]) -> str:
     return ", ".join(f"{markup.text(slot)} = {markup.text(value)}" for slot, value in slots.items()) or "nothing"
 
 
-def _listed(words: Iterable[str]) -> str:
+def _join_words(words: Iterable[str]) -> str:
     return ", ".join(map(markup.text, words)) or "nothing"
 
 
-def ceiling_table(run: Run) -> Iterable[tuple[str, list[list[str]]]]:
-    """Yield the table of what lost gold replies their dialogues, for a run with baselines."""
+def make_ceiling_table(run: Run) -> Iterable[tuple[str, list[list[str]]]]:
+    """Yield the table of causes by which gold replies fail, for a run with baselines."""
     for system in run.baselines:
         if causes := run.details["failures"].get(system):
             lines = [[cause, f"{len(names):,}"] for cause, names in causes.items()]
@@ -218,8 +220,8 @@ def ceiling_table(run: Run) -> Iterable[tuple[str, list[list[str]]]]:
 FIELDS = ("system", "dialogue", "lost", "domain", "cause", "detail")
 
 
-def failure_rows(failures: Mapping[str, Sequence[Explanation]]) -> list[dict[str, str]]:
-    """Return one row per cause of a failed dialogue."""
+def list_failures(failures: Mapping[str, Sequence[Explanation]]) -> list[dict[str, str]]:
+    """Return a row per cause of a failed dialogue."""
     return [
         {"system": system, "dialogue": each.dialogue, **msgspec.structs.asdict(cause)}
         for system, found in failures.items()
@@ -228,35 +230,35 @@ def failure_rows(failures: Mapping[str, Sequence[Explanation]]) -> list[dict[str
     ]
 
 
-def failures_table(failures: Mapping[str, Sequence[Explanation]]) -> str:
-    """Return for people a summary by cause for each system, dialogues and lines below, then all rows by cause."""
-    rows = failure_rows(failures)
+def write_failures_table(failures: Mapping[str, Sequence[Explanation]]) -> str:
+    """Return for each system the number of dialogues by cause, then all rows by cause, as text."""
+    rows = list_failures(failures)
     parts = []
     for system, lost in failures.items():
         own = [row for row in rows if row["system"] == system]
-        causes = by_cause(lost)
+        causes = group_by_cause(lost)
         number = "1 dialogue" if len(lost) == 1 else f"{len(lost)} dialogues"
         parts.append(f"{plain(system)}: {number} lost inform or success\n\n")
         listed = Counter(row["cause"] for row in own)
         counts = [(cause, str(len(lost_by)), str(listed[cause])) for cause, lost_by in causes.items()]
-        parts.append(_columns(("cause", "dialogues", "lines"), counts))
+        parts.append(_align_columns(("cause", "dialogues", "lines"), counts))
         ordered = sorted(own, key=lambda row: list(causes).index(row["cause"]))
         heads = FIELDS[1:]
-        parts.append("\n" + _columns(heads, [[plain(row[head]) for head in heads] for row in ordered]) + "\n")
+        parts.append("\n" + _align_columns(heads, [[plain(row[head]) for head in heads] for row in ordered]) + "\n")
     return "".join(parts)
 
 
-def failures_csv(failures: Mapping[str, Sequence[Explanation]]) -> str:
-    """For other programs: one line per cause."""
-    return format_csv(FIELDS, (row.values() for row in failure_rows(failures)))
+def write_failures_csv(failures: Mapping[str, Sequence[Explanation]]) -> str:
+    """Return a line per cause as CSV."""
+    return format_csv(FIELDS, (row.values() for row in list_failures(failures)))
 
 
-def failures_json(failures: Mapping[str, Sequence[Explanation]]) -> str:
-    """For other programs: a list of rows."""
-    return dump(failure_rows(failures)).decode()
+def write_failures_json(failures: Mapping[str, Sequence[Explanation]]) -> str:
+    """Return a list with a row per cause as JSON."""
+    return dump(list_failures(failures)).decode()
 
 
-def _columns(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def _align_columns(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     lines = [list(heads), *map(list, rows)]
     widths = [max(len(line[at]) for line in lines) for at in range(len(heads))]
     padded = ("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) for line in lines)
@@ -284,7 +286,7 @@ class Published(msgspec.Struct, frozen=True):
     bleu: str
 
 
-class Entry(msgspec.Struct, frozen=True):
+class LeaderboardValue(msgspec.Struct, frozen=True):
     """One value of a system, published and computed; None where there is none."""
 
     published: str | None
@@ -294,12 +296,12 @@ class Entry(msgspec.Struct, frozen=True):
     """Whether the computed value is the published one to the digits that are printed."""
 
 
-class Row(msgspec.Struct, frozen=True):
+class LeaderboardRow(msgspec.Struct, frozen=True):
     """A system of the leaderboard."""
 
     system: str
     states: States
-    values: Mapping[str, Entry]
+    values: Mapping[str, LeaderboardValue]
     notes: Sequence[str]
 
 
@@ -308,7 +310,7 @@ class Leaderboard(Tabular, Record, frozen=True):
 
     data: str | None
     """The version of the data."""
-    rows: Sequence[Row]
+    rows: Sequence[LeaderboardRow]
 
     def lines(self) -> list[dict[str, Any]]:
         found = []
@@ -326,34 +328,38 @@ def read_published() -> dict[str, Published]:
     return msgspec.convert(parse_toml(PUBLISHED.read_bytes(), str(PUBLISHED), "install again"), dict[str, Published])
 
 
-def make_leaderboard(run: Run, systems: Sequence[Predictions], files: TaskFiles) -> Leaderboard:
+def make_leaderboard(run: Run, systems: Sequence[TaskPredictions], files: TaskFiles) -> Leaderboard:
     """Return the leaderboard of a run with Inform, Success and BLEU of `systems`."""
     published = read_published()
     read = {system.rows.system: system for system in systems}
-    rows = [_row(name, published.get(name), read.get(name), run, files) for name in dict.fromkeys((*published, *read))]
-    return Leaderboard(files.version, sorted(rows, key=lambda row: (row.states, -_combined(row))))
+    rows = [
+        _make_row(name, published.get(name), read.get(name), run, files) for name in dict.fromkeys((*published, *read))
+    ]
+    return Leaderboard(files.version, sorted(rows, key=lambda row: (row.states, -_published_combined(row))))
 
 
-def _row(name: str, published: Published | None, given: Predictions | None, run: Run, files: TaskFiles) -> Row:
-    values = {measure: _entry(measure, published, run.get(name)) for measure in MEASURES}
+def _make_row(
+    name: str, published: Published | None, given: TaskPredictions | None, run: Run, files: TaskFiles
+) -> LeaderboardRow:
+    values = {measure: _make_value(measure, published, run.get(name)) for measure in MEASURES}
     own: States = "predicted" if given is not None and 0 < given.turns == given.with_state else "true"
     states = own if published is None else published.states
     differs = any(entry.agrees is False for entry in values.values())
-    notes = ["no prediction file"] if given is None else list(_notes(given, files, differs))
-    return Row(name, states, values, notes)
+    notes = ["no prediction file"] if given is None else list(_list_notes(given, files, differs))
+    return LeaderboardRow(name, states, values, notes)
 
 
-def _entry(measure: str, published: Published | None, result: Result | None) -> Entry:
+def _make_value(measure: str, published: Published | None, result: Result | None) -> LeaderboardValue:
     printed = None if published is None else str(getattr(published, measure))
     key = None if result is None else next((key for key in result if key.split("/")[0] == measure), None)
     if result is None or key is None:
-        return Entry(printed, None, None, None)
+        return LeaderboardValue(printed, None, None, None)
     value = result[key].mean
     agrees = None if printed is None else f"{value:.{len(printed.partition('.')[2])}f}" == printed
-    return Entry(printed, value, result[key].interval, agrees)
+    return LeaderboardValue(printed, value, result[key].interval, agrees)
 
 
-def _notes(given: Predictions, files: TaskFiles, differs: bool) -> Iterator[str]:
+def _list_notes(given: TaskPredictions, files: TaskFiles, differs: bool) -> Iterator[str]:
     if given.with_state < given.turns and differs:
         here = files.version or "the data given"
         yield f"true states are those of {here}, on the leaderboard those of {STANDARD}"
@@ -362,17 +368,17 @@ def _notes(given: Predictions, files: TaskFiles, differs: bool) -> Iterator[str]
         yield f"{given.dialogues:,} of {dialogues:,} dialogues, {given.turns:,} of {turns:,} turns"
 
 
-def _combined(row: Row) -> float:
+def _published_combined(row: LeaderboardRow) -> float:
     inform, success, bleu = (float(entry.published or entry.computed or 0) for entry in row.values.values())
     return (inform + success) / 2 + bleu
 
 
-def _document(board: Leaderboard) -> Document:
+def _to_document(board: Leaderboard) -> Document:
     head = ["system", *(f"{measure} {what}" for measure in MEASURES for what in ("published", "computed"))]
     tables = []
     for states in ("predicted", "true"):
         rows = [
-            [row.system, *(cell for entry in row.values.values() for cell in _cells(entry))]
+            [row.system, *(cell for entry in row.values.values() for cell in _show_value(entry))]
             for row in board.rows
             if row.states == states
         ]
@@ -386,7 +392,7 @@ def _document(board: Leaderboard) -> Document:
     return Document(said, tables, [marks, *notes], titles=["Predicted states", "True states"])
 
 
-def _cells(entry: Entry) -> tuple[str, str]:
+def _show_value(entry: LeaderboardValue) -> tuple[str, str]:
     decimals = len((entry.published or "0.0").partition(".")[2])
     if entry.computed is None:
         return entry.published or MISSING, MISSING
@@ -395,4 +401,4 @@ def _cells(entry: Entry) -> tuple[str, str]:
     return entry.published or MISSING, f"{entry.computed:.{decimals}f}{other}{interval}"
 
 
-LEADERBOARD: Printer[Leaderboard] = Printer(_document)
+LEADERBOARD: Printer[Leaderboard] = Printer(_to_document)

@@ -40,7 +40,7 @@ from dialeval.core.contributions import Resamples
 from dialeval.core.errors import NeedError
 from dialeval.core.exact import Moments
 from dialeval.core.fold import Better, Bounds, Estimate, Metric, Partial
-from dialeval.suites.multiwoz.turns import normalized_responses
+from dialeval.suites.multiwoz.turns import normalize_responses
 from dialeval.text.ngrams import NgramColumn, NgramCounts
 from dialeval.text.resampled import cluster_grams, ngram_totals
 from dialeval.text.vocabulary import Vocabulary
@@ -108,10 +108,11 @@ class Richness(Metric[RichnessState]):
 
     def partial(self, batch: Batch) -> Partial[RichnessState]:
         rows = batch.objects(Need.TASK_TURNS)
-        words, texts = words_of_responses(batch)
-        lengths, moments = batch.derive("response lengths", lambda: _lengths(words, texts, batch.dialogues))
+        words, texts = split_responses(batch)
+        lengths, moments = batch.derive("response lengths", lambda: _count_words(words, texts, batch.dialogues))
         counts = {
-            order: batch.derive(("response grams", order), partial(_counted, words, order)) for order in self._orders
+            order: batch.derive(("response grams", order), partial(_count_ngrams, words, order))
+            for order in self._orders
         }
         placed: list[tuple[int, str]] = []
         if self.of == "msttr":
@@ -171,18 +172,18 @@ class Richness(Metric[RichnessState]):
         return float(state.counts[self._orders[0]].types)
 
 
-def words_of_responses(batch: Batch) -> tuple[TokenColumn, list[str | None]]:
+def split_responses(batch: Batch) -> tuple[TokenColumn, list[str | None]]:
     """Return the words of each normalized response, as ids and with a space between them; split once for all metrics.
 
     A response that is missing has no words and None; one that is empty has one word, the empty one.
     """
-    responses = normalized_responses(batch)
+    responses = normalize_responses(batch)
     vocabulary = cast(Vocabulary, batch.vocabulary)
 
     def make() -> tuple[TokenColumn, list[str | None]]:
         numbers: dict[str, int] = {}
         rows = [-1 if text is None else numbers.setdefault(text, len(numbers)) for text in responses]
-        bare = _bare(_END.join(numbers))
+        bare = _remove_punctuation(_END.join(numbers))
         texts = [*bare.split(_END), None]
         words = _split(np.frombuffer(bare.encode(), np.uint8), vocabulary)
         return words.take(np.array(rows, np.int64)), [texts[row] for row in rows]
@@ -199,12 +200,12 @@ def _split(data: Bytes, vocabulary: Vocabulary) -> TokenColumn:
     return TokenColumn(vocabulary.add(TextColumn(data, starts, ends)), offsets, vocabulary)
 
 
-def words_of(text: str) -> list[str]:
+def split_words(text: str) -> list[str]:
     """Return the words of a text as the package lexical-diversity splits it."""
-    return _bare(text).split(" ")
+    return _remove_punctuation(text).split(" ")
 
 
-def _bare(text: str) -> str:
+def _remove_punctuation(text: str) -> str:
     """Return a text in lower case without punctuation, one space between words."""
     bare = text.replace("``", "").translate(_FIRST).replace("SYM", "").translate(_LAST)
     bare = _OTHER_BLANK.sub(" ", bare)
@@ -219,23 +220,23 @@ def _bits(counts: Ids, inside: Ids) -> Floats:
     return np.asarray(np.einsum("kr,kr->r", counts, logs[inside]), np.float64)
 
 
-def _lengths(words: TokenColumn, texts: Sequence[str | None], dialogues: Ints) -> tuple[Floats, Moments]:
+def _count_words(words: TokenColumn, texts: Sequence[str | None], dialogues: Ints) -> tuple[Floats, Moments]:
     lengths = np.where([text is None for text in texts], np.nan, words.lengths)
     return lengths, Moments.of(lengths, dialogues)
 
 
-def _counted(words: TokenColumn, order: int) -> NgramCounts:
+def _count_ngrams(words: TokenColumn, order: int) -> NgramCounts:
     return NgramCounts.of(NgramColumn.of(words, order), cast(Vocabulary, words.vocabulary))
 
 
 def entropy(words: NgramCounts) -> float:
-    """Entropy of words in bits; the sum is exact, so that its order does not matter."""
+    """Return the entropy of words in bits; the sum is exact, so that its order does not matter."""
     total = words.total
     return -math.fsum(count / total * math.log2(count / total) for count in words.counts.tolist()) + 0.0
 
 
 def conditional_entropy(words: NgramCounts, pairs: NgramCounts) -> float:
-    """Entropy of a word given the one before it, in bits."""
+    """Return the entropy of a word given the one before it, in bits."""
     total = words.total
     pairs = pairs.to_vocabulary(words.vocabulary)
     heads = words.counts[np.searchsorted(words.keys[:, 0], pairs.grams[:, 0])]
@@ -244,7 +245,7 @@ def conditional_entropy(words: NgramCounts, pairs: NgramCounts) -> float:
 
 
 def segment_ratio(words: Ids) -> float:
-    """Mean share of different words, given by their ids, in segments of 50."""
+    """Return the mean fraction of distinct words, given by their ids, in segments of 50."""
     length = min(len(words), SEGMENT)
     segments = np.sort(words[: len(words) // length * length].reshape(-1, length))
     different = len(segments) + np.count_nonzero(np.diff(segments))

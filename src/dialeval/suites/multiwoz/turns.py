@@ -24,7 +24,7 @@ from dialeval.core.batch import Batch, Need
 from dialeval.core.errors import NeedError
 from dialeval.core.fold import Fact
 from dialeval.metrics.counting import Missing
-from dialeval.suites.multiwoz.venues import NONE, State, Venues, normalizer
+from dialeval.suites.multiwoz.venues import NONE, State, Venues, make_normalizer
 from dialeval.text.similarity import Ratio
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ Fallback = Literal["file", "turn"]
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class TurnCounts:
     """How many turns there are, and how many of them have a state and active domains."""
 
     turns: int = 0
@@ -44,22 +44,22 @@ class Given:
 
 
 @dataclass(frozen=True)
-class WhatIsGiven(Fact[Given, Given]):
+class CountedTurns(Fact[TurnCounts, TurnCounts]):
     """What a system gives in how many turns: with the fallback `file` every turn depends on it."""
 
-    def empty(self) -> Given:
-        return Given()
+    def empty(self) -> TurnCounts:
+        return TurnCounts()
 
-    def gather(self, batch: Batch) -> Given:
+    def gather(self, batch: Batch) -> TurnCounts:
         turns = [turn for turn in batch.objects(Need.TASK_TURNS) if turn["response"] is not None]
         states = sum(turn["state"] is not None for turn in turns)
-        return Given(len(turns), states, sum(turn["active_domains"] is not None for turn in turns))
+        return TurnCounts(len(turns), states, sum(turn["active_domains"] is not None for turn in turns))
 
-    def merge(self, left: Given, right: Given) -> Given:
-        return Given(left.turns + right.turns, left.states + right.states, left.domains + right.domains)
+    def merge(self, left: TurnCounts, right: TurnCounts) -> TurnCounts:
+        return TurnCounts(left.turns + right.turns, left.states + right.states, left.domains + right.domains)
 
 
-class Turn(NamedTuple):
+class TaskTurn(NamedTuple):
     """One turn, normalized."""
 
     at: int
@@ -72,35 +72,35 @@ class Turn(NamedTuple):
     """Whether the active domains are an estimate."""
 
 
-def normalized_responses(batch: Batch) -> list[str | None]:
+def normalize_responses(batch: Batch) -> list[str | None]:
     """Return the normalized response of each row, None where it is missing; made once for all metrics of the batch."""
     ontology: Ontology = batch.resource(Need.ONTOLOGY)
     column = batch.objects(Need.TASK_TURNS)
 
     def make() -> list[str | None]:
-        normalize = normalizer(ontology.words)
+        normalize = make_normalizer(ontology.words)
         return [None if row["response"] is None else normalize(row["response"]) for row in column]
 
     return batch.derive("normalized responses", make)
 
 
-def dialogue_turns(batch: Batch, fallback: Fallback, missing: Missing) -> list[tuple[str, list[Turn] | None]]:
+def collect_turns(batch: Batch, fallback: Fallback, missing: Missing) -> list[tuple[str, list[TaskTurn] | None]]:
     """Return the id of each dialogue of a batch with its turns, None where the system does not give the dialogue.
 
     One that is given without a turn is there, as in the original; where missing turns count as failed, it is not.
     """
-    given: Given = batch.fact(WhatIsGiven())
+    given: TurnCounts = batch.fact(CountedTurns())
     ontology: Ontology = batch.resource(Need.ONTOLOGY)
     true_states: TrueStates | None = batch.resource(Need.TRUE_STATES) if batch.has(Need.TRUE_STATES) else None
-    responses = normalized_responses(batch)
+    responses = normalize_responses(batch)
     rows = batch.objects(Need.TASK_TURNS).values
 
-    def make() -> list[tuple[str, list[Turn] | None]]:
-        dialogues: list[tuple[str, list[Turn] | None]] = []
+    def make() -> list[tuple[str, list[TaskTurn] | None]]:
+        dialogues: list[tuple[str, list[TaskTurn] | None]] = []
         for start, stop in pairwise(batch.dialogues.tolist()):
             here = zip(rows[start:stop], responses[start:stop], strict=True)
             answered = [(row, text) for row, text in here if text is not None]
-            turns = prepared(answered, given, fallback, ontology, true_states)
+            turns = prepare_turns(answered, given, fallback, ontology, true_states)
             there = turns or (rows[start]["listed"] and missing == "ignored")
             dialogues.append((rows[start]["dialogue"], turns if there else None))
         return dialogues
@@ -108,27 +108,27 @@ def dialogue_turns(batch: Batch, fallback: Fallback, missing: Missing) -> list[t
     return batch.derive(("task turns", fallback, missing), make)
 
 
-def prepared(
+def prepare_turns(
     rows: Sequence[tuple[Mapping[str, Any], str]],
-    given: Given,
+    given: TurnCounts,
     fallback: Fallback,
     ontology: Ontology,
     true_states: TrueStates | None,
-) -> list[Turn]:
+) -> list[TaskTurn]:
     """Return the turns of one dialogue from its rows, each with its normalized response."""
     use_true = fallback == "file" and given.states < given.turns
     estimate_all = fallback == "file" and given.domains < given.turns
-    states = [ontology.states(_state(row, use_true, true_states)) for row, _ in rows]
+    states = [ontology.states(_choose_state(row, use_true, true_states)) for row, _ in rows]
     domains = [None if estimate_all else row["active_domains"] for row, _ in rows]
-    estimates: Iterable[Any] = estimated_domains(states) if None in domains else domains
+    estimates: Iterable[Any] = estimate_domains(states) if None in domains else domains
     turns = []
     for (row, response), state, own, estimate in zip(rows, states, domains, estimates, strict=True):
         estimated, true_state = own is None, use_true or row["state"] is None
-        turns.append(Turn(row["turn"], response, state, estimate if own is None else own, true_state, estimated))
+        turns.append(TaskTurn(row["turn"], response, state, estimate if own is None else own, true_state, estimated))
     return turns
 
 
-def _state(row: Mapping[str, Any], use_true: bool, true_states: TrueStates | None) -> State:
+def _choose_state(row: Mapping[str, Any], use_true: bool, true_states: TrueStates | None) -> State:
     given: State | None = row["state"]
     if given is not None and not use_true:
         return given
@@ -141,7 +141,7 @@ def _state(row: Mapping[str, Any], use_true: bool, true_states: TrueStates | Non
     return true
 
 
-def estimated_domains(states: Sequence[State]) -> Iterator[list[str]]:
+def estimate_domains(states: Sequence[State]) -> Iterator[list[str]]:
     """Yield the active domains of each turn of a dialogue, from what changes in its states."""
     current: str | None = None
     before: State = {}
@@ -193,10 +193,10 @@ class Criteria:
 NO_WORDS: frozenset[str] = frozenset()
 
 
-class Step(NamedTuple):
+class TurnStep(NamedTuple):
     """What a turn did for one domain of the goal."""
 
-    turn: Turn
+    turn: TaskTurn
     domain: str
     offer: int | None
     """The venues that the state finds, where the turn offers any."""
@@ -205,7 +205,7 @@ class Step(NamedTuple):
     """Words that did not count because nothing was booked yet."""
 
 
-class Verdict(NamedTuple):
+class DialogueVerdict(NamedTuple):
     """How a dialogue ended, by domain of its goal."""
 
     matched: Mapping[str, bool]
@@ -224,7 +224,9 @@ class Verdict(NamedTuple):
         return self.inform and all(self.complete.values())
 
 
-def steps(turns: Sequence[Turn], dialogue: str, goal: Mapping[str, Any], criteria: Criteria) -> Iterator[Step]:
+def trace_steps(
+    turns: Sequence[TaskTurn], dialogue: str, goal: Mapping[str, Any], criteria: Criteria
+) -> Iterator[TurnStep]:
     """Yield what each turn did for each active domain of the goal."""
     tables = criteria.venues.tables
     for turn in turns:
@@ -240,12 +242,12 @@ def steps(turns: Sequence[Turn], dialogue: str, goal: Mapping[str, Any], criteri
                 slots = turn.state.get(domain)
                 offer = NONE if slots is None else table.query(slots, criteria.ratio)
             if not early or criteria.goals.is_booked(dialogue, turn.at, domain):
-                yield Step(turn, domain, offer, said, NO_WORDS)
+                yield TurnStep(turn, domain, offer, said, NO_WORDS)
             else:
-                yield Step(turn, domain, offer, said - early, early)
+                yield TurnStep(turn, domain, offer, said - early, early)
 
 
-def last_offers(done: Sequence[Step]) -> dict[str, int]:
+def find_last_offers(done: Sequence[TurnStep]) -> dict[str, int]:
     """Return the venues on offer at the end, by domain."""
     offers: dict[str, int] = {}
     for step in done:
@@ -256,44 +258,44 @@ def last_offers(done: Sequence[Step]) -> dict[str, int]:
     return offers
 
 
-def matches(domain: str, wishes: Mapping[str, Any], offer: int, criteria: Criteria) -> bool:
+def meets_goal(domain: str, wishes: Mapping[str, Any], offer: int, criteria: Criteria) -> bool:
     """Return whether the last offer meets what the goal wants of a domain."""
     table = criteria.venues.tables.get(domain)
     if table is None or criteria.ontology.named_by in wishes["informable"]:
         return True
     if table.domain.optional and offer == NONE and table.domain.offer not in wishes["requestable"]:
         return True
-    return offer != NONE and not offer & ~goal_venues(domain, wishes, criteria)
+    return offer != NONE and not offer & ~find_goal_venues(domain, wishes, criteria)
 
 
-def goal_venues(domain: str, wishes: Mapping[str, Any], criteria: Criteria) -> int:
+def find_goal_venues(domain: str, wishes: Mapping[str, Any], criteria: Criteria) -> int:
     """Return the venues that meet the goal."""
     slots = criteria.ontology.states.domain(wishes["informable"])
     return criteria.venues[domain].query(slots, criteria.ratio)
 
 
-def verdict(done: Sequence[Step], goal: Mapping[str, Any], criteria: Criteria) -> Verdict:
+def judge_dialogue(done: Sequence[TurnStep], goal: Mapping[str, Any], criteria: Criteria) -> DialogueVerdict:
     """Return how a dialogue ended, from all its steps."""
-    offers = last_offers(done)
+    offers = find_last_offers(done)
     provided = dict.fromkeys(goal, NO_WORDS)
     for step in done:
         if step.provided:
             provided[step.domain] |= step.provided
-    return Verdict(
-        {domain: matches(domain, wishes, offers.get(domain, NONE), criteria) for domain, wishes in goal.items()},
+    return DialogueVerdict(
+        {domain: meets_goal(domain, wishes, offers.get(domain, NONE), criteria) for domain, wishes in goal.items()},
         provided,
         {domain: provided[domain].issuperset(wishes["requestable"]) for domain, wishes in goal.items()},
     )
 
 
-def verdicts(batch: Batch, fallback: Fallback, missing: Missing, ratio: Ratio) -> list[Verdict | None]:
+def judge_dialogues(batch: Batch, fallback: Fallback, missing: Missing, ratio: Ratio) -> list[DialogueVerdict | None]:
     """Return the verdict of each dialogue of a batch, None where the system does not give it; once for all metrics."""
     criteria = Criteria.of_batch(batch, ratio)
-    dialogues = dialogue_turns(batch, fallback, missing)
+    dialogues = collect_turns(batch, fallback, missing)
 
-    def judged(dialogue: str, turns: Sequence[Turn]) -> Verdict:
+    def judged(dialogue: str, turns: Sequence[TaskTurn]) -> DialogueVerdict:
         goal = criteria.goals.goals[dialogue]
-        return verdict(list(steps(turns, dialogue, goal, criteria)), goal, criteria)
+        return judge_dialogue(list(trace_steps(turns, dialogue, goal, criteria)), goal, criteria)
 
     return batch.derive(
         ("task verdicts", fallback, missing, ratio),

@@ -20,7 +20,7 @@ Slot names: lower case, spaces removed, then renamed by the ontology (`leaveat` 
 
 - `plain`: as it is; `text`: stripped and in lower case;
 - `name`: as text, `&` written out as ` and `, no space before an apostrophe;
-- `time`: HH:MM, see `clock`;
+- `time`: HH:MM, see `normalize_time`;
 
 and then, on exact equality, another spelling from the ontology's list.
 
@@ -62,7 +62,7 @@ NONE = 0
 """The set of no venues."""
 
 
-class Table:
+class VenueTable:
     """The venues of one domain as columns of texts."""
 
     def __init__(self, domain: Domain, ontology: Ontology, venues: Sequence[Mapping[str, str]]) -> None:
@@ -72,9 +72,9 @@ class Table:
         self._everything = (1 << len(venues)) - 1
         self.columns = list(dict.fromkeys(chain.from_iterable(venues)))
         """The slots that a query may use."""
-        self.matching: Callable[[str, str, Ratio], int] = cache(self._matching)
+        self.find_matching: Callable[[str, str, Ratio], int] = cache(self._match_slot)
         """Return the venues that meet one slot; all of them where it is no constraint."""
-        self._values, self._order = cache(self._having), cache(self._ordered)
+        self._values, self._order = cache(self._index_values), cache(self._order_values)
         self._again: dict[int, int] = {}
         """Rows whose key has occurred before -> the row where it did."""
         first: dict[str, int] = {}
@@ -90,25 +90,25 @@ class Table:
         """Return the venues that meet all slots."""
         venues = self._everything
         for slot, value in slots.items():
-            venues &= self.matching(slot, value, ratio)
+            venues &= self.find_matching(slot, value, ratio)
         for row in self.rows(venues & self._doubles):
             venues = venues & ~(1 << row) | 1 << self._again[row]
         return venues
 
-    def _matching(self, slot: str, value: str, ratio: Ratio) -> int:
+    def _match_slot(self, slot: str, value: str, ratio: Ratio) -> int:
         if slot not in self.columns or value in self._ontology.dont_care:
             return self._everything
         values = self._values(slot)
         value = self._ontology.states.value(slot, value)
         match_everything = values.get(self._ontology.any_value, NONE) if self._ontology.any_value else NONE
         if slot in self.domain.at_most or slot in self.domain.at_least:
-            return match_everything | self._within(slot, self._rank(slot, value))
+            return match_everything | self._find_within(slot, self._rank(slot, value))
         if slot in self.domain.fuzzy:
             near = find_similar(value, values, self._ontology.fuzzy_ratio, ratio)
             return reduce(or_, (values[has] for has in near), match_everything)
         return match_everything | values.get(value, NONE)
 
-    def _within(self, slot: str, limit: float) -> int:
+    def _find_within(self, slot: str, limit: float) -> int:
         """Return the venues whose value of an ordered column is at most, or at least, as large as a limit."""
         ranks, having = self._order(slot)
         if math.isnan(limit):
@@ -117,14 +117,14 @@ class Table:
             return having[bisect_right(ranks, limit)]
         return having[-1] & ~having[bisect_left(ranks, limit)]
 
-    def _ordered(self, slot: str) -> tuple[Sequence[float], Sequence[int]]:
+    def _order_values(self, slot: str) -> tuple[Sequence[float], Sequence[int]]:
         """Return the ranks of a column's values in order, and the venues that have the first none, one, two, ..."""
         ranks = [(self._rank(slot, value), venues) for value, venues in self._values(slot).items()]
         ranked = sorted((rank, venues) for rank, venues in ranks if not math.isnan(rank))
         having = accumulate((venues for _, venues in ranked), or_, initial=NONE)
         return [rank for rank, _ in ranked], list(having)
 
-    def _having(self, slot: str) -> Mapping[str, int]:
+    def _index_values(self, slot: str) -> Mapping[str, int]:
         """Return the values of a column, each with the venues that have it."""
         having: dict[str, int] = {}
         for row, venue in enumerate(self.venues):
@@ -135,7 +135,7 @@ class Table:
     def _rank(self, slot: str, value: str) -> float:
         spelling = self._ontology.spellings.get(slot)
         if spelling is not None and spelling.rule == "time":
-            return minutes(value)
+            return count_minutes(value)
         try:
             return float(value)
         except ValueError:
@@ -149,7 +149,7 @@ class Table:
             yield lowest.bit_length() - 1
             venues ^= lowest
 
-    def labels(self, venues: int, most: int) -> list[str]:
+    def list_labels(self, venues: int, most: int) -> list[str]:
         """Return what the first venues of a set are called."""
         column, key = self.domain.label, self.domain.key
         first = islice(self.rows(venues), most)
@@ -160,30 +160,32 @@ class Table:
 class Venues:
     """The tables of all domains that have one."""
 
-    tables: Mapping[str, Table]
+    tables: Mapping[str, VenueTable]
     digest: str
 
     def __contains__(self, domain: str) -> bool:
         return domain in self.tables
 
-    def __getitem__(self, domain: str) -> Table:
+    def __getitem__(self, domain: str) -> VenueTable:
         return self.tables[domain]
 
 
 def load_venues(ontology: Ontology, folder: str | os.PathLike[str]) -> Venues:
     """Return the tables of an ontology's domains from a folder; every problem of every table at once."""
-    tables: dict[str, Table] = {}
+    tables: dict[str, VenueTable] = {}
     problems: list[Problem] = []
     sha = hashlib.sha256()
     for name, domain in ontology.domains.items():
         if domain.table is None:
             continue
         path = Path(folder) / domain.table
-        path = existing(path) or path
+        path = find_file(path) or path
         try:
             content = strip_mark(read_bytes(path)).tobytes()
             sha.update(f"{name} {hashlib.sha256(content).hexdigest()}\n".encode())
-            tables[name] = Table(domain, ontology, _venues(domain, ontology, _records(path, content), str(path)))
+            tables[name] = VenueTable(
+                domain, ontology, _make_venues(domain, ontology, _read_records(path, content), str(path))
+            )
         except DataError as error:
             problems += error.problems
     if problems:
@@ -191,13 +193,13 @@ def load_venues(ontology: Ontology, folder: str | os.PathLike[str]) -> Venues:
     return Venues(tables, sha.hexdigest()[:DIGEST_LENGTH])
 
 
-def existing(path: Path) -> Path | None:
-    """Return the file, or its packed form, if there is one."""
+def find_file(path: Path) -> Path | None:
+    """Return the file or its compressed form; None where there is neither."""
     packed = (path.with_name(f"{path.name}{packing}") for packing in sorted(PACKINGS))
     return next((file for file in (path, *packed) if file.is_file()), None)
 
 
-def _records(path: Path, content: bytes) -> list[Any]:
+def _read_records(path: Path, content: bytes) -> list[Any]:
     kind = format_of(path)
     if kind == "json":
         records = parse_json(content, str(path), "correct it there")
@@ -217,7 +219,7 @@ def _records(path: Path, content: bytes) -> list[Any]:
     raise DataError(Problem(str(path), None, "is not a table", "give .json, .csv, .tsv, .parquet or .arrow"))
 
 
-def _venues(domain: Domain, ontology: Ontology, records: Sequence[Any], where: str) -> list[dict[str, str]]:
+def _make_venues(domain: Domain, ontology: Ontology, records: Sequence[Any], where: str) -> list[dict[str, str]]:
     """Return the venues with the one names of their columns; what is no slot is dropped."""
     venues: list[dict[str, str]] = []
     problems: list[Problem] = []
@@ -282,31 +284,31 @@ class Spelling:
         return self.same.get(value, value)
 
 
-def text(value: str) -> str:
+def normalize_text(value: str) -> str:
     """Return the value stripped and in lower case."""
     return value.strip().lower()
 
 
-def name(value: str) -> str:
-    """Return the name of a place."""
-    return text(value).replace(" & ", " and ").replace("&", " and ").replace(" '", "'")
+def normalize_name(value: str) -> str:
+    """Return the name of a place in the one spelling."""
+    return normalize_text(value).replace(" & ", " and ").replace("&", " and ").replace(" '", "'")
 
 
-def clock(value: str) -> str:
+def normalize_time(value: str) -> str:
     """Return a time of day as HH:MM where it can be understood, else what is left of it."""
-    value = text(value)
+    value = normalize_text(value)
     if value in _TIMES:
         return _TIMES[value]
     for beginning, time in _BEGINNINGS.items():
         if value.startswith(beginning):
             return time
-    value = _without_words(value)
+    value = _remove_words(value)
     for ending in ("pm", "p.m."):
         if value.endswith(ending):
             value = value.removesuffix(ending).strip()
             if (later := _add_twelve_hours(value)) is not None:
                 return later
-    return _digits(value)
+    return _write_clock(value)
 
 
 def _add_twelve_hours(value: str) -> str | None:
@@ -320,7 +322,7 @@ def _add_twelve_hours(value: str) -> str | None:
         return None
 
 
-def _without_words(value: str) -> str:
+def _remove_words(value: str) -> str:
     if value.startswith("by"):
         value = value[3:]
     for beginning in ("after", "afer"):
@@ -332,7 +334,7 @@ def _without_words(value: str) -> str:
     return value
 
 
-def _digits(value: str) -> str:
+def _write_clock(value: str) -> str:
     if not value:
         return "00:00"
     if value[-1] in ".,?":
@@ -344,7 +346,7 @@ def _digits(value: str) -> str:
     return f"0{value}" if len(value) == 4 and value[1] == ":" else value
 
 
-def minutes(value: str) -> int:
+def count_minutes(value: str) -> int:
     """Return the minutes since midnight of a time that begins with HH:MM in ASCII digits, else 0."""
     match = _CLOCK.match(value)
     if match is None:
@@ -356,7 +358,12 @@ def minutes(value: str) -> int:
     return 60 * int(match[1]) + minute
 
 
-_BY_RULE: Mapping[str, Callable[[str], str]] = {"plain": str, "text": text, "name": name, "time": clock}
+_BY_RULE: Mapping[str, Callable[[str], str]] = {
+    "plain": str,
+    "text": normalize_text,
+    "name": normalize_name,
+    "time": normalize_time,
+}
 _PLAIN = Spelling()
 
 
@@ -385,18 +392,17 @@ class StateNormalizer:
 #
 # 1. lower case;
 # 2. a placeholder (`[` word characters, spaces or digits `]`, and a plural ending right behind it) becomes the word
-# that
-#    the ontology has for its slot, in upper case; a slot that the ontology does not know is removed;
+#    that the ontology has for its slot, in upper case; a slot that the ontology does not know is removed;
 # 3. every `-s` is deleted, then every `-ly`;
 # 4. split and joined again by Moses (`text/tokenizers.py`).
 #
-# `normalizer` does this once for each distinct response. The steps are those of the MultiWOZ evaluation, with what is
-# odd about them: `[stars]-star` becomes `COUNTtar`, and `10:00` becomes `10: 00`.
+# `make_normalizer` does this once for each distinct response. The steps are those of the MultiWOZ evaluation, with what
+# is odd about them: `[stars]-star` becomes `COUNTtar`, and `10:00` becomes `10: 00`.
 
 PLACEHOLDER = re.compile(r"\[([\w\s]+)\](?:es|s|-s|-es)?")
 
 
-def normalizer(words: Mapping[str, str]) -> Callable[[str], str]:
+def make_normalizer(words: Mapping[str, str]) -> Callable[[str], str]:
     """Return the function that normalizes responses, each distinct one once; `words` gives the word of each slot."""
 
     @cache
@@ -407,13 +413,13 @@ def normalizer(words: Mapping[str, str]) -> Callable[[str], str]:
     return normalize
 
 
-def unknown_placeholders(responses: Iterable[str], words: Mapping[str, str]) -> dict[str, int]:
-    """The slots of placeholders that have no word, each with the number of times it occurs, most frequent first."""
+def count_unknown_placeholders(responses: Iterable[str], words: Mapping[str, str]) -> dict[str, int]:
+    """Count the slots of placeholders that have no word, the most frequent first."""
     slots = (slot for response in responses for slot in PLACEHOLDER.findall(response.lower()))
     return dict(Counter(slot for slot in slots if slot not in words).most_common())
 
 
-def slot_domains(response: str, domains: Iterable[str]) -> list[str]:
+def find_slot_domains(response: str, domains: Iterable[str]) -> list[str]:
     """Return the domains that a response's placeholders name (`[hotel_name]`: hotel), in order of appearance."""
     named = (match[1].partition("_")[0] for match in PLACEHOLDER.finditer(response.lower()))
     known = set(domains)

@@ -91,20 +91,20 @@ class _Dialogue(_Turns):
     dialogue_id: str
 
 
-class Dialogue(NamedTuple):
+class DialogueTurns(NamedTuple):
     """The turns of a dialogue, and the file that they are in."""
 
     where: str
     turns: Sequence[Mapping[str, Any]]
 
 
-def read_dialogues(source: Any, name: str) -> dict[str, Dialogue]:
+def read_dialogues(source: Any, name: str) -> dict[str, DialogueTurns]:
     """Return the dialogues of a file, a folder or a parsed document by their ids, checked for their form."""
     if isinstance(source, str | os.PathLike):
-        parts = read_each(partial(_file, path) for path in _files(source))
+        parts = read_each(partial(_read_file, path) for path in _list_files(source))
     else:
-        parts = [_dialogues(source, name)]
-    dialogues: dict[str, Dialogue] = {}
+        parts = [_check_dialogues(source, name)]
+    dialogues: dict[str, DialogueTurns] = {}
     problems: list[Problem] = []
     for part in parts:
         for dialogue, read in part:
@@ -115,16 +115,16 @@ def read_dialogues(source: Any, name: str) -> dict[str, Dialogue]:
     if problems:
         raise DataError(problems)
     if not dialogues:
-        raise DataError(Problem(place_of(source, name), None, "holds no dialogue", _FORM))
+        raise DataError(Problem(name_source(source, name), None, "holds no dialogue", _FORM))
     return dialogues
 
 
-def place_of(source: Any, name: str) -> str:
+def name_source(source: Any, name: str) -> str:
     """Return the path of a source, or its name where it is in memory."""
     return os.fspath(source) if isinstance(source, str | os.PathLike) else name
 
 
-def _files(source: PathSource) -> list[Path]:
+def _list_files(source: PathSource) -> list[Path]:
     if not is_folder(source):
         return [Path(source)]
     found = find_response_files(source)
@@ -134,20 +134,20 @@ def _files(source: PathSource) -> list[Path]:
     return files
 
 
-def _file(path: Path) -> list[tuple[str, Dialogue]]:
-    return _dialogues(json.load(path, _FORM), str(path))
+def _read_file(path: Path) -> list[tuple[str, DialogueTurns]]:
+    return _check_dialogues(json.load(path, _FORM), str(path))
 
 
-def _dialogues(document: Any, where: str) -> list[tuple[str, Dialogue]]:
+def _check_dialogues(document: Any, where: str) -> list[tuple[str, DialogueTurns]]:
     by_id = isinstance(document, Mapping)
     kind = dict[str, _Turns] if by_id else list[_Dialogue]
     if problems := type_problems(document, kind, where, _FORM, **_REMEDIES):
         raise DataError(problems)
     named = document.items() if by_id else ((dialogue["dialogue_id"], dialogue) for dialogue in document)
-    return [(escape_surrogates(str(name)), Dialogue(where, dialogue["turns"])) for name, dialogue in named]
+    return [(escape_surrogates(str(name)), DialogueTurns(where, dialogue["turns"])) for name, dialogue in named]
 
 
-def turn_problems(turn: Mapping[str, Any], where: str) -> Iterator[Problem]:
+def check_turn(turn: Mapping[str, Any], where: str) -> Iterator[Problem]:
     """Yield what is wrong with the frames of a user turn."""
     services = [frame["service"] for frame in turn.get("frames", ())]
     for service, times in Counter(services).items():
@@ -227,7 +227,7 @@ SHOWN_UNKNOWN = 20
 State = Mapping[str, Any]
 
 
-class Frame(NamedTuple):
+class TrueFrame(NamedTuple):
     """The truth about a service in a user turn."""
 
     dialogue: str
@@ -243,12 +243,12 @@ class TrueFrames:
     """The frames of all user turns of the references, in order."""
 
     where: str
-    dialogues: Mapping[str, Dialogue]
-    frames: Sequence[Frame]
+    dialogues: Mapping[str, DialogueTurns]
+    frames: Sequence[TrueFrame]
 
 
 @dataclass(frozen=True, slots=True)
-class Predictions:
+class FramePredictions:
     """One system's rows, and how much of the references it covers."""
 
     rows: Rows
@@ -261,15 +261,15 @@ class Predictions:
 
 def read_references(source: Any, schema: Schema) -> TrueFrames:
     """Return the true frames of a file, a folder or a parsed document."""
-    dialogues, where = read_dialogues(source, "references"), place_of(source, "references")
-    frames: list[Frame] = []
+    dialogues, where = read_dialogues(source, "references"), name_source(source, "references")
+    frames: list[TrueFrame] = []
     problems: list[Problem] = []
     for name, dialogue in dialogues.items():
         for number, turn in enumerate(dialogue.turns):
             if turn["speaker"] != USER:
                 continue
             here = f"{dialogue.where}: {name}[{number}]"
-            problems += turn_problems(turn, here)
+            problems += check_turn(turn, here)
             for frame in turn.get("frames", ()):
                 service = escape_surrogates(frame["service"])
                 if service not in schema.services:
@@ -278,7 +278,9 @@ def read_references(source: Any, schema: Schema) -> TrueFrames:
                     )
                 if "state" in frame:
                     said = escape_surrogates(turn.get("utterance", ""))
-                    frames.append(Frame(name, number, service, said, _state(frame["state"]), _spans(frame, said)))
+                    frames.append(
+                        TrueFrame(name, number, service, said, _to_state(frame["state"]), _to_spans(frame, said))
+                    )
     if problems:
         raise DataError(problems)
     if not frames:
@@ -288,13 +290,13 @@ def read_references(source: Any, schema: Schema) -> TrueFrames:
 
 def read_predictions(
     source: Any, true: TrueFrames, schema: Schema, seen: frozenset[str] | None, system: str
-) -> Predictions:
+) -> FramePredictions:
     """Return one system's frames next to the true ones; `seen`: the services that were there in training."""
-    dialogues, where = read_dialogues(source, system), place_of(source, system)
-    if problems := [*_unknown(dialogues, true, where), *_misfits(dialogues, true)]:
+    dialogues, where = read_dialogues(source, system), name_source(source, system)
+    if problems := [*_check_names(dialogues, true, where), *_check_turns(dialogues, true)]:
         raise DataError(problems)
-    given = [_given(dialogues, frame) for frame in true.frames]
-    states = [None if frame is None else _state(frame["state"]) for frame in given]
+    given = [_find_frame(dialogues, frame) for frame in true.frames]
+    states = [None if frame is None else _to_state(frame["state"]) for frame in given]
     unknown = Counter(
         f"{frame.service}.{slot}"
         for frame, state in zip(true.frames, states, strict=True)
@@ -302,14 +304,16 @@ def read_predictions(
         if slot not in schema.services[frame.service]
     )
     spans = [
-        None if frame is None or "slots" not in frame else _spans(frame, reference.utterance)
+        None if frame is None or "slots" not in frame else _to_spans(frame, reference.utterance)
         for frame, reference in zip(given, true.frames, strict=True)
     ]
-    rows = frame_rows(true, seen, system, where, states, spans)
-    return Predictions(rows, len(dialogues), sum(state is not None for state in states), dict(unknown.most_common()))
+    rows = make_frame_rows(true, seen, system, where, states, spans)
+    return FramePredictions(
+        rows, len(dialogues), sum(state is not None for state in states), dict(unknown.most_common())
+    )
 
 
-def frame_rows(
+def make_frame_rows(
     true: TrueFrames,
     seen: frozenset[str] | None,
     system: str,
@@ -332,8 +336,8 @@ def frame_rows(
         columns[Need.SPANS] = ObjectColumn(spans)
     shown = {
         "context": [frame.utterance for frame in true.frames],
-        "response": ["" if state is None else _shown(state) for state in states],
-        "reference": [_shown(frame.state) for frame in true.frames],
+        "response": ["" if state is None else _write_state(state) for state in states],
+        "reference": [_write_state(frame.state) for frame in true.frames],
     }
     return Rows(
         system,
@@ -346,7 +350,7 @@ def frame_rows(
     )
 
 
-def _unknown(dialogues: Mapping[str, Dialogue], true: TrueFrames, where: str) -> Iterator[Problem]:
+def _check_names(dialogues: Mapping[str, DialogueTurns], true: TrueFrames, where: str) -> Iterator[Problem]:
     unknown = [name for name in dialogues if name not in true.dialogues]
     remedy = "check that predictions and references belong together"
     for name in unknown[:SHOWN_UNKNOWN]:
@@ -356,8 +360,8 @@ def _unknown(dialogues: Mapping[str, Dialogue], true: TrueFrames, where: str) ->
         yield Problem(where, None, what, remedy)
 
 
-def _misfits(dialogues: Mapping[str, Dialogue], true: TrueFrames) -> Iterator[Problem]:
-    """Turns and frames that are not those of the references."""
+def _check_turns(dialogues: Mapping[str, DialogueTurns], true: TrueFrames) -> Iterator[Problem]:
+    """Yield turns and frames that are not those of the references."""
     for name, dialogue in dialogues.items():
         if name not in true.dialogues:
             continue
@@ -371,13 +375,13 @@ def _misfits(dialogues: Mapping[str, Dialogue], true: TrueFrames) -> Iterator[Pr
                 what = f"the speaker is {turn['speaker']!r}, and {reference['speaker']!r} in the references"
                 yield Problem(where, None, what, "give the turns of the references in their order")
             elif reference["speaker"] == USER:
-                yield from _user_misfits(turn, reference, where)
+                yield from _check_user_turn(turn, reference, where)
 
 
-def _user_misfits(turn: Mapping[str, Any], reference: Mapping[str, Any], where: str) -> Iterator[Problem]:
+def _check_user_turn(turn: Mapping[str, Any], reference: Mapping[str, Any], where: str) -> Iterator[Problem]:
     if "utterance" in turn and turn["utterance"] != reference.get("utterance", ""):
         yield Problem(where, None, "the utterance is not that of the references", "give the turns in their order")
-    yield from turn_problems(turn, where)
+    yield from check_turn(turn, where)
     services = {frame["service"] for frame in turn.get("frames", ())}
     for frame in reference.get("frames", ()):
         if frame["service"] not in services:
@@ -386,7 +390,7 @@ def _user_misfits(turn: Mapping[str, Any], reference: Mapping[str, Any], where: 
             yield Problem(where, None, what, remedy)
 
 
-def _given(dialogues: Mapping[str, Dialogue], frame: Frame) -> Mapping[str, Any] | None:
+def _find_frame(dialogues: Mapping[str, DialogueTurns], frame: TrueFrame) -> Mapping[str, Any] | None:
     """Return what a system has in the place of a true frame."""
     dialogue = dialogues.get(frame.dialogue)
     if dialogue is None or frame.turn >= len(dialogue.turns):
@@ -395,8 +399,8 @@ def _given(dialogues: Mapping[str, Dialogue], frame: Frame) -> Mapping[str, Any]
     return next(each for each in frames if escape_surrogates(each["service"]) == frame.service)
 
 
-def _state(state: Mapping[str, Any]) -> State:
-    """Return what figures depend on, as plain data."""
+def _to_state(state: Mapping[str, Any]) -> State:
+    """Return the fields of a state that scores depend on, as plain data."""
     return {
         "active_intent": escape_surrogates(state["active_intent"]),
         "requested_slots": [escape_surrogates(slot) for slot in state["requested_slots"]],
@@ -407,13 +411,13 @@ def _state(state: Mapping[str, Any]) -> State:
     }
 
 
-def _spans(frame: Mapping[str, Any], utterance: str) -> list[list[str]]:
-    """Slots with their words in a turn; a span without a place, such as one that was copied from before, is none."""
+def _to_spans(frame: Mapping[str, Any], utterance: str) -> list[list[str]]:
+    """Return slots with their words in a turn; a span without a place, such as a copied one, is left out."""
     placed = [span for span in frame.get("slots", ()) if "start" in span and "exclusive_end" in span]
     return [[escape_surrogates(span["slot"]), utterance[span["start"] : span["exclusive_end"]]] for span in placed]
 
 
-def _shown(state: State) -> str:
+def _write_state(state: State) -> str:
     """Return a state as people read it in a report."""
     values = ", ".join(f"{slot}={' | '.join(values)}" for slot, values in state["slot_values"].items())
     asked = ", ".join(state["requested_slots"])

@@ -97,10 +97,10 @@ def evaluate_sgd(
         0.905
     """
     with without_garbage_collection():
-        services = sgd.read_schema(_schema(references) if schema is None else schema)
+        services = sgd.read_schema(_find_schema(references) if schema is None else schema)
         seen = None if train_schema is None else frozenset(sgd.read_schema(train_schema).services)
         true = sgd.read_references(references, services)
-        given = _systems(predictions).items()
+        given = _name_systems(predictions).items()
         systems = read_each(partial(sgd.read_predictions, source, true, services, seen, name) for name, source in given)
         missing = "failed" if strict else "ignored"
         settings: dict[str, dict[str, object]] = {family: {"missing": missing} for family in FAMILIES}
@@ -108,15 +108,15 @@ def evaluate_sgd(
         plans = make_planner(metrics or MAIN, settings)
         # One thread: these metrics are plain Python, and threads would only wait for each other.
         options = Options(t=t, confidence=confidence, intervals=intervals, threads=1, progress=progress)
-        made = _baselines(systems, true, services, seen) if baselines else None
+        made = _make_baselines(systems, true, services, seen) if baselines else None
         resources = Resources(ready={Need.SCHEMA: services})
         run = common.run_with_baselines([system.rows for system in systems], made, plans, resources, options).run
-        warnings = [line for system in systems for line in _warnings(system, true, strict)]
+        warnings = [line for system in systems for line in _collect_warnings(system, true, strict)]
         return replace(run, warnings=(*run.warnings, *warnings))
 
 
-def _baselines(
-    systems: Sequence[sgd.Predictions], true: sgd.TrueFrames, schema: sgd.Schema, seen: frozenset[str] | None
+def _make_baselines(
+    systems: Sequence[sgd.FramePredictions], true: sgd.TrueFrames, schema: sgd.Schema, seen: frozenset[str] | None
 ) -> common.Baselines:
     """Return floors and ceilings.
 
@@ -139,12 +139,12 @@ def _baselines(
     floors = {common.SHUFFLED: shuffled, common.CONSTANT: constant}
     made = [
         sgd.read_predictions(gold, true, schema, seen, common.GOLD).rows,
-        *(sgd.frame_rows(true, seen, name, name, states, [[]] * len(states)) for name, states in floors.items()),
+        *(sgd.make_frame_rows(true, seen, name, name, states, [[]] * len(states)) for name, states in floors.items()),
     ]
     return common.Baselines(made, {}, systems[0].rows.system)
 
 
-def _schema(references: Any) -> Path:
+def _find_schema(references: Any) -> Path:
     """Return the schema next to the references."""
     if not isinstance(references, str | os.PathLike):
         raise SettingError("give the schema of the references: schema=... in Python, --schema on the command line")
@@ -157,7 +157,7 @@ def _schema(references: Any) -> Path:
     return path
 
 
-def _systems(predictions: Any) -> dict[str, Any]:
+def _name_systems(predictions: Any) -> dict[str, Any]:
     if isinstance(predictions, str | os.PathLike):
         return {system_name(os.fspath(predictions)): predictions}
     given = predictions if isinstance(predictions, Mapping) else {}
@@ -166,7 +166,7 @@ def _systems(predictions: Any) -> dict[str, Any]:
     return {UNNAMED: predictions}
 
 
-def _warnings(system: sgd.Predictions, true: sgd.TrueFrames, strict: bool) -> Iterator[str]:
+def _collect_warnings(system: sgd.FramePredictions, true: sgd.TrueFrames, strict: bool) -> Iterator[str]:
     name, dialogues, frames = system.rows.system, len(true.dialogues), len(true.frames)
     if system.frames < frames:
         covered = f"{system.dialogues:,} of {dialogues:,} dialogues and {system.frames:,} of {frames:,} frames"
@@ -237,7 +237,7 @@ class ServiceGroups(Tabular, Record, frozen=True):
         ]
 
 
-def _document(groups: ServiceGroups) -> Document:
+def _to_document(groups: ServiceGroups) -> Document:
     tables = []
     for by_group in groups.systems.values():
         metrics = list(dict.fromkeys(metric for scores in by_group.values() for metric in scores))
@@ -246,4 +246,4 @@ def _document(groups: ServiceGroups) -> Document:
     return Document([], tables, [], titles=list(groups.systems))
 
 
-GROUPS: Printer[ServiceGroups] = Printer(_document)
+GROUPS: Printer[ServiceGroups] = Printer(_to_document)

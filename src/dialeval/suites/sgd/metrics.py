@@ -68,14 +68,14 @@ class FrameMetric(RowMetric):
     missing: Missing = "ignored"
 
     @abstractmethod
-    def values(self, batch: Batch, pairs: Sequence[Pair]) -> list[float]:
+    def score_frames(self, batch: Batch, pairs: Sequence[Pair]) -> list[float]:
         """Return the value of each frame, given with the true one."""
 
     def score(self, batch: Batch) -> Floats:
         pairs = list(zip(batch.objects(self.subject), batch.objects(Need.TRUE_FRAMES), strict=True))
         given = np.array([frame is not None for frame, _ in pairs], np.bool_)
         scores = np.full(len(pairs), nan if self.missing == "ignored" else WRONG)
-        scores[given] = self.values(batch, [pair for pair in pairs if pair[0] is not None])
+        scores[given] = self.score_frames(batch, [pair for pair in pairs if pair[0] is not None])
         return scores
 
 
@@ -86,7 +86,7 @@ class IntentAccuracy(FrameMetric):
     family = "intent-accuracy"
     presets = {"active-intent-accuracy": {}}
 
-    def values(self, batch: Batch, pairs: Sequence[Pair]) -> list[float]:
+    def score_frames(self, batch: Batch, pairs: Sequence[Pair]) -> list[float]:
         return [float(given["active_intent"] == true["active_intent"]) for given, true in pairs]
 
 
@@ -99,8 +99,8 @@ class RequestedSlots(FrameMetric):
 
     of: Of = "f1"
 
-    def values(self, batch: Batch, pairs: Sequence[Pair]) -> list[float]:
-        return [_found(given["requested_slots"], true["requested_slots"], self.of) for given, true in pairs]
+    def score_frames(self, batch: Batch, pairs: Sequence[Pair]) -> list[float]:
+        return [_score_sets(given["requested_slots"], true["requested_slots"], self.of) for given, true in pairs]
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ class SlotTagging(FrameMetric):
 
     of: Of = "f1"
 
-    def values(self, batch: Batch, pairs: Sequence[Pair]) -> list[float]:
+    def score_frames(self, batch: Batch, pairs: Sequence[Pair]) -> list[float]:
         schema: Schema = batch.resource(Need.SCHEMA)
 
         def free(spans: Iterable[Sequence[str]], service: str) -> list[tuple[str, ...]]:
@@ -122,7 +122,8 @@ class SlotTagging(FrameMetric):
             return [tuple(span) for span in spans if not schema.services[service].get(span[0], True)]
 
         return [
-            _found(free(given, true["service"]), free(true["spans"], true["service"]), self.of) for given, true in pairs
+            _score_sets(free(given, true["service"]), free(true["spans"], true["service"]), self.of)
+            for given, true in pairs
         ]
 
 
@@ -145,20 +146,22 @@ class GoalAccuracy(FrameMetric):
     slots: Literal["all", "cat", "noncat"] = "all"
     match: Match = "blocks"
 
-    def values(self, batch: Batch, pairs: Sequence[Pair]) -> list[float]:
+    def score_frames(self, batch: Batch, pairs: Sequence[Pair]) -> list[float]:
         schema: Schema = batch.resource(Need.SCHEMA)
 
-        def make() -> list[list[_Slot]]:
+        def make() -> list[list[_ScoredSlot]]:
             match = self.match
             likeness = cache(lambda a, b: float(a == b) if match == "exact" else token_sort_ratio(a, b, match) / 100)
             return [
-                list(_slots(given["slot_values"], true["slot_values"], schema.services[true["service"]], likeness))
+                list(
+                    _score_slots(given["slot_values"], true["slot_values"], schema.services[true["service"]], likeness)
+                )
                 for given, true in pairs
             ]
 
-        return [self._value(slots) for slots in batch.derive(("slots of frames", self.match), make)]
+        return [self._score_frame(slots) for slots in batch.derive(("slots of frames", self.match), make)]
 
-    def _value(self, slots: Sequence[_Slot]) -> float:
+    def _score_frame(self, slots: Sequence[_ScoredSlot]) -> float:
         counted = [slot for slot in slots if self.slots == "all" or slot.categorical == (self.slots == "cat")]
         if self.of == "average":
             scores = [slot.score for slot in counted if slot.active]
@@ -166,7 +169,7 @@ class GoalAccuracy(FrameMetric):
         return prod(slot.score for slot in counted) if counted else nan
 
 
-class _Slot(NamedTuple):
+class _ScoredSlot(NamedTuple):
     """A slot of a service in a frame."""
 
     score: float
@@ -175,8 +178,8 @@ class _Slot(NamedTuple):
     categorical: bool
 
 
-def _found(given: Sequence[Hashable], true: Sequence[Hashable], of: Of) -> float:
-    """Precision, recall or F1 of what is given; what occurs twice counts twice."""
+def _score_sets(given: Sequence[Hashable], true: Sequence[Hashable], of: Of) -> float:
+    """Return precision, recall or F1 of what is given; what occurs twice counts twice."""
     right = (Counter(given) & Counter(true)).total()
     precision = right / len(given) if given else 1.0
     recall = right / len(true) if true else 1.0
@@ -189,7 +192,7 @@ Likeness = Callable[[str, str], float]
 """How like its true value (first) a value is, from 0 to 1."""
 
 
-def _slots(given: State, true: State, known: Mapping[str, bool], likeness: Likeness) -> Iterator[_Slot]:
+def _score_slots(given: State, true: State, known: Mapping[str, bool], likeness: Likeness) -> Iterator[_ScoredSlot]:
     """Yield the slots of a service, in the order of the schema."""
     for name, categorical in known.items():
         here, there = given.get(name), true.get(name)
@@ -199,4 +202,4 @@ def _slots(given: State, true: State, known: Mapping[str, bool], likeness: Liken
             score = float(here[0] == there[0])
         else:
             score = max(likeness(value, here[0]) for value in there)
-        yield _Slot(score, there is not None, categorical)
+        yield _ScoredSlot(score, there is not None, categorical)
