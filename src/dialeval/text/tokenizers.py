@@ -10,7 +10,7 @@ the same text would be split differently than before; the others are those of th
 - `ja`: as sacreBLEU's `ja-mecab`, with the extra `ja`;
 - `unicode`: the words of UAX #29, with the extra `unicode`;
 - `rouge`: as rouge-score, without its stemmer;
-- `auto`: one of these, chosen by the scripts of all texts of a run before anything is split (see `scripts`).
+- `auto`: one of these, chosen by the scripts of all texts of a run before anything is split.
 
 Words that are not in the list of in-vocabulary words (`Need.VOCABULARY`), if there is such a list, count as themselves
 (`oov=self`) or all as one word, `<unk>` (`oov=unk`, the way of dialog-eval).
