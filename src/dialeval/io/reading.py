@@ -1,9 +1,9 @@
-"""The front of the data layer: responses, references and contexts from whatever holds them.
+"""Read responses, references and contexts from files and objects.
 
 A `str` or a path-like is the path of a file; a list holds texts or row objects; a mapping names its values; tables and
-columns of Arrow, pandas, polars and Hugging Face datasets are taken as they are. A folder is many systems: every file
-in it in the order of names, but for hidden ones, `metrics.txt`, folders in it, and documents and programs. A folder to
-which Hugging Face saved a dataset is one table.
+columns of Arrow, pandas, polars and Hugging Face datasets are accepted too. A folder is many systems: every file in it
+in the order of names, except hidden ones, `metrics.txt`, folders, documents and programs. A folder to which Hugging
+Face saved a dataset is one table.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ from dialeval.io.rows import LISTS, FieldNames, Records, RowObject, Rows, kind_o
 T = TypeVar("T")
 
 UNNAMED = "system"
-"""The system of responses that come without a name."""
+"""The system of responses without a name."""
 
 _Content: TypeAlias = TextColumn | dict[str | None, Records]
-"""What a source holds: lines, or lists of rows by name (None: it has none)."""
+"""The content of a source: lines, or lists of rows by name (None: without a name)."""
 
 _DATASET = frozenset({"dataset_info.json", "state.json"})
-"""What lies next to the tables of a saved dataset of Hugging Face."""
+"""Files next to the tables of a saved dataset of Hugging Face."""
 _NO_RESPONSES = re.compile(
     r"\.(md|rst|html?|pdf|png|jpe?g|svg|py|ipynb|sh|ya?ml|toml|cfg|ini|log|zip|tar|tgz|bz2|xz|pkl|pickle|npy|npz|pt|bin)$",
     re.IGNORECASE,
 )
-"""Files that may well lie in a folder of responses without being any."""
+"""Files that may be in a folder of responses and hold none."""
 
 
 MOST_SYSTEMS = 1_000
@@ -100,7 +100,7 @@ def check(
 
 
 def read_texts(source: Any, need: Need, fields: Mapping[str, str] | None = None, **reading: Any) -> RaggedColumn:
-    """Return references or contexts that are given on their own.
+    """Return references or contexts from a source of their own.
 
     Rows give the field of the need; if there is none, their response or their only column. `None` in a list is a row
     without a text. A mapping holds several sets, each with more texts for every row.
