@@ -195,7 +195,7 @@ def dbdc(data: str, labels: str, threshold: float) -> None:
     from dialeval.suites.breakdown.commands import print_breakdown
     from dialeval.suites.breakdown.evaluation import evaluate_breakdown
 
-    if not math.isfinite(threshold):  # every share is below NaN and infinity, none is below -infinity
+    if not math.isfinite(threshold):  # every fraction is below NaN and infinity, none is below -infinity
         threshold = -1.0 if threshold < 0 else 2.0
     run = evaluate_breakdown(data, labels, threshold, match="position", lenient=True, baselines=False)
     print_breakdown(run, "original")

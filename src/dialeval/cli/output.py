@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 MOST_PROBLEMS = 200
-"""A command whose problems `dialeval validate` does not list prints so many of them at most."""
+"""The most problems that `print_all_problems` prints."""
 _MOST_SKIPPED = 3
 """Metrics that lack one thing are named up to this number."""
 

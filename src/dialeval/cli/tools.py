@@ -158,9 +158,8 @@ def schema(name: str | None) -> None:
     if name is None:
         width = max(map(len, schemas.WRITTEN))
         files = max(len(each.file) for each in schemas.WRITTEN.values())
-        print_out(
-            "\n".join(f"{known:<{width}}  {each.file:<{files}}  {each.by}" for known, each in schemas.WRITTEN.items())
-        )
+        for known, each in schemas.WRITTEN.items():
+            print_out(f"{known:<{width}}  {each.file:<{files}}  {each.by}")
         return
     try:
         show(encode_json(schemas.make_schema(name)).decode())

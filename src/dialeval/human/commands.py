@@ -516,7 +516,7 @@ def agreement(
 def _compare_labels(
     rated: tuple[str, str | None], chosen: dict[str, Any], disputed: Path | None, format_: str, output: Path | None
 ) -> None:
-    """Print the agreement of metrics with people about labels, and write the page of disputed rows if asked for."""
+    """Print the agreement of metrics with human labels, and write the page of disputed rows if it is requested."""
     from dialeval.analysis.labels import measure_label_agreement
     from dialeval.human.page import make_rating_page, read_form
     from dialeval.human.sample_files import read_sample
@@ -529,6 +529,5 @@ def _compare_labels(
     if disputed is not None:
         ids = list(dict.fromkeys(each.id for each in found.disputes if each.id is not None))
         write(disputed, make_rating_page(read_sample(chosen["sample"]), read_form(None), ids).encode())
-        print_err(
-            f"{len(ids)} rows to rate again; give the file that comes back to `dialeval rate merge --adjudicated`"
-        )
+        returned = "give the file that comes back to `dialeval rate merge --adjudicated`"
+        print_err(f"{len(ids)} rows to rate again; {returned}")

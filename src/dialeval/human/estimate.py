@@ -25,9 +25,9 @@ more dialogues would make smaller:
 
 From a pilot, a and b follow from its two variances: b is that over dialogues less that of the draw, and is taken from
 the estimate with the judge, which knows it best, for ratings alone as well. From assumptions, with a standard deviation
-s of ratings, a correlation r of judge and people, and rows that stand alone, a = s^2 (1 - r^2) and b = s^2 / N; then
+s of ratings, a correlation r of judge and ratings, and independent rows, a = s^2 (1 - r^2) and b = s^2 / N; then
 V(n) = s^2 / n (1 - r^2 (1 - n / N)). The width is that of the whole interval, from its lower to its upper end. A width
-that ratings of all rows would not give is said to need more dialogues.
+that ratings of all rows would not give is reported to need more dialogues.
 """
 
 from __future__ import annotations
@@ -84,11 +84,11 @@ MOST_KNOWN = 0.05
 ASSUMED_STD = 1.0
 """The standard deviation of ratings, as on a scale from 1 to 5."""
 ASSUMED_CORRELATION = 0.5
-"""The correlation of a good judge with people."""
+"""The correlation of a good judge with human ratings."""
 
 Raters = Literal["fixed", "random"]
 _APART = 10**9
-"""Between the numbers of units that belong to different systems."""
+"""Between the unit numbers of different systems."""
 
 
 class HumanEstimate(RatingEstimate, frozen=True, kw_only=True):
@@ -567,7 +567,7 @@ def _choose_baseline(run: Run, systems: Mapping[str, RatedSystem], baseline: str
 
 
 def _correlate_judge(system: RatedSystem) -> float:
-    """Return the weighted correlation of judge and people over the rated rows."""
+    """Return the weighted correlation of judge and ratings over the rated rows."""
     if not system.judges.shape[1]:
         return math.nan
     rated = system.rated[~np.isnan(system.judges[system.rated, 0])]

@@ -182,14 +182,9 @@ def _measure_raters(quality: str, rows: Mapping[str, Mapping[str, float]], lines
     """Yield the consistency of each rater's answers to a question."""
     for rater in dict.fromkeys(rater for row in rows.values() for rater in row):
         own = {identity: row[rater] for identity, row in rows.items() if rater in row}
-        seconds = {row: lines[row, rater, True].scores for row in own if (row, rater, True) in lines}
-        again = np.array(
-            [
-                abs(own[row] - scores[quality])
-                for row, scores in seconds.items()
-                if quality in scores and (row, rater, False) in lines
-            ]
-        )
+        repeated = [row for row in own if (row, rater, False) in lines and (row, rater, True) in lines]
+        seconds = {row: lines[row, rater, True].scores.get(quality) for row in repeated}
+        again = np.array([abs(own[row] - second) for row, second in seconds.items() if second is not None])
         shared = [identity for identity in own if len(rows[identity]) > 1]
         mine = np.array([own[identity] for identity in shared])
         others = ([value for name, value in rows[identity].items() if name != rater] for identity in shared)

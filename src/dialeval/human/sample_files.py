@@ -32,6 +32,7 @@ from dialeval.core.files import check_files, place_of, read_consistently, replac
 from dialeval.core.result import Run
 from dialeval.core.rowtable import RowTable
 from dialeval.core.validation import dump
+from dialeval.core.version import __version__
 from dialeval.io.ratings import Ratings, read_ratings
 
 LEAST_UNCERTAINTY = 0.25
@@ -77,7 +78,7 @@ class SavedRows(Struct):
 
 
 RatedLevel: TypeAlias = Literal["turn", "dialogue"]
-"""What people rate."""
+"""What is rated."""
 
 
 class SavedSample(Struct, kw_only=True):
@@ -226,10 +227,19 @@ class Sample(Tabular, Displayable):
         return folder
 
 
+def make_design(tables: Mapping[str, RowTable], **design: Any) -> SavedSample:
+    """Return the design of a sample of some systems; `Sample.save` adds the digest of the rows."""
+    systems = {
+        name: SavedSystem(len(table), len(table.offsets) - 1, digest_rows(table)) for name, table in tables.items()
+    }
+    rows = SavedRows(ROWS_FILE, "0" * 64)
+    return SavedSample(dialeval=__version__, format=FORMAT, systems=systems, rows=rows, **design)
+
+
 def check_sample_folder(folder: str | PathLike[str], *inputs: Any) -> None:
     """Refuse a folder that a sample may not be written to.
 
-    A sample that has ratings is never replaced: they would belong to rows that nobody knows any more. Ratings come in
+    A sample that has ratings is never replaced: they would belong to rows that no longer exist. Ratings come in
     many files (databases, lines, pages that raters have open), so any file next to a sample is taken for one.
     """
     check_files(folder, _FILES, _list_own_files, *inputs)

@@ -159,7 +159,7 @@ class RatingStore:
         return dict(self._select("SELECT name, secret FROM raters ORDER BY rowid"))
 
     def assign(self, ids: Sequence[str], per_row: int | None, seed: int) -> None:
-        """Assign rows to raters until each row has so many; None: as many as before, or at first all."""
+        """Assign rows to raters until each row has `per_row`; None: as many as before, or at first all."""
         raters = list(self.read_raters())
         if per_row is None:
             per_row = self._read_number("per_row") or len(raters)
@@ -231,7 +231,7 @@ def read_stored_lines(path: str | PathLike[str]) -> Iterator[tuple[int, dict[str
     """Yield the ratings in a database with their numbers; a server may have it open."""
     validation.size_of(path, _REMEDY)
     _check_header(path)
-    # A journal that a killed server left is rolled back by whoever opens the file next, if they may write to it.
+    # The journal of a killed server is rolled back when the file is opened next, if it is writable.
     mode: Literal["rw", "ro"] = "rw" if os.access(path, os.W_OK) else "ro"
     with validation.explain_sqlite_errors(path, _REMEDY), closing(_connect(path, mode)) as connection:
         connection.execute("BEGIN")
@@ -260,7 +260,7 @@ def _check_header(path: str | PathLike[str]) -> None:
 def _read_content(connection: sqlite3.Connection) -> tuple[_About, list[Rating]]:
     """Check all that a database holds, and return its settings and ratings; InvalidError where it was changed.
 
-    A view or a trigger of somebody else would run, a page or a value that was changed would fail much later.
+    A foreign view or trigger would run; a changed page or value would fail much later.
     """
     found = connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
     if sorted(str(sql) for (sql,) in found) != sorted(_TABLES):

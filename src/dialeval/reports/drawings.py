@@ -74,11 +74,8 @@ def draw_means(run: Run, key: str, width: int = WIDTH, ranked: bool = False) -> 
         if math.isfinite(est.mean)
     ]
     marks = sorted(marks, key=lambda mark: -mark.value) if ranked else marks
-    return (
-        charts.forest(marks, f"{_make_title(run, key)}, by system", _make_axis_title(run, key), width=width)
-        if marks
-        else None
-    )
+    title = f"{_make_title(run, key)}, by system"
+    return charts.forest(marks, title, _make_axis_title(run, key), width=width) if marks else None
 
 
 def draw_distribution(run: Run, key: str, width: int = WIDTH) -> Figure | None:
@@ -133,11 +130,8 @@ def draw_turns(run: Run, key: str, width: int = WIDTH) -> Figure | None:
 
 def draw_trend(run: Run, key: str, width: int = WIDTH) -> Figure | None:
     """Draw a metric over the systems in their order, for versions of one system."""
-    known = {
-        name: est
-        for name, est in collect_estimates(run, key).items()
-        if name not in run.baselines and est.mean == est.mean
-    }
+    estimates = collect_estimates(run, key)
+    known = {name: est for name, est in estimates.items() if name not in run.baselines and est.mean == est.mean}
     if len(known) < 2:
         return None
     points = [Point(at, est.mean, *(est.interval or (math.nan, math.nan))) for at, est in enumerate(known.values())]
@@ -275,9 +269,8 @@ def draw_tasks(run: Run, system: str | None = None, width: int | None = None) ->
 def draw_wins(run: Run, key: str, width: int = WIDTH) -> Figure | None:
     """Draw how often each system has the better value in a row than each other system, of systems with equal rows."""
     better = find_better(run, key)
-    items = {
-        n: e.items for n, e in collect_estimates(run, key).items() if e.items is not None and n not in run.baselines
-    }
+    known = {name: est for name, est in collect_estimates(run, key).items() if name not in run.baselines}
+    items = {name: est.items for name, est in known.items() if est.items is not None}
     if better is None or len(items) < 2 or len({len(each) for each in items.values()}) > 1:
         return None
     sign = -1.0 if better == "lower" else 1.0

@@ -1,4 +1,4 @@
-"""Slices for people: in which parts of the rows a system is good or bad, in the terminal, in papers and in the report.
+"""Reports of slices: in which parts of the rows a system is good or bad, for the terminal, papers and the report.
 
     FORMATS["md"](slices)           json, csv, md, latex, each a str
     console.print(lay_out(slices))  the terminal: for each field and metric a table of slices by systems
@@ -180,12 +180,10 @@ def _make_content(slices: Slices) -> str:
     for field in slices.by:
         content += f"<h3>By {markup.name(field)}</h3>"
         content += lay_out_figures([draw_slices(slices, field, key) for key in first])
-        content += markup.details(
-            "Values and differences", "".join(_make_metric_table(slices, field, key) for key in first)
-        )
+        tables = {key: _make_metric_table(slices, field, key) for key in slices.keys}
+        content += markup.details("Values and differences", "".join(tables[key] for key in first))
         if others:
-            inside = "".join(_make_metric_table(slices, field, key) for key in others)
-            content += markup.details(markup.count(len(others), "more metric"), inside)
+            content += markup.details(markup.count(len(others), "more metric"), "".join(tables[key] for key in others))
     return answer + content + below
 
 
