@@ -38,7 +38,7 @@ from msgspec.structs import asdict, replace
 from dialeval.analysis.alignment import Alignment, Design, DesignName
 from dialeval.analysis.difference import DEFAULT_ALPHA, pair_values
 from dialeval.analysis.pairing import Runs, Selection, Weight, adjust_families, select
-from dialeval.analysis.values import Values, find_bounds, find_metric
+from dialeval.analysis.values import Values, compute_influences, find_bounds, find_metric
 from dialeval.core.arguments import check_arguments
 from dialeval.core.arrays import Floats
 from dialeval.core.display import Displayable, Tabular, count_names, flatten_intervals
@@ -438,7 +438,6 @@ def _unpaired_error(key: str, values: Sequence[Values], weights: Floats, means: 
         if key in each.items:
             spread = each.sum_clusters(key).spread
         else:
-            without = each.compute(leave_out_clusters(each.clusters), jackknife=True)[key]
-            spread = Spread.of_influence(Influence.of(mean, without, each.count_rows(key)), each.clusters)
+            spread = Spread.of_influence(compute_influences(each, {key: mean})[key], each.clusters)
         spreads.append(Spread(spread.variance * weight**2, spread.freedom, spread.clusters))
     return math.sqrt(sum(spread.variance for spread in spreads)), welch(*spreads)

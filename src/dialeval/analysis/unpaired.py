@@ -31,7 +31,7 @@ from msgspec.structs import replace
 
 from dialeval.analysis.alignment import Alignment
 from dialeval.analysis.difference import Difference, Settings, subtract_estimates
-from dialeval.analysis.values import Values, find_bounds, require_table
+from dialeval.analysis.values import Values, compute_influences, find_bounds, require_table
 from dialeval.core.arrays import Floats, Ints, row_numbers
 from dialeval.core.errors import SettingError
 from dialeval.core.exact import Moments
@@ -155,8 +155,7 @@ def _compare_resampled(plain: Difference, left: Values, right: Values, settings:
     key, sides = plain.key, []
     for number, (side, value) in enumerate(((left, plain.baseline_mean), (right, plain.mean))):
         one = with_fields(side, items={}, metrics={key: side.metrics[key]})
-        without = one.compute(leave_out_clusters(one.clusters), jackknife=True)[key]
-        influence = Influence.of(value, without, one.count_rows(key))
+        influence = compute_influences(one, {key: value})[key]
         if math.isnan(influence.error):
             return replace(plain, reason=_TOO_LITTLE)
         drawn, again = (draw_resamples(one.clusters, settings.resamples, settings.seed + number) for _ in range(2))

@@ -326,8 +326,7 @@ def _with_formulas(estimates: Mapping[str, Estimate], values: Values, level: flo
             found = compute_interval(plain, metric.bounds_of(key), level)
             if found is not None:
                 (low, high), by = found
-                half = (high - low) / 2
-                made[key] = replace(estimate, interval=(low, high), confidence=half, interval_by=by)
+                made[key] = replace(estimate, interval=(low, high), confidence=(high - low) / 2, interval_by=by)
     return made
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, reduce
 from typing import Any, NamedTuple, cast
@@ -290,24 +290,23 @@ def _refuse_missing_columns(
             planner(number, frozenset(columns) | resources)
 
 
+@contextmanager
 def _open_store(
     options: Options, job: Job, sources: Sequence[Source], chunks: Sequence[Chunk], in_memory: bool
-) -> AbstractContextManager[ItemStore]:
+) -> Iterator[ItemStore]:
     """Open the store for the items of rows."""
     if in_memory:
-        return nullcontext(MemoryItems(chunks))
-    if options.resume is not None:
-        return Journal.open(options.resume, job, sources, chunks)
-    return _open_parts(options.output) if options.output is not None and options.items else nullcontext(ItemStore())
+        yield MemoryItems(chunks)
+    elif options.resume is not None:
+        with Journal.open(options.resume, job, sources, chunks) as journal:
+            yield journal
+    elif options.output is not None and options.items:  # items are written where the run is saved
+        from concurrent.futures import ThreadPoolExecutor
 
-
-@contextmanager
-def _open_parts(output: str | os.PathLike[str]) -> Iterator[PartItems]:
-    """Open a store of items that are written where the run is saved."""
-    from concurrent.futures import ThreadPoolExecutor
-
-    with make_workplace(output) as place, ThreadPoolExecutor(_DISK_THREADS) as threads:
-        yield PartItems(place, threads)
+        with make_workplace(options.output) as place, ThreadPoolExecutor(_DISK_THREADS) as threads:
+            yield PartItems(place, threads)
+    else:
+        yield ItemStore()
 
 
 @dataclass

@@ -88,8 +88,7 @@ _GROUPS = {"o-t-x": ((O,), (T,), (X,)), "o-tx": ((O,), (T, X)), "ot-x": ((O, T),
 def shares(counts: Floats) -> Floats:
     """Return the fraction of each label per turn; NaN for a turn without any."""
     with np.errstate(invalid="ignore"):  # 0 / 0
-        share: Floats = counts / counts.sum(axis=1, keepdims=True)
-    return share
+        return np.asarray(counts / counts.sum(axis=1, keepdims=True))
 
 
 def hard_reference(share: Floats, threshold: float) -> Floats:

@@ -37,13 +37,7 @@ from dialeval.core.errors import SettingError
 from dialeval.core.kernels import count_ones, kernel
 from dialeval.core.signature import SACREBLEU
 from dialeval.metrics.bleu_counts import ORDERS as BLEU_ORDERS
-from dialeval.metrics.bleu_counts import (
-    BleuCounts,
-    count_references,
-    find_number_of_references,
-    match_long,
-    sign_chrf,
-)
+from dialeval.metrics.bleu_counts import BleuCounts, count_references, find_number_of_references, match_long, sign_chrf
 from dialeval.metrics.counting import CountMetric, Flags, Per, SummedCounts
 from dialeval.text.tokenizers import characters, tokens
 from dialeval.text.vocabulary import Vocabulary

@@ -135,11 +135,9 @@ def greedy(ids, offsets, owners, other_ids, other_offsets, rows, matrix, lengths
 #     extrema = per dimension the value of largest magnitude among the vectors of the in-vocabulary words
 #
 # With `oov=self` the words with a vector are known. With `oov=unk`, as in dialog-eval, those of the vocabulary are,
-# which `engine/resources.py` defines: other words have no vector, and a known word without a vector counts as the
-# zero
-# vector:
-# it lengthens the divisor of the average and moves nothing. p is the word's share in the training text, 0 if it does
-# not occur there. Words that are not known are left out.
+# which `engine/resources.py` defines: other words have no vector, and a known word without a vector counts as the zero
+# vector: it lengthens the divisor of the average and moves nothing. p is the word's share in the training text, 0 if it
+# does not occur there. Words that are not known are left out.
 
 TextVector: TypeAlias = Literal["average", "extrema"]
 
