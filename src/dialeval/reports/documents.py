@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 from dialeval.core.display import Tabular
 from dialeval.core.errors import escape_controls
 from dialeval.core.validation import dump
-from dialeval.reports.figures import BETTER, DIFFERENT, MISSING, WORSE
+from dialeval.reports.formatting import BETTER, DIFFERENT, MISSING, WORSE
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
