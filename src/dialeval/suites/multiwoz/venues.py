@@ -183,9 +183,8 @@ def load_venues(ontology: Ontology, folder: str | os.PathLike[str]) -> Venues:
         try:
             content = strip_mark(read_bytes(path)).tobytes()
             sha.update(f"{name} {hashlib.sha256(content).hexdigest()}\n".encode())
-            tables[name] = VenueTable(
-                domain, ontology, _make_venues(domain, ontology, _read_records(path, content), str(path))
-            )
+            venues = _make_venues(domain, ontology, _read_records(path, content), str(path))
+            tables[name] = VenueTable(domain, ontology, venues)
         except DataError as error:
             problems += error.problems
     if problems:
@@ -358,12 +357,7 @@ def count_minutes(value: str) -> int:
     return 60 * int(match[1]) + minute
 
 
-_BY_RULE: Mapping[str, Callable[[str], str]] = {
-    "plain": str,
-    "text": normalize_text,
-    "name": normalize_name,
-    "time": normalize_time,
-}
+_BY_RULE = {"plain": str, "text": normalize_text, "name": normalize_name, "time": normalize_time}
 _PLAIN = Spelling()
 
 
