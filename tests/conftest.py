@@ -36,7 +36,7 @@ QUICK = "DIALEVAL_QUICK" in os.environ
 QUICK_EXAMPLES = 3
 
 # A first call compiles kernels, so a deadline would measure the compiler. On CI the examples are the same every time.
-settings.register_profile("dialeval", deadline=None, max_examples=40, derandomize=QUICK or "CI" in os.environ)
+settings.register_profile("dialeval", deadline=None, max_examples=25, derandomize=QUICK or "CI" in os.environ)
 settings.load_profile("dialeval")
 
 TESTS = Path(__file__).parent

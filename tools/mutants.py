@@ -106,6 +106,14 @@ class Mutant:
     def identity(self) -> tuple[str, str, str]:
         return self.file, self.before, self.after
 
+    def compiles(self) -> bool:
+        """Return whether the changed source is a program."""
+        try:
+            compile(self.source, self.file, "exec")
+        except SyntaxError:
+            return False
+        return True
+
     def __str__(self) -> str:
         return f"{self.file}:{self.line}: {self.before}  ->  {self.after}"
 
@@ -291,17 +299,13 @@ class Changes(ast.NodeVisitor):
 
 
 def mutants(source: str, file: str) -> list[Mutant]:
-    """All mutants of a source that can be compiled, in the order of the source."""
+    """All mutants of a source, in the order of the source; a few of them cannot be compiled."""
     every = Changes(source)
     old = every.source
     statements = list(statement_lines(source))
     made = []
     for change in sorted(set(every.changes), key=lambda each: (each.start, each.stop, each.text)):
         new = old[: change.start] + change.text.encode() + old[change.stop :]
-        try:
-            compile(new, file, "exec")
-        except SyntaxError:
-            continue
         first = old.rfind(b"\n", 0, change.start) + 1
         last = (old + b"\n").index(b"\n", change.stop)
         shown = (old[first:last], old[first : change.start] + change.text.encode() + old[change.stop : last])
@@ -323,7 +327,7 @@ def statement_lines(source: str) -> Iterator[range]:
 
 
 def chosen(every: Iterable[Mutant], number: int, seed: int) -> list[Mutant]:
-    """Some mutants of all, at most one for a line: those whose digests with the seed are the lowest."""
+    """Some mutants that compile, at most one for a line: those whose digests with the seed are the lowest."""
 
     def rank(mutant: Mutant) -> bytes:
         return hashlib.sha256(repr((seed, mutant.identity)).encode()).digest()
@@ -332,7 +336,8 @@ def chosen(every: Iterable[Mutant], number: int, seed: int) -> list[Mutant]:
     for mutant in sorted(every, key=rank):
         if len(taken) == number:
             break
-        taken.setdefault((mutant.file, mutant.line), mutant)
+        if (mutant.file, mutant.line) not in taken and mutant.compiles():
+            taken[mutant.file, mutant.line] = mutant
     return list(taken.values())
 
 
@@ -493,9 +498,9 @@ def run_tests(tree: Path, arguments: list[str], seconds: float | None, **variabl
         return ""
     if not said:
         return f"the time limit of {seconds:.0f} s"
-    if run.returncode == 4:
-        raise SystemExit(f"pytest cannot run:\n{said}")
     failed = re.search(r"^(?:FAILED|ERROR) (\S.*?)(?: - |$)", said, re.MULTILINE)
+    if not failed and run.returncode == 4:
+        raise SystemExit(f"pytest cannot run:\n{said}")
     return failed[1] if failed else f"a crash (exit status {run.returncode})"
 
 

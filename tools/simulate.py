@@ -128,7 +128,7 @@ class F1(BreakdownDetection):
     def __str__(self) -> str:
         return "simulated-f1"
 
-    def row_counts(self, batch: Batch) -> tuple[Ints, Flags]:
+    def count_rows(self, batch: Batch) -> tuple[Ints, Flags]:
         counts = numbers(batch)[:, _F1].astype(np.int64)
         return counts, np.ones(len(counts), np.bool_)
 
@@ -141,7 +141,7 @@ class CorpusBleu(NlgBleu):
     presets = {"simulated-bleu-4": {"per": "corpus"}}
     needs = frozenset({Need.RESPONSE})
 
-    def row_counts(self, batch: Batch) -> tuple[Ints, Flags]:
+    def count_rows(self, batch: Batch) -> tuple[Ints, Flags]:
         counts = numbers(batch)[:, _BLEU].astype(np.int64)
         return counts, np.ones(len(counts), np.bool_)
 

@@ -85,10 +85,11 @@ def test_exchanges_give_the_same_as_scoring_exchanged_texts(run: Run) -> None:
 
     both = Values.of(run["a"]).join(Values.of(run["narrow"]))
     swap = np.random.default_rng(5).integers(2, size=40)
-    (found,) = both.compute([np.hstack([1 - swap, swap])[None, :]])
+    found = both.compute([np.hstack([1 - swap, swap])[None, :]])
     mixed = [right if taken else left for left, right, taken in zip(texts(1), texts(3, words=4), swap, strict=True)]
     anew = made({"mixed": mixed})["mixed"]
-    assert dict(zip(both.keys, found, strict=True)) == pytest.approx({key: anew[key].mean for key in anew}, rel=1e-12)
+    exchanged = {key: value for key, (value,) in found.items()}
+    assert exchanged == pytest.approx({key: anew[key].mean for key in anew}, rel=1e-12)
 
 
 def test_saved_runs_compare_alike(run: Run, tmp_path: Path) -> None:

@@ -167,7 +167,8 @@ def test_rows_that_are_not_scored_do_not_count() -> None:
     items = np.array([1.0, np.nan, 2, 4, np.nan, 8])
     values = Values.of(run_of(items)["a"])
     counts = np.array([[1, 5, 0, 2, 0, 1], [0, 1, 0, 0, 1, 0]])
-    np.testing.assert_array_equal(values.compute([counts]), [[17 / 4], [np.nan]])
+    (found,) = values.compute([counts]).values()
+    np.testing.assert_array_equal(found, [17 / 4, np.nan])
 
 
 def test_values_of_all_rows_have_intervals_around_them(tmp_path: Path) -> None:

@@ -9,14 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dialeval.analysis.slices import (
-    MOST_NUMBERS,
-    MOST_VALUES,
-    OTHER,
-    check_fields,
-    list_fields,
-    split_by_field,
-)
+from dialeval.analysis.slices import MOST_NUMBERS, MOST_VALUES, OTHER, check_fields, list_fields, split_by_field
 from dialeval.analysis.unpaired import NO_VALUE
 from dialeval.core.columns import RaggedColumn, SharedColumn, TextColumn
 from dialeval.core.errors import SettingError

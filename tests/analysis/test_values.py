@@ -9,7 +9,7 @@ import pytest
 
 import dialeval
 from dialeval.analysis import values as module
-from dialeval.analysis.values import NO_DIALOGUES, Values, cluster_sums, find_metric
+from dialeval.analysis.values import NO_DIALOGUES, Values, find_metric, sum_known
 from dialeval.core.fold import Estimate, Level
 from dialeval.core.result import Result
 from dialeval.core.rowtable import RowTable
@@ -30,18 +30,18 @@ def test_counts_give_what_scoring_the_taken_dialogues_gives(result: Result) -> N
     for counts in ([1, 1, 1], [2, 0, 1], [0, 3, 0]):
         taken = [text for cluster, times in enumerate(counts) for text in TEXTS[2 * cluster : 2 * cluster + 2] * times]
         anew = dialeval.evaluate(taken, metrics="length,distinct")["system"]
-        found = values.compute_by_key([np.array([counts])])
+        found = values.compute([np.array([counts])])
         assert {key: each[0] for key, each in found.items()} == pytest.approx({key: anew[key].mean for key in anew})
 
 
 def test_what_counts_kinds_cannot_be_found_from_repeated_clusters(result: Result) -> None:
     values = Values.of(result)
     assert [key for key in values.keys if key not in values.repeatable.keys] == ["distinct-1", "distinct-2"]
-    assert Values.of(result, ["distinct-1"]).repeatable.compute_by_key([]) == {}
+    assert Values.of(result, ["distinct-1"]).repeatable.compute([]) == {}
 
 
 def test_nothing_drawn_gives_no_values(result: Result) -> None:
-    assert Values.of(result).compute([]).shape == (0, 3)
+    assert [values.shape for values in Values.of(result).compute([]).values()] == [(0,)] * 3
 
 
 def test_why_a_key_has_no_values(result: Result, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -71,7 +71,7 @@ def test_items_are_of_rows_or_of_dialogues(result: Result) -> None:
     sizes = {str(size): replace(length, items=np.arange(float(size))) for size in range(8)}
     values = Values.of(replace(result, estimates=sizes))
     assert list(values.items) == ["3", "6"]
-    found = values.compute_by_key([np.array([[1, 0, 2], [0, 0, 0]])])
+    found = values.compute([np.array([[1, 0, 2], [0, 0, 0]])])
     np.testing.assert_array_equal(found["3"], [4 / 3, np.nan])
     np.testing.assert_array_equal(found["6"], [(0 + 1 + 2 * (4 + 5)) / 6, np.nan])
 
@@ -79,10 +79,11 @@ def test_items_are_of_rows_or_of_dialogues(result: Result) -> None:
 def test_values_are_the_same_however_the_resamples_are_cut(result: Result, monkeypatch: pytest.MonkeyPatch) -> None:
     values = Values.of(result)
     counts = np.random.default_rng(0).integers(0, 3, (10, 3))
-    expected = np.concatenate([values.compute([row[None]]) for row in counts])
-    np.testing.assert_array_equal(values.compute([counts[:7], counts[7:]]), expected)
+    single = [values.compute([row[None]]) for row in counts]
+    expected = {key: np.concatenate([each[key] for each in single]) for key in values.keys}
+    np.testing.assert_equal(values.compute([counts[:7], counts[7:]]), expected)
     monkeypatch.setattr(module, "_PART", 2)
-    np.testing.assert_array_equal(values.compute([counts]), expected)
+    np.testing.assert_equal(values.compute([counts]), expected)
 
 
 def test_joined_values_are_those_of_both_systems_one_after_the_other(result: Result) -> None:
@@ -94,7 +95,7 @@ def test_joined_values_are_those_of_both_systems_one_after_the_other(result: Res
     assert both.rows.offsets.tolist() == [0, 2, 4, 6, 8, 10, 12]
     taken = [*TEXTS[2:4], *texts[:2], *texts[:2]]
     anew = dialeval.evaluate(taken, metrics="length,distinct-1")["system"]
-    found = both.compute_by_key([np.array([[0, 1, 0, 2, 0, 0]])])
+    found = both.compute([np.array([[0, 1, 0, 2, 0, 0]])])
     assert {key: each[0] for key, each in found.items()} == pytest.approx({key: anew[key].mean for key in anew})
 
 
@@ -120,9 +121,9 @@ def test_without_a_row_table_nothing_is_resampled_unless_rows_stand_alone() -> N
 
 def test_cluster_sums_leave_unknown_items_out() -> None:
     items = np.array([1.0, np.nan, 2.0, 4.0])
-    assert cluster_sums(items, np.array([0, 2, 4])).tolist() == [[1, 1], [6, 2]]
-    assert cluster_sums(items, np.arange(5)).tolist() == [[1, 1], [0, 0], [2, 1], [4, 1]]
-    assert cluster_sums(items[:2], np.array([0, 3, 4])).tolist() == [[1, 1], [0, 0]], "a value per dialogue"
+    assert sum_known(items, np.array([0, 2, 4])).tolist() == [[1, 1], [6, 2]]
+    assert sum_known(items, np.arange(5)).tolist() == [[1, 1], [0, 0], [2, 1], [4, 1]]
+    assert sum_known(items[:2], np.array([0, 3, 4])).tolist() == [[1, 1], [0, 0]], "a value per dialogue"
 
 
 def test_the_metric_of_an_estimate_is_read_from_its_signature(result: Result) -> None:

@@ -40,7 +40,7 @@ def test_items_stand_at_their_rows(sizes: list[int], batch_rows: int) -> None:
             values["turn"]["odd"] = values["turn"]["a"]
         memory.put("metrics", number, {}, ChunkItems({(0, "s"): SystemItems(values)}))
         row, dialogue = row + turns, dialogue + dialogues
-    columns = memory.columns((0, "s"))
+    columns = memory.read_columns((0, "s"))
     assert columns["a"].tolist() == list(range(sum(sizes)))
     assert columns["b"].tolist() == list(range(len(sizes)))
     if "odd" in columns:
@@ -53,9 +53,9 @@ def test_a_store_that_drops_items_has_none() -> None:
     store = ItemStore()
     store.put("metrics", 0, {}, ChunkItems({(0, "s"): SystemItems({"turn": {"a": np.zeros(1)}})}))
     assert (
-        list(store.parts(0)),
-        store.columns((0, "s")),
-        store.contributions((0, "s")),
+        list(store.list_parts(0)),
+        store.read_columns((0, "s")),
+        store.join_contributions((0, "s")),
         store.list_finished("facts"),
     ) == (
         [],
@@ -76,4 +76,4 @@ def test_a_store_of_parts_knows_the_files_of_every_chunk(tmp_path: Path, monkeyp
         store.put("metrics", 0, {}, ChunkItems(parts=tuple(parts[:2])))
     assert sorted(forced) == ["a", "c"]
     assert store.workplace == str(tmp_path)
-    assert [*store.parts(0), *store.parts(1)] == parts
+    assert [*store.list_parts(0), *store.list_parts(1)] == parts

@@ -43,7 +43,7 @@ def test_states_of_workers_with_other_words_add_up(batch_rows: int) -> None:
     sums = StateSums(job, "metrics", Vocabulary())
     for part in parts:
         sums.add(part)
-    merged = sums.result()[0, "system"]
+    merged = sums.finish()[0, "system"]
     assert merged.rows == expected.rows == 40
     assert finished(job, merged) == finished(job, expected)
 
@@ -51,7 +51,7 @@ def test_states_of_workers_with_other_words_add_up(batch_rows: int) -> None:
 def test_a_system_that_is_expected_has_states_of_no_rows() -> None:
     sums = StateSums(job_of(make_plan("length", RESPONSES)), "metrics")
     sums.expect((0, "nobody"))
-    assert sums.result()[0, "nobody"].rows == 0
+    assert sums.finish()[0, "nobody"].rows == 0
 
 
 def test_details_are_folded_beside_metrics() -> None:

@@ -65,7 +65,7 @@ def whole(job: Job, stage: Stage, several: list[SystemStates]) -> SystemStates:
     sums = StateSums(job, stage, Vocabulary())
     for each in several:
         sums.add(each)
-    return sums.result()
+    return sums.finish()
 
 
 @pytest.mark.parametrize("stage", STAGES)

@@ -11,14 +11,7 @@ import pytest
 from dialeval.io.packs import Progress
 from dialeval.judges.card import HumanCorrelation, Validation
 from dialeval.judges.fitting import AdemSettings, Examples, fit_adem, make_examples
-from dialeval.judges.validation import (
-    FOLDS,
-    _average,
-    _judge_left_out,
-    _split_sets,
-    compare_columns,
-    correlate,
-)
+from dialeval.judges.validation import FOLDS, _average, _judge_left_out, _split_sets, compare_columns, correlate
 from dialeval.stats.resampling import DEFAULT_RESAMPLES
 from judges.tiny_judges import invented_ratings, tiny_vectors
 

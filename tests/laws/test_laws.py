@@ -70,7 +70,7 @@ TURNED: list[AnyMetric] = [
     if (per := getattr(metric, "per", None)) in _PER
 ]
 """Those that are of all rows together or a mean over rows, as one likes, each the other way."""
-few = settings(max_examples=12)  # for each of more than a hundred metrics
+few = settings(max_examples=8)  # for each of more than a hundred metrics
 
 
 def world_of(metric: AnyMetric) -> World:
@@ -167,7 +167,7 @@ def test_what_a_metric_does_not_need_changes_nothing(metric: AnyMetric, data: st
 
 @every_metric
 @given(data=st.data(), elsewhere=st.booleans())
-@settings(max_examples=8)
+@settings(max_examples=5)
 def test_a_tally_gives_what_an_evaluation_gives(metric: AnyMetric, data: st.DataObject, elsewhere: bool) -> None:
     """Rows that come one batch after the other, some of them in another process, and all rows at once."""
     rows = data.draw(st.lists(world_of(metric).rows, min_size=1, max_size=12))

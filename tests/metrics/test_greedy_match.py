@@ -41,7 +41,7 @@ def batch_of(rows: Rows, encoder: ShippedEncoder) -> Batch:
 
 def bert_score(response: str, reference: str, encoder: ShippedEncoder) -> float:
     """As bert-score computes F for one pair without idf and baseline; marks have weight 0 but may be matched."""
-    here, there = (vectors.astype(float) for vectors in encoder.token_vectors([response, reference]))
+    here, there = (vectors.astype(float) for vectors in encoder.encode_tokens([response, reference]))
     if len(here) == 2 or len(there) == 2:
         return 0.0
     cosine = [[float(a @ b / np.sqrt((a @ a) * (b @ b))) for b in there] for a in here]
@@ -81,7 +81,7 @@ def test_a_text_does_not_depend_on_its_neighbors(encoder: ShippedEncoder) -> Non
 
 def test_pooled_tokens_are_the_vector_of_the_text(encoder: ShippedEncoder) -> None:
     several = ["the cat sat on the mat", "hello", "日本", "the " * 100]
-    pooled = np.array([vectors.mean(axis=0) for vectors in encoder.token_vectors(several)])
+    pooled = np.array([vectors.mean(axis=0) for vectors in encoder.encode_tokens(several)])
     lengths = np.sqrt((pooled * pooled).sum(axis=1))[:, None]
     np.testing.assert_allclose(pooled / lengths, encoder.encoder.encode(several), atol=1e-5)
 
@@ -98,13 +98,13 @@ def test_a_text_is_encoded_once_while_it_is_kept(
     """Batches share references; where there is no room, those of the last texts are kept; results stay the same."""
     met: list[str] = []
     fresh = tiny_shipped_encoder(tmp_path)
-    encode = fresh.encoder.token_vectors
+    encode = fresh.encoder.encode_tokens
 
     def encode_and_record(texts: list[str]) -> list[Singles]:
         met.extend(texts)
         return encode(texts)
 
-    monkeypatch.setattr(fresh.encoder, "token_vectors", encode_and_record)
+    monkeypatch.setattr(fresh.encoder, "encode_tokens", encode_and_record)
     rows: Rows = [("the cat", ["a dog"]), ("hello", ["a dog", "the cat"])]
     for _ in range(2):
         found = GreedyMatch().score(batch_of(rows, fresh))
@@ -112,5 +112,5 @@ def test_a_text_is_encoded_once_while_it_is_kept(
     assert sorted(met) == ["a dog", "hello", "the cat"]
     monkeypatch.setattr("dialeval.metrics.encoder.KEPT_TOKENS", 4)
     for text in ("the cat sat", "hello", "the cat sat"):
-        np.testing.assert_array_equal(fresh.token_vectors([text])[0], encode([text])[0])
+        np.testing.assert_array_equal(fresh.encode_tokens([text])[0], encode([text])[0])
     assert met.count("the cat sat") == 2

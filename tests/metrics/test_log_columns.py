@@ -328,6 +328,26 @@ def test_resampled_intervals_of_percentiles_are_near_those_by_formula() -> None:
         assert np.diff(two.interval)[0] == pytest.approx(np.diff(one.interval)[0], rel=0.35)
 
 
+def test_the_error_of_a_percentile_is_that_of_woodruff() -> None:
+    """Replies as slow as the percentile count as within it, also where many are equally slow."""
+    sizes = np.tile([3, 4, 5], 20)
+    of_dialogues = [0.5] * 3 + [1.0] * 28 + [1 + at / 16 for at in range(1, 30)]
+    values = np.repeat(of_dialogues, sizes)
+    [estimate] = LatencyPercentile(50).finish((values, sizes, len(values))).values()
+    within, ends = values <= estimate.mean, np.cumsum(sizes)
+    left_out = np.array(
+        [
+            np.delete(within, np.s_[stop - size : stop]).mean()
+            for size, stop in zip(sizes.tolist(), ends.tolist(), strict=True)
+        ]
+    )
+    spread = math.sqrt(59 / 60 * ((left_out - within.mean()) ** 2).sum())
+    assert spread > 0.5 / math.sqrt(len(values)), "dialogues are alike, so that this is not the lower limit"
+    low, high = (np.quantile(values, 0.5 + side * spread, method="inverted_cdf") for side in (-2, 2))
+    assert estimate.error is not None
+    assert estimate.error.error == pytest.approx((high - low) / 4)
+
+
 def test_a_percentile_of_few_replies_has_no_interval() -> None:
     rows = [{"response": "a", "latency": at / 8} for at in range(40)]
     result = dialeval.evaluate(rows, metrics="latency-p50,latency-p95")["system"]

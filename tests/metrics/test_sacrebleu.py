@@ -10,7 +10,7 @@ from sacrebleu.metrics import BLEU, CHRF
 
 from dialeval.core.signature import SACREBLEU, Signature
 from dialeval.metrics.bleu import Bleu
-from dialeval.metrics.bleu_counts import VERSION, find_number_of_references, make_bleu_signature
+from dialeval.metrics.bleu_counts import VERSION, find_number_of_references, sign_bleu
 from dialeval.metrics.chrf import Chrf
 from metrics.test_bleu import batch_of
 
@@ -35,12 +35,12 @@ def test_the_version_is_the_one_that_is_compared_with() -> None:
 def test_tokenizers(ours: Any, theirs: dict[str, Any]) -> None:
     oracle = BLEU(**theirs)
     score = oracle.corpus_score(["a B"], [["a b"]])
-    assert make_bleu_signature(ours, 1) == f"{score.name}|{oracle.get_signature()}"
+    assert sign_bleu(ours, 1) == f"{score.name}|{oracle.get_signature()}"
 
 
 @pytest.mark.parametrize("name", ["unicode", "rouge"])
 def test_tokenizers_that_sacrebleu_does_not_have(name: Any) -> None:
-    assert make_bleu_signature(name, 1) is None
+    assert sign_bleu(name, 1) is None
 
 
 @pytest.mark.parametrize("settings", [{}, {"word_order": 2}, {"beta": 3, "lowercase": True}, {"char_order": 4}])
@@ -64,7 +64,7 @@ def test_how_many_references(references: list[list[str]], number: int | str) -> 
 
 
 def test_it_stands_in_our_signature_and_forbids_nothing() -> None:
-    line = make_bleu_signature("13a", 1)
+    line = sign_bleu("13a", 1)
     ours = Signature.of("bleu(per=corpus)", n=4).with_fields(sacrebleu=line)
     assert Signature.parse(str(ours))["sacrebleu"] == line
     assert ours.differences(Signature.of("bleu(per=corpus)", n=4)) == {}

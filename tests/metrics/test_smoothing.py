@@ -63,7 +63,7 @@ def by_nltk(response: list[str], references: list[list[str]], weights: Sequence[
 
 @pytest.mark.parametrize("method", get_args(Method))
 @given(pairs=rows, weights=st.sampled_from(WEIGHTS))
-@settings(max_examples=120)
+@settings(max_examples=60)
 def test_every_method_scores_as_nltk(method: int, pairs: list[Row], weights: tuple[float, ...]) -> None:
     counts = counts_of(pairs)
     found = weighted_bleu(counts, log_precisions(counts, method, len(weights)), weights)
@@ -73,7 +73,7 @@ def test_every_method_scores_as_nltk(method: int, pairs: list[Row], weights: tup
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4])
 @given(pairs=rows)
-@settings(max_examples=80)
+@settings(max_examples=50)
 def test_sacre_scores_as_sacrebleu(n: int, pairs: list[Row]) -> None:
     counts = counts_of(pairs)
     found = sacre_bleu(counts, log_precisions(counts, NIST), n)

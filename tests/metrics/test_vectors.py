@@ -28,7 +28,7 @@ def test_unin_vocabulary_do_not_count_and_extremes_keep_their_sign() -> None:
     vocabulary = Vocabulary()
     texts = tokenize(TextColumn.from_strings(["a b zz", "c b", "zz", ""]), vocabulary)
     values = WordValues.of(VectorTable(vocabulary, VECTORS), None, None)
-    averages, extrema = values.averages(texts), values.extrema(texts)
+    averages, extrema = values.average_texts(texts), values.find_extrema(texts)
     assert averages.counted.tolist() == extrema.counted.tolist() == [2, 2, 0, 0]
     expected = np.array([[0.8, 0.4, 0], [-0.2, 0.4, 0], [0, 0, 0], [0, 0, 0]])
     np.testing.assert_allclose(averages.vectors, expected, atol=1e-15)

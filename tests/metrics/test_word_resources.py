@@ -38,17 +38,17 @@ def test_vectors_are_asked_for_once_and_old_views_stay() -> None:
     vocabulary, vectors = Vocabulary(), Even()
     table = VectorTable(vocabulary, vectors)
     first = vocabulary.add(words(0, 5))
-    rows, matrix = table.arrays()
+    rows, matrix = table.collect_arrays()
     before = matrix.copy()
     vocabulary.add(words(3, 1000))
-    later_rows, later = table.arrays()
+    later_rows, later = table.collect_arrays()
     np.testing.assert_array_equal(matrix, before)
     np.testing.assert_array_equal(later_rows[first], rows)
     assert [later[row, 0] if row >= 0 else -1 for row in later_rows] == [
         number if number % 2 == 0 else -1 for number in range(1000)
     ]
     assert len(vectors.asked) == 1000
-    unit_rows, _, lengths = table.lengths()
+    unit_rows, _, lengths = table.compute_lengths()
     np.testing.assert_array_equal(unit_rows, later_rows)
     np.testing.assert_allclose(lengths, np.hypot(later[:, 0], 1.0))
 
@@ -67,8 +67,8 @@ def test_a_zero_vector_is_no_direction() -> None:
 
     vocabulary = Vocabulary(["a"])
     table = VectorTable(vocabulary, Zero())
-    assert table.arrays()[0].tolist() == [0]
-    assert table.lengths()[0].tolist() == [-1]
+    assert table.collect_arrays()[0].tolist() == [0]
+    assert table.compute_lengths()[0].tolist() == [-1]
 
 
 def test_in_vocabulary_are_listed_or_have_a_vector() -> None:
@@ -97,9 +97,9 @@ def test_shares_of_the_training_text() -> None:
     known = KnownWords(vocabulary, Vocabulary(["a", "b"]), None)
     train = TrainText(vocabulary, TextColumn.from_strings(["a b c", "a", ""]), known)
     ids = vocabulary.add(TextColumn.from_strings(["a", "b", "<unk>", "c"])).astype(np.int64)
-    assert train.shares(1, "words.1", "unk").look_up(ids)[:3].tolist() == [0.5, 0.25, 0.25]
-    assert np.isnan(train.shares(1, "words.1", "unk").look_up(ids)[3])
-    assert train.shares(1, "words.1", "self").look_up(ids)[3] == 0.25
+    assert train.compute_shares(1, "words.1", "unk").look_up(ids)[:3].tolist() == [0.5, 0.25, 0.25]
+    assert np.isnan(train.compute_shares(1, "words.1", "unk").look_up(ids)[3])
+    assert train.compute_shares(1, "words.1", "self").look_up(ids)[3] == 0.25
 
 
 def test_digests_tell_apart_what_is_known() -> None:

@@ -18,15 +18,7 @@ from dialeval.core.fold import Estimate
 from dialeval.core.result import Result, Run
 from dialeval.core.signature import Signature
 from dialeval.reports.documents import to_json
-from dialeval.reports.tables import (
-    FORMATS,
-    METRICS_TXT,
-    lay_out,
-    to_csv,
-    to_latex,
-    to_markdown,
-    to_metrics_txt,
-)
+from dialeval.reports.tables import FORMATS, METRICS_TXT, lay_out, to_csv, to_latex, to_markdown, to_metrics_txt
 
 
 def rows_estimate(*items: float) -> Estimate:

@@ -74,7 +74,7 @@ def test_better_worse_and_undecided_are_the_tested_metrics_with_a_direction(rows
     assert sorted(row.key for part in (found.better, found.worse, found.undecided) for row in part) == sorted(
         row.key for row in directed
     )
-    assert found.panel == len(directed)
+    assert found.panel == directed
 
 
 @given(differences())
@@ -98,6 +98,13 @@ def test_no_direction_is_claimed_without_significance(rows: list[Difference]) ->
         )
     marked = {row.key for row in rows if choose_mark(row)}
     assert marked == {row.key for row in rows if row.significant}
+
+
+def test_the_only_metric_is_named_where_the_first_system_was_not_tested() -> None:
+    rows = [difference("m", 0.1, "higher", p, p < 0.05) for p in (math.nan, 0.001)]
+    named = [replace(row, system=system) for row, system in zip(rows, ("a", "b"), strict=True)]
+    (text,) = said(*named, systems=("a", "b"))
+    assert text.startswith("Compared with old on m (significance level 0.05), better: b; no significant difference: a.")
 
 
 def test_a_lower_value_is_a_gain_where_lower_is_better() -> None:

@@ -149,7 +149,7 @@ def test_groups_leave_error_and_changes_alone(monkeypatch: pytest.MonkeyPatch) -
     found = []
     for groups in (1000, 3000):
         monkeypatch.setattr(module, "GROUPS", groups)
-        without = values.compute(leave_out_clusters(3000))[:, 0]
+        without = values.compute(leave_out_clusters(3000))["x"]
         influence = Influence.of(float(items.mean()), without, np.ones(3000))
         assert len(influence.changes) == groups
         found.append((influence, studentize({"x": influence}, {"x": counts @ items / 3000}, [counts])["x"]))

@@ -47,14 +47,13 @@ def test_randomization_is_the_permutation_test_of_scipy() -> None:
     rng = np.random.default_rng(7)
     left, right = rng.normal(size=11), rng.normal(0.5, size=11)
     every = np.array([[(number >> bit) & 1 for bit in range(11)] for number in range(2**11)])
-    found = joined(left, right).compute([np.hstack([every, 1 - every])]) - joined(left, right).compute(
-        [np.hstack([1 - every, every])]
-    )
+    both = joined(left, right)
+    found = both.compute([np.hstack([every, 1 - every])])["x"] - both.compute([np.hstack([1 - every, every])])["x"]
     difference = float(right.mean() - left.mean())
     oracle = scipy.stats.permutation_test(
         (right, left), lambda x, y: np.mean(x - y), permutation_type="samples", n_resamples=np.inf
     )
-    p = significance.tail_p(difference, found[1:, 0], 1.0)  # all but the exchange of nothing
+    p = significance.tail_p(difference, found[1:], 1.0)  # all but the exchange of nothing
     assert p == pytest.approx(oracle.pvalue, abs=1e-12)
 
 
@@ -97,15 +96,15 @@ def test_randomization_of_bleu_is_that_of_sacrebleu() -> None:
     first, second, p = oracle("ar", 800)
     both = bleu_values(changed(1)).join(bleu_values(changed(2)))
     kept = np.random.default_rng(12345).integers(2, size=(800, 60), dtype=bool).astype(np.int64)
-    found = both.compute([np.hstack([kept, 1 - kept])]) - both.compute([np.hstack([1 - kept, kept])])
-    assert significance.tail_p(second - first, found[:, 0], 100.0) == pytest.approx(p, abs=1e-12)
+    found = both.compute([np.hstack([kept, 1 - kept])])["bleu"] - both.compute([np.hstack([1 - kept, kept])])["bleu"]
+    assert significance.tail_p(second - first, found, 100.0) == pytest.approx(p, abs=1e-12)
 
 
 def test_bootstrap_of_bleu_is_that_of_sacrebleu() -> None:
     first, second, p = oracle("bs", 500)
     taken: Ints = np.random.default_rng(12345).choice(60, size=(500, 60), replace=True)
     counts = np.array([np.bincount(row, minlength=60) for row in taken])
-    drawn = (bleu_values(changed(2)).compute([counts]) - bleu_values(changed(1)).compute([counts]))[:, 0]
+    drawn = bleu_values(changed(2)).compute([counts])["bleu"] - bleu_values(changed(1)).compute([counts])["bleu"]
     # sacreBLEU's p is one of absolute differences, without the other tail.
     sizes = np.abs(drawn) - np.abs(drawn).mean()
     assert (np.count_nonzero(sizes > abs(second - first)) + 1) / 501 == pytest.approx(p, abs=1e-12)

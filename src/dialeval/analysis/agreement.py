@@ -157,7 +157,7 @@ class Control(Struct, frozen=True):
 
 
 class Bootstrap(Struct, frozen=True):
-    """How dialogues were resampled."""
+    """Resamples, seed and confidence level of the bootstrap over dialogues."""
 
     resamples: int
     seed: int
@@ -324,7 +324,9 @@ def read_rated(
     subject: Any, ratings: Any, quality: str, fields: Mapping[str, str] | None, sample: str | PathLike[str] | None
 ) -> tuple[Run | None, Ratings, str | None]:
     """Read a run, if there is one, and ratings; return also a sentence if these were brought to one scale."""
-    run = _find_run(subject)
+    run = subject if isinstance(subject, Run) else None
+    if isinstance(subject, str | PathLike) and (Path(subject).is_dir() or Path(subject).name == RUN_FILE):
+        run = load(subject)
     rated = subject if run is None else ratings
     if rated is None:
         raise SettingError("a run has no human ratings; give the ratings of its responses as well")
@@ -343,14 +345,6 @@ def match_metrics(run: Run, rated: Ratings, quality: str, names: Sequence[str] |
         return rows
     keys = find_keys(names, list(rows.metrics), "the run has no", "it has")
     return replace(rows, metrics={key: rows.metrics[key] for key in keys})
-
-
-def _find_run(subject: Any) -> Run | None:
-    """Return the run that a subject is or that is saved there; None for anything else."""
-    if isinstance(subject, str | PathLike):
-        path = Path(subject)
-        return load(path) if path.is_dir() or path.name == RUN_FILE else None
-    return subject if isinstance(subject, Run) else None
 
 
 _Points = dict[tuple[str, str], Points]
@@ -449,16 +443,14 @@ def _correlate(points: Points, samples: Floats, confidence: float) -> Correlatio
         found = [(each.interval(confidence), each.p) for each in made]
     else:
         columns = zip(values, samples.T, strict=True)
-        found = [_test_by_resamples(value, column, points.dialogues, confidence) for value, column in columns]
+        found = [_test_resamples(value, column, points.dialogues, confidence) for value, column in columns]
     fields: dict[str, Any] = {}
     for name, value, (ends, p) in zip(NAMES, values, found, strict=True):
         fields |= {name: value, f"{name}_interval": ends, f"{name}_p": p}
     return Correlation(n=len(points), **fields)
 
 
-def _test_by_resamples(
-    value: float, drawn: Floats, clusters: int, confidence: float
-) -> tuple[tuple[float, float], float]:
+def _test_resamples(value: float, drawn: Floats, clusters: int, confidence: float) -> tuple[tuple[float, float], float]:
     """Return the interval of a correlation of systems and its p, which is not below 1 - confidence if 0 is within."""
     known = drawn[~np.isnan(drawn)]
     if clusters < 2 or len(known) < 2:

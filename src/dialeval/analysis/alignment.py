@@ -57,7 +57,7 @@ _WORDS: dict[Key, str] = {"ids": "id", "prompts": "prompt", "references": "refer
 
 
 class Design(Record, frozen=True):
-    """How the units of a system relate to those of the baseline."""
+    """The relation of the units of a system to those of the baseline."""
 
     name: DesignName
     unit: str
@@ -162,7 +162,10 @@ def align(left: Result, right: Result, design: DesignName | None = None) -> Alig
     )
     moved = not complete or not np.array_equal(match.left, match.right)
     if moved:
-        left, right = (_take(side, *own) for side, own in zip((left, right), match.sides, strict=True))
+        left, right = (
+            cut(side, ranges(require_table(side).offsets[own], rows), intervals=False)
+            for side, (own, rows) in zip((left, right), match.sides, strict=True)
+        )
     notes += _describe_rows(found, require_table(left), require_table(right))
     return Alignment(replace(found, notes=tuple(notes)), left, right, moved)
 
@@ -172,11 +175,6 @@ def count_different(left: RowTable, right: RowTable, name: str) -> int | None:
     if name not in left.digests or name not in right.digests or len(left) != len(right):
         return None
     return int(np.count_nonzero(left.digests[name] != right.digests[name]))
-
-
-def _take(result: Result, dialogues: Ints, rows: Ints) -> Result:
-    """Take the first rows of some dialogues."""
-    return cut(result, ranges(require_table(result).offsets[dialogues], rows), intervals=False)
 
 
 def _describe_overlap(design: Design) -> str:
@@ -197,7 +195,7 @@ def _name_others(table: RowTable, matched: Ints, rows: Ints) -> tuple[str, ...]:
 
 
 def _describe_rows(design: Design, left: RowTable, right: RowTable) -> list[str]:
-    """Say how the matched rows differ."""
+    """Describe how the matched rows differ."""
     if design.whole:
         different = int(np.count_nonzero(np.diff(left.offsets) != np.diff(right.offsets)))
         some = f"{different:,} of {design.common:,} dialogues have different numbers of turns"
@@ -207,7 +205,7 @@ def _describe_rows(design: Design, left: RowTable, right: RowTable) -> list[str]
 
 
 def _has_same_turns(left: RowTable, right: RowTable, match: _Match) -> bool:
-    """Tell whether matched dialogues have the same turns."""
+    """Return whether matched dialogues have the same turns."""
     if not np.array_equal(match.left_rows, match.right_rows):
         return False
     if left.turns is None or right.turns is None:
@@ -316,7 +314,7 @@ def _count_equal(left: RowTable, one: int, right: RowTable, other: int) -> int:
 
 
 def _are_counters(left: RowTable, right: RowTable, ids: Sequence[Sequence[str | None]], match: _Match) -> bool:
-    """Tell whether ids only count the dialogues of their file: 0, 1, 2, ... with other prompts in most dialogues."""
+    """Return whether ids only count the dialogues of their file: 0, 1, 2, ... with other prompts in most dialogues."""
     if any(TRIALS in table.digests or PROMPT not in table.digests for table in (left, right)):
         return False
     for names in ids:

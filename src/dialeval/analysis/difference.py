@@ -22,6 +22,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace as with_fields
+from functools import partial
 from itertools import combinations
 from typing import Literal, get_args
 
@@ -29,8 +30,8 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from dialeval.analysis.values import Values, cluster_means, cluster_sums, find_bounds, find_metric
-from dialeval.core.arrays import Floats, Ints, row_numbers
+from dialeval.analysis.values import Values, average_known, find_bounds, find_metric, sum_known
+from dialeval.core.arrays import Floats, row_numbers
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Better, Estimate
 from dialeval.core.result import Result
@@ -61,7 +62,7 @@ _MOST_CELLS = 1 << 24
 
 
 class Settings(Struct, frozen=True):
-    """How a comparison was made."""
+    """The settings of a comparison."""
 
     test: Test = "randomization"
     alpha: float = DEFAULT_ALPHA
@@ -81,12 +82,6 @@ class Settings(Struct, frozen=True):
             raise SettingError(f"at least one trial is needed, not {self.trials}")
         if self.detect is not None and not (math.isfinite(self.detect) and self.detect > 0):
             raise SettingError(f"the difference to detect must be above 0, not {self.detect}")
-
-    def needed(self, clusters: int, error: float) -> int | None:
-        """Return how many clusters find the difference `detect`, if so many gave this error."""
-        if self.detect is None:
-            return None
-        return significance.count_needed_clusters(clusters, error, self.alpha, self.detect)
 
 
 class Difference(Record, frozen=True):
@@ -184,17 +179,14 @@ class Baseline:
         self.name, self.result, self.settings = name, result, settings
         self.values = Values.of(result, keys, alone=True)
         self.clusters = self.values.clusters
+        self._draw = partial(draw_resamples, self.clusters, settings.resamples, settings.seed)
+        """Draws the resamples, which are the same for all systems."""
         self._corpus = self._resample(with_fields(self.values, items={}))
-
-    def _draws(self) -> Iterator[Ints]:
-        """Yield the resamples, which are the same for all systems."""
-        return draw_resamples(self.clusters, self.settings.resamples, self.settings.seed)
 
     def _resample(self, values: Values) -> tuple[dict[str, Floats], dict[str, Floats]]:
         """Compute every key in every resample (but for counts of distinct things), and without every cluster."""
-        return values.repeatable.compute_by_key(self._draws()), values.compute_by_key(
-            leave_out_clusters(self.clusters), jackknife=True
-        )
+        without = values.compute(leave_out_clusters(self.clusters), jackknife=True)
+        return values.repeatable.compute(self._draw()), without
 
     def compare(self, name: str, result: Result, keys: Sequence[str], by_row: bool = True) -> Iterator[Difference]:
         """Compare one system with the baseline, not yet adjusted for the number of tests.
@@ -202,7 +194,7 @@ class Baseline:
         `by_row`: row i of both is the same unit; otherwise only dialogue k of both is.
         """
         left, right = pair_values(self.values, Values.of(result, keys, alone=True), keys, by_row)
-        rows = {key: self._subtract_values(key, name, result, left, right, by_row) for key in keys}
+        rows = {key: self._subtract(key, name, result, left, right, by_row) for key in keys}
         exchanged = self._exchange(left, right) if self.settings.test == "randomization" else None
         influences, changes = self._find_changes(left, right, rows) if self.clusters > 1 else ({}, {})
         for key, row in rows.items():
@@ -224,7 +216,7 @@ class Baseline:
         estimate = self.result[row.key]
         if getattr(estimate.interval_by, "method", None) != "gaffke" or find_metric(estimate) is None:
             return row
-        differences = np.subtract(*(cluster_means(side.items[row.key], side.rows.offsets) for side in (right, left)))
+        differences = np.subtract(*(average_known(side.items[row.key], side.rows.offsets) for side in (right, left)))
         values, counts = np.unique(differences[~np.isnan(differences)], return_counts=True)
         least, largest = find_bounds(row.key, estimate)
         reach = largest - least
@@ -245,19 +237,17 @@ class Baseline:
             for key, without in without_right.items()
         }
         drawn = {key: values - drawn_left[key] for key, values in drawn_right.items()}
-        return influences, studentize(influences, drawn, self._draws())
+        return influences, studentize(influences, drawn, self._draw())
 
     def _exchange(self, left: Values, right: Values) -> dict[str, Floats]:
         """Return the difference of every key after every exchange of clusters."""
         both = left.join(right)
         once, again = (draw_swaps(self.clusters, self.settings.trials, self.settings.seed) for _ in range(2))
-        one = both.compute_by_key(np.hstack([swap, 1 - swap]) for swap in once)
-        other = both.compute_by_key(np.hstack([1 - swap, swap]) for swap in again)
+        one = both.compute(np.hstack([swap, 1 - swap]) for swap in once)
+        other = both.compute(np.hstack([1 - swap, swap]) for swap in again)
         return {key: values - other[key] for key, values in one.items()}
 
-    def _subtract_values(
-        self, key: str, name: str, result: Result, left: Values, right: Values, by_row: bool
-    ) -> Difference:
+    def _subtract(self, key: str, name: str, result: Result, left: Values, right: Values, by_row: bool) -> Difference:
         """Return two values, their difference, and in how many rows or dialogues the system wins, without any test."""
         here, there = self.result[key], result[key]
         first, second, rows = here.mean, there.mean, min(here.scored, there.scored)
@@ -271,7 +261,7 @@ class Baseline:
         if not by_row:
             if key not in left.items:
                 return plain
-            one, other = (cluster_means(side.items[key], side.rows.offsets) for side in (left, right))
+            one, other = (average_known(side.items[key], side.rows.offsets) for side in (left, right))
             items = one, other
         if items[0] is None or items[1] is None:
             return plain
@@ -307,7 +297,7 @@ class Baseline:
             effect=difference / (error * math.sqrt(scored)) if error > 0 else 0.0 if not difference else math.nan,
             error=error,
             detectable=significance.minimum_detectable_difference(error, self.clusters, critical),
-            needed=settings.needed(self.clusters, error),
+            needed=significance.count_needed_clusters(self.clusters, error, settings.alpha, settings.detect),
             rough=is_rough(influence, self.clusters),
         )
 
@@ -327,7 +317,7 @@ def exchange_means(
         rows, differences = [], []
         for one, other in pairs[start : start + step]:
             left, right = values[one].items[key], values[other].items[key]
-            sums, counts = cluster_sums(right - left, offsets).T
+            sums, counts = sum_known(right - left, offsets).T
             number = max(float(counts.sum()), 1.0)
             differences.append(sums / number)
             first, second = (float(np.where(np.isnan(right - left), 0.0, each).sum()) for each in (left, right))
@@ -336,9 +326,8 @@ def exchange_means(
             reason = None if np.count_nonzero(counts) > 1 else "too little could be scored"
             rows.append(replace(plain, **means, difference=(second - first) / number, reason=reason))
         each = np.column_stack(differences)
-        trials = np.concatenate(
-            [(1 - 2 * swap) @ each for swap in draw_swaps(clusters, settings.trials, settings.seed)]
-        )
+        swaps = draw_swaps(clusters, settings.trials, settings.seed)
+        trials = np.concatenate([(1 - 2 * swap) @ each for swap in swaps])
         ps = (significance.tail_p(row.difference, own, row.scale) for row, own in zip(rows, trials.T, strict=True))
         found += [row if row.reason else replace(row, p=p) for row, p in zip(rows, ps, strict=True)]
     return found

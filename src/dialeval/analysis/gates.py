@@ -51,12 +51,12 @@ _SHOWN_CHARACTERS = 300
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """What is asked of a system under a key, and whether it holds."""
+    """A condition on a system under a key, and whether it holds."""
 
     system: str
     key: str
     asked: str
-    """What is asked, in words: `at least 0.2`."""
+    """The condition in words: `at least 0.2`."""
     failure: str | None = None
     """A line that says what is wrong; None where the gate holds."""
     difference: Difference | None = None

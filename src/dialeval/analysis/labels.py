@@ -48,7 +48,7 @@ class RateEstimate(Struct, frozen=True):
 
 
 class LabelFit(Struct, frozen=True):
-    """How far a metric gives the labels that people give."""
+    """The agreement of the labels of a metric with human labels."""
 
     n: int
     confusion: Sequence[Sequence[int]]
@@ -150,9 +150,10 @@ def measure_label_agreement(
             excluded.append(key)
             continue
         given = np.abs(values[there][:, None] - labels).argmin(axis=1)
-        fits[key] = _fit_labels(
-            np.searchsorted(labels, majority[there]), given, len(labels), rows.dialogue[there], level
-        )
+        human, size = np.searchsorted(labels, majority[there]), int(there.sum())
+        table = count_confusions(human, given, len(labels), np.zeros(size, np.int64))[0].astype(int).tolist()
+        found = compare_labels(human, given, len(labels), rows.dialogue[there], level)
+        fits[key] = LabelFit(size, table, {name: RateEstimate(*each, size) for name, each in found.items()})
     if not fits:
         raise SettingError(f"no metric has values on the scale of {quality}, {labels[0]:g} to {labels[-1]:g}")
     judges = [
@@ -173,20 +174,13 @@ def measure_label_agreement(
     )
 
 
-def _fit_labels(human: Ints, given: Ints, labels: int, dialogue: Ints, level: float) -> LabelFit:
-    table = count_confusions(human, given, labels, np.zeros(len(human), np.int64))[0].astype(int)
-    found = compare_labels(human, given, labels, dialogue, level)
-    return LabelFit(len(human), table.tolist(), {name: RateEstimate(*each, len(human)) for name, each in found.items()})
-
-
 def _weigh_panel(values: Floats, human: Floats, dialogue: Ints, level: float) -> RateEstimate | None:
     """Return the effective number of judges, a column each."""
     there = ~np.isnan(values).any(axis=1) & ~np.isnan(human)
     if values.shape[1] < 2 or there.sum() < 3:
         return None
-    return RateEstimate(
-        *estimate_effective_judges(values[there], human[there], dialogue[there], level), int(there.sum())
-    )
+    found = estimate_effective_judges(values[there], human[there], dialogue[there], level)
+    return RateEstimate(*found, int(there.sum()))
 
 
 def _find_disputes(metrics: Mapping[str, Floats], human: Floats, rated: Any, most: int) -> list[Dispute]:
@@ -204,7 +198,7 @@ def _find_disputes(metrics: Mapping[str, Floats], human: Floats, rated: Any, mos
 
 
 class PairAgreement(Struct, frozen=True, kw_only=True):
-    """How far a judge prefers what people prefer."""
+    """The agreement of the preferences of a judge with human preferences."""
 
     pairs: int
     """Pairs of which most annotators prefer one response, and the judge has a verdict."""

@@ -257,9 +257,7 @@ def _match_turns(table: RowTable, ratings: Ratings, places: Ints) -> Ints:
     there: Sequence[Hashable] = wanted
     if table.dialogues is not None:
         here = list(zip(_list_dialogue_names(table), texts, strict=True))
-        there = [
-            (_find_dialogue_name(ratings, place), text) for place, text in zip(places.tolist(), wanted, strict=True)
-        ]
+        there = [(_strip_dataset(ratings, place), text) for place, text in zip(places.tolist(), wanted, strict=True)]
     elif texts == wanted:
         return np.arange(len(places))
     elif isinstance(contexts, RaggedColumn | SharedColumn):
@@ -281,7 +279,7 @@ def _match_in_order(here: Sequence[Hashable], there: Sequence[Hashable], alike: 
     return np.array([free[key].pop() if free[key] else -1 for key in there], np.int64)
 
 
-def _find_dialogue_name(ratings: Ratings, place: int) -> str:
+def _strip_dataset(ratings: Ratings, place: int) -> str:
     """Return the dialogue's name as its file has it: `Ratings` prefixes the data set."""
     return ratings.dialogues[place].removeprefix(f"{ratings.datasets[place]}/")
 
@@ -291,9 +289,7 @@ def _match_dialogues(table: RowTable, ratings: Ratings, places: Ints) -> tuple[I
     rows: dict[str | None, list[int]] = defaultdict(list)
     for row, name in enumerate(_list_dialogue_names(table)):
         rows[name].append(row)
-    matched = [
-        (place, rows[name]) for place in places.tolist() if (name := _find_dialogue_name(ratings, place)) in rows
-    ]
+    matched = [(place, rows[name]) for place in places.tolist() if (name := _strip_dataset(ratings, place)) in rows]
     return np.array([place for place, _ in matched], np.int64), [np.array(turns, np.int64) for _, turns in matched]
 
 

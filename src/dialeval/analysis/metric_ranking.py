@@ -82,9 +82,8 @@ def rank_metrics(
     turned = {metric: signs[metric] * value for metric, value in values.items()}
     ps = compare_pairs(turned, {metric: signs[metric] * samples[metric] for metric in values}, clusters)
     order = sorted(values, key=lambda metric: -turned[metric])
-    letters = letter_display(
-        find_homogeneous_groups(order, {frozenset(pair) for pair, p in ps.items() if p < SIGNIFICANT})
-    )
+    different = {frozenset(pair) for pair, p in ps.items() if p < SIGNIFICANT}
+    letters = letter_display(find_homogeneous_groups(order, different))
     places = [Place(metric, turned[metric], signs[metric] < 0, letters[metric]) for metric in order]
     return MetricRanking(RANKED_BY, level, sum(not math.isnan(p) for p in ps.values()), places)
 

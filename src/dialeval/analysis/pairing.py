@@ -61,8 +61,13 @@ _DIGESTED = frozenset(_INPUTS) - {"tokenizer", "data"}
 """Inputs of which a signature has a digest, which nobody can read."""
 
 
-def collect_systems(runs: Runs) -> dict[str, Result]:
-    """Return the systems of runs by name, with the name of the run before it where two have the same."""
+def collect_systems(runs: Runs, weight: Weight = "rows") -> dict[str, Result]:
+    """Return the systems of runs by name, with the name of the run before it where two have the same.
+
+    `weight`: means are over rows, or over dialogues that count once each.
+    """
+    if weight not in get_args(Weight):
+        raise SettingError(f"means are over {' or '.join(get_args(Weight))}, not over {weight!r}")
     labeled: Mapping[str, Run]
     if isinstance(runs, Run):
         labeled = {"run": runs}
@@ -70,13 +75,7 @@ def collect_systems(runs: Runs) -> dict[str, Result]:
         labeled = cast("Mapping[str, Run]", runs)
     else:
         labeled = {str(number): run for number, run in enumerate(runs, 1)}
-    return {name: labeled[label][system] for (label, system), name in full_names(labeled).items()}
-
-
-def weigh_systems(systems: Mapping[str, Result], weight: Weight) -> Mapping[str, Result]:
-    """Return the systems with means over rows, or over dialogues that count once each."""
-    if weight not in get_args(Weight):
-        raise SettingError(f"means are over {' or '.join(get_args(Weight))}, not over {weight!r}")
+    systems = {name: labeled[label][system] for (label, system), name in full_names(labeled).items()}
     return systems if weight == "rows" else {name: weigh_dialogues(result) for name, result in systems.items()}
 
 
@@ -115,14 +114,19 @@ def select(
     most_tests: int | None = None,
 ) -> Selection:
     """Select what is compared, as `dialeval.compare` describes its arguments, and align the rows."""
-    known = weigh_systems(collect_systems(runs), weight)
+    known = collect_systems(runs, weight)
     first, others = choose_systems(known, baseline, systems)
     asked = split_names(metrics) if isinstance(metrics, str) else None if metrics is None else list(metrics)
     common = {name: _find_common(known[first], known[name], asked) for name in others}
     if most_tests is not None:
         fitting = sum(tests <= most_tests for tests in accumulate(map(len, common.values())))
         others = others[: max(fitting, 1)]
-    alignments = {name: _align(first, name, known, design) for name in others}
+    alignments: dict[str, Alignment] = {}
+    for name in others:
+        try:
+            alignments[name] = align(known[first], known[name], design)
+        except SettingError as error:
+            raise SettingError(f"{name} cannot be compared with {first}: {error}") from None
     left_out = {
         (name, key): reason
         for name, alignment in alignments.items()
@@ -146,15 +150,8 @@ def _find_common(left: Result, right: Result, asked: list[str] | None) -> list[s
     return find_keys(asked, keys, "not every system has", "they share")
 
 
-def _align(baseline: str, system: str, known: Mapping[str, Result], design: DesignName | None) -> Alignment:
-    try:
-        return align(known[baseline], known[system], design)
-    except SettingError as error:
-        raise SettingError(f"{system} cannot be compared with {baseline}: {error}") from None
-
-
 def _explain_exclusion(here: Estimate, there: Estimate, alignment: Alignment, key: str) -> str | None:
-    """Say why a metric is left out of a comparison: other inputs, or no value for the rows in common."""
+    """Return why a metric is left out of a comparison: other inputs, or no value for the rows in common."""
     for side in (alignment.left, alignment.right):
         if key not in side:
             return side.skipped.get(key, "it has no value for the rows in common")
@@ -258,7 +255,7 @@ def find_keys(names: Iterable[str], keys: Sequence[str], lacking: str, there: st
 
 
 def describe_inputs(left: Estimate, right: Estimate, alignment: Alignment) -> str | None:
-    """Say in words which inputs of two values differ, so that they must not be compared; None where none does.
+    """Return which inputs of two values differ, so that they must not be compared; None where none does.
 
     Contexts may differ, since they contain the replies of each system. Columns of the rows (references, annotations)
     differ in unpaired designs, where other rows were scored, and are compared row by row where rows are paired.

@@ -38,7 +38,7 @@ from msgspec.structs import asdict, replace
 from dialeval.analysis.alignment import Alignment, Design, DesignName
 from dialeval.analysis.difference import DEFAULT_ALPHA, pair_values
 from dialeval.analysis.pairing import Runs, Selection, Weight, adjust_families, select
-from dialeval.analysis.values import Values, find_bounds, find_metric
+from dialeval.analysis.values import Values, compute_influences, find_bounds, find_metric
 from dialeval.core.arguments import check_arguments
 from dialeval.core.arrays import Floats
 from dialeval.core.display import Displayable, Tabular, count_names, flatten_intervals
@@ -210,7 +210,7 @@ def sequential(
 
 
 def _explain_untested(key: str, alignment: Alignment, here: Estimate) -> str | None:
-    """Say why a metric has no sequence; None where it has one."""
+    """Return why a metric has no confidence sequence; None where it has one."""
     metric = find_metric(here)
     if here.corpus:
         return "it is a corpus-level value, without values per dialogue"
@@ -227,7 +227,7 @@ def _test_key(name: str, key: str, alignment: Alignment, alpha: float) -> Sequen
     unpaired = alignment.design.name == "unpaired"
     if not unpaired:
         left, right = pair_values(left, right, [key], alignment.by_row)
-    first, second = left.cluster_sums(key), right.cluster_sums(key)
+    first, second = left.sum_clusters(key), right.sum_clusters(key)
     low, high, by = (unpaired_confidence_sequence if unpaired else confidence_sequence)(
         first, second, find_bounds(key, alignment.left[key]), alpha
     )
@@ -425,7 +425,7 @@ def _find_trend(key: str, results: Sequence[Result], chosen: Selection, paired: 
 
 def _paired_error(key: str, values: Sequence[Values], weights: Floats, means: Sequence[float]) -> tuple[float, float]:
     """Compute the jackknife error of a slope over the units that all systems have."""
-    without = np.array([each.compute_by_key(leave_out_clusters(each.clusters), jackknife=True)[key] for each in values])
+    without = np.array([each.compute(leave_out_clusters(each.clusters), jackknife=True)[key] for each in values])
     rows = np.sum([each.count_rows(key) for each in values], axis=0)
     slope = float(weights @ np.array(means))
     return Influence.of(slope, weights @ without, rows).error, values[0].clusters - 1
@@ -436,9 +436,8 @@ def _unpaired_error(key: str, values: Sequence[Values], weights: Floats, means: 
     spreads = []
     for each, weight, mean in zip(values, weights.tolist(), means, strict=True):
         if key in each.items:
-            spread = each.cluster_sums(key).spread
+            spread = each.sum_clusters(key).spread
         else:
-            without = each.compute_by_key(leave_out_clusters(each.clusters), jackknife=True)[key]
-            spread = Spread.of_influence(Influence.of(mean, without, each.count_rows(key)), each.clusters)
+            spread = Spread.of_influence(compute_influences(each, {key: mean})[key], each.clusters)
         spreads.append(Spread(spread.variance * weight**2, spread.freedom, spread.clusters))
     return math.sqrt(sum(spread.variance for spread in spreads)), welch(*spreads)

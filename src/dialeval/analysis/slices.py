@@ -404,7 +404,7 @@ def _make_slice(whole: Run, field: str, label: str, places: Mapping[str, Ints]) 
 
 
 def _explain_untested(each: Slice, first: str, alignments: Mapping[str, Alignment]) -> str | None:
-    """Say why a slice is not tested."""
+    """Return why a slice is not tested; None where it is."""
     if min(len(require_table(result).offsets) - 1 for result in each.run.values()) < LEAST_DIALOGUES:
         return f"fewer than {LEAST_DIALOGUES} {each.unit}"
     if len(each.places) <= len(alignments):
@@ -507,14 +507,11 @@ def _split_by_number(values: Mapping[str, Floats]) -> Parts:
     groups = {name: np.searchsorted(edges, column, "right") for name, column in values.items()}
     for number in range(len(edges) + 1 if len(different) else 0):
         inside = different[np.searchsorted(edges, different, "right") == number]
-        low, high = _format_number(inside[0]), _format_number(inside[-1])
+        ends = inside[[0, -1]].tolist()
+        low, high = (str(int(end)) if end.is_integer() else f"{end:.4g}" for end in ends)
         label = low if low == high else f"{low}–{high}"
         yield label, {name: np.flatnonzero((groups[name] == number) & np.isfinite(values[name])) for name in values}
     yield NO_VALUE, {name: np.flatnonzero(~np.isfinite(column)) for name, column in values.items()}
-
-
-def _format_number(number: float) -> str:
-    return str(int(number)) if float(number).is_integer() else f"{number:.4g}"
 
 
 def _split_by_text(values: Mapping[str, Sequence[Sequence[str]]]) -> Parts:

@@ -31,7 +31,7 @@ from msgspec.structs import replace
 
 from dialeval.analysis.alignment import Alignment
 from dialeval.analysis.difference import Difference, Settings, subtract_estimates
-from dialeval.analysis.values import Values, find_bounds, require_table
+from dialeval.analysis.values import Values, compute_influences, find_bounds, require_table
 from dialeval.core.arrays import Floats, Ints, row_numbers
 from dialeval.core.errors import SettingError
 from dialeval.core.exact import Moments
@@ -104,7 +104,7 @@ def _compare_means(
     plain: Difference, left: Values, right: Values, settings: Settings, bounds: Bounds, strata: Strata | None
 ) -> Difference:
     key = plain.key
-    samples = left.cluster_sums(key), right.cluster_sums(key)
+    samples = left.sum_clusters(key), right.sum_clusters(key)
     spreads = samples[0].spread, samples[1].spread
     if any(math.isnan(spread.variance) for spread in spreads):
         return replace(plain, reason=_TOO_LITTLE)
@@ -145,7 +145,7 @@ def _with_student(plain: Difference, here: Spread, there: Spread, settings: Sett
         p=max(p, 2 / math.comb(clusters, here.clusters)),  # the least that an exact permutation test can give
         effect=plain.difference / deviation if deviation else 0.0 if same else math.nan,
         detectable=significance.minimum_detectable_difference(error, max(2, round(freedom) + 1), critical),
-        needed=settings.needed(clusters, error),
+        needed=significance.count_needed_clusters(clusters, error, settings.alpha, settings.detect),
         rough=here.few or there.few,
     )
 
@@ -155,12 +155,11 @@ def _compare_resampled(plain: Difference, left: Values, right: Values, settings:
     key, sides = plain.key, []
     for number, (side, value) in enumerate(((left, plain.baseline_mean), (right, plain.mean))):
         one = with_fields(side, items={}, metrics={key: side.metrics[key]})
-        without = one.compute_by_key(leave_out_clusters(one.clusters), jackknife=True)[key]
-        influence = Influence.of(value, without, one.count_rows(key))
+        influence = compute_influences(one, {key: value})[key]
         if math.isnan(influence.error):
             return replace(plain, reason=_TOO_LITTLE)
         drawn, again = (draw_resamples(one.clusters, settings.resamples, settings.seed + number) for _ in range(2))
-        values = one.compute_by_key(drawn)
+        values = one.compute(drawn)
         sides.append(Resampled(influence, values[key], studentize({key: influence}, values, again)[key]))
     clusters = left.clusters, right.clusters
     spreads = [Spread.of_influence(side.influence, size) for side, size in zip(sides, clusters, strict=True)]
@@ -194,11 +193,11 @@ def _compare_thinned(plain: Difference, left: Values, right: Values, settings: S
             subsets = [np.sort(generator.choice(side.clusters, least, replace=False)) for _ in range(THINNINGS)]
             taken = np.zeros((THINNINGS, side.clusters), np.int64)
             np.put_along_axis(taken, np.array(subsets), 1, axis=1)
-            value, subset = float(one.compute_by_key([taken])[key].mean()), subsets[0]
+            value, subset = float(one.compute([taken])[key].mean()), subsets[0]
         chunks = (_spread_over(inner, side.clusters, subset) for inner in leave_out_clusters(len(subset)))
-        without = one.compute_by_key(chunks, jackknife=len(subset) == side.clusters)[key]
+        without = one.compute(chunks, jackknife=len(subset) == side.clusters)[key]
         all_of_it = _spread_over(np.ones((1, len(subset)), np.int64), side.clusters, subset)
-        influence = Influence.of(float(one.compute_by_key([all_of_it])[key][0]), without, one.count_rows(key)[subset])
+        influence = Influence.of(float(one.compute([all_of_it])[key][0]), without, one.count_rows(key)[subset])
         if math.isnan(influence.error) or math.isnan(value):
             return replace(plain, reason=_TOO_LITTLE)
         means.append(value)

@@ -146,7 +146,7 @@ class Values:
 
     @property
     def keys(self) -> list[str]:
-        """The keys of the columns of `compute`."""
+        """The keys of `compute`, in order."""
         return [*self.items, *self.metrics]
 
     @property
@@ -157,17 +157,13 @@ class Values:
     def count_rows(self, key: str) -> Floats:
         """Count the rows of each cluster that the value of a key is made of."""
         if key in self.items:
-            return cluster_sums(self.items[key], self.rows.offsets)[:, 1]
+            return sum_known(self.items[key], self.rows.offsets)[:, 1]
         return np.diff(self.rows.offsets).astype(np.float64)
 
-    def cluster_sums(self, key: str) -> ClusterSums:
+    def sum_clusters(self, key: str) -> ClusterSums:
         """Sum the scored rows of each cluster under a key; clusters without one are left out."""
-        both = cluster_sums(self.items[key], self.rows.offsets)
+        both = sum_known(self.items[key], self.rows.offsets)
         return ClusterSums(*both[both[:, 1] > 0].T)
-
-    def compute_by_key(self, draws: Iterable[Ints], jackknife: bool = False) -> dict[str, Floats]:
-        """Compute the values for every row of cluster counts, by key."""
-        return dict(zip(self.keys, self.compute(draws, jackknife).T, strict=True)) if self.keys else {}
 
     def join(self, other: Values) -> Values:
         """Join the clusters of two systems, those of `other` last; only the keys that both have are kept."""
@@ -180,13 +176,15 @@ class Values:
         offsets = np.concatenate([self.rows.offsets, self.rows.offsets[-1] + other.rows.offsets[1:]])
         return Values(ClusteredRows(contributions, offsets), items, metrics)
 
-    def compute(self, draws: Iterable[Ints], jackknife: bool = False) -> Floats:
-        """Compute the value of every key (columns) for every row of cluster counts, which come in chunks.
+    def compute(self, draws: Iterable[Ints], jackknife: bool = False) -> dict[str, Floats]:
+        """Compute the value of every key for every row of cluster counts, which come in chunks.
 
         `jackknife`: the values that the influence of clusters is found from (`Metric.score_jackknife`).
         """
+        if not self.keys:
+            return {}
         # Per cluster the sums of the items of each key, then how many of each are scored.
-        known = [cluster_sums(values, self.rows.offsets) for values in self.items.values()]
+        known = [sum_known(values, self.rows.offsets) for values in self.items.values()]
         sums = np.column_stack([np.zeros((self.clusters, 0)), *(each[:, at] for at in (0, 1) for each in known)])
 
         def work(counts: Ints) -> Floats:
@@ -194,10 +192,8 @@ class Values:
             total, scored = np.hsplit(sample.sum_clusters(sums), 2)
             with np.errstate(invalid="ignore"):  # 0 / 0: no row that is scored was taken
                 means = total / scored
-            corpus = [
-                each.score_jackknife(sample) if jackknife else each.score_resamples(sample)
-                for each in self.metrics.values()
-            ]
+            metrics = self.metrics.values()
+            corpus = [each.score_jackknife(sample) if jackknife else each.score_resamples(sample) for each in metrics]
             return np.column_stack([means, *corpus])
 
         threads = cpu_count() or 1
@@ -205,10 +201,10 @@ class Values:
         with ThreadPoolExecutor(threads) as pool:
             for counts in draws:
                 parts += pool.map(work, np.array_split(counts, max(threads, -(-len(counts) // _PART))))
-        return np.concatenate(parts)
+        return dict(zip(self.keys, np.concatenate(parts).T, strict=True))
 
 
-def cluster_sums(values: Floats, offsets: Ints) -> Floats:
+def sum_known(values: Floats, offsets: Ints) -> Floats:
     """Sum the known items of each cluster and count them; `values` are of rows or of clusters."""
     known = ~np.isnan(values)
     both = np.column_stack([np.where(known, values, 0.0), known])
@@ -216,9 +212,9 @@ def cluster_sums(values: Floats, offsets: Ints) -> Floats:
     return both if len(values) == len(offsets) - 1 else sum_by_cluster(both, offsets)
 
 
-def cluster_means(values: Floats, offsets: Ints) -> Floats:
+def average_known(values: Floats, offsets: Ints) -> Floats:
     """Return the mean of the known items of each cluster; NaN for a cluster without one."""
-    sums = cluster_sums(values, offsets)
+    sums = sum_known(values, offsets)
     with np.errstate(invalid="ignore"):  # 0 / 0
         return np.asarray(sums[:, 0] / sums[:, 1])
 
@@ -303,7 +299,7 @@ def _with_intervals(result: Result, how: Resampling) -> tuple[Result, dict[str, 
     estimates |= by_formula
     values = replace(values, items={key: each for key, each in values.items.items() if key not in by_formula})
     influences = compute_influences(values, {key: estimates[key].mean for key in values.keys})
-    drawn = values.repeatable.compute_by_key(draw_resamples(values.clusters, how.resamples, how.seed))
+    drawn = values.repeatable.compute(draw_resamples(values.clusters, how.resamples, how.seed))
     changes = studentize(influences, drawn, draw_resamples(values.clusters, how.resamples, how.seed))
     for key, influence in influences.items():
         bounds, by = make_interval(influence, changes.get(key), how.level, values.clusters)
@@ -330,8 +326,7 @@ def _with_formulas(estimates: Mapping[str, Estimate], values: Values, level: flo
             found = compute_interval(plain, metric.bounds_of(key), level)
             if found is not None:
                 (low, high), by = found
-                half = (high - low) / 2
-                made[key] = replace(estimate, interval=(low, high), confidence=half, interval_by=by)
+                made[key] = replace(estimate, interval=(low, high), confidence=(high - low) / 2, interval_by=by)
     return made
 
 
@@ -358,7 +353,7 @@ def _warn_of_narrow(influences: Mapping[str, Influence]) -> list[str]:
 
 def compute_influences(values: Values, of: Mapping[str, float]) -> dict[str, Influence]:
     """Compute the influence of the clusters on the value of every key."""
-    without = values.compute_by_key(leave_out_clusters(values.clusters), jackknife=True)
+    without = values.compute(leave_out_clusters(values.clusters), jackknife=True)
     return {key: Influence.of(of[key], without[key], values.count_rows(key)) for key in without}
 
 
@@ -400,7 +395,7 @@ def weigh_dialogues(result: Result) -> Result:
     found = dict(result.estimates)
     for key, estimate in result.items():
         if not estimate.corpus and estimate.level is Level.TURN and estimate.items is not None:
-            items = cluster_means(estimate.items, table.offsets)
+            items = average_known(estimate.items, table.offsets)
             plain = replace(estimate, items=items, level=Level.DIALOGUE, rows=len(items))
             found[key] = _recompute_mean(key, _with_signature(plain, weight="dialogues"), table)
     return replace(result, estimates=found)
@@ -454,10 +449,7 @@ def _recompute_corpus(part: Result, whole: Result, intervals: bool) -> Result:
     keys = [key for key, estimate in part.items() if estimate.corpus]
     values = Values.of(part, keys)
     estimates = dict(part.estimates)
-    now = {
-        key: float(column[0])
-        for key, column in values.compute_by_key([np.ones((1, values.clusters), np.int64)]).items()
-    }
+    now = {key: float(column[0]) for key, column in values.compute([np.ones((1, values.clusters), np.int64)]).items()}
     influences = compute_influences(values, now) if intervals and values.clusters > 1 and now else {}
     for key, value in now.items():
         how = estimates[key].interval_by

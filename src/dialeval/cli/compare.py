@@ -121,7 +121,7 @@ def compare(
     from dialeval.analysis.comparison import compare as compare_runs
     from dialeval.analysis.comparison import find_best_systems, load_comparison
     from dialeval.analysis.gates import check_baseline
-    from dialeval.analysis.pairing import collect_systems, weigh_systems
+    from dialeval.analysis.pairing import collect_systems
     from dialeval.analysis.slices import slices
     from dialeval.core.result import files_of
     from dialeval.metrics.registry import split_names
@@ -130,7 +130,7 @@ def compare(
 
     _check_baseline(bar, baseline, margins)
     out.check_percent(format_, percent)
-    out.check_transposed(format_, transpose, ["latex"])
+    out.check_transpose(format_, transpose, ["latex"])
     if percent and (sequential or trend):
         raise click.UsageError("--percent is not for --sequential and --trend; leave it out")
     if format_ in options.GATE_FORMATS and (by or sequential or trend):
@@ -160,7 +160,7 @@ def compare(
     loaded, chosen["baseline"] = _load_with_bar(runs, bar, baseline)
     stored = load_comparison(runs[0], next(iter(loaded.values())), **chosen) if len(loaded) == 1 else None
     found = stored or compare_runs(loaded, **chosen)
-    known = weigh_systems(collect_systems(loaded), settings["weight"])
+    known = collect_systems(loaded, settings["weight"])
     results = {name: known[name] for name in (found.baseline, *found.systems)}
     gates = list(limits.make_gates({name: known[name] for name in found.systems}))
     if bar is not None:
@@ -172,9 +172,9 @@ def compare(
     elif by:
         out.print_slices(format_, table, found, slices(loaded, by, **chosen), output, _FILE_WIDTH, percent)
     elif format_ == "latex":
-        out.show(comparisons.to_latex(found, find_best_systems(results, found.keys), transpose), output)
+        out.print_content(comparisons.to_latex(found, find_best_systems(results, found.keys), transpose), output)
     elif format_ == "table":
-        out.show(table, output, _FILE_WIDTH)
+        out.print_content(table, output, _FILE_WIDTH)
     else:
         out.print_as(format_, comparisons, found, output)
     return out.print_failed_gates(gates)
@@ -203,7 +203,7 @@ def _compare_by_llm(
     with open_llm(asked) as judge:
         found = judge_pairs(judge, pairs, asked["rubric"] or "pair")
     if pairs_file is not None:
-        out.write(pairs_file, found.to_jsonl())
+        out.write_output(pairs_file, found.to_jsonl())
     try:
         return replace(found, ranking=rank(list(found.pairs), length=length))
     except DialevalError as error:

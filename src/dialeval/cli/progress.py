@@ -1,4 +1,4 @@
-"""Progress on stderr: a bar with rate and time left for people, JSON lines for machines.
+"""Progress on stderr: a bar with rate and time left, or JSON lines for programs.
 
 `--progress json` prints one object a line, at most twice a second, and one in the end:
 

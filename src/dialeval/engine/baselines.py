@@ -116,9 +116,8 @@ def make_baselines(systems: Sequence[Rows], train: TextColumn | None) -> Baselin
         made.append(_with_responses(first, TRAIN, train.take(lines)))
     else:
         left_out[TRAIN] = Need.TRAIN.remedy
-    return Baselines(
-        made, left_out, first.system, [rows.system for rows in systems if _has_other_references(rows, first)]
-    )
+    others = [rows.system for rows in systems if _has_other_references(rows, first)]
+    return Baselines(made, left_out, first.system, others)
 
 
 def check_names(systems: Iterable[str]) -> None:
@@ -176,7 +175,7 @@ def with_standing(run: Run, baselines: Baselines, metrics: Mapping[str, Metric[A
     names = [rows.system for rows in baselines.systems]
     real = [name for name in run if name not in names]
     floors = {key: [name for name in names if _is_floor(name, metric)] for key, metric in metrics.items()}
-    standing = {name: found for name in real if (found := _find_standing(run, name, metrics, floors))}
+    standing = {name: found for name in real if (found := _locate(run, name, metrics, floors))}
     details = to_builtins(SavedBaselines(baselines.rows_of, dict(baselines.left_out), standing))
     warnings = [line for name in real for line in _warn_of_floors(run, name, metrics, floors)]
     if baselines.others:
@@ -186,7 +185,7 @@ def with_standing(run: Run, baselines: Baselines, metrics: Mapping[str, Metric[A
 
 
 def _is_floor(name: str, metric: Metric[Any]) -> bool:
-    """Tell whether an anchor is a floor of a metric."""
+    """Return whether a baseline is a floor of a metric."""
     if name not in (CONSTANT, SHUFFLED, TRAIN) or metric.better is None:
         return False
     # A metric that must know all rows first compares distributions, and those do not care whose text it is.
@@ -199,9 +198,7 @@ def _orient_mean(run: Run, system: str, key: str, metric: Metric[Any]) -> float:
     return -mean if metric.better == "lower" else mean
 
 
-def _find_standing(
-    run: Run, system: str, metrics: Mapping[str, Metric[Any]], floors: Floors
-) -> dict[str, SavedStanding]:
+def _locate(run: Run, system: str, metrics: Mapping[str, Metric[Any]], floors: Floors) -> dict[str, SavedStanding]:
     """Return by key the fraction of the way from the best floor to the ceiling, where both are known."""
     found: dict[str, SavedStanding] = {}
     for key, metric in metrics.items():

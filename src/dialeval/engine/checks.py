@@ -114,7 +114,7 @@ class SplitDialogues(NamedTuple):
 
 @dataclass(frozen=True)
 class DialogueIds(Fact[SeenIds, SplitDialogues | None]):
-    """Finds dialogues whose rows are not consecutive."""
+    """A search for dialogues whose rows are not consecutive."""
 
     grows = True
 

@@ -138,7 +138,7 @@ class _Tree:
 
 
 class Cluster(Engine):
-    """Folds chunks on a Ray cluster: the one at `address`, the one this process is connected to, or a new local one."""
+    """An engine on a Ray cluster: the one at `address`, the one this process is connected to, or a new local one."""
 
     def __init__(self, address: str | None = None, gpus_per_task: float = 0.0) -> None:
         is_local = address is None and not os.environ.get("RAY_ADDRESS")
@@ -250,7 +250,7 @@ class Cluster(Engine):
 
 
 def _refuse_no_answer(address: str | None) -> None:
-    """Try to connect first: Ray itself would go on trying for minutes."""
+    """Refuse an address that does not answer: Ray itself would go on trying for minutes."""
     host, _, port = (address or "").removeprefix("ray://").rpartition(":")
     if not host or not port.isdigit():
         return

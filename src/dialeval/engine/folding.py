@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, reduce
 from typing import Any, NamedTuple, cast
@@ -72,7 +72,7 @@ _PEEKED_ROWS = 256
 
 
 class Done(NamedTuple):
-    """How far a run is."""
+    """The progress of a run."""
 
     rows: int
     """Rows that are scored."""
@@ -87,7 +87,7 @@ Progress = Callable[[Done], None]
 
 @dataclass(frozen=True)
 class Options:
-    """How a run is done; only `t`, `confidence` and `intervals`, which make the intervals, change a digit."""
+    """The options of a run; only `t`, `confidence` and `intervals` change a value of it."""
 
     t: float | None = None
     confidence: float | None = None
@@ -131,7 +131,7 @@ class FinishedSystem:
 
     def make_result(self, intervals: IntervalChoice) -> Result:
         """Return the estimates, signed and named, with the table of the rows."""
-        columns = self.store.columns(self.system)
+        columns = self.store.read_columns(self.system)
         estimates: dict[str, Estimate] = {}
         for name, metric in self.plan.metrics.items():
             results = metric.finish(self.states[metric])
@@ -141,7 +141,7 @@ class FinishedSystem:
                 estimate = replace(results[key], items=columns.get(key), level=metric.level, signature=signature)
                 estimates[shown] = intervals.add_interval(estimate, metric.bounds_of(key))
         rows = None if self.source.rows is None else self.rows
-        contributions = self.store.contributions(self.system)
+        contributions = self.store.join_contributions(self.system)
         return Result(estimates, self.plan.skipped, self.source.where, rows, contributions, self.source.role)
 
     def finish_details(self) -> dict[str, Any]:
@@ -153,7 +153,7 @@ class FinishedSystem:
         if self.source.rows is not None:
             yield [name for name in self.rows.dialogues or () if name]
         for number, chunk in enumerate(chunks):
-            for part in self.store.parts(number) if chunk.source == self.system[0] else ():
+            for part in self.store.list_parts(number) if chunk.source == self.system[0] else ():
                 if part.kind == "rows":
                     yield part.dialogue_ids(self.system[1])
 
@@ -290,24 +290,23 @@ def _refuse_missing_columns(
             planner(number, frozenset(columns) | resources)
 
 
+@contextmanager
 def _open_store(
     options: Options, job: Job, sources: Sequence[Source], chunks: Sequence[Chunk], in_memory: bool
-) -> AbstractContextManager[ItemStore]:
+) -> Iterator[ItemStore]:
     """Open the store for the items of rows."""
     if in_memory:
-        return nullcontext(MemoryItems(chunks))
-    if options.resume is not None:
-        return Journal.open(options.resume, job, sources, chunks)
-    return _open_parts(options.output) if options.output is not None and options.items else nullcontext(ItemStore())
+        yield MemoryItems(chunks)
+    elif options.resume is not None:
+        with Journal.open(options.resume, job, sources, chunks) as journal:
+            yield journal
+    elif options.output is not None and options.items:  # items are written where the run is saved
+        from concurrent.futures import ThreadPoolExecutor
 
-
-@contextmanager
-def _open_parts(output: str | os.PathLike[str]) -> Iterator[PartItems]:
-    """Open a store of items that are written where the run is saved."""
-    from concurrent.futures import ThreadPoolExecutor
-
-    with make_workplace(output) as place, ThreadPoolExecutor(_DISK_THREADS) as threads:
-        yield PartItems(place, threads)
+        with make_workplace(options.output) as place, ThreadPoolExecutor(_DISK_THREADS) as threads:
+            yield PartItems(place, threads)
+    else:
+        yield ItemStore()
 
 
 @dataclass
@@ -340,7 +339,7 @@ class _Passes:
             for result in self._fold_chunks(stage, facts):
                 sums.add(result.states)
                 self._report(stage, result)
-            totals = sums.result()
+            totals = sums.finish()
             if stage == "facts":
                 for system, total in totals.items():
                     pairs = zip(self.job.list_facts(system[0]), total.states, strict=True)
@@ -361,12 +360,12 @@ class _Passes:
             for result in new:
                 self.versions.refuse_changed(path for number in result.chunks for path in self.chunks[number].paths)
                 while kept and result.chunks and kept[-1] < result.chunks[0]:
-                    yield ChunkResult((kept[-1],), self.store.states(stage, kept.pop()), ())
+                    yield ChunkResult((kept[-1],), self.store.read_states(stage, kept.pop()), ())
                 for number, items in zip(result.chunks, result.items, strict=True):
                     self.store.put(stage, number, result.states, items)
                 yield result
         for number in reversed(kept):
-            yield ChunkResult((number,), self.store.states(stage, number), ())
+            yield ChunkResult((number,), self.store.read_states(stage, number), ())
 
     def _report(self, stage: Stage, result: ChunkResult) -> None:
         self._work += sum(self.chunks[number].size for number in result.chunks)
@@ -448,5 +447,5 @@ def _list_item_parts(
     """Yield the files with the items of all chunks, in order, and what their systems are called in the run."""
     for number, chunk in enumerate(chunks):
         names = {end.system[1]: name for name, end in systems.items() if end.system[0] == chunk.source}
-        for part in store.parts(number):
+        for part in store.list_parts(number):
             yield part, names

@@ -26,6 +26,7 @@ from dialeval.core.batch import Need
 from dialeval.core.errors import NeedError, SettingError
 from dialeval.core.fold import Fact, Metric
 from dialeval.engine.resources import explain_missing
+from dialeval.metrics.registry import ALL, GROUP_SETTINGS, GROUPS, PANEL, registry, split_names
 from dialeval.text.tokenizers import AUTO, BY_BLANKS, DEFAULT, ScriptCounts, Tokenizer
 
 Asked: TypeAlias = str | Metric[Any] | Callable[..., Any] | Iterable[str | Metric[Any] | Callable[..., Any]] | None
@@ -80,13 +81,15 @@ def make_planner(
     asked: Asked, settings: Settings | None = None, tokenizer: Tokenizer | None = None, rows: int | None = None
 ) -> Planner:
     """Return a planner of the same metrics and settings, with a plan for each set of inputs."""
-    asked = asked if asked is None or isinstance(asked, str) else list_asked(asked)
-    plan = cache(lambda available: make_plan(asked, available, settings, tokenizer, rows))
+    names = list_asked(asked)
+    plan = cache(lambda available: make_plan(names, available, settings, tokenizer, rows))
     return lambda _source, available: plan(available)
 
 
 def list_asked(asked: Any) -> list[Any]:
-    """Return what was asked for as a list."""
+    """Return what was asked for as a list; for nothing, the group `default`."""
+    if asked is None or isinstance(asked, str):
+        return [PANEL] if asked is None else split_names(asked)
     return [asked] if isinstance(asked, Metric) or callable(asked) else list(asked)
 
 
@@ -102,11 +105,7 @@ def make_plan(
     `settings` changes the defaults of families, `tokenizer` that of every metric whose name does not say one. A group
     has settings of its own; its metrics keep the names of their presets. `rows`: those of all systems in memory.
     """
-    # A plan that is given needs no registry.
-    from dialeval.metrics.registry import ALL, GROUP_SETTINGS, GROUPS, PANEL, registry, split_names
-
-    names = [PANEL] if asked is None else split_names(asked) if isinstance(asked, str) else list_asked(asked)
-    names = [registry().canonicalize(name) for name in names]
+    names = [registry().canonicalize(name) for name in list_asked(asked)]
     if not names:
         raise SettingError("no metric was asked for; name some, or `all`")
     metrics: dict[str, Metric[Any]] = {}
@@ -144,8 +143,6 @@ def make_plan(
 
 def _judge_if_fast(available: frozenset[Need], rows: int | None, skipped: dict[str, str]) -> list[Metric[Any]]:
     """Return the judge if it can run on so few rows; where they are many, say in `skipped` how to ask for it."""
-    from dialeval.metrics.registry import registry
-
     if Need.DIALOGUE_JUDGE not in available or _explain_missing(judge := registry().parse("judge"), available):
         return []
     if rows is not None and rows <= MOST_JUDGED:
@@ -167,15 +164,13 @@ def _with_default_tokenizer(tokenizer: Tokenizer | None, name: Any, metric: Metr
     """Return the metric with a tokenizer, if it takes one and was not asked for with its own, as an object is."""
     if tokenizer is None or not isinstance(name, str) or f"{_TOKENIZER}=" in name.replace(" ", ""):
         return metric
-    return _change_inner(
-        metric, lambda each: each if find_tokenizer(each) is None else replace(each, tokenizer=tokenizer)
-    )
+    return _map_inner(metric, lambda each: replace(each, tokenizer=tokenizer) if find_tokenizer(each) else each)
 
 
-def _change_inner(metric: Any, change: Callable[[Any], Any]) -> Any:
+def _map_inner(metric: Any, change: Callable[[Any], Any]) -> Any:
     """Return what `change` makes of a metric; of one over dialogues, of the metric inside."""
     inner = getattr(metric, "inner", None)
-    return change(metric) if inner is None else replace(metric, inner=_change_inner(inner, change))
+    return change(metric) if inner is None else replace(metric, inner=_map_inner(inner, change))
 
 
 def _with_settings(metric: Metric[Any], settings: Settings, of_group: Mapping[str, object]) -> Metric[Any]:
@@ -232,9 +227,7 @@ def with_tokenizer(planner: Planner, tokenizer: Tokenizer) -> Planner:
 
     def choose(metric: Metric[Any], by_script: bool = False) -> Any:
         left = (AUTO, *(BY_BLANKS if by_script and tokenizer != DEFAULT else ()))
-        return _change_inner(
-            metric, lambda own: replace(own, tokenizer=tokenizer) if find_tokenizer(own) in left else own
-        )
+        return _map_inner(metric, lambda own: replace(own, tokenizer=tokenizer) if find_tokenizer(own) in left else own)
 
     def plan(number: int, available: frozenset[Need]) -> Plan:
         given = planner(number, available)

@@ -82,7 +82,7 @@ class _DeathError(Exception):
 
 
 class Processes(Engine):
-    """Folds chunks in a number of processes."""
+    """An engine of several processes."""
 
     def __init__(self, jobs: int) -> None:
         self._jobs = jobs
@@ -341,7 +341,7 @@ def _fold(
         states, own = worker.fold(stage, chunk)
         sums.add(states)
         items.append(own)
-    states = sums.result()
+    states = sums.finish()
     if folder is None:
         return states, tuple(items), []
     states, pieces = cut_states(worker.job, stage, states, parts)

@@ -57,13 +57,13 @@ class LoadedResources(dict[Need, Any]):
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """Where the resources lie (paths or objects), and what they should be."""
+    """The resources as they are given (paths or objects), and their expected digests."""
 
     train: Any = None
     vocabulary: Any = None
     vectors: Any = None
     judge_dir: Any = None
-    """A folder, or a judge that travels as the place where it lies."""
+    """A folder, or a judge that is pickled as its folder."""
     in_vocabulary: WordChoice | None = None
     assertions: Any = None
     """Rules about tool calls: a TOML file, or a list of dictionaries."""

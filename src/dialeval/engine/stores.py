@@ -60,7 +60,7 @@ _DIGEST_BYTES = 32
 
 
 class ItemStore:
-    """Keeps nothing."""
+    """A store that keeps nothing."""
 
     keeps_states = False
     workplace: str | None = None
@@ -73,25 +73,25 @@ class ItemStore:
     def put(self, stage: Stage, number: int, states: SystemStates, items: ChunkItems) -> None:
         """Keep the result of a chunk."""
 
-    def states(self, stage: Stage, number: int) -> SystemStates:
+    def read_states(self, stage: Stage, number: int) -> SystemStates:
         """Return the states of a finished chunk."""
         raise KeyError(number)
 
-    def parts(self, number: int) -> Sequence[ItemPart]:
+    def list_parts(self, number: int) -> Sequence[ItemPart]:
         """Return the files with the items of a chunk, in order."""
         return ()
 
-    def columns(self, system: System) -> Mapping[str, Floats]:
+    def read_columns(self, system: System) -> Mapping[str, Floats]:
         """Return the items of all rows of a system by key, where they are in memory."""
         return {}
 
-    def contributions(self, system: System) -> dict[str, Contributions]:
+    def join_contributions(self, system: System) -> dict[str, Contributions]:
         """Return what the rows of a system add to corpus values, where that is kept."""
         return {}
 
 
 class MemoryItems(ItemStore):
-    """Keeps items in memory, a column per system and key."""
+    """A store of items in memory, a column per system and key."""
 
     def __init__(self, chunks: Sequence[Chunk]) -> None:
         self._chunks = [chunk for chunk in chunks if isinstance(chunk, MemoryChunk)]
@@ -125,15 +125,15 @@ class MemoryItems(ItemStore):
                 for name, added in named.items():
                     parts.setdefault(name, []).append(added)
 
-    def columns(self, system: System) -> Mapping[str, Floats]:
+    def read_columns(self, system: System) -> Mapping[str, Floats]:
         return self._columns.get(system, {})
 
-    def contributions(self, system: System) -> dict[str, Contributions]:
+    def join_contributions(self, system: System) -> dict[str, Contributions]:
         return {name: join_batches(parts) for name, parts in self._contributions.get(system, {}).items()}
 
 
 class PartItems(ItemStore):
-    """Knows the files that workers wrote; threads wait for the disk while further chunks are folded."""
+    """A store of the files that workers wrote; threads wait for the disk while further chunks are folded."""
 
     def __init__(self, workplace: Path, threads: ThreadPoolExecutor) -> None:
         self.workplace, self._threads = str(workplace), threads
@@ -146,12 +146,12 @@ class PartItems(ItemStore):
                 if isinstance(part.place, str):
                     self._threads.submit(force, Path(part.place))
 
-    def parts(self, number: int) -> Sequence[ItemPart]:
+    def list_parts(self, number: int) -> Sequence[ItemPart]:
         return self._parts[number]
 
 
 class Journal(ItemStore):
-    """Keeps states and items of chunks in a folder of the user's."""
+    """A store of states and items of chunks in a folder of the user."""
 
     keeps_states = True
 
@@ -185,7 +185,7 @@ class Journal(ItemStore):
     def list_finished(self, stage: Stage) -> set[int]:
         names = (entry.name for entry in self._folder.glob(f"{stage}-*.chunk"))
         numbers = [int(number[1]) for name in names if (number := _CHUNK.fullmatch(name, len(stage)))]
-        return {number for number in numbers if _read_content(self._file(stage, number)) is not None}
+        return {number for number in numbers if _read_content(self._find_file(stage, number)) is not None}
 
     def put(self, stage: Stage, number: int, states: SystemStates, items: ChunkItems) -> None:
         files = [Path(part.place) for part in items.parts if isinstance(part.place, str)]
@@ -193,20 +193,20 @@ class Journal(ItemStore):
             (part.kind, part.place if isinstance(part.place, bytes) else Path(part.place).read_bytes())
             for part in items.parts
         ]
-        write_sealed(self._file(stage, number), to_bytes((parts, states)))
+        write_sealed(self._find_file(stage, number), to_bytes((parts, states)))
         for file in files:
             file.unlink()
 
-    def states(self, stage: Stage, number: int) -> SystemStates:
+    def read_states(self, stage: Stage, number: int) -> SystemStates:
         return self._read(stage, number)[1]
 
-    def parts(self, number: int) -> Sequence[ItemPart]:
+    def list_parts(self, number: int) -> Sequence[ItemPart]:
         parts = self._read("metrics", number)[0]
         return [ItemPart(kind, hashlib.sha256(content).hexdigest(), content) for kind, content in parts]
 
     def _read(self, stage: Stage, number: int) -> tuple[list[tuple[PartKind, bytes]], SystemStates]:
         """Read the parts with items and the states of a chunk; DataError where they are damaged or forged."""
-        file = self._file(stage, number)
+        file = self._find_file(stage, number)
         try:
             kept = from_bytes(_read_content(file) or b"", self._like[stage])
             check_like(kept, ([], {}), "chunk")
@@ -220,7 +220,7 @@ class Journal(ItemStore):
             raise DataError(Problem(str(file), None, what, "remove it, and run the same command again")) from None
         return cast("tuple[list[tuple[PartKind, bytes]], SystemStates]", kept)
 
-    def _file(self, stage: Stage, number: int) -> Path:
+    def _find_file(self, stage: Stage, number: int) -> Path:
         return self._folder / f"{stage}-{number}.chunk"
 
 

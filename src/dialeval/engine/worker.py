@@ -6,10 +6,10 @@ of this process: its threads share one worker, since kernels release the lock of
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar
@@ -109,7 +109,7 @@ def open_context(resources: Resources) -> Context:
 
 @dataclass(frozen=True)
 class Job:
-    """What is done to every chunk."""
+    """The work on every chunk."""
 
     plans: tuple[Plan, ...]
     """By source."""
@@ -150,7 +150,7 @@ class Job:
 
 
 class StateSums:
-    """Adds up the states of systems as they come, in order.
+    """Sums of the states of systems, added in order.
 
     States of other workers refer to other words; they are translated into those of `vocabulary`.
     """
@@ -182,7 +182,7 @@ class StateSums:
             notes = tuple(dict.fromkeys(before.notes + state.notes))
             self._totals[system] = SystemState(before.rows + state.rows, (), prints, notes)
 
-    def result(self) -> SystemStates:
+    def finish(self) -> SystemStates:
         """Return everything that was added, by system."""
         return {
             system: replace(total, states=tuple(each.result() for each in self._sums[system]))
@@ -209,7 +209,7 @@ def merge_states(job: Job, stage: Stage, several: Iterable[SystemStates], *, clo
     sums = StateSums(job, stage, Vocabulary())
     for states in several:
         sums.add(states)
-    merged = sums.result()
+    merged = sums.finish()
     if not close:
         return merged
     for system, state in merged.items():
@@ -231,17 +231,14 @@ class ChunkResult:
     items: tuple[ChunkItems, ...]
 
 
-class Engine(ABC):
-    """Folds chunks somewhere; whatever it is made of, the states are the same to the last digit.
+class Engine(AbstractContextManager["Engine"]):
+    """A way to fold chunks; the states are the same to the last digit whichever is used.
 
     It is used in a `with` block, at the end of which it releases what it holds.
     """
 
     in_process = False
     """Whether chunks are folded in this process, so that what is open here need not be opened again."""
-
-    def __enter__(self) -> Engine:
-        return self
 
     def __exit__(self, *_error: object) -> None:
         return None
@@ -274,7 +271,7 @@ class _MetricError(Exception):
 
 
 class Worker:
-    """Folds chunks; several threads may do so at once."""
+    """What folds chunks in one process; several threads may use it at once."""
 
     def __init__(self, job: Job, facts: FactValues | None = None) -> None:
         self.job = job
@@ -307,7 +304,7 @@ class Worker:
         if self._first_words is None and isinstance(chunk, FileChunk):
             # The words of resources and corpus statistics are known by now, and would be known again.
             self._first_words = len(context.vocabulary)
-        return fold.result()
+        return fold.finish()
 
     def _make_batch(self, fold: _ChunkFold, rows: Rows) -> Batch:
         """Return the batch of some rows; keep that of a whole source between stages, to tokenize texts once."""
@@ -321,7 +318,7 @@ class Worker:
 
 
 class _ChunkFold:
-    """Folds the rows of one chunk in one stage."""
+    """The fold over the rows of one chunk in one stage."""
 
     def __init__(self, job: Job, stage: Stage, chunk: Chunk, context: Context) -> None:
         self.stage, self.chunk, self._context = stage, chunk, context
@@ -359,9 +356,9 @@ class _ChunkFold:
             for column in batch.columns.values():
                 column.release()
 
-    def result(self) -> tuple[SystemStates, ChunkItems]:
+    def finish(self) -> tuple[SystemStates, ChunkItems]:
         """Return the states and items of all batches."""
-        return self._sums.result(), ChunkItems(self._items, () if self._writer is None else self._writer.finish())
+        return self._sums.finish(), ChunkItems(self._items, () if self._writer is None else self._writer.finish())
 
     def _score(self, batch: Batch, system: str) -> tuple[SystemState, SystemItems]:
         """Fold one batch. An exception inside a metric is raised with its name; errors of dialeval pass as they are."""
@@ -427,7 +424,7 @@ class _ChunkFold:
 
 
 class Threads(Engine):
-    """Folds chunks in threads of this process, over one vocabulary."""
+    """An engine of threads of this process, over one vocabulary."""
 
     in_process = True
 

@@ -25,9 +25,9 @@ more dialogues would make smaller:
 
 From a pilot, a and b follow from its two variances: b is that over dialogues less that of the draw, and is taken from
 the estimate with the judge, which knows it best, for ratings alone as well. From assumptions, with a standard deviation
-s of ratings, a correlation r of judge and people, and rows that stand alone, a = s^2 (1 - r^2) and b = s^2 / N; then
+s of ratings, a correlation r of judge and ratings, and independent rows, a = s^2 (1 - r^2) and b = s^2 / N; then
 V(n) = s^2 / n (1 - r^2 (1 - n / N)). The width is that of the whole interval, from its lower to its upper end. A width
-that ratings of all rows would not give is said to need more dialogues.
+that ratings of all rows would not give is reported to need more dialogues.
 """
 
 from __future__ import annotations
@@ -84,11 +84,11 @@ MOST_KNOWN = 0.05
 ASSUMED_STD = 1.0
 """The standard deviation of ratings, as on a scale from 1 to 5."""
 ASSUMED_CORRELATION = 0.5
-"""The correlation of a good judge with people."""
+"""The correlation of a good judge with human ratings."""
 
 Raters = Literal["fixed", "random"]
 _APART = 10**9
-"""Between the numbers of units that belong to different systems."""
+"""Between the unit numbers of different systems."""
 
 
 class HumanEstimate(RatingEstimate, frozen=True, kw_only=True):
@@ -567,7 +567,7 @@ def _choose_baseline(run: Run, systems: Mapping[str, RatedSystem], baseline: str
 
 
 def _correlate_judge(system: RatedSystem) -> float:
-    """Return the weighted correlation of judge and people over the rated rows."""
+    """Return the weighted correlation of judge and ratings over the rated rows."""
     if not system.judges.shape[1]:
         return math.nan
     rated = system.rated[~np.isnan(system.judges[system.rated, 0])]
@@ -593,7 +593,7 @@ def _warn_about_estimates(
     return warnings
 
 
-class Needed(Struct, frozen=True):
+class NeededRatings(Struct, frozen=True):
     """How many ratings of a system, or of both systems of a difference; None: more dialogues are needed."""
 
     what: str
@@ -608,7 +608,7 @@ class RatingPlan(Record, frozen=True):
 
     width: float
     confidence: float
-    needed: list[Needed]
+    needed: list[NeededRatings]
     assumptions: list[str]
     """What the numbers rest on, in sentences."""
 
@@ -623,12 +623,12 @@ def plan_ratings(
     """Plan ratings of each system for a width, from assumptions; `rows`: the responses of each."""
     if not std > 0 or not -1 <= correlation <= 1:
         raise SettingError("a standard deviation is above 0, and a correlation between -1 and 1")
-    wanted = _variance_for_width(width, confidence)
+    wanted = _find_variance(width, confidence)
     needed = []
     for name, number in rows.items():
         floor = std**2 / number
         judged = _count_needed(std**2 * (1 - correlation**2), floor, number, wanted)
-        needed.append(Needed(name, number, judged, _count_needed(std**2, floor, number, wanted)))
+        needed.append(NeededRatings(name, number, judged, _count_needed(std**2, floor, number, wanted)))
     assumptions = [
         f"ratings have a standard deviation of {std:g} (--std)",
         f"the judge's correlation with human ratings is {correlation:g} (--correlation)",
@@ -641,7 +641,7 @@ def plan_from_pilot(
     over_dialogues: HumanEstimates, of_run: HumanEstimates, rows: dict[str, int], width: float
 ) -> RatingPlan:
     """Plan ratings for a width, from a pilot that was estimated for both targets."""
-    wanted = _variance_for_width(width, over_dialogues.confidence)
+    wanted = _find_variance(width, over_dialogues.confidence)
     needed = []
     found, within = ([*each.systems, *each.differences] for each in (over_dialogues, of_run))
     for whole, drawn in zip(found, within, strict=True):
@@ -650,7 +650,7 @@ def plan_from_pilot(
         floor = max(whole.error**2 - drawn.error**2, 0.0)
         share = 1 / rated - 1 / number if rated < number else math.inf
         judged, alone = (_count_needed(e**2 / share, floor, number, wanted) for e in (drawn.error, drawn.alone_error))
-        needed.append(Needed(" - ".join(names), number, judged, alone))
+        needed.append(NeededRatings(" - ".join(names), number, judged, alone))
     assumptions = [
         f"further ratings are like the {sum(each.ratings for each in over_dialogues.systems)} of the pilot",
         "they are sampled in the same way",
@@ -658,7 +658,7 @@ def plan_from_pilot(
     return RatingPlan(width, over_dialogues.confidence, needed, assumptions)
 
 
-def _variance_for_width(width: float, confidence: float) -> float:
+def _find_variance(width: float, confidence: float) -> float:
     """Return the variance that gives an interval of a width."""
     if not (math.isfinite(width) and width > 0):
         raise SettingError(f"the width of an interval is a number above 0, not {width}")

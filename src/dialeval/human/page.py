@@ -100,11 +100,11 @@ class Quality(Struct, forbid_unknown_fields=True):
             yes, no = self.labels or ("Yes", "No")
             return [Answer(1, yes, ["y", "1"]), Answer(0, no, ["n", "0"])]
         numbers = range(self.low, self.high + 1)
-        labels = self.labels if len(self.labels) == len(numbers) else [""] * len(numbers)
+        labels = self.labels or [""] * len(numbers)
         if not self.labels and (self.low, self.high) == (1, len(_FIVE)):
             labels = list(_FIVE)
-        if len(self.labels) == 2:
-            labels = [self.labels[0], *[""] * (len(numbers) - 2), self.labels[1]]
+        if len(labels) == 2:
+            labels = [labels[0], *[""] * (len(numbers) - 2), labels[1]]
         return [Answer(number, label, [str(number % 10)]) for number, label in zip(numbers, labels, strict=True)]
 
 

@@ -14,8 +14,8 @@ no more than `tie` are a tie.
 
 Edge cases: where a group of systems never loses to the others its strength is infinite (`bradley_terry`); there is
 no ranking then, and the error names the way out. Where that happens without one of the dialogues, the largest
-difference that is followed counts, and intervals are wide. Of one dialogue there are no intervals. Systems that nobody
-compared, directly or over others, cannot be ranked together.
+difference that is followed counts, and intervals are wide. Of one dialogue there are no intervals. Systems that were
+not compared, directly or through others, cannot be ranked together.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ from dialeval.reports import agreement as agreements
 from dialeval.reports import charts, markup
 from dialeval.reports.canvas import Figure
 from dialeval.reports.charts import Mark
-from dialeval.reports.documents import Document, LaidOut, Table, make_formats
+from dialeval.reports.documents import Document, Layout, Table, make_formats
 from dialeval.reports.drawings import lay_out_figures
 from dialeval.reports.figures import MISSING, plain, shorten, show_fixed, show_interval, show_p, show_rounded
 from dialeval.reports.html import make_page, make_script
@@ -63,9 +63,9 @@ def to_document(result: Any) -> Document:
     raise TypeError(f"a {type(result).__name__} is not a result of human evaluation")
 
 
-def lay_out(result: Any) -> LaidOut:
+def lay_out(result: Any) -> Layout:
     """Lay a result out for a rich console."""
-    return LaidOut(to_document(result))
+    return Layout(to_document(result))
 
 
 FORMATS = make_formats(to_document)
@@ -129,7 +129,7 @@ def _make_estimate_cells(each: HumanEstimate, people: HumanEstimates) -> list[st
     def show(value: float, interval: tuple[float, float]) -> str:
         return show_rounded(value, interval if all(map(math.isfinite, interval)) else None, signed)
 
-    name = " - ".join(_show_name(name) for name in (each.system, each.baseline) if name is not None)
+    name = " - ".join(shorten(name) for name in (each.system, each.baseline) if name is not None)
     alone = [show(each.alone, each.alone_interval), str(each.ratings)]
     if not people.judge:
         return [name, *alone]
@@ -142,7 +142,7 @@ def _(plan: RatingPlan) -> Document:
     def show(number: int | None) -> str:
         return "more dialogues" if number is None else f"{number:,}"
 
-    rows = [[_show_name(each.what), show(each.with_judge), show(each.alone), f"{each.of:,}"] for each in plan.needed]
+    rows = [[shorten(each.what), show(each.with_judge), show(each.alone), f"{each.of:,}"] for each in plan.needed]
     notes = [f"This holds if {'; '.join(plan.assumptions)}."]
     if any(each.with_judge is None for each in plan.needed):
         notes.append("more dialogues: ratings of all rows would not give that width.")
@@ -153,7 +153,7 @@ def _(plan: RatingPlan) -> Document:
 @to_document.register
 def _(ranking: Ranking) -> Document:
     letters = ranking.letters
-    names = {each.system: _show_name(each.system) for each in ranking.systems}
+    names = {each.system: shorten(each.system) for each in ranking.systems}
     systems = [
         [
             names[each.system],
@@ -203,7 +203,7 @@ def _(merged: MergedRatings) -> Document:
     said = f"{len(merged.lines)} ratings of {len(rows)} rows by {len(names)} raters."
     ceilings = [
         [
-            _show_name(quality),
+            shorten(quality),
             show_fixed(each.alpha.get("ordinal", math.nan), 2),
             show_fixed(each.one_against_others.get("pearson", math.nan), 2),
             str(each.n),
@@ -214,8 +214,8 @@ def _(merged: MergedRatings) -> Document:
     several = len(merged.ceilings) > 1
     raters = [
         [
-            _show_name(each.rater),
-            *([_show_name(each.quality)] if several else []),
+            shorten(each.rater),
+            *([shorten(each.quality)] if several else []),
             str(each.rows),
             str(each.repeated),
             MISSING if math.isnan(each.intra_rater_agreement) else f"{each.intra_rater_agreement:.0%}",
@@ -228,11 +228,7 @@ def _(merged: MergedRatings) -> Document:
     ]
     columns = ["rows", "repeated", "intra-rater", "difference", "r", "higher", "seconds"]
     disputed = [
-        [
-            _show_name(each.id),
-            _show_name(each.quality),
-            ", ".join(f"{_show_name(r)} {v:g}" for r, v in each.answers.items()),
-        ]
+        [*map(shorten, (each.id, each.quality)), ", ".join(f"{shorten(r)} {v:g}" for r, v in each.answers.items())]
         for each in merged.disputed
     ]
     tables = [
@@ -252,16 +248,12 @@ def flag_raters(merged: MergedRatings) -> list[str]:
             answers.setdefault(line.rater, {}).setdefault(quality, []).append(value)
     for rater, qualities in answers.items():
         if merged.seconds.get(rater, math.nan) < HASTY:
-            found.append(f"{_show_name(rater)} took less than {HASTY:g} second for half of the rows.")
+            found.append(f"{shorten(rater)} took less than {HASTY:g} second for half of the rows.")
         for quality, values in qualities.items():
             if len(values) >= FEWEST_ANSWERS and len(set(values)) == 1:
-                same = f"{_show_name(quality)} {values[0]:g}"
-                found.append(f"{_show_name(rater)} gave the same answer {len(values)} times ({same}).")
+                same = f"{shorten(quality)} {values[0]:g}"
+                found.append(f"{shorten(rater)} gave the same answer {len(values)} times ({same}).")
     return found
-
-
-def _show_name(name: str) -> str:
-    return shorten(plain(name))
 
 
 def make_lead_page(title: str, counts: Mapping[str, tuple[int, int]], merged: MergedRatings | None) -> str:
@@ -301,18 +293,18 @@ def draw_human_figures(
     drawn: list[Figure | None] = []
     if rated is not None and found is not None:
         ratings = {name: each.people for name, each in rated.items()}
-        title = f"Human ratings of single rows: {_show_name(found.quality)}"
+        title = f"Human ratings of single rows: {shorten(found.quality)}"
         drawn.append(charts.distribution(ratings, title, "mean rating of a row", unit="rated rows"))
     if found is not None and found.judge:
         ways = (("with the judge", "value", "interval", "own-0"), ("ratings alone", "alone", "alone_interval", "own-1"))
         marks = [
-            Mark(f"{_show_name(each.system)}, {words}", getattr(each, value), getattr(each, interval), kind)
+            Mark(f"{shorten(each.system)}, {words}", getattr(each, value), getattr(each, interval), kind)
             for each in found.systems
             for words, value, interval, kind in ways
         ]
         known = [mark for mark in marks if math.isfinite(mark.value)]
-        title = f"Mean human rating ({_show_name(found.quality)}), with and without the judge"
-        note = f"Intervals: {100 * found.confidence:g}%. Judge: {' and '.join(map(_show_name, found.judge))}."
+        title = f"Mean human rating ({shorten(found.quality)}), with and without the judge"
+        note = f"Intervals: {100 * found.confidence:g}%. Judge: {' and '.join(map(shorten, found.judge))}."
         drawn.append(charts.forest(known, title, "mean rating", notes=[note]))
     if rated is not None and found is not None and len(found.judge) == 1:
         judged, people, dialogues = (
@@ -320,7 +312,7 @@ def draw_human_figures(
             for name in ("judges", "people", "dialogue")
         )
         if (np.isfinite(judged) & np.isfinite(people)).sum() >= FEWEST_POINTS:
-            judge = _show_name(found.judge[0])
+            judge = shorten(found.judge[0])
             words = (f"Calibration of {judge}", judge, "mean human rating")
             drawn.append(charts.calibration(judged, people, *words, clusters=dialogues))
             points = {name: (each.judges[:, 0], each.people) for name, each in rated.items()}

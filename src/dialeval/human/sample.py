@@ -19,7 +19,7 @@ uniform between 0 and 1. The number of units is fixed, and each has exactly its 
 every set of n_h units is equally likely: that is simple random sampling without replacement. With unequal ones the
 random order makes the design nearly as random as it can be, which is what the variance estimator of
 `prediction_powered` (Hájek's, for designs of high entropy) assumes. Poisson sampling would have an exact variance too,
-but a random number of ratings, which costs precision and which nobody can plan.
+but a random number of ratings, which costs precision and cannot be planned.
 
 Papers: Hartley and Rao 1962, "Sampling with Unequal Probabilities and without Replacement", Annals of Mathematical
 Statistics; Särndal, Swensson and Wretman 1992, "Model Assisted Survey Sampling"; Berger 1998, "Rate of Convergence to
@@ -45,20 +45,7 @@ from dialeval.core.errors import SettingError, escape_surrogates
 from dialeval.core.fold import Level
 from dialeval.core.result import Result, Run
 from dialeval.core.rowtable import NO_TURN, RowTable
-from dialeval.core.version import __version__
-from dialeval.human.sample_files import (
-    FORMAT,
-    LEAST_UNCERTAINTY,
-    ROWS_FILE,
-    RatedLevel,
-    Sample,
-    SampledRow,
-    SavedRows,
-    SavedSample,
-    SavedStratum,
-    SavedSystem,
-    digest_rows,
-)
+from dialeval.human.sample_files import LEAST_UNCERTAINTY, RatedLevel, Sample, SampledRow, SavedStratum, make_design
 from dialeval.stats.resampling import DEFAULT_SEED
 
 LEAST_PER_STRATUM = 2
@@ -66,7 +53,7 @@ QUANTILES = 4
 MOST_BYTES = 1 << 28
 """Of the texts of a sample."""
 _LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"
-"""Of ids: those that nobody confuses."""
+"""Letters of ids: those that are not confused with others."""
 _ID_LENGTH = 8
 _WHOLE = "all"
 """The name of the only stratum."""
@@ -148,7 +135,7 @@ def sample(
     independent = independent or "system" in stratify
     frame = _build_frame(run, systems, dialogues, independent)
     strata, names = _stratify(frame, stratify)
-    sizes = np.ones(frame.units) if uncertainty is None else _unit_uncertainty(frame, uncertainty)
+    sizes = np.ones(frame.units) if uncertainty is None else _measure_units(frame, uncertainty)
     rng = np.random.default_rng(seed)
     probabilities, taken = _draw_units(frame, strata, sizes, n, rng)
     return _build_sample(
@@ -168,7 +155,7 @@ def sample(
 
 
 def find_strata(run: Run, sample: Sample) -> dict[str, list[str]]:
-    """Return, by system, the stratum of each row, computed as when the sample was drawn."""
+    """Return, by system, the stratum of each row, computed as for the sample."""
     design = sample.design
     if not design.stratify:
         return {name: [_WHOLE] * system.rows for name, system in design.systems.items()}
@@ -181,7 +168,7 @@ def find_strata(run: Run, sample: Sample) -> dict[str, list[str]]:
 
 
 def select_tables(run: Run, systems: Sequence[str] | None) -> dict[str, RowTable]:
-    """Return the rows of the systems that people may rate: those named, or all but floors and ceilings."""
+    """Return the rows of the systems to rate: those named, or all but floors and ceilings."""
     wanted = [name for name in run if run[name].role == "system"] or list(run) if systems is None else list(systems)
     tables = {}
     for name in wanted:
@@ -280,7 +267,7 @@ def _label_quantiles(frame: _SamplingFrame, name: str) -> list[str]:
     return [f"{key}={code}/{parts}" if there else f"{key}=none" for code, there in zip(which, known, strict=True)]
 
 
-def _unit_uncertainty(frame: _SamplingFrame, key: str) -> Floats:
+def _measure_units(frame: _SamplingFrame, key: str) -> Floats:
     """Return the uncertainty of a judge about each unit, the sum over its responses."""
     values = frame.collect_values(key)
     if np.isnan(values).all():
@@ -330,7 +317,7 @@ def allocate(weights: Floats, units: Ints, wanted: int) -> Ints:
             "sample more, or use fewer strata"
         )
     given = least.astype(np.int64)
-    # One after the other to the stratum that is furthest behind its share (Jefferson's method, with the least given).
+    # One after the other to the stratum that is furthest below its quota (Jefferson's method, with minimums).
     while given.sum() < wanted:
         behind = np.where(given < units, weights / (given + 1), -1.0)
         given[int(behind.argmax())] += 1
@@ -371,7 +358,11 @@ def _build_sample(
     **design: Any,
 ) -> Sample:
     chosen = rng.permutation(np.flatnonzero(taken[frame.unit]))
-    digests = {name: digest_rows(table) for name, table in frame.tables.items()}
+    units, drawn = Counter(strata), Counter(name for name, was in zip(strata, taken, strict=True) if was)
+    responses, rated = (Counter(strata[unit] for unit in each.tolist()) for each in (frame.unit, frame.unit[chosen]))
+    sizes = {name: SavedStratum(units[name], drawn[name], responses[name], rated[name]) for name in sorted(units)}
+    saved = make_design(frame.tables, strata=sizes, **design)
+    digests = {name: system.digest for name, system in saved.systems.items()}
     ids = _make_ids(len(chosen), f"{sorted(design.items())} {sorted(digests.items())} {chosen.tolist()}")
     names, tables = list(frame.tables), list(frame.tables.values())
     clusters = [table.clusters for table in tables]
@@ -392,19 +383,7 @@ def _build_sample(
         chance, own_turn = float(probabilities[unit]), None if turn == NO_TURN else turn
         drawn_row = identifier, names[system], row + 1, chance, strata[unit]
         rows.append(SampledRow(*drawn_row, response[0], context, roles, reference, dialogue, own_turn))
-    units, drawn = Counter(strata), Counter(name for name, was in zip(strata, taken, strict=True) if was)
-    responses, rated = Counter(strata[unit] for unit in frame.unit.tolist()), Counter(row.stratum for row in rows)
-    return Sample(
-        SavedSample(
-            dialeval=__version__,
-            format=FORMAT,
-            systems={n: SavedSystem(len(t), len(t.offsets) - 1, digests[n]) for n, t in frame.tables.items()},
-            strata={n: SavedStratum(units[n], drawn[n], responses[n], rated[n]) for n in sorted(units)},
-            rows=SavedRows(ROWS_FILE, "0" * 64),
-            **design,
-        ),
-        rows,
-    )
+    return Sample(saved, rows)
 
 
 def _make_ids(number: int, drawn: str) -> list[str]:

@@ -32,6 +32,7 @@ from dialeval.core.files import check_files, place_of, read_consistently, replac
 from dialeval.core.result import Run
 from dialeval.core.rowtable import RowTable
 from dialeval.core.validation import dump
+from dialeval.core.version import __version__
 from dialeval.io.ratings import Ratings, read_ratings
 
 LEAST_UNCERTAINTY = 0.25
@@ -77,7 +78,7 @@ class SavedRows(Struct):
 
 
 RatedLevel: TypeAlias = Literal["turn", "dialogue"]
-"""What people rate."""
+"""What is rated."""
 
 
 class SavedSample(Struct, kw_only=True):
@@ -226,10 +227,19 @@ class Sample(Tabular, Displayable):
         return folder
 
 
+def make_design(tables: Mapping[str, RowTable], **design: Any) -> SavedSample:
+    """Return the design of a sample of some systems; `Sample.save` adds the digest of the rows."""
+    systems = {
+        name: SavedSystem(len(table), len(table.offsets) - 1, digest_table(table)) for name, table in tables.items()
+    }
+    rows = SavedRows(ROWS_FILE, "0" * 64)
+    return SavedSample(dialeval=__version__, format=FORMAT, systems=systems, rows=rows, **design)
+
+
 def check_sample_folder(folder: str | PathLike[str], *inputs: Any) -> None:
     """Refuse a folder that a sample may not be written to.
 
-    A sample that has ratings is never replaced: they would belong to rows that nobody knows any more. Ratings come in
+    A sample that has ratings is never replaced: they would belong to rows that no longer exist. Ratings come in
     many files (databases, lines, pages that raters have open), so any file next to a sample is taken for one.
     """
     check_files(folder, _FILES, _list_own_files, *inputs)
@@ -326,7 +336,7 @@ def find_sample(
     return found[0] if len(found) == 1 else None
 
 
-def digest_rows(table: RowTable) -> str:
+def digest_table(table: RowTable) -> str:
     """Return a digest of the rows of a system: dialogues, turns and responses."""
     state = hashlib.sha256(np.ascontiguousarray(table.offsets, np.int64).tobytes())
     state.update("\n".join(name or "" for name in table.dialogues or ()).encode("utf-8", "surrogatepass"))
@@ -341,6 +351,6 @@ def check_same_run(sample: Sample, run: Run) -> None:
     """Refuse a run that the sample was not drawn from (SettingError)."""
     for name, system in sample.design.systems.items():
         table = run[name].rows if name in run else None
-        if table is None or (len(table), digest_rows(table)) != (system.rows, system.digest):
+        if table is None or (len(table), digest_table(table)) != (system.rows, system.digest):
             what = "has other rows now" if name in run else "is not in this run"
             raise SettingError(f"the sample is from another run: {name} {what}; give the run that was sampled")

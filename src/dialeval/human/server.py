@@ -6,7 +6,7 @@
     GET  /l/SECRET/ratings    all ratings, as JSON lines
 
 Everything else is not found (404), and an unknown secret looks the same. There are no cookies, no files and no listing.
-A request names the host that the links name, or it is refused: a page of somebody else cannot reach the server by a
+A request names the host that the links name, or it is refused: another web page cannot reach the server by a
 name of its own (DNS rebinding), and it cannot send ratings (JSON from elsewhere needs a permission that is not given).
 
 Clients without a secret cannot keep raters out. The secret is in the first line, and nothing after that line is read
@@ -188,7 +188,7 @@ def _format_host(host: str) -> str:
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether only this machine reaches an address; SettingError for one that stands for all addresses."""
+    """Return whether only this machine reaches an address; SettingError for the unspecified address."""
     if host == "localhost":
         return True
     try:

@@ -39,7 +39,7 @@ class Assertion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return re.sub(r"[^\w.-]+", "-", "-".join(filter(None, parts)))
 
     def holds(self, calls: Calls) -> bool | None:
-        """Tell whether the rule holds for some calls; None where it does not apply."""
+        """Return whether the rule holds for some calls; None where it does not apply."""
         wanted = {"name": self.call, "arguments": self.arguments}
         places = [at for at, call in enumerate(calls) if _FREE.is_equal(wanted, call)]
         if self.rule != "before":

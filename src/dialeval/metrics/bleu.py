@@ -101,7 +101,7 @@ class Bleu(CountMetric):
     def width(self) -> int:
         return 2 * self.n + 4
 
-    def row_counts(self, batch: Batch) -> tuple[Ints, Flags]:
+    def count_rows(self, batch: Batch) -> tuple[Ints, Flags]:
         """Return matches and n-grams by order, words of the response, words of the reference, numbers of references."""
         counts = bleu.count_ngram_matches(batch, self.tokenizer)
         lengths = (counts.response_lengths, counts.reference_lengths)
@@ -112,7 +112,7 @@ class Bleu(CountMetric):
     def formula(self, counts: Ints | Floats) -> Floats:
         return np.array([bleu.corpus_bleu(*line) / 100 for line in counts[:, :-2].tolist()], np.float64)
 
-    def row_values(self, counts: Ints) -> Floats:
+    def score_rows(self, counts: Ints) -> Floats:
         matches, totals, lengths = np.split(counts[:, :-2], (self.n, 2 * self.n), axis=1)
         rows = bleu.BleuCounts(matches, totals, lengths[:, 0], lengths[:, 1])
         return bleu.sacre_bleu(rows, bleu.log_precisions(rows, bleu.NIST, self.n), self.n)
@@ -120,7 +120,7 @@ class Bleu(CountMetric):
     def list_other_signatures(self, state: SummedCounts) -> Mapping[str, str]:
         if not self.of_corpus or self.n != max(WEIGHTS):
             return {}
-        line = bleu.make_bleu_signature(self.tokenizer, bleu.find_number_of_references(state))
+        line = bleu.sign_bleu(self.tokenizer, bleu.find_number_of_references(state))
         return {} if line is None else {SACREBLEU: line}
 
     def score(self, batch: Batch) -> Floats:
@@ -178,7 +178,7 @@ class NlgBleu(CountMetric):
     def width(self) -> int:
         return 2 + 2 * self.n
 
-    def row_counts(self, batch: Batch) -> tuple[Ints, Flags]:
+    def count_rows(self, batch: Batch) -> tuple[Ints, Flags]:
         counts = bleu.count_ngram_matches(batch, self.tokenizer)
         lengths = (counts.response_lengths, counts.reference_lengths)
         columns = np.column_stack((*lengths, counts.matches[:, : self.n], counts.totals[:, : self.n]))
@@ -188,5 +188,4 @@ class NlgBleu(CountMetric):
         length, reference, matches, totals = np.split(counts, (1, 2, 2 + self.n), axis=1)
         product = ((matches + TINY) / (totals + SMALL)).prod(axis=1)
         shortness = (reference[:, 0] + SMALL) / (length[:, 0] + TINY)
-        values: Floats = product ** (1 / self.n) * np.exp(np.minimum(1 - shortness, 0))
-        return values
+        return np.asarray(product ** (1 / self.n) * np.exp(np.minimum(1 - shortness, 0)))

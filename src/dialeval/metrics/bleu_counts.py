@@ -381,8 +381,7 @@ def smoothed_precisions(counts: BleuCounts, method: int, orders: int = COUNTED_O
 def log_precisions(counts: BleuCounts, method: int, orders: int = COUNTED_ORDERS) -> Floats:
     """Return logarithms of the smoothed precisions of the first orders, one row each; 0 for a precision of 0."""
     smoothed = smoothed_precisions(counts, method, orders)
-    logs: Floats = np.log(np.where(smoothed == 0, 1.0, smoothed))
-    return logs
+    return np.asarray(np.log(np.where(smoothed == 0, 1.0, smoothed)))
 
 
 def weighted_bleu(counts: BleuCounts, logs: Floats, weights: Sequence[float]) -> Floats:
@@ -488,7 +487,7 @@ def find_number_of_references(state: SummedCounts) -> int | str:
     return total // rows if rows and rows * squares == total * total else "var"
 
 
-def make_bleu_signature(tokenizer: Tokenizer, references: int | str) -> str | None:
+def sign_bleu(tokenizer: Tokenizer, references: int | str) -> str | None:
     """Return the signature of corpus BLEU with the defaults of sacreBLEU; None for other tokenizers."""
     if tokenizer not in _TOKENIZERS:
         return None
@@ -496,7 +495,7 @@ def make_bleu_signature(tokenizer: Tokenizer, references: int | str) -> str | No
     return f"BLEU|nrefs:{references}|case:{case}|eff:no|tok:{name}|smooth:exp|version:{VERSION}"
 
 
-def make_chrf_signature(characters: int, words: int, beta: float, lower: bool, references: int | str) -> str | None:
+def sign_chrf(characters: int, words: int, beta: float, lower: bool, references: int | str) -> str | None:
     """Return the signature of corpus chrF; None for a beta that is not a whole number."""
     if beta != int(beta):
         return None

@@ -88,8 +88,7 @@ _GROUPS = {"o-t-x": ((O,), (T,), (X,)), "o-tx": ((O,), (T, X)), "ot-x": ((O, T),
 def shares(counts: Floats) -> Floats:
     """Return the fraction of each label per turn; NaN for a turn without any."""
     with np.errstate(invalid="ignore"):  # 0 / 0
-        share: Floats = counts / counts.sum(axis=1, keepdims=True)
-    return share
+        return np.asarray(counts / counts.sum(axis=1, keepdims=True))
 
 
 def hard_reference(share: Floats, threshold: float) -> Floats:
@@ -100,7 +99,7 @@ def hard_reference(share: Floats, threshold: float) -> Floats:
 
 
 def lenient_reference(share: Floats, threshold: float) -> Floats:
-    """`O` or `X` per turn, T and X being taken together; NaN where there is no reference."""
+    """Return `O` or `X` per turn, T and X being taken together; NaN where there is no reference."""
     broken = share[:, T] + share[:, X]
     codes = np.where((share[:, O] < broken) & (broken >= threshold), float(X), float(O))
     return np.where(np.isnan(share[:, O]), np.nan, codes)
@@ -207,7 +206,7 @@ class BreakdownDetection(CountMetric):
     def contribution(self) -> str:
         return f"breakdowns/{self.of}/{self.threshold}"
 
-    def row_counts(self, batch: Batch) -> tuple[Ints, Flags]:
+    def count_rows(self, batch: Batch) -> tuple[Ints, Flags]:
         codes = compute_codes(batch, self.threshold)
         label, hard, lenient = codes
         known = codes.scored & (label != OTHER)
@@ -373,8 +372,7 @@ def mean_distribution(counts: Floats) -> Floats:
     """Return the mean of the turns' shares."""
     share = shares(counts)
     known = share[~np.isnan(share[:, 0])]
-    mean: Floats = known.mean(axis=0) if len(known) else np.full(len(LABELS), 1 / len(LABELS))
-    return mean
+    return np.asarray(known.mean(axis=0) if len(known) else np.full(len(LABELS), 1 / len(LABELS)))
 
 
 def make_annotators(counts: Floats) -> tuple[Ints, Floats, Floats]:

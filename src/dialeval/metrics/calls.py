@@ -78,7 +78,7 @@ class Rule:
     ignore: str = ""
 
     def is_equal(self, expected: Call, made: Call) -> bool:
-        """Tell whether a call is the expected one."""
+        """Return whether a call is the expected one."""
         if expected["name"] != made["name"]:
             return False
         if self.match == "name" or expected["arguments"] is None:
@@ -98,7 +98,7 @@ class Rule:
         return first, second
 
     def is_same(self, expected: Any, made: Any) -> bool:
-        """Tell whether two values are the same."""
+        """Return whether two values are the same."""
         if isinstance(expected, dict) and isinstance(made, dict):
             enough = made.keys() >= expected.keys() if self.arguments == "expected" else made.keys() == expected.keys()
             return enough and all(self.is_same(value, made[key]) for key, value in expected.items())
@@ -208,15 +208,14 @@ class _CallFraction(CountMetric):
         """Return what is above and below the line: twice the first count, and the sum of the others."""
         return 2 * counts[:, 0], counts[:, 1] + counts[:, 2]
 
-    def row_counts(self, batch: Batch) -> tuple[Ints, Flags]:
+    def count_rows(self, batch: Batch) -> tuple[Ints, Flags]:
         given = self.count(batch)
         counts = np.array([each or (0,) * self.width for each in given], np.int64).reshape(-1, self.width)
         return counts, np.array([each is not None for each in given], np.bool_) & (self.ratio(counts)[1] > 0)
 
     def formula(self, counts: Ints | Floats) -> Floats:
         above, below = self.ratio(counts)
-        values: Floats = np.divide(above, below, out=np.zeros(len(counts)), where=below > 0)
-        return values
+        return np.asarray(np.divide(above, below, out=np.zeros(len(counts)), where=below > 0))
 
 
 @dataclass(frozen=True)
@@ -322,11 +321,8 @@ class ArgumentMatch(_Expecting, _CallFraction):
         own, given = (dict(_list_leaves(each)) for each in self.select_arguments(expected, made))
         if self.arguments == "expected":
             given = {path: value for path, value in given.items() if path in own}
-        return (
-            sum(path in given and self.is_same(value, given[path]) for path, value in own.items()),
-            len(given),
-            len(own),
-        )
+        equal = sum(path in given and self.is_same(value, given[path]) for path, value in own.items())
+        return equal, len(given), len(own)
 
 
 def _list_leaves(value: Any, path: tuple[object, ...] = ()) -> Iterator[tuple[tuple[object, ...], Any]]:

@@ -37,13 +37,7 @@ from dialeval.core.errors import SettingError
 from dialeval.core.kernels import count_ones, kernel
 from dialeval.core.signature import SACREBLEU
 from dialeval.metrics.bleu_counts import ORDERS as BLEU_ORDERS
-from dialeval.metrics.bleu_counts import (
-    BleuCounts,
-    count_references,
-    find_number_of_references,
-    make_chrf_signature,
-    match_long,
-)
+from dialeval.metrics.bleu_counts import BleuCounts, count_references, find_number_of_references, match_long, sign_chrf
 from dialeval.metrics.counting import CountMetric, Flags, Per, SummedCounts
 from dialeval.text.tokenizers import characters, tokens
 from dialeval.text.vocabulary import Vocabulary
@@ -81,10 +75,10 @@ class Chrf(CountMetric):
     def list_other_signatures(self, state: SummedCounts) -> Mapping[str, str]:
         if not self.of_corpus:
             return {}
-        line = make_chrf_signature(self.n, self.words, self.beta, self.lower, find_number_of_references(state))
+        line = sign_chrf(self.n, self.words, self.beta, self.lower, find_number_of_references(state))
         return {} if line is None else {SACREBLEU: line}
 
-    def row_counts(self, batch: Batch) -> tuple[Ints, Flags]:
+    def count_rows(self, batch: Batch) -> tuple[Ints, Flags]:
         """Count per row n-grams of the response, of the best reference, and matches, by order; last, references."""
         lists = batch.lists(Need.REFERENCE).offsets
         rows = row_numbers(lists)
@@ -99,17 +93,14 @@ class Chrf(CountMetric):
             _count_pairs(here, there, rows, [side[:, self.n :] for side in sides], _match_words)
         counts = pairs
         if not np.array_equal(rows, np.arange(len(batch))):
-            best = _find_first_best(self._score_counts(pairs[:, :-2]), rows)
+            best = _find_first_best(self.formula(pairs), rows)
             counts = np.zeros((len(batch), self.width), np.int64, order="F")
             counts[rows[best]] = pairs[best]
         counts[:, -2:] = count_references(batch)
         return counts, np.diff(lists) > 0
 
     def formula(self, counts: Ints | Floats) -> Floats:
-        return self._score_counts(counts[:, :-2])
-
-    def _score_counts(self, counts: Ints | Floats) -> Floats:
-        responses, references, matches = np.split(counts, 3, axis=1)
+        responses, references, matches = np.split(counts[:, :-2], 3, axis=1)
         both = (responses > 0) & (references > 0)
         orders = np.maximum(both.sum(axis=1), 1)
         precision, recall = np.zeros(len(counts)), np.zeros(len(counts))
@@ -119,8 +110,7 @@ class Chrf(CountMetric):
         precision, recall = precision / orders, recall / orders
         weight = self.beta**2
         share = weight * precision + recall
-        values: Floats = (1 + weight) * precision * recall / np.where(share == 0, 1, share)
-        return values
+        return np.asarray((1 + weight) * precision * recall / np.where(share == 0, 1, share))
 
 
 Matches = Callable[[TokenColumn, TokenColumn, Ints], None]
@@ -165,8 +155,7 @@ def _match_words(responses: TokenColumn, references: TokenColumn, matches: Ints)
 def _find_first_best(values: Floats, rows: Ints) -> Ints:
     """Return which pair of each row has the highest value; the first of several."""
     order = np.lexsort((np.arange(len(values)), -values, rows))
-    first: Ints = order[np.diff(rows[order], prepend=-1) > 0]
-    return first
+    return np.asarray(order[np.diff(rows[order], prepend=-1) > 0])
 
 
 def _split_words(batch: Batch, need: Need, lower: bool) -> TokenColumn:

@@ -154,7 +154,7 @@ def _iterate_conversations(batch: Batch) -> Iterator[list[SpokenTurn]]:
     responses, contexts = batch.texts(Need.RESPONSE), batch.contexts()
     roles = batch.column(Need.ROLES) if batch.has(Need.ROLES) else None
 
-    def turns_of(row: int) -> list[SpokenTurn]:
+    def list_turns(row: int) -> list[SpokenTurn]:
         texts = list(contexts[row])
         named = [""] * len(texts) if roles is None else list(roles[row])
         if not any(named):
@@ -162,9 +162,9 @@ def _iterate_conversations(batch: Batch) -> Iterator[list[SpokenTurn]]:
         return [*map(SpokenTurn, named, texts), SpokenTurn(_SYSTEM, responses[row])]
 
     for start, stop in pairwise(batch.dialogues.tolist()):
-        turns = turns_of(stop - 1)
+        turns = list_turns(stop - 1)
         if stop - start > sum(turn.speaker == _SYSTEM for turn in turns):
-            turns = [turn for row in range(start, stop) for turn in turns_of(row)[-2:]]
+            turns = [turn for row in range(start, stop) for turn in list_turns(row)[-2:]]
         yield turns
 
 
@@ -236,11 +236,8 @@ class RepeatedQuestions(ConversationMetric):
     better = "lower"
 
     def value(self, turns: Sequence[SpokenTurn]) -> float:
-        asked = [
-            tuple(_split_words(each))
-            for text in _list_texts(turns, _SYSTEM)
-            for each in _split_sentences(text, questions=True)
-        ]
+        texts = _list_texts(turns, _SYSTEM)
+        asked = [tuple(_split_words(each)) for text in texts for each in _split_sentences(text, questions=True)]
         return _ratio(len(asked) - len(set(asked)), len(asked))
 
 

@@ -74,25 +74,25 @@ class CountMetric(Metric[SummedCounts]):
         return self.name
 
     @abstractmethod
-    def row_counts(self, batch: Batch) -> tuple[Ints, Flags]:
+    def count_rows(self, batch: Batch) -> tuple[Ints, Flags]:
         """Return the counts of every row, one line each, and which rows can be scored."""
 
     @abstractmethod
     def formula(self, counts: Ints | Floats) -> Floats:
         """Return the value of each line of counts; numbers between counts are asked for its slopes."""
 
-    def row_values(self, counts: Ints) -> Floats:
+    def score_rows(self, counts: Ints) -> Floats:
         """Return the values of single rows, where they are not those of the formula."""
         return self.formula(counts)
 
     def score(self, batch: Batch) -> Floats:
         """Return the values of single rows; NaN for a row that cannot be scored."""
-        counts, scored = self._scored_counts(batch)
-        return np.where(scored, self.row_values(counts), np.nan)
+        counts, scored = self._count_scored(batch)
+        return np.where(scored, self.score_rows(counts), np.nan)
 
-    def _scored_counts(self, batch: Batch) -> tuple[Ints, Flags]:
+    def _count_scored(self, batch: Batch) -> tuple[Ints, Flags]:
         """Return the counts of every row, 0 for rows that cannot be scored, and which can."""
-        counts, scored = self.row_counts(batch)
+        counts, scored = self.count_rows(batch)
         return (counts if scored.all() else np.where(scored[:, None], counts, 0)), scored
 
     def empty(self) -> SummedCounts:
@@ -102,8 +102,8 @@ class CountMetric(Metric[SummedCounts]):
         if not self.of_corpus:  # nobody asks for the sums of counts
             items = self.score(batch)
             return Partial(SummedCounts((0,) * self.width, Moments.of(items, batch.dialogues)), {self.name: items})
-        counts, scored = self._scored_counts(batch)
-        items = np.where(scored, self.row_values(counts) if self.has_items else 0.0, np.nan)
+        counts, scored = self._count_scored(batch)
+        items = np.where(scored, self.score_rows(counts) if self.has_items else 0.0, np.nan)
         # A corpus value has no spread over rows, and exact sums of the items would cost more than the counts.
         moments = Moments(len(items), int(scored.sum()))
         totals = tuple(counts.sum(axis=0).tolist())

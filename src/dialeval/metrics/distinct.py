@@ -87,8 +87,7 @@ class Distinct(Metric[DistinctState]):
         totals = ngram_totals(sample, self._words, self.n)
         different: Ints = np.count_nonzero(totals, axis=0)
         with np.errstate(invalid="ignore"):  # 0 / 0: a resample without an n-gram has no value
-            shares: Floats = different / totals.sum(axis=0, dtype=np.int64)
-        return shares
+            return np.asarray(different / totals.sum(axis=0, dtype=np.int64))
 
     def merge(self, left: DistinctState, right: DistinctState) -> DistinctState:
         ngrams: Any = left.ngrams  # both sides are of the same type: counts, or totals of closed parts

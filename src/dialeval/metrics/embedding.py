@@ -135,11 +135,9 @@ def greedy(ids, offsets, owners, other_ids, other_offsets, rows, matrix, lengths
 #     extrema = per dimension the value of largest magnitude among the vectors of the in-vocabulary words
 #
 # With `oov=self` the words with a vector are known. With `oov=unk`, as in dialog-eval, those of the vocabulary are,
-# which `engine/resources.py` defines: other words have no vector, and a known word without a vector counts as the
-# zero
-# vector:
-# it lengthens the divisor of the average and moves nothing. p is the word's share in the training text, 0 if it does
-# not occur there. Words that are not known are left out.
+# which `engine/resources.py` defines: other words have no vector, and a known word without a vector counts as the zero
+# vector: it lengthens the divisor of the average and moves nothing. p is the word's share in the training text, 0 if it
+# does not occur there. Words that are not known are left out.
 
 TextVector: TypeAlias = Literal["average", "extrema"]
 
@@ -167,19 +165,19 @@ class WordValues:
     @classmethod
     def of(cls, vectors: VectorTable, known: KnownWords | None, shares: NgramValues | None) -> WordValues:
         """Return the values of all words, p being `shares`; without `known` the words with a vector are known."""
-        rows, matrix = vectors.arrays()
+        rows, matrix = vectors.collect_arrays()
         rows, mask = _find_known_rows(rows, known)
         p = np.zeros(len(rows)) if shares is None else np.nan_to_num(shares.look_up(np.arange(len(rows))))
         return cls(mask, rows, matrix, SIF_WEIGHT / (SIF_WEIGHT + p))
 
-    def averages(self, texts: TokenColumn) -> TextVectors:
+    def average_texts(self, texts: TokenColumn) -> TextVectors:
         """Return the weighted averages of texts."""
         means, counted = np.empty((len(texts), self.matrix.shape[1])), np.empty(len(texts), np.int64)
         words = (self.known, self.rows, self.weights, self.matrix)
         weighted_means(texts.ids, texts.offsets, *words, means, counted)
         return TextVectors(means, counted)
 
-    def extrema(self, texts: TokenColumn) -> TextVectors:
+    def find_extrema(self, texts: TokenColumn) -> TextVectors:
         """Return the extrema of texts."""
         ends, counted = np.empty((len(texts), self.matrix.shape[1])), np.empty(len(texts), np.int64)
         extrema(texts.ids, texts.offsets, self.known, self.rows, self.matrix, ends, counted)
@@ -201,16 +199,16 @@ def _find_vocabulary(batch: Batch, tokenizer: Tokenizer, oov: Oov) -> KnownWords
     return batch.resource(Need.VOCABULARY).with_tokenizer(tokenizer) if limited else None
 
 
-def compute_text_vectors(batch: Batch, need: Need, by: TextVector, tokenizer: Tokenizer, oov: Oov) -> TextVectors:
+def embed_texts(batch: Batch, need: Need, by: TextVector, tokenizer: Tokenizer, oov: Oov) -> TextVectors:
     """Return the weighted averages or the extrema of a batch's texts; computed once for all metrics of the batch."""
 
     def compute() -> TextVectors:
         table: VectorTable = batch.resource(Need.EMBEDDINGS)
         known = _find_vocabulary(batch, tokenizer, oov)
         if by == "extrema":
-            return WordValues.of(table, known, None).extrema(words)
+            return WordValues.of(table, known, None).find_extrema(words)
         train: TrainText = batch.resource(Need.TRAIN)
-        return WordValues.of(table, known, train.shares(1, tokenizer, oov)).averages(words)
+        return WordValues.of(table, known, train.compute_shares(1, tokenizer, oov)).average_texts(words)
 
     words = tokens(batch, need, tokenizer)
     return batch.derive((by, "vectors", need, tokenizer, oov), compute)
@@ -228,7 +226,7 @@ def compute_greedy_matches(batch: Batch, owners: Ints, tokenizer: Tokenizer, oov
     """Return the greedy matching of each reference text `j` and the response of row `owners[j]`."""
     responses, references = tokens(batch, Need.RESPONSE, tokenizer), tokens(batch, Need.REFERENCE, tokenizer)
     table: VectorTable = batch.resource(Need.EMBEDDINGS)
-    rows, matrix, lengths = table.lengths()
+    rows, matrix, lengths = table.compute_lengths()
     rows, _ = _find_known_rows(rows, _find_vocabulary(batch, tokenizer, oov))
     result = np.empty(len(references))
     best = np.empty(int(references.lengths.max(initial=0)))
@@ -293,9 +291,7 @@ class Embedding(RowMetric):
             values = compute_greedy_matches(batch, owners, self.tokenizer, self.oov)
         else:
             sides = (Need.RESPONSE, Need.REFERENCE)
-            response, reference = (
-                compute_text_vectors(batch, need, self.by, self.tokenizer, self.oov) for need in sides
-            )
+            response, reference = (embed_texts(batch, need, self.by, self.tokenizer, self.oov) for need in sides)
             values = cosines(response, reference, owners)
         best = np.full(len(batch), -np.inf)
         np.fmax.at(best, owners, values)
@@ -336,7 +332,7 @@ class Coherence(RowMetric):
 
     def score(self, batch: Batch) -> Floats:
         sides = (Need.CONTEXT, Need.RESPONSE)
-        turns, response = (compute_text_vectors(batch, need, "average", self.tokenizer, self.oov) for need in sides)
+        turns, response = (embed_texts(batch, need, "average", self.tokenizer, self.oov) for need in sides)
         contexts = batch.contexts()
         if not len(turns.counted):
             return np.full(len(batch), np.nan)
@@ -398,7 +394,7 @@ def match_greedily(response: Floats, reference: Floats) -> float:
 def _make_unit_vectors(encoder: ShippedEncoder, texts: Sequence[str]) -> dict[str, Floats]:
     """Return the vectors of every different text, each of length 1."""
     found: dict[str, Floats] = {}
-    for text, vectors in dict(zip(texts, encoder.token_vectors(texts), strict=True)).items():
+    for text, vectors in dict(zip(texts, encoder.encode_tokens(texts), strict=True)).items():
         wide = vectors.astype(np.float64)
         lengths = np.sqrt((wide * wide).sum(axis=1))[:, None]
         found[text] = wide / np.where(lengths == 0, 1, lengths)

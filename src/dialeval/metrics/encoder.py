@@ -146,7 +146,7 @@ class Encoder:
             vectors[text] = rows[0] if first else rows.sum(axis=0) / np.float32(len(rows))
         return self._finish(vectors)
 
-    def token_vectors(self, texts: Sequence[str]) -> list[Singles]:
+    def encode_tokens(self, texts: Sequence[str]) -> list[Singles]:
         """Return per text the last layer's vector of each token, the marks of beginning and end among them."""
         found = {text: rows.copy() for text, rows in self._forward(texts)}
         return [found[text] for text in range(len(texts))]
@@ -191,11 +191,11 @@ class ShippedEncoder:
         """What its vectors depend on, after its name."""
         return f"{self.encoder.name}@{self.encoder.digest}"
 
-    def token_vectors(self, texts: Sequence[str]) -> list[Singles]:
-        """Return what `Encoder.token_vectors` returns, each different text being encoded once."""
+    def encode_tokens(self, texts: Sequence[str]) -> list[Singles]:
+        """Return what `Encoder.encode_tokens` returns, each different text being encoded once."""
         kept = self._kept  # never changed, only replaced: threads share it
         new = [text for text in dict.fromkeys(texts) if text not in kept]
-        found = kept | dict(zip(new, self.encoder.token_vectors(new), strict=True))
+        found = kept | dict(zip(new, self.encoder.encode_tokens(new), strict=True))
         choices: list[dict[str, Singles]] = [found, {text: found[text] for text in texts}, {}]
         self._kept = next(each for each in choices if sum(map(len, each.values())) <= KEPT_TOKENS)
         return [found[text] for text in texts]

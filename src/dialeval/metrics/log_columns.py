@@ -95,10 +95,10 @@ class Label(RowMetric):
         return None if self.of else "it says how many replies have labels, which is a property of the data"
 
     def score(self, batch: Batch) -> Floats:
-        values = np.array([self._value(row) for row in _parse_labels(batch)], np.float64)
+        values = np.array([self._score_row(row) for row in _parse_labels(batch)], np.float64)
         return np.where(np.isnan(values), nan, values > 0.5) if self.annotators == "majority" else values
 
-    def _value(self, row: _RowLabels) -> float:
+    def _score_row(self, row: _RowLabels) -> float:
         if not self.of:
             return float(bool(row))
         name, _, value = self.of.partition("=")
@@ -228,14 +228,14 @@ class LatencyPercentile(Metric[_Durations]):
 
     def score_jackknife(self, sample: Resamples) -> Floats:
         """Return the linear part of the percentile: the jackknife of the percentile itself is not consistent."""
-        value, slope = sample.rows.derive(("percentile", self), lambda: self._slope_of(sample.rows))
+        value, slope = sample.rows.derive(("percentile", self), lambda: self._find_slope(sample.rows))
         seconds, known = sample.rows.sums("latency").T
         within = sum_by_cluster(np.column_stack([(seconds <= value) * known, known]), sample.rows.offsets)
         with np.errstate(invalid="ignore"):  # 0 / 0: no known latency
             every, some = (within.sum(axis=0)[None], sample.sum_clusters(within))
             return np.asarray(value + slope * (every[:, 0] / every[:, 1] - some[:, 0] / some[:, 1]))
 
-    def _slope_of(self, rows: ClusteredRows) -> tuple[float, float]:
+    def _find_slope(self, rows: ClusteredRows) -> tuple[float, float]:
         seconds, known = rows.sums("latency").T
         there = known > 0
         if not there.any():

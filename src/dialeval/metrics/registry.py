@@ -161,9 +161,9 @@ class RowFunction(RowMetric):
     def score(self, batch: Batch) -> Floats:
         given = [name for name, must in self.parameters.items() if must or batch.has(_NEEDS[name])]
         rows = zip(*(_iterate_column(batch, name) for name in given), strict=True)
-        return np.array([self._value(dict(zip(given, row, strict=True))) for row in rows], np.float64)
+        return np.array([self._score_row(dict(zip(given, row, strict=True))) for row in rows], np.float64)
 
-    def _value(self, row: Mapping[str, Any]) -> float:
+    def _score_row(self, row: Mapping[str, Any]) -> float:
         """Return the value of a row; an error for what is no number."""
         value = None if row.get("reference", "") is None else type(self).function(**row)
         if value is None:
@@ -387,7 +387,7 @@ class Registry:
                 # A package that does not load must not take the built-in metrics down with it.
                 self._broken[point.name] = f"{type(error).__name__}: {error}"
 
-    def _find_class(self, name: str) -> MetricClass | None:
+    def _find(self, name: str) -> MetricClass | None:
         """Find the class of a preset or family: first among imported ones, then among those that score responses."""
         imported = [
             subject
@@ -441,9 +441,7 @@ class Registry:
         lower = head.strip().lower()
         if lower in ALIASES:
             return f"{ALIASES[lower]}{bracket}{settings}"
-        is_known = lower == head or (
-            lower not in (ALL, *GROUPS) and (":" in head or self._find_class(head) is not None)
-        )
+        is_known = lower == head or (lower not in (ALL, *GROUPS) and (":" in head or self._find(head) is not None))
         return name if is_known else f"{lower}{bracket}{settings}"
 
     def parse(self, text: str) -> Metric[Any]:
@@ -458,7 +456,7 @@ class Registry:
         if not match:
             raise SettingError(f"{text!r} is not a metric; write a name, or a name with settings: distinct(n=3)")
         name, inside = match.groups()
-        metric = self._find_class(name)
+        metric = self._find(name)
         if metric is None:
             raise SettingError(self._describe_unknown(name))
         settings = dict(metric.presets.get(name, {})) | dict(_parse_settings(metric, inside or ""))
@@ -488,7 +486,7 @@ class Registry:
             yield from map(self.parse, GROUPS[name])
         elif name == ALL:
             yield from (self.parse(preset) for preset in self.presets)
-        elif isinstance(name, str) and self._is_family(name) and (family := self._find_class(name)):
+        elif isinstance(name, str) and self._is_family(name) and (family := self._find(name)):
             yield from (self.parse(preset) for preset in family.presets)
         else:
             yield self.parse(name)
@@ -500,7 +498,7 @@ class Registry:
 
     def _is_family(self, name: str) -> bool:
         """Return whether a name is that of a family and of no preset."""
-        return self._find_class(name) is not None and name not in self._presets and name not in DECLARED
+        return self._find(name) is not None and name not in self._presets and name not in DECLARED
 
     def _describe_unknown(self, name: str) -> str:
         if name in self._broken:

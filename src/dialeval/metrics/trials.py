@@ -285,15 +285,13 @@ class TrialTable(Fact[tuple[Trial, ...], list[Trial]]):
         return self.merge((), tuple(trial for row in parse_trials(batch) for trial in row))
 
     def merge(self, left: tuple[Trial, ...], right: tuple[Trial, ...]) -> tuple[Trial, ...]:
-        both = sorted(
-            (*left, *right), key=lambda trial: (_make_sort_key(trial["task"]), _make_sort_key(trial["trial"]))
-        )
+        both = sorted((*left, *right), key=lambda trial: (_parse_name(trial["task"]), _parse_name(trial["trial"])))
         return tuple(both[:MOST_LISTED])
 
     def finish(self, state: tuple[Trial, ...]) -> list[Trial]:
         return list(state)
 
 
-def _make_sort_key(name: str) -> tuple[int, str]:
+def _parse_name(name: str) -> tuple[int, str]:
     """Return a key that sorts numbers by their value, before other names."""
     return (int(name), "") if name.isdecimal() and len(name) < 18 else (1 << 62, name)

@@ -97,7 +97,7 @@ class TrainEntropy(RowMetric):
     def _sum_bits(self, batch: Batch) -> tuple[Floats, Floats]:
         train: TrainText = batch.resource(Need.TRAIN)
         column = ngrams(batch, Need.RESPONSE, self.n, self.tokenizer, self.oov)
-        bits = -np.log2(train.shares(self.n, self.tokenizer, self.oov).look_up(column.keys))
+        bits = -np.log2(train.compute_shares(self.n, self.tokenizer, self.oov).look_up(column.keys))
         total, scored = row_sums(bits, column.offsets)
         return total, scored.astype(np.float64)
 
@@ -233,7 +233,7 @@ class VectorTable:
         """What the vectors are, for signatures."""
         return self._vectors.digest
 
-    def arrays(self) -> tuple[Ints, Floats]:
+    def collect_arrays(self) -> tuple[Ints, Floats]:
         """Return `rows` and `matrix` for every word that has occurred so far."""
         with self._lock:
             start, stop = len(self._rows), len(self._vocabulary)
@@ -254,9 +254,9 @@ class VectorTable:
         self._matrix[self._used : used] = vectors
         self._used = used
 
-    def lengths(self) -> tuple[Ints, Floats, Floats]:
+    def compute_lengths(self) -> tuple[Ints, Floats, Floats]:
         """Return `rows`, `matrix` and the norm of each row; a word with a zero vector counts as one without."""
-        rows, matrix = self.arrays()
+        rows, matrix = self.collect_arrays()
         with self._lock:
             if len(self._lengths) < len(matrix):
                 new = matrix[len(self._lengths) :]
@@ -310,7 +310,7 @@ class KnownWords:
                 if self._listed is not None:
                     known |= self._listed.find(self._vocabulary.column().slice(start, stop)) >= 0
                 if self._vectors is not None:
-                    known |= self._vectors.arrays()[0][start:stop] >= 0
+                    known |= self._vectors.collect_arrays()[0][start:stop] >= 0
                 self._mask = np.concatenate((self._mask, known))
             return self._mask
 
@@ -334,7 +334,7 @@ class TrainText:
         """What the text is, for signatures."""
         return self.texts.digest
 
-    def shares(self, n: int, tokenizer: Tokenizer, oov: Oov) -> NgramValues:
+    def compute_shares(self, n: int, tokenizer: Tokenizer, oov: Oov) -> NgramValues:
         """Return the relative frequency of each n-gram of one or two words."""
         key = (n, tokenizer, oov)
         with self._lock:

@@ -3,8 +3,8 @@
     FORMATS["csv"](agreement)          json, csv, md, latex, each a str
     console.print(lay_out(agreement))  the terminal
 
-The verdict comes first: which metric agrees best with people, and which do not differ significantly from it. Then a
-table per level, a row per metric: the three coefficients with their intervals, `*` where one differs from 0 (its p,
+The verdict comes first: which metric agrees best with human ratings, and which do not differ significantly from it.
+Then a table per level, a row per metric: three coefficients with their intervals, `*` where one differs from 0 (its p,
 corrected for all coefficients of the table, is below 1 - confidence). At the level of the ranking the best metric is
 first, and metrics that share a letter (`group`) do not differ significantly. Where every dialogue has one rated turn,
 the level of dialogues would repeat that of turns and is left out of tables. JSON and CSV hold every digit.
@@ -16,18 +16,16 @@ import math
 from typing import TYPE_CHECKING
 
 from dialeval.analysis.metric_ranking import CONTROL, LEVELS, RANKED_BY, SIGNIFICANT
-from dialeval.reports.documents import Document, LaidOut, Table, format_latex_float, make_formats
+from dialeval.reports.documents import Document, Layout, Table, format_latex_float, make_formats
 from dialeval.reports.figures import MISSING, list_names, plain, shorten, show_fixed
 from dialeval.stats.correlation import NAMES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from dialeval.analysis.agreement import Agreement, Correlation
 
 DIFFERS = "*"
-_MOST_NAMED = 4
-"""Metrics that a sentence names before the rest is counted."""
 HEADS = {"pearson": "Pearson r", "spearman": "Spearman rho", "kendall": "Kendall tau"}
 
 
@@ -37,9 +35,9 @@ def to_document(agreement: Agreement) -> Document:
     return Document(state_verdict(agreement), [*levels.values()], list_notes(agreement), titles=[*levels])
 
 
-def lay_out(agreement: Agreement) -> LaidOut:
+def lay_out(agreement: Agreement) -> Layout:
     """Lay the agreement out for a rich console."""
-    return LaidOut(to_document(agreement))
+    return Layout(to_document(agreement))
 
 
 def to_latex(agreement: Agreement) -> str:
@@ -57,7 +55,7 @@ FORMATS = {**make_formats(to_document), "latex": to_latex}
 
 
 def state_verdict(agreement: Agreement) -> list[str]:
-    """Return which metric agrees best with people, which ones it is better than, and which are no better than length.
+    """Return which metric agrees best with human ratings, which it is better than, and which do not beat length.
 
     A metric is called better only where the corrected test of `metric_ranking` is significant.
     """
@@ -69,9 +67,7 @@ def state_verdict(agreement: Agreement) -> list[str]:
     found = agreement[first.metric][level]
     low, high = getattr(found, f"{RANKED_BY}_interval")
     turned = " (sign reversed: lower values are better)" if first.turned else ""
-    ends = (
-        f"[{_show_bound(-high)}, {_show_bound(-low)}]" if first.turned else f"[{_show_bound(low)}, {_show_bound(high)}]"
-    )
+    ends = "[{}, {}]".format(*map(_show_bound, (-high, -low) if first.turned else (low, high)))
     figure = f"{HEADS[RANKED_BY]} {show_fixed(first.value, 2)} {ends}{turned}"
     over = f"{found.n:,} {level}s"
     if not _is_significant(found, RANKED_BY, agreement):
@@ -83,16 +79,11 @@ def state_verdict(agreement: Agreement) -> list[str]:
     alike = [place.metric for place in others if place.metric not in worse]
     tests = "test" if ranking.tests == 1 else "tests"
     sure = f"significance level {SIGNIFICANT:g}, corrected for {ranking.tests} {tests}"
-    if worse and alike:
-        said.append(
-            f"It is better than {_list_names(worse)}; no significant difference from {_list_names(alike)} ({sure})."
-        )
-    elif worse:
-        said.append(f"It is better than {_list_names(worse)} ({sure}).")
-    elif alike:
-        said.append(f"No significant difference from {_list_names(alike)} ({sure}).")
+    outcomes = [f"It is better than {list_names(worse)}"] if worse else []
+    outcomes += [f"{'n' if worse else 'N'}o significant difference from {list_names(alike)}"] if alike else []
+    said += [f"{'; '.join(outcomes)} ({sure})."] if outcomes else []
     if agreement.control.not_above and first.metric != CONTROL:
-        said.append(f"Not significantly better than response length: {_list_names(agreement.control.not_above)}.")
+        said.append(f"Not significantly better than response length: {list_names(agreement.control.not_above)}.")
     return [" ".join(said)]
 
 
@@ -105,10 +96,6 @@ def _count_tests(agreement: Agreement, level: str) -> int:
     """Return how many coefficients the p-values of a level are corrected for."""
     here = [levels[level] for levels in agreement.metrics.values() if level in levels]
     return sum(not math.isnan(getattr(each, f"{name}_adjusted_p")) for each in here for name in NAMES)
-
-
-def _list_names(metrics: Sequence[str]) -> str:
-    return list_names(metrics, _MOST_NAMED)
 
 
 def list_notes(agreement: Agreement) -> list[str]:
@@ -136,7 +123,7 @@ def list_notes(agreement: Agreement) -> list[str]:
 
 
 def _select_levels(agreement: Agreement) -> Iterator[tuple[str, dict[str, Correlation]]]:
-    """Yield the levels that some metric has figures for, and that do not repeat another one, with their figures."""
+    """Yield the levels with their correlations that some metric has values for, without those that repeat another."""
     for level in LEVELS:
         here = {key: levels[level] for key, levels in agreement.metrics.items() if level in levels}
         turns = {key: levels["turn"].n for key, levels in agreement.metrics.items() if "turn" in levels}

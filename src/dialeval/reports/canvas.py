@@ -40,7 +40,7 @@ CHARACTER = 6.7
 LINE = 16
 SHAPES = 6
 _PAINTS = ("#2f7fc1", "#d0660f", "#0f8f6c", "#b9578f", "#7a6fd0", "#8f7a10", "#b8433f", "#5f8a38")
-"""Colors of systems in a file that are read on light and on dark paper alike."""
+"""Colors of systems in a file, readable on light and on dark backgrounds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,9 +125,8 @@ class Figure:
                 content = bytes(vl_convert.svg_to_png(self.svg, scale=PNG_SCALE))
             else:  # the unit of a PDF page is a point
                 pixels = f'width="{self.width}" height="{self.height}"'
-                points = 'width="{:.2f}" height="{:.2f}"'.format(
-                    *(size * 72 / PIXELS_PER_INCH for size in (self.width, self.height))
-                )
+                width, height = (size * 72 / PIXELS_PER_INCH for size in (self.width, self.height))
+                points = f'width="{width:.2f}" height="{height:.2f}"'
                 content = bytes(vl_convert.svg_to_pdf(self.svg.replace(pixels, points, 1)))
         write_bytes(Path(path), content)
         return Path(path)
@@ -175,7 +174,7 @@ class Canvas:
         x = 0.0
         self.y += 2
         for name in names:
-            size = min(CHARACTER * len(plain(name)), self.width - 30.0) + 34
+            size = min(self.measure_text(name), self.width - 30.0) + 34
             if x and x + size > self.width:
                 x, self.y = 0.0, self.y + LINE
             self.parts.append(f'<g class="{get_color_class(numbers[name])}">')
@@ -206,7 +205,7 @@ class Canvas:
             if not names:
                 self.write(x, bottom + 14, f"{tick:.6g}", "tick")
         room = area.width / max(1, len(names))
-        slanted = any(CHARACTER * len(plain(name)) > room for name in names.values())
+        slanted = any(self.measure_text(name) > room for name in labels)
         for at, name in names.items():
             x = area.left + area.x(at)
             if slanted:
@@ -229,10 +228,14 @@ class Canvas:
                 self.y += 14
                 self.write(0, self.y, part, "small", 2 * self.width)
 
+    @staticmethod
+    def measure_text(words: str) -> float:
+        """Return about how wide a text is."""
+        return CHARACTER * len(plain(words))
+
     def measure_labels(self, labels: Iterable[str]) -> float:
         """Return the width of a column of labels, at most about a third of the chart."""
-        longest = max((len(plain(label)) for label in labels), default=4)
-        return min(CHARACTER * longest + 12, 0.36 * self.width)
+        return min(max(map(self.measure_text, labels), default=4 * CHARACTER) + 12, 0.36 * self.width)
 
     def to_figure(self) -> Figure:
         """Return what was drawn so far."""

@@ -12,23 +12,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
 from dialeval.core.arrays import Floats, Ints, Mask
-from dialeval.reports.canvas import (
-    CHARACTER,
-    LINE,
-    SHAPES,
-    WIDTH,
-    Canvas,
-    ChartScale,
-    Figure,
-    draw_marker,
-    get_color_class,
-)
-from dialeval.reports.figures import count_supported_decimals, plain, shorten, show, show_rounded
+from dialeval.reports.canvas import LINE, SHAPES, WIDTH, Canvas, ChartScale, Figure, draw_marker, get_color_class
+from dialeval.reports.figures import count_supported_decimals, shorten, show, show_rounded
 from dialeval.stats.correlation import pearson, rank_values
 from dialeval.stats.intervals import DEFAULT_LEVEL, student, t_factor, wilson
 
@@ -102,14 +93,12 @@ def forest(
 ) -> Figure:
     """Draw values with intervals below each other; `zero`: with a line at 0, for differences."""
     chart = Canvas("forest", title, width)
-    values = [end for each in marks for end in (each.value, *(each.interval or ()))]
+    values = [end for each in marks for end in (each.value, *(each.interval or ()))] + [0.0] * zero
     numbers = width >= 400
     left = chart.measure_labels([each.label for each in marks])
     figures = [show_rounded(each.value, each.interval, signed=zero) for each in marks]
     right = 6.4 * max(map(len, figures), default=0) + 12 if numbers else 8
-    scale = ChartScale.from_values([*values, 0.0] if zero else values, width - left - right, 10) or ChartScale(
-        0, 1, 100, 10
-    )
+    scale = ChartScale.from_values(values, width - left - right, 10) or ChartScale(0, 1, 100, 10)
     top, bottom = chart.y, chart.y + 24 * len(marks)
     for tick in scale.ticks:
         chart.draw_line(left + scale(tick), top, left + scale(tick), bottom, "grid")
@@ -163,7 +152,7 @@ def distribution(
     for name, share in shares.items():
         base, mean = chart.y + height - 4, float(items[name].mean())
         points = []
-        for low, high, each in zip(edges[:-1].tolist(), edges[1:].tolist(), share.tolist(), strict=True):
+        for (low, high), each in zip(pairwise(edges.tolist()), share.tolist(), strict=True):
             tall = max(1.0, (height - 8) * each / tallest) if each else 0.0  # what occurs is seen
             points.append(f"{left + scale(low):.1f},{base - tall:.1f} {left + scale(high):.1f},{base - tall:.1f}")
         around = f"{left + scale(edges[0]):.1f},{base} {' '.join(points)} {left + scale(edges[-1]):.1f},{base}"
@@ -190,9 +179,7 @@ def distribution(
 
 def _choose_bin_edges(columns: Iterable[Floats], scale: ChartScale) -> Floats:
     """Return the ends of bins: one for each whole number where there are few and no others, equal ones elsewhere."""
-    columns = list(columns)
-    whole = scale.high - scale.low <= BINS and all(bool((each == np.round(each)).all()) for each in columns)
-    if whole:
+    if scale.high - scale.low <= BINS and all(bool((each == np.round(each)).all()) for each in columns):
         return np.arange(math.floor(scale.low) - 0.5, math.ceil(scale.high) + 1)
     return np.linspace(scale.low, scale.high, BINS + 1)
 
@@ -346,12 +333,12 @@ def matrix(
 ) -> Figure:
     """Draw a heat map: darker where values are further from the center, with the value in each cell.
 
-    `texts`: what cells say in place of their values; `marked`: cells with a frame; NaN is an empty cell.
+    `texts`: texts of the cells in place of their values; `marked`: cells with a frame; NaN is an empty cell.
     """
     chart = Canvas(name, title, width)
     left = chart.measure_labels(rows)
     size = (width - left) / max(1, len(columns))
-    slanted = any(CHARACTER * len(plain(each)) > size - 4 for each in columns)
+    slanted = any(chart.measure_text(each) > size - 4 for each in columns)
     size = (width - left - 48) / max(1, len(columns)) if slanted else size  # room for the last title
     shown = [[show(value, 2) for value in line] for line in values.tolist()] if texts is None else texts
     lines = max(1, *(cell.count("\n") + 1 for line in shown for cell in line)) if shown else 1
@@ -365,8 +352,7 @@ def matrix(
             chart.write(x, chart.y - 5, each, "tick", size)
     finite = values[np.isfinite(values)]
     furthest = float(np.abs(finite - center).max(initial=0.0)) or 1.0
-    fits = [[CHARACTER * max(map(len, cell.split("\n"))) <= size for cell in line] for line in shown]
-    written = all(fit for line in fits for fit in line)
+    written = all(chart.measure_text(part) <= size for line in shown for cell in line for part in cell.split("\n"))
     for at, row in enumerate(rows):
         chart.write(0, chart.y + height / 2 + 4, row, room=left - 8)
         for place, column in enumerate(columns):

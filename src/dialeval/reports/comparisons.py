@@ -1,6 +1,6 @@
-"""A comparison for people: the verdict in sentences, tables in every format, and the strips of a forest plot.
+"""Reports of a comparison: the verdict in sentences, tables in every format, and the strips of a forest plot.
 
-    state_verdict(comparison)           sentences for the terminal, the report and notebooks alike
+    state_verdict(comparison)           sentences for the terminal, the report and notebooks
     FORMATS["latex"](comparison)        json, csv, md, latex, each a str
     console.print(lay_out(comparison))  the terminal: a table per system, next to the baseline
     draw_strip(row, scale)              a difference as SVG
@@ -16,8 +16,8 @@ Marks in tables: `**` for an adjusted p below a fifth of alpha (0.01 for 0.05), 
 digit.
 
 Metrics have different units, so strips are drawn in standard deviations: the effect size of `compare`, with the
-interval stretched alike; better is to the right, also where lower values are. A difference beyond the scale is drawn at
-its edge.
+interval on the same scale; better is to the right, also where lower values are better. A difference beyond the scale
+is drawn at its edge.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from dialeval.core.errors import SettingError
 from dialeval.core.result import Run
 from dialeval.reports import documents, tables
 from dialeval.reports.canvas import HEIGHT, MARGIN, ChartScale, draw_grid, wrap_strip
-from dialeval.reports.documents import Document, LaidOut, Table, escape_markdown, make_formats, to_markdown
+from dialeval.reports.documents import Document, Layout, Table, escape_markdown, make_formats, to_markdown
 from dialeval.reports.figures import (
     BETTER,
     DIFFERENT,
@@ -64,7 +64,7 @@ if TYPE_CHECKING:
 
 
 MOST_UNASKED = 60
-"""With more tests than that only the panel is tested unless `dialeval compare` is asked."""
+"""With more tests, only the panel is tested, except by `dialeval compare`."""
 _MOST_NAMED = 3
 """Reasons that are given before the rest is left out."""
 _MOST_RANKED = 15
@@ -75,11 +75,11 @@ _MOST_SYSTEMS = 8
 """Systems that an overview names before the rest is counted."""
 WIDTH = 150
 WIDEST = 4.0
-"""The scale goes no further than so many standard deviations."""
+"""The largest limit of the scale, in standard deviations."""
 NARROWEST, BEYOND = 0.3, 1.3
-"""It goes at least so far, and so much further than the largest difference: a wide interval would hide all others."""
+"""Its smallest limit, and its limit as a multiple of the largest difference: wide intervals would hide all others."""
 SLIM = 6
-"""The margin of a strip without figures below it."""
+"""The margin of a strip without tick labels."""
 _KINDS = {BETTER: "up", WORSE: "down", DIFFERENT: "other", "": "unsettled"}
 _IN_WORDS = {BETTER: ", better", WORSE: ", worse", DIFFERENT: ", different", "": ", not significant"}
 _MOST_PANEL = 5
@@ -90,23 +90,14 @@ _MOST_PANEL = 5
 class Standing:
     """The tested differences of a system to the baseline, by outcome."""
 
-    system: str
+    panel: Sequence[Difference]
+    """Of the metrics that the verdict is about; each is better, worse or undecided."""
     better: Sequence[Difference]
     worse: Sequence[Difference]
     undecided: Sequence[Difference]
-    """In the panel, but not significant."""
+    """Not significant."""
     other: Sequence[Difference]
     """Significant, and no evidence that either system is better."""
-
-    @property
-    def panel(self) -> int:
-        """The number of tested metrics that the verdict is about."""
-        return len(self.better) + len(self.worse) + len(self.undecided)
-
-    @property
-    def key(self) -> str:
-        """The first of these metrics."""
-        return next(row.key for row in (*self.better, *self.worse, *self.undecided))
 
 
 def sort_differences(comparison: Comparison, system: str) -> Standing:
@@ -114,7 +105,7 @@ def sort_differences(comparison: Comparison, system: str) -> Standing:
     tested = [row for row in comparison.of(system) if not math.isnan(row.p)]
     panel = [row for row in tested if row.key in comparison.panel and row.evidence]
     return Standing(
-        system,
+        panel,
         [row for row in panel if row.significant and not row.worse],
         [row for row in panel if row.significant and row.worse],
         [row for row in panel if not row.significant],
@@ -162,10 +153,8 @@ def judge_run(run: Run) -> Verdict:
 
 def state_verdict(comparison: Comparison) -> list[str]:
     """Return the sentences: designs, then one paragraph about all systems; names are not escaped."""
-    about = (
-        " ".join(_describe_systems(comparison)) if len(comparison.systems) > 1 else state_system_verdicts(comparison)[0]
-    )
-    more = []
+    several, more = len(comparison.systems) > 1, []
+    about = " ".join(_describe_systems(comparison)) if several else state_system_verdicts(comparison)[0]
     if comparison.untested:
         others, systems = len(comparison.untested), "system is" if len(comparison.untested) == 1 else "systems are"
         what = f"{others} more {systems} not tested, from {shorten(comparison.untested[0])} on"
@@ -174,11 +163,11 @@ def state_verdict(comparison: Comparison) -> list[str]:
 
 
 def state_system_verdicts(comparison: Comparison) -> list[str]:
-    """Return what can be said of each system against the baseline, a text for each."""
+    """Return a text for each system: how it differs from the baseline."""
     designs = {system: _describe_design(comparison, system) for system in comparison.systems}
     several = len(set(designs.values())) > 1
     return [
-        " ".join([*([design] if several else []), *_describe_system(sort_differences(comparison, system), comparison)])
+        " ".join([*([design] if several else []), *_describe_system(comparison, system)])
         for system, design in designs.items()
     ]
 
@@ -216,17 +205,15 @@ def _describe_systems(comparison: Comparison) -> Iterable[str]:
         (True, True): "better on some metrics and worse on others",
         (False, False): "no significant difference",
     }
-    found: dict[str, list[str]] = {name: [] for name in names.values()}
-    stands = [sort_differences(comparison, system) for system in comparison.systems]
-    panel = max(each.panel for each in stands)
-    for each in stands:
-        different = bool(each.other) and not panel
-        found.setdefault("different, without being better or worse", []).extend(
-            [shorten(each.system)] if different else []
-        )
-        found[names[bool(each.better), bool(each.worse)]] += [] if different else [shorten(each.system)]
-    metrics = f" on {panel} metrics" if panel > 1 else f" on {shorten(stands[0].key)}" if panel else ""
-    parts = [f"{name}: {list_some(systems, _MOST_SYSTEMS)}" for name, systems in found.items() if systems]
+    different = "different, without being better or worse"
+    systems: dict[str, list[str]] = {name: [] for name in (*names.values(), different)}
+    standings = {system: sort_differences(comparison, system) for system in comparison.systems}
+    panel = max((each.panel for each in standings.values()), key=len)
+    for system, each in standings.items():
+        outcome = different if each.other and not panel else names[bool(each.better), bool(each.worse)]
+        systems[outcome].append(shorten(system))
+    metrics = f" on {len(panel)} metrics" if len(panel) > 1 else f" on {shorten(panel[0].key)}" if panel else ""
+    parts = [f"{name}: {list_some(own, _MOST_SYSTEMS)}" for name, own in systems.items() if own]
     yield f"Compared with {shorten(comparison.baseline)}{metrics} ({describe_tests(comparison)}), {'; '.join(parts)}."
     if not panel:
         yield from _explain_missing_evidence(comparison.rows)
@@ -234,8 +221,8 @@ def _describe_systems(comparison: Comparison) -> Iterable[str]:
 
 def describe_ranking(comparison: Comparison, ranking: SystemRanking) -> str:
     """Return the systems in groups, best first: as a chain, or with letters where groups overlap."""
-    test = "bootstrap" if comparison.test == "bootstrap" else "randomization"
-    test = "permutation" if comparison.design.name == "unpaired" and test == "randomization" else test
+    unpaired = comparison.design.name == "unpaired"
+    test = "bootstrap" if comparison.test == "bootstrap" else "permutation" if unpaired else "randomization"
     how = f"{test} test, significance level {comparison.alpha:g}, corrected by Holm for {ranking.tests} pairs"
     key, groups = shorten(ranking.key), ranking.groups
     if len(groups) == 1:
@@ -256,44 +243,35 @@ def describe_tests(comparison: Comparison) -> str:
 
 def choose_mark(row: Difference) -> str:
     """Return a mark for a significant difference, and nothing for others."""
-    if not row.significant:
-        return ""
-    return DIFFERENT if not row.evidence else WORSE if row.worse else BETTER
+    return "" if not row.significant else DIFFERENT if not row.evidence else WORSE if row.worse else BETTER
 
 
-def _describe_system(stands: Standing, comparison: Comparison) -> Iterable[str]:
-    system, baseline = (shorten(name) for name in (stands.system, comparison.baseline))
-    sure = describe_tests(comparison)
-    if not stands.panel:
-        yield from _describe_without_evidence(stands, comparison, system, baseline, sure)
+def _describe_system(comparison: Comparison, system: str) -> Iterable[str]:
+    """Yield sentences about a system and the baseline."""
+    each, tests = sort_differences(comparison, system), describe_tests(comparison)
+    rows: Sequence[Difference] = comparison.of(system)
+    system, baseline, panel = shorten(system), shorten(comparison.baseline), len(each.panel)
+    if not panel:  # no tested metric is evidence for either
+        if each.other:
+            yield f"{system} and {baseline} differ in {_list_differences(each.other)} ({tests})."
+        elif any(not math.isnan(row.p) for row in rows):
+            yield f"No significant difference between {system} and {baseline} ({tests})."
+        yield from _explain_missing_evidence(rows)
         return
-    if stands.better or stands.worse:
-        first, second, rows = ("better", "worse", stands.better) if stands.better else ("worse", "better", stands.worse)
-        others = len(stands.worse) if stands.better else 0
-        on = f"{len(rows)} of {stands.panel} metrics, {second} on {others or 'none'}"
-        if stands.panel == 1:
-            on = shorten(rows[0].key)
-        yield f"{system} is {first} than {baseline} on {on} ({sure})."
-        for what, rows in (("gain", stands.better), ("loss", stands.worse)):
+    if each.better or each.worse:
+        first, second, rows = ("better", "worse", each.better) if each.better else ("worse", "better", each.worse)
+        others = len(each.worse) if each.better else 0
+        on = f"{len(rows)} of {panel} metrics, {second} on {others or 'none'}"
+        yield f"{system} is {first} than {baseline} on {shorten(rows[0].key) if panel == 1 else on} ({tests})."
+        for what, rows in (("gain", each.better), ("loss", each.worse)):
             if rows:
                 yield f"Largest {what}: {_show_difference(max(rows, key=lambda row: row.size))}."
     else:
-        on = stands.undecided[0].key if stands.panel == 1 else f"any of the {stands.panel} metrics"
-        yield f"No significant difference between {system} and {baseline} on {on} ({sure})."
-        yield from _state_needed_size(stands.undecided, comparison)
-    if stands.other:
-        yield f"Also different, without being better or worse: {_list_differences(stands.other)}."
-
-
-def _describe_without_evidence(
-    stands: Standing, comparison: Comparison, system: str, baseline: str, sure: str
-) -> Iterable[str]:
-    """Yield sentences about systems where no tested metric is evidence for either."""
-    if stands.other:
-        yield f"{system} and {baseline} differ in {_list_differences(stands.other)} ({sure})."
-    elif any(not math.isnan(row.p) for row in comparison.of(stands.system)):
-        yield f"No significant difference between {system} and {baseline} ({sure})."
-    yield from _explain_missing_evidence(comparison.of(stands.system))
+        on = each.panel[0].key if panel == 1 else f"any of the {panel} metrics"
+        yield f"No significant difference between {system} and {baseline} on {on} ({tests})."
+        yield from _state_needed_size(each.undecided, comparison)
+    if each.other:
+        yield f"Also different, without being better or worse: {_list_differences(each.other)}."
 
 
 def _explain_missing_evidence(rows: Sequence[Difference]) -> Iterable[str]:
@@ -305,9 +283,8 @@ def _explain_missing_evidence(rows: Sequence[Difference]) -> Iterable[str]:
 
 
 def _list_differences(rows: Sequence[Difference]) -> str:
-    return list_some(
-        [_show_difference(row) for row in sorted(rows, key=lambda row: row.size, reverse=True)], _MOST_DIFFERENCES
-    )
+    largest_first = sorted(rows, key=lambda row: row.size, reverse=True)
+    return list_some(list(map(_show_difference, largest_first)), _MOST_DIFFERENCES)
 
 
 def _show_difference(row: Difference) -> str:
@@ -339,9 +316,7 @@ def run_to_percent(run: Run) -> Run:
     keys = find_percent_keys(run)
 
     def scale(estimate: Estimate) -> Estimate:
-        interval = None if estimate.interval is None else _times_100(estimate.interval)
-        figures = {name: 100 * getattr(estimate, name) for name in ("mean", "std", "confidence")}
-        return replace(estimate, interval=interval, **figures)
+        return replace(estimate, **_multiply_by_100(estimate, ("mean", "std", "confidence", "interval")))
 
     systems = {
         name: replace(result, estimates={key: scale(est) if key in keys else est for key, est in result.items()})
@@ -352,30 +327,31 @@ def run_to_percent(run: Run) -> Run:
 
 def to_percent(comparison: Comparison, keys: set[str]) -> Comparison:
     """Return a comparison to be shown, with scores and differences of some keys times 100."""
-    names = ("baseline_mean", "mean", "difference", "error", "detectable", "unadjusted")
-    rows = []
-    for row in comparison.rows:
-        figures: dict[str, Any] = {name: 100 * getattr(row, name) for name in names}
-        for name in ("interval", "unadjusted_interval"):
-            figures[name] = _times_100(ends) if (ends := getattr(row, name)) is not None else None
-        rows.append(structs.replace(row, **figures) if row.key in keys else row)
+    names = ["baseline_mean", "mean", "difference", "error", "detectable", "interval"]
+    names += ["unadjusted", "unadjusted_interval"]
+    rows = [structs.replace(row, **_multiply_by_100(row, names)) if row.key in keys else row for row in comparison.rows]
     return structs.replace(comparison, rows=rows)
 
 
-def _times_100(interval: tuple[float, float]) -> tuple[float, float]:
-    return 100 * interval[0], 100 * interval[1]
+def _multiply_by_100(result: Estimate | Difference, names: Iterable[str]) -> dict[str, Any]:
+    """Return fields of a result, scores and intervals, times 100; None stays None."""
+    values = {name: getattr(result, name) for name in names if getattr(result, name) is not None}
+    return {
+        name: (100 * value[0], 100 * value[1]) if isinstance(value, tuple) else 100 * value
+        for name, value in values.items()
+    }
 
 
 def to_document(comparison: Comparison) -> Document:
     """Describe a comparison: the verdict, a table per system, and what the columns mean."""
     tables = [make_system_table(comparison, system) for system in comparison.systems]
-    signatures = dict.fromkeys(comparison.signatures[key] for key in comparison.keys if key in comparison.signatures)
+    signatures = (comparison.signatures[key] for key in comparison.keys if key in comparison.signatures)
     return Document(state_verdict(comparison), tables, [*explain_columns(comparison), *list_signatures(signatures)])
 
 
-def lay_out(comparison: Comparison) -> LaidOut:
+def lay_out(comparison: Comparison) -> Layout:
     """Lay out the comparison for a rich console."""
-    return LaidOut(to_document(comparison))
+    return Layout(to_document(comparison))
 
 
 def to_latex(comparison: Comparison, best: Best | None = None, transpose: bool = False) -> str:
@@ -405,9 +381,7 @@ FORMATS: Mapping[str, Callable[..., str]] = {**make_formats(to_document), "latex
 
 def choose_stars(row: Difference, alpha: float) -> str:
     """Return `**`, `*` or nothing."""
-    if not row.significant:
-        return ""
-    return "**" if row.adjusted_p < STRONG * alpha else "*"
+    return "" if not row.significant else "**" if row.adjusted_p < STRONG * alpha else "*"
 
 
 def explain_columns(comparison: Comparison) -> list[str]:

@@ -1,7 +1,7 @@
 """A result in every format: sentences, tables of texts and notes.
 
     document = Document(["No significant difference between b and a."], [table], ["95% intervals."])
-    console.print(LaidOut(document))        the terminal
+    console.print(Layout(document))         the terminal
     to_markdown(document), to_latex(document), to_html(document)
 
 A report module makes the document of its result; `make_formats` makes the formats of the command line of that.
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
 # A table in every format that reports are written in: CSV, Markdown, LaTeX, HTML, and the terminal.
 #
-# Tables for people are a `Table` of texts, whose first column holds names; CSV and JSON take values and keep every
-# digit. Names are escaped for their format here; the other cells are figures that were written for that format,
-# unless `figure` formats them.
+# Tables to be read are a `Table` of texts, whose first column holds names; CSV and JSON take values and keep every
+# digit. Names are escaped for their format here; the other cells are values in that format already, unless `figure`
+# formats them.
 
 GAP = 3
 """Spaces between two columns in the terminal."""
@@ -103,7 +103,7 @@ def escape_markdown(text: str) -> str:
 
 
 def format_markdown_table(table: Table, figure: Callable[[str], str] = str) -> str:
-    """Return a table as GitHub renders it, figures at the right."""
+    """Return a table as GitHub renders it, values at the right."""
     lines = [[escape_markdown(cell) for cell in table.head], ["---", *("---:" for _ in table.head[1:])]]
     lines += [[escape_markdown(name), *map(figure, cells)] for name, *cells in table.rows]
     return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
@@ -124,15 +124,13 @@ def escape_latex(text: str) -> str:
 
 
 def format_latex_tables(columns: int, *tables: Table, figure: Callable[[str], str] = str) -> list[str]:
-    """Return the lines of one tabular with booktabs rules and so many columns, tables one below the other."""
+    """Return the lines of one tabular of `columns` with booktabs rules, tables one below the other."""
     lines = [r"\begin{tabular}{l" + "r" * (columns - 1) + "}", r"\toprule"]
     for number, table in enumerate(tables):
         lines += [r"\midrule"] if number else []
-        rows = [[escape_latex(name), *map(figure, cells)] for name, *cells in table.rows]
-        head, *rest = (
-            _format_latex_row(cells, columns) for cells in ([escape_latex(cell) for cell in table.head], *rows)
-        )
-        lines += [head, r"\midrule", *rest]
+        rows = ([escape_latex(name), *map(figure, cells)] for name, *cells in table.rows)
+        head = _format_latex_row(list(map(escape_latex, table.head)), columns)
+        lines += [head, r"\midrule", *(_format_latex_row(cells, columns) for cells in rows)]
     return [*lines, r"\bottomrule", r"\end{tabular}"]
 
 
@@ -155,8 +153,6 @@ def format_latex_float(
         r"\begin{table}",
         r"\centering",
         rf"\caption{{{' '.join(map(escape_latex, caption))}}}",
-    ]
-    lines += [
         rf"\label{{{label}}}",
         *format_latex_tables(max((len(each.head) for each in tables), default=1), *tables, figure=figure),
         r"\end{table}",
@@ -201,21 +197,16 @@ def split_to_width(names: Sequence[str], columns: Sequence[Sequence[str]], width
     """Yield tables of right-aligned columns next to their names; columns that do not fit are in a further table."""
     from rich.cells import cell_len
 
-    widths = [max(map(cell_len, column)) for column in columns]
-    padded = [[" " * (w - cell_len(cell)) + cell for cell in column] for w, column in zip(widths, columns, strict=True)]
-    for start, end in _group_columns(widths, width - max(map(cell_len, names))):
-        yield make_rich_table([names, *padded[start:end]])
-
-
-def _group_columns(widths: Sequence[int], available: int) -> Iterator[tuple[int, int]]:
-    """Yield start and end of groups of columns that fit; a column that is too wide is a group of its own."""
-    start, used = 0, 0
-    for number, width in enumerate(widths):
-        if number > start and used + width + GAP > available:
-            yield start, number
-            start, used = number, 0
-        used += width + GAP
-    yield start, len(widths)
+    own = [names]
+    left = start = width - max(map(cell_len, names))
+    for column in columns:
+        widest = max(map(cell_len, column))
+        if len(own) > 1 and widest + GAP > left:
+            yield make_rich_table(own)
+            own, left = [names], start
+        own.append([" " * (widest - cell_len(cell)) + cell for cell in column])
+        left -= widest + GAP
+    yield make_rich_table(own)
 
 
 T = TypeVar("T")
@@ -268,9 +259,9 @@ class Printer(Generic[T]):
         self.document = document
         self.FORMATS = make_formats(document)
 
-    def lay_out(self, value: T) -> LaidOut:
+    def lay_out(self, value: T) -> Layout:
         """Lay out a result for a rich console."""
-        return LaidOut(self.document(value))
+        return Layout(self.document(value))
 
 
 def make_formats(document: Callable[[Any], Document]) -> dict[str, Callable[[Any], str]]:
@@ -283,7 +274,7 @@ def make_formats(document: Callable[[Any], Document]) -> dict[str, Callable[[Any
     }
 
 
-class LaidOut:
+class Layout:
     """A rich renderable of a document: the first of some layouts whose tables fit the console, else the last."""
 
     def __init__(self, *layouts: Document) -> None:
@@ -311,9 +302,8 @@ class LaidOut:
 def to_markdown(document: Document) -> str:
     """Return paragraphs, and tables as GitHub renders them."""
     said, notes = ([f"{escape_markdown(line)}\n" for line in lines] for lines in (document.said, document.notes))
-    return "\n".join(
-        [*said, *(format_markdown_table(each, escape_markdown) for each in document.titled_tables), *notes]
-    )
+    tables = (format_markdown_table(each, escape_markdown) for each in document.titled_tables)
+    return "\n".join([*said, *tables, *notes])
 
 
 def to_latex(document: Document) -> str:
@@ -343,8 +333,8 @@ def _is_narrow(document: Document, width: int) -> bool:
     return all(each <= width for each in needed)
 
 
-WRITERS: Mapping[str, Callable[[Document], str | LaidOut]] = {
-    "table": LaidOut,
+WRITERS: Mapping[str, Callable[[Document], str | Layout]] = {
+    "table": Layout,
     "md": to_markdown,
     "latex": to_latex,
 }

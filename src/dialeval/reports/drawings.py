@@ -74,11 +74,8 @@ def draw_means(run: Run, key: str, width: int = WIDTH, ranked: bool = False) -> 
         if math.isfinite(est.mean)
     ]
     marks = sorted(marks, key=lambda mark: -mark.value) if ranked else marks
-    return (
-        charts.forest(marks, f"{_make_title(run, key)}, by system", _make_axis_title(run, key), width=width)
-        if marks
-        else None
-    )
+    title = f"{_make_title(run, key)}, by system"
+    return charts.forest(marks, title, _make_axis_title(run, key), width=width) if marks else None
 
 
 def draw_distribution(run: Run, key: str, width: int = WIDTH) -> Figure | None:
@@ -133,11 +130,8 @@ def draw_turns(run: Run, key: str, width: int = WIDTH) -> Figure | None:
 
 def draw_trend(run: Run, key: str, width: int = WIDTH) -> Figure | None:
     """Draw a metric over the systems in their order, for versions of one system."""
-    known = {
-        name: est
-        for name, est in collect_estimates(run, key).items()
-        if name not in run.baselines and est.mean == est.mean
-    }
+    estimates = collect_estimates(run, key)
+    known = {name: est for name, est in estimates.items() if name not in run.baselines and est.mean == est.mean}
     if len(known) < 2:
         return None
     points = [Point(at, est.mean, *(est.interval or (math.nan, math.nan))) for at, est in enumerate(known.values())]
@@ -166,7 +160,7 @@ def draw_metric_agreement(
 ) -> Figure | None:
     """Draw the rank correlations of metrics over the rows of a system; of the first one unless named."""
     for name, result in run.items():
-        if name == (system or name) and (found := correlate_metrics(result, level)) is not None:
+        if name == (system or name) and (found := make_correlation_matrix(result, level)) is not None:
             keys, matrix = found
             width = width or max(WIDTH, 200 + 42 * len(keys))
             texts = [["" if at == to else show(v, 2) for to, v in enumerate(x)] for at, x in enumerate(matrix)]
@@ -176,7 +170,7 @@ def draw_metric_agreement(
     return None
 
 
-def correlate_metrics(result: Result, level: Level) -> tuple[list[str], Floats] | None:
+def make_correlation_matrix(result: Result, level: Level) -> tuple[list[str], Floats] | None:
     """Return the keys with a value per row and their rank correlations; None for fewer than two."""
     columns: Mapping[str, Floats] = {
         key: est.items
@@ -275,9 +269,8 @@ def draw_tasks(run: Run, system: str | None = None, width: int | None = None) ->
 def draw_wins(run: Run, key: str, width: int = WIDTH) -> Figure | None:
     """Draw how often each system has the better value in a row than each other system, of systems with equal rows."""
     better = find_better(run, key)
-    items = {
-        n: e.items for n, e in collect_estimates(run, key).items() if e.items is not None and n not in run.baselines
-    }
+    known = {name: est for name, est in collect_estimates(run, key).items() if name not in run.baselines}
+    items = {name: est.items for name, est in known.items() if est.items is not None}
     if better is None or len(items) < 2 or len({len(each) for each in items.values()}) > 1:
         return None
     sign = -1.0 if better == "lower" else 1.0

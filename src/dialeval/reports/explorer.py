@@ -1,4 +1,4 @@
-"""The rows of a run for the explorer: context, reference, what each system said, and every score.
+"""The rows of a run for the explorer: context, reference, the responses of all systems, and every score.
 
 Systems whose rows are the same (dialogues, turns, prompts, references) are shown next to each other as one group, with
 the contexts of the first of them, which may contain its own replies. Each distinct
@@ -86,7 +86,7 @@ def _identify_rows(rows: RowTable) -> tuple[Any, ...]:
 
 
 def _number_text(text: str, texts: dict[str, int]) -> int:
-    """Return the number of a text among those met so far; a very long one is cut."""
+    """Return the number of a text among those met so far; a very long one is truncated."""
     if len(text) > MOST_OF_A_TEXT:
         text = f"{text[:MOST_OF_A_TEXT]} … ({len(text) - MOST_OF_A_TEXT:,} characters are left out)"
     return texts.setdefault(text, len(texts))
@@ -106,11 +106,8 @@ def _make_group(
     shown = _choose_rows(rows.clusters, columns, max(1, min(MOST_ROWS, most)))
     dialogues, dialogue = np.unique(rows.clusters[shown], return_inverse=True)
     turns = None if rows.turns is None else rows.turns[shown].tolist()
-    ids = (
-        None
-        if rows.dialogues is None
-        else [_escape_surrogates(rows.dialogues[number] or "") for number in dialogues.tolist()]
-    )
+    names = rows.dialogues
+    ids = None if names is None else [_escape_surrogates(names[number] or "") for number in dialogues.tolist()]
     # Of a dialogue-level key one value per dialogue is enough: that of the dialogue's first row.
     places = {Level.TURN: shown, Level.DIALOGUE: rows.offsets[dialogues]}
     return {
@@ -214,7 +211,7 @@ def _number_texts(rows: RowTable, name: str, shown: Ints, texts: dict[str, int])
         return None
     if isinstance(column, TextColumn):
         return [[_number_text(column[row], texts)] for row in shown.tolist()]
-    number = cache(lambda place: _number_text(column.values[place], texts))  # rows share texts: each is looked at once
+    number = cache(lambda place: _number_text(column.values[place], texts))  # rows share texts: each is read once
     return [
         [*_note_left_out(start, end, texts), *map(number, range(max(start, end - MOST_TURNS), end))]
         for start, end in zip(column.starts[shown].tolist(), column.ends[shown].tolist(), strict=True)
@@ -234,7 +231,7 @@ def _number_responses(rows: RowTable | None, shown: Ints, texts: dict[str, int])
 
 
 def _round_values(values: Floats | None, places: Ints) -> list[float | int | None] | None:
-    """Return the values at some places, with the digits that people look at; None where there is none."""
+    """Return the values at some places, rounded to `DIGITS` digits; None where there is none."""
     return None if values is None else [_round_value(value) for value in values[places].tolist()]
 
 

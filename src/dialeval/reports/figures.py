@@ -1,6 +1,6 @@
-"""How a figure and a name are written wherever people read them.
+"""Formatting of values and names in all reports.
 
-Four decimals, so that the figures of a column are below each other; a figure too small or too large for that is
+Four decimals, so that the values of a column are aligned; a value too small or too large for that is
 written with an exponent. What was not computed or cannot be scored is a dash, never a zero.
 """
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 DECIMALS = 4
 MISSING = "–"
 BETTER, WORSE, DIFFERENT = "▲", "▼", "◆"
-"""Marks of figures that differ significantly from the baseline's."""
+"""Marks of values that differ significantly from the baseline's."""
 
 SMALLEST, LARGEST = 5e-4, 1e7
-"""Outside of these, four decimals would hide the figure or drown it."""
+"""Values outside of these are written with an exponent."""
 
 _METHODS = {"student": "Student", "wilson": "Wilson", "gaffke": "Gaffke"}
 """Methods that have another name in words."""
@@ -37,7 +37,7 @@ plain = errors.escape_controls
 
 
 def show(number: float, decimals: int = DECIMALS) -> str:
-    """Return a number as people read it."""
+    """Return a number with some decimals, or with an exponent if it is very small or large."""
     if not math.isfinite(number):
         return MISSING if math.isnan(number) else ("∞" if number > 0 else "-∞")
     if number and not SMALLEST <= abs(number) < LARGEST:
@@ -91,7 +91,7 @@ def count_supported_decimals(interval: tuple[float, float] | None) -> int | None
 
 
 def show_rounded(number: float, interval: tuple[float, float] | None, signed: bool = False) -> str:
-    """Return a figure with its interval, `0.242 [0.205, 0.283]`, to the decimals that the interval supports."""
+    """Return a value with its interval, `0.242 [0.205, 0.283]`, to the decimals that the interval supports."""
     supported = count_supported_decimals(interval)
     decimals = DECIMALS if supported is None else supported
     if interval is not None and abs(number) < 1e-12 * (interval[1] - interval[0]):
@@ -124,13 +124,13 @@ def show_scored(estimate: Estimate) -> str:
     return "" if estimate.scored == estimate.rows else f"{estimate.scored}/{estimate.rows}"
 
 
-def list_names(names: Sequence[str], most: int) -> str:
+def list_names(names: Sequence[str], most: int = 4) -> str:
     """Return names of systems or metrics in a sentence: `a, b and c`, or `a, b and 3 more`."""
     shown = list(map(shorten, names[:most])) + ([f"{len(names) - most} more"] if len(names) > most else [])
     return " and ".join(filter(None, (", ".join(shown[:-1]), *shown[-1:])))
 
 
 def shorten(name: str) -> str:
-    """Return a name from outside as plain text that leaves room for figures."""
+    """Return a name from outside as plain text, shortened in its middle if it is long."""
     name, half = plain(name), NAME_WIDTH // 2
     return name if len(name) <= NAME_WIDTH else f"{name[: half - 1]}…{name[-half:]}"

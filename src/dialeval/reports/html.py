@@ -83,7 +83,7 @@ def make_script(*files: str) -> str:
 
 
 MARK = '<meta name="generator" content="dialeval">'
-"""The line by which a page of ours is told from a file of somebody else."""
+"""The line that distinguishes our pages from other files."""
 
 
 def make_page(title: str, lead: str, sections: Sequence[Section], data: str, scripts: Sequence[str]) -> str:
@@ -210,11 +210,9 @@ def render(
 ) -> str:
     """Return the page as text."""
     cut = _slice_blocks(run, by, bool(compared))
-    rows = make_explorer(run, cut)
+    rows, losses = make_explorer(run, cut), [sentence for each in cut for sentence in state_losses(each)]
     found = [
-        make_summary(
-            run, compared, [sentence for each in cut for sentence in state_losses(each)], _draw_failures(run, cut)
-        ),
+        make_summary(run, compared, losses, _draw_failures(run, cut)),
         sections.make_warnings(run),
         people,
         make_section(cut) if cut else None,
@@ -230,9 +228,8 @@ def render(
     if rows is not None:
         scripts.append(make_script("text.js", "rows.js", "list.js", "detail.js", "explorer.js"))
         data += markup.embed_json("explorer-data", rows[1])
-    return make_page(
-        title or _make_title(run), _make_lead(run, date), [each for each in found if each is not None], data, scripts
-    )
+    known = [each for each in found if each is not None]
+    return make_page(title or _make_title(run), _make_lead(run, date), known, data, scripts)
 
 
 def _draw_failures(run: Run, cut: Sequence[Slices]) -> dict[str, Figure]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from dialeval.core.fold import Level
 from dialeval.reports import markup
-from dialeval.reports.drawings import correlate_metrics, draw_metric_agreement, lay_out_figures
+from dialeval.reports.drawings import draw_metric_agreement, lay_out_figures, make_correlation_matrix
 from dialeval.reports.markup import Section
 
 if TYPE_CHECKING:
@@ -23,9 +23,8 @@ HUMAN_SECTION = "dialeval.human.report:make_human_section"
 
 def make_provenance(run: Run, command: str | None) -> Section:
     """Return the section: what was left out, everything that each number depends on, and the commands that made it."""
-    return Section(
-        "provenance", "Provenance", _list_skipped(run) + _list_signatures(run) + _list_commands(run, command)
-    )
+    content = _list_skipped(run) + _list_signatures(run) + _list_commands(run, command)
+    return Section("provenance", "Provenance", content)
 
 
 def _make_part(name: str, title: str, content: str) -> str:
@@ -96,7 +95,7 @@ def make_correlations(run: Run) -> Section | None:
         for system, result in run.items()
         if result.role == "system"
         for level in Level
-        if correlate_metrics(result, level) is not None
+        if make_correlation_matrix(result, level) is not None
     ]
     if not tables:
         return None

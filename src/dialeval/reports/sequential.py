@@ -26,9 +26,7 @@ def describe_sequential_test(test: SequentialTest) -> Document:
     if test.tests > 1:
         notes.append(f"Alpha is divided by {test.tests}, so that all intervals hold simultaneously (Bonferroni).")
     notes += dict.fromkeys(f"{plain(row.key)}: {row.reason}." for row in test.rows if row.reason)
-    return Document(
-        list(dict.fromkeys(designs)), [Table(head, [_make_difference_cells(row) for row in test.rows])], notes
-    )
+    return Document([*dict.fromkeys(designs)], [Table(head, list(map(_make_difference_cells, test.rows)))], notes)
 
 
 def _make_difference_cells(row: SequentialDifference) -> list[str]:

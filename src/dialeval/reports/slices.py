@@ -1,4 +1,4 @@
-"""Slices for people: in which parts of the rows a system is good or bad, in the terminal, in papers and in the report.
+"""Reports of slices: in which parts of the rows a system is good or bad, for the terminal, papers and the report.
 
     FORMATS["md"](slices)           json, csv, md, latex, each a str
     console.print(lay_out(slices))  the terminal: for each field and metric a table of slices by systems
@@ -22,7 +22,7 @@ from dialeval.core.fold import Estimate, Level
 from dialeval.reports import markup
 from dialeval.reports.comparisons import WIDTH, choose_mark, find_percent_keys, fit_scale, run_to_percent
 from dialeval.reports.comparisons import to_percent as scale
-from dialeval.reports.documents import Document, LaidOut, Table, make_formats
+from dialeval.reports.documents import Document, Layout, Table, make_formats
 from dialeval.reports.drawings import draw_slices, lay_out_figures
 from dialeval.reports.figures import BETTER, DIFFERENT, MISSING, WORSE, plain, shorten, show, show_rounded, show_spread
 from dialeval.reports.markup import Section
@@ -61,9 +61,9 @@ def to_brief_document(slices: Slices) -> Document:
     return Document(shown.said, shown.tables, [*others, *shown.notes])
 
 
-def lay_out(slices: Slices) -> LaidOut:
+def lay_out(slices: Slices) -> Layout:
     """Lay out the slices for a rich console, with the metrics that differ most surely in some slice."""
-    return LaidOut(to_brief_document(slices))
+    return Layout(to_brief_document(slices))
 
 
 FORMATS = make_formats(to_document)
@@ -180,12 +180,10 @@ def _make_content(slices: Slices) -> str:
     for field in slices.by:
         content += f"<h3>By {markup.name(field)}</h3>"
         content += lay_out_figures([draw_slices(slices, field, key) for key in first])
-        content += markup.details(
-            "Values and differences", "".join(_make_metric_table(slices, field, key) for key in first)
-        )
+        tables = {key: _make_metric_table(slices, field, key) for key in slices.keys}
+        content += markup.details("Values and differences", "".join(tables[key] for key in first))
         if others:
-            inside = "".join(_make_metric_table(slices, field, key) for key in others)
-            content += markup.details(markup.count(len(others), "more metric"), inside)
+            content += markup.details(markup.count(len(others), "more metric"), "".join(tables[key] for key in others))
     return answer + content + below
 
 

@@ -54,7 +54,7 @@ from dialeval.reports.markup import Section
 from dialeval.reports.tables import choose_decimals, collect_fractions, describe_unscored, explain_best, show_fraction
 
 MANY = 9
-"""From so many systems on each is a row."""
+"""The number of systems from which on each is a row."""
 MOST_COLUMNS = 8
 """Metrics that are next to each other; further ones are in a table below."""
 NARROW = 84
@@ -106,7 +106,7 @@ DATA_SETS = "data_sets"
 
 
 def split_blocks(run: Run) -> list[Run]:
-    """Group the systems with the same data that share a metric, directly or through others; others are kept apart."""
+    """Group the systems with the same data that share a metric, directly or through others."""
     groups: list[dict[str, Result]] = []
     data: Mapping[str, str] = run.details.get(DATA_SETS, {})
 
@@ -158,7 +158,7 @@ def make_metric_section(run: Run) -> Section | None:
 
 
 def _write_verdict(comparison: Comparison, best: Best, more: Sequence[str]) -> str:
-    """Return the verdict; of several systems also the best of each metric and, folded, what is said of each."""
+    """Return the verdict; of several systems also the best of each metric and, folded, the verdict on each."""
     sentences = state_verdict(comparison)
     if len(comparison.systems) == 1:
         return markup.bullets([*sentences, *more], "answer")
@@ -224,11 +224,11 @@ def _make_tables(run: Run, places: Mapping[str, str], comparison: Comparison | N
 
 
 class _Page(NamedTuple):
-    """What the tables of a block share."""
+    """The common content of the tables of a block."""
 
     run: Run
     places: Mapping[str, str]
-    """By key the number of its figures."""
+    """By key the number of its charts."""
     comparison: Comparison | None
     best: Best
 
@@ -286,14 +286,13 @@ def make_cell(
     """Return a cell: a value, its mark and interval, and its difference as a strip; `who` is markup."""
     drawn = "" if row is None or scale is None else draw_strip(row, scale)
     classes = " ".join(filter(None, ("figure", *kinds, "" if row is None else choose_class(row))))
-    return (
-        f'<td class="{classes}"><div>{markup.span("who", who)}{_write_value(estimate, decimals, row)}{drawn}</div></td>'
-    )
+    value = markup.span("who", who) + _write_value(estimate, decimals, row)
+    return f'<td class="{classes}"><div>{value}{drawn}</div></td>'
 
 
 def _write_value(estimate: Estimate | None, decimals: int, row: Difference | None) -> str:
     """Return a value with its mark and its interval."""
-    mark = markup.span("sure", "" if row is None else choose_mark(row))  # room for one, so that figures are aligned
+    mark = markup.span("sure", "" if row is None else choose_mark(row))  # room for one, so that values are aligned
     if estimate is None:
         return markup.span("number", MISSING + mark)
     return markup.span("number", show(estimate.mean, decimals) + mark) + markup.span(
@@ -325,7 +324,7 @@ def _list_long_names(run: Run) -> str:
 
 
 def make_standing(run: Run) -> Section | None:
-    """Return the section about shares between floor and ceiling; None for a run without such systems."""
+    """Return the section about positions between floor and ceiling; None for a run without such systems."""
     systems = run.details.get("standing", {})
     rows = collect_fractions(run, systems)
     if not rows:

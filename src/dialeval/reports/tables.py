@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 from dialeval.core.signature import SACREBLEU, Signature
 from dialeval.metrics.registry import GROUPS
 from dialeval.reports import documents
-from dialeval.reports.documents import Document, LaidOut, Table
+from dialeval.reports.documents import Document, Layout, Table
 from dialeval.reports.figures import (
     BETTER,
     DECIMALS,
@@ -67,19 +67,15 @@ _MOST_UNSCORED = 5
 """Metrics with rows that could not be scored that are named below a table before the rest is counted."""
 
 
-def lay_out(run: Run, found: Verdict | None = None, *, transpose: bool = False, notes: bool = True) -> LaidOut:
+def lay_out(run: Run, found: Verdict | None = None, *, transpose: bool = False, notes: bool = True) -> Layout:
     """Lay out a run for a rich console below the verdict, with marks for significant differences and `notes` below."""
-    return LaidOut(*(describe(run, found, transpose, intervals, notes) for intervals in (True, False)))
+    return Layout(*(describe(run, found, transpose, intervals, notes) for intervals in (True, False)))
 
 
 def describe(
-    run: Run,
-    found: Verdict | None,
-    transpose: bool = False,
-    intervals: bool = True,
-    notes: bool = True,
+    run: Run, found: Verdict | None, transpose: bool = False, intervals: bool = True, notes: bool = True
 ) -> Document:
-    """Describe a run for people; `intervals` False: left out."""
+    """Describe a run with marks and sentences of its verdict, and with intervals and notes unless they are left out."""
     from dialeval.analysis.values import find_better
 
     marks: dict[tuple[str, str], str] = {}
@@ -96,16 +92,14 @@ def describe(
             mean = MISSING if estimate is None else show(estimate.mean, decimals)
             spread = "" if estimate is None or not intervals else show_spread(estimate, decimals)
             cells[name, key] = mean, marks.get((name, key), ""), spread
-    names = [shorten(key) + ARROWS[find_better(run, key)] for key in keys]
-    systems = [shorten(name) for name in run]
+    metrics = {key: shorten(key) + ARROWS[find_better(run, key)] for key in keys}
+    systems = {name: shorten(name) for name in run}
     if (len(run) > len(keys)) != transpose:
-        columns = [["system", *systems]]
-        columns += ([head, *_align([cells[name, key] for name in run])] for head, key in zip(names, keys, strict=True))
+        columns = [["system", *systems.values()]]
+        columns += ([metrics[key], *_align([cells[name, key] for name in run])] for key in keys)
     else:
-        columns = [["metric", *names]]
-        columns += (
-            [head, *_align([cells[name, key] for key in keys])] for head, name in zip(systems, run, strict=True)
-        )
+        columns = [["metric", *metrics.values()]]
+        columns += ([systems[name], *_align([cells[name, key] for key in keys])] for name in run)
     head, *rows = zip(*columns, strict=True)
     below = [*list_footnotes(run, comparison, intervals)] if notes else []
     said = [*describe_tokenizer(run), *(() if found is None else found.sentences)]
@@ -150,7 +144,7 @@ def to_document(run: Run, transpose: bool = False) -> Document:
     rows = [[key, *(_make_cell(result.get(key), decimals) for result in run.values())] for key in run.keys_in_order]
     table = Table(["metric", *run], rows)
     shown = table.transpose("system") if transpose else table
-    return Document(describe_tokenizer(run), [shown], [*_describe_intervals(run), *_describe_scale(run)])
+    return Document(describe_tokenizer(run), [shown], _describe_values(run))
 
 
 def to_markdown(run: Run, transpose: bool = False) -> str:
@@ -171,7 +165,7 @@ def to_latex(run: Run, transpose: bool = False) -> str:
         cells = (_make_latex_cell(est, decimals, name in bold) for name, est in estimates.items())
         rows.append([key + ARROWS[find_better(run, key)], *cells])
     table = Table(["metric", *run], rows)
-    caption = [*_describe_intervals(run), *_describe_scale(run), *explain_best(best)]
+    caption = [*_describe_values(run), *explain_best(best)]
     signatures = (str(est.signature) for result in run.values() for est in result.values() if est.signature is not None)
     shown = [table.transpose("system") if transpose else table]
     return documents.format_latex_float(shown, caption, comments=list_signatures(signatures))
@@ -224,14 +218,12 @@ FORMATS: Mapping[str, Callable[..., str]] = {
 """Every format that is a text, by its name on the command line."""
 
 
-def _describe_intervals(run: Run) -> list[str]:
-    """Return a line about the intervals of the values."""
-    words = describe_intervals(estimate for result in run.values() for estimate in result.values())
-    return [f"Confidence intervals: {words}."] if words else []
-
-
-def _describe_scale(run: Run) -> list[str]:
-    return ["Scores from 0 to 1 are shown times 100."] if run.details.get(PERCENT) else []
+def _describe_values(run: Run, intervals: bool = True) -> list[str]:
+    """Return lines about the intervals and the scale of the values."""
+    estimates = (estimate for result in run.values() for estimate in result.values())
+    words = describe_intervals(estimates) if intervals else ""
+    lines = [f"Confidence intervals: {words}."] if words else []
+    return [*lines, "Scores from 0 to 1 are shown times 100."] if run.details.get(PERCENT) else lines
 
 
 def choose_decimals(run: Run, key: str) -> int:
@@ -243,8 +235,7 @@ def choose_decimals(run: Run, key: str) -> int:
 
 def list_footnotes(run: Run, comparison: Comparison | None, intervals: bool = True) -> Iterator[str]:
     """Yield the notes of a table: which intervals it has, what the marks mean, and how much could not be scored."""
-    yield from _describe_intervals(run) if intervals else ()
-    yield from _describe_scale(run)
+    yield from _describe_values(run, intervals)
     if comparison is not None and any(row.significant for row in comparison.rows):
         from dialeval.reports.comparisons import describe_tests
 
@@ -320,5 +311,5 @@ def describe_standing(run: Run) -> Document | None:
 
 
 def show_fraction(share: float | None) -> str:
-    """Return a share in percent."""
+    """Return a fraction in percent."""
     return MISSING if share is None else f"{round(100 * share)}%"

@@ -166,7 +166,7 @@ def _expected_scores(strengths: Floats, nu: Floats) -> Floats:
 
 
 def is_connected(systems: int, left: Ints, right: Ints, outcome: Ints) -> bool:
-    """Tell whether no group of systems only ever wins against the rest; a tie counts for both sides."""
+    """Return whether no group of systems only ever wins against the rest; a tie counts for both sides."""
     beats = np.eye(systems, dtype=bool)
     beats[left[outcome >= 0], right[outcome >= 0]] = True
     beats[right[outcome <= 0], left[outcome <= 0]] = True

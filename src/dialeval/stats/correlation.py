@@ -356,7 +356,7 @@ DISTANCES: tuple[Distance, ...] = ("nominal", "ordinal", "interval")
 
 
 class Ceiling(Struct, frozen=True):
-    """How far annotators agree; NaN where that cannot be said."""
+    """The agreement of annotators; NaN where it is not defined."""
 
     n: int
     """Responses with two annotators or more."""

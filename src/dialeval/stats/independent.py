@@ -120,7 +120,7 @@ class Resampled(NamedTuple):
 
 
 def is_rough(influence: Influence, clusters: int) -> bool:
-    """Tell whether clusters are few, or few for how skewed or unequal their influences are."""
+    """Return whether clusters are few, or few for how skewed or unequal their influences are."""
     return clusters < FEW or influence.effective_clusters < LEAST_EFFECTIVE or influence.few
 
 

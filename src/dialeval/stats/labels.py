@@ -66,8 +66,7 @@ def _alpha(tables: Floats, ordinal: bool) -> Floats:
         distances = (middles[..., :, None] - middles[..., None, :]) ** 2
     chance = (counts[..., :, None] * counts[..., None, :] * distances).sum(axis=(-2, -1))
     observed = (together * distances).sum(axis=(-2, -1))
-    found: Floats = 1 - (counts.sum(axis=-1) - 1) * observed / np.where(chance, chance, np.nan)
-    return found
+    return np.asarray(1 - (counts.sum(axis=-1) - 1) * observed / np.where(chance, chance, np.nan))
 
 
 def compare_labels(

@@ -227,7 +227,7 @@ def _sides(found: RatingEstimate) -> tuple[_Side, _Side]:
 
 
 def _has_both(system: RatedSystem, bounds: Bounds) -> bool:
-    """Tell whether there are enough answers of both kinds for a judge to be fitted to."""
+    """Return whether there are enough answers of both kinds for a judge to be fitted to."""
     shares = (system.people[system.rated] - bounds[0]) / (bounds[1] - bounds[0])
     return min(float(shares.sum()), float((1 - shares).sum())) >= RARE
 
@@ -357,7 +357,8 @@ def _sum_over_units(systems: Sequence[RatedSystem], columns: Floats, weights: Fl
     _, firsts, codes = np.unique(unit, return_index=True, return_inverse=True)
     codes = codes.ravel()
     stratum = np.concatenate([each.stratum for each in systems])[rated][firsts]
-    answered = np.concatenate([_list_answered(each) for each in systems])[rated][firsts]
+    known = [each.answered.get(code, 1.0) for each in systems for code in each.stratum.tolist()]
+    answered = np.array(known, np.float64)[rated][firsts]
     left = 1 - np.concatenate([each.probability for each in systems])[rated][firsts] * answered
     left = np.clip(left, 0.0, 1.0)
     sums = np.stack([np.bincount(codes, column) for column in columns[rated].T]).T
@@ -372,10 +373,6 @@ def _sum_over_units(systems: Sequence[RatedSystem], columns: Floats, weights: Fl
         factor = (number - 1) / number if number > 1 else math.nan if total > 0 else 0.0
         made[own] = (np.sqrt(factor * left[own]) / _remaining_weights(held[own]))[:, None] * away
     return made, len(held), _effective_clusters(held) - len(strata)
-
-
-def _list_answered(system: RatedSystem) -> Floats:
-    return np.array([system.answered.get(code, 1.0) for code in system.stratum.tolist()], np.float64)
 
 
 def _remaining_weights(held: Floats) -> Floats:

@@ -220,7 +220,7 @@ def studentize(
 
 def _sum_influences(counts: Ints, influences: list[Influence]) -> Floats:
     """Return, by influence and resample, the means of u^2, u w, w^2 and w over the clusters taken, u in units."""
-    bounds = _group_bounds(counts.shape[1])
+    _, bounds = _group_clusters(counts.shape[1])
     terms = [(each.units**2, each.units * each.weights, each.weights**2, each.weights) for each in influences]
     by_group = np.array(terms).reshape(4 * len(influences), -1).T / np.diff(bounds)[:, None] / (len(bounds) - 1)
     grouped = _sum_by_group(counts)
@@ -247,7 +247,7 @@ def _studentize_changes(influence: Influence, drawn: Floats, sums: Floats) -> Fl
 
 def leave_out_clusters(clusters: int) -> Iterator[Ints]:
     """Yield counts that leave out one cluster each, or a group of clusters each where there are many."""
-    bounds, order = _group_bounds(clusters), _order_clusters(clusters)
+    order, bounds = _group_clusters(clusters)
     groups = len(bounds) - 1
     for start in range(0, groups, 64):
         here = range(start, min(start + 64, groups))
@@ -259,21 +259,15 @@ def leave_out_clusters(clusters: int) -> Iterator[Ints]:
 
 def _sum_by_group(numbers: Numbers) -> Numbers:
     """Return the sums over the clusters of each group, along the last axis."""
-    clusters = numbers.shape[-1]
-    return np.add.reduceat(numbers[..., _order_clusters(clusters)], _group_bounds(clusters)[:-1], axis=-1)
+    order, bounds = _group_clusters(numbers.shape[-1])
+    return np.add.reduceat(numbers[..., order], bounds[:-1], axis=-1)
 
 
-def _order_clusters(clusters: int) -> Ints:
-    """Return the clusters in the order in which they are cut into groups."""
-    if clusters <= GROUPS:
-        return np.arange(clusters)
-    return np.random.default_rng(DEFAULT_SEED).permutation(clusters)
-
-
-def _group_bounds(clusters: int) -> Ints:
-    """Return where the groups begin, and where the last one ends."""
+def _group_clusters(clusters: int) -> tuple[Ints, Ints]:
+    """Return the clusters in the order in which they are split into groups, and the offsets of the groups."""
     groups = min(clusters, GROUPS)
-    return np.arange(groups + 1) * clusters // groups
+    order = np.arange(clusters) if clusters <= GROUPS else np.random.default_rng(DEFAULT_SEED).permutation(clusters)
+    return order, np.arange(groups + 1) * clusters // groups
 
 
 _normal = NormalDist()

@@ -118,47 +118,45 @@ def letter_display(groups: Sequence[Sequence[str]]) -> dict[str, str]:
     return letters
 
 
-def minimum_detectable_difference(error: float, clusters: int, critical: float, power: float = POWER) -> float:
-    """Return the minimum detectable difference with a given power, from the standard error over so many clusters.
+def minimum_detectable_difference(error: float, clusters: int, critical: float) -> float:
+    """Return the minimum detectable difference at the power `POWER`, from the standard error over so many clusters.
 
     `critical`: the critical value of a difference over its error.
     """
     if not (error >= 0 and math.isfinite(critical)):
         return math.nan
-    return error * _least_ratio(clusters, critical, power)
+    return error * _least_ratio(clusters, critical)
 
 
 @lru_cache(maxsize=1024)
-def _least_ratio(clusters: int, critical: float, power: float) -> float:
+def _least_ratio(clusters: int, critical: float) -> float:
     low, high = 0.0, critical + 1
-    while power_of(high, clusters - 1, critical, clusters - 1) < power:
+    while power_of(high, clusters - 1, critical, clusters - 1) < POWER:
         low, high = high, 2 * high
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        enough = power_of(middle, clusters - 1, critical, clusters - 1) >= power
+        enough = power_of(middle, clusters - 1, critical, clusters - 1) >= POWER
         low, high = (low, middle) if enough else (middle, high)
     return high
 
 
-def count_needed_clusters(
-    clusters: int, error: float, alpha: float, difference: float, power: float = POWER
-) -> int | None:
-    """Return the clusters needed to detect a difference with a given power, from a pilot's error; None if unknown."""
-    if not (error >= 0 and difference > 0):
+def count_needed_clusters(clusters: int, error: float, alpha: float, difference: float | None) -> int | None:
+    """Return the clusters needed to detect a difference at the power `POWER`, from a pilot's error; None if unknown."""
+    if difference is None or not (error >= 0 and difference > 0):
         return None
 
-    def enough(number: int) -> bool:
+    def is_enough(number: int) -> bool:
         ratio = difference / error * math.sqrt(number / clusters) if error else math.inf
-        return power_of(ratio, number - 1, two_sided_t(1 - alpha, number), clusters - 1) >= power
+        return power_of(ratio, number - 1, two_sided_t(1 - alpha, number), clusters - 1) >= POWER
 
     low, high = 1, 2
-    while not enough(high):
+    while not is_enough(high):
         low, high = high, 2 * high
         if high > MOST_CLUSTERS:
             return None
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
+        low, high = (low, middle) if is_enough(middle) else (middle, high)
     return high
 
 

@@ -37,7 +37,7 @@ from laws.responses import FewVectors
 from metrics.evaluated import Vectors
 from suites.lsdscc.twins import Group, Query, Words, add_one_bleu, figures, queries, words
 
-few = settings(max_examples=60)
+few, many = settings(max_examples=60), settings(max_examples=150)
 corpora = st.lists(queries(), max_size=4)
 
 
@@ -49,17 +49,15 @@ def pairs(corpus: list[Query]) -> list[tuple[Words, Group]]:
     return [pair for texts, groups in corpus for pair in itertools.product(texts, groups)]
 
 
-@pytest.mark.parametrize("n", range(1, 9))
-@given(corpus=corpora)
-@few
-def test_add_one_bleu_to_the_last_digit(n: int, corpus: list[Query]) -> None:
+@given(corpus=corpora, n=st.integers(1, 8))
+@many
+def test_add_one_bleu_to_the_last_digit(corpus: list[Query], n: int) -> None:
     found = BleuAligner(n).scores(compared(corpus))
     assert found.tolist() == [add_one_bleu(*pair, n) for pair in pairs(corpus)]
 
 
 @pytest.mark.parametrize("method", range(8))
 @given(corpus=corpora)
-@few
 def test_bleu_as_nltk(method: int, corpus: list[Query]) -> None:
     smooth = getattr(SmoothingFunction(), f"method{method}")
 
@@ -77,20 +75,18 @@ def test_bleu_as_nltk(method: int, corpus: list[Query]) -> None:
         np.testing.assert_array_equal(NLTKBleuAligner(method, 4).scores(compared(corpus)), expected)
 
 
-@pytest.mark.parametrize("n", [1, 2, 3, 5, 6, 8])
-@given(corpus=corpora)
-@few
-def test_bleu_of_other_orders_as_nltk(n: int, corpus: list[Query]) -> None:
+@given(corpus=corpora, n=st.sampled_from([1, 2, 3, 5, 6, 8]))
+@many
+def test_bleu_of_other_orders_as_nltk(corpus: list[Query], n: int) -> None:
     smooth = SmoothingFunction().method3
     expected = [float(sentence_bleu(group, text, (1 / n,) * n, smooth)) for text, group in pairs(corpus)]
     np.testing.assert_array_equal(NLTKBleuAligner(3, n).scores(compared(corpus)), expected)
 
 
 @pytest.mark.parametrize("method", [5, 6, 7])
-@pytest.mark.parametrize("n", [3, 5, 7])
-@given(corpus=corpora)
+@given(corpus=corpora, n=st.sampled_from([3, 5, 7]))
 @few
-def test_smoothing_over_other_orders_as_nltk(n: int, method: int, corpus: list[Query]) -> None:
+def test_smoothing_over_other_orders_as_nltk(method: int, corpus: list[Query], n: int) -> None:
     smooth = getattr(SmoothingFunction(), f"method{method}")
 
     def by_nltk(hypothesis: Words, group: Group) -> float:
@@ -103,10 +99,9 @@ def test_smoothing_over_other_orders_as_nltk(n: int, method: int, corpus: list[Q
     np.testing.assert_allclose(NLTKBleuAligner(method, n).scores(compared(corpus)), expected, rtol=1e-12)
 
 
-@pytest.mark.parametrize("n", range(1, 9))
-@given(corpus=corpora)
-@few
-def test_nist_as_nltk(n: int, corpus: list[Query]) -> None:
+@given(corpus=corpora, n=st.integers(1, 8))
+@many
+def test_nist_as_nltk(corpus: list[Query], n: int) -> None:
     def by_nltk(hypothesis: Words, group: Group) -> float:
         try:
             return float(sentence_nist(group, hypothesis, n))

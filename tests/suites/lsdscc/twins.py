@@ -14,21 +14,36 @@ Query = tuple[list[Words], list[Group]]
 
 
 def words(longest: int = 12) -> st.SearchStrategy[Words]:
-    """Texts of few different words, so that n-grams repeat."""
-    return st.sampled_from([1, 2, 5, 30]).flatmap(
-        lambda count: st.lists(st.integers(1, count).map(lambda number: f"w{number}"), max_size=longest)
+    """Texts of few different words, so that n-grams repeat; made of bytes, which hypothesis draws in one step."""
+    return st.builds(
+        lambda count, numbers: [f"w{1 + number % count}" for number in numbers],
+        st.sampled_from([1, 2, 5, 30]),
+        st.binary(max_size=longest),
     )
 
 
-@st.composite
-def queries(draw: st.DrawFn) -> Query:
+def _queries(start: Words, rest: Words, hypotheses: list[TextOf], groups: list[list[TextOf]]) -> Query:
+    base = [*start, *rest]
+    return [text(base) for text in hypotheses], [[text(base) for text in group] for group in groups]
+
+
+def _part(start: int, stop: int, more: Words) -> TextOf:
+    return lambda base: [*base[start % (len(base) + 1) : stop % (len(base) + 1)], *more]
+
+
+TextOf = Callable[[Words], Words]
+_bytes = st.integers(0, 255)
+_texts: st.SearchStrategy[TextOf] = st.one_of(
+    words().map(lambda text: lambda _: text),
+    st.builds(_part, _bytes, _bytes, st.one_of(st.just([]), words())),
+    st.just(lambda base: ([*base, "x"] * 70)[:66]),
+)
+
+
+def queries() -> st.SearchStrategy[Query]:
     """Hypotheses that share stretches of words with the references, some of them long, some groups equal."""
-    base = [*draw(words()), *draw(words())]
-    part = st.tuples(st.integers(0, len(base)), st.integers(0, len(base))).map(lambda ends: base[ends[0] : ends[1]])
-    long = st.integers(60, 70).map(lambda size: [*base, "x"] * 70).flatmap(lambda text: st.just(text[:66]))
-    text = st.one_of(words(), part, st.tuples(part, words()).map(lambda both: [*both[0], *both[1]]), long)
-    groups = draw(st.lists(st.lists(text, min_size=1, max_size=3), min_size=1, max_size=4))
-    return draw(st.lists(text, max_size=4)), groups
+    groups = st.lists(st.lists(_texts, min_size=1, max_size=3), min_size=1, max_size=4)
+    return st.builds(_queries, words(), words(), st.lists(_texts, max_size=4), groups)
 
 
 def grams(text: Sequence[str], n: int) -> Counter[tuple[str, ...]]:

@@ -14,14 +14,7 @@ from dialeval.core.columns import TextColumn
 from dialeval.core.contributions import ClusteredRows, Resamples, join_batches
 from dialeval.core.errors import NeedError
 from dialeval.core.fold import Estimate
-from dialeval.suites.multiwoz.richness import (
-    Of,
-    Richness,
-    conditional_entropy,
-    entropy,
-    segment_ratio,
-    split_words,
-)
+from dialeval.suites.multiwoz.richness import Of, Richness, conditional_entropy, entropy, segment_ratio, split_words
 from dialeval.text.ngrams import NgramColumn, NgramCounts
 from dialeval.text.tokenizers import tokenize
 from dialeval.text.vocabulary import Vocabulary

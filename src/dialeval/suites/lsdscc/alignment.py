@@ -390,8 +390,8 @@ class EmbeddingAligner(PairAligner):
         if not isinstance(values, WordValues):
             vocabulary = cast(Vocabulary, comparison.hypotheses.vocabulary)
             values = WordValues.of(VectorTable(vocabulary, self._vectors), None, None)
-        left = _normalize_vectors(values.averages(comparison.hypotheses).vectors)
-        right = _normalize_vectors(values.averages(comparison.references).vectors)
+        left = _normalize_vectors(values.average_texts(comparison.hypotheses).vectors)
+        right = _normalize_vectors(values.average_texts(comparison.references).vectors)
         scores = np.full(len(comparison.pair_groups), np.nan)
         sizes = np.diff(comparison.groups)[comparison.pair_groups]
         starts = comparison.groups[comparison.pair_groups]

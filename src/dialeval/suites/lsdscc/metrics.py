@@ -112,7 +112,7 @@ class Coverage(RowMetric):
         if self.aligner == "embedding":
             vectors: VectorTable = batch.resource(Need.EMBEDDINGS)
             train: TrainText | None = batch.resource(Need.TRAIN) if batch.has(Need.TRAIN) else None
-            shares = None if train is None else train.shares(1, self.tokenizer, "self")
+            shares = None if train is None else train.compute_shares(1, self.tokenizer, "self")
             return aligning.EmbeddingAligner(WordValues.of(vectors, None, shares))
         if self.aligner == "nltk-bleu":
             return aligning.NLTKBleuAligner(self.smooth, self.n)

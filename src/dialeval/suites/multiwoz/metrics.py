@@ -106,7 +106,7 @@ class TaskBleu(CountMetric):
     def partial(self, batch: Batch) -> Partial[SummedCounts]:
         return batch.derive(("task bleu", self), lambda: super(TaskBleu, self).partial(batch))
 
-    def row_counts(self, batch: Batch) -> tuple[Ints, Flags]:
+    def count_rows(self, batch: Batch) -> tuple[Ints, Flags]:
         """Count matches and n-grams by order, words of the response, words of the reference."""
         references: ReferenceSets = batch.resource(Need.REFERENCE_SETS)
         responses = normalize_responses(batch)
@@ -133,7 +133,7 @@ class TaskBleu(CountMetric):
     def formula(self, counts: Ints | Floats) -> Floats:
         return np.array([corpus_bleu(*line) for line in counts.tolist()], np.float64)
 
-    def row_values(self, counts: Ints) -> Floats:
+    def score_rows(self, counts: Ints) -> Floats:
         matches, totals, lengths = np.split(counts, (ORDERS, 2 * ORDERS), axis=1)
         turns = BleuCounts(matches, totals, lengths[:, 0], lengths[:, 1])
         return 100 * sacre_bleu(turns, log_precisions(turns, NIST), ORDERS)
@@ -381,7 +381,7 @@ class Tracking(CountMetric):
     def contribution(self) -> str:
         return f"slots/{self.booking}/{self.missing}/{self.ratio}/{self.threshold}"
 
-    def row_counts(self, batch: Batch) -> tuple[Ints, Flags]:
+    def count_rows(self, batch: Batch) -> tuple[Ints, Flags]:
         """Count slots that agree, are wrong and are missing; for joint accuracy whether the whole turn is right."""
         true: TrueStates = batch.resource(Need.TRUE_STATES)
         ontology: Ontology = batch.resource(Need.ONTOLOGY)
