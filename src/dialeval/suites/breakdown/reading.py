@@ -120,7 +120,7 @@ def read_logs(source: Any, findings: Findings) -> AnnotatedTurns:
                 datasets.append(dataset)
                 places.append(document.place)
                 sizes.append(len(judged))
-                judgments += ["".join(map(_letter, turn.annotations)) for turn in judged]  # type: ignore[arg-type]
+                judgments += ["".join(map(_letter, turn.annotations)) for turn in judged]
                 indices += [turn.index for turn in judged]
                 for turn in judged:
                     turn.annotations = None

@@ -279,7 +279,7 @@ class Spelling:
 
     def __call__(self, value: str) -> str:
         """Return the value in the one spelling."""
-        value = _BY_RULE[self.rule](value)
+        value = _RULES[self.rule](value) if self.rule in _RULES else value
         return self.same.get(value, value)
 
 
@@ -357,7 +357,7 @@ def count_minutes(value: str) -> int:
     return 60 * int(match[1]) + minute
 
 
-_BY_RULE = {"plain": str, "text": normalize_text, "name": normalize_name, "time": normalize_time}
+_RULES: Mapping[str, Callable[[str], str]] = {"text": normalize_text, "name": normalize_name, "time": normalize_time}
 _PLAIN = Spelling()
 
 
