@@ -1,16 +1,16 @@
 """The plan: which metrics run on which inputs, and what the others lack. It is made before any work is done.
 
 A metric that was asked for by its own name and cannot run is an error. One that was asked for as part of a group
-(`all`, a family, or nothing in particular) is skipped, with one line that says what would bring it back. `all` means
-all metrics whose subject is there: scoring responses does not list what breakdown labels would allow. A metric that is
-costly, because it takes longer than all others together, is not among them; `all,adem` adds it.
+(`all`, a family, or nothing in particular) is skipped, with one line that names the missing input. `all` means all
+metrics whose subject is there: scoring responses does not list the metrics of breakdown labels. Metrics that are
+costly, because they take longer than all others together, are not among them; `all,adem` adds one.
 
 Where nothing in particular is asked for (`default`), responses are scored by a few metrics of `GROUPS`, and by the
 judge if it is installed, there are contexts, and rows are few (`MOST_JUDGED`); other subjects by all their metrics.
 
 The tokenizer "auto" is chosen before any metric runs, by a pass of its own over all texts: the letters of responses and
 references of all systems together (floors and ceilings aside) are counted by script, and every metric that asked for
-"auto" gets the one tokenizer that fits them (`text.scripts`). So the choice does not depend on chunks, batches or
+"auto" gets the one tokenizer that fits them (`text.tokenizers`). So the choice does not depend on chunks, batches or
 workers, all systems are scored alike, and signatures name the tokenizer that was chosen. By default, where neither
 metrics nor a tokenizer are named, rows in memory whose script has no spaces get a tokenizer in the same way.
 """
@@ -102,7 +102,7 @@ def make_plan(
 ) -> Plan:
     """Decide what to compute from the inputs that are there.
 
-    `settings` changes the defaults of families, `tokenizer` that of every metric whose name does not say one. A group
+    `settings` changes the defaults of families, `tokenizer` that of every metric whose name has none. A group
     has settings of its own; its metrics keep the names of their presets. `rows`: those of all systems in memory.
     """
     names = [registry().canonicalize(name) for name in list_asked(asked)]
@@ -142,7 +142,7 @@ def make_plan(
 
 
 def _judge_if_fast(available: frozenset[Need], rows: int | None, skipped: dict[str, str]) -> list[Metric[Any]]:
-    """Return the judge if it can run on so few rows; where they are many, say in `skipped` how to ask for it."""
+    """Return the judge if it can run and rows are few; where they are many, explain in `skipped` how to ask for it."""
     if Need.DIALOGUE_JUDGE not in available or _explain_missing(judge := registry().parse("judge"), available):
         return []
     if rows is not None and rows <= MOST_JUDGED:
