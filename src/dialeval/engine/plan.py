@@ -111,7 +111,6 @@ def make_plan(
     metrics: dict[str, Metric[Any]] = {}
     skipped: dict[str, str] = {}
     for name in names:
-        of_group = GROUP_SETTINGS.get(name, {}) if isinstance(name, str) else {}
         if name == PANEL:
             chosen = registry().select(GROUPS[PANEL]) if Need.RESPONSE in available else []
             chosen += [*registry().list_measuring(available - _OF_PANEL), *_judge_if_fast(available, rows, skipped)]
@@ -120,7 +119,7 @@ def make_plan(
         for plain in chosen:
             if name == ALL and plain.costly:
                 continue
-            metric = _with_default_tokenizer(tokenizer, name, _with_settings(plain, settings or {}, of_group))
+            metric = _configure(plain, name, settings or {}, tokenizer)
             reasons = _explain_missing(metric, available)
             if not reasons:
                 metrics[plain.name] = metric
@@ -160,27 +159,27 @@ def _explain_missing(metric: Metric[Any], available: frozenset[Need]) -> str:
     return "; ".join(reasons)
 
 
-def _with_default_tokenizer(tokenizer: Tokenizer | None, name: Any, metric: Metric[Any]) -> Any:
-    """Return the metric with a tokenizer, if it takes one and was not asked for with its own, as an object is."""
-    if tokenizer is None or not isinstance(name, str) or f"{_TOKENIZER}=" in name.replace(" ", ""):
-        return metric
-    return _map_inner(metric, lambda each: replace(each, tokenizer=tokenizer) if find_tokenizer(each) else each)
-
-
 def _map_inner(metric: Any, change: Callable[[Any], Any]) -> Any:
     """Return what `change` makes of a metric; of one over dialogues, of the metric inside."""
     inner = getattr(metric, "inner", None)
     return change(metric) if inner is None else replace(metric, inner=_map_inner(inner, change))
 
 
-def _with_settings(metric: Metric[Any], settings: Settings, of_group: Mapping[str, object]) -> Metric[Any]:
-    """Return the metric with the settings of its group and its family, unless it was asked for with its own."""
+def _configure(metric: Metric[Any], asked: Any, settings: Settings, tokenizer: Tokenizer | None) -> Any:
+    """Return the metric with the settings of its group and its family, unless it was asked for with its own.
+
+    It gets the tokenizer if it takes one and the name by which it was asked for has none; an object keeps its own.
+    """
+    of_group = GROUP_SETTINGS.get(asked, {}) if isinstance(asked, str) else {}
     taken = {name: value for name, value in of_group.items() if name in metric.setting_names()}
     changes = {**taken, **settings.get(metric.family, {})}
     unknown = [name for name in changes if name not in metric.setting_names()]
     if unknown:
         raise SettingError(f"{metric.family} has no setting {unknown[0]!r}; it has {', '.join(metric.setting_names())}")
-    return metric.with_settings(**changes) if metric.name in metric.presets else metric
+    metric = metric.with_settings(**changes) if metric.name in metric.presets else metric
+    if tokenizer is None or not isinstance(asked, str) or f"{_TOKENIZER}=" in asked.replace(" ", ""):
+        return metric
+    return _map_inner(metric, lambda each: replace(each, tokenizer=tokenizer) if find_tokenizer(each) else each)
 
 
 def asks_for_labels(plans: Iterable[Plan]) -> bool:
