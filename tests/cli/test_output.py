@@ -28,10 +28,10 @@ HARMLESS = re.compile("[\n\t -~\u00a0-\u2027\u202f-\u2065\u206a-\ud7ff\ue000-\U0
 def test_texts_and_tables_are_printed_or_written(
     content: str | Text, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    output.show(content)
+    output.print_content(content)
     assert capsys.readouterr() == ("[bold] and more\n", "")
     target = tmp_path / "new" / "file.txt"
-    output.show(content, target, 80)
+    output.print_content(content, target, 80)
     assert target.read_text() == "[bold] and more\n"
     assert capsys.readouterr() == ("", f"written to {target}\n")
 
@@ -45,7 +45,7 @@ def test_nothing_that_is_printed_is_obeyed_by_a_terminal(capsys: pytest.CaptureF
     output.print_err(f"{HOSTILE}\nnext")
     output.print_out(HOSTILE)
     assert capsys.readouterr() == (f"{shown}\n", f"{shown}\nnext\n")
-    output.show(Text(HOSTILE), width=200)
+    output.print_content(Text(HOSTILE), width=200)
     output.print_tables([(HOSTILE, [["[red]", HOSTILE], [HOSTILE, "1"]])])
     out = capsys.readouterr().out
     assert HARMLESS.fullmatch(out)
@@ -55,10 +55,10 @@ def test_nothing_that_is_printed_is_obeyed_by_a_terminal(capsys: pytest.CaptureF
 def test_data_is_exact_in_a_pipe_and_harmless_on_a_terminal(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    output.show(f"{HOSTILE},1\n")
+    output.print_content(f"{HOSTILE},1\n")
     assert capsys.readouterr().out == f"{HOSTILE},1\n"
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    output.show(f"{HOSTILE},1\n")
+    output.print_content(f"{HOSTILE},1\n")
     assert capsys.readouterr().out == f"{escape_controls(HOSTILE)},1\n"
 
 

@@ -32,7 +32,7 @@ def database() -> bytes:
     with tempfile.TemporaryDirectory() as place:
         store = RatingStore(Path(place) / "ratings.sqlite", "d")
         store.add_raters(list(SECRETS))
-        with store._transaction() as connection:
+        with store._open_transaction() as connection:
             connection.executemany("UPDATE raters SET secret = ? WHERE name = ?", [(b, a) for a, b in SECRETS.items()])
         store.assign(IDS, 2, seed=1)
         store.port = 8017

@@ -8,7 +8,7 @@ from math import nan
 from typing import Any
 
 from dialeval.core.display import Tabular
-from dialeval.reports.documents import Document, LaidOut, Table, make_formats, to_html, to_latex, to_markdown
+from dialeval.reports.documents import Document, Layout, Table, make_formats, to_html, to_latex, to_markdown
 from human.test_report import printed
 
 HOSTILE = "<b>&_\x1b[2J"
@@ -20,7 +20,7 @@ DOCUMENT = Document(
 
 
 def test_every_format_has_sentences_tables_and_notes_in_this_order() -> None:
-    for text in (printed(LaidOut(DOCUMENT)), to_markdown(DOCUMENT), to_html(DOCUMENT)):
+    for text in (printed(Layout(DOCUMENT)), to_markdown(DOCUMENT), to_html(DOCUMENT)):
         places = [text.index(words) for words in ("b is better.", "0.5", "0.01", "first note", "about")]
         assert places == sorted(places)
         assert "\x1b" not in text

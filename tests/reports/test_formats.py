@@ -14,7 +14,7 @@ from rich.console import Console
 
 from dialeval.reports.documents import (
     Document,
-    LaidOut,
+    Layout,
     Table,
     escape_latex,
     escape_markdown,
@@ -161,8 +161,8 @@ def test_figures_are_aligned_right() -> None:
 
 def test_a_console_shows_the_first_layout_that_fits_it() -> None:
     wide, narrow = (Document([], [Table(["metric", text], [["bleu", "1"]])], []) for text in ("a wide head", "head"))
-    assert "a wide head" in printed(LaidOut(wide, narrow), 33)[0]
-    assert "a wide" not in printed(LaidOut(wide, narrow), 16)[0]
+    assert "a wide head" in printed(Layout(wide, narrow), 33)[0]
+    assert "a wide" not in printed(Layout(wide, narrow), 16)[0]
 
 
 @pytest.mark.parametrize("name", ["[9cm]", " [9cm] x", "*", "*[1em]"])

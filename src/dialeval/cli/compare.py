@@ -130,7 +130,7 @@ def compare(
 
     _check_baseline(bar, baseline, margins)
     out.check_percent(format_, percent)
-    out.check_transposed(format_, transpose, ["latex"])
+    out.check_transpose(format_, transpose, ["latex"])
     if percent and (sequential or trend):
         raise click.UsageError("--percent is not for --sequential and --trend; leave it out")
     if format_ in options.GATE_FORMATS and (by or sequential or trend):
@@ -172,9 +172,9 @@ def compare(
     elif by:
         out.print_slices(format_, table, found, slices(loaded, by, **chosen), output, _FILE_WIDTH, percent)
     elif format_ == "latex":
-        out.show(comparisons.to_latex(found, find_best_systems(results, found.keys), transpose), output)
+        out.print_content(comparisons.to_latex(found, find_best_systems(results, found.keys), transpose), output)
     elif format_ == "table":
-        out.show(table, output, _FILE_WIDTH)
+        out.print_content(table, output, _FILE_WIDTH)
     else:
         out.print_as(format_, comparisons, found, output)
     return out.print_failed_gates(gates)
@@ -203,7 +203,7 @@ def _compare_by_llm(
     with open_llm(asked) as judge:
         found = judge_pairs(judge, pairs, asked["rubric"] or "pair")
     if pairs_file is not None:
-        out.write(pairs_file, found.to_jsonl())
+        out.write_output(pairs_file, found.to_jsonl())
     try:
         return replace(found, ranking=rank(list(found.pairs), length=length))
     except DialevalError as error:

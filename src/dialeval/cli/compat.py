@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from dialeval.cli import options
-from dialeval.cli.output import check_places, encode_json, print_all_problems, print_err, print_warnings, show, write
+from dialeval.cli import output as out
 
 WRITTEN = ("metrics.txt", "vocab.txt", "vocab.npy")
 """Files that dialog-eval writes next to the responses; in a folder they are not responses."""
@@ -65,7 +65,7 @@ def dialog_eval(responses: str, smoothing: int, t: float, **inputs: Any) -> None
     table = (Path(responses) if Path(responses).is_dir() else Path(responses).parent) / "metrics.txt"
     # Of a folder of responses metrics.txt is not read.
     read = (None if Path(responses).is_dir() else responses, *(inputs[name] for name in (*FLAGS, "vocabulary")))
-    check_places(None, read, files=(table,))
+    out.check_places(None, read, files=(table,))
     lines, passed_over = read_any_lines(responses, WRITTEN)
     texts: dict[str, Any] = {name: inputs[name] for name in ("train", "contexts", "references", "vocabulary")}
     for name, path in texts.items():  # `vocab.npy` of dialog-eval is a file of vectors
@@ -84,13 +84,13 @@ def dialog_eval(responses: str, smoothing: int, t: float, **inputs: Any) -> None
         name: replace(result, estimates={key: estimate.with_confidence(t) for key, estimate in result.items()})
         for name, result in run.items()
     }
-    write(table, to_metrics_txt(replace(run, systems=systems), verbatim=True).encode())
+    out.write_output(table, to_metrics_txt(replace(run, systems=systems), verbatim=True).encode())
     if others := [name for name in passed_over if name != str(table)]:
-        print_err(f"not read as responses: {', '.join(others)}")
+        out.print_err(f"not read as responses: {', '.join(others)}")
     if skipped := [key for key in METRICS_TXT if key in run.skipped]:
         missing = ", ".join(flag for name, flag in FLAGS.items() if inputs[name] is None)
-        print_err(f"not computed without {missing}: {', '.join(skipped)}")
-    print_warnings(run.warnings)
+        out.print_err(f"not computed without {missing}: {', '.join(skipped)}")
+    out.print_warnings(run.warnings)
 
 
 @compat.command(
@@ -104,7 +104,7 @@ def dialog_eval(responses: str, smoothing: int, t: float, **inputs: Any) -> None
 @click.option("-i", "--input", "predictions", required=True, type=_IN, help="Predictions.")
 @click.option("-o", "--output", type=options.FILE, default="evaluation_results.json", help="Where to write the scores.")
 @click.option("--data", help="Folder with the data, or `town`.  [default: the pack multiwoz]")
-@print_all_problems
+@out.print_all_problems
 def mwzeval(
     predictions: str, output: Path, data: str | None, bleu: bool, success: bool, richness: bool, dst: bool
 ) -> None:
@@ -116,15 +116,15 @@ def mwzeval(
 
     if not (bleu or success or richness or dst):
         raise click.UsageError("name what to evaluate: --bleu, --success, --richness, --dst")
-    check_places(None, predictions, files=(output,))
+    out.check_places(None, predictions, files=(output,))
     evaluator = Evaluator(bleu, success, richness, dst, data=data)
     scores = evaluator.evaluate(predictions)
-    write(output, encode_json(scores))
+    out.write_output(output, out.encode_json(scores))
     for name, values in scores.items():
         if values is not None:
             lines = [f"====== {name.upper()} ======", *(f"{key:<15}{value}" for key, value in values.items()), "", ""]
-            show("\n".join(lines))
-    print_warnings(evaluator.warnings)
+            out.print_content("\n".join(lines))
+    out.print_warnings(evaluator.warnings)
 
 
 @compat.command(
@@ -140,7 +140,7 @@ def mwzeval(
 @click.option(
     "--joint_acc_across_turn/--nojoint_acc_across_turn", "across", default=False, help="Joint accuracy of whole turns."
 )
-@print_all_problems
+@out.print_all_problems
 def sgd(prediction_dir: str, dstc8_data_dir: str, eval_set: str, output: Path, fuzzy: bool, across: bool) -> None:
     """Run evaluate.py of schema_guided_dst: figures by group of services.
 
@@ -149,11 +149,11 @@ def sgd(prediction_dir: str, dstc8_data_dir: str, eval_set: str, output: Path, f
     from dialeval.suites.sgd.evaluation import SCHEMA_FILE, evaluate_sgd, original_output
 
     references, train = Path(dstc8_data_dir, eval_set), Path(dstc8_data_dir, "train", SCHEMA_FILE)
-    check_places(None, (prediction_dir, str(references), str(train)), files=(output,))
+    out.check_places(None, (prediction_dir, str(references), str(train)), files=(output,))
     match: Any = "blocks" if fuzzy else "exact"
     run = evaluate_sgd(prediction_dir, references, None, train, metrics="all", match=match)
-    write(output, encode_json(original_output(next(iter(run.values())), across)))
-    print_warnings(run.warnings)
+    out.write_output(output, out.encode_json(original_output(next(iter(run.values())), across)))
+    out.print_warnings(run.warnings)
 
 
 @compat.command("dialeval compat lsdscc hypotheses.txt -r groups.json")
@@ -172,7 +172,7 @@ def lsdscc(hypothesis_file: str, reference_file: str | None, eos: str) -> None:
 
     hypotheses = list(read_hypothesis_lines(hypothesis_file, eos))
     scores = compute_score_on_corpus(hypotheses, ReferenceSet.load_json_corpus(reference_file))
-    show(f"MaxBLEU: {scores.max_bleu:f}\nMDS: {scores.mds:f}\nPDS: {scores.pds:f}\n")
+    out.print_content(f"MaxBLEU: {scores.max_bleu:f}\nMDS: {scores.mds:f}\nPDS: {scores.pds:f}\n")
 
 
 @compat.command("dialeval compat dbdc -p data/ -o labels/ -t 0.5")
@@ -185,7 +185,7 @@ def lsdscc(hypothesis_file: str, reference_file: str | None, eos: str) -> None:
     default=0.0,
     help="Threshold of the reference label: fraction of annotators for T or X.",
 )
-@print_all_problems
+@out.print_all_problems
 def dbdc(data: str, labels: str, threshold: float) -> None:
     """Run eval.py of the breakdown detection challenge.
 

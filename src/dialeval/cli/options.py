@@ -36,13 +36,13 @@ GATE_FORMATS = ("github", "junit")
 """Formats with the results of gates: Markdown for a pull request, and test results."""
 
 
-def read_pairs(
+def parse_pairs(
     _context: click.Context,
     parameter: click.Parameter,
     values: Sequence[str],
     split: Callable[[str, str], tuple[str, str, str]] = str.partition,
 ) -> dict[str, str]:
-    """Read options of the form NAME=VALUE; `split`: where, if there are several equals signs."""
+    """Parse options of the form NAME=VALUE; `split`: where, if there are several equals signs."""
     pairs = {}
     for value in values:
         name, equals, rest = split(value, "=")
@@ -54,16 +54,16 @@ def read_pairs(
     return pairs
 
 
-def read_numbers(context: click.Context, parameter: click.Parameter, values: Sequence[str]) -> dict[str, float]:
-    """Read options of the form KEY=NUMBER; a key may have equals signs, as `label:error=repetition`."""
+def parse_numbers(context: click.Context, parameter: click.Parameter, values: Sequence[str]) -> dict[str, float]:
+    """Parse options of the form KEY=NUMBER; a key may have equals signs, as `label:error=repetition`."""
     try:
-        return {key: float(value) for key, value in read_pairs(context, parameter, values, str.rpartition).items()}
+        return {key: float(value) for key, value in parse_pairs(context, parameter, values, str.rpartition).items()}
     except ValueError as error:
         raise click.UsageError(f"{parameter.opts[0]} takes KEY=NUMBER, such as sacrebleu=0.2: {error}") from None
 
 
-def read_systems(_context: click.Context, _parameter: click.Parameter, given: Sequence[str]) -> str | dict[str, str]:
-    """Read FILE or NAME=FILE: the path of a single file without a name, else a mapping of systems to paths."""
+def parse_systems(_context: click.Context, _parameter: click.Parameter, given: Sequence[str]) -> str | dict[str, str]:
+    """Parse FILE or NAME=FILE: the path of a single file without a name, else a mapping of systems to paths."""
     from dialeval.io.sources import system_name
 
     if len(given) == 1 and not _has_name(given[0]):
@@ -198,17 +198,17 @@ def choice(flag: str, values: Sequence[str], help_text: str) -> Decorator:
 
 def pairs(flag: str, name: str, metavar: str, help_text: str) -> Decorator:
     """Return an option NAME=VALUE that may be repeated."""
-    return click.option(flag, name, multiple=True, callback=read_pairs, metavar=metavar, help=help_text)
+    return click.option(flag, name, multiple=True, callback=parse_pairs, metavar=metavar, help=help_text)
 
 
 def numbers(flag: str, name: str, help_text: str) -> Decorator:
     """Return an option KEY=NUMBER that may be repeated."""
-    return click.option(flag, name, multiple=True, callback=read_numbers, metavar="KEY=VALUE", help=help_text)
+    return click.option(flag, name, multiple=True, callback=parse_numbers, metavar="KEY=VALUE", help=help_text)
 
 
 def responses(name: str = "responses") -> Decorator:
     """Return the argument that names the files of one or several systems."""
-    return click.argument(name, nargs=-1, required=True, type=click.Path(), callback=read_systems)
+    return click.argument(name, nargs=-1, required=True, type=click.Path(), callback=parse_systems)
 
 
 def metrics(default: str) -> Decorator:
@@ -248,8 +248,8 @@ def format_(formats: Sequence[str] = FORMATS) -> Decorator:
     return click.option("-f", "--format", "format_", type=Choice(formats), default="table", help="Output format.")
 
 
-def read_by(_context: click.Context, parameter: click.Parameter, value: str | None) -> list[str]:
-    """Read the comma-separated fields that rows are split into slices by."""
+def parse_fields(_context: click.Context, parameter: click.Parameter, value: str | None) -> list[str]:
+    """Parse the comma-separated fields that rows are split into slices by."""
     from dialeval.io.rows import split_fields
 
     fields = split_fields(value or "")
@@ -262,15 +262,15 @@ def read_by(_context: click.Context, parameter: click.Parameter, value: str | No
     return fields
 
 
-def read_separator(_context: click.Context, _parameter: click.Parameter, value: str | None) -> str | None:
-    """Read a separator; shells make it hard to type a tab."""
+def parse_separator(_context: click.Context, _parameter: click.Parameter, value: str | None) -> str | None:
+    """Parse a separator; shells make it hard to type a tab."""
     return "\t" if value in ("\\t", "tab") else value
 
 
 by = click.option(
     "--by",
     metavar="FIELDS",
-    callback=read_by,
+    callback=parse_fields,
     help="Also split the rows into slices, comma-separated: turn, length, history, or fields of the rows.",
 )
 compared = click.option(
@@ -298,7 +298,10 @@ validate = click.option(
 reading = combine_options(
     click.option("--system-prompts", is_flag=True, help="Keep system prompts as part of the contexts."),
     click.option(
-        "--separator", metavar="CHARACTER", callback=read_separator, help="Delimiter of CSV files.  [default: detected]"
+        "--separator",
+        metavar="CHARACTER",
+        callback=parse_separator,
+        help="Delimiter of CSV files.  [default: detected]",
     ),
 )
 resources = combine_options(

@@ -1,8 +1,8 @@
 """What commands print, write and save. Results go to stdout; everything else goes to stderr.
 
-Everything is printed by `print_err`, `print_out` and `show`. Names, file names and rows come from outside: control
-characters in them are written out (`\\x1b`). Only data for other programs (JSON, CSV and the like) that goes into a
-file or a pipe stays as it is.
+Everything is printed by `print_err`, `print_out` and `print_content`. Names, file names and rows come from outside:
+control characters in them are written out (`\\x1b`). Only data for other programs (JSON, CSV and the like) that goes
+into a file or a pipe stays as it is.
 """
 
 from __future__ import annotations
@@ -136,14 +136,14 @@ def print_run(
         found_slices = slices(whole, by, compared=compared, most_tests=MOST_TESTS)
         print_slices(format_, table, run, found_slices, percent=percent)
     elif table:
-        show(table)
+        print_content(table)
     elif transpose:
-        show(tables.FORMATS[format_](run, transpose=True))
+        print_content(tables.FORMATS[format_](run, transpose=True))
     else:
         print_as(format_, tables, run)
     if format_ in ("table", "md", "latex") and (standing := tables.describe_standing(run)):
-        show("\n")
-        show(WRITERS[format_](standing))
+        print_content("\n")
+        print_content(WRITERS[format_](standing))
     if format_ == "table":
         print_tables(table for make in find_extensions(run, "table") for table in make(run))
     if format_ == "metrics-txt" and (other := [key for key in run.keys_in_order if key not in tables.METRICS_TXT]):
@@ -169,9 +169,9 @@ def print_slices(
     if format_ == "table":
         from rich.console import Group
 
-        show(Group(above, "", reports.lay_out(found)), output, width)
+        print_content(Group(above, "", reports.lay_out(found)), output, width)
     elif format_ == "json":
-        show(encode_json({**subject.to_dict(), "slices": found.to_dict()}).decode(), output)
+        print_content(encode_json({**subject.to_dict(), "slices": found.to_dict()}).decode(), output)
     else:
         print_as(format_, reports, found, output, width)
 
@@ -191,7 +191,7 @@ def check_percent(format_: str | None, percent: bool) -> None:
         raise click.UsageError("--percent needs -f table, md or latex; other formats keep the original scale")
 
 
-def check_transposed(format_: str | None, transpose: bool, formats: Sequence[str] = ("table", "md", "latex")) -> None:
+def check_transpose(format_: str | None, transpose: bool, formats: Sequence[str] = ("table", "md", "latex")) -> None:
     """Refuse --transpose with a format that has no rows and columns to swap (UsageError)."""
     if transpose and format_ not in formats:
         raise click.UsageError(f"--transpose is for -f {', '.join(formats)}; others hold a line per system and metric")
@@ -227,15 +227,15 @@ def print_tables(tables: Iterable[tuple[str, Sequence[Sequence[str]]]]) -> None:
             table.add_column(Text(name), justify="right" if is_numbers else "left")
         for line in lines:
             table.add_row(*map(Text, line))
-        show(table)
+        print_content(table)
 
 
 def print_as(format_: str, reports: Any, value: Any, output: Path | None = None, width: int | None = None) -> None:
-    """Print by a module of `reports`, by its `lay_out` or one of its `FORMATS`; or write to a file, see `show`."""
-    show(reports.lay_out(value) if format_ == "table" else reports.FORMATS[format_](value), output, width)
+    """Print a result by `lay_out` or one of the `FORMATS` of a report module; or write it, see `print_content`."""
+    print_content(reports.lay_out(value) if format_ == "table" else reports.FORMATS[format_](value), output, width)
 
 
-def show(content: RenderableType, output: Path | None = None, width: int | None = None) -> None:
+def print_content(content: RenderableType, output: Path | None = None, width: int | None = None) -> None:
     """Print a text as it is, or a rich table; or write it to a file, where a table is `width` characters wide."""
     if not isinstance(content, str):
         from rich.console import Console
@@ -250,7 +250,7 @@ def show(content: RenderableType, output: Path | None = None, width: int | None 
         # With `color`, click leaves a text as it is; else it would take escapes out of what goes into a pipe.
         click.echo(escape_lines(content) if sys.stdout.isatty() else content, nl=False, color=True)
     else:
-        write(output, content.encode())
+        write_output(output, content.encode())
 
 
 @dataclass(frozen=True)
@@ -266,7 +266,7 @@ class _Plain:
             yield Segment(text if control else escape_lines(text), style, control)
 
 
-def write(path: Path, content: bytes, what: str = "written to") -> None:
+def write_output(path: Path, content: bytes, what: str = "written to") -> None:
     """Write a file, and print its path."""
     from dialeval.core.files import write_bytes
 
@@ -365,7 +365,8 @@ def print_gates(
     if format_ == "junit" and not gates:
         flags = "--fail-under, --fail-over, or --no-worse-than of `dialeval compare`"
         raise click.UsageError(f"-f junit prints gates, and none is set: {flags}")
-    show(to_junit(gates, results) if format_ == "junit" else to_github(gates, subject, results, sentences), output)
+    text = to_junit(gates, results) if format_ == "junit" else to_github(gates, subject, results, sentences)
+    print_content(text, output)
 
 
 def print_all_problems(command: Command) -> Command:

@@ -133,9 +133,9 @@ def report(
     if table is not None:
         chosen = None if table_metrics is None else split_names(table_metrics)
         form: PaperFormat = "md" if table.suffix == ".md" else "latex"
-        out.show(make_paper_table(named, chosen, form=form, percent=table_percent, digits=table_digits), table)
+        out.print_content(make_paper_table(named, chosen, form=form, percent=table_percent, digits=table_digits), table)
     path = write_report(named, output, quote_command(), date=strftime("%Y-%m-%d"), by=by or None, **page).resolve()
-    out.show(f"{path}\n")
+    out.print_content(f"{path}\n")
     if opened:
         click.launch(path.as_uri())
 

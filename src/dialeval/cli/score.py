@@ -106,7 +106,7 @@ def score(
         raise click.UsageError(f"{format_} has no slices; choose another format, or leave --by out")
     return_freed_arrays()
     out.check_percent(format_, percent)
-    out.check_transposed(format_, transpose)
+    out.check_transpose(format_, transpose)
     sources = () if force or output is None else file_names(given["responses"])
     out.check_places(output, references, *(given[name] for name in _FILES), sources=sources)
     given["metrics"] = limits.with_metrics(given["metrics"])

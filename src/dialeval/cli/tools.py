@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dialeval.cli import options
-from dialeval.cli.output import encode_json, print_err, print_out, show
+from dialeval.cli.output import encode_json, print_content, print_err, print_out
 from dialeval.cli.progress import open_download_bar, open_meter
 from dialeval.core.errors import suggest
 
@@ -162,7 +162,7 @@ def schema(name: str | None) -> None:
             print_out(f"{known:<{width}}  {each.file:<{files}}  {each.by}")
         return
     try:
-        show(encode_json(schemas.make_schema(name)).decode())
+        print_content(encode_json(schemas.make_schema(name)).decode())
     except SettingError as error:
         raise click.UsageError(str(error)) from None
 
@@ -226,7 +226,7 @@ def add(name: str, from_folder: str | None, address: str | None) -> None:
 
     with open_download_bar(name) as progress:
         pack = add_pack(name, address=address, from_folder=from_folder, progress=progress)
-    show(f"{pack.path}\n")
+    print_content(f"{pack.path}\n")
 
 
 @data.command("dialeval data list", name="list")
@@ -314,7 +314,7 @@ def demo(output: Path, opened: bool) -> None:
     _save_and_print("Breakdown detection", detected, output / "breakdown", BREAKDOWN)
     path = report([run, sampled, town, detected], output / "report.html", command="dialeval demo").resolve()
     print_out("The report has every metric, test and row. Open it in a browser; it is one file:")
-    show(f"{path}\n")
+    print_content(f"{path}\n")
     if opened:
         click.launch(path.as_uri())
 
@@ -331,5 +331,5 @@ def _save_and_print(title: str, run: Run, folder: Path, keys: Sequence[str], fir
         for name, result in run.items()
         if result.role == "system"
     }
-    show(lay_out(replace(run, systems=main), judge_run(run) if first else None, notes=first))
+    print_content(lay_out(replace(run, systems=main), judge_run(run) if first else None, notes=first))
     print_out("")

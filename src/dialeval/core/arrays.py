@@ -12,9 +12,9 @@ import math
 import mmap
 import os
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import fields
+from dataclasses import dataclass, field, fields
 from typing import Any, TypeAlias, TypeVar, cast
 
 import numpy as np
@@ -29,6 +29,7 @@ Bytes: TypeAlias = npt.NDArray[np.uint8]
 Mask: TypeAlias = npt.NDArray[np.bool_]
 
 Number = TypeVar("Number", bound=np.generic)
+T = TypeVar("T")
 
 _MALLOPT_MMAP_THRESHOLD = -3
 _RETURNED_BYTES = 1 << 23
@@ -136,6 +137,19 @@ class EqualByFields:
             return NotImplemented
         names = [each.name for each in fields(cast(Any, self))]
         return all(is_equal(getattr(self, name), getattr(other, name)) for name in names)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Cache:
+    """A cache of values derived from an object, shared by all metrics."""
+
+    kept: dict[Hashable, Any] = field(default_factory=dict)
+
+    def derive(self, key: Hashable, make: Callable[[], T]) -> T:
+        """Return what `make` returns, computed once per key."""
+        if key not in self.kept:
+            self.kept[key] = make()
+        return cast(T, self.kept[key])
 
 
 # Ragged arrays: rows of different lengths, one after the other in a flat array, with offsets next to it.

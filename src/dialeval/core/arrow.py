@@ -1,7 +1,7 @@
 """Arrow arrays over our own columns, and Parquet files of them, written and read with checks.
 
-`pyarrow.array`, `to_numpy` and every function that takes a Python value import pandas, wherever it is installed, and
-that takes longer than a small run. The functions here use buffers and import nothing.
+`pyarrow.array`, `to_numpy` and every function that takes a Python value import pandas where it is installed, and that
+takes longer than a small run. The functions here use buffers and import nothing.
 
 A Parquet file that dialeval wrote is checked against its digest and schema when it is read (`read_table`). Files whose
 values take far more memory than the file has bytes are refused: a column that repeats one value is stored as a

@@ -1,25 +1,24 @@
 """The batch: consecutive rows of one system, as a metric sees them.
 
-Columns, resources and facts are handed out only to a metric that declared them; what is derived from them is kept, once
-for all metrics of the batch.
+A metric gets only the columns, resources and facts that it declared; values derived from them are computed once for all
+metrics of the batch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
-from dialeval.core.arrays import Floats, Ints
+from dialeval.core.arrays import Cache, Floats, Ints
 from dialeval.core.columns import Column, NumberColumn, ObjectColumn, RaggedColumn, SharedColumn, TextColumn, Words
 from dialeval.core.errors import NeedError
 
-# What a metric can ask for, and how a user gives it.
+# Inputs of metrics, and the options that provide them.
 #
-# A need is a column of the rows or a resource from outside of them: the training text, the vocabulary, word vectors.
-# The plan switches a metric off when one of its needs is not met, and quotes `remedy` so that the user knows
-# what to pass.
+# A need is a column of the rows or a resource: the training text, the vocabulary, word vectors. The plan skips a metric
+# when one of its needs is not met, and prints `remedy`.
 
 
 class Need(str, Enum):
@@ -102,11 +101,11 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Batch:
+class Batch(Cache):
     """Consecutive rows of one system; never part of a dialogue.
 
-    Columns, resources and facts are given only to a metric that declared them. `derive` keeps what is computed from
-    them (tokens, n-grams, overlap counts), so that metrics over the same rows share it. One thread works on a batch.
+    A metric gets only the columns, resources and facts that it declared. `derive` keeps values computed from them
+    (tokens, n-grams, overlap counts), so that metrics over the same rows share them. One thread works on a batch.
     """
 
     size: int
@@ -116,19 +115,18 @@ class Batch:
     """Row offsets of the dialogues: dialogue `k` is the rows `dialogues[k]` to `dialogues[k + 1]`."""
     resources: Mapping[Need, Any] = field(default_factory=dict)
     facts: Mapping[Any, Any] = field(default_factory=dict)
-    """What was found out about all rows before this batch is looked at; see `fold.Fact`."""
+    """Statistics of all rows that were computed in an earlier pass; see `fold.Fact`."""
     ids: TextColumn | None = None
     """The ids of the dialogues that have one."""
     whole: bool = True
     """Whether no other batch has rows of its dialogues, as one may where files are read in chunks."""
     allowed: frozenset[Need] = frozenset(Need)
-    kept: dict[Hashable, Any] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return self.size
 
     def restrict_to(self, needs: frozenset[Need]) -> Batch:
-        """Return the same batch for a metric that declared `needs`; what is derived stays shared."""
+        """Return the same batch for a metric that declared `needs`; derived values stay shared."""
         return replace(self, allowed=needs)
 
     def has(self, need: Need) -> bool:
@@ -200,9 +198,3 @@ class Batch:
         if not isinstance(column, kind):
             raise NeedError(f"{need} {otherwise}")
         return column
-
-    def derive(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return what `make` returns, computed once per batch and key."""
-        if key not in self.kept:
-            self.kept[key] = make()
-        return cast(T, self.kept[key])

@@ -43,13 +43,13 @@ class Words(Protocol):
 
 
 class _Digested:
-    """A column whose digest is a fold over its rows."""
+    """A column whose digest merges: it is a fold over the rows."""
 
     __slots__ = ()
 
     @property
     def fingerprint(self) -> Fingerprint:
-        """The state behind the digest: the fingerprints of parts add up to that of the whole."""
+        """The state of the digest: the fingerprints of parts add up to that of the whole."""
         column, total = cast(Any, self), Fingerprint()
         for start in range(0, len(column), _DIGEST_ROWS):
             part = column.slice(start, start + _DIGEST_ROWS)
@@ -59,7 +59,7 @@ class _Digested:
 
     @property
     def digest(self) -> str:
-        """A digest of the texts and of how they are spread over the rows: the same for a file, a list and a table."""
+        """A digest of the texts and their distribution over the rows, equal for a file, a list and a table."""
         return self.fingerprint.digest
 
 
@@ -215,12 +215,12 @@ class SharedColumn(_TextLists):
 
     @classmethod
     def from_steps(cls, steps: RaggedColumn, continues: Mask) -> SharedColumn:
-        """Make a column of what each row adds to the row before, where it continues that row; see `steps`."""
+        """Make a column from the texts that each row adds to the row before, if it continues that row; see `steps`."""
         firsts = np.where(continues, 0, np.arange(len(steps)))
         return cls(steps.values, steps.starts[np.maximum.accumulate(firsts)], steps.ends)
 
     def steps(self) -> tuple[RaggedColumn, Mask]:
-        """Return what each row adds to the row before, and whether it continues that row."""
+        """Return the texts that each row adds to the row before, and whether it continues that row."""
         continues = np.zeros(len(self), np.bool_)
         continues[1:] = (self.starts[1:] == self.starts[:-1]) & (self.ends[1:] >= self.ends[:-1])
         firsts = self.starts.copy()
@@ -285,7 +285,7 @@ class TokenColumn:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class ObjectColumn:
-    """One plain Python object per row (dicts, lists, numbers, strings), for what has no better shape."""
+    """One plain Python object per row (dicts, lists, numbers, strings), for data without a column type of its own."""
 
     values: Sequence[Any]
 
@@ -369,8 +369,7 @@ def _join(parts: Sequence[Any]) -> Column:
         values, shifts = join_texts([part.values for part in parts]), offsets_of([len(part.values) for part in parts])
         starts = _shift([part.starts for part in parts], shifts[:-1])
         return SharedColumn(values, starts, _shift([part.ends for part in parts], shifts[:-1]))
-    joined: RaggedColumn = first.join(parts)
-    return joined
+    return cast("Column", first.join(parts))  # that of its class: columns of suites have one of their own
 
 
 def _shift(parts: Sequence[Ints], shifts: Ints) -> Ints:

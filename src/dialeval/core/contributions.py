@@ -1,25 +1,24 @@
-"""Contributions: what each row adds to a corpus value, kept so that the value can be computed for resampled rows.
+"""Per-row statistics of corpus metrics (contributions), from which corpus values of resampled rows are computed.
 
-distinct-2 of a file is one number; the mean of distinct-2 over parts of the file is a different one. To resample it
-one needs the contribution of every row: `RowSums`, numbers that add up, or `RowWords`, the words themselves. A metric
-returns them with its partial results. A run keeps them for systems of up to `KEPT_ROWS` rows and saves them
-(`contributions.parquet`).
+distinct-2 of a file is not a mean over rows. To resample it one needs statistics of every row: `RowSums`, numbers that
+add up, or `RowWords`, the words themselves. A metric returns them with its batch states. A run keeps them for systems
+of up to `KEPT_ROWS` rows and saves them (`contributions.parquet`).
 
-`Resamples` holds resamples of a system's clusters (dialogues, or single rows): how often each of them takes every
-cluster. `Metric.score_resamples` computes one value per resample, exactly what evaluating those rows would give. Facts
-about all rows stay as they were.
+`Resamples` holds resamples of a system's clusters (dialogues, or single rows): how often each resample contains each
+cluster. `Metric.score_resamples` computes one value per resample, equal to an evaluation of those rows. Facts about all
+rows are not resampled.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 import numpy as np
 
-from dialeval.core.arrays import EqualByFields, Floats, Ids, Ints, offsets_of, ranges, row_numbers
+from dialeval.core.arrays import Cache, EqualByFields, Floats, Ids, Ints, offsets_of, ranges, row_numbers
 from dialeval.core.arrow import list_array, number_array, numbers_of, repeat_text, text_array
 from dialeval.core.columns import TokenColumn
 from dialeval.core.errors import NeedError
@@ -30,15 +29,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-# Kernel over resamples: the contributions of clusters added up.
-#
-# A loop and not a matrix product: most contributions are 0, and the threads of a linear algebra library would compete
-# with those that share the resamples.
+# Kernel that adds up the statistics of clusters for each resample: a loop and not a matrix product, since most
+# statistics are 0, and the threads of a linear algebra library would compete with those over the resamples.
 
 
 @kernel
 def add_up(counts, offsets, kinds, times, totals):  # type: ignore[no-untyped-def]
-    """Add the contributions of every cluster to `totals` (zeros before), as often as each resample takes it.
+    """Add the statistics of every cluster to `totals` (zeros before), as often as each resample contains it.
 
     Cluster `k` adds `times[i]` to the kind `kinds[i]`, for i from `offsets[k]` to `offsets[k + 1]`. `counts` has a line
     per cluster and `totals` one per kind, so that the inner loop runs over all resamples.
@@ -52,9 +49,7 @@ def add_up(counts, offsets, kinds, times, totals):  # type: ignore[no-untyped-de
 
 
 KEPT_ROWS = 200_000
-"""The contributions of systems with more rows than that are not kept: with so many rows chance is the least worry."""
-
-T = TypeVar("T")
+"""The statistics of systems with more rows are not kept: the sampling error of so many rows is small."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -87,7 +82,7 @@ class RowWords(EqualByFields):
 
 Contributions: TypeAlias = RowSums | RowWords
 BatchContributions: TypeAlias = RowSums | RowWords | TokenColumn
-"""What the rows of one batch add; tokens refer to the vocabulary of the process."""
+"""The statistics of the rows of one batch; tokens refer to the vocabulary of the process."""
 
 
 def number_by_first_use(ids: Ids, below: int) -> tuple[Ids, Ids]:
@@ -102,7 +97,7 @@ def number_by_first_use(ids: Ids, below: int) -> tuple[Ids, Ids]:
 
 
 def join_parts(parts: Sequence[Contributions]) -> Contributions:
-    """Join the contributions of several parts."""
+    """Join the statistics of several parts."""
     sums = [part.values for part in parts if isinstance(part, RowSums)]
     if len(sums) == len(parts):
         return RowSums(np.concatenate(sums))
@@ -116,7 +111,7 @@ def join_parts(parts: Sequence[Contributions]) -> Contributions:
 
 
 def take_rows(contributions: Contributions, rows: Ints) -> Contributions:
-    """Return the contributions of some rows, in the given order."""
+    """Return the statistics of some rows, in the given order."""
     if isinstance(contributions, RowSums):
         return RowSums(contributions.values[rows])
     lengths = np.diff(contributions.offsets)[rows]
@@ -126,7 +121,7 @@ def take_rows(contributions: Contributions, rows: Ints) -> Contributions:
 
 
 def join_batches(parts: Sequence[BatchContributions]) -> Contributions:
-    """Join the contributions of the rows of all batches; they no longer refer to the vocabulary of this process."""
+    """Join the statistics of the rows of all batches; they no longer refer to the vocabulary of this process."""
     tokens = [part for part in parts if isinstance(part, TokenColumn)]
     # Of several processes, or no words at all.
     if len(tokens) < len(parts) or any(part.vocabulary is not tokens[0].vocabulary for part in tokens):
@@ -135,36 +130,23 @@ def join_batches(parts: Sequence[BatchContributions]) -> Contributions:
     return RowWords.of(TokenColumn(ids, offsets_of(sizes), tokens[0].vocabulary))
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class _Cache:
-    """A cache of values derived from an object, shared by all metrics."""
-
-    kept: dict[Hashable, Any] = field(default_factory=dict)
-
-    def derive(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return what `make` returns, computed once per key."""
-        if key not in self.kept:
-            self.kept[key] = make()
-        return cast(T, self.kept[key])
-
-
 @dataclass(frozen=True, eq=False)
-class ClusteredRows(_Cache):
-    """The contributions of a system's rows; cluster `k` is the rows `offsets[k]` to `offsets[k + 1]`."""
+class ClusteredRows(Cache):
+    """The statistics of a system's rows; cluster `k` is the rows `offsets[k]` to `offsets[k + 1]`."""
 
     contributions: Mapping[str, Contributions]
     offsets: Ints
 
     def sums(self, name: str) -> Floats:
-        """Return contributions that are numbers, one line per row."""
+        """Return statistics that are numbers, one line per row."""
         return cast("RowSums", self._contributions(name)).values
 
     def words(self, name: str) -> RowWords:
-        """Return contributions that are words."""
+        """Return statistics that are words."""
         return cast("RowWords", self._contributions(name))
 
     def cluster_sums(self, name: str) -> Floats:
-        """Return the sums of contributions that are numbers, one line per cluster."""
+        """Return the sums of statistics that are numbers, one line per cluster."""
         return self.derive(("cluster sums", name), lambda: sum_by_cluster(self.sums(name), self.offsets))
 
     def _contributions(self, name: str) -> Contributions:
@@ -174,8 +156,8 @@ class ClusteredRows(_Cache):
 
 
 @dataclass(frozen=True, eq=False)
-class Resamples(_Cache):
-    """Some resamples: `counts[r, k]` is how often resample `r` takes cluster `k`. One thread works on it."""
+class Resamples(Cache):
+    """Some resamples: `counts[r, k]` is how often resample `r` contains cluster `k`. One thread works on it."""
 
     rows: ClusteredRows
     counts: Ints
@@ -197,7 +179,7 @@ class Resamples(_Cache):
         return np.transpose(totals)
 
     def totals(self, name: str) -> Floats:
-        """Add up contributions that are numbers: one line per resample."""
+        """Return the sums of statistics that are numbers, one line per resample."""
         return self.derive(("totals", name), lambda: self.sum_clusters(self.rows.cluster_sums(name)))
 
 
@@ -209,34 +191,31 @@ def sum_by_cluster(values: Floats, offsets: Ints) -> Floats:
 
 
 def to_arrow(contributions: Mapping[str, Contributions], system: str) -> pa.Table:
-    """Return the contributions of a system as they are saved, one line per row."""
+    """Return the statistics of a system as they are saved, one line per row."""
     import pyarrow as pa
 
-    rows = len(next(iter(contributions.values())))
-    columns = {name: _to_lists(each) for name, each in contributions.items()}
-    return pa.table({"system": repeat_text(system, rows), **columns})
+    columns = {"system": repeat_text(system, len(next(iter(contributions.values()))))}
+    for name, each in contributions.items():
+        if isinstance(each, RowSums):
+            rows, width = each.values.shape
+            columns[name] = list_array(np.arange(rows + 1) * width, number_array(each.values.ravel()))
+        else:
+            columns[name] = list_array(each.offsets, text_array(each.words).take(number_array(each.ids)))
+    return pa.table(columns)
 
 
 def from_arrow(table: pa.Table) -> dict[str, Contributions]:
-    """Make the contributions of one system from saved lines; a column without values is another system's."""
-    found: dict[str, Contributions] = {}
+    """Make the statistics of one system from saved lines; a column without values is another system's."""
+    contributions: dict[str, Contributions] = {}
     for name in table.column_names:
         column = table[name].combine_chunks()
         if name != "system" and column.null_count < len(column):
             if column.null_count or column.flatten().null_count:
                 raise InvalidError(f"{name} has gaps")
-            found[name] = _from_lists(column)
-            sums = found[name]
-            if isinstance(sums, RowSums) and not np.isfinite(sums.values).all():
+            contributions[name] = own = _from_lists(column)
+            if isinstance(own, RowSums) and not np.isfinite(own.values).all():
                 raise InvalidError(f"{name} has numbers that are not finite")
-    return found
-
-
-def _to_lists(contributions: Contributions) -> pa.Array:
-    if isinstance(contributions, RowSums):
-        rows, width = contributions.values.shape
-        return list_array(np.arange(rows + 1) * width, number_array(contributions.values.ravel()))
-    return list_array(contributions.offsets, text_array(contributions.words).take(number_array(contributions.ids)))
+    return contributions
 
 
 def _from_lists(column: pa.Array) -> Contributions:

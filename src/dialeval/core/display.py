@@ -42,8 +42,7 @@ class Displayable:
     """The function that describes the result as a `Document`, as module:function."""
 
     def _repr_html_(self) -> str:
-        page: str = import_module(HOME).html(self)
-        return page
+        return str(import_module(HOME).html(self))
 
 
 def count_names(names: Collection[str], noun: str) -> str:
@@ -71,8 +70,7 @@ class Tabular:
 
     def lines(self) -> list[dict[str, Any]]:
         """Return the rows of the table as dictionaries, all with the same columns."""
-        rows: list[dict[str, Any]] = self.to_arrow().to_pylist()
-        return rows
+        return list(self.to_arrow().to_pylist())
 
     def to_arrow(self) -> pa.Table:
         """Return the table as an Arrow table."""

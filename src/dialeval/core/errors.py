@@ -1,6 +1,6 @@
-"""The error tree: one root, and a message that says what is wrong, where, and what to do.
+"""The error classes: one base class, and messages that state the problem, its place and the remedy.
 
-Library code raises these and nothing else for anything a user can cause. Only the command line catches the root.
+Library code raises only these for anything that a user can cause. Only the command line catches the base class.
 """
 
 from __future__ import annotations
@@ -39,14 +39,13 @@ def collect_warnings() -> Iterator[dict[str, None]]:
         _COLLECTING.reset(before)
 
 
-# Text from outside, written so that it stays in its place: in a message, in a table, on a terminal.
+# Escaping of text from outside, in messages, tables and on terminals.
 #
-# A file may be called `a\x1b]8;;http://...`, and a system, a field or a word may hold anything. A terminal obeys
-# escapes and control characters, a direction override turns the line around it, and half a character cannot be
-# written at all.
+# A file may be named `a\x1b]8;;http://...`, and the name of a system or field may be anything. Terminals obey escapes
+# and control characters, a direction override reverses the line around it, and lone surrogates cannot be encoded.
 
 _UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-"""Control characters, direction overrides and halves of characters: they would change the text around them."""
+"""Control characters, direction overrides and lone surrogates: they would change the text around them."""
 _UNSAFE_IN_LINES = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 _HALVES = re.compile("[\ud800-\udfff]")
 
@@ -100,7 +99,7 @@ class DialevalError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that is wrong with an input: where it stands, what it is, what would mend it; printed as one line."""
+    """A problem of an input: where it is, what it is, and the remedy; printed as one line."""
 
     where: str
     line: int | None
@@ -113,7 +112,7 @@ class Problem:
 
 
 def group_problems(problems: Iterable[Problem]) -> list[list[Problem]]:
-    """Group problems that are the same but for their line."""
+    """Group problems that differ only in their line."""
     groups: dict[tuple[str, ...], list[Problem]] = {}
     for problem in problems:
         groups.setdefault((problem.where, problem.what, problem.remedy), []).append(problem)
@@ -121,7 +120,7 @@ def group_problems(problems: Iterable[Problem]) -> list[list[Problem]]:
 
 
 def describe_group(group: Sequence[Problem]) -> str:
-    """Return one line for problems that are the same but for their line."""
+    """Return one line for problems that differ only in their line."""
     first, *others = group
     lines = [str(each.line) for each in others[:SHOWN_PROBLEMS]]
     more = f" and {len(others) - SHOWN_PROBLEMS:,} more" if len(others) > SHOWN_PROBLEMS else ""
@@ -165,7 +164,7 @@ class UnsavedRunError(DataError):
 
 
 class ProblemList(list[Problem]):
-    """The problems of one input; raised as a DataError when it holds `MOST_PROBLEMS`, or before by who reads on."""
+    """The problems of one input; raised as a DataError when it holds `MOST_PROBLEMS`, or earlier by its user."""
 
     def __init__(self) -> None:
         super().__init__()

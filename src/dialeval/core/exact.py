@@ -22,39 +22,39 @@ from dialeval.core.arrays import Floats, Ints
 from dialeval.core.errors import DialevalError
 from dialeval.core.validation import InvalidError
 
-# Sums of clusters: what an interval that respects dialogues is made of, in a form that merges exactly.
+# Sums of clusters, from which clustered standard errors are computed, in a form that merges exactly.
 #
-# Turns of one dialogue are alike, so that a hundred turns of ten dialogues say less than a hundred dialogues would.
-# How much a value moves when one cluster (a dialogue, or a single row where rows stand alone) is left out tells how
-# far it would move with other clusters:
+# Turns of one dialogue are correlated, so that a hundred turns of ten dialogues hold less information than a hundred
+# dialogues. The standard error follows from the changes of a value when one cluster (a dialogue, or a single row where
+# rows are independent) is left out:
 #
 #     value          f(S), S = sum of the clusters' sums c_k (a mean: f = sum of values / number of values)
 #     change by k    d_k = -(gradient of f . c_k) * N / (N - n_k)        with n_k of the N scored rows in cluster k
 #     error          sqrt((K - 1) / K * sum of d_k^2)                    with K clusters that have a scored row
 #     freedom        N^2 / (sum of n_k^2) - 1, at least 1
 #
-# That is the jackknife over clusters, linearized; for a mean it is the jackknife itself. Where every row is a cluster,
-# the error is that of Student's interval, with N - 1 degrees of freedom. Few long dialogues among many short ones are
-# worth fewer clusters than there are, which the effective number N^2 / (sum of n_k^2) says.
+# That is the linearized jackknife over clusters; for a mean it is the jackknife itself. Where every row is a cluster,
+# the error is that of Student's interval, with N - 1 degrees of freedom. Where few dialogues are long and many short,
+# Kish's effective number of clusters, N^2 / (sum of n_k^2), is smaller than their number.
 #
-# The sums needed are those of c_k and of its products, apart for each number n_k of scored rows (`BySize`). These are
-# whole numbers, there are few different n_k, and no batch holds part of a dialogue: merging is plain addition.
+# The sums needed are those of c_k and of its products, separately for each number n_k of scored rows (`BySize`). These
+# are whole numbers, there are few different n_k, and no batch holds part of a dialogue: merging is plain addition.
 #
 # Papers: Efron and Stein 1981, "The Jackknife Estimate of Variance", Annals of Statistics; Cameron and Miller 2015, "A
 # Practitioner's Guide to Cluster-Robust Inference", Journal of Human Resources; Kish 1965, "Survey Sampling".
 
 BySize: TypeAlias = dict[int, tuple[int, ...]]
-"""By the scored rows of a cluster: how many clusters have so many, the sums over these of each number of c_k, and of
-the product of each two of them, those of (0, 0), (0, 1) ... (1, 1) and so on."""
+"""By the number of scored rows of a cluster: the number of such clusters, the sums over these of each number of c_k,
+and of the product of each two of them: (0, 0), (0, 1) ... (1, 1) and so on."""
 
 _SPARE_BITS = 64
-"""More bits than the sums have, for what is divided and for the root."""
+"""Additional bits of the sums for the division and the root."""
 
 _EXACT_FLOAT = 1 << 53
-"""Whole numbers below it have no rounding as floats."""
+"""Whole numbers below it are exact as floats."""
 
 _NO_SPREAD = 1e-12
-"""A variance smaller than that fraction of the terms it is the difference of is rounding."""
+"""A variance smaller than that fraction of the terms that it is the difference of is a rounding error."""
 
 
 def merge_sums(left: BySize, right: BySize) -> BySize:
@@ -100,7 +100,7 @@ def sum_by_size(sums: Ints, sizes: Ints) -> BySize:
 
 
 def add_by_size(lines: Ints, sizes: Ints) -> dict[int, list[int]]:
-    """Return lines of numbers, one a cluster, with 1 before them, added up for each size above 0."""
+    """Return the sums of lines of numbers, one per cluster and with 1 prepended, for each size above 0."""
     order = np.argsort(sizes, kind="stable")
     values, starts = np.unique(sizes[order], return_index=True)
     if not len(values):
@@ -121,9 +121,9 @@ class ClusterError:
     scored: int
     """The scored rows of all clusters."""
     yes_no: bool = False
-    """Whether it is a mean of values that are all at one end of their range or at the other."""
+    """Whether it is a mean of values that are all at one of the two ends of their range."""
     values: tuple[tuple[float, int], ...] = ()
-    """The different values of the clusters and how many clusters have each; only where an interval needs them."""
+    """The different values of the clusters and the number of clusters of each; only where an interval needs them."""
 
     @property
     def over_dialogues(self) -> bool:
@@ -139,7 +139,7 @@ def mean_error(sums: Mapping[int, Sequence[int]], unit_exponent: int, yes_no: bo
     total = sum(each[1] for each in sums.values())
     squared = 0
     for size, (count, own, squares) in sums.items():
-        # The squares of Y_k N - T n_k, exact: a difference of rounded sums would lose the digits that matter.
+        # The exact squares of Y_k N - T n_k: a difference of rounded sums would lose the significant digits.
         away = squares * scored**2 - 2 * own * size * total * scored + count * (size * total) ** 2
         squared += (away << 2 * _SPARE_BITS) // (scored - size) ** 2
     root = math.isqrt(squared * (clusters - 1) // (clusters * scored**2))
@@ -281,7 +281,7 @@ class Moments:
     def of(cls, items: Floats, dialogues: Ints | None = None) -> Moments:
         """Return the moments of a column in which NaN is a row without a score.
 
-        Dialogue `k` is the rows `dialogues[k]` to `dialogues[k + 1]`; None: every row stands alone.
+        Dialogue `k` is the rows `dialogues[k]` to `dialogues[k + 1]`; None: every row is a cluster.
         """
         known = ~np.isnan(items)
         scored = items[known]
@@ -328,5 +328,5 @@ class Moments:
         if not self.scored:
             return math.nan
         spread = self.squares * self.scored - self.total**2
-        # A whole-number root with 64 bits to spare: a float could overflow before the root is taken.
+        # An integer root with 64 additional bits: a float could overflow before the root is taken.
         return float(Fraction(math.isqrt(spread << 128), self.scored << (UNIT_EXPONENT + 64)))

@@ -1,21 +1,21 @@
-"""Writing: what is written is there whole, or what was there before stays.
+"""Atomic writing: a file is replaced as a whole, or the previous one stays.
 
-Everything is made next to its place, on the same file system, forced to the disk and renamed in the end:
+Everything is written next to its place, on the same file system, flushed to the disk and renamed in the end:
 
 - `replace_file`, `write_bytes`: one file.
 - `build_folder`: a folder that nobody else writes to (an entry of the cache, a data pack).
 - `replace_files`: files that belong together (a run, a judge) in a folder that may hold other files as well; those
   that other processes write are made in a workplace (`make_workplace`) there.
 
-Why files that belong together are not written as a folder and renamed: a folder that is there cannot be replaced in one
-step, it may be the current one (`-o .`), and what else lies in it is the user's. One of the files is the *manifest*: it
-holds the SHA-256 of the others. They are written first and wait under hidden names with their digests; then, under a
-lock, the manifest is renamed, and from that moment on the new files count; then each of the others takes its place. A
-process that is killed before the manifest was renamed leaves the old files, one that is killed after it the new ones:
-`place_of` finds those that still wait, and the next save moves them. So two saves at a time give one or the other.
+Files that belong together are not written as a folder and renamed: an existing folder cannot be replaced in one step,
+it may be the current one (`-o .`), and other files in it are the user's. One of the files is the *manifest*: it holds
+the SHA-256 of the others. These are written first, under hidden names with their digests; then, under a lock, the
+manifest is renamed, which makes the new files the valid ones; then each of the others is renamed. A process that is
+killed before the manifest was renamed leaves the old files, one that is killed afterwards the new ones: `place_of`
+finds those under hidden names, and the next save renames them. So of two saves at a time one wins as a whole.
 
-What a killed process left behind is known by its name and is removed, when it is a day old, by the next process that
-writes there.
+Files that a killed process left behind have names of a known form. The next process that writes there removes them
+when they are a day old.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ _WAITING = re.compile(r"\.(.+)\.([0-9a-f]{64})\.waiting")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _LOCK = ".dialeval.lock"
 _READS = 100
-"""Of files that are replaced all the while, before one gives up."""
+"""Attempts to read files that are being replaced, before giving up."""
 _LONGEST_NAME = 100
-"""Characters of a name that a hidden name repeats; file systems limit the whole of it."""
+"""Characters of a name that a hidden name repeats; file systems limit the length of names."""
 _HASHED_BYTES = 1 << 20
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 _LEFT_BEHIND_SECONDS = 24 * 3600
 _WAIT_SECONDS = 30.0
-"""For another save into the same folder, which has only to rename its files."""
+"""Time to wait for another save into the same folder, which only has to rename its files."""
 _POLL_SECONDS = 0.01
 
 
@@ -59,9 +59,9 @@ _POLL_SECONDS = 0.01
 def replace_file(target: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield a path next to `target` to write to; it replaces the target when the block ends well.
 
-    A device or a pipe (`/dev/null`, `/dev/stdout`) is written to as it is. A file is never written through a link,
-    which somebody else may have put there. DataError where it cannot be written: a link, no permission, no space, a
-    folder in the way.
+    A device or a pipe (`/dev/null`, `/dev/stdout`) is written to directly. A file is never written through a link,
+    which somebody else may have put there. DataError where it cannot be written: a link, no permission, no space, or a
+    folder of that name.
     """
     target = Path(target)
     with explain_refusals(target):
@@ -86,27 +86,27 @@ def is_device(target: Path) -> bool:
 
 
 def refuse_link(target: Path) -> None:
-    """Raise DataError where a file that is to be written is a link, even one that leads nowhere."""
+    """Raise DataError where a file to be written is a link, even a broken one."""
     if target.is_symlink():
         what = f"is a link to {os.readlink(target)}"  # noqa: PTH115
         raise DataError(Problem(str(target), None, what, "name the file itself, or remove the link"))
 
 
 def write_bytes(target: str | os.PathLike[str], content: bytes) -> None:
-    """Write a whole file, or leave what was there."""
+    """Write a whole file, or leave the previous one."""
     with replace_file(target) as beside:
         beside.write_bytes(content)
 
 
 def write_sealed(target: Path, content: bytes) -> None:
-    """Write a whole file behind the SHA-256 of its content; a pipe or a link in its place is removed."""
+    """Write the SHA-256 of a content and then the content; a pipe or a link in its place is removed."""
     if target.is_symlink() or (target.exists() and not target.is_file()):
         target.unlink()
     write_bytes(target, hashlib.sha256(content).digest() + content)
 
 
 def write_scratch(target: Path, content: bytes | memoryview, what: str = "temporary files") -> None:
-    """Write a file in a temporary folder, which nobody reads after this process: straight to its place, not forced."""
+    """Write a file in a temporary folder, which nobody reads after this process: directly, and not flushed."""
     try:
         target.write_bytes(content)
     except OSError as error:
@@ -118,13 +118,13 @@ def write_scratch(target: Path, content: bytes | memoryview, what: str = "tempor
 def build_folder(target: Path) -> Iterator[Path]:
     """Yield a new folder of the cache to fill; it becomes `target` when the block ends well, else it is removed.
 
-    A target that is there already stays: whoever built it built the same thing.
+    An existing target stays: another process built the same content.
     """
     with explain_cache_refusals():
         target.parent.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=target.parent).close()
     sweep(target.parent)
-    # The block reads other files too: only a full disk is surely the cache's.
+    # The block reads other files too: only the error of a full disk must be the cache's.
     with explain_cache_refusals(FULL), _make_unfinished(target, folder=True) as beside:
         yield beside
         for place in (*beside.rglob("*"), beside):
@@ -138,7 +138,7 @@ def build_folder(target: Path) -> Iterator[Path]:
 
 
 def discard(folder: Path) -> None:
-    """Remove a folder of the cache, so that it is gone at once even where deleting takes long."""
+    """Remove a folder of the cache; it is renamed first, since deleting may take long."""
     with explain_cache_refusals(), _make_unfinished(folder, folder=True) as doomed, suppress(FileNotFoundError):
         folder.rename(doomed / folder.name)
 
@@ -149,7 +149,7 @@ class FileSet:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self.written: dict[str, tuple[Path, str]] = {}
-        """Where each file waits, and its SHA-256, by its name."""
+        """The hidden path and the SHA-256 of each file, by its name."""
         self.removed: set[str] = set()
         """Names of files that the new ones make obsolete."""
 
@@ -173,9 +173,9 @@ class FileSet:
 
 @contextmanager
 def make_workplace(folder: str | os.PathLike[str]) -> Iterator[Path]:
-    """Make a hidden folder inside of a folder, for files that `FileSet.take` takes from there; remove it in the end.
+    """Make a hidden folder inside of a folder, for files that `FileSet.take` moves from there; remove it in the end.
 
-    The folder is made if it is not there, and is removed as well if it is empty in the end.
+    The outer folder is made if it does not exist, and then removed if it is empty in the end.
     """
     folder = Path(folder)
     made = not folder.exists()
@@ -245,18 +245,18 @@ def _waiting_path(file: Path, sha256: str) -> Path:
 
 
 def place_of(file: Path, sha256: str) -> Path:
-    """Return where a file that `replace_files` wrote is: in its place, or waiting under a hidden name.
+    """Return the path of a file that `replace_files` wrote: its own, or a hidden one until it is renamed.
 
-    It may get to its place before it is read; `read_consistently` then reads again.
+    It may be renamed before it is read; `read_consistently` then reads again.
     """
-    if not _SHA256.fullmatch(sha256):  # the manifest may say anything
+    if not _SHA256.fullmatch(sha256):  # a manifest may be damaged
         return file
     waiting = _waiting_path(file, sha256)
     return waiting if os.path.isfile(waiting) else file  # noqa: PTH113  (a name that is too long is no file)
 
 
 def read_consistently(manifest: Path, read: Callable[[], T]) -> T:
-    """Read files that `replace_files` wrote, and once more where a save changed the folder meanwhile."""
+    """Read files that `replace_files` wrote, and again where a save changed the folder meanwhile."""
     for _ in range(_READS):
         before = _version(manifest)
         try:
@@ -268,7 +268,7 @@ def read_consistently(manifest: Path, read: Callable[[], T]) -> T:
 
 
 def _version(manifest: Path) -> tuple[int, int] | None:
-    """Return something that changes when a manifest, or a file next to it, is replaced."""
+    """Return a value that changes when a manifest, or a file next to it, is replaced."""
     try:
         return manifest.stat().st_ino, manifest.parent.stat().st_mtime_ns
     except (OSError, ValueError):  # a name with a NUL is no path
@@ -281,7 +281,7 @@ def is_unfinished(name: str) -> bool:
 
 
 def sweep(folder: Path) -> None:
-    """Remove what killed processes had not finished in a folder a day ago."""
+    """Remove unfinished files of killed processes that are more than a day old."""
     with suppress(OSError):
         for name in filter(_UNFINISHED.fullmatch, os.listdir(folder)):  # noqa: PTH208  (a large folder, often)
             place = folder / name
@@ -291,18 +291,13 @@ def sweep(folder: Path) -> None:
 
 
 _swept_once = cache(sweep)
-"""Single files may be written by the thousand; what was left behind was there before the first."""
-
-
-def _hidden(target: Path) -> Path:
-    """Return a new name next to a target for what is not finished."""
-    return target.with_name(f".{target.name[:_LONGEST_NAME]}.{os.urandom(6).hex()}.unfinished")
+"""Swept once per folder, since a process may write thousands of single files there."""
 
 
 @contextmanager
 def _make_unfinished(target: Path, folder: bool = False) -> Iterator[Path]:
     """Make a new file or folder next to the target, and remove it in the end if it is still there."""
-    beside = _hidden(target)
+    beside = target.with_name(f".{target.name[:_LONGEST_NAME]}.{os.urandom(6).hex()}.unfinished")
     beside.mkdir() if folder else beside.touch(exist_ok=False)
     try:
         yield beside
@@ -321,7 +316,7 @@ def _lock_folder(folder: Path) -> Iterator[None]:
                 yield
             finally:
                 with suppress(OSError):
-                    (folder / _LOCK).unlink()  # while it is held: a process that waits for it makes another
+                    (folder / _LOCK).unlink()  # while it is held: a waiting process makes another
     except Timeout:
         what, remedy = "another process is saving there", "run again when it has ended, or choose another folder"
         raise DataError(Problem(str(folder), None, what, remedy)) from None
@@ -336,7 +331,7 @@ def force(place: Path) -> None:
     try:
         os.fsync(handle)
     except OSError:
-        if not is_folder:  # not every file system can do it for a folder
+        if not is_folder:  # some file systems cannot do it for a folder
             raise
     finally:
         os.close(handle)
@@ -355,7 +350,7 @@ def sha256_of(*files: Path) -> str:
 
 @contextmanager
 def explain_refusals(target: Path) -> Iterator[None]:
-    """Turn errors of the system into a DataError that names the target."""
+    """Turn an OSError into a DataError that names the target."""
     try:
         yield
     except OSError as error:
@@ -370,7 +365,7 @@ def explain_refusals(target: Path) -> Iterator[None]:
 
 
 def check_writable(folder: str | os.PathLike[str]) -> None:
-    """Raise DataError unless a folder is there, or can be made, and may be written to."""
+    """Raise DataError unless a folder exists or can be made, and may be written to."""
     folder = Path(folder)
     with explain_refusals(folder):
         there = next(path for path in (folder, *folder.absolute().parents) if os.path.lexists(path))
@@ -397,8 +392,8 @@ def check_files(
 ) -> None:
     """Raise DataError unless files of these names may be written to a folder.
 
-    Refused are folders that cannot be written to, files that are `inputs` (see `refuse_inputs`), and files of the same
-    names that are somebody else's: all but those that `own` gives for the folder.
+    Refused are folders that cannot be written to, files that are `inputs` (see `refuse_inputs`), and existing files
+    that are not among those that `own` returns for the folder.
     """
     folder = Path(folder)
     check_writable(folder)
@@ -414,8 +409,8 @@ def check_files(
 def refuse_inputs(targets: Iterable[Path], *inputs: Any) -> None:
     """Raise DataError where a file that would be written is an input.
 
-    An input is a path, a pattern, a folder of which all files count, or several of these in a mapping or a tuple;
-    anything else (texts, tables) is no file.
+    An input is a path, a pattern, a folder (all its files), or several of these in a mapping or a tuple; anything else
+    (texts, tables) is no file.
     """
     there = [target for target in targets if target.exists()]
     places = {_identity(place): place for place in _places(inputs)} if there else {}
@@ -427,7 +422,7 @@ def refuse_inputs(targets: Iterable[Path], *inputs: Any) -> None:
 
 
 def _identity(path: Path) -> tuple[int, int]:
-    """Return what is equal for two paths of the same file or folder."""
+    """Return a value that is equal for two paths of the same file or folder."""
     known = path.stat()
     return known.st_dev, known.st_ino
 
@@ -447,12 +442,12 @@ def _places(given: Any) -> Iterator[Path]:
 
 
 # The user's cache folder: `DIALEVAL_CACHE`, else the platform's usual place (`XDG_CACHE_HOME/dialeval` or
-# `~/.cache/dialeval` on Linux). It is made on first use. A folder in it is whole or absent (`build_folder`): neither a
-# run next to this one nor an interrupted one ever shows half of it.
+# `~/.cache/dialeval` on Linux). It is made on first use. A folder in it is complete or absent (`build_folder`), also
+# while other processes write it or after one was interrupted.
 
 
 def cache_folder(*parts: str) -> Path:
-    """Return the cache folder or one inside it; it is made if it is not there."""
+    """Return the cache folder or one inside it; it is made if it does not exist."""
     folder = cache_root().joinpath(*parts)
     with explain_cache_refusals():
         folder.mkdir(parents=True, exist_ok=True)
@@ -461,7 +456,7 @@ def cache_folder(*parts: str) -> Path:
 
 @contextmanager
 def explain_cache_refusals(refusals: frozenset[int] | None = None) -> Iterator[None]:
-    """Turn an OSError into a SettingError that says what the user can do; `refusals`: only those with these numbers."""
+    """Turn an OSError into a SettingError with a remedy; `refusals`: only errors with these numbers."""
     try:
         yield
     except OSError as error:
@@ -472,7 +467,7 @@ def explain_cache_refusals(refusals: frozenset[int] | None = None) -> Iterator[N
 
 
 def cache_root() -> Path:
-    """Return the folder, whether it exists or not; SettingError where there is no home folder to keep it in."""
+    """Return the cache folder, whether it exists or not; SettingError where there is no home folder for it."""
     if own := os.environ.get("DIALEVAL_CACHE"):
         try:
             return Path(own).expanduser().absolute()

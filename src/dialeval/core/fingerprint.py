@@ -1,14 +1,12 @@
-"""Fingerprints: what a column of texts holds, as a state that merges.
+"""Fingerprints: digests of columns of texts that merge.
 
-The digest of a column is in signatures. Where a column is read in parts, on several machines, no part sees the
-whole, so its digest is a fold like everything else: the texts are the coefficients of a polynomial, and that of two
-parts after each other is the first times a power of the base plus the second. Cut wherever one likes, the digest is
-the same. It tells apart what differs by accident (two polynomials modulo 2**61 - 1), and is no seal against forgery.
+The digest of a column is in signatures. Where a column is read in parts, on several machines, no worker has the whole,
+so its digest is a fold: the texts are the coefficients of a polynomial, and that of two consecutive parts is the first
+times a power of the base plus the second. The digest does not depend on where the column is split. It detects
+accidental differences (two polynomials modulo 2**61 - 1) and is not cryptographic.
 
-The kernel behind fingerprints: texts as symbols, symbols as the coefficients of two polynomials modulo 2**61 - 1.
-
-A text is its bytes, seven to a symbol, and then one symbol with its length, which no seven bytes can be. The end of a
-row of several texts is a symbol of its own. So no two columns have the same symbols.
+A text is a sequence of symbols: its bytes, seven to a symbol, and one symbol with its length, which no seven bytes can
+equal. The end of a row of several texts is a symbol of its own. So no two columns have the same symbols.
 """
 
 from __future__ import annotations
@@ -69,7 +67,7 @@ class Fingerprint:
 
     @property
     def digest(self) -> str:
-        """What is in a signature."""
+        """The digest as in signatures."""
         return short_digest(f"{self.first} {self.second} {self.symbols} {self.texts}")
 
 

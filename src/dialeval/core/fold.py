@@ -1,17 +1,17 @@
 """The fold: how every measurement is made.
 
-A metric is a frozen dataclass of its settings. For a batch of rows it gives a `Partial`: a state that merges, and one
-value per row. States merge in any order; the last one is finished into estimates. Corpus scores, scores per row,
-threads, processes and clusters all come from these few functions:
+A metric is a frozen dataclass of its settings. For a batch of rows it returns a `Partial`: a state that merges, and one
+value per row. States merge in any order; the last one is finished into estimates. Corpus scores, per-row scores,
+threads, processes and clusters all use these few functions:
 
     state = metric.empty()
     for batch in batches:
         state = metric.merge(state, metric.partial(batch).state)
     estimates = metric.finish(state)
 
-`RowMetric` is the common case, a mean over rows: it asks for one function, `score`. A metric that must know something
-of all rows before it looks at one (KL divergence: how often each word occurs) names a `Fact`; the engine folds facts
-first, in a pass of their own.
+`RowMetric` is the common case, a mean over rows: it needs one function, `score`. A metric that needs a statistic of all
+rows before it scores the first (KL divergence: the frequency of each word) declares a `Fact`; the engine folds facts in
+an earlier pass.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from contextlib import suppress
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
 from enum import Enum
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 from inspect import get_annotations
 from math import inf, isfinite, nan, sqrt
 from types import SimpleNamespace
@@ -49,7 +49,7 @@ Better = Literal["higher", "lower"]
 """Which values of a metric are the better ones."""
 
 Bounds: TypeAlias = tuple[float, float]
-"""The least and the largest value that is possible; infinite where there is no end."""
+"""The smallest and the largest possible value; infinite where there is no limit."""
 
 ANY_NUMBER: Bounds = (-inf, inf)
 
@@ -74,7 +74,7 @@ class Level(str, Enum):
 class Partial(Generic[State]):
     """The result of a batch: a state to merge, and per result key one value per row (NaN: the row cannot be scored).
 
-    `contributions` is what each row adds to a corpus value; `Metric.score_resamples` computes values from it.
+    `contributions` are the per-row statistics of a corpus value; `Metric.score_resamples` computes values from them.
     """
 
     state: State
@@ -159,7 +159,7 @@ class Estimate(EqualByFields):
 
         Args:
             moments: The sums of the values.
-            bounds: The least and the largest possible value.
+            bounds: The smallest and the largest possible value.
 
         Returns:
             The estimate, without an interval.
@@ -174,7 +174,7 @@ class Estimate(EqualByFields):
 
         Args:
             t: The factor.
-            level: The confidence level that it stands for, where that is known.
+            level: The confidence level that the factor is for, where that is known.
 
         Returns:
             The estimate with `confidence` and `interval`.
@@ -190,7 +190,7 @@ class Estimate(EqualByFields):
 
 
 def _is_at_ends(moments: Moments, bounds: Bounds) -> bool:
-    """Return whether every value is the least or the largest possible one."""
+    """Return whether every value is the smallest or the largest possible one."""
     if not all(map(isfinite, bounds)):
         return False
     least, largest = map(Fraction, bounds)
@@ -222,7 +222,7 @@ class IntervalChoice:
             raise SettingError(f"a confidence level must be between 0 and 1, such as 0.95; it is not {self.level}")
 
     def add_interval(self, estimate: Estimate, bounds: Bounds) -> Estimate:
-        """Add the interval to an estimate; `bounds` are the ends of what the metric can give."""
+        """Add the interval to an estimate; `bounds` are the smallest and the largest value of the metric."""
         plain = replace(estimate, error=None)
         if self.kind == "rows" or self.t is not None:
             t = self.t or (DEFAULT_T if self.level is None else intervals.two_sided_t(self.level, estimate.scored))
@@ -240,19 +240,17 @@ def compute_interval(estimate: Estimate, bounds: Bounds, level: float) -> tuple[
     error, value = estimate.error, estimate.mean
     if error is None or error.clusters < 2 or not isfinite(value):
         return None
-    over = "dialogues" if estimate.level is Level.DIALOGUE or error.over_dialogues else "rows"
-
-    def how(method: Any, t: float | None, freedom: float | None) -> Analytic:
-        return Analytic(method, level, cast(Any, over), error.clusters, t, freedom, error.error)
-
+    over: Any = "dialogues" if estimate.level is Level.DIALOGUE or error.over_dialogues else "rows"
+    analytic = partial(Analytic, level=level, over=over, clusters=error.clusters, error=error.error)
     if error.values:
-        return intervals.gaffke(error.values, bounds, level), how("gaffke", None, None)
+        return intervals.gaffke(error.values, bounds, level), analytic("gaffke", t=None)
     if all(map(isfinite, bounds)) and (error.yes_no or estimate.corpus):
         size, freedom = _effective_size(value, error, bounds)
         t = intervals.t_factor(level, freedom)
-        return intervals.wilson(value, size, bounds, t), how("wilson", t, freedom if isfinite(freedom) else None)
+        how = analytic("wilson", t=t, freedom=freedom if isfinite(freedom) else None)
+        return intervals.wilson(value, size, bounds, t), how
     t = intervals.t_factor(level, error.freedom)
-    return intervals.student(value, error.error, bounds, t), how("student", t, error.freedom)
+    return intervals.student(value, error.error, bounds, t), analytic("student", t=t, freedom=error.freedom)
 
 
 def _effective_size(value: float, error: ClusterError, bounds: Bounds) -> tuple[float, float]:
@@ -269,14 +267,14 @@ def _effective_size(value: float, error: ClusterError, bounds: Bounds) -> tuple[
 class Fold(ABC, Generic[State]):
     """A computation whose state merges: a metric, or a fact.
 
-    A state that grows with the rows, such as counts of n-grams, can be cut into parts of different things (by a hash of
-    their content, so that parts of the same number belong together wherever they were cut). Each part is then merged
-    by a worker of its own, and closed: only what `finish` needs of it goes on.
+    A state that grows with the rows, such as counts of n-grams, can be split into parts by a hash of what is counted:
+    parts of the same number hold the same n-grams in every process. Each part is then merged by one worker, and closed:
+    only what `finish` needs of it is kept.
     """
 
     @property
     def grows(self) -> bool:
-        """Whether its state grows with the rows, and can be cut."""
+        """Whether its state grows with the rows, and can be split."""
         return False
 
     @abstractmethod
@@ -304,18 +302,18 @@ class Fact(Fold[State], Generic[State, Known]):
         """Return the state of one batch, from what the metric that named the fact declares."""
 
     def finish(self, state: State) -> Known:
-        """Return what is known in the end: the state itself, unless a class says otherwise."""
+        """Return the value of the fact: the state itself, unless a class defines it."""
         return cast("Known", state)
 
 
 @dataclass(frozen=True)
 class Metric(Fold[State]):
-    """A measurement, as a value: its settings are its fields, equal settings make equal metrics.
+    """A metric with its settings as fields; metrics of one class with equal settings are equal.
 
-    `family` is its name with all settings open; `presets` gives short names to common settings (`distinct-2` is
-    `distinct(n=2)`), unless it is the family's name alone, for the defaults. `str(metric)` is the shortest such name
-    and reads back through the registry. `definition` grows by one whenever the same settings would give another number
-    than before.
+    `family` is its name without settings; `presets` gives short names to common settings (`distinct-2` is
+    `distinct(n=2)`); by default the family's name is that of the default settings. `str(metric)` is the shortest such
+    name, and the registry parses it. `definition` grows by one whenever the same settings would give another value than
+    before.
 
     A setting annotated `Literal[...]` takes one of the values listed there; a subclass that checks more in a
     `__post_init__` of its own calls this one first.
@@ -324,31 +322,31 @@ class Metric(Fold[State]):
     family: ClassVar[str]
     presets: ClassVar[Mapping[str, Mapping[str, object]]]
     subject: ClassVar[Need] = Need.RESPONSE
-    """The column that is measured; a metric whose column is not given is left out without a warning."""
+    """The column that is scored; a metric whose column is not given is left out without a warning."""
     level: ClassVar[Level] = Level.TURN
     definition: ClassVar[int] = 1
     implied: ClassVar[Mapping[str, object]] = {}
-    """Settings that came later, with the value that a signature without them means."""
+    """Settings that were added later, with the value that a signature without them implies."""
     counts_kinds: ClassVar[bool] = False
-    """Whether its corpus value is about how many different things there are. A resample repeats rows, and what is
-    repeated is not different: all resampled values are off to one side, and an interval has to put that right."""
+    """Whether its corpus value counts types (different n-grams). A resample repeats rows and adds no types: all its
+    values are biased to one side, and an interval has to correct that."""
     untestable: ClassVar[str | None] = None
-    """Why the spread of its values over rows is not the sampling error of their mean, where it is not. Such a mean has
-    neither an interval (but for dialog-eval's, where that is asked for) nor a test."""
+    """The reason why the spread of its values over rows is not the sampling error of their mean, or None. Such a mean
+    has no test, and no interval but that of dialog-eval on request."""
     whole_dialogues: ClassVar[bool] = False
-    """Whether whole dialogues contribute to its corpus value, so that a part of one has none."""
+    """Whether its corpus value is computed from whole dialogues, so that a part of one has no value."""
     device: ClassVar[bool] = False
-    """Whether it gains from an accelerator; a cluster then gives it workers that hold one."""
+    """Whether it is faster on a GPU; a cluster then assigns it to workers that have one."""
     descriptive: ClassVar[bool] = False
-    """Whether it describes the responses alone (diversity), so that a difference is no evidence of better replies."""
+    """Whether it only describes responses (diversity), so that a difference is no evidence of better responses."""
     costly: ClassVar[bool] = False
-    """Whether it takes longer than all others together; `all` leaves it out, and it is computed when it is named."""
+    """Whether it takes longer than all others together; `all` leaves it out, and it is computed only if named."""
     costly_rows: ClassVar[int] = 128
-    """Rows of a batch at most if it is costly, so that all threads get to work and the progress is seen."""
+    """The maximum rows of a batch of a costly metric, so that all threads have work and progress is shown."""
     limits: ClassVar[Mapping[str, tuple[float, float]]] = {}
-    """The least and the largest value of settings that are numbers."""
+    """The smallest and the largest value of numeric settings."""
     one_of: ClassVar[frozenset[Need]] = frozenset()
-    """Of these wants at least one must be there; nothing can be scored without."""
+    """Optional inputs of which at least one must be given."""
 
     def __init_subclass__(cls) -> None:
         if "family" in vars(cls) and "presets" not in vars(cls):
@@ -380,11 +378,11 @@ class Metric(Fold[State]):
     @property
     @abstractmethod
     def needs(self) -> frozenset[Need]:
-        """What it cannot do without."""
+        """The required inputs."""
 
     @property
     def wants(self) -> frozenset[Need]:
-        """What it uses where it is given; its number depends on that, so it is in the signature too.
+        """The optional inputs; its value depends on them, so their digests are in the signature too.
 
         With a setting `oov=unk`, all words outside of the vocabulary count as one.
         """
@@ -397,7 +395,7 @@ class Metric(Fold[State]):
 
     @property
     def bounds(self) -> Bounds:
-        """The least and the largest value that it can give; an interval does not go beyond."""
+        """The smallest and the largest possible value; intervals stay within them."""
         return ANY_NUMBER
 
     def bounds_of(self, key: str) -> Bounds:
@@ -410,7 +408,7 @@ class Metric(Fold[State]):
 
     @property
     def facts(self) -> tuple[Fact[Any, Any], ...]:
-        """What must be known of all rows before it looks at any."""
+        """The statistics of all rows that it needs before it scores the first."""
         return ()
 
     @classmethod
@@ -419,16 +417,16 @@ class Metric(Fold[State]):
         return [field.name for field in fields(cls)]
 
     def with_settings(self, **changes: Any) -> Metric[Any]:
-        """Return a preset with other defaults of its family; one that has no use for a setting leaves it out."""
+        """Return a preset with other defaults of its family; a metric ignores settings that it has no use for."""
         return replace(self, **changes)
 
     @property
     def name(self) -> str:
-        """The metric as users write it, and the key of its main result."""
+        """Its name in commands and signatures, and the key of its main result."""
         return str(self)
 
     def signature(self) -> Signature:
-        """Return the signature: what the number depends on, from the settings alone."""
+        """Return the signature of its settings; the engine adds the digests of inputs."""
         settings = {name: getattr(self, name) for name in self.setting_names()}
         settings = {name: value for name, value in settings.items() if (name, value) not in self.implied.items()}
         return Signature.of(self.name, **settings, definition=self.definition, dialeval=__version__)
@@ -442,19 +440,19 @@ class Metric(Fold[State]):
         """Return the results of a state, by key."""
 
     def warnings(self, states: Sequence[State]) -> Iterable[str]:
-        """Return what a user should know before relying on its values, from the states of all systems of a run."""
+        """Return warnings about its values, from the states of all systems of a run."""
         return ()
 
     def list_other_signatures(self, state: State) -> Mapping[str, str]:
-        """Return the signatures under which other programs print the same number, by field of ours."""
+        """Return the signatures of other programs that print the same value, by the field of our signature."""
         return {}
 
     def score_resamples(self, sample: Resamples) -> Floats:
-        """Return the corpus value for each resample, from the contributions that `partial` gave."""
+        """Return the corpus value of each resample, from the per-row statistics that `partial` returned."""
         raise NeedError(f"{self.name} has no per-row statistics, so it cannot be resampled")
 
     def score_jackknife(self, sample: Resamples) -> Floats:
-        """Return the values from which the jackknife finds the influence of clusters that resamples leave out.
+        """Return the values from which the jackknife computes the influence of clusters.
 
         They are those of `score_resamples`, unless the jackknife of the value itself is not consistent (a percentile).
         """
@@ -470,7 +468,7 @@ class Reduction(Generic[State]):
         self._ranks: list[tuple[int, State]] = []
 
     def add(self, state: State) -> None:
-        """Take one more state in."""
+        """Add a state."""
         rank = 0
         while self._ranks and self._ranks[-1][0] == rank:
             state = self._merge(self._ranks.pop()[1], state)
@@ -487,7 +485,7 @@ class Reduction(Generic[State]):
 
 
 class RowMetric(Metric[Moments]):
-    """A metric that is the mean of one value per row or dialogue (`level`); a subclass only says what that value is."""
+    """A metric that is the mean of one value per row or dialogue (`level`); a subclass defines `score`."""
 
     @abstractmethod
     def score(self, batch: Batch) -> Floats:
@@ -507,7 +505,7 @@ class RowMetric(Metric[Moments]):
 
 
 def check_column(metric: str, values: object, rows: int, of: str = "rows") -> None:
-    """Raise SettingError unless a metric gave one number for each row."""
+    """Raise SettingError unless a metric returned one float for each row."""
     if isinstance(values, np.ndarray) and values.dtype == np.float64 and values.shape == (rows,):
         return
     if isinstance(values, np.ndarray):
@@ -529,14 +527,14 @@ def _choices(metric: type[Metric[Any]]) -> Mapping[str, tuple[object, ...]]:
     return {name: get_args(hint) for name, hint in hints.items() if get_origin(hint) is Literal}
 
 
-# Moving states: into the vocabulary of another process, and into bytes that are safe to read back.
+# States for other processes: in terms of another vocabulary, and as bytes that are safe to read.
 #
 # A state is a tree of numbers, texts, arrays, lists, tuples, dicts and dataclasses. A class that cannot be written
 # field by field (one that refers to a vocabulary) has `to_plain` and `from_plain`.
 #
-# `to_bytes` writes such a tree as JSON with its arrays next to it, in NumPy's own archive. Nothing in it is executed:
+# `to_bytes` writes such a tree as JSON with its arrays next to it, in a NumPy archive. Nothing in it is executed:
 # `from_bytes` makes only objects of the classes that a state of no rows contains, and refuses everything else. A
-# class whose parts must fit together has a `from_plain` that raises InvalidError where they do not; `check_like`
+# class whose fields must be consistent has a `from_plain` that raises InvalidError where they are not; `check_like`
 # compares with a state of no rows.
 
 T = TypeVar("T")
@@ -586,9 +584,9 @@ def from_bytes(content: bytes, like: object) -> Any:
 
 
 def check_like(value: Any, example: Any, where: str = "state") -> None:
-    """Raise InvalidError where a value has another form than an example of no rows: types, sizes, array types.
+    """Raise InvalidError where a value differs from an example of no rows in types, sizes or array types.
 
-    An empty list, dict or array in the example stands for one of any size, None for anything.
+    An empty list, dict or array in the example matches one of any size, None matches anything.
     """
     if example is None:
         return

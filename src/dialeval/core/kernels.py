@@ -6,7 +6,7 @@
     count_matches(ids, offsets, matches)
 
 Importing numba takes longer than most evaluations. So a kernel is compiled when it is first called with arguments of
-some types, and the machine code is kept (`kernel_files`). A later process loads it with llvmlite in a few milliseconds.
+some types, and the machine code is kept. A later process loads it with llvmlite in a few milliseconds.
 Where llvmlite cannot load the code, and with `NUMBA_DISABLE_JIT=1`, the function is called as numba or Python runs it;
 it gives the same numbers.
 

@@ -2,25 +2,24 @@
 
 `Run` maps systems to `Result`; `Result` maps keys such as `distinct-2` to `Estimate`. A run is saved as files in a
 folder: `run.json` (every estimate, signature, skipped metric and warning; what `-f json` prints), `items.parquet` (one
-row per turn or dialogue of each system, one column per key), `rows.parquet` (what those rows are: dialogue, turn,
-texts), `contributions.parquet` (what each row adds to corpus values, for resampling) and, if systems were compared,
+row per turn or dialogue of each system, one column per key), `rows.parquet` (dialogue, turn and texts of those rows),
+`contributions.parquet` (per-row statistics of corpus metrics, for resampling) and, if systems were compared,
 `comparison.json`. A streamed run has files of consecutive rows in place of the second and third (`items-00000.parquet`
-and so on), which `run.json` lists in order.
-Loading gives an equal run back, however its rows were split.
+and so on), which `run.json` lists in order. A loaded run equals the saved one, however its rows were split.
 
 `run.json` holds the digests of the other files, so that files of two different runs are not taken for one, and a digest
 of its own content, so that no value in it is changed unnoticed; a mean must be the one of the items next to it. All
-files are written by `core.files.replace_files`. Other files in the folder are left alone, and `check_folder` says
-before a long evaluation whether one of them is in the way.
+files are written by `core.files.replace_files`. Other files in the folder are left alone, and `check_folder` checks
+before a long evaluation that none of them has the name of a file of a run.
 
-A run of other inputs is not replaced unless asked. Two runs are of the same inputs if they have the same systems from
-the same files, floors and ceilings aside. What the files hold may have changed: a run that is made again replaces the
-one before. Texts in memory have no name, so that for them the digests of references and contexts in the signatures must
-be equal too.
+A run of other inputs is replaced only on request. Two runs are of the same inputs if they have the same systems from
+the same files, floors and ceilings aside. The content of the files may have changed: a repeated run replaces the one
+before. Texts in memory have no name, so that for them the digests of references and contexts in the signatures must be
+equal too.
 
-`run + run` has the systems of both; `compare` finds out which rows they have in common. Names that both have get the
-number of their run, `1/damd` and `2/damd`; a floor or ceiling that is the same in both is kept once. Warnings and
-commands of both are kept, and details by system; other details only where both have the same.
+`run + run` has the systems of both; `compare` finds the rows that they have in common. Names that both have get the
+number of their run, `1/damd` and `2/damd`; a floor or ceiling that is equal in both is kept once. Warnings and commands
+of both are kept, and details by system; other details only where they are equal.
 """
 
 from __future__ import annotations
@@ -340,8 +339,8 @@ def _estimate_to_dict(estimate: Estimate) -> dict[str, Any]:
 def check_folder(folder: str | os.PathLike[str], *inputs: Any, sources: Iterable[str] = ()) -> None:
     """Raise DataError unless a run may be saved in a folder; call it before a long evaluation.
 
-    `inputs`: what the run is made of, see `core.targets.refuse_inputs`. A saved run may be replaced, other files not;
-    with `sources`, the files that responses come from, only a run of these.
+    `inputs`: the inputs of the run, see `core.files.refuse_inputs`. A saved run may be replaced, other files not; with
+    `sources`, the files that responses come from, only a run of these.
     """
     folder = Path(folder)
     check_files(folder, _list_file_names(folder), _list_own_files, *inputs)
@@ -556,7 +555,7 @@ def _float(value: float | None) -> float:
 
 
 def _check_result(name: str, result: Result) -> None:
-    """Raise InvalidError where items, rows, contributions and what is stated of them do not agree."""
+    """Raise InvalidError where items, rows and per-row statistics contradict what `run.json` states."""
     rows = result.rows
     for key, estimate in result.items():
         if estimate.items is None:

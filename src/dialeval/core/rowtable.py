@@ -1,11 +1,11 @@
 """Rows of a run and their per-row scores (items), in memory and as Parquet files.
 
-`RowTable` says what the rows of a system are: the dialogue and turn of each, and its texts. Dialogues are the clusters
-of an analysis, ids and turns match rows with those of other files, and texts are what a report shows. A run keeps the
-table of each system and saves it next to its items (`rows.parquet`), together with further fields that were kept for
-slices. The texts of very many rows are not saved, nor those of rows that were read in chunks and let go; digests of
-their prompts and references are, so that systems can be aligned without them. A run without the table does not know
-its dialogues, and is not compared or resampled as if it had none.
+`RowTable` holds the rows of a system: the dialogue and turn of each, and its texts. Dialogues are the clusters of an
+analysis, ids and turns match rows with those of other files, and texts are shown in reports. A run keeps the table of
+each system and saves it next to its items (`rows.parquet`), together with further fields that were kept for slices. The
+texts of very many rows are not saved, nor those of rows that were read in chunks and released; digests of their prompts
+and references are, so that systems can be aligned without them. A run without the table does not know its dialogues,
+and cannot be compared or resampled.
 
 A file of items (`items.parquet`) has one line per row of each system and level and one column per key. A key that a
 system lacks is null; NaN is a row that could not be scored.
@@ -42,10 +42,10 @@ if TYPE_CHECKING:
 RUN_FILE = "run.json"
 """The document of a saved run."""
 NO_TURN = -1
-"""The number in `RowTable.turns` of a row that does not say which turn it is."""
+"""The number in `RowTable.turns` of a row without a turn number."""
 
 SAVED_TEXT_ROWS = 100_000
-"""Texts of systems with more rows than that are not saved: a report shows fewer, and the files would be large."""
+"""Texts of systems with more rows are not saved: a report shows fewer, and the files would be large."""
 
 _NAME_BYTES = 70
 """Of a short string."""
@@ -63,7 +63,7 @@ _CONTINUES = "_continues"
 
 Texts: TypeAlias = TextColumn | RaggedColumn | SharedColumn
 Digests: TypeAlias = npt.NDArray[np.uint64]
-"""A number for each row that is the same where its texts are the same; 0 where it has none."""
+"""A number per row that is equal for equal texts; 0 for a row without texts."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -72,9 +72,9 @@ class RowTable(EqualByFields):
 
     offsets: Ints
     dialogues: Sequence[str | None] | None = None
-    """The id of each dialogue, where dialogues have one; empty for one that has none among others that do."""
+    """The id of each dialogue, empty for one without an id; None where no dialogue has one."""
     turns: Ints | None = None
-    """The turn of each row, `NO_TURN` where it does not say."""
+    """The turn of each row, `NO_TURN` where it has none."""
     texts: Mapping[str, Texts] = field(default_factory=dict)
     """Columns of texts by name: `response`, `context`, `reference`, whatever the rows have."""
     fields: Mapping[str, RaggedColumn] = field(default_factory=dict)
@@ -232,7 +232,7 @@ Block: TypeAlias = Mapping[str, Floats]
 """The items of consecutive rows by key."""
 
 LARGEST = 1e100
-"""No metric has larger values, and the squares of very many such values are numbers still."""
+"""No metric has larger values, and the sum of squares of very many such values is finite."""
 
 _ITEM_PLACES = ("system", "level", "row")
 
@@ -290,7 +290,7 @@ HELD_BYTES = 1 << 24
 
 
 class ItemPart(NamedTuple):
-    """A file of items, or of what rows are."""
+    """A file of items, or of rows."""
 
     kind: PartKind
     sha256: str
@@ -308,8 +308,7 @@ class ItemPart(NamedTuple):
             return []
         table = file.read(["system", "dialog_id"])
         own = table.filter(pc.equal(table["system"], repeat_text(system, 1)[0]))
-        ids: list[str] = own["dialog_id"].drop_null().to_pylist()
-        return ids
+        return list(own["dialog_id"].drop_null().to_pylist())
 
 
 class PartWriter:
@@ -322,7 +321,7 @@ class PartWriter:
         self._parts: list[ItemPart] = []
 
     def add(self, system: str, values: Mapping[str, Block], rows: RowTable | None) -> None:
-        """Add the next rows of a system: values by level and key, and what the rows are."""
+        """Add the next rows of a system: values by level and key, and the table of the rows."""
         self._held.setdefault(system, []).append((values, rows))
         self._bytes += sum(column.nbytes for columns in values.values() for column in columns.values())
         self._bytes += 0 if rows is None else rows.nbytes

@@ -2,11 +2,11 @@
 
 Saved runs, journals, judges, encoders, data packs and caches may be truncated, edited, mixed up or made by an attacker.
 Each format has a schema: types and ranges for JSON (a `msgspec.Struct`), types and shapes for arrays and tensors, types
-of columns for tables. A misfit is a DataError that names the file and says what is wrong with it; later code relies on
-the schema and checks nothing again.
+of columns for tables. A violation is a DataError that names the file and the problem; later code relies on the schema
+and checks nothing again.
 
-A document may carry a digest of its own content, so that a value that was edited, or damaged on a disk, is not taken
-for the one that was computed. Whoever changes a document on purpose can compute its digest too; what a document says of
+A document may hold a digest of its own content, so that a value that was edited, or damaged on a disk, is noticed. This
+is no protection against intent: whoever changes a document can compute its digest too. So what a document states about
 files and rows next to it is compared with these as well.
 
 Only plain files are opened (a pipe would block, a device never ends), and a name that a document gives for a file
@@ -31,7 +31,7 @@ import orjson
 
 from dialeval.core.errors import DataError, Problem, escape_surrogates
 
-# Plain data for JSON: null for NaN and infinities, and the layout of every JSON file that people may open.
+# Plain data for JSON: null for NaN and infinities, and the layout of every JSON file that users may open.
 
 
 def nan_to_null(value: Any) -> Any:
@@ -59,7 +59,7 @@ def dump(document: Any) -> bytes:
 T = TypeVar("T")
 
 FILE_NAME = r"^(?!\.{1,2}\Z)[^/\\\x00-\x1f:]{1,255}\Z"
-"""Names that a document may give to a file next to it: one name, not a path."""
+"""Valid names of a file next to a document: one name, not a path."""
 SHA256 = r"^[0-9a-f]{64}\Z"
 LARGEST_DOCUMENT = 1 << 30
 """Bytes of a JSON document; all of it is held in memory."""
@@ -80,7 +80,7 @@ _SQLITE_REMEDIES = {
 
 @contextmanager
 def explain_errors(where: str | os.PathLike[str], remedy: str) -> Iterator[None]:
-    """Turn errors of a content (InvalidError) or of the system into a DataError that names the file."""
+    """Turn an InvalidError or an OSError into a DataError that names the file."""
     try:
         yield
     except OSError as error:
@@ -141,7 +141,7 @@ def read_json(path: str | os.PathLike[str], kind: type[T], remedy: str) -> T:
 def read_manifest(
     path: str | os.PathLike[str], kind: type[T], remedy: str, layout: int | None = None, signed: bool = True
 ) -> tuple[T, dict[str, Any]]:
-    """Read a JSON document that dialeval wrote: as a type, and as the plain data that it is.
+    """Read a JSON document that dialeval wrote, as a type and as plain data.
 
     Args:
         path: The file.
@@ -205,13 +205,13 @@ def check_depth(document: Any) -> None:
 
 
 def content_digest(document: Mapping[str, Any]) -> str:
-    """Return the SHA-256 of all that a JSON object holds but its field `digest`, however it is indented."""
+    """Return the SHA-256 of a JSON object without its field `digest`; indentation does not matter."""
     content = {name: value for name, value in document.items() if name != "digest"}
     return hashlib.sha256(orjson.dumps(content)).hexdigest()
 
 
 def with_digest(document: Mapping[str, Any]) -> bytes:
-    """Return a document as JSON, with the digest of what is written."""
+    """Return a document as JSON, with a digest of its content."""
     written: dict[str, Any] = orjson.loads(dump({**document, "digest": None}))
     return dump({**written, "digest": content_digest(written)})
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dialeval.cli import options
-from dialeval.cli.output import check_places, print_as, print_err, print_out, print_skipped, print_warnings, show, write
+from dialeval.cli import output as out
 from dialeval.core.errors import SettingError
 
 if TYPE_CHECKING:
@@ -109,10 +109,11 @@ def sample(
     check_sample_folder(output, files_of(run))
     drawn = draw_sample(load(run), number, systems=systems, stratify=stratify, **settings)
     drawn.save(output)
-    for name, stratum in drawn.design.strata.items():
-        if len(drawn.design.strata) > 1:
-            print_err(f"{name}: {stratum.drawn_responses} of {stratum.responses} responses")
-    print_err(f"{len(drawn.rows)} responses to rate ({drawn.design.unit}, seed {drawn.design.seed}) are in {output}")
+    design = drawn.design
+    for name, stratum in design.strata.items():
+        if len(design.strata) > 1:
+            out.print_err(f"{name}: {stratum.drawn_responses} of {stratum.responses} responses")
+    out.print_err(f"{len(drawn.rows)} responses to rate ({design.unit}, seed {design.seed}) are in {output}")
 
 
 def _plan(
@@ -138,7 +139,7 @@ def _plan(
     rows = {name: len(table) for name, table in select_tables(known, systems).items()}
     given = {name: value for name, value in (("std", std), ("correlation", correlation)) if value is not None}
     if pilot is None:
-        show(lay_out(plan_ratings(rows, width, confidence, **given)))
+        out.print_content(lay_out(plan_ratings(rows, width, confidence, **given)))
         return
     if given:
         raise click.UsageError("--std and --correlation are estimated from --pilot; leave them out")
@@ -146,7 +147,7 @@ def _plan(
         estimate(known, pilot, judge=judge, population=population, confidence=confidence, **estimated)
         for population in ("dialogues", "run")
     )
-    show(lay_out(plan_from_pilot(whole, drawn, rows, width)))
+    out.print_content(lay_out(plan_from_pilot(whole, drawn, rows, width)))
 
 
 @options.group(
@@ -173,11 +174,11 @@ def page(sample: str, output: Path, form: Path | None) -> None:
     from dialeval.human.page import collect_things, make_rating_page, read_form
     from dialeval.human.sample_files import read_sample
 
-    check_places(None, sample, form, files=(output,))
+    out.check_places(None, sample, form, files=(output,))
     drawn = read_sample(sample)
     asked = read_form(form, drawn)
-    write(output, make_rating_page(drawn, asked).encode())
-    print_err(f"{len(collect_things(drawn, asked))} to rate; merge the returned files with `dialeval rate merge`")
+    out.write_output(output, make_rating_page(drawn, asked).encode())
+    out.print_err(f"{len(collect_things(drawn, asked))} to rate; merge the returned files with `dialeval rate merge`")
 
 
 @rate.command(
@@ -229,22 +230,22 @@ def merge(
         raise click.UsageError("--any-scores and --form exclude each other; give one of them")
     if adjudicate is not None and sample is None:
         raise click.UsageError("--adjudicate shows rows; name the folder of the sample (--sample)")
-    check_places(None, files, adjudicated, sample, form, files=(output, adjudicate))
+    out.check_places(None, files, adjudicated, sample, form, files=(output, adjudicate))
     drawn = None if sample is None else read_sample(sample)
     asked = read_form(form, drawn)
     check = None if any_scores else make_score_check(None if form is None else asked, drawn)
     merged = merge_ratings(files, drawn, adjudicated, most, check)
     rows = make_rated_rows(merged, drawn, quality)
-    print_as(format_, report, merged)
-    print_warnings(merged.warnings)
+    out.print_as(format_, report, merged)
+    out.print_warnings(merged.warnings)
     if output is not None:
-        write(output, b"".join(orjson.dumps(row) + b"\n" for row in rows))
+        out.write_output(output, b"".join(orjson.dumps(row) + b"\n" for row in rows))
     if adjudicate is not None and drawn is not None:
         disputed = [each.id for each in merged.disputed]
         if not disputed:
-            print_err("raters agree on every row; there is nothing to adjudicate")
+            out.print_err("raters agree on every row; there is nothing to adjudicate")
             return
-        write(adjudicate, make_rating_page(drawn, asked, disputed).encode())
+        out.write_output(adjudicate, make_rating_page(drawn, asked, disputed).encode())
 
 
 @rate.command(
@@ -288,7 +289,7 @@ def serve(
     database = database or Path(sample) / "ratings.sqlite"
     if database.suffix not in SUFFIXES:
         raise click.UsageError(f"--db is a file that ends in {', '.join(SUFFIXES)}, so that `rate merge` knows it")
-    check_places(None, Path(sample) / SAMPLE_FILE, Path(sample) / ROWS_FILE, form, files=(database,))
+    out.check_places(None, Path(sample) / SAMPLE_FILE, Path(sample) / ROWS_FILE, form, files=(database,))
     local = is_loopback(host)
     drawn = read_sample(sample)
     asked = read_form(form, drawn)
@@ -301,15 +302,15 @@ def serve(
         with _start(partial(RatingServer, store, asked, digest, things, host), port, store.port) as server:
             store.port = server.port
             if not local:
-                print_warnings(["whoever reaches this address and has a link can rate; nothing is encrypted"])
+                out.print_warnings(["whoever reaches this address and has a link can rate; nothing is encrypted"])
             with suppress(KeyboardInterrupt):  # from the first link on, which is when somebody may press it
                 for name, link in server.make_links().items():
-                    print_out(f"{name:<16} {link}")
-                print_err(f"progress, agreement and export: {server.make_lead_link()}")
-                print_err("each rater has a link; Ctrl-C ends")
+                    out.print_out(f"{name:<16} {link}")
+                out.print_err(f"progress, agreement and export: {server.make_lead_link()}")
+                out.print_err("each rater has a link; Ctrl-C ends")
                 server.serve_forever()
         for name, (rated, dealt) in store.count_ratings().items():
-            print_err(f"{name}: {rated} of {dealt} rated")
+            out.print_err(f"{name}: {rated} of {dealt} rated")
 
 
 def _start(serve_at: Callable[[int], RatingServer], port: int | None, last: int) -> RatingServer:
@@ -320,7 +321,7 @@ def _start(serve_at: Callable[[int], RatingServer], port: int | None, last: int)
         return serve_at(last)
     except SettingError:
         server = serve_at(0)
-        print_warnings([f"port {last} is taken: links differ from those of the last time"])
+        out.print_warnings([f"port {last} is taken: links differ from those of the last time"])
         return server
 
 
@@ -336,10 +337,10 @@ def export(database: str, output: Path | None) -> None:
 
     from dialeval.human.store import read_stored_lines
 
-    check_places(None, database, files=(output,))
+    out.check_places(None, database, files=(output,))
     lines = [orjson.dumps(line).decode() + "\n" for _, line in read_stored_lines(database)]
-    show("".join(lines), output)
-    print_err(f"{len(lines)} ratings")
+    out.print_content("".join(lines), output)
+    out.print_err(f"{len(lines)} ratings")
 
 
 @options.command(
@@ -396,10 +397,10 @@ def estimate(run: str, human: tuple[str, ...], output: Path | None, format_: str
     from dialeval.human import report
     from dialeval.human.estimate import estimate as estimated
 
-    check_places(None, (files_of(run), *human), files=(output,))
+    out.check_places(None, (files_of(run), *human), files=(output,))
     found = estimated(run, human[0] if len(human) == 1 else list(human), **settings)
-    print_as(format_, report, found, output, _FILE_WIDTH)
-    print_warnings(found.warnings)
+    out.print_as(format_, report, found, output, _FILE_WIDTH)
+    out.print_warnings(found.warnings)
 
 
 @options.command(
@@ -431,9 +432,9 @@ def rank(pairs: tuple[str, ...], output: Path | None, format_: str, **settings: 
     saved = _is_run(pairs[0])
     if saved and len(pairs) > 1:
         raise click.UsageError("give one run, or any number of files with pairs")
-    check_places(None, files_of(pairs[0]) if saved else pairs, files=(output,))
+    out.check_places(None, files_of(pairs[0]) if saved else pairs, files=(output,))
     found = ranked(load(pairs[0]) if saved else list(pairs), **settings)
-    print_as(format_, report, found, output, _FILE_WIDTH)
+    out.print_as(format_, report, found, output, _FILE_WIDTH)
 
 
 @options.command(
@@ -491,7 +492,7 @@ def agreement(
     if not saved and quality is not None:
         raise click.UsageError(f"--quality needs a run; {subject} holds rated rows: --human {quality} names it")
     resources = [settings[name] for name in ("train", "vocabulary", "vectors")]
-    check_places(None, files_of(subject) if saved else subject, human, resources, files=(output, disputed))
+    out.check_places(None, files_of(subject) if saved else subject, human, resources, files=(output, disputed))
     if labels or disputed is not None:
         chosen = {name: settings[name] for name in ("metrics", "fields", "sample")}
         chosen |= {"quality": (quality or "overall") if saved else human, "level": settings["confidence"], "most": most}
@@ -504,13 +505,13 @@ def agreement(
         levels=levels or None,
         **settings,
     )
-    print_as(format_, tables, found, output, _FILE_WIDTH)
-    print_skipped(found.skipped)
+    out.print_as(format_, tables, found, output, _FILE_WIDTH)
+    out.print_skipped(found.skipped)
     for key, by_level in found.metrics.items():
         for level, correlation in by_level.items():
             if correlation.reason is not None:
-                print_err(f"no correlation of {key} at {level} level: {correlation.reason}")
-    print_warnings(found.warnings)
+                out.print_err(f"no correlation of {key} at {level} level: {correlation.reason}")
+    out.print_warnings(found.warnings)
 
 
 def _compare_labels(
@@ -525,9 +526,9 @@ def _compare_labels(
     if disputed is not None and chosen["sample"] is None:
         raise click.UsageError("--disputed shows rows of a sample, which --sample names")
     found = measure_label_agreement(*rated, **chosen)
-    print_as(format_, LABELS, found, output, _FILE_WIDTH)
+    out.print_as(format_, LABELS, found, output, _FILE_WIDTH)
     if disputed is not None:
         ids = list(dict.fromkeys(each.id for each in found.disputes if each.id is not None))
-        write(disputed, make_rating_page(read_sample(chosen["sample"]), read_form(None), ids).encode())
+        out.write_output(disputed, make_rating_page(read_sample(chosen["sample"]), read_form(None), ids).encode())
         returned = "give the file that comes back to `dialeval rate merge --adjudicated`"
-        print_err(f"{len(ids)} rows to rate again; {returned}")
+        out.print_err(f"{len(ids)} rows to rate again; {returned}")

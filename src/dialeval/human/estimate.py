@@ -593,7 +593,7 @@ def _warn_about_estimates(
     return warnings
 
 
-class Needed(Struct, frozen=True):
+class NeededRatings(Struct, frozen=True):
     """How many ratings of a system, or of both systems of a difference; None: more dialogues are needed."""
 
     what: str
@@ -608,7 +608,7 @@ class RatingPlan(Record, frozen=True):
 
     width: float
     confidence: float
-    needed: list[Needed]
+    needed: list[NeededRatings]
     assumptions: list[str]
     """What the numbers rest on, in sentences."""
 
@@ -623,12 +623,12 @@ def plan_ratings(
     """Plan ratings of each system for a width, from assumptions; `rows`: the responses of each."""
     if not std > 0 or not -1 <= correlation <= 1:
         raise SettingError("a standard deviation is above 0, and a correlation between -1 and 1")
-    wanted = _variance_for_width(width, confidence)
+    wanted = _find_variance(width, confidence)
     needed = []
     for name, number in rows.items():
         floor = std**2 / number
         judged = _count_needed(std**2 * (1 - correlation**2), floor, number, wanted)
-        needed.append(Needed(name, number, judged, _count_needed(std**2, floor, number, wanted)))
+        needed.append(NeededRatings(name, number, judged, _count_needed(std**2, floor, number, wanted)))
     assumptions = [
         f"ratings have a standard deviation of {std:g} (--std)",
         f"the judge's correlation with human ratings is {correlation:g} (--correlation)",
@@ -641,7 +641,7 @@ def plan_from_pilot(
     over_dialogues: HumanEstimates, of_run: HumanEstimates, rows: dict[str, int], width: float
 ) -> RatingPlan:
     """Plan ratings for a width, from a pilot that was estimated for both targets."""
-    wanted = _variance_for_width(width, over_dialogues.confidence)
+    wanted = _find_variance(width, over_dialogues.confidence)
     needed = []
     found, within = ([*each.systems, *each.differences] for each in (over_dialogues, of_run))
     for whole, drawn in zip(found, within, strict=True):
@@ -650,7 +650,7 @@ def plan_from_pilot(
         floor = max(whole.error**2 - drawn.error**2, 0.0)
         share = 1 / rated - 1 / number if rated < number else math.inf
         judged, alone = (_count_needed(e**2 / share, floor, number, wanted) for e in (drawn.error, drawn.alone_error))
-        needed.append(Needed(" - ".join(names), number, judged, alone))
+        needed.append(NeededRatings(" - ".join(names), number, judged, alone))
     assumptions = [
         f"further ratings are like the {sum(each.ratings for each in over_dialogues.systems)} of the pilot",
         "they are sampled in the same way",
@@ -658,7 +658,7 @@ def plan_from_pilot(
     return RatingPlan(width, over_dialogues.confidence, needed, assumptions)
 
 
-def _variance_for_width(width: float, confidence: float) -> float:
+def _find_variance(width: float, confidence: float) -> float:
     """Return the variance that gives an interval of a width."""
     if not (math.isfinite(width) and width > 0):
         raise SettingError(f"the width of an interval is a number above 0, not {width}")

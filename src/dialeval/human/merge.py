@@ -62,7 +62,7 @@ class RaterQuality(Struct, frozen=True, kw_only=True):
     """Mean of the answers minus that of the others."""
 
 
-class Disputed(Struct, frozen=True):
+class DisputedRow(Struct, frozen=True):
     """A row on which raters differ."""
 
     id: str
@@ -91,7 +91,7 @@ class MergedRatings(
     raters: Sequence[RaterQuality]
     seconds: Mapping[str, float]
     """Median time of a rater for a row."""
-    disputed: Sequence[Disputed]
+    disputed: Sequence[DisputedRow]
     """Those with the largest spread first."""
     warnings: Sequence[str]
 
@@ -203,16 +203,16 @@ def _measure_raters(quality: str, rows: Mapping[str, Mapping[str, float]], lines
         )
 
 
-def _find_disputed(answers: _Answers) -> list[Disputed]:
+def _find_disputed(answers: _Answers) -> list[DisputedRow]:
     """Return rows on which raters differ, those where they differ most first."""
-    found: dict[str, Disputed] = {}
+    found: dict[str, DisputedRow] = {}
     for quality, rows in answers.items():
         values = [value for row in rows.values() for value in row.values()]
         whole = max(values) - min(values)
         for identity, row in rows.items():
             spread = (max(row.values()) - min(row.values())) / whole if whole else 0.0
             if spread and (identity not in found or found[identity].spread < spread):
-                found[identity] = Disputed(identity, quality, spread, dict(row))
+                found[identity] = DisputedRow(identity, quality, spread, dict(row))
     return sorted(found.values(), key=lambda each: -each.spread)
 
 

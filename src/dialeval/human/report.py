@@ -31,7 +31,7 @@ from dialeval.reports import agreement as agreements
 from dialeval.reports import charts, markup
 from dialeval.reports.canvas import Figure
 from dialeval.reports.charts import Mark
-from dialeval.reports.documents import Document, LaidOut, Table, make_formats
+from dialeval.reports.documents import Document, Layout, Table, make_formats
 from dialeval.reports.drawings import lay_out_figures
 from dialeval.reports.figures import MISSING, plain, shorten, show_fixed, show_interval, show_p, show_rounded
 from dialeval.reports.html import make_page, make_script
@@ -63,9 +63,9 @@ def to_document(result: Any) -> Document:
     raise TypeError(f"a {type(result).__name__} is not a result of human evaluation")
 
 
-def lay_out(result: Any) -> LaidOut:
+def lay_out(result: Any) -> Layout:
     """Lay a result out for a rich console."""
-    return LaidOut(to_document(result))
+    return Layout(to_document(result))
 
 
 FORMATS = make_formats(to_document)

@@ -135,7 +135,7 @@ def sample(
     independent = independent or "system" in stratify
     frame = _build_frame(run, systems, dialogues, independent)
     strata, names = _stratify(frame, stratify)
-    sizes = np.ones(frame.units) if uncertainty is None else _unit_uncertainty(frame, uncertainty)
+    sizes = np.ones(frame.units) if uncertainty is None else _measure_units(frame, uncertainty)
     rng = np.random.default_rng(seed)
     probabilities, taken = _draw_units(frame, strata, sizes, n, rng)
     return _build_sample(
@@ -267,7 +267,7 @@ def _label_quantiles(frame: _SamplingFrame, name: str) -> list[str]:
     return [f"{key}={code}/{parts}" if there else f"{key}=none" for code, there in zip(which, known, strict=True)]
 
 
-def _unit_uncertainty(frame: _SamplingFrame, key: str) -> Floats:
+def _measure_units(frame: _SamplingFrame, key: str) -> Floats:
     """Return the uncertainty of a judge about each unit, the sum over its responses."""
     values = frame.collect_values(key)
     if np.isnan(values).all():

@@ -230,7 +230,7 @@ class Sample(Tabular, Displayable):
 def make_design(tables: Mapping[str, RowTable], **design: Any) -> SavedSample:
     """Return the design of a sample of some systems; `Sample.save` adds the digest of the rows."""
     systems = {
-        name: SavedSystem(len(table), len(table.offsets) - 1, digest_rows(table)) for name, table in tables.items()
+        name: SavedSystem(len(table), len(table.offsets) - 1, digest_table(table)) for name, table in tables.items()
     }
     rows = SavedRows(ROWS_FILE, "0" * 64)
     return SavedSample(dialeval=__version__, format=FORMAT, systems=systems, rows=rows, **design)
@@ -336,7 +336,7 @@ def find_sample(
     return found[0] if len(found) == 1 else None
 
 
-def digest_rows(table: RowTable) -> str:
+def digest_table(table: RowTable) -> str:
     """Return a digest of the rows of a system: dialogues, turns and responses."""
     state = hashlib.sha256(np.ascontiguousarray(table.offsets, np.int64).tobytes())
     state.update("\n".join(name or "" for name in table.dialogues or ()).encode("utf-8", "surrogatepass"))
@@ -351,6 +351,6 @@ def check_same_run(sample: Sample, run: Run) -> None:
     """Refuse a run that the sample was not drawn from (SettingError)."""
     for name, system in sample.design.systems.items():
         table = run[name].rows if name in run else None
-        if table is None or (len(table), digest_rows(table)) != (system.rows, system.digest):
+        if table is None or (len(table), digest_table(table)) != (system.rows, system.digest):
             what = "has other rows now" if name in run else "is not in this run"
             raise SettingError(f"the sample is from another run: {name} {what}; give the run that was sampled")

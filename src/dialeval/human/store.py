@@ -109,7 +109,7 @@ class RatingStore:
         try:
             if empty:
                 self._create_tables(digest)
-            with self._transaction() as connection:
+            with self._open_transaction() as connection:
                 about, _ = _read_content(connection)
             if about.digest != digest:
                 what = "holds ratings of another sample, or by another form"
@@ -122,7 +122,7 @@ class RatingStore:
             raise
 
     def _create_tables(self, digest: str) -> None:
-        with self._transaction() as connection:
+        with self._open_transaction() as connection:
             connection.execute(f"PRAGMA application_id={APPLICATION}")
             for statement in _TABLES:
                 connection.execute(statement)
@@ -130,7 +130,7 @@ class RatingStore:
             connection.executemany("INSERT INTO about VALUES (?, ?)", about.items())
 
     @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
+    def _open_transaction(self) -> Iterator[sqlite3.Connection]:
         """Write all of a block to the disk, or nothing of it."""
         with self._lock, validation.explain_sqlite_errors(self.path, _REMEDY):
             self._connection.execute("BEGIN IMMEDIATE")
@@ -148,7 +148,7 @@ class RatingStore:
 
     def add_raters(self, names: Sequence[str]) -> None:
         """Give each new rater a secret."""
-        with self._transaction() as connection:
+        with self._open_transaction() as connection:
             connection.executemany(
                 "INSERT INTO raters VALUES (?, ?) ON CONFLICT (name) DO NOTHING",
                 [(name, secrets.token_urlsafe(24)) for name in names],
@@ -166,7 +166,7 @@ class RatingStore:
         if per_row > len(raters):
             raise SettingError(f"each row is to have {per_row} raters, and there are {len(raters)}")
         lot = np.random.default_rng(seed)
-        with self._transaction() as connection:
+        with self._open_transaction() as connection:
             connection.execute("INSERT OR REPLACE INTO about VALUES ('per_row', ?)", (str(per_row),))
             having: dict[str, set[str]] = {identity: set() for identity in ids}
             for rater, identity in connection.execute("SELECT rater, id FROM dealt").fetchall():
@@ -191,12 +191,12 @@ class RatingStore:
 
     @port.setter
     def port(self, port: int) -> None:
-        with self._transaction() as connection:
+        with self._open_transaction() as connection:
             connection.execute("INSERT OR REPLACE INTO about VALUES ('port', ?)", (str(port),))
 
     def read_lead_secret(self) -> str:
         """Return the secret of the lead's page, the same one for every server of the database."""
-        with self._transaction() as connection:
+        with self._open_transaction() as connection:
             connection.execute("INSERT OR IGNORE INTO about VALUES ('lead', ?)", (secrets.token_urlsafe(24),))
         return str(self._select("SELECT value FROM about WHERE name = 'lead'")[0][0])
 
@@ -206,7 +206,7 @@ class RatingStore:
     def save(self, rater: str, rating: Rating) -> None:
         """Write a rating to the disk, in place of an earlier one of the same row."""
         line = msgspec.json.encode(msgspec.structs.replace(rating, rater=rater)).decode()
-        with self._transaction() as connection:
+        with self._open_transaction() as connection:
             values = (rater, rating.id, int(rating.again), line)
             connection.execute("INSERT OR REPLACE INTO ratings VALUES (?, ?, ?, ?)", values)
 

@@ -1,15 +1,15 @@
-"""Chunks: sources cut into parts that one worker can read and fold by itself.
+"""Chunks: parts of sources that one worker can read and fold by itself.
 
 - Lines on this machine: bytes between two ends of lines, found in one quick pass, with those of the references and
   contexts next to them.
 - Rows in JSONL, also on shared storage: byte ranges of about equal size. The reader of a chunk finds the first row that
-  belongs to it: `row_boundary` gives the same answer to the reader of the chunk before.
+  belongs to it: `row_boundary` returns the same place to the reader of the chunk before.
 - Parquet: row groups.
 - Anything else (packed files, small ones, CSV, JSON, Arrow): the whole shard.
 - Rows in memory: as many as make a batch.
 
-No chunk cuts a dialogue in two, as long as the rows of a dialogue stand together. The cuts depend on the inputs alone
-and never on the number of workers.
+No chunk splits a dialogue whose rows are consecutive. The boundaries depend on the inputs only, not on the number of
+workers.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from dialeval.core.errors import DataError, Problem
 from dialeval.io import json, opening, parquet
 from dialeval.io.delimited import encoding_problems, split
 from dialeval.io.gathering import gather_rows
-from dialeval.io.reading import file_responses, join_rowwise
+from dialeval.io.reading import join_rowwise, read_source
 from dialeval.io.row_shapes import map_fields
 from dialeval.io.rows import FieldNames, Rows, length_problem
 
@@ -45,9 +45,9 @@ if TYPE_CHECKING:
 SMALLEST_BYTES = 1 << 21
 LARGEST_BYTES = 1 << 26
 CHUNKS = 256
-"""As many chunks as keep a cluster busy, unless they get too small or too large by that."""
+"""The number of chunks that keeps a cluster busy, unless they would be too small or too large."""
 MOST_CHUNKS = 4096
-"""More are not made of large files, however large these are: each costs the first process the same."""
+"""The maximum number of chunks of large files: each has a fixed cost in the first process."""
 
 _READ_BYTES = 1 << 22
 _BLANKS = b" \t\r\n"
@@ -207,7 +207,8 @@ def _line_edges(path: str, every: int) -> tuple[list[int], int]:
 def row_range(stream: IO[bytes], span: Span, size: int, names: FieldNames) -> tuple[int, int]:
     """Return where the rows of a chunk begin and end.
 
-    Only the chunk in which a dialogue begins looks for its end, so that a dialogue over many chunks is read once.
+    Only the reader of the chunk in which a dialogue begins looks for its end, so that a dialogue over many chunks is
+    read once.
     """
     start = row_boundary(stream, span.start, size, names, span.stop, span.path)
     return start, size if start == size else row_boundary(stream, span.stop, size, names, where=span.path)
@@ -216,10 +217,10 @@ def row_range(stream: IO[bytes], span: Span, size: int, names: FieldNames) -> tu
 def row_boundary(
     stream: IO[bytes], start: int, size: int, names: FieldNames, following: int | None = None, where: str = "the file"
 ) -> int:
-    """Return where the chunk that should begin at `start` begins: the first line after it whose dialogue is a new one.
+    """Return where the chunk of the bytes from `start` on begins: at the first line after it with a new dialogue.
 
-    The line before must itself begin at or after `start`, so that nobody has to look back. The end of the file where
-    that is also the first line of the chunk at `following`, so that no row lies between the two.
+    The line before must itself begin at or after `start`, so that no reader has to look back. The end of the file is
+    returned where that is also the first line of the chunk at `following`, so that no row is between the two.
     """
     if start <= 0 or start >= size:
         return min(max(start, 0), size)
@@ -252,9 +253,9 @@ def dialogue_of(line: bytes, names: FieldNames) -> str | None:
     return str(name) if isinstance(name, str | int) and name != "" else None
 
 
-# Row blocks: the rows of a chunk, some thousand at a time, and never part of a dialogue.
+# Row blocks: the rows of a chunk, some thousand at a time, in whole dialogues.
 #
-# A block knows where its rows stand, so that a problem names the line of the file; and any part of it can be read by
+# A block knows the lines of its rows, so that a problem names the line of the file; and any part of it can be read by
 # itself, which is how the row that a metric cannot score is found.
 
 _UNNAMED = (None, "")
@@ -262,13 +263,13 @@ _UNNAMED = (None, "")
 
 @dataclass(frozen=True, eq=False, slots=True)
 class RowBlock:
-    """Consecutive rows (lines) of a source; `read(start, stop)` gives some of them, by system."""
+    """Consecutive rows (lines) of a source; `read(start, stop)` returns some of them, by system."""
 
     where: str
     size: int
     read: Callable[[int, int], list[Rows]]
     lines_before: Callable[[], int]
-    """The lines of the file before the block. They are counted only if a problem has to be placed."""
+    """The number of lines of the file before the block, counted only if a problem needs it."""
 
     def __len__(self) -> int:
         return self.size
@@ -287,7 +288,7 @@ class RowBlock:
             ) from None
 
     def line(self, row: int) -> int:
-        """Return the line (row) of the file on which a row of the block stands."""
+        """Return the line (row) of the file of a row of the block."""
         return self.lines_before() + row + 1
 
 
@@ -404,7 +405,8 @@ def _whole_file_blocks(chunk: FileChunk, names: FieldNames, rows: int) -> Iterat
     if opening.is_remote(path):
         what = "is read as a whole, and that only from this machine"
         raise DataError(Problem(path, None, what, "give lines, JSONL or Parquet, or copy it here first"))
-    for system in file_responses(opening.local_path(path), names, chunk.system):
+    local = opening.local_path(path)
+    for system in read_source(local, local, names, chunk.system):
         offsets = system.dialogue_offsets()
         for first, last in split_clusters(offsets, rows):
             start = int(offsets[first])
@@ -472,8 +474,7 @@ def _end_of_open_dialogue(file: Any, group: int, stop: int, starts: Sequence[int
     """Return the row on which the dialogue ends that is open where a row group begins, or group `stop` begins."""
 
     def read_ids(number: int) -> list[Any]:
-        ids: list[Any] = file.read_row_group(number, columns=[names.dialog_id]).column(0).to_pylist()
-        return ids
+        return list(file.read_row_group(number, columns=[names.dialog_id]).column(0).to_pylist())
 
     before = next((ids for number in range(group - 1, -1, -1) if (ids := read_ids(number))), [None])
     if before[-1] in _UNNAMED:

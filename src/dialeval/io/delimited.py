@@ -1,9 +1,9 @@
 """CSV and TSV: a header and one row per response, quoted as in RFC 4180.
 
-What is between cells is found by the header: a comma, a semicolon, a tab or a bar, whichever gives most names of
-known fields, and else most columns; the one that belongs to the suffix where they are equal. A first line `sep=;`, as
-Excel knows it, says it outright, and `FieldNames.separator` above all. The text is UTF-8, or UTF-16 with a byte order
-mark. Where it is neither and no character is one of UTF-8, it is read as Windows-1252, and a note says so.
+The separator of cells is found from the header: a comma, a semicolon, a tab or a bar, whichever gives most names of
+known fields, then most columns, then the one of the suffix. A first line `sep=;`, as of Excel, states it, and
+`FieldNames.separator` overrides all. The text is UTF-8, or UTF-16 with a byte order mark. Where it is neither and no
+character is one of UTF-8, it is read as Windows-1252, with a warning.
 
 The header names the fields. LF and CRLF end a row outside quotes; a lone CR has to be in quotes. An empty cell means
 that the field is not given, except in the response column, where it is an empty response. Blank lines are skipped; in
@@ -40,7 +40,7 @@ _SEARCHED_BYTES = 1 << 24
 """Bytes searched at a time, so that a huge file does not need a mask of its own size."""
 
 _CHECKED_LINES = 1 << 14
-"""Lines that are decoded together: many, so that a good file costs one decoding; few, so that a bad line is near."""
+"""Lines that are decoded together; where that fails, they are decoded one by one."""
 
 
 def read_lines(path: PathSource) -> TextColumn:
@@ -118,15 +118,15 @@ def encoding_problem(where: str, line: int, error: UnicodeDecodeError) -> Proble
 MOST_COLUMNS = 10_000
 _SEPARATORS = ",;\t|"
 _SAID = re.compile(r"sep=(?P<separator>[^\r\n\0\"])\r?\n", re.IGNORECASE)
-"""The line before the header by which Excel is told what is between cells."""
+"""The line before the header that states the separator for Excel."""
 _LOOKED_AT = 1 << 16
-"""Characters among which the header is looked for."""
+"""Characters of a text that are searched for the header."""
 _UTF_16 = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
 _UTF_8_CHARACTER = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
 
 
 def read(path: PathSource, names: FieldNames, delimiter: str) -> Records:
-    """Return the rows of a file, parsed when they are asked for; `delimiter` is what its suffix promises."""
+    """Return the rows of a file, parsed lazily; `delimiter` is that of its suffix."""
     where = str(path)
     text = _decode(read_bytes(path), where)
     problems = ProblemList()
@@ -152,7 +152,7 @@ def read(path: PathSource, names: FieldNames, delimiter: str) -> Records:
 
 
 def _decode(data: Bytes, where: str) -> str:
-    """Return the text of a file; its encoding is noted where it was guessed."""
+    """Return the text of a file; warn where its encoding was guessed."""
     start = data[:2].tobytes()
     if start in _UTF_16:
         try:
@@ -209,7 +209,7 @@ def _rows(
 def _cells(
     text: str, delimiter: str, where: str, problems: list[Problem], before: int = 0
 ) -> Iterator[tuple[int, list[str]]]:
-    """Yield the line on which each row starts, and its cells; a row that does not parse is noted as a problem.
+    """Yield the line on which each row starts, and its cells; a row that does not parse is added to the problems.
 
     `before`: lines of the file before the text.
     """

@@ -1,10 +1,10 @@
-"""From a parsed row to its fields, with a problem for whatever is not as it should be.
+"""Fields of parsed rows, with a problem for every invalid value.
 
 A row is an object with `response` and, where known, `dialog_id`, `turn`, `system`, `context`, `reference` and
-`response_is_reference`; `messages` makes it a chat (see `gathering`). Rows of other programs are brought to that by
-`row_shapes`. `FieldNames` says what these fields are called in the input. `FieldReader` takes them out of one row after
-the other: it notes every problem and goes on with an empty value, so that one pass over a file finds all of them;
-whoever uses it raises in the end if there are any.
+`response_is_reference`; `messages` makes it a chat (see `gathering`). `row_shapes` maps rows of other programs to these
+fields. `FieldNames` has the names of the fields in the input. `FieldReader` reads them row by row: it adds every
+problem and continues with an empty value, so that one pass over a file finds all of them; its caller raises in the end
+if there are any.
 
 - `response`: a string; or a message, or a list of these, of which the assistant's last one counts.
 - `context`: a string (one turn), a list of strings, a list of `speaker`/`text` objects or of messages, or null. System
@@ -14,13 +14,13 @@ whoever uses it raises in the end if there are any.
 - further fields that are asked for: a text, a number, true or false, a list of these, or null.
 - `labels`: an object of labels of the response, or a list of such objects, one per annotator (see `read_labels`).
 - `latency`: the seconds until the response was there, or the times of its start and its end.
-- `turn`: a whole number from 0 on; digits in a string will do, since a cell of a CSV file holds nothing else.
+- `turn`: a whole number from 0 on, also as a string of digits, as in a cell of a CSV file.
 
 A message of a chat is an object with a role (`role`, in ShareGPT `from`) and a content (`content`, else `value`, `text`
-or `parts`): a text, or a list of parts. `ROLES` brings the names that programs have for roles to four: system, user,
-assistant, tool. `PARTS` says what each type of part is: a text, a mark such as `[image]` for what is not text, a call
-of a tool, or a thought, which is not said. Calls are written as `[call search({"q":"ferry"})]`: they are shown to who
-reads the context, and are no response; `calls` makes data of them.
+or `parts`): a text, or a list of parts. `ROLES` maps the roles of other programs to four: system, user, assistant,
+tool. `PARTS` has the meaning of each type of part: a text, a mark such as `[image]` for what is not text, a tool call,
+or a thought, which is left out. Calls are shown in contexts as `[call search({"q":"ferry"})]` and are no response;
+`calls` makes data of them.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ from dialeval.io.row_shapes import explain_shape, find_nearest, value_at
 from dialeval.io.rows import LISTS, FieldNames, RowObject, join_names, kind_of
 
 TIME = "timestamp"
-"""The time at which a message was there, in logs of chats."""
+"""The field with the time of a message, in logs of chats."""
 _MILLISECONDS = 1e11
 """Times beyond it are milliseconds: as seconds they would be after the year 5000."""
 _LABEL = re.compile(r"[^\w.+-]+")
@@ -138,11 +138,11 @@ class FieldReader:
         self._unknown: Counter[str] = Counter()
 
     def problem(self, what: str, remedy: str) -> None:
-        """Add a problem of the row at hand."""
+        """Add a problem of the current row."""
         self.problems.append(Problem(self.where, self.line, what, remedy))
 
     def unknown_shape(self, row: RowObject) -> None:
-        """Add the problem of a row without a response, once for all rows of which the same is to be said."""
+        """Add the problem of a row without a response, once for all rows with the same problem."""
         what, remedy = explain_shape(row, self.names) or missing_field(self.names.response, "response", row)
         if what not in self._unknown:
             self.problem(what, remedy)
@@ -197,7 +197,7 @@ class FieldReader:
         return read_message(self, unwrap(said[-1]) or said[-1], name, ASSISTANT).text
 
     def calls(self, row: RowObject, log: CallLog | None = None) -> tuple[str | None, str | None]:
-        """Return the calls of a row and the expected ones as texts (see `calls`); None where there is nothing to see.
+        """Return the calls of a row and the expected ones as texts (see `calls`), None where there are none.
 
         Args:
             row: The row.
@@ -247,7 +247,7 @@ class FieldReader:
         return self.texts(row.get(self.names.reference), self.names.reference)
 
     def context(self, row: RowObject) -> tuple[list[str], list[str]]:
-        """Return the turns of a row's context, and who said each; nobody where no turn says it."""
+        """Return the turns of a row's context, and the role of each; no roles where no turn has one."""
         value = _parse_chat(row.get(self.names.context))
         if type(value) is str or (type(value) is list and _ONLY_TEXTS.issuperset(map(type, value))):
             return self.texts(value, self.names.context), []
@@ -263,7 +263,7 @@ class FieldReader:
         return [self.text(item, name, index) for index, item in items]
 
     def turns(self, value: object, name: str) -> list[Message]:
-        """Return the turns in the value of a field, as `texts`; items may be objects that also say who speaks."""
+        """Return the turns in the value of a field, as `texts` does; items may also be objects with a role."""
         turns = [self._turn(item, name, index) for index, item in self._items(value, name)]
         if self.names.system_prompts or not turns or turns[0].role != SYSTEM:
             return turns
@@ -336,7 +336,7 @@ class FieldReader:
         return dump(found) if found else None
 
     def latency(self, row: RowObject, since: float | None = None) -> str | None:
-        """Return the seconds until a response was there as a text; `since`: the time of what it answers."""
+        """Return the seconds until the response as a text; `since`: the time of the message before."""
         given = row.get(self.names.latency)
         if given is None and since is not None and (time := read_time(row.get(TIME))) is not None:
             given = time - since
@@ -523,10 +523,10 @@ def role_of(reader: FieldReader, message: RowObject, what: str) -> str | None:
 def content(
     reader: FieldReader, value: object, what: str, inner: bool = False, results: bool = True
 ) -> tuple[str, list[Call | ToolResult]]:
-    """Return what a content says, and the calls and results in it.
+    """Return the text of a content, and the calls and results in it.
 
     It is a text, or parts such as `{"type": "text", "text": ...}`, which are joined with spaces; that of arena-hard is
-    an object with `answer`. `results`: what tools gave back is part of it, as in the message that brings it.
+    an object with `answer`. `results`: whether results of tools are part of the text, as in the message of a tool.
     """
     if isinstance(value, dict) and isinstance(value.get("answer"), str):
         value = value["answer"]
@@ -544,7 +544,7 @@ def content(
 
 
 def _part(reader: FieldReader, part: object, what: str, inner: bool) -> tuple[str, Call | ToolResult | None]:
-    """Return what stands for a part, and the call or result that it is; `inner`: it is part of a tool's result."""
+    """Return the text of a part, and the call or result that it is; `inner`: it is part of a tool's result."""
     if not isinstance(part, dict):
         return reader.text(part, what), None
     kind = part.get("type")

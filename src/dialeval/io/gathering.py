@@ -1,13 +1,13 @@
-"""From parsed rows to columns.
+"""Columns from parsed rows.
 
-`gather_rows` makes the responses of each system; `gather_texts` the references or contexts that are given on their
-own. Both go through all rows, collect the problems of all of them, and then either raise or return everything.
+`gather_rows` makes the responses of each system; `gather_texts` the references or contexts of a source of their own.
+Both read all rows, collect the problems of all of them, and then either raise or return everything.
 
 Most rows of most files are plain: an object whose response is a string, whose references and context are strings or
 lists of strings, whose dialogue and system are strings or whole numbers, and whose turn is a whole number from 0 on;
-each but the response may be null or missing. Blocks of plain rows are taken column by column, in a fraction of the
-time; an Arrow table of plain columns is taken over its buffers. Everything else, and every problem, is for
-`FieldReader`, which reads rows one by one and gives the same of plain ones.
+each but the response may be null or missing. Blocks of plain rows are read column by column, in a fraction of the time;
+an Arrow table of plain columns is used over its buffers. Everything else, and every problem, is left to `FieldReader`,
+which reads rows one by one, with equal results for plain ones.
 
 A row with `messages` is a chat. Each message of the assistant is one response. Its context is every message before it
 but for system prompts, which are part of it only if asked for; its turn is its index in the list. A message that only
@@ -19,10 +19,10 @@ Tool calls of a chat are data of its last row (`calls`); a chat that calls tools
 
 A row or chat with `trial` and `reward` is one trial of the task that its `dialog_id` names. Its first row holds it, as
 a JSON text with task, trial, reward and, where known, the parts of the reward, the reason for which it ended, and its
-cost. Programs write trial after trial, so that the rows of a task are apart: they are brought together here, tasks in
-the order in which they appear, unless rows are read in chunks. A trial without a reward was not judged: its rows stay
-those of its task. A trial in which the agent says nothing, such as one that crashed, is an empty response: else its
-task might be in no row, and be missing among the failed ones.
+cost. Programs write trial after trial, so that the rows of a task are not consecutive: they are sorted by task here, in
+the order of appearance, unless rows are read in chunks. A trial without a reward was not judged: its rows remain those
+of its task. A trial in which the agent says nothing, such as one that crashed, is an empty response: otherwise its task
+might have no row, and be missing among the failed ones.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ _GRADES = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0, "true": 1.0, "yes": 1.0, "fal
 """What the words of inspect_ai for scores stand for: correct, partly correct, incorrect, no answer."""
 
 _ROWS_AT_ONCE = 256
-"""Rows that are parsed before they are gathered: few, as they may hold much that nobody asks for."""
+"""Rows that are parsed before they are gathered: few, as they may hold many fields that are not read."""
 
 _NOTHING = type(None)
 _Task: TypeAlias = tuple[str | None, str | None]
@@ -81,7 +81,7 @@ class _Row(NamedTuple):
     references: Sequence[str] = ()
     context: Sequence[str] = ()
     roles: Sequence[str] = ()
-    """Who said each turn of the context; nobody where no turn says it."""
+    """The role of each turn of the context; empty where no turn has a role."""
     continues: bool = False
     """Whether its context is that of the row before, and then `context`."""
     system: str | None = None
@@ -183,7 +183,7 @@ def _table_rows(table: pa.Table, names: FieldNames, system: str, where: str) -> 
 
 
 class _RowCollector:
-    """The fields of rows, row after row."""
+    """A collector of the fields of rows, row by row."""
 
     def __init__(self, names: FieldNames) -> None:
         self.names = names
@@ -196,7 +196,7 @@ class _RowCollector:
         self.filters = Filters()
 
     def add(self, row: _Row) -> None:
-        """Take in one more row."""
+        """Add a row."""
         rows, number = self.rows, len(self.rows.responses)
         if row.continues:
             self._continued.append(number)
@@ -215,7 +215,7 @@ class _RowCollector:
                 self._texts[need][number] = text
 
     def extend(self, rows: PlainRows) -> None:
-        """Take in plain rows."""
+        """Add plain rows."""
         for column, more in zip(self.rows, rows, strict=True):
             column.extend(more)  # type: ignore[attr-defined]
 

@@ -1,8 +1,8 @@
 """JSON documents: any document of a file, and documents of rows.
 
 A document of rows is a list of strings, a list of row objects, an object of system name -> such a list, a single row of
-a known shape, or a log that holds a list of these (`row_shapes`). It is parsed in one go. The parser keeps no line
-numbers, so the lines of the items are looked up afterwards, and only if there is a problem to place.
+a known shape, or a log that holds a list of these (`row_shapes`). It is parsed as a whole. The parser keeps no line
+numbers, so the lines of the items are found afterwards, and only if a problem needs them.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def load(path: PathSource, form: str = "write a JSON document") -> Any:
 
 
 def parse_bytes(data: Bytes, where: str, form: str = "write a JSON document") -> Any:
-    """Return the value of a JSON document; that it is empty, not UTF-8 or not JSON is a problem."""
+    """Return the value of a JSON document; DataError where it is empty, not UTF-8 or not JSON."""
     data = strip_mark(data)
     try:
         return orjson.loads(data.data)
@@ -141,7 +141,7 @@ def _skip_gap(text: str, position: int) -> int:
 # JSONL: one JSON value per line, a row object or a plain string.
 #
 # LF and CRLF end a line, blank lines are skipped, a byte order mark is dropped. Every line that is not JSON is a
-# problem, and so is nesting or a number beyond all measure.
+# problem, and so is nesting that is too deep or a number that is too large.
 
 _BLANKS = b" \t\r\n"
 

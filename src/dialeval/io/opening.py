@@ -1,11 +1,10 @@
-"""The bytes of a file, and what its name says about it.
+"""Bytes of files, and formats by their names.
 
-A file is read once, and one that changes meanwhile is a problem. It is not mapped: what others write to a mapped file
-would show in the middle of a run, and one that they shorten would end the process (SIGBUS). A plain file from
-`SPILLED_BYTES` on is copied to a temporary file, so that its texts take no memory. `.gz` and `.zst` are unpacked, also
-where several archives follow one another, as long as they give no more than `unpacked_limit` bytes. The suffix left of
-`.gz` or `.zst` gives the format (`x.jsonl.gz` is JSONL), and a suffix that is not in `FORMATS` means lines of text.
-Whatever keeps a file from being read is a problem that names it.
+A file is read once, and one that changes meanwhile is a problem. It is not mapped: changes by others would appear in
+the middle of a run, and truncation would end the process (SIGBUS). A plain file from `SPILLED_BYTES` on is copied to a
+temporary file, so that its texts take no memory. `.gz` and `.zst` are unpacked, also several concatenated archives, up
+to `unpacked_limit` bytes. The suffix left of `.gz` or `.zst` is that of the format (`x.jsonl.gz` is JSONL), and a
+suffix that is not in `FORMATS` means lines of text. An error of reading is a problem that names the file.
 """
 
 from __future__ import annotations
@@ -33,11 +32,11 @@ from dialeval.core.errors import DataError, Problem, SettingError, add_warning, 
 PathSource: TypeAlias = str | os.PathLike[str]
 
 MOST_TIMES = 200
-"""Text shrinks to a quarter or a twentieth; what unpacks to more than this many times its size is a trap."""
+"""Text shrinks to a quarter or a twentieth; a file that unpacks to more than this many times its size is an attack."""
 MOST_SHORT_LINES, SHORT_LINE = 1 << 22, 4
-"""So many lines of less than so many bytes on average are not responses."""
+"""A file with more lines than this, of fewer bytes than this on average, does not hold responses."""
 LINES = "txt"
-"""The format of a file whose suffix says nothing else."""
+"""The format of a file with any other suffix."""
 
 
 class FileFormat(NamedTuple):
@@ -68,7 +67,7 @@ _READ_BYTES = 1 << 24
 _BUFFER = 1 << 18
 
 _SURELY_UNPACKED = 1 << 26
-"""Bytes that a packed file may give however small it is; what is small says little by its ratio."""
+"""Bytes that a packed file of any size may unpack to."""
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -78,16 +77,16 @@ _ZIPPED = {
     ".xlsx": ("is a workbook of Excel", 'save it as "CSV UTF-8" there'),
     "": ("is a zip archive", "unpack it first"),
 }
-"""What a file that begins as a zip archive is, by its suffix, and what to do with it."""
+"""By suffix: what a file that begins as a zip archive is, and the remedy."""
 
 
 def packing_of(path: PathSource) -> str:
-    """Return the suffix of a packed file's packing; nothing for a plain one."""
+    """Return the suffix of a file's compression; an empty text for a plain file."""
     return _parts(path)[2]
 
 
 def _parts(path: PathSource) -> tuple[str, str, str]:
-    """Split a file name into stem, suffix of the format and of the packing; a suffix not known stays in the stem."""
+    """Split a file name into stem, suffix of the format and of the compression; an unknown suffix stays in the stem."""
     name = Path(path)
     packing = name.suffix.lower() if name.suffix.lower() in PACKINGS else ""
     inner = Path(name.stem) if packing else Path(name.name)
@@ -96,17 +95,17 @@ def _parts(path: PathSource) -> tuple[str, str, str]:
 
 
 def format_of(path: PathSource) -> str:
-    """Return the format that a file's name announces."""
+    """Return the name of the format of a file, by its suffix."""
     return file_format(path).name
 
 
 def file_format(path: PathSource) -> FileFormat:
-    """Return all that is known of the format that a file's name announces."""
+    """Return the format of a file, by its suffix."""
     return _BY_SUFFIX[_parts(path)[1] or ".txt"]
 
 
 def stem_of(path: PathSource) -> str:
-    """Return a file's name without folder, format and packing: what its system is called unless it is named."""
+    """Return a file's name without folder and suffixes: the default name of its system."""
     return escape_surrogates(_parts(path)[0])
 
 
@@ -131,7 +130,7 @@ def read_bytes(path: PathSource) -> Bytes:
 
 @contextmanager
 def unpack_stream(raw: IO[bytes], size: int, where: str) -> Iterator[IO[bytes]]:
-    """Open a stream of the unpacked bytes of a file; the bytes as they are if its name names no packing.
+    """Open a stream of the unpacked bytes of a file; of a plain file the bytes as they are.
 
     Args:
         raw: The packed bytes.
@@ -160,7 +159,7 @@ def unpack_stream(raw: IO[bytes], size: int, where: str) -> Iterator[IO[bytes]]:
 
 
 def unpacked_limit(packed_bytes: int) -> int:
-    """Return how many bytes a packed file of some size may give: 200 times as many, and 64 MiB in any case."""
+    """Return how many bytes a packed file of some size may unpack to: 200 times as many, and at least 64 MiB."""
     return max(_SURELY_UNPACKED, MOST_TIMES * packed_bytes)
 
 
@@ -221,12 +220,12 @@ def _read(where: str) -> Bytes:
 
 
 def version(status: os.stat_result) -> tuple[int, ...]:
-    """Return what differs between two contents of a local file, even if size and time were made to look the same."""
+    """Return a value that changes with the content of a local file, even if its size and time were reset."""
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 def change_problem(where: str) -> Problem:
-    """Return the problem of a file that is not what it was when reading began."""
+    """Return the problem of a file that changed while it was read."""
     return Problem(where, None, "changed while it was read", "run the same command again when nothing writes to it")
 
 
@@ -238,7 +237,7 @@ def refuse_device(where: str, file: int) -> None:
 
 
 def read_problem(where: str, error: OSError) -> Problem:
-    """Return the problem of a file that the system does not let us read."""
+    """Return the problem of a file that could not be opened or read."""
     if isinstance(error, FileNotFoundError):
         return Problem(where or "''", None, "there is no such file", "check the path")
     if isinstance(error, IsADirectoryError):
@@ -248,17 +247,17 @@ def read_problem(where: str, error: OSError) -> Problem:
     return Problem(where, None, f"cannot be read ({error.strerror or error})", "check the path and the disk")
 
 
-# Byte streams: files that are read from front to back, on this machine or on shared storage.
+# Byte streams: files that are read sequentially, on this machine or on shared storage.
 #
 # A path with `://` (s3://, gs://, memory://) is opened through fsspec, `file://` and everything else as a local file.
-# `.gz` and `.zst` are unpacked while they are read. `LineStream` hands out whole lines, some at a time, so that a
-# file of any size is read with little memory.
+# `.gz` and `.zst` are unpacked while they are read. `LineStream` returns whole lines, some at a time, so that a file of
+# any size is read with little memory.
 
 LONGEST_LINE = 1 << 28
-"""Bytes of a line that is read from a stream; a line is held in memory."""
+"""The maximum bytes of a line of a stream; a line is held in memory."""
 _CHUNK = 1 << 18
 _VERSION_FACTS = ("size", "ETag", "etag", "generation", "LastModified", "last_modified", "updated", "mtime", "created")
-"""What storages say of a file that changes with its content, and by nothing else: not when it was last read."""
+"""Facts about a file in a storage that change only with its content."""
 
 _WILDCARDS = frozenset("*?[")
 
@@ -296,7 +295,7 @@ def find_files(pattern: str) -> list[str]:
 
 
 def drop_repeated(paths: Sequence[str]) -> list[str]:
-    """Return local paths in the order of their names, each file once: a link to one of them is left out with a note."""
+    """Return local paths in the order of their names, each file once; warn of links that are left out."""
     kept: dict[tuple[int, int], str] = {}
     for path in sorted(paths, key=lambda path: (os.path.realpath(path) != os.path.abspath(path), path)):  # noqa: PTH100
         with _name_problems(path):
@@ -320,9 +319,7 @@ def size_of(path: str) -> int:
 
 
 def change_times(path: str) -> tuple[str, str]:
-    """Return when the content (mtime) and when anything (ctime) of a local file last changed; elsewhere twice the key
-    that a storage changes with the content.
-    """
+    """Return mtime and ctime of a local file; of a file in a storage twice the key that changes with its content."""
     with _name_problems(path):
         if is_remote(path):
             system, inside = _find_storage(path)
@@ -332,11 +329,11 @@ def change_times(path: str) -> tuple[str, str]:
 
 
 def version_of(path: str) -> Hashable:
-    """Return what differs between two contents of a file, as it is now; only to be compared on this machine."""
+    """Return a value that changes with the content of a file; only comparable on this machine."""
     with _name_problems(path):
         if is_remote(path):
             system, inside = _find_storage(path)
-            system.invalidate_cache()  # else it answers what it knew before
+            system.invalidate_cache()
             facts = system.info(inside)
             return tuple(str(facts.get(name)) for name in _VERSION_FACTS)
         # Opened, since a shared disk may answer from memory otherwise; without waiting for the other end of a pipe.
@@ -395,7 +392,7 @@ class LineStream:
     def __init__(self, stream: IO[bytes], limit: int | None = None, where: str = "a stream") -> None:
         self._lines = _read_lines(stream, limit, where)
         self.lines = 0
-        """Lines handed out so far."""
+        """Lines taken so far."""
 
     def take(self, count: int) -> list[bytes]:
         """Take the next lines, as many as asked for or as there are."""
@@ -421,7 +418,7 @@ def _read_lines(stream: IO[bytes], limit: int | None, where: str) -> Iterator[by
 
 
 def check_lines(lines: int, size: int, where: str) -> None:
-    """Refuse a file of very many lines that are nearly all empty: each would be a row, or read for nothing."""
+    """Raise DataError for a file of very many lines that are nearly all empty, each of which would be a row."""
     if lines > MOST_SHORT_LINES and size < SHORT_LINE * lines:
         what = f"has {MOST_SHORT_LINES:,} lines of less than {SHORT_LINE} bytes on average"
         raise DataError(Problem(where, None, what, "remove the empty lines"))

@@ -1,10 +1,10 @@
-"""Data packs: large public data under a name, in the user's cache, known by its digests.
+"""Data packs: large public data under a name, in the user's cache, checked by digests.
 
 A pack is the folder `packs/NAME/VERSION` of the cache: the files, and `manifest.json` with the SHA-256 and size of
 each. `add_pack` builds it from the official address over HTTP, from another address (argument, or the environment
 variable `DIALEVAL_ADDRESS_NAME`, such as `DIALEVAL_ADDRESS_GLOVE_6B`), or from a local folder that holds the files or
-the archive. A pack without an official address is built from what the user has. It is built under another name and
-renamed, so it is whole or absent. The manifest also records the digest of what was downloaded.
+the archive. A pack without an official address is built from a local copy. It is built under another name and renamed,
+so it is complete or absent. The manifest also records the digest of the download.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from dialeval.io.schemas import PackFile
 
 
-# How long work reports its progress: it calls a function of this form, if it was given one.
+# The type of functions that long work calls with its progress.
 
 Progress = Callable[[int, int | None], None]
-"""Called with how much is done so far and how much there is in all; None where that is not known.
+"""Called with the amount done and the total; None where that is not known.
 
 The unit is the caller's: bytes of a download, epochs or steps of a training.
 """
@@ -41,7 +41,7 @@ The unit is the caller's: bytes of a download, epochs or steps of a training.
 _MANIFEST = "manifest.json"
 _TABLE = Path(__file__).with_suffix(".toml")
 _MOST_BYTES = 1 << 33
-"""Of an archive, and of what it unpacks to."""
+"""The maximum size of an archive, and of its unpacked files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +53,9 @@ class PackSource:
     title: str
     license: str
     files: Sequence[str]
-    """The files that are kept; the first is the one that the pack's name alone stands for."""
+    """The files that are kept; the name of the pack alone means the first."""
     address: str | None = None
-    """None where nobody promises to serve it: it is built from a local copy."""
+    """None where there is no official address: it is built from a local copy."""
     builder: str | None = None
     """Module with `build_local` and `build_remote`, where a pack is more than files out of one archive; both take the
     version last."""
@@ -263,9 +263,8 @@ def _write_manifest(source: PackSource, folder: Path, origin: str, download_sha2
             for file in files
         },
     }
-    (folder / _MANIFEST).write_text(
-        json.dumps(facts, indent=2) + "\n", "utf-8"
-    )  # in a folder that `build_folder` renames
+    # `build_folder` renames the folder when it is whole.
+    (folder / _MANIFEST).write_text(json.dumps(facts, indent=2) + "\n", "utf-8")
 
 
 def _read(folder: Path) -> Pack | None:

@@ -1,7 +1,7 @@
 """Arrow tables: of Parquet files, of Arrow files (`.arrow`, `.feather`), and of objects of other libraries.
 
-Whatever speaks the Arrow PyCapsule interface (pandas, polars, Hugging Face datasets and their columns) is taken through
-it, without its library being imported. A single column (a series, an array) becomes a table with the one column
+Objects with the Arrow PyCapsule interface (pandas, polars, Hugging Face datasets and their columns) are read through
+it, without importing their library. A single column (a series, an array) becomes a table with the one column
 `response`. A missing value of pandas (NaN, NA) is a null.
 """
 
@@ -60,14 +60,14 @@ def records_of(table: pa.Table, where: str, names: FieldNames, need: Need | None
 
 
 def ambiguity_problem(name: str, where: str) -> Problem:
-    """Return the problem of a table in which a name does not say which column is meant."""
+    """Return the problem of a table with several columns of one name."""
     return Problem(where, None, f"has several columns {name!r}", "keep one of them")
 
 
 def table_of(
     source: pa.BufferReader, path: PathSource, chosen: Callable[[list[str]], list[str]] | None = None
 ) -> pa.Table:
-    """Read the table in some bytes, whose format the path says; `chosen` picks columns of a Parquet file by name."""
+    """Read the table in some bytes, of the format of the path; `chosen` selects columns of a Parquet file by name."""
     with explain_damage(path):
         return read_parquet(source, chosen) if format_of(path) == "parquet" else _arrow(source)
 
@@ -237,8 +237,7 @@ def turn_numbers(column: pa.ChunkedArray | None) -> Ints | None:
     column = column.cast(pa.int64())
     if numbers_of(column, 0).min() < 0:
         raise InvalidError("holds a turn below 0")
-    turns: Ints = numbers_of(column, NO_TURN)
-    return turns
+    return numbers_of(column, NO_TURN)
 
 
 def _first_line(error: Exception) -> str:

@@ -1,4 +1,4 @@
-"""Ratings: replies with what people said about them, as columns, one row per rated reply.
+"""Human ratings of replies as columns, one row per rated reply.
 
 A rated row is a row (see `fields`) with `scores`, and where known `scale`, `dataset` and `level`:
 
@@ -45,7 +45,7 @@ DIALOGUE = "dialog"
 """The level of a row that rates a whole dialogue."""
 
 SIZES = (1e-50, 1e50)
-"""Of ratings other than 0: products of squares of smaller and larger ones are no numbers any more."""
+"""Absolute values of ratings other than 0: products of squares of others would under- or overflow."""
 
 _DIGEST = 12
 """Hexadecimal digits of the digest of a row: enough to tell millions of rows apart."""
@@ -61,7 +61,7 @@ class Ratings:
 
     datasets: Sequence[str]
     dialogues: Sequence[str]
-    """Rows of equal name belong together (same context, or same dialogue); a row without a name stands alone."""
+    """Rows of equal name are a cluster (same context, or same dialogue); a row without a name is one of its own."""
     systems: Sequence[str | None]
     contexts: Sequence[Sequence[str]]
     responses: Sequence[str]
@@ -76,7 +76,7 @@ class Ratings:
     values: Mapping[str, Floats] = field(default_factory=dict)
     """By quality: the mean over annotators, NaN where no annotator answered."""
     raters: Mapping[str, Sequence[Sequence[str]]] = field(default_factory=dict)
-    """By quality and row: who gave each value of `annotations`; nobody where the source names no raters."""
+    """By quality and row: the rater of each value of `annotations`; none where the source names no raters."""
 
     def __len__(self) -> int:
         return len(self.responses)
@@ -160,10 +160,10 @@ def read_ratings(
 
 
 def row_digests(ratings: Ratings) -> list[str]:
-    """Return a digest of the context and response of each row, by which a rated row is known again.
+    """Return a digest of the context and response of each row, which identifies a rated row.
 
-    A trained judge keeps those of the rows it learned from, so that its scores of them are not taken for those of a
-    judge that has not seen the ratings.
+    A trained judge keeps those of its training rows, so that its scores of them are not used as if it had not seen
+    their ratings.
     """
     rows = zip(ratings.contexts, ratings.responses, strict=True)
     texts = ("\0".join([*context, response]) for context, response in rows)
@@ -171,7 +171,7 @@ def row_digests(ratings: Ratings) -> list[str]:
 
 
 def _join_by_id(rows: list[_RatedRow]) -> list[_RatedRow]:
-    """Join the lines of several raters about one thing to one row, in the order of the first of them."""
+    """Join the lines of several raters with equal ids to one row, in the order of the first of them."""
     joined: dict[object, list[_RatedRow]] = {}
     for number, row in enumerate(rows):
         joined.setdefault(number if row.id is None or row.rater is None else row.id, []).append(row)
@@ -179,10 +179,10 @@ def _join_by_id(rows: list[_RatedRow]) -> list[_RatedRow]:
 
 
 def _join_raters(lines: list[_RatedRow]) -> _RatedRow:
-    """Return the row that lines of raters are about, with one value of each rater for each quality.
+    """Return one row for the lines of several raters, with one value of each rater for each quality.
 
     Lines without a name are each of another rater. Of a rater's answers about a row the first one counts where the
-    other is marked as a repetition, and the last one elsewhere.
+    other is marked as a repetition, otherwise the last one.
     """
     answers: dict[str, dict[object, tuple[bool, float]]] = {}
     """By quality and rater: whether it is a second answer, and its value."""
@@ -278,7 +278,7 @@ def _scale(reader: FieldReader, value: object, what: str) -> tuple[float, float]
     return math.nan, math.nan
 
 
-# Rating lines: what single raters said of rows that were drawn, as it comes back from them.
+# Rating lines: the answers of single raters about sampled rows, as the rating page exports them.
 #
 #     {"id": "k3fq8w2a", "rater": "ann", "scores": {"overall": 4, "fluent": 5}, "seconds": 12.3, "comment": "..."}
 #
@@ -355,9 +355,8 @@ def read_rating_lines(
 #
 # - `a`, `b`: the two systems. `better`: `a`, `b` or `tie`, or the name of the better system. Where a system is itself
 #   called `a`, `b` or `tie`, a value that means one thing as a name and another as a side is refused.
-# - `dialog_id`: pairs of equal name belong together; a row without one stands alone. Texts of responses are needed
-# only
-#   to hold length equal. `fields` maps names as everywhere.
+# - `dialog_id`: pairs of equal name are a cluster; a row without one is a cluster of its own. Texts of responses are
+#   only needed to control for length. `fields` maps names as everywhere.
 #
 # Pairs of Chatbot Arena, MT-bench, arena-hard and AlpacaEval are found by the table of shapes (`row_shapes`):
 #
@@ -387,7 +386,7 @@ class Pairs:
     length_ratio: Floats
     """The natural logarithm of the ratio of the responses' words, first to second; NaN where texts are not known."""
     named: bool = True
-    """Whether dialogues have names; if not, every pair stands alone."""
+    """Whether dialogues have names; if not, every pair is a cluster."""
 
     def __len__(self) -> int:
         return len(self.left)
@@ -443,7 +442,7 @@ _DECIDED = {
     **dict.fromkeys(("model_b", "model_2", "B>A", "B>>A"), "b"),
     **dict.fromkeys((TIE, "A=B", "B=A", "tie (bothbad)", "bothbad", "both_bad"), TIE),
 }
-"""What the words of other programs for the better answer mean."""
+"""The outcomes by the words of other programs for the better answer."""
 
 
 def _known_pairs(row: RowObject, names: Mapping[str, str]) -> list[RowObject]:

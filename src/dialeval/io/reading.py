@@ -1,9 +1,9 @@
-"""The front of the data layer: responses, references and contexts from whatever holds them.
+"""Read responses, references and contexts from files and objects.
 
 A `str` or a path-like is the path of a file; a list holds texts or row objects; a mapping names its values; tables and
-columns of Arrow, pandas, polars and Hugging Face datasets are taken as they are. A folder is many systems: every file
-in it in the order of names, but for hidden ones, `metrics.txt`, folders in it, and documents and programs. A folder to
-which Hugging Face saved a dataset is one table.
+columns of Arrow, pandas, polars and Hugging Face datasets are accepted too. A folder is many systems: every file in it
+in the order of names, except hidden ones, `metrics.txt`, folders, documents and programs. A folder to which Hugging
+Face saved a dataset is one table.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ from dialeval.io.rows import LISTS, FieldNames, Records, RowObject, Rows, kind_o
 T = TypeVar("T")
 
 UNNAMED = "system"
-"""The system of responses that come without a name."""
+"""The system of responses without a name."""
 
 _Content: TypeAlias = TextColumn | dict[str | None, Records]
-"""What a source holds: lines, or lists of rows by name (None: it has none)."""
+"""The content of a source: lines, or lists of rows by name (None: without a name)."""
 
 _DATASET = frozenset({"dataset_info.json", "state.json"})
-"""What lies next to the tables of a saved dataset of Hugging Face."""
+"""Files next to the tables of a saved dataset of Hugging Face."""
 _NO_RESPONSES = re.compile(
     r"\.(md|rst|html?|pdf|png|jpe?g|svg|py|ipynb|sh|ya?ml|toml|cfg|ini|log|zip|tar|tgz|bz2|xz|pkl|pickle|npy|npz|pt|bin)$",
     re.IGNORECASE,
 )
-"""Files that may well lie in a folder of responses without being any."""
+"""Files that may be in a folder of responses and hold none."""
 
 
 MOST_SYSTEMS = 1_000
@@ -100,7 +100,7 @@ def check(
 
 
 def read_texts(source: Any, need: Need, fields: Mapping[str, str] | None = None, **reading: Any) -> RaggedColumn:
-    """Return references or contexts that are given on their own.
+    """Return references or contexts from a source of their own.
 
     Rows give the field of the need; if there is none, their response or their only column. `None` in a list is a row
     without a text. A mapping holds several sets, each with more texts for every row.
@@ -182,13 +182,13 @@ def _responses(source: Any, names: FieldNames, name: str | None) -> list[Rows]:
         named = ((escape_surrogates(str(key)), value) for key, value in source.items())
         systems = _chain(partial(_responses, value, names, key) for key, value in named)
     elif not isinstance(source, str | os.PathLike):
-        systems = _rows_of(_content(source, name or "responses", names), name or "responses", names, name or UNNAMED)
+        systems = read_source(source, name or "responses", names, name or UNNAMED)
     elif is_folder(source) and all(Path(source, name).is_file() for name in _DATASET):
         systems = _dataset_responses(source, names)
     elif is_folder(source):
         systems = _chain(partial(_responses, file, names, None) for file in find_response_files(source))
     else:
-        systems = file_responses(source, names, name or stem_of(source))
+        systems = read_source(source, os.fspath(source), names, name or stem_of(source))
     if name is None:
         return systems
     if len(systems) == 1:
@@ -211,12 +211,9 @@ def _dataset_responses(folder: PathSource, names: FieldNames) -> list[Rows]:
     return gather_rows(records, names, escape_surrogates(Path(where).resolve().name))
 
 
-def file_responses(path: PathSource, names: FieldNames, system: str) -> list[Rows]:
-    """Return the rows of every system in a file; `system` is the name of those that give none."""
-    return _rows_of(_content(path, os.fspath(path), names), os.fspath(path), names, system)
-
-
-def _rows_of(content: _Content, where: str, names: FieldNames, system: str) -> list[Rows]:
+def read_source(source: Any, where: str, names: FieldNames, system: str) -> list[Rows]:
+    """Return the rows of every system in a file or an object; `system` is the name of those that give none."""
+    content = _content(source, where, names)
     if isinstance(content, TextColumn):
         return [Rows(system, {Need.RESPONSE: content}, where=where)]
     return _chain(partial(gather_rows, records, names, inner or system) for inner, records in content.items())
@@ -310,7 +307,7 @@ def read_objects(
         records.raise_problems()
         return found
 
-    def read_source(source: PathSource | Records) -> list[T]:
+    def read_list_or_file(source: PathSource | Records) -> list[T]:
         if isinstance(source, Records):
             return read_list(source, source.where)
         if format_of(source) == LINES:
@@ -323,7 +320,7 @@ def read_objects(
     for each in given:
         if not isinstance(each, str | os.PathLike | Records):
             raise SettingError(f"{each!r:.40} is not a path")
-    return _chain(partial(read_source, each) for each in given)  # type: ignore[arg-type]
+    return _chain(partial(read_list_or_file, each) for each in given)  # type: ignore[arg-type]
 
 
 def join_rowwise(sets: Mapping[str, RaggedColumn], where: str) -> RaggedColumn:

@@ -67,7 +67,7 @@ class RowShape:
 
     @property
     def origin(self) -> str:
-        """The program that its structure is known from."""
+        """Where its structure is known from, in words."""
         return "seen in a real file" if self.seen else "from documentation, not seen in a real file"
 
     @property

@@ -1,4 +1,4 @@
-"""Rows: what one system said, as columns, one row per response.
+"""Rows: the responses of one system with their contexts and references, as columns.
 
 `columns` holds `Need.RESPONSE` (a `TextColumn`) where responses are scored; `Need.REFERENCE` and `Need.CONTEXT` (each a
 `RaggedColumn`, or a `SharedColumn` for the contexts of chats) are there where the input gives them, with no text in a
@@ -31,16 +31,16 @@ if TYPE_CHECKING:
 __all__ = ["NO_TURN", "Rows", "split_systems"]
 
 SHOWN = (Need.CONTEXT, Need.ROLES, Need.RESPONSE, Need.REFERENCE, Need.HYPOTHESES)
-"""The columns that a reader wants to see next to the values of a row."""
+"""The columns that reports show next to the values of a row."""
 
 _COMPARED_ROWS = 1 << 16
-"""Rows whose names are compared at a time, so that those of many millions need little memory."""
+"""Rows whose names are compared at a time, so that many millions need little memory."""
 
 OF_SOME_ROWS = (Need.CALLS, Need.EXPECTED_CALLS, Need.TRIALS, Need.TURN_LABELS, Need.LATENCY)
 """Columns of files with a text in some rows only."""
 
 _PLACE_NAME = re.compile(r"(row|line) \d+")
-"""What a dialogue without an id is called: by its place in what was read at once."""
+"""The name of a dialogue without an id: its place in the input."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -57,7 +57,7 @@ class Rows:
     fields: Mapping[str, RaggedColumn] = field(default_factory=dict)
     """Further fields that were asked for, by name: any number of values per row, as texts."""
     shown: Mapping[str, TextColumn] = field(default_factory=dict)
-    """Texts that readers want to see and no metric asks for, by name."""
+    """Texts by name that are shown in reports and used by no metric."""
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values())))
@@ -70,7 +70,7 @@ class Rows:
     def slice(self, start: int, stop: int) -> Rows:
         """Return rows `start` to `stop`, over the same bytes."""
         offsets = self.offsets
-        if offsets is not None:  # a dialogue may be cut
+        if offsets is not None:  # a dialogue may be split
             inner = offsets[np.searchsorted(offsets, start, "right") : np.searchsorted(offsets, stop, "left")]
             offsets = np.concatenate(([0], inner - start, [stop - start] if stop > start else inner[:0]))
         return self._pick(lambda column: column.slice(start, stop), slice(start, stop), offsets)
@@ -92,7 +92,7 @@ class Rows:
 
     @classmethod
     def join(cls, parts: Sequence[Rows]) -> Rows:
-        """Join the parts of one system, one below the other; no dialogue goes on from one part to the next.
+        """Join the parts of one system; no dialogue continues from one part to the next.
 
         Where a part lacks a column of texts or a field that another has, its rows have none.
         """
@@ -131,7 +131,7 @@ class Rows:
         return TextColumn.from_strings([f"row {before + row}" for row in range(1, len(self) + 1)])
 
     def move_behind(self, before: int, own: int = 0) -> Rows:
-        """Move rows behind others: names that only say the place of a row say its place among all of them.
+        """Return the rows behind others: names of dialogues that are places of rows count these.
 
         `own`: how many rows of the same input come before these.
         """
@@ -150,7 +150,7 @@ class Rows:
         return np.concatenate((np.flatnonzero(_differs_from_before(self.dialogues)), [len(self.dialogues)]))
 
     def places(self, offsets: Ints) -> RowTable:
-        """Return what is known of rows that are let go; names that only say the place of a row are left out."""
+        """Return the table of rows that are released; names that are places of rows are left out."""
         names = None if self.dialogues is None else self.dialogues.take(offsets[:-1])
         given: list[str | None] = [] if names is None else list(names)
         for number in [] if names is None else _find_place_names(names):
@@ -158,7 +158,7 @@ class Rows:
         return RowTable(offsets, given if any(given) else None, self.turns)
 
     def ids(self, offsets: Ints) -> TextColumn | None:
-        """Return the ids of the dialogues that have one; a name that only says where a row stands is none."""
+        """Return the ids of the dialogues that have one; a name that is the place of a row is none."""
         if self.dialogues is None:
             return None
         names = self.dialogues.take(offsets[:-1])
@@ -167,7 +167,7 @@ class Rows:
         return names.take(np.flatnonzero(has_id))
 
     def table(self) -> RowTable:
-        """Return what a result keeps about its rows, over the same bytes."""
+        """Return the table that a result keeps of its rows, over the same bytes."""
         offsets = self.dialogue_offsets()
         names = None if self.dialogues is None else list(self.dialogues.take(offsets[:-1]))
         columns = {need.value: self.columns[need] for need in SHOWN if need in self.columns}
@@ -182,7 +182,7 @@ def no_texts(rows: int) -> RaggedColumn:
 
 
 def _differs_from_before(names: TextColumn) -> Mask:
-    """Return whether each name is another than that of the row before; the first one is."""
+    """Return whether each name differs from that of the row before; True for the first."""
     lengths = names.ends - names.starts
     differs: Mask = np.diff(lengths, prepend=-1) != 0
     # Rows over the same bytes are of one dialogue; of others with as many bytes these are compared.
@@ -195,7 +195,7 @@ def _differs_from_before(names: TextColumn) -> Mask:
 
 
 def _find_place_names(names: TextColumn) -> list[int]:
-    """Return the numbers of the names that only say the place of a row."""
+    """Return the numbers of the names that are places of rows."""
     there = np.flatnonzero(names.ends > names.starts)
     letters = names.data[names.starts[there]]
     maybe = there[(letters == ord("r")) | (letters == ord("l"))]  # few names are looked at as texts
@@ -212,7 +212,7 @@ def split_systems(rows: Rows, systems: Sequence[str | None], system: str) -> lis
     return [replace(rows.take(part), system=name) for name, part in zip(named, parts, strict=True)]
 
 
-# Parsed rows on their way from a file to columns, what their fields are called, and words for what they hold.
+# Parsed rows, the names of their fields, and words for types of values.
 
 T = TypeVar("T")
 RowObject: TypeAlias = dict[str, object]
@@ -321,7 +321,7 @@ class FieldNames:
 
 @dataclass(slots=True)
 class Records:
-    """Parsed rows with the line each is on, read while a consumer asks for them.
+    """Parsed rows with the line of each, read lazily.
 
     `problems` grows with what does not parse, and the consumer adds its own, so that the list is in file order.
     `header` holds the columns of a table, which every row then has. Where rows are only numbered, as in a list, the

@@ -1,8 +1,8 @@
 """Schemas of JSON files that come with resources (encoders, data packs, caches of vectors), and checks against types.
 
-A module of its own, since msgspec is imported with it; who reads such a file imports it then. Fields that are not named
-here may hold anything and are left out. `type_problems` compares parsed documents of suites with types of msgspec:
-every mismatch is a problem with its path inside the document.
+A module of its own, since it imports msgspec; it is imported only where such a file is read. Fields that are not named
+here may hold anything and are ignored. `type_problems` compares parsed documents of suites with types of msgspec: every
+mismatch is a problem with its path inside the document.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Sources: what one or several systems said, in files (shards) or in memory.
+"""Sources: responses of one or several systems, in files (shards) or in memory.
 
 A pattern (`'logs/2026-*.jsonl'`) is one system whose shards are the files that match, in the order of their names; a
 folder is one system per file, or with `as_shards` one system whose shards are its files. References and contexts in
-files of their own are given in the same way, as many files as the responses have and in the same order; they go with
-responses in lines, since rows carry theirs. A dialogue never reaches over the end of a shard.
+files of their own are given in the same way, as many files as the responses have and in the same order; only responses
+in lines can have them, since rows hold their own. A dialogue never continues in the next shard.
 
 Rows that are in memory already are a source without shards.
 """
@@ -172,11 +172,11 @@ def system_name(where: str) -> str:
     return fixed or path.parent.name or "system"
 
 
-# Versions: that every shard is, to the end of a run, the file that it was at its beginning.
+# Versions: check that no shard changes during a run.
 #
-# A run reads a shard in chunks, some of them twice, over hours. One that is changed, replaced, cut off or removed in
-# between would give a number of neither content. What the system knows of a file (size, times, which file it is) is
-# noted before any of it is read, and compared when a chunk of it has been read, on the machine on which it was noted.
+# A run reads a shard in chunks, some of them twice, over hours. Values of a shard that is changed, replaced, truncated
+# or removed in between would be those of neither content. Size, times and identity of a file are recorded before it is
+# read, and compared when a chunk of it has been read, on the same machine.
 
 
 class Versions:

@@ -6,9 +6,8 @@
 - the name of an installed data pack, `glove-6b`, or of one of its files, `glove-6b/glove.6B.100d.txt`: see `packs`;
 - `wordllama`, a table of word pieces inside a Python package.
 
-A file is parsed once; what was parsed is kept in the cache and memory-mapped from then on. Numbers that come from text
-are float64, equal to what `float` makes of them; those of a binary file are float32. Either way
-vectors are returned as float64.
+A file is parsed once; the parsed vectors are kept in the cache and memory-mapped. Numbers of text files are float64,
+equal to those of `float`; those of a binary file are float32. Either way vectors are returned as float64.
 """
 
 from __future__ import annotations
@@ -45,14 +44,13 @@ if TYPE_CHECKING:
     from dialeval.io.schemas import VectorEntry
 
 
-# Word vectors in the cache: parsed once, memory-mapped ever after.
+# Word vectors in the cache: parsed once, then memory-mapped.
 #
 # An *entry* is a folder of the cache; it never changes:
 #
 # - `matrix.bin`: the vectors, row by row, little-endian;
 # - `index.npy`: for each distinct word its key (128 bits of BLAKE2b), in ascending order, with its row of the matrix
-# and
-#   the CRC-32 of that row. Of two equal words the later counts;
+#   and the CRC-32 of that row. Of two equal words the later counts;
 # - `words.json`: the distinct words in the order of their rows;
 # - `entry.json`: shape, type, content digest, what the reader found in addition to the vectors, the CRC-32 of the two
 #   files above, and a digest of itself.
@@ -277,7 +275,7 @@ class WordVectors(Protocol):
 
     @property
     def name(self) -> str:
-        """Where they come from, for people."""
+        """Their source, for messages."""
 
     @property
     def dimension(self) -> int:
@@ -285,7 +283,7 @@ class WordVectors(Protocol):
 
     @property
     def digest(self) -> str:
-        """What they are, for signatures."""
+        """Their digest, for signatures."""
 
     def vectors_for(self, words: Sequence[str]) -> tuple[Floats, npt.NDArray[np.bool_]]:
         """Return one row per word, and whether the word is known; the row of an unknown word is zero."""

@@ -16,12 +16,12 @@ from dialeval.cli.output import (
     deliver_run,
     encode_json,
     print_as,
+    print_content,
     print_err,
     print_tables,
     print_warnings,
     quote_command,
-    show,
-    write,
+    write_output,
 )
 from dialeval.cli.progress import open_meter
 
@@ -190,7 +190,7 @@ def attack_judge(judge_dir: str | None, encoder: str | None, llm: options.Langua
 
         with open_llm(llm) as model:
             chosen: dict[str, Any] = {"rubric": llm["rubric"] or "reply", "mode": llm["mode"] or "expected"}
-            _attack(partial(attack_llm, model, **chosen), labels.list_attacks, **rest)
+            _attack(partial(attack_llm, model, **chosen), labels.make_attack_rows, **rest)
         return
     from dialeval.judges.card import list_attacks
     from dialeval.judges.judge import DialogueJudge
@@ -238,7 +238,7 @@ def show_llm(llm: options.LanguageModel, responses: tuple[str, ...], row: int, *
         raise click.UsageError(f"there are {len(rows)} rows, and --row is {row}")
     parts = label_row(rubric, *rows[row - 1])
     (request,) = judge.judge(llm.models[0]).requests(rubric, parts, llm["mode"] or "expected")
-    show(show_request(request))
+    print_content(show_request(request))
 
 
 @judge.command(
@@ -267,7 +267,7 @@ def judge_pair_files(pairs: tuple[str, ...], llm: options.LanguageModel, output:
         found = judge_pairs(judge, texts, llm["rubric"] or "pair")
     print_as(format_, JUDGED, found)
     if output is not None:
-        write(output, found.to_jsonl())
+        write_output(output, found.to_jsonl())
 
 
 def _attack(
@@ -280,7 +280,7 @@ def _attack(
 
     attacks = attack(read_attacked(responses or None, **inputs))
     if format_ == "json":
-        show(encode_json({"attacks": msgspec.to_builtins(attacks)}).decode())
+        print_content(encode_json({"attacks": msgspec.to_builtins(attacks)}).decode())
     else:
         print_tables([("Attacks", table(attacks))])
     return attacks

@@ -16,7 +16,7 @@ import math
 from typing import TYPE_CHECKING
 
 from dialeval.analysis.metric_ranking import CONTROL, LEVELS, RANKED_BY, SIGNIFICANT
-from dialeval.reports.documents import Document, LaidOut, Table, format_latex_float, make_formats
+from dialeval.reports.documents import Document, Layout, Table, format_latex_float, make_formats
 from dialeval.reports.figures import MISSING, list_names, plain, shorten, show_fixed
 from dialeval.stats.correlation import NAMES
 
@@ -35,9 +35,9 @@ def to_document(agreement: Agreement) -> Document:
     return Document(state_verdict(agreement), [*levels.values()], list_notes(agreement), titles=[*levels])
 
 
-def lay_out(agreement: Agreement) -> LaidOut:
+def lay_out(agreement: Agreement) -> Layout:
     """Lay the agreement out for a rich console."""
-    return LaidOut(to_document(agreement))
+    return Layout(to_document(agreement))
 
 
 def to_latex(agreement: Agreement) -> str:

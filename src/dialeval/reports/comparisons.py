@@ -39,7 +39,7 @@ from dialeval.core.errors import SettingError
 from dialeval.core.result import Run
 from dialeval.reports import documents, tables
 from dialeval.reports.canvas import HEIGHT, MARGIN, ChartScale, draw_grid, wrap_strip
-from dialeval.reports.documents import Document, LaidOut, Table, escape_markdown, make_formats, to_markdown
+from dialeval.reports.documents import Document, Layout, Table, escape_markdown, make_formats, to_markdown
 from dialeval.reports.figures import (
     BETTER,
     DIFFERENT,
@@ -349,9 +349,9 @@ def to_document(comparison: Comparison) -> Document:
     return Document(state_verdict(comparison), tables, [*explain_columns(comparison), *list_signatures(signatures)])
 
 
-def lay_out(comparison: Comparison) -> LaidOut:
+def lay_out(comparison: Comparison) -> Layout:
     """Lay out the comparison for a rich console."""
-    return LaidOut(to_document(comparison))
+    return Layout(to_document(comparison))
 
 
 def to_latex(comparison: Comparison, best: Best | None = None, transpose: bool = False) -> str:

@@ -1,7 +1,7 @@
 """A result in every format: sentences, tables of texts and notes.
 
     document = Document(["No significant difference between b and a."], [table], ["95% intervals."])
-    console.print(LaidOut(document))        the terminal
+    console.print(Layout(document))         the terminal
     to_markdown(document), to_latex(document), to_html(document)
 
 A report module makes the document of its result; `make_formats` makes the formats of the command line of that.
@@ -259,9 +259,9 @@ class Printer(Generic[T]):
         self.document = document
         self.FORMATS = make_formats(document)
 
-    def lay_out(self, value: T) -> LaidOut:
+    def lay_out(self, value: T) -> Layout:
         """Lay out a result for a rich console."""
-        return LaidOut(self.document(value))
+        return Layout(self.document(value))
 
 
 def make_formats(document: Callable[[Any], Document]) -> dict[str, Callable[[Any], str]]:
@@ -274,7 +274,7 @@ def make_formats(document: Callable[[Any], Document]) -> dict[str, Callable[[Any
     }
 
 
-class LaidOut:
+class Layout:
     """A rich renderable of a document: the first of some layouts whose tables fit the console, else the last."""
 
     def __init__(self, *layouts: Document) -> None:
@@ -333,8 +333,8 @@ def _is_narrow(document: Document, width: int) -> bool:
     return all(each <= width for each in needed)
 
 
-WRITERS: Mapping[str, Callable[[Document], str | LaidOut]] = {
-    "table": LaidOut,
+WRITERS: Mapping[str, Callable[[Document], str | Layout]] = {
+    "table": Layout,
     "md": to_markdown,
     "latex": to_latex,
 }

@@ -160,7 +160,7 @@ def draw_metric_agreement(
 ) -> Figure | None:
     """Draw the rank correlations of metrics over the rows of a system; of the first one unless named."""
     for name, result in run.items():
-        if name == (system or name) and (found := correlate_metrics(result, level)) is not None:
+        if name == (system or name) and (found := make_correlation_matrix(result, level)) is not None:
             keys, matrix = found
             width = width or max(WIDTH, 200 + 42 * len(keys))
             texts = [["" if at == to else show(v, 2) for to, v in enumerate(x)] for at, x in enumerate(matrix)]
@@ -170,7 +170,7 @@ def draw_metric_agreement(
     return None
 
 
-def correlate_metrics(result: Result, level: Level) -> tuple[list[str], Floats] | None:
+def make_correlation_matrix(result: Result, level: Level) -> tuple[list[str], Floats] | None:
     """Return the keys with a value per row and their rank correlations; None for fewer than two."""
     columns: Mapping[str, Floats] = {
         key: est.items

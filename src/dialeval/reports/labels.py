@@ -71,7 +71,7 @@ def describe_preferences(found: Any) -> Document:
 JUDGED = Printer(describe_preferences)
 
 
-def list_attacks(attacks: Sequence[Any]) -> list[list[str]]:
+def make_attack_rows(attacks: Sequence[Any]) -> list[list[str]]:
     """Return a head and a row per attack on a language model."""
     lines = []
     for each in attacks:

@@ -24,7 +24,7 @@ _SAVED_ONLY = ("format", "digest", "items", "rows", "contributions", "statistics
 """Fields of a saved run that a printed one does not have."""
 
 
-class Written(NamedTuple):
+class WrittenFile(NamedTuple):
     """A file that dialeval writes."""
 
     file: str
@@ -39,25 +39,25 @@ _RUN = "dialeval.core.run_schema:run_with_details"
 _PRINTED = "dialeval.reports.schemas"
 _RESOURCES = "dialeval.io.schemas"
 _SAMPLE = "dialeval.human.sample_files"
-WRITTEN: Mapping[str, Written] = {
-    "run": Written("run.json", "every command that saves a run (-o)", _RUN),
-    "printed-run": Written("-f json", "score, lsdscc, multiwoz, sgd, breakdown", _RUN, True),
-    "comparison": Written("-f json", "compare", "dialeval.analysis.comparison:Comparison", True),
-    "agreement": Written("-f json", "agreement", "dialeval.analysis.agreement:Agreement", True),
-    "estimate": Written("-f json", "estimate", "dialeval.human.estimate:HumanEstimates", True),
-    "ranking": Written("-f json", "rank", "dialeval.human.rank:Ranking", True),
-    "sample": Written("sample.json", "sample -o", f"{_SAMPLE}:SavedSample"),
-    "sample-row": Written("rows.jsonl, a line", "sample -o", f"{_SAMPLE}:SampledRow"),
-    "rating": Written("ratings-NAME.jsonl, a line", "the page of rate page", "dialeval.human.store:Rating"),
-    "rated-row": Written("a line", "rate merge --sample -o", f"{_SAMPLE}:RatedRow"),
-    "task-verdict": Written("a line", "multiwoz --dialogues", f"{_PRINTED}:TaskVerdict"),
-    "breakdown-labels": Written("*.labels.json", "breakdown detect -o", f"{_PRINTED}:BreakdownLabels"),
-    "journal": Written("manifest.json", "score --resume", "dialeval.engine.stores:JournalManifest"),
-    "judge": Written("judge.json", "adem train -o", "dialeval.judges.schemas:SavedJudge"),
-    "dialogue-judge": Written("judge.json", "make checkpoint", "dialeval.judges.schemas:SavedDialogueJudge"),
-    "model": Written("*.json", "save of dialeval.adem.ADEM", "dialeval.judges.schemas:SavedModel"),
-    "pack": Written("manifest.json", "data add", f"{_RESOURCES}:PackManifest"),
-    "vectors": Written("entry.json", "the cache of word vectors", f"{_RESOURCES}:VectorEntry"),
+WRITTEN: Mapping[str, WrittenFile] = {
+    "run": WrittenFile("run.json", "every command that saves a run (-o)", _RUN),
+    "printed-run": WrittenFile("-f json", "score, lsdscc, multiwoz, sgd, breakdown", _RUN, True),
+    "comparison": WrittenFile("-f json", "compare", "dialeval.analysis.comparison:Comparison", True),
+    "agreement": WrittenFile("-f json", "agreement", "dialeval.analysis.agreement:Agreement", True),
+    "estimate": WrittenFile("-f json", "estimate", "dialeval.human.estimate:HumanEstimates", True),
+    "ranking": WrittenFile("-f json", "rank", "dialeval.human.rank:Ranking", True),
+    "sample": WrittenFile("sample.json", "sample -o", f"{_SAMPLE}:SavedSample"),
+    "sample-row": WrittenFile("rows.jsonl, a line", "sample -o", f"{_SAMPLE}:SampledRow"),
+    "rating": WrittenFile("ratings-NAME.jsonl, a line", "the page of rate page", "dialeval.human.store:Rating"),
+    "rated-row": WrittenFile("a line", "rate merge --sample -o", f"{_SAMPLE}:RatedRow"),
+    "task-verdict": WrittenFile("a line", "multiwoz --dialogues", f"{_PRINTED}:TaskVerdict"),
+    "breakdown-labels": WrittenFile("*.labels.json", "breakdown detect -o", f"{_PRINTED}:BreakdownLabels"),
+    "journal": WrittenFile("manifest.json", "score --resume", "dialeval.engine.stores:JournalManifest"),
+    "judge": WrittenFile("judge.json", "adem train -o", "dialeval.judges.schemas:SavedJudge"),
+    "dialogue-judge": WrittenFile("judge.json", "make checkpoint", "dialeval.judges.schemas:SavedDialogueJudge"),
+    "model": WrittenFile("*.json", "save of dialeval.adem.ADEM", "dialeval.judges.schemas:SavedModel"),
+    "pack": WrittenFile("manifest.json", "data add", f"{_RESOURCES}:PackManifest"),
+    "vectors": WrittenFile("entry.json", "the cache of word vectors", f"{_RESOURCES}:VectorEntry"),
 }
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from dialeval.core.fold import Level
 from dialeval.reports import markup
-from dialeval.reports.drawings import correlate_metrics, draw_metric_agreement, lay_out_figures
+from dialeval.reports.drawings import draw_metric_agreement, lay_out_figures, make_correlation_matrix
 from dialeval.reports.markup import Section
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def make_correlations(run: Run) -> Section | None:
         for system, result in run.items()
         if result.role == "system"
         for level in Level
-        if correlate_metrics(result, level) is not None
+        if make_correlation_matrix(result, level) is not None
     ]
     if not tables:
         return None

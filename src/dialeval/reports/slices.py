@@ -22,7 +22,7 @@ from dialeval.core.fold import Estimate, Level
 from dialeval.reports import markup
 from dialeval.reports.comparisons import WIDTH, choose_mark, find_percent_keys, fit_scale, run_to_percent
 from dialeval.reports.comparisons import to_percent as scale
-from dialeval.reports.documents import Document, LaidOut, Table, make_formats
+from dialeval.reports.documents import Document, Layout, Table, make_formats
 from dialeval.reports.drawings import draw_slices, lay_out_figures
 from dialeval.reports.figures import BETTER, DIFFERENT, MISSING, WORSE, plain, shorten, show, show_rounded, show_spread
 from dialeval.reports.markup import Section
@@ -61,9 +61,9 @@ def to_brief_document(slices: Slices) -> Document:
     return Document(shown.said, shown.tables, [*others, *shown.notes])
 
 
-def lay_out(slices: Slices) -> LaidOut:
+def lay_out(slices: Slices) -> Layout:
     """Lay out the slices for a rich console, with the metrics that differ most surely in some slice."""
-    return LaidOut(to_brief_document(slices))
+    return Layout(to_brief_document(slices))
 
 
 FORMATS = make_formats(to_document)

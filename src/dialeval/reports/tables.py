@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 from dialeval.core.signature import SACREBLEU, Signature
 from dialeval.metrics.registry import GROUPS
 from dialeval.reports import documents
-from dialeval.reports.documents import Document, LaidOut, Table
+from dialeval.reports.documents import Document, Layout, Table
 from dialeval.reports.figures import (
     BETTER,
     DECIMALS,
@@ -67,9 +67,9 @@ _MOST_UNSCORED = 5
 """Metrics with rows that could not be scored that are named below a table before the rest is counted."""
 
 
-def lay_out(run: Run, found: Verdict | None = None, *, transpose: bool = False, notes: bool = True) -> LaidOut:
+def lay_out(run: Run, found: Verdict | None = None, *, transpose: bool = False, notes: bool = True) -> Layout:
     """Lay out a run for a rich console below the verdict, with marks for significant differences and `notes` below."""
-    return LaidOut(*(describe(run, found, transpose, intervals, notes) for intervals in (True, False)))
+    return Layout(*(describe(run, found, transpose, intervals, notes) for intervals in (True, False)))
 
 
 def describe(

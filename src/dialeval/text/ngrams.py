@@ -323,9 +323,8 @@ class NgramColumn:
     def count_distinct(self) -> Floats:
         """Return the number of distinct n-grams of every row."""
         rows = len(self.offsets) - 1
-        longest = int(np.diff(self.offsets).max(initial=0))
-        table, seen = _make_table(longest), _make_table(longest)
-        seen[:] = 0
+        size = 1 << max(4, int(2 * np.diff(self.offsets).max(initial=0)).bit_length())
+        table, seen = np.empty(size, np.int64), np.zeros(size, np.int64)
         result = np.empty(rows, np.float64)
         count_distinct(self.keys, self.offsets, table, seen, result)
         return result
@@ -354,10 +353,6 @@ def _sort_counts(keys: Ints, counts: Counts) -> tuple[Ints, Counts]:
     spare = np.empty_like(keys), np.empty_like(counts)
     in_spare = sort_counts(keys, counts, *spare, np.empty(_DIGITS, np.int64))
     return spare if in_spare else (keys, counts)
-
-
-def _make_table(keys: int) -> Ints:
-    return np.empty(1 << max(4, int(2 * keys).bit_length()), np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -561,8 +556,7 @@ def _pack(grams: Ids) -> Ints:
     words = grams.astype(np.int64)
     if words.shape[1] % 2:
         words = np.hstack((np.zeros((len(words), 1), np.int64), words))
-    packed: Ints = words[:, ::2] << _WORD_BITS | words[:, 1::2]
-    return packed
+    return words[:, ::2] << _WORD_BITS | words[:, 1::2]
 
 
 @dataclass(frozen=True, slots=True)

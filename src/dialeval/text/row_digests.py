@@ -90,5 +90,4 @@ def _add_selected(starts: Ints, ends: Ints, hashes: Digests, selected: Mask) -> 
 def _list_powers(base: int, count: int) -> Digests:
     factors = np.full(count, base, np.uint64)
     factors[:1] = 1
-    powers: Digests = np.multiply.accumulate(factors)
-    return powers
+    return np.cumprod(factors)

@@ -15,14 +15,14 @@ text stands alone under `13a`; under `zh` and `intl` only if its neighbor is no 
 
 Kernels: split texts by the rules of sacreBLEU's tokenizers, without a copy of the text.
 
-These rules only ever put spaces into a text, so that every token is a stretch of its bytes. A character has one of a
-few kinds, which a table says by its code point; `separation` has the tables. What becomes of a stop (`.` and `,`, or
-any punctuation) depends on its neighbors. Of a run of k stops between x and y all stand alone, but for the last,
+These rules only insert spaces into a text, so that every token is a range of its bytes. A character has one of a few
+kinds, found by its code point in a table. The treatment of a stop (`.` and `,`, or any punctuation) depends on its
+neighbors. Of a run of k stops between x and y all are tokens of their own, but the last one
 
-    which stays with y if y is a digit, and x is a digit just where k is odd.
+    stays with y if y is a digit, and x is a digit exactly if k is odd.
 
-That is what two substitutions over neighboring characters come to, (not a digit)(stop) and then (stop)(not a digit),
-since a match of the first takes in two characters and the next begins behind them. Where the text is not padded with
+That is the result of two substitutions over neighboring characters, (not a digit)(stop) and then (stop)(not a digit),
+since a match of the first consumes two characters and the next begins behind them. Where the text is not padded with
 spaces its two ends match neither substitution, so they count as digits here.
 """
 
@@ -271,8 +271,8 @@ def _find_cuts(data, start, end, kinds, padded, stripped, cuts):  # type: ignore
 def split_apart(data, starts, ends, first, kinds, padded, stripped, cuts, table, arena, word_ends, words, ids, offsets):  # type: ignore[no-untyped-def]
     """Fill `ids` and `offsets` with the tokens of the rows from `first` on; `cuts` is scratch for those of one row.
 
-    `padded`: whether texts are between spaces; `stripped`: whether spaces before a text do not count. Gives what
-    `words_kernel.split_words` gives.
+    `padded`: whether texts are between spaces; `stripped`: whether spaces before a text do not count. Returns what
+    `vocabulary.split_words` returns.
     """
     count = offsets[first]
     for row in range(first, starts.shape[0]):

@@ -10,7 +10,7 @@ the same text would be split differently than before; the others are those of th
 - `ja`: as sacreBLEU's `ja-mecab`, with the extra `ja`;
 - `unicode`: the words of UAX #29, with the extra `unicode`;
 - `rouge`: as rouge-score, without its stemmer;
-- `auto`: one of these, chosen by the scripts of all texts of a run before anything is split (see `scripts`).
+- `auto`: one of these, chosen by the scripts of all texts of a run before anything is split.
 
 Words that are not in the list of in-vocabulary words (`Need.VOCABULARY`), if there is such a list, count as themselves
 (`oov=self`) or all as one word, `<unk>` (`oov=unk`, the way of dialog-eval).
@@ -227,7 +227,7 @@ LONG_RUN = 5
 BY_BLANKS: tuple[Tokenizer, ...] = ("words.1", "lower-words.1", "13a", "lower-13a", "intl")
 """Tokenizers that leave a sentence without spaces whole."""
 
-_NO_LETTER_KIND, _LETTER_KIND, _CHINESE_LETTERS, _KANA, _UNSPACED = range(5)
+_LETTER_KIND, _CHINESE_LETTERS, _KANA, _UNSPACED = range(1, 5)  # 0: no letter
 _KINDS = 5
 Counts: TypeAlias = tuple[int, ...]
 
@@ -248,7 +248,7 @@ _RANGES = {
 
 @cache
 def _kinds() -> Bytes:
-    return kinds_of({kind: tuple(spans) for kind, spans in _RANGES.items()})
+    return kinds_of(_RANGES)
 
 
 def count_characters(texts: TextColumn) -> Counts:

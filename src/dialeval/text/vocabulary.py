@@ -1,20 +1,20 @@
 """The vocabulary: words and their ids, one to one, exact on any Unicode text.
 
-Ids are given in the order in which words are first met. A vocabulary only ever grows, so an id keeps its word; it may
-be used by several threads at once. It is pickled as its words.
+Ids are assigned in the order of first occurrence. A vocabulary only grows, so an id keeps its word; several threads may
+use it at once. It is pickled as its words.
 
 Kernels: split UTF-8 text at whitespace and give every word an id, in one pass over the bytes.
 
-Whitespace is what `str.split()` takes for it. A word of up to seven bytes is its own key (bytes and length in one
-uint64), so equal keys are equal words. A longer word's key is a hash, and a hit is confirmed byte by byte: ids are
-exact. Words made of plain ASCII are taken eight bytes at a time.
+Whitespace is that of `str.split()`. A word of up to seven bytes is its own key (bytes and length in one uint64), so
+equal keys are equal words. A longer word's key is a hash, and a match is confirmed byte by byte: ids are exact. ASCII
+words are read eight bytes at a time.
 
 A store of words is a few arrays and a count (see `Vocabulary`, which owns them and makes them larger):
 
 - `table`: open addressing with linear probing; key and id side by side, length a power of two, at most half full;
 - `arena`, `ends`: the bytes of all words one after the other; word `id` is `arena[ends[id]:ends[id + 1]]`.
 
-Kernels allocate nothing: that would double their compile time. Where a store is full they stop and say where.
+Kernels allocate nothing: that would double their compile time. Where a store is full they stop and return the row.
 """
 
 from __future__ import annotations
@@ -244,7 +244,7 @@ _FIRST_BYTES = 1 << 14
 
 
 class Vocabulary:
-    """Words and ids over flat arrays; see `words_kernel` for their layout."""
+    """Words and ids over flat arrays; the kernels above use their layout."""
 
     def __init__(self, words: Iterable[str] = ()) -> None:
         self._table = np.zeros(4 * _FIRST_WORDS, np.uint64)

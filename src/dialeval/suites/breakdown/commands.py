@@ -29,7 +29,7 @@ def _data(*, required: bool) -> options.Decorator:
     where = "Annotated dialogues: folder of *.log.json, .jsonl, .tar.gz"
     if not required:
         return click.option("-p", "--data", type=click.Path(), help=f"{where}.")
-    several: dict[str, Any] = {"multiple": True, "required": True, "callback": options.read_systems}
+    several: dict[str, Any] = {"multiple": True, "required": True, "callback": options.parse_systems}
     return click.option("-p", "--data", type=click.Path(), help=f"{where}; repeat for data sets, NAME=PATH.", **several)
 
 
@@ -106,7 +106,7 @@ def breakdown(
     format_ = format_ or ("original" if single and not macro else "table")
     if format_ == "original" and (macro or not single):
         raise click.UsageError("-f original prints one detector at one threshold, without --macro")
-    out.check_transposed(format_, transpose)
+    out.check_transpose(format_, transpose)
     out.check_places(output, labels, inputs["data"], inputs["development"], files=(turns_file,))
     if error_categories is not None:
         format_ = "table" if format_ == "original" else format_
@@ -120,7 +120,7 @@ def breakdown(
     run = intervals.add_to(run, inputs["confidence"])
     found = out.compare_and_save(run, format_, output, force, None if output is None else with_curves(run))
     if turns_file is not None:
-        out.write(turns_file, report.turns_csv(run).encode(), "turns in")
+        out.write_output(turns_file, report.turns_csv(run).encode(), "turns in")
     if macro:
         out.print_as(format_, report.MACRO, report.average_over_datasets(run))
         out.print_warnings(run.warnings)
@@ -171,9 +171,9 @@ def print_breakdown(run: BreakdownRun, format_: str, transpose: bool = False, fo
     if format_ != "original":
         out.print_run(run, format_, transpose, found=found)
         if format_ == "table":
-            out.show("\n" + tables_text(run))
+            out.print_content("\n" + tables_text(run))
         return
     if len(run.detectors) > 1:
         raise click.UsageError(f"there are {len(run.detectors)} detectors; choose one, or another format (-f table)")
-    out.show(original(run))
+    out.print_content(original(run))
     out.print_warnings(run.warnings)

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from dialeval.cli import options
-from dialeval.cli.output import check_places, check_transposed, deliver_run, print_failed_gates
+from dialeval.cli.output import check_places, check_transpose, deliver_run, print_failed_gates
 from dialeval.cli.progress import open_meter
 
 ALIGNERS = ("bleu", "nltk-bleu", "nltk-nist", "sacre", "embedding")
@@ -88,7 +88,7 @@ def lsdscc(
 
         inputs["reference_groups"] = data.find_reference_groups()
     read = (hypotheses, *(inputs[name] for name in ("reference_groups", "vectors", "train")))
-    check_transposed(format_, transpose)
+    check_transpose(format_, transpose)
     check_places(output, read)
     settings = {"aligner": aligner, "n": n, "smooth": bleu_smoothing or 0}
     with open_meter() as meter:

@@ -23,7 +23,7 @@ _INPUT = click.option(
     "predictions",
     multiple=True,
     type=click.Path(),
-    callback=options.read_systems,
+    callback=options.parse_systems,
     help="Predictions: a file, a folder of them, NAME=FILE.",
 )
 _TASK = options.combine_options(
@@ -103,7 +103,7 @@ def multiwoz(
 
     if not any(settings[name] for name in ("bleu", "success", "richness", "dst")):
         settings |= {"bleu": True, "success": True, "richness": True}
-    out.check_transposed(format_, transpose)
+    out.check_transpose(format_, transpose)
     out.check_places(output, predictions, files=(dialogues,))
     evaluator = _make_evaluator(predictions, settings)
     if failures:
@@ -115,7 +115,7 @@ def multiwoz(
         run = evaluator.run(read, **chosen, progress=meter.update_run)
     run = intervals.add_to(run, confidence)
     if dialogues is not None:
-        out.write(dialogues, b"".join(orjson.dumps(row) + b"\n" for row in dialogue_rows(run, evaluator.task)))
+        out.write_output(dialogues, b"".join(orjson.dumps(row) + b"\n" for row in dialogue_rows(run, evaluator.task)))
     saved = evaluator.with_transcripts(run, read) if output is not None and settings["success"] else run
     out.deliver_run(run, format_, output, force, transpose=transpose, by=by, compared=compared, saved=saved)
     return out.print_failed_gates(limits.make_gates(run))
@@ -135,7 +135,7 @@ def _print_failures(evaluator: Evaluator, predictions: Any, format_: str) -> Non
     formats = {"table": write_failures_table, "json": write_failures_json, "csv": write_failures_csv}
     if format_ not in formats:
         raise click.UsageError("--failures is printed as table, json or csv")
-    out.show(formats[format_](evaluator.failures(predictions)))
+    out.print_content(formats[format_](evaluator.failures(predictions)))
 
 
 @multiwoz.command("dialeval multiwoz explain pmul0320 -i damd.json")
@@ -202,7 +202,7 @@ def delexicalize_command(predictions: Any, output: Path | None, format_: str, **
     if output is not None:
         if len(systems) != 1:
             raise click.UsageError("--save writes the predictions of one system; name one with -i")
-        out.write(output, out.encode_json(systems[0][0].document()))
+        out.write_output(output, out.encode_json(systems[0][0].document()))
     out.print_as(format_, PRINTER, MatchReport([report for _, report in systems]))
 
 
@@ -233,6 +233,6 @@ def domains(source: str, output: Path, replace_domains: bool, force: bool) -> No
         problems.append(Problem(str(output), None, "exists", "pass --force to overwrite it"))
     if problems:
         raise DataError(problems)
-    out.write(output, out.encode_json(add_slot_domains(document)))
+    out.write_output(output, out.encode_json(add_slot_domains(document)))
     if there:
         out.print_err(f"replaced the active_domains in {places}")

@@ -64,7 +64,7 @@ def sgd(
 
     if joint_across_turns and not groups:
         raise click.UsageError("--joint-across-turns is for --groups")
-    out.check_transposed(format_, transpose)
+    out.check_transpose(format_, transpose)
     out.check_places(output, (predictions, inputs["references"], inputs["schema"], inputs["train_schema"]))
     with open_meter() as meter:
         run = evaluate_sgd(predictions, intervals=intervals.kind, progress=meter.update_run, **inputs)
