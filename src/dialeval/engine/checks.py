@@ -21,7 +21,7 @@ from dialeval.core.fold import Fact
 from dialeval.core.validation import InvalidError, check_array
 from dialeval.engine.plan import Plan, find_tokenizer
 from dialeval.text.ngrams import Hashes, word_hashes
-from dialeval.text.tokenizers import BY_BLANKS, Tokenizer, UnsplitTexts, suggest_tokenizer
+from dialeval.text.tokenizers import SPLIT_AT_SPACES, Tokenizer, UnsplitTexts, suggest_tokenizer
 
 _MEASURED = (Need.RESPONSE, Need.HYPOTHESES)
 """Columns whose texts are checked: those that are measured."""
@@ -36,7 +36,7 @@ def with_checks(plan: Plan) -> Plan:
     checks: dict[str, Fact[Any, Any]] = {
         f"unsplit {tokenizer}": UnsplitTexts(need, tokenizer)
         for need, tokenizer in asked
-        if need in _MEASURED and tokenizer in BY_BLANKS
+        if need in _MEASURED and tokenizer in SPLIT_AT_SPACES
     }
     return replace(plan, details={**plan.details, **checks, "dialogue ids": DialogueIds()})
 

@@ -50,7 +50,7 @@ MOST_CHUNKS = 4096
 """The maximum number of chunks of large files: each has a fixed cost in the first process."""
 
 _READ_BYTES = 1 << 22
-_BLANKS = b" \t\r\n"
+_WHITESPACE = b" \t\r\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +231,7 @@ def row_boundary(
     lines = 0
     while line := stream.readline():
         opening.check_lines(lines := lines + 1, place - start + 1, where)
-        if line.strip(_BLANKS):
+        if line.strip(_WHITESPACE):
             dialogue = dialogue_of(line, names)
             if compared and (dialogue is None or dialogue != before):
                 return place

@@ -143,7 +143,7 @@ def _skip_gap(text: str, position: int) -> int:
 # LF and CRLF end a line, blank lines are skipped, a byte order mark is dropped. Every line that is not JSON is a
 # problem, and so is nesting that is too deep or a number that is too large.
 
-_BLANKS = b" \t\r\n"
+_WHITESPACE = b" \t\r\n"
 
 
 def read_jsonl(path: PathSource) -> Records:
@@ -166,7 +166,7 @@ def _rows(lines: TextColumn, where: str, problems: list[Problem]) -> Iterator[tu
             yield line, orjson.loads(view[start:end])
         except orjson.JSONDecodeError as error:
             text = bytes(view[start:end])
-            if text.strip(_BLANKS):
+            if text.strip(_WHITESPACE):
                 problems.append(_problem(where, line, text, error))
 
 

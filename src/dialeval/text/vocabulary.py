@@ -206,7 +206,7 @@ def word_id(data, start, end, table, arena, word_ends, words):  # type: ignore[n
 
 @kernel
 def intern_words(data, starts, ends, first, table, arena, word_ends, words, ids):  # type: ignore[no-untyped-def]
-    """Fill `ids` with the ids of texts that are one word each, spaces included; gives what `split_words` gives."""
+    """Fill `ids` with the ids of texts that are one word each, spaces included; return what `split_words` returns."""
     for row in range(first, starts.shape[0]):
         word, words = word_id(data, starts[row], ends[row], table, arena, word_ends, words)
         if word < 0:
