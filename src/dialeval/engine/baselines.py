@@ -42,7 +42,7 @@ from dialeval.engine.folding import Evaluation, Options, run_sources
 from dialeval.engine.plan import Planner
 from dialeval.engine.resources import Resources, read_train_texts
 from dialeval.io.rows import Rows, no_texts
-from dialeval.io.sources import memory_sources
+from dialeval.io.sources import wrap_systems
 
 GOLD, SHUFFLED, CONSTANT, TRAIN = "ceiling/gold", "floor/shuffled-gold", "floor/constant", "floor/random-train"
 CONSTANT_RESPONSE = "i do not know ."
@@ -84,7 +84,7 @@ def run_with_baselines(
     systems: Sequence[Rows], made: Baselines | None, planner: Planner, resources: Resources, options: Options
 ) -> Evaluation:
     """Score systems and their baselines, if there are any; the run then has the standing of each system."""
-    sources = memory_sources([*systems, *(made.systems if made else ())], made.roles if made else None)
+    sources = wrap_systems([*systems, *(made.systems if made else ())], made.roles if made else None)
     evaluation = run_sources(sources, planner, resources, options)
     if made is None:
         return evaluation

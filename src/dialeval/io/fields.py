@@ -113,7 +113,7 @@ class Message(NamedTuple):
         return " ".join(filter(None, (self.text, *(call.shown for call in self.calls)))) if self.calls else self.text
 
 
-def missing_field(name: str, wanted: str, there: Iterable[object], kind: str = "field") -> tuple[str, str]:
+def describe_missing(name: str, wanted: str, there: Iterable[object], kind: str = "field") -> tuple[str, str]:
     """Return what is wrong with a row or a table without a field, and the remedy."""
     names = [str(each) for each in there]
     lowered = {each.lower().strip(): each for each in reversed(names)}
@@ -143,7 +143,7 @@ class FieldReader:
 
     def unknown_shape(self, row: RowObject) -> None:
         """Add the problem of a row without a response, once for all rows with the same problem."""
-        what, remedy = explain_shape(row, self.names) or missing_field(self.names.response, "response", row)
+        what, remedy = explain_shape(row, self.names) or describe_missing(self.names.response, "response", row)
         if what not in self._unknown:
             self.problem(what, remedy)
         self._unknown[what] += 1
@@ -343,7 +343,7 @@ class FieldReader:
         elif isinstance(given, LISTS):
             start, end = map(read_time, given) if len(given) == 2 else (None, None)
             given = None if start is None or end is None else end - start
-        seconds = None if isinstance(given, bool) else finite_number(given)
+        seconds = None if isinstance(given, bool) else read_number(given)
         return repr(seconds) if seconds is not None and seconds >= 0 else None
 
     def turn(self, row: RowObject) -> int | None:
@@ -351,7 +351,7 @@ class FieldReader:
         value = row.get(self.names.turn)
         if value is None or (isinstance(value, str) and not value) or (isinstance(value, float) and value != value):
             return None
-        number = _whole_number(value)
+        number = _read_whole_number(value)
         if number is None or not 0 <= number <= LARGEST_TURN:
             shown = f"{value!r:.40}" if isinstance(value, str | int | float) else kind_of(value)
             self.problem(f"{self.names.turn} is {shown}", "make it a whole number from 0 on")
@@ -401,7 +401,7 @@ def _count_values(value: object) -> dict[str, float]:
     return {"": float(value) if isinstance(value, float) else int(value)} if number else {}  # type: ignore[call-overload]
 
 
-def finite_number(value: object) -> float | None:
+def read_number(value: object) -> float | None:
     """Return a number, also one in a text; None for anything else, and for what is not finite."""
     try:
         number = float(value) if isinstance(value, str | int | float) else None
@@ -412,7 +412,7 @@ def finite_number(value: object) -> float | None:
 
 def read_time(value: object) -> float | None:
     """Return a time as seconds: a number of seconds or milliseconds since 1970, or a text as ISO 8601 has it."""
-    if isinstance(value, int | float) and (number := finite_number(value)) is not None:
+    if isinstance(value, int | float) and (number := read_number(value)) is not None:
         return number / 1000 if abs(number) > _MILLISECONDS else number
     try:
         time = datetime.fromisoformat(re.sub("[zZ]$", "+00:00", value)) if isinstance(value, str) else value
@@ -455,7 +455,7 @@ def _is_unicode(text: str) -> bool:
     return True
 
 
-def _whole_number(value: object) -> int | None:
+def _read_whole_number(value: object) -> int | None:
     if isinstance(value, bool):
         return None
     if isinstance(value, str):
@@ -465,7 +465,7 @@ def _whole_number(value: object) -> int | None:
     return value if isinstance(value, int) else None
 
 
-def plain_message(message: object) -> tuple[str, str] | None:
+def read_plain_message(message: object) -> tuple[str, str] | None:
     """Return role and text of a message that has nothing else, as most have; None for others."""
     if type(message) is not dict or len(message) != 2:
         return None
@@ -478,7 +478,7 @@ def plain_message(message: object) -> tuple[str, str] | None:
 
 def read_message(reader: FieldReader, message: RowObject, what: str, role: str) -> Message:
     """Return the message of an object whose role is known."""
-    calls = [_check_call(reader, each, what) for each in _calls(message)]
+    calls = [_check_call(reader, each, what) for each in _list_calls(message)]
     key = next((key for key in _CONTENT_KEYS if message.get(key) is not None), None)
     if key is None:
         if message.get("refusal") is not None:
@@ -488,7 +488,7 @@ def read_message(reader: FieldReader, message: RowObject, what: str, role: str) 
             lacking = "is null" if empty else f"has neither text nor content, only {join_names(message)}"
             reader.problem(f"{what} {lacking}", "give each turn its text")
         return Message(role, "", tuple(calls))
-    text, parts = content(reader, message[key], what, results=role != ASSISTANT)
+    text, parts = read_content(reader, message[key], what, results=role != ASSISTANT)
     if any(isinstance(message.get(key), str) and message[key] == CALLER for key in _ROLE_KEYS):
         given, shown = parse_text(text, None), f"[call {text}]"  # the call is the whole text of the message
         call = read_call(given)._replace(shown=shown) if isinstance(given, dict) else Call(shown)
@@ -496,7 +496,7 @@ def read_message(reader: FieldReader, message: RowObject, what: str, role: str) 
     own = [part for part in parts if isinstance(part, Call)]
     results = [part for part in parts if isinstance(part, ToolResult)]
     results += [
-        read_result(each) for each in _calls(message) if isinstance(each, dict) and "output" in each
+        read_result(each) for each in _list_calls(message) if isinstance(each, dict) and "output" in each
     ]  # an mcp_call
     if role == TOOL and not results:
         results = [read_result(message, text)]
@@ -510,7 +510,7 @@ def _check_call(reader: FieldReader, value: object, what: str) -> Call:
     return call._replace(shown=reader.text(call.shown, what))
 
 
-def role_of(reader: FieldReader, message: RowObject, what: str) -> str | None:
+def read_role(reader: FieldReader, message: RowObject, what: str) -> str | None:
     """Return the role of a message; None, and a problem, where it has none that is known."""
     role = next((message[key] for key in _ROLE_KEYS if message.get(key) is not None), None)
     if isinstance(role, str) and role in ROLES:
@@ -520,7 +520,7 @@ def role_of(reader: FieldReader, message: RowObject, what: str) -> str | None:
     return None
 
 
-def content(
+def read_content(
     reader: FieldReader, value: object, what: str, inner: bool = False, results: bool = True
 ) -> tuple[str, list[Call | ToolResult]]:
     """Return the text of a content, and the calls and results in it.
@@ -535,7 +535,7 @@ def content(
     text = ""
     others: list[Call | ToolResult] = []
     for part in value:
-        said, more = _part(reader, part, what, inner)
+        said, more = _read_part(reader, part, what, inner)
         if more is not None:
             others.append(more)
         if said and (results or not isinstance(more, ToolResult)):
@@ -543,7 +543,7 @@ def content(
     return text, others
 
 
-def _part(reader: FieldReader, part: object, what: str, inner: bool) -> tuple[str, Call | ToolResult | None]:
+def _read_part(reader: FieldReader, part: object, what: str, inner: bool) -> tuple[str, Call | ToolResult | None]:
     """Return the text of a part, and the call or result that it is; `inner`: it is part of a tool's result."""
     if not isinstance(part, dict):
         return reader.text(part, what), None
@@ -566,12 +566,12 @@ def _part(reader: FieldReader, part: object, what: str, inner: bool) -> tuple[st
         return reader.text(text, what), read_result(part, text)
     if field == "content":
         given = part.get(field)
-        text = "" if given is None else content(reader, given, what, inner=True)[0]
+        text = "" if given is None else read_content(reader, given, what, inner=True)[0]
         return text, read_result(part, text)
     return reader.text(part.get(field), what), None
 
 
-def _calls(message: RowObject) -> Iterator[object]:
+def _list_calls(message: RowObject) -> Iterator[object]:
     for key in ("tool_calls", "function_call"):
         given = message.get(key)
         if given is not None:

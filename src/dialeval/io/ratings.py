@@ -33,7 +33,7 @@ from dialeval.core.arrays import Floats, Ints
 from dialeval.core.errors import SettingError, add_warning
 from dialeval.io import row_shapes
 from dialeval.io.calls import parse_text
-from dialeval.io.fields import FieldReader, missing_field
+from dialeval.io.fields import FieldReader, describe_missing
 from dialeval.io.opening import PathSource
 from dialeval.io.reading import read_objects
 from dialeval.io.rows import LISTS, FieldNames, Records, RowObject, join_names, kind_of
@@ -130,8 +130,8 @@ def read_ratings(
             identifier,
             rater,
             is_again(row),
-            _scale(reader, row.get(own["scale"]), own["scale"]),
-            scores_of(reader, row, own["scores"]),
+            _read_scale(reader, row.get(own["scale"]), own["scale"]),
+            read_scores(reader, row, own["scores"]),
         )
 
     def check(rows: list[_RatedRow]) -> tuple[str, str] | None:
@@ -159,7 +159,7 @@ def read_ratings(
     return Ratings(**listed, scales=ends, annotations=annotations, values=values, raters=raters)
 
 
-def row_digests(ratings: Ratings) -> list[str]:
+def digest_ratings(ratings: Ratings) -> list[str]:
     """Return a digest of the context and response of each row, which identifies a rated row.
 
     A trained judge keeps those of its training rows, so that its scores of them are not used as if it had not seen
@@ -228,7 +228,7 @@ class _RatedRow(NamedTuple):
     raters: dict[str, tuple[str, ...]] = {}
 
 
-def scores_of(reader: FieldReader, row: RowObject, name: str) -> dict[str, Floats]:
+def read_scores(reader: FieldReader, row: RowObject, name: str) -> dict[str, Floats]:
     """Return the annotators' values of each quality of a row."""
     value = parse_text(row.get(name), None)
     if value is None:
@@ -236,11 +236,11 @@ def scores_of(reader: FieldReader, row: RowObject, name: str) -> dict[str, Float
         flat = {key[len(prefix) :]: cell for key, cell in row.items() if key.startswith(prefix)}
         value = flat or next((row[plain] for plain in _PLAIN if row.get(plain) is not None), None)
     given = value if isinstance(value, dict) else {OVERALL: value}
-    scores = {str(quality): _values(reader, each, f"{name}.{quality}") for quality, each in given.items()}
+    scores = {str(quality): _read_values(reader, each, f"{name}.{quality}") for quality, each in given.items()}
     return {quality: values for quality, values in scores.items() if len(values)}
 
 
-def _values(reader: FieldReader, value: object, what: str) -> Floats:
+def _read_values(reader: FieldReader, value: object, what: str) -> Floats:
     value = parse_text(value, None)
     items = [parse_text(item, None) for item in value] if isinstance(value, LISTS) else [value]
     numbers = []
@@ -263,7 +263,7 @@ def _is_number(value: object) -> TypeGuard[int | float]:
     return isinstance(value, int | float) and not isinstance(value, bool) and -math.inf < value < math.inf
 
 
-def _scale(reader: FieldReader, value: object, what: str) -> tuple[float, float]:
+def _read_scale(reader: FieldReader, value: object, what: str) -> tuple[float, float]:
     if isinstance(value, str):
         parts = value.split("-")
         value = [parse_text(part.strip(), None) for part in parts] if len(parts) == 2 else parse_text(value, None)
@@ -320,7 +320,7 @@ def read_rating_lines(
     def read(reader: FieldReader, row: RowObject, _name: str) -> Iterator[RatingLine]:
         before = len(reader.problems)
         identity, rater = reader.identifier(row, "id"), reader.identifier(row, "rater")
-        scores = scores_of(reader, row, "scores")
+        scores = read_scores(reader, row, "scores")
         if identity is None or rater is None:
             reader.problem("has no id" if identity is None else "has no rater", "say what was rated, and by whom")
             return
@@ -410,7 +410,7 @@ def read_pairs(
     columns = FieldNames(response=names["better"], dialog_id=names["dialog_id"])
 
     def read(reader: FieldReader, row: RowObject, _name: str) -> list[_Row]:
-        found = [_pair(reader, each, names) for each in _known_pairs(row, names)]
+        found = [_read_pair(reader, each, names) for each in _map_pairs(row, names)]
         return [pair for pair in found if pair is not None]
 
     rows = read_objects(paths, "pairs", "a, b and better", columns, read)
@@ -445,9 +445,9 @@ _DECIDED = {
 """The outcomes by the words of other programs for the better answer."""
 
 
-def _known_pairs(row: RowObject, names: Mapping[str, str]) -> list[RowObject]:
+def _map_pairs(row: RowObject, names: Mapping[str, str]) -> list[RowObject]:
     """Return the pairs of a row of another program; a row of ours as it is."""
-    shape = row_shapes.shape_of(row)
+    shape = row_shapes.find_shape(row)
     if shape is None or not shape.pairs or any(name != actual for name, actual in names.items()):
         return [row]
     found: RowObject = {name: row_shapes.find(row, paths) for name, paths in shape.pairs.items()}
@@ -471,33 +471,33 @@ def _known_pairs(row: RowObject, names: Mapping[str, str]) -> list[RowObject]:
     return [{**found, "better": each} for each in better if each is not None]
 
 
-def _pair(reader: FieldReader, row: RowObject, names: Mapping[str, str]) -> _Row | None:
+def _read_pair(reader: FieldReader, row: RowObject, names: Mapping[str, str]) -> _Row | None:
     """Return one pair; None, and a problem, where it is none."""
     left, right = (reader.identifier(row, names[name]) for name in ("a", "b"))
     if left is None or right is None:
         lacking = "a" if left is None else "b"
-        reader.problem(*missing_field(names[lacking], lacking, row))
+        reader.problem(*describe_missing(names[lacking], lacking, row))
         return None
     if left == right:
         reader.problem(f"{left!r:.40} is compared with itself", "name two different systems")
         return None
-    outcome = _outcome(reader, row, names["better"], left, right)
+    outcome = _read_outcome(reader, row, names["better"], left, right)
     texts = [row.get(names[name]) for name in ("response_a", "response_b")]
     known = all(isinstance(text, str) for text in texts)
     ratio = length_ratio(*texts) if known else float("nan")  # type: ignore[arg-type]
     return left, right, outcome, reader.dialogue(row), ratio
 
 
-def possible_outcomes(better: object, left: str, right: str) -> set[int]:
+def list_outcomes(better: object, left: str, right: str) -> set[int]:
     """Return every outcome that a value of `better` can mean; more than one where a system is called like a side."""
     words = {1: (left, "a", "A"), -1: (right, "b", "B"), 0: (TIE, "Tie")}
     return {outcome for outcome, own in words.items() if better in own}
 
 
-def _outcome(reader: FieldReader, row: RowObject, name: str, left: str, right: str) -> int:
+def _read_outcome(reader: FieldReader, row: RowObject, name: str, left: str, right: str) -> int:
     better = row.get(name)
     said = better.strip() if isinstance(better, str) else better
-    outcomes = possible_outcomes(said, left, right)
+    outcomes = list_outcomes(said, left, right)
     if len(outcomes) == 1:
         return outcomes.pop()
     if outcomes:

@@ -467,7 +467,7 @@ class NgramCounts:
         own = Vocabulary()  # of these words: each part looks through all words of its vocabulary
         own.add(words)
         chosen, sizes = np.empty(self.types, np.uint16), np.zeros(parts, np.int64)
-        choose_parts(keys, self.n, word_hashes(words), chosen, sizes)
+        choose_parts(keys, self.n, hash_column(words), chosen, sizes)
         edges = offsets_of(sizes)
         part_keys, part_counts = np.empty_like(keys), np.empty(self.types, self.counts.dtype)
         cut_parts(keys, self.counts, chosen, edges[:-1].copy(), part_keys, part_counts)
@@ -534,7 +534,7 @@ def _merge(left: NgramCounts, right: NgramCounts, keys: Ints, counts: Counts) ->
     return size
 
 
-def word_hashes(words: TextColumn) -> Hashes:
+def hash_column(words: TextColumn) -> Hashes:
     """Return a hash of each word, the same in every process."""
     hashes = np.empty(len(words), np.uint64)
     hash_words(words.data, words.starts, words.ends, hashes)

@@ -122,7 +122,7 @@ def clean_text(text: str) -> str:
     return text
 
 
-def kinds_of(ranges: dict[int, tuple[tuple[int, int], ...]]) -> Bytes:
+def make_kind_table(ranges: dict[int, tuple[tuple[int, int], ...]]) -> Bytes:
     """Return a table of kinds by code point, from the ranges of each; what is in none has kind 0, a later one wins."""
     kinds: Bytes = np.zeros(_CODES, np.uint8)
     for kind, spans in ranges.items():
@@ -134,12 +134,12 @@ def kinds_of(ranges: dict[int, tuple[tuple[int, int], ...]]) -> Bytes:
 @cache
 def _kinds_13a() -> Bytes:
     stops, digits, hyphen = ((0x2C, 0x2C), (0x2E, 0x2E)), ((0x30, 0x39),), ((0x2D, 0x2D),)
-    return kinds_of({ALONE: _ALONE, STOP: stops, DIGIT: digits, HYPHEN: hyphen, SPACE: SPACES})
+    return make_kind_table({ALONE: _ALONE, STOP: stops, DIGIT: digits, HYPHEN: hyphen, SPACE: SPACES})
 
 
 @cache
 def _kinds_zh() -> Bytes:
-    chinese = kinds_of({ALONE: _CHINESE, SPACE: SPACES})
+    chinese = make_kind_table({ALONE: _CHINESE, SPACE: SPACES})
     return np.where(chinese > 0, chinese, _kinds_13a())
 
 
@@ -147,7 +147,7 @@ def _kinds_zh() -> Bytes:
 def _kinds_intl() -> Bytes:
     import regex
 
-    kinds = kinds_of({SPACE: SPACES})
+    kinds = make_kind_table({SPACE: SPACES})
     points = np.arange(CODE_POINTS, dtype="<u4")
     points[0xD800:0xE000] = 0  # halves of pairs are no characters
     characters = points.tobytes().decode("utf-32-le")

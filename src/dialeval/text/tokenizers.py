@@ -37,7 +37,7 @@ from dialeval.core.kernels import kernel
 from dialeval.text.separation import (
     count_kinds,
     ids_of_characters,
-    kinds_of,
+    make_kind_table,
     split_13a,
     split_intl,
     split_rouge,
@@ -246,8 +246,8 @@ _RANGES = {
 
 
 @cache
-def _kinds() -> Bytes:
-    return kinds_of(_RANGES)
+def _make_kinds() -> Bytes:
+    return make_kind_table(_RANGES)
 
 
 def count_characters(texts: TextColumn) -> Counts:
@@ -258,7 +258,7 @@ def count_characters(texts: TextColumn) -> Counts:
 def _count_by_text(texts: TextColumn) -> Ints:
     """Return the number of characters of each kind (columns) in every text."""
     counts = np.zeros((len(texts), _KINDS), np.int64)
-    count_kinds(texts.data, texts.starts, texts.ends, _kinds(), counts)
+    count_kinds(texts.data, texts.starts, texts.ends, _make_kinds(), counts)
     return counts
 
 

@@ -31,7 +31,7 @@ from dialeval.core.rowtable import RowTable
 from dialeval.core.run_schema import Record
 from dialeval.io.fields import FieldReader
 from dialeval.io.opening import PathSource
-from dialeval.io.ratings import TIE, length_ratio, possible_outcomes
+from dialeval.io.ratings import TIE, length_ratio, list_outcomes
 from dialeval.io.reading import read_objects
 from dialeval.io.rows import FieldNames, RowObject
 from dialeval.judges.llm.judge import LLM
@@ -210,7 +210,7 @@ def _read_pair(reader: FieldReader, row: RowObject, name: str) -> Iterator[PairT
 def _find_majority(reader: FieldReader, row: dict[str, Any]) -> int | None:
     given = row.get("better")
     votes = given if isinstance(given, list) else [] if given is None else [given]
-    outcomes = [possible_outcomes(vote, row["a"], row["b"]) for vote in votes]
+    outcomes = [list_outcomes(vote, row["a"], row["b"]) for vote in votes]
     if any(len(each) != 1 for each in outcomes):
         reader.problem(f"better is {given!r:.40}", "make it a, b or tie, the name of the better system, or a list")
     total = sum(outcome for each in outcomes for outcome in each)
