@@ -355,18 +355,18 @@ def _read_rows(
     names = reader.names
     for reader.line, given in rows:
         if isinstance(given, str):
-            yield _Row(reader.text(given, "the row"), labels=[()] * len(names.kept))
+            yield _Row(reader.read_text(given, "the row"), labels=[()] * len(names.kept))
             continue
         if not isinstance(given, dict):
-            reader.problem(f"the row is {kind_of(given)}", "make it an object with a response, or a string")
+            reader.add_problem(f"the row is {kind_of(given)}", "make it an object with a response, or a string")
             continue
         if not names.mapped and filters.pass_over(given):
             continue
         row = map_fields(given, names)
         if row is None:
-            reader.unknown_shape(given)
+            reader.add_unknown_shape(given)
             continue
-        labels = [reader.labels(value_at(given, name), name) for name in names.kept]
+        labels = [reader.read_labels(value_at(given, name), name) for name in names.kept]
         for each in [row] if row is given or names.mapped else split_turns(row, given, names):
             yield from _read_row(reader, each, labels, trials)
 
@@ -374,29 +374,30 @@ def _read_rows(
 def _read_row(reader: FieldReader, row: RowObject, labels: Sequence[Sequence[str]], trials: _Trials) -> Iterator[_Row]:
     """Read one row, with the names of our fields."""
     names = reader.names
-    system, dialogue = reader.identifier(row, names.system), reader.dialogue(row)
+    system, dialogue = reader.read_identifier(row, names.system), reader.read_dialogue(row)
     if row.get(names.messages) is not None:
-        dialogue = dialogue or reader.identifier(row, "id") or f"line {reader.line}"
+        dialogue = dialogue or reader.read_identifier(row, "id") or f"line {reader.line}"
         responses, log, asked = _read_chat(reader, row, system, dialogue, labels)
-        trial, (calls, expected) = trials.read(reader, row, system, dialogue), reader.calls(row, log)
+        trial, (calls, expected) = trials.read(reader, row, system, dialogue), reader.read_calls(row, log)
         if not responses and (trial is not None or calls is not None):
             turns, roles = [turn for turn, _ in asked], [role for _, role in asked]
             responses = [_Row("", (), turns, roles, system=system, dialogue=dialogue, labels=labels)]
         if len(responses) == 1:
-            mine, seconds = reader.turn_labels(row), reader.latency(row)
+            mine, seconds = reader.read_turn_labels(row), reader.read_latency(row)
             first = responses[0]
             responses = [first._replace(turn_labels=first.turn_labels or mine, latency=first.latency or seconds)]
-        elif reader.turn_labels(row) is not None:
+        elif reader.read_turn_labels(row) is not None:
             add_warning(f"{names.labels} of a whole chat are not read; put them into its messages")
         if responses:
             responses[0] = responses[0]._replace(trial=trial)
             responses[-1] = responses[-1]._replace(calls=calls, expected=expected)
         yield from responses
     else:
-        trial, (calls, expected) = trials.read(reader, row, system, dialogue), reader.calls(row)
-        response, references, (context, roles) = reader.response(row), reader.references(row), reader.context(row)
-        own = (False, system, dialogue, reader.turn(row), labels, calls, expected, trial)
-        yield _Row(response, references, context, roles, *own, reader.turn_labels(row), reader.latency(row))
+        trial, (calls, expected) = trials.read(reader, row, system, dialogue), reader.read_calls(row)
+        response, references = reader.read_response(row), reader.read_references(row)
+        (context, roles), turn = reader.read_context(row), reader.read_turn(row)
+        own = (False, system, dialogue, turn, labels, calls, expected, trial)
+        yield _Row(response, references, context, roles, *own, reader.read_turn_labels(row), reader.read_latency(row))
 
 
 def _read_chat(
@@ -406,20 +407,19 @@ def _read_chat(
     name, prompts = reader.names.messages, reader.names.system_prompts
     messages, log = parse_cell(row[name]), CallLog()
     if row.get(reader.names.response) is not None:
-        reader.problem(
-            f"has both {reader.names.response} and {name}", "keep one; or map the other: --field messages=NAME"
-        )
+        remedy = "keep one; or map the other: --field messages=NAME"
+        reader.add_problem(f"has both {reader.names.response} and {name}", remedy)
     if not isinstance(messages, LISTS):
-        reader.problem(f"{name} is {kind_of(messages)}", "make it a list of role/content objects")
+        reader.add_problem(f"{name} is {kind_of(messages)}", "make it a list of role/content objects")
         return [], log, []
-    references = reader.references(row)
+    references = reader.read_references(row)
     said: list[str] = []
     roles: list[str] = []
     responses: list[_Row] = []
     since: float | None = None
     for turn, given in enumerate(messages):
         if (plain := read_plain_message(given)) is not None:
-            role, text = plain[0], reader.text(plain[1], name, turn)
+            role, text = plain[0], reader.read_text(plain[1], name, turn)
             shown, speaks = text, role == ASSISTANT
             if role == TOOL:
                 log.add((), [read_result(given, text)])
@@ -432,7 +432,7 @@ def _read_chat(
         if role == SYSTEM and not prompts:
             continue
         if speaks:
-            own = {"turn_labels": reader.turn_labels(given), "latency": reader.latency(given, since)}
+            own = {"turn_labels": reader.read_turn_labels(given), "latency": reader.read_latency(given, since)}
             responses.append(
                 _Row(text, references, said, roles, bool(responses), system, dialogue, turn, labels, **own)
             )
@@ -443,14 +443,14 @@ def _read_chat(
         roles.append(role)
     if references and len(responses) > 1:
         what = f"has {reader.names.reference} for one response but {len(responses)} assistant messages"
-        reader.problem(what, "give one row per response")
+        reader.add_problem(what, "give one row per response")
     before = takewhile(lambda turn: turn[1] != ASSISTANT, zip(said, roles, strict=True)) if not responses else ()
     return responses, log, list(before)
 
 
 def _read_message(reader: FieldReader, given: object, what: str) -> Message | None:
     if not isinstance(given, dict):
-        reader.problem(f"{what} is {kind_of(given)}", "make each message an object with role and content")
+        reader.add_problem(f"{what} is {kind_of(given)}", "make each message an object with role and content")
         return None
     message = unwrap(given)
     role = None if message is None else read_role(reader, message, what)
@@ -470,21 +470,20 @@ class _Trials:
         names = reader.names
         if row.get(names.trial) is None:
             return None
-        trial, given = reader.identifier(row, names.trial), row.get(names.reward)
+        trial, given = reader.read_identifier(row, names.trial), row.get(names.reward)
         parts = {} if not isinstance(given, dict) else {key: _read_grade(each) for key, each in given.items()}
         reward = next(iter(parts.values()), None) if isinstance(given, dict) else _read_grade(given)
         if reward is None and given is not None and given != {}:
-            reader.problem(f"{names.reward} is {kind_of(given)}", "make it a number; 1 is a pass")
+            reader.add_problem(f"{names.reward} is {kind_of(given)}", "make it a number; 1 is a pass")
             return None
         if trial is None:
             return None
         if task is None:
-            reader.problem(
-                f"is {names.trial} {trial} of no task", "name the task: dialog_id, or --field dialog_id=NAME"
-            )
+            remedy = "name the task: dialog_id, or --field dialog_id=NAME"
+            reader.add_problem(f"is {names.trial} {trial} of no task", remedy)
             return None
         if ((system, task), trial) in self._met:
-            reader.problem(f"{names.trial} {trial} of {task} occurs twice", "number the trials of a task")
+            reader.add_problem(f"{names.trial} {trial} of {task} occurs twice", "number the trials of a task")
         self._met.add(((system, task), trial))
         self.judged = self.judged or reward is not None
         if isinstance(own := row.get(names.reward_parts), dict):
@@ -520,13 +519,13 @@ def gather_texts(records: Records, names: FieldNames, need: Need) -> RaggedColum
     lists: list[Sequence[str]] = []
     for reader.line, row in chain(held, rows):
         if isinstance(row, dict) and need is Need.REFERENCE and field == own:
-            lists.append(reader.references(row))
+            lists.append(reader.read_references(row))
         elif isinstance(row, dict) and field != own and field not in row:
-            reader.problem(*describe_missing(field, need.value, row))
+            reader.add_problem(*describe_missing(field, need.value, row))
         else:
             value = row.get(field) if isinstance(row, dict) else row
-            turns = [turn.shown for turn in reader.turns(value, field)] if need is Need.CONTEXT else None
-            lists.append(reader.texts(value, field) if turns is None else turns)
+            turns = [turn.shown for turn in reader.read_turns(value, field)] if need is Need.CONTEXT else None
+            lists.append(reader.read_texts(value, field) if turns is None else turns)
     if not records.problems and not lists:
         records.problems.append(no_rows(records.where))
     records.raise_problems()

@@ -301,7 +301,7 @@ def read_objects(
             if isinstance(row, dict):
                 found += read(reader, row, name)
             else:
-                reader.problem(f"the row is {kind_of(row)}", f"make it an object with {fields}")
+                reader.add_problem(f"the row is {kind_of(row)}", f"make it an object with {fields}")
         if not records.problems and (wrong := check(found)):
             records.problems.append(Problem(records.where, None, *wrong))
         records.raise_problems()
