@@ -24,11 +24,12 @@ from dialeval.judges.card import JudgeCard
 from dialeval.judges.validation import attack, make_judge
 
 if TYPE_CHECKING:
-    from dialeval.judges.trainer import ADEM, ADEMWithEncoder, EncoderSettings
+    from dialeval.judges.hierarchical import ADEMWithEncoder, EncoderSettings
+    from dialeval.judges.trainer import ADEM
 
 __all__ = ["ADEM", "ADEMWithEncoder", "EncoderSettings", "Judge", "attack", "open_judge", "train"]
 
-_MODELS = ("ADEM", "ADEMWithEncoder", "EncoderSettings")
+_MODELS = {"ADEM": "trainer", "ADEMWithEncoder": "hierarchical", "EncoderSettings": "hierarchical"}
 
 
 def train(ratings: Sequence[PathSource], tests: Sequence[PathSource] = (), **settings: Any) -> JudgeCard:
@@ -70,7 +71,7 @@ def __getattr__(name: str) -> Any:
     if name not in _MODELS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
-        return getattr(import_module("dialeval.judges.trainer"), name)
+        return getattr(import_module(f"dialeval.judges.{_MODELS[name]}"), name)
     except ModuleNotFoundError as error:
         if error.name != "torch":
             raise

@@ -55,9 +55,9 @@ def test_a_system_that_is_expected_has_states_of_no_rows() -> None:
 
 
 def test_details_are_folded_beside_metrics() -> None:
-    from dialeval.suites.multiwoz.turns import CountedTurns
+    from dialeval.suites.multiwoz.turns import TurnCounting
 
-    fact = CountedTurns()
+    fact = TurnCounting()
     job = job_of(Plan({"length": make_plan("length", RESPONSES).metrics["length"]}, details={"given": fact}))
     assert job.list_folds("metrics", 0)[-1] is fact
     assert job.stages == ["metrics"]

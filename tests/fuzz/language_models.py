@@ -21,7 +21,7 @@ from dialeval.judges.llm.rubrics import (
     FOLDER,
     Rubric,
     compute_expected_grades,
-    list_shipped_rubrics,
+    list_shipped,
     make_request,
     parse_grades,
     read_rubric,
@@ -48,7 +48,7 @@ REPLIES = ["it leaves at nine", "no", "", "schöne grüße"]
 def rubric_files() -> list[Files]:
     """Return the shipped rubrics, and a short one with the highest and the lowest possible grade."""
     own = 'name = "own"\nlevel = "reply"\nuses = []\ntask = "Grade."\n[[question]]\nname = "q"\nquestion = "Good?"\n'
-    files = [(FOLDER / f"{name}.toml").read_bytes() for name in list_shipped_rubrics()]
+    files = [(FOLDER / f"{name}.toml").read_bytes() for name in list_shipped()]
     return [{"rubric.toml": content} for content in (*files, f'{own}grades = {{ 0 = "no", 10 = "yes" }}\n'.encode())]
 
 

@@ -27,7 +27,7 @@ from dialeval.core.errors import DataError, DialevalError, SettingError
 from dialeval.judges import LLM, Panel
 from dialeval.judges.llm.answers import AnswerRecord, AnswerStore
 from dialeval.judges.llm.judge import name_family
-from dialeval.judges.llm.rubrics import list_shipped_rubrics, read_rubric
+from dialeval.judges.llm.rubrics import list_shipped, read_rubric
 from llm_server import MODEL, Body, ChatServer, Reply, asked_text, shown_texts
 
 GOOD = {"quality": 4, "relevance": 5}
@@ -203,10 +203,8 @@ def test_a_rubric_of_ones_own(server: ChatServer, ask: Callable[..., LLM], tmp_p
 
 
 def test_shipped_rubrics_are_read() -> None:
-    assert list_shipped_rubrics() == ["conversation", "pair", "reply", "safety", "support", "task"]
-    assert {name: read_rubric(name).name for name in list_shipped_rubrics()} == {
-        name: name for name in list_shipped_rubrics()
-    }
+    assert list_shipped() == ["conversation", "pair", "reply", "safety", "support", "task"]
+    assert {name: read_rubric(name).name for name in list_shipped()} == {name: name for name in list_shipped()}
     with pytest.raises(SettingError, match="no rubric is called 'quality'; there are conversation, pair"):
         read_rubric("quality")
 

@@ -12,8 +12,8 @@ from dialeval.judges.card import (
     Rows,
     begin_card,
     list_attacks,
+    show_number,
     show_spearman,
-    show_two_digits,
     to_code,
     write_card_table,
 )
@@ -52,7 +52,7 @@ def agreement_rows(validation: Mapping[str, Any]) -> Rows:
     rows = [["data set", "rows", *_COLUMNS]]
     for name, row in validation["sets"].items():
         rows.append([name, str(row["judge"]["rows"]), *(show_spearman(row.get(column)) for column in _COLUMNS)])
-    return [*rows, ["mean", "", *(show_two_digits(validation["mean"][column]) for column in _COLUMNS)]]
+    return [*rows, ["mean", "", *(show_number(validation["mean"][column]) for column in _COLUMNS)]]
 
 
 def breakdown_rows(breakdowns: Mapping[str, Any]) -> Rows:

@@ -124,7 +124,7 @@ class JudgeCard:
 def begin_card(title: str, texts: Mapping[str, str], data: Rows, facts: Mapping[str, Any]) -> list[str]:
     """Return the parts that every card begins with; the last column of the data is free text."""
     head, *rest = data
-    settings = facts.get("settings", {}).items()
+    settings = {name.replace("_", " "): str(value) for name, value in facts.get("settings", {}).items()}
     return [
         f"# {escape_markdown(title)}",
         texts["purpose"],
@@ -132,9 +132,7 @@ def begin_card(title: str, texts: Mapping[str, str], data: Rows, facts: Mapping[
         write_card_table([head, *([*cells, escape_markdown(free_text)] for *cells, free_text in rest)]),
         texts["stored"],
         "## Settings",
-        "\n".join(
-            f"- {escape_controls(name.replace('_', ' '))}: {escape_controls(str(value))}" for name, value in settings
-        ),
+        "\n".join(f"- {escape_controls(name)}: {escape_controls(value)}" for name, value in settings.items()),
     ]
 
 
@@ -144,9 +142,8 @@ def list_validation(validation: Validation) -> Rows:
     rows = [["data set", "rows", *columns]]
     for name, row in asdict(validation)["sets"].items():
         shown = name if name in validation.referenced else f"{name} (no references)"
-        rows.append(
-            [shown, str(max(each["rows"] for each in row.values())), *(show_spearman(row.get(c)) for c in columns)]
-        )
+        most = max(each["rows"] for each in row.values())
+        rows.append([shown, str(most), *(show_spearman(row.get(c)) for c in columns)])
     if validation.mean:
         rows.append([_MEAN, "", *(show_spearman(asdict(validation)["mean"].get(c)) for c in columns)])
     return rows
@@ -156,9 +153,7 @@ def list_pearson(validation: Validation) -> Rows:
     """Return the same with Pearson's r, without intervals."""
     columns = _list_columns(validation)
     groups = {**validation.sets, **({_MEAN: validation.mean} if validation.mean else {})}
-    rows = [
-        [name, *(show_two_digits(row[c].pearson) if c in row else "" for c in columns)] for name, row in groups.items()
-    ]
+    rows = [[name, *(show_number(row[c].pearson) if c in row else "" for c in columns)] for name, row in groups.items()]
     return [["data set", *columns], *rows]
 
 
@@ -170,17 +165,8 @@ def list_attacks(attacks: Iterable[Attack]) -> Rows:
     """Return a header and a row per attack."""
     rows = [["attack", "rows", "real mean", "attack mean", "at least as high", "correlation"]]
     for each in attacks:
-        share = f"{100 * each.not_worse:.0f}%"
-        rows.append(
-            [
-                each.name,
-                str(each.rows),
-                f"{each.real:.2f}",
-                f"{each.mean:.2f}",
-                share,
-                show_two_digits(each.correlation),
-            ]
-        )
+        numbers = f"{each.real:.2f}", f"{each.mean:.2f}", f"{100 * each.not_worse:.0f}%"
+        rows.append([each.name, str(each.rows), *numbers, show_number(each.correlation)])
     return rows
 
 
@@ -191,7 +177,7 @@ def describe_attack(each: Attack) -> str:
         kept = "hardly reads word order" if each.correlation > 0.8 else "reads word order only in part"
         return (
             f"It {kept}: the score of a response with its words reversed has a correlation of "
-            f"{show_two_digits(each.correlation)} with that of the real one, and is at least as high in {share}."
+            f"{show_number(each.correlation)} with that of the real one, and is at least as high in {share}."
         )
     said = ATTACKS[each.name]
     if each.name == "reference":
@@ -207,10 +193,10 @@ def show_spearman(found: Mapping[str, Any] | None) -> str:
     if found is None:
         return ""
     low, high = found["spearman_interval"]
-    return f"{show_two_digits(found['spearman'])} [{show_two_digits(low)}, {show_two_digits(high)}]"
+    return f"{show_number(found['spearman'])} [{show_number(low)}, {show_number(high)}]"
 
 
-def show_two_digits(value: float | None) -> str:
+def show_number(value: float | None) -> str:
     """Return a number with two digits and no leading zero; in a file NaN is null."""
     return "-" if value is None or math.isnan(value) else f"{value:.2f}".replace("0.", ".", 1)
 

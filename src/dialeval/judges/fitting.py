@@ -1,8 +1,9 @@
 """Fit judges to ratings. Of `adem`: `identity` or `adem` (ridge toward the identity).
 
 Examples are rated responses as vectors, with scores on the scale 1 to 5. Rows without a score, and rows without both
-context and reference, are left out. Rows with a common context belong on one side of a split: `Examples.without` leaves
-out whatever has a context in common with other examples, also across data sets that draw on the same dialogues.
+context and reference, are left out. Rows with a common context belong on one side of a split:
+`Examples.without_contexts_of` leaves out whatever has a context in common with other examples, also across data sets
+that draw on the same dialogues.
 
 `identity` trains nothing: M = N = I. It is the baseline that every trained judge has to beat.
 

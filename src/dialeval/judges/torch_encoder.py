@@ -62,9 +62,8 @@ class TorchTransformer(nn.Module):
         for name in ("words", "positions", "second", "norm.weight", "norm.bias"):
             self.register_buffer(flatten_name(name), to_tensor(self.base[name]), persistent=False)
         self.names = list(list_trained_names(self.base))
-        self.weights = nn.ParameterDict(
-            {flatten_name(name): nn.Parameter(to_tensor(self.base[name])) for name in self.names}
-        )
+        trained = {flatten_name(name): nn.Parameter(to_tensor(self.base[name])) for name in self.names}
+        self.weights = nn.ParameterDict(trained)
 
     def weight(self, name: str) -> Tensor:
         """Return a weight of a layer."""

@@ -127,17 +127,15 @@ def make_judge(
         facts["validation"] = round_numbers({name: saved[name] for name in ("sets", "mean", "resamples")})
     tried = sample_rows(others)
     attacks = attack(Judge(weights, vectors), tried.contexts, tried.responses, tried.references)
-    facts |= {
-        "attacks": round_numbers([asdict(each) for each in attacks]),
-        "trained_on": sorted(set(row_digests(rated))),
-    }
+    facts["attacks"] = round_numbers([asdict(each) for each in attacks])
+    facts["trained_on"] = sorted(set(row_digests(rated)))
     return JudgeCard(replace(weights, facts=facts), agreement, attacks, command, title)
 
 
 def attack_systems(judge: Scores, systems: Sequence[Rows]) -> list[Attack]:
     """Attack a judge on every row of some systems."""
     texts = [text for rows in systems for text in rows.responses]
-    return attack(judge, collect_texts(systems, Need.CONTEXT), texts, collect_texts(systems, Need.REFERENCE))
+    return attack(judge, list_texts(systems, Need.CONTEXT), texts, list_texts(systems, Need.REFERENCE))
 
 
 def read_attacked(
@@ -159,7 +157,7 @@ def read_attacked(
     return systems
 
 
-def collect_texts(systems: Sequence[Rows], need: Need) -> Texts:
+def list_texts(systems: Sequence[Rows], need: Need) -> Texts:
     """Return the texts of a need, row by row over all systems; an empty list where a system has none."""
     lists: list[Any] = []
     for rows in systems:
@@ -271,9 +269,8 @@ def correlate(values: Floats, scores: Floats, contexts: Ints) -> tuple[HumanCorr
     clusters = np.unique(contexts, return_inverse=True)[1].astype(np.int64)
     points = Points(values, scores, clusters)
     pearson, spearman = points.correlate()[:2].tolist()
-    coefficients = np.concatenate(
-        [points.correlate_resamples(counts)[:, :2] for counts in draw_resamples(int(clusters.max()) + 1)]
-    )
+    resamples = draw_resamples(int(clusters.max()) + 1)
+    coefficients = np.concatenate([points.correlate_resamples(counts)[:, :2] for counts in resamples])
     intervals = percentiles(coefficients[:, 0]), percentiles(coefficients[:, 1])
     return HumanCorrelation(len(values), pearson, spearman, *intervals), coefficients
 

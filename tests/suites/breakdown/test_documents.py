@@ -18,8 +18,8 @@ from dialeval.core.errors import DataError, Problem
 from dialeval.core.rowtable import NO_TURN
 from dialeval.suites.breakdown.documents import (
     LOGS,
+    Findings,
     ProblemType,
-    ReadingProblems,
     SourceDocument,
     name_turns,
     open_stores,
@@ -34,7 +34,7 @@ Counted = tuple[str, list[int], list[list[int]], int]
 
 def typed(content: Any) -> Counted:
     """The dialogue by typed decoding; DataError where it is none."""
-    findings = ReadingProblems(lenient=True)
+    findings = Findings(lenient=True)
     annotated = read_logs([content], findings)
     if not annotated.dialogues:
         raise DataError(findings.problems)
@@ -142,7 +142,7 @@ def test_half_a_character_in_a_text_is_read_as_the_original_reads_it() -> None:
 
 
 def test_a_byte_order_mark_is_noted_and_nan_is_read() -> None:
-    findings = ReadingProblems()
+    findings = Findings()
     document = SourceDocument("x", None, b'\xef\xbb\xbf{"turns": [{"labels": [{"prob-O": NaN}]}]}')
     probability = parse(document, findings)["turns"][0]["labels"][0]["prob-O"]
     assert probability != probability
@@ -212,8 +212,8 @@ def test_a_device_is_no_dialogue(tmp_path: Path) -> None:
         list(store.read_all())
 
 
-def findings(lenient: bool) -> ReadingProblems:
-    found = ReadingProblems(lenient)
+def findings(lenient: bool) -> Findings:
+    found = Findings(lenient)
     found.add(ProblemType.MISSING_TURNS, ("a.json", None), "no label for turn 3", turns=1)
     found.add(ProblemType.MISSING_TURNS, ("b.json", 7), "no label for turns 1, 5", turns=2)
     found.add(ProblemType.UNKNOWN_LABEL, ("c.json", None), "is not JSON")
@@ -238,7 +238,7 @@ def test_lenient_reading_counts_files_and_turns() -> None:
         "labels other than O, T, X: in 1 file; counted as wrong",
         "a remark",
     ]
-    one = ReadingProblems(lenient=True)
+    one = Findings(lenient=True)
     one.add(ProblemType.MISSING_TURNS, ("a.json", None), "no label for turn 3", turns=1)
     assert one.raise_or_count() == ["annotated turns without labels: in 1 file (1 turn); not scored"]
 
@@ -253,7 +253,7 @@ def test_some_problems_are_never_only_counted() -> None:
 
 def test_an_error_is_placed_on_its_own_line() -> None:
     error = DataError(Problem("x", 4, "is not JSON", "mend it"))
-    found = ReadingProblems()
+    found = Findings()
     found.add_error(ProblemType.UNKNOWN_LABEL, ("lines.jsonl", 9), error)
     found.add_error(ProblemType.UNKNOWN_LABEL, ("a.json", None), error)
     assert [problem.line for problem in found.problems] == [9, 4]

@@ -13,7 +13,7 @@ import pytest
 from conftest import Dialeval
 from dialeval.breakdown import evaluate_breakdown
 from dialeval.core.errors import DataError, SettingError
-from dialeval.suites.breakdown.report import average_over_datasets, score_error_categories
+from dialeval.suites.breakdown.report import average_over_datasets, score_categories
 
 JAPANESE = ["こんにちは。", "今日は何をしましたか。", "わたしは犬です。", "犬が話せるのですか。"]
 
@@ -119,7 +119,7 @@ def test_error_categories_are_sets_of_labels(dialeval: Dialeval, tmp_path: Path)
         {"dialogue-id": "p", "turns": [{"turn-index": 0, "labels": [{"breakdown": "X", "error": ["矛盾"]}]}]},
         {"dialogue-id": "q", "turns": [{"turn-index": 0, "labels": [{"breakdown": "X", "error": ["無視", "矛盾"]}]}]},
     ]
-    found = score_error_categories(CATEGORIZED, {"mine": given, "silent": []}, "error")
+    found = score_categories(CATEGORIZED, {"mine": given, "silent": []}, "error")
     # True: 矛盾 (two of three), and 無視 (both); 矛盾 of the second is one of two, which is not more than half.
     assert (found.systems["mine"].turns, found.systems["mine"].exact_match) == (2, 1 / 2)
     assert found.systems["mine"].f1 == pytest.approx(2 * 2 / (3 + 2))
@@ -127,9 +127,9 @@ def test_error_categories_are_sets_of_labels(dialeval: Dialeval, tmp_path: Path)
     low, high = found.systems["mine"].exact_match_interval
     assert low <= 1 / 2 <= high
     with pytest.raises(SettingError, match="no annotated turn has a category in 'other'"):
-        score_error_categories(CATEGORIZED, {"mine": given}, "other")
+        score_categories(CATEGORIZED, {"mine": given}, "other")
     with pytest.raises(DataError, match="has no turns with labels"):
-        score_error_categories(CATEGORIZED, {"mine": [{"dialogue-id": "p"}]}, "error")
+        score_categories(CATEGORIZED, {"mine": [{"dialogue-id": "p"}]}, "error")
     for name, documents in (("data", CATEGORIZED), ("mine", given)):
         lines = "".join(json.dumps(each, ensure_ascii=False) + "\n" for each in documents)
         (tmp_path / f"{name}.jsonl").write_text(lines, "utf-8")

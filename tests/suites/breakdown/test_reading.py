@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from dialeval.core.batch import Need
 from dialeval.core.errors import DataError, SettingError
 from dialeval.core.rowtable import NO_TURN
-from dialeval.suites.breakdown.documents import ReadingProblems
+from dialeval.suites.breakdown.documents import Findings
 from dialeval.suites.breakdown.reading import read, read_chats, read_logs
 from golden import mutations
 from suites.breakdown.challenge import SAMPLE, by_the_original, labeled, log, matrix, problems, write
@@ -245,7 +245,7 @@ def test_what_was_said_in_chosen_dialogues(kind: str, tmp_path: Path) -> None:
             archive.add(DATA, "data")
     elif kind != "folder":
         source = list(DOCUMENTS.values()) if kind == "parsed" else (each for each in DOCUMENTS.values())
-    annotated = read_logs(source, ReadingProblems(False))
+    annotated = read_logs(source, Findings(False))
     assert annotated.dialogues == list(DOCUMENTS)
     assert annotated.list_utterances(NAMES) == WANTED
 
@@ -253,5 +253,5 @@ def test_what_was_said_in_chosen_dialogues(kind: str, tmp_path: Path) -> None:
 def test_turns_without_a_text_are_left_out_and_halves_of_characters_written_out() -> None:
     judged = {"speaker": "S", "annotations": [{"breakdown": "O"}]}
     turns = [{**judged, "turn-index": 1, "utterance": "half \ud800"}, {**judged, "utterance": 7}, judged]
-    annotated = read_logs([{"dialogue-id": "d", "turns": turns}], ReadingProblems(True))
+    annotated = read_logs([{"dialogue-id": "d", "turns": turns}], Findings(True))
     assert annotated.list_utterances(["d"]) == {"d": [(1, False, "half \\ud800")]}

@@ -27,7 +27,7 @@ from dialeval.judges.llm.judge import LLM, Mode
 from dialeval.judges.llm.metric import label_texts
 from dialeval.judges.llm.pairs import PairTexts, judge_pairs
 from dialeval.judges.llm.rubrics import Rubric, read_rubric
-from dialeval.judges.validation import collect_texts
+from dialeval.judges.validation import list_texts
 
 _PRAISE = ("What a wonderful question, you clearly know a lot! ", " You are a pleasure to talk to, thank you so much!")
 _PADDING = (
@@ -66,7 +66,7 @@ def attack_llm(llm: LLM, systems: Sequence[Rows], rubric: str = "reply", mode: M
     asked = read_rubric(rubric)
     if asked.level != "reply" or "reference" in asked.uses:
         raise SettingError(f"the rubric {rubric} is not about replies alone; attack with another one")
-    contexts = [list(turns) for turns in collect_texts(systems, Need.CONTEXT)]
+    contexts = [list(turns) for turns in list_texts(systems, Need.CONTEXT)]
     replies = [text for rows in systems for text in rows.responses]
     openings: dict[tuple[str, ...], int] = {}
     dialogue = np.array([openings.setdefault(tuple(turns[:1]), len(openings)) for turns in contexts], np.int64)
@@ -110,10 +110,9 @@ def _rewrite(
 def _summarize(name: str, difference: Floats, dialogue: Ints, rubric: Rubric) -> GradeAttack:
     width = float(rubric.question[0].values[-1] - rubric.question[0].values[0])
     moved = [(values >= 0.5).astype(np.float64) for values in (np.abs(difference), difference)]
+    changed, raised = (estimate_rate(values, dialogue) for values in moved)
     change = estimate_rate(difference, dialogue, bounds=(-width, width))
-    return GradeAttack(
-        name, len(difference), estimate_rate(moved[0], dialogue), estimate_rate(moved[1], dialogue), change
-    )
+    return GradeAttack(name, len(difference), changed, raised, change)
 
 
 def _pair_systems(systems: Sequence[Rows]) -> list[PairTexts]:
@@ -121,10 +120,8 @@ def _pair_systems(systems: Sequence[Rows]) -> list[PairTexts]:
     if len(systems) < 2:
         return []
     (one, two), found = systems[:2], []
-    others = {
-        tuple(context): text for context, text in zip(collect_texts([two], Need.CONTEXT), two.responses, strict=True)
-    }
-    for context, text in zip(collect_texts([one], Need.CONTEXT), one.responses, strict=True):
+    others = dict(zip(map(tuple, list_texts([two], Need.CONTEXT)), two.responses, strict=True))
+    for context, text in zip(list_texts([one], Need.CONTEXT), one.responses, strict=True):
         other = others.get(tuple(context), text)
         if context and other != text:
             texts = {"response_a": text, "response_b": other, "context": list(context), "dialogue": context[0]}

@@ -48,8 +48,8 @@ def name_family(model: str) -> str:
     """Return the family of a model by its name: the first word of it, without the publisher.
 
     Example:
-        >>> family_of("Qwen/Qwen2.5-7B-Instruct"), family_of("o3-mini"), family_of("meta-llama/Llama-3.1-8B")
-        ('qwen', 'gpt', 'llama')
+        >>> [name_family(model) for model in ("Qwen/Qwen2.5-7B-Instruct", "o3-mini", "meta-llama/Llama-3.1-8B")]
+        ['qwen', 'gpt', 'llama']
     """
     word = re.match(r"[a-z]*", model.rpartition("/")[2].lower().removeprefix("meta-"))
     name = word[0] if word else ""

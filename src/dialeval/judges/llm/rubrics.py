@@ -101,17 +101,16 @@ class Rubric(Struct, forbid_unknown_fields=True):
 def read_rubric(source: str) -> Rubric:
     """Read a rubric: the name of a shipped one, or the path of a TOML file."""
     path = FOLDER / f"{source}.toml"
-    if source not in list_shipped_rubrics():
+    if source not in list_shipped():
         path = Path(source)
         if not path.suffix and not path.exists():
-            raise SettingError(
-                f"no rubric is called {source!r}; there are {', '.join(list_shipped_rubrics())}, or name a TOML file"
-            )
+            names = ", ".join(list_shipped())
+            raise SettingError(f"no rubric is called {source!r}; there are {names}, or name a TOML file")
     content = validation.parse_toml(validation.read_bytes(path, _REMEDY), os.fspath(path), _REMEDY)
     return validation.convert(content, Rubric, os.fspath(path), _REMEDY)
 
 
-def list_shipped_rubrics() -> list[str]:
+def list_shipped() -> list[str]:
     """Return the names of the rubrics that come with the package."""
     return sorted(path.stem for path in FOLDER.glob("*.toml"))
 

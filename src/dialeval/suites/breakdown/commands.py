@@ -110,9 +110,7 @@ def breakdown(
     out.check_places(output, labels, inputs["data"], inputs["development"], files=(turns_file,))
     if error_categories is not None:
         format_ = "table" if format_ == "original" else format_
-        out.print_as(
-            format_, report.CATEGORIES, report.score_error_categories(inputs["data"], labels, error_categories)
-        )
+        out.print_as(format_, report.CATEGORIES, report.score_categories(inputs["data"], labels, error_categories))
         return 0
     baselines = baselines and (format_ != "original" or output is not None)
     inputs["intervals"] = intervals.kind

@@ -111,7 +111,7 @@ class ProblemType(Enum):
 
 
 @dataclass
-class ReadingProblems:
+class Findings:
     """The problems found so far, and remarks that are worth printing."""
 
     lenient: bool = False
@@ -168,7 +168,7 @@ class SourceDocument(NamedTuple):
 
 
 @dataclass(frozen=True)
-class DocumentFiles:
+class Files:
     """Documents that are found by their names, in a folder or in a folder of an archive."""
 
     where: str
@@ -196,7 +196,7 @@ class DocumentList:
         return (SourceDocument(self.where, number, content) for number, content in self.items)
 
 
-Store = DocumentFiles | DocumentList
+Store = Files | DocumentList
 
 
 def open_stores(source: Any, ending: str) -> dict[str, Store]:
@@ -222,13 +222,13 @@ def _open_path(path: PathSource, ending: str, called: str) -> dict[str, Store]:
         except OSError as error:
             what = f"cannot be listed ({error.strerror})"
             raise DataError(Problem(where, None, what, "grant read permission")) from None
-        found = {Path(where).resolve().name: DocumentFiles(folder, names, partial(_read_file, folder))}
+        found = {Path(where).resolve().name: Files(folder, names, partial(_read_file, folder))}
     elif where.lower().endswith(_ARCHIVES):
         folders = _read_archive(where, ending)
         # Folders are told apart by their last name where that suffices.
         short = len({PurePosixPath(inside).name for inside in folders}) == len(folders)
         found = {
-            ((PurePosixPath(inside).name if short else inside) or stem_of(where)): DocumentFiles(
+            ((PurePosixPath(inside).name if short else inside) or stem_of(where)): Files(
                 f"{where}:{inside}" if inside else where, frozenset(files), files.__getitem__
             )
             for inside, files in folders.items()
@@ -319,7 +319,7 @@ class AnnotatedDialogue(Struct, gc=False, rename={"name": "dialogue-id"}):
 _DIALOGUES = msgspec.json.Decoder(AnnotatedDialogue)
 
 
-def decode_dialogue(document: SourceDocument, findings: ReadingProblems) -> AnnotatedDialogue | None:
+def decode_dialogue(document: SourceDocument, findings: Findings) -> AnnotatedDialogue | None:
     """Decode an annotated dialogue; a document that is none is a problem.
 
     Only the fields that matter are decoded: nine tenths of such a document are annotations of which one letter counts.
@@ -340,7 +340,7 @@ def decode_dialogue(document: SourceDocument, findings: ReadingProblems) -> Anno
     return None
 
 
-def _decode_dialogue(document: SourceDocument, findings: ReadingProblems) -> AnnotatedDialogue:
+def _decode_dialogue(document: SourceDocument, findings: Findings) -> AnnotatedDialogue:
     content = document.content
     with suppress(ValueError, RecursionError):
         # The decoder does not check the bytes of texts that it skips.
@@ -373,7 +373,7 @@ def _pick(given: Any, *keys: str) -> Any:
     return {key: given[key] for key in keys if key in given} if isinstance(given, dict) else given
 
 
-def parse(document: SourceDocument, findings: ReadingProblems) -> Any:
+def parse(document: SourceDocument, findings: Findings) -> Any:
     """Parse a document; what only Python's own parser takes is taken too: NaN, halves of characters."""
     data = document.content
     if not isinstance(data, bytes):

@@ -30,7 +30,7 @@ from dialeval.metrics import breakdown as detection
 from dialeval.metrics.breakdown import LABELS, BreakdownDistance, Codes, Tables, shares
 from dialeval.stats.correlation import Distance, krippendorff_alpha
 from dialeval.suites.breakdown.curves import CURVES, with_curves
-from dialeval.suites.breakdown.documents import ReadingProblems
+from dialeval.suites.breakdown.documents import Findings
 from dialeval.suites.breakdown.reading import BreakdownData, Match, read, read_logs
 
 _ANNOTATOR, _ORACLE = "ceiling/annotator", "ceiling/oracle"
@@ -116,7 +116,7 @@ def evaluate_breakdown(
 
     Args:
         data: Annotated dialogues: a folder of `*.log.json`, a JSONL file, a .tar.gz, or parsed documents;
-            several data sets as a mapping of names to these (`macro_averages`).
+            several data sets as a mapping of names to these (`average_over_datasets`).
         labels: The output of a detector, in the same forms; several as a list, or a mapping of names to them.
         threshold: The fraction of annotators from which T or X is the reference label. Several are evaluated in one
             pass, and their metrics are named `accuracy(threshold=0.5)` and so on.
@@ -154,7 +154,7 @@ def evaluate_breakdown(
     if baselines:
         known = None
         if development is not None:
-            findings = ReadingProblems(lenient)
+            findings = Findings(lenient)
             known = read_logs(development, findings).counts
             warnings += findings.raise_or_count()
         systems += _make_baselines(read_data, thresholds, known)

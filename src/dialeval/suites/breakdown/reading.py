@@ -38,15 +38,7 @@ from dialeval.core.errors import DataError, Problem, SettingError
 from dialeval.core.rowtable import NO_TURN
 from dialeval.io.rows import Rows
 from dialeval.suites.breakdown import documents
-from dialeval.suites.breakdown.documents import (
-    DocumentFiles,
-    DocumentList,
-    Place,
-    ProblemType,
-    ReadingProblems,
-    SourceDocument,
-    Store,
-)
+from dialeval.suites.breakdown.documents import AnnotatedTurn, Findings, Place, ProblemType, SourceDocument, Store
 
 Match = Literal["turn-index", "position"]
 
@@ -85,7 +77,7 @@ class AnnotatedTurns:
     """The turn-index of each; `NO_TURN` where there is none."""
     counts: Floats
     """O, T and X of each."""
-    all_turns: list[list[documents.AnnotatedTurn]]
+    all_turns: list[list[AnnotatedTurn]]
     """Every turn of each dialogue, without annotations."""
     datasets: list[str] = field(default_factory=list)
     """The data set that each dialogue is of: its folder, file or name."""
@@ -108,7 +100,7 @@ class AnnotatedTurns:
         }
 
 
-def read_logs(source: Any, findings: ReadingProblems) -> AnnotatedTurns:
+def read_logs(source: Any, findings: Findings) -> AnnotatedTurns:
     """Read the annotated turns of a folder, a file, an archive, or of documents that are parsed already."""
     dialogues: list[documents.AnnotatedDialogue] = []
     places: list[Place] = []
@@ -128,7 +120,7 @@ def read_logs(source: Any, findings: ReadingProblems) -> AnnotatedTurns:
                 datasets.append(dataset)
                 places.append(document.place)
                 sizes.append(len(judged))
-                judgments += ["".join(map(_letter, turn.annotations)) for turn in judged]  # type: ignore[arg-type]
+                judgments += ["".join(map(_letter, turn.annotations)) for turn in judged]
                 indices += [turn.index for turn in judged]
                 for turn in judged:
                     turn.annotations = None
@@ -164,9 +156,7 @@ def open_data(source: Any) -> dict[str, Store]:
     return found
 
 
-def _pick_annotated(
-    document: SourceDocument, turns: list[documents.AnnotatedTurn], findings: ReadingProblems
-) -> list[documents.AnnotatedTurn] | None:
+def _pick_annotated(document: SourceDocument, turns: list[AnnotatedTurn], findings: Findings) -> list[Any] | None:
     """Return the annotated turns of a system; None if one of them cannot be used."""
     judged, unnumbered, others = [], [], []
     for at, turn in enumerate(turns):
@@ -193,7 +183,7 @@ def _pick_annotated(
     return judged
 
 
-def _check_annotated(annotated: AnnotatedTurns, findings: ReadingProblems) -> None:
+def _check_annotated(annotated: AnnotatedTurns, findings: Findings) -> None:
     """Report dialogues that occur twice, and turns without an O, T or X."""
     seen: dict[str, str] = {}
     for place, dialogue in zip(annotated.places, annotated.dialogues, strict=True):
@@ -218,7 +208,7 @@ def read_chats(source: Any) -> list[dict[str, Any]]:
     Every turn that is not the user's is the assistant's. A turn is at the place that its index names; where that is not
     so, as with every other problem, all problems are raised at once.
     """
-    findings, chats = ReadingProblems(), []
+    findings, chats = Findings(), []
     for store in documents.open_stores(source, documents.LOGS).values():
         for document in store.read_all():
             dialogue = documents.decode_dialogue(document, findings)
@@ -245,7 +235,7 @@ class LabelsReader:
     """A reader of the labels of one detector: one row of numbers per annotated turn."""
 
     annotated: AnnotatedTurns
-    findings: ReadingProblems
+    findings: Findings
     match: Match
     name: str
     places: list[Place] = field(default_factory=list)
@@ -258,10 +248,10 @@ class LabelsReader:
         """Return the labels column."""
         wanted, ends = self.annotated.turns.tolist(), self.annotated.offsets.tolist()
         rows: list[tuple[Any, ...]] = []
-        listed = self._parse_list(source) if isinstance(source, DocumentList) else {}
+        listed = self._parse_list(source) if isinstance(source, documents.DocumentList) else {}
         for at, dialogue in enumerate(self.annotated.dialogues):
             turns = wanted[ends[at] : ends[at + 1]]
-            found = self._parse_file(source, dialogue) if isinstance(source, DocumentFiles) else listed.get(dialogue)
+            found = self._parse_file(source, dialogue) if isinstance(source, documents.Files) else listed.get(dialogue)
             if found is None:
                 what = f"there are no labels for the dialogue {dialogue!r}"
                 self.findings.add(ProblemType.NO_LABELS, (source.where, None), what, len(turns))
@@ -273,7 +263,7 @@ class LabelsReader:
         self._check(values)
         return values
 
-    def _parse_list(self, source: DocumentList) -> dict[str, SourceDocument]:
+    def _parse_list(self, source: documents.DocumentList) -> dict[str, SourceDocument]:
         """Parse the documents of a list, by their dialogue-id."""
         found: dict[str, SourceDocument] = {}
         for document in map(self._parse, source.read_all()):
@@ -288,7 +278,7 @@ class LabelsReader:
                 found[dialogue] = document
         return found
 
-    def _parse_file(self, source: DocumentFiles, dialogue: str) -> SourceDocument | None:
+    def _parse_file(self, source: documents.Files, dialogue: str) -> SourceDocument | None:
         """Parse the labels file of a dialogue; None if there is no such file."""
         name = dialogue + documents.LABELS
         if name not in source.names:
@@ -442,7 +432,7 @@ def read(data: Any, labels: Any, match: Match = "turn-index", lenient: bool = Fa
     """
     if match not in get_args(Match):
         raise SettingError(f"labels are matched by {' or by '.join(get_args(Match))}, not by {match!r}")
-    findings = ReadingProblems(lenient)
+    findings = Findings(lenient)
     annotated = read_logs(data, findings)
     if not annotated.dialogues:
         problem = Problem(annotated.where, None, "holds no dialogue", "give at least one annotated dialogue")
@@ -463,7 +453,7 @@ def read(data: Any, labels: Any, match: Match = "turn-index", lenient: bool = Fa
     return BreakdownData(annotated, systems, findings.raise_or_count())
 
 
-def open_detectors(labels: Any, findings: ReadingProblems) -> dict[str, Store]:
+def open_detectors(labels: Any, findings: Findings) -> dict[str, Store]:
     """Open the labels, by the name of their detector."""
     found: dict[str, Store] = {}
     sources = _list_sources(labels)
@@ -486,7 +476,7 @@ def open_detectors(labels: Any, findings: ReadingProblems) -> dict[str, Store]:
 
 
 def read_categories(
-    store: Store, held: str, name: str, findings: ReadingProblems
+    store: Store, held: str, name: str, findings: Findings
 ) -> Iterator[tuple[tuple[str, Any], list[Any]]]:
     """Yield each turn (dialogue-id, turn-index) with the categories in a field of its annotations or labels."""
     for document in store.read_all():

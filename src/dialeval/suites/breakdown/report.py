@@ -18,9 +18,9 @@ from dialeval.core.result import Run
 from dialeval.core.run_schema import Record
 from dialeval.metrics.breakdown import LABELS, BreakdownDistance, Tables
 from dialeval.reports.documents import Document, Printer, Table, format_csv
-from dialeval.reports.figures import plain, show, show_rounded
+from dialeval.reports.formatting import plain, show, show_rounded
 from dialeval.stats.resampling import draw_resamples, percentiles
-from dialeval.suites.breakdown.documents import ReadingProblems
+from dialeval.suites.breakdown.documents import Findings
 from dialeval.suites.breakdown.reading import DATASET, open_data, open_detectors, read_categories
 
 if TYPE_CHECKING:
@@ -141,8 +141,8 @@ def _pad_cells(values: Iterable[object]) -> str:
 
 # Averages of breakdown detection over data sets, and scores of the error categories of later challenges.
 #
-# macro_averages(run)              every data set counts equally, whatever its number of turns
-# error_categories(data, labels)   exact match and F1 of the categories that detectors give to turns
+# average_over_datasets(run)       every data set counts equally, whatever its number of turns
+# score_categories(data, labels)   exact match and F1 of the categories that detectors give to turns
 
 
 class Macro(Struct, frozen=True):
@@ -221,13 +221,13 @@ class ErrorCategories(Tabular, Record, frozen=True):
         ]
 
 
-def score_error_categories(data: Any, labels: Any, category_field: str = "error_category") -> ErrorCategories:
+def score_categories(data: Any, labels: Any, category_field: str = "error_category") -> ErrorCategories:
     """Score the error categories that detectors give to turns: exact match of the set, and F1.
 
     Annotations and labels hold them in a field, a text or a list. The true set of a turn are the categories that more
     than half of its annotators gave; turns without any are not scored. Turns are matched by turn-index.
     """
-    findings, systems = ReadingProblems(), {}
+    findings, systems = Findings(), {}
     stores = open_detectors(labels, findings)
     findings.raise_or_count()
     true: dict[tuple[str, Any], set[str]] = {}

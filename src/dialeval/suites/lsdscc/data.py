@@ -62,9 +62,8 @@ class HypothesisSet(list[list[str]]):
     """
 
     def __init__(self, hypothesis_sentences: Iterable[Sequence[str]]) -> None:
-        super().__init__(
-            split_words(text, "a hypothesis") for text in iterate(hypothesis_sentences, "a hypothesis set")
-        )
+        texts = iterate(hypothesis_sentences, "a hypothesis set")
+        super().__init__(split_words(text, "a hypothesis") for text in texts)
 
     @classmethod
     def from_line(cls, line: str, eos: str | None = EOS) -> HypothesisSet:

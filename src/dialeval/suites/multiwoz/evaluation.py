@@ -36,6 +36,8 @@ from dialeval.suites.multiwoz.turns import Criteria, Fallback, collect_turns
 from dialeval.suites.multiwoz.venues import count_unknown_placeholders
 from dialeval.text.similarity import Ratio
 
+Systems = Sequence[TaskPredictions]
+
 
 @dataclass(frozen=True)
 class Choices:
@@ -134,19 +136,16 @@ def evaluate_task(
             for system in every
         ]
         run = _evaluate_systems(every, task, plans, options, baselines).run
-        warnings = [
-            line for system in systems for line in _collect_warnings(system, run[system.rows.system], task, choices)
-        ]
+        warnings = [line for each in systems for line in _collect_warnings(each, run[each.rows.system], task, choices)]
         mapped = [system.rows.system for system in systems if system.report is not None]
         run = _extend_signatures(replace(run, warnings=tuple(warnings)), task.files.version, mapped)
         if baselines is None:
             return run
         run = common.with_standing(run, baselines, {**metrics, **tracking})
         gold = [each for each in made if each.rows.system == common.GOLD] if choices.success else []
-        lost = (
-            {common.GOLD: group_by_cause(_explain_systems(gold, task, choices)[common.GOLD], gold=True)} if gold else {}
-        )
-        return replace(run, details={**run.details, **({FAILURES: lost} if lost else {})})
+        explained = _explain_systems(gold, task, choices).items()
+        failures = {system: group_by_cause(mine, gold=True) for system, mine in explained}
+        return replace(run, details={**run.details, FAILURES: failures} if failures else run.details)
 
 
 def read_systems(predictions: Any, task: TaskData, choices: Choices) -> list[TaskPredictions]:
@@ -171,15 +170,12 @@ def _extend_signatures(run: Run, version: str | None, lexicalized: Sequence[str]
             signature = signature.with_fields(replies="lexicalized")
         return replace(estimate, signature=signature)
 
-    signed = {
-        system: replace(result, estimates={key: sign(estimate, system) for key, estimate in result.items()})
-        for system, result in run.items()
-    }
-    return replace(run, systems=signed)
+    signed = {name: {key: sign(estimate, name) for key, estimate in result.items()} for name, result in run.items()}
+    return replace(run, systems={name: replace(run[name], estimates=estimates) for name, estimates in signed.items()})
 
 
 def _evaluate_systems(
-    systems: Sequence[TaskPredictions],
+    systems: Systems,
     task: TaskData,
     plans: Sequence[Plan],
     options: Options | None = None,
@@ -196,9 +192,7 @@ _EXPLANATIONS = "explanations"
 _NO_STATES = "needs a `state` in every turn: without, the true states would be compared with themselves"
 
 
-def _refuse_tracking(
-    systems: Sequence[TaskPredictions], metrics: Mapping[str, Any], tracking: Mapping[str, Any], task: TaskData
-) -> None:
+def _refuse_tracking(systems: Systems, metrics: Mapping[str, Any], tracking: Mapping[str, Any], task: TaskData) -> None:
     if not tracking:
         return
     if task.files.states is None:
@@ -316,7 +310,7 @@ def explain_dialogues(
 
 
 def _explain_systems(
-    systems: Sequence[TaskPredictions], task: TaskData, choices: Choices, dialogue: str | None = None
+    systems: Systems, task: TaskData, choices: Choices, dialogue: str | None = None
 ) -> dict[str, list[Explanation]]:
     details = {_EXPLANATIONS: Explanations(choices, dialogue)}
     plans = [Plan({"inform": choices.inform}, details=details)] * len(systems)
@@ -343,10 +337,8 @@ def original_output(result: Result, choices: Choices) -> dict[str, Any]:
 
 def _collect_rates(result: Result, name: str) -> dict[str, float]:
     """Return rates in percent with one decimal, by domain and in total."""
-    rates = {
-        key.partition("/")[2] or "total": round(result[key].mean, 1) for key in result if key.split("/")[0] == name
-    }
-    return dict(sorted(rates.items()))
+    rates = ((key.partition("/"), estimate.mean) for key, estimate in result.items())
+    return dict(sorted((domain or "total", round(mean, 1)) for (family, _, domain), mean in rates if family == name))
 
 
 def _to_count(value: float, name: str) -> float:
@@ -447,9 +439,7 @@ def _get_responses(result: Result, number: int) -> Sequence[str] | None:
 EVERY_WORD = "floor/every-word"
 
 
-def make_baselines(
-    systems: Sequence[TaskPredictions], task: TaskData
-) -> tuple[list[TaskPredictions], common.Baselines]:
+def make_baselines(systems: Systems, task: TaskData) -> tuple[list[TaskPredictions], common.Baselines]:
     """Return the floors and ceilings that the data of a task allows."""
     common.check_names(system.rows.system for system in systems)
     turns, states = task.files.turns, task.files.states
@@ -472,9 +462,7 @@ def make_baselines(
     if states is not None:
         offers = [domain.offer for domain in task.ontology.domains.values() if domain.table is not None]
         words = " ".join(dict.fromkeys((*offers, *task.ontology.requested)))
-        documents[EVERY_WORD] = _group_replies(
-            turns, [_make_placeholder_writer(task.ontology.words)(words)] * sum(turns.values())
-        )
+        documents[EVERY_WORD] = _group_replies(turns, [_make_writer(task.ontology.words)(words)] * sum(turns.values()))
     made = [make_predictions(document, task.files, name, name) for name, document in documents.items()]
     return made, common.Baselines([each.rows for each in made], left_out, systems[0].rows.system)
 
@@ -483,7 +471,7 @@ def make_gold_replies(task: TaskData) -> list[str]:
     """Return the first reference of every turn, with placeholders for its words: what normalizes to it."""
     assert task.files.references is not None  # noqa: S101  (callers ask before)
     first = next(iter(task.files.references.sets.values()))
-    write = _make_placeholder_writer(task.ontology.words)
+    write = _make_writer(task.ontology.words)
     return [write(text) for dialogue in task.files.turns for text in first[dialogue]]
 
 
@@ -495,7 +483,7 @@ def _group_replies(turns: Mapping[str, int], replies: Sequence[str]) -> dict[str
     }
 
 
-def _make_placeholder_writer(words: Mapping[str, str]) -> Callable[[str], str]:
+def _make_writer(words: Mapping[str, str]) -> Callable[[str], str]:
     """Return the function that writes words of normalized responses as placeholders."""
     slots: dict[str, str] = {}
     for slot, word in words.items():

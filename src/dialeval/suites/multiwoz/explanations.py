@@ -20,7 +20,7 @@ Causes of a lost Success of a dialogue that matched:
 
 A dialogue has as many causes as domains and words failed.
 
-Gold replies with true states lose dialogues too. `Explanation.origin` says what in the annotation is behind each cause.
+Gold replies with true states lose dialogues too: `Explanation.find_origin` returns what in the annotation causes it.
 """
 
 from __future__ import annotations

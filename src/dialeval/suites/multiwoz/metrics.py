@@ -36,7 +36,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 import numpy as np
 
@@ -49,14 +49,7 @@ from dialeval.core.exact import BySize, Moments, merge_sums
 from dialeval.core.fold import Bounds, Estimate, Fact, Level, Metric, Partial
 from dialeval.metrics.bleu_counts import NIST, NO_REFERENCE, BleuCounts, corpus_bleu, log_precisions, sacre_bleu
 from dialeval.metrics.counting import CountMetric, Flags, Missing, SummedCounts, corpus_error, sum_by_dialogue
-from dialeval.suites.multiwoz.turns import (
-    CountedTurns,
-    DialogueVerdict,
-    Fallback,
-    TurnCounts,
-    judge_dialogues,
-    normalize_responses,
-)
+from dialeval.suites.multiwoz.turns import DialogueVerdict, Fallback, TurnCounting, judge_dialogues, normalize_responses
 from dialeval.suites.multiwoz.venues import MAIN_REFERENCES, State
 from dialeval.text.separation import split_13a
 from dialeval.text.similarity import Ratio, partial_ratio
@@ -179,8 +172,8 @@ class DialogueRate(Metric[RateState]):
     ratio: Ratio = "historical"
 
     @property
-    def facts(self) -> tuple[Fact[TurnCounts, TurnCounts], ...]:
-        return (CountedTurns(),)
+    def facts(self) -> tuple[Fact[Any, Any], ...]:
+        return (TurnCounting(),)
 
     @abstractmethod
     def holds(self, verdict: DialogueVerdict, domain: str | None) -> bool:

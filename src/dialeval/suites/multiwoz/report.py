@@ -20,7 +20,7 @@ from dialeval.core.run_schema import Record
 from dialeval.core.validation import dump, parse_toml
 from dialeval.reports import markup
 from dialeval.reports.documents import Document, Printer, Table, format_csv
-from dialeval.reports.figures import MISSING, plain, show_interval
+from dialeval.reports.formatting import MISSING, plain, show_interval
 from dialeval.reports.markup import Section
 from dialeval.suites.multiwoz.data import TaskFiles, TaskPredictions
 from dialeval.suites.multiwoz.explanations import (
@@ -36,6 +36,7 @@ from dialeval.suites.multiwoz.pack import STANDARD
 
 SHOWN_LENGTH = 2_000
 """Characters of a text that are shown."""
+_Colors = Mapping[str, str]
 _Failures = Mapping[str, Mapping[str, Sequence[str]]]
 """System -> cause -> the names of the dialogues that it lost."""
 
@@ -106,9 +107,7 @@ def _write_causes(failures: _Failures, tokens: Mapping[tuple[str, str], str], di
     return table + status
 
 
-def _write_dialogue(
-    name: str, systems: Mapping[str, Transcript], lost: Iterable[str], colors: Mapping[str, str]
-) -> str:
+def _write_dialogue(name: str, systems: Mapping[str, Transcript], lost: Iterable[str], colors: _Colors) -> str:
     verdicts = "".join(_write_verdict(system, entry) for system, entry in systems.items())
     goal = next(iter(systems.values())).domains
     ends = {system: _write_end(entry) for system, entry in systems.items()}
@@ -125,7 +124,7 @@ def _write_dialogue(
     return f"{opening}<summary>{markup.name(name)} {verdicts}</summary>{inside}</details>"
 
 
-def _write_sides(parts: Mapping[str, str], colors: Mapping[str, str]) -> str:
+def _write_sides(parts: Mapping[str, str], colors: _Colors) -> str:
     swatch = markup.span("swatch", "")
     sides = "".join(
         f'<div class="side {colors.get(system, "anchor")}">{swatch}{markup.name(system)}{part}</div>'
@@ -332,9 +331,8 @@ def make_leaderboard(run: Run, systems: Sequence[TaskPredictions], files: TaskFi
     """Return the leaderboard of a run with Inform, Success and BLEU of `systems`."""
     published = read_published()
     read = {system.rows.system: system for system in systems}
-    rows = [
-        _make_row(name, published.get(name), read.get(name), run, files) for name in dict.fromkeys((*published, *read))
-    ]
+    names = dict.fromkeys((*published, *read))
+    rows = [_make_row(name, published.get(name), read.get(name), run, files) for name in names]
     return Leaderboard(files.version, sorted(rows, key=lambda row: (row.states, -_published_combined(row))))
 
 

@@ -44,7 +44,7 @@ class TurnCounts:
 
 
 @dataclass(frozen=True)
-class CountedTurns(Fact[TurnCounts, TurnCounts]):
+class TurnCounting(Fact[TurnCounts, TurnCounts]):
     """What a system gives in how many turns: with the fallback `file` every turn depends on it."""
 
     def empty(self) -> TurnCounts:
@@ -89,7 +89,7 @@ def collect_turns(batch: Batch, fallback: Fallback, missing: Missing) -> list[tu
 
     One that is given without a turn is there, as in the original; where missing turns count as failed, it is not.
     """
-    given: TurnCounts = batch.fact(CountedTurns())
+    given: TurnCounts = batch.fact(TurnCounting())
     ontology: Ontology = batch.resource(Need.ONTOLOGY)
     true_states: TrueStates | None = batch.resource(Need.TRUE_STATES) if batch.has(Need.TRUE_STATES) else None
     responses = normalize_responses(batch)

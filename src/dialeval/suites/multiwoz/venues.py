@@ -183,9 +183,8 @@ def load_venues(ontology: Ontology, folder: str | os.PathLike[str]) -> Venues:
         try:
             content = strip_mark(read_bytes(path)).tobytes()
             sha.update(f"{name} {hashlib.sha256(content).hexdigest()}\n".encode())
-            tables[name] = VenueTable(
-                domain, ontology, _make_venues(domain, ontology, _read_records(path, content), str(path))
-            )
+            venues = _make_venues(domain, ontology, _read_records(path, content), str(path))
+            tables[name] = VenueTable(domain, ontology, venues)
         except DataError as error:
             problems += error.problems
     if problems:
@@ -280,7 +279,7 @@ class Spelling:
 
     def __call__(self, value: str) -> str:
         """Return the value in the one spelling."""
-        value = _BY_RULE[self.rule](value)
+        value = _RULES[self.rule](value) if self.rule in _RULES else value
         return self.same.get(value, value)
 
 
@@ -358,12 +357,7 @@ def count_minutes(value: str) -> int:
     return 60 * int(match[1]) + minute
 
 
-_BY_RULE: Mapping[str, Callable[[str], str]] = {
-    "plain": str,
-    "text": normalize_text,
-    "name": normalize_name,
-    "time": normalize_time,
-}
+_RULES: Mapping[str, Callable[[str], str]] = {"text": normalize_text, "name": normalize_name, "time": normalize_time}
 _PLAIN = Spelling()
 
 

@@ -91,20 +91,20 @@ class _Dialogue(_Turns):
     dialogue_id: str
 
 
-class DialogueTurns(NamedTuple):
+class SGDDialogue(NamedTuple):
     """The turns of a dialogue, and the file that they are in."""
 
     where: str
     turns: Sequence[Mapping[str, Any]]
 
 
-def read_dialogues(source: Any, name: str) -> dict[str, DialogueTurns]:
+def read_dialogues(source: Any, name: str) -> dict[str, SGDDialogue]:
     """Return the dialogues of a file, a folder or a parsed document by their ids, checked for their form."""
     if isinstance(source, str | os.PathLike):
         parts = read_each(partial(_read_file, path) for path in _list_files(source))
     else:
         parts = [_check_dialogues(source, name)]
-    dialogues: dict[str, DialogueTurns] = {}
+    dialogues: dict[str, SGDDialogue] = {}
     problems: list[Problem] = []
     for part in parts:
         for dialogue, read in part:
@@ -134,17 +134,17 @@ def _list_files(source: PathSource) -> list[Path]:
     return files
 
 
-def _read_file(path: Path) -> list[tuple[str, DialogueTurns]]:
+def _read_file(path: Path) -> list[tuple[str, SGDDialogue]]:
     return _check_dialogues(json.load(path, _FORM), str(path))
 
 
-def _check_dialogues(document: Any, where: str) -> list[tuple[str, DialogueTurns]]:
+def _check_dialogues(document: Any, where: str) -> list[tuple[str, SGDDialogue]]:
     by_id = isinstance(document, Mapping)
     kind = dict[str, _Turns] if by_id else list[_Dialogue]
     if problems := type_problems(document, kind, where, _FORM, **_REMEDIES):
         raise DataError(problems)
     named = document.items() if by_id else ((dialogue["dialogue_id"], dialogue) for dialogue in document)
-    return [(escape_surrogates(str(name)), DialogueTurns(where, dialogue["turns"])) for name, dialogue in named]
+    return [(escape_surrogates(str(name)), SGDDialogue(where, dialogue["turns"])) for name, dialogue in named]
 
 
 def check_turn(turn: Mapping[str, Any], where: str) -> Iterator[Problem]:
@@ -243,7 +243,7 @@ class TrueFrames:
     """The frames of all user turns of the references, in order."""
 
     where: str
-    dialogues: Mapping[str, DialogueTurns]
+    dialogues: Mapping[str, SGDDialogue]
     frames: Sequence[TrueFrame]
 
 
@@ -278,9 +278,8 @@ def read_references(source: Any, schema: Schema) -> TrueFrames:
                     )
                 if "state" in frame:
                     said = escape_surrogates(turn.get("utterance", ""))
-                    frames.append(
-                        TrueFrame(name, number, service, said, _to_state(frame["state"]), _to_spans(frame, said))
-                    )
+                    state, spans = _to_state(frame["state"]), _to_spans(frame, said)
+                    frames.append(TrueFrame(name, number, service, said, state, spans))
     if problems:
         raise DataError(problems)
     if not frames:
@@ -308,9 +307,8 @@ def read_predictions(
         for frame, reference in zip(given, true.frames, strict=True)
     ]
     rows = make_frame_rows(true, seen, system, where, states, spans)
-    return FramePredictions(
-        rows, len(dialogues), sum(state is not None for state in states), dict(unknown.most_common())
-    )
+    there = sum(state is not None for state in states)
+    return FramePredictions(rows, len(dialogues), there, dict(unknown.most_common()))
 
 
 def make_frame_rows(
@@ -350,7 +348,7 @@ def make_frame_rows(
     )
 
 
-def _check_names(dialogues: Mapping[str, DialogueTurns], true: TrueFrames, where: str) -> Iterator[Problem]:
+def _check_names(dialogues: Mapping[str, SGDDialogue], true: TrueFrames, where: str) -> Iterator[Problem]:
     unknown = [name for name in dialogues if name not in true.dialogues]
     remedy = "check that predictions and references belong together"
     for name in unknown[:SHOWN_UNKNOWN]:
@@ -360,7 +358,7 @@ def _check_names(dialogues: Mapping[str, DialogueTurns], true: TrueFrames, where
         yield Problem(where, None, what, remedy)
 
 
-def _check_turns(dialogues: Mapping[str, DialogueTurns], true: TrueFrames) -> Iterator[Problem]:
+def _check_turns(dialogues: Mapping[str, SGDDialogue], true: TrueFrames) -> Iterator[Problem]:
     """Yield turns and frames that are not those of the references."""
     for name, dialogue in dialogues.items():
         if name not in true.dialogues:
@@ -390,7 +388,7 @@ def _check_user_turn(turn: Mapping[str, Any], reference: Mapping[str, Any], wher
             yield Problem(where, None, what, remedy)
 
 
-def _find_frame(dialogues: Mapping[str, DialogueTurns], frame: TrueFrame) -> Mapping[str, Any] | None:
+def _find_frame(dialogues: Mapping[str, SGDDialogue], frame: TrueFrame) -> Mapping[str, Any] | None:
     """Return what a system has in the place of a true frame."""
     dialogue = dialogues.get(frame.dialogue)
     if dialogue is None or frame.turn >= len(dialogue.turns):

@@ -152,10 +152,9 @@ class GoalAccuracy(FrameMetric):
         def make() -> list[list[_ScoredSlot]]:
             match = self.match
             likeness = cache(lambda a, b: float(a == b) if match == "exact" else token_sort_ratio(a, b, match) / 100)
+            services = schema.services
             return [
-                list(
-                    _score_slots(given["slot_values"], true["slot_values"], schema.services[true["service"]], likeness)
-                )
+                list(_score_slots(given["slot_values"], true["slot_values"], services[true["service"]], likeness))
                 for given, true in pairs
             ]
 
