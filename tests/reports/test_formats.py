@@ -139,10 +139,10 @@ def test_cells_of_a_terminal_are_not_markup() -> None:
 
 
 def test_columns_that_do_not_fit_stand_in_a_table_below() -> None:
-    names, columns = ["metric", "a"], [["one", "1.0"], ["two", "22.00"], ["a very wide one", "3"]]
+    whole = Table(["metric", "one", "two", "a very wide one"], [["a", "1.0", "22.00", "3"]])
 
     def heads(width: int) -> list[list[str]]:
-        tables = split_to_width(names, columns, width)
+        tables = split_to_width(whole, width)
         return [[str(column.header).strip() for column in table.columns] for table in tables]
 
     assert heads(100) == [["metric", "one", "two", "a very wide one"]]
@@ -154,7 +154,7 @@ def test_columns_that_do_not_fit_stand_in_a_table_below() -> None:
 
 
 def test_figures_are_aligned_right() -> None:
-    (table,) = split_to_width(["m", "x", "y"], [["head", "1", "22"]], 80)
+    (table,) = split_to_width(Table(["m", "head"], [["x", "1"], ["y", "22"]]), 80)
     assert [line.rstrip()[-2:].strip() for line in printed(table)[2:]] == ["1", "22"]
     assert len({len(line.rstrip()) for line in printed(table)[2:]}) == 1
 

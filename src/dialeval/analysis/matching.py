@@ -269,7 +269,7 @@ def _match_turns(table: RowTable, ratings: Ratings, places: Ints) -> Ints:
 def _match_in_order(here: Sequence[Hashable], there: Sequence[Hashable], alike: bool) -> Ints:
     """Match each key of `there` with the next free place of it in `here`; -1 where there is none.
 
-    Unless equal keys are `alike`, a key that stands several times in `here` is ambiguous and not matched.
+    Unless equal keys are `alike`, a key that occurs several times in `here` is ambiguous and not matched.
     """
     many = {key for key, times in Counter(here).items() if times > 1 and not alike}
     free: dict[Hashable, list[int]] = defaultdict(list)

@@ -77,7 +77,7 @@ def find_direction(metric: str, correlation: float) -> float:
 def rank_metrics(
     level: str, values: Mapping[str, float], samples: Mapping[str, Floats], clusters: int
 ) -> MetricRanking:
-    """Rank metrics by their correlations; `samples` are those of the resamples of so many dialogues."""
+    """Rank metrics by their correlations; `samples` are those of resamples of `clusters` dialogues."""
     signs = {metric: find_direction(metric, value) for metric, value in values.items()}
     turned = {metric: signs[metric] * value for metric, value in values.items()}
     ps = compare_pairs(turned, {metric: signs[metric] * samples[metric] for metric in values}, clusters)
@@ -105,7 +105,7 @@ def list_not_above(ranking: MetricRanking, control: str) -> list[str]:
 
 
 def _compute_p(difference: float, samples: Floats, clusters: int) -> float:
-    """Return the two-sided p of a difference, from what it is in the resamples; NaN where these say nothing."""
+    """Return the two-sided p of a difference, from its values in resamples; NaN with fewer than two of them."""
     known = samples[~np.isnan(samples)]
     if clusters < 2 or len(known) < 2:
         return math.nan

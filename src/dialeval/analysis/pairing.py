@@ -1,4 +1,4 @@
-"""Select the systems and metrics of some runs that are compared, and say which inputs of two values differ.
+"""Select the systems and metrics of some runs that are compared, and describe which inputs of two values differ.
 
 Which rows of two systems belong together is decided by `alignment`. Two values are compared if their signatures differ
 in nothing but the version of dialeval, the responses themselves and what follows from other rows; otherwise the metric
@@ -241,7 +241,7 @@ def find_key(name: str, keys: Collection[str]) -> str:
 def find_keys(names: Iterable[str], keys: Sequence[str], lacking: str, there: str) -> list[str]:
     """Return the result keys that names stand for: keys, families of metrics, or `all`.
 
-    The error for a name without a key says `{lacking} NAME; {there} KEYS`.
+    The error for a name without a key is `{lacking} NAME; {there} KEYS`.
     """
     meant: dict[str, None] = {}
     for asked in names:

@@ -3,7 +3,7 @@
 `Values` gives every key of a result as a function of which clusters (dialogues, or rows that are not part of one) are
 taken. A mean over rows follows from the items: the sums of each cluster are added up as often as the cluster is taken,
 and divided by the number of scored rows. A corpus value is computed anew by its metric from the per-row statistics that
-the run kept. The caller says how often each cluster is taken: resamples, all clusters but one, exchanged dialogues.
+the run kept. The caller passes how often each cluster is taken: resamples, all clusters but one, swapped dialogues.
 
 `cut` returns the result of some rows as if only these had been evaluated: means with the interval that an evaluation
 would give, corpus values with the jackknife's interval over dialogues, values of dialogues over the dialogues with one
@@ -15,7 +15,7 @@ taken.
 `level` of the studentized changes stay within (`stats.resampling`). Every resample is measured by a standard error of
 its own, which makes up for few clusters, for unequal ones and in part for skewed values. Yes/no values and pass^k have
 Wilson's and Gaffke's interval instead (`stats.intervals`): where nearly all values are equal, resamples contain no
-other ones, and say nothing about how many there are.
+other ones, and do not show how many there are.
 
 A value that counts different things (distinct, numbers of n-grams, entropy: `Metric.counts_kinds`) cannot be found from
 resamples that repeat clusters: what is repeated is not different. In texts with many rare words all its resampled

@@ -137,7 +137,7 @@ def compare(
         raise click.UsageError(f"{format_} cannot show slices, sequential tests or trends; choose another format")
     out.check_places(None, files_of(*runs, *([] if bar is None else [bar])), files=(output, pairs_file))
     named = None if systems is None else [name.strip() for name in systems.split(",")]
-    if llm.models:
+    if llm["model"]:
         if any((runs[1:], bar, by, sequential, trend, limits.lowest, limits.highest, baseline, metrics)):
             raise click.UsageError(
                 "--llm-model compares the systems of one run, by pairs alone; leave other options out"

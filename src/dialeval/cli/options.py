@@ -159,18 +159,13 @@ class Limits:
 class LanguageModel(dict[str, Any]):
     """The options of a language model as the judge: arguments of `judges.llm.judge.LLM`, by name."""
 
-    @property
-    def models(self) -> tuple[str, ...]:
-        """The names of the models."""
-        return tuple(self["model"])
-
     def open(self, meter: Any = None) -> Any:
         """Return the judge, or the panel of several; None where no model is named."""
         from pkgutil import resolve_name
 
         import orjson
 
-        if not self.models:
+        if not self["model"]:
             if any(self[name] for name in ("endpoint", "replay", "rubric", "mode")):
                 raise click.UsageError("name the model of the judge: --llm-model NAME")
             return None
@@ -180,7 +175,7 @@ class LanguageModel(dict[str, Any]):
         except orjson.JSONDecodeError as error:
             raise click.UsageError(f"--llm-option wants KEY=JSON, such as top_p=0.9: {error}") from None
         judges = []
-        for model, place in zip(self.models, cycle(self["endpoint"] or [None]), strict=False):
+        for model, place in zip(self["model"], cycle(self["endpoint"] or [None]), strict=False):
             judges.append(resolve_name("dialeval.judges.llm.judge:LLM")(place, model, **settings))
             judges[-1].changed = None if meter is None else meter.show
         if meter is not None:

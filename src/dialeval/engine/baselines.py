@@ -1,4 +1,4 @@
-"""Floor and ceiling systems, scored next to the real ones, so that a figure can be read between them.
+"""Floor and ceiling systems, scored next to the real ones, so that a score can be read between them.
 
 - `ceiling/gold`: the first reference as the response. Where a row has more references it is compared with those; where
   it is the only one it is compared with itself, and overlap is perfect by construction.
@@ -9,11 +9,11 @@
 The shuffle is a derangement over dialogues: no row gets a text of its own dialogue. It and the random lines come from a
 fixed seed. Rows without a reference have no gold and are left out of `ceiling/gold`.
 
-How a system stands on a metric is its share of the way from the best floor to the ceiling,
+The standing of a system on a metric is its position between the best floor and the ceiling,
 
     share = (value - floor) / (ceiling - floor)
 
-which may lie below 0 or above 1. Only metrics where higher or lower is better have one: more words are not better. The
+which may be below 0 or above 1. Only metrics where higher or lower is better have one: more words are not better. The
 constant is a floor of all of these; shuffled gold and random lines are floors only where a response is compared with
 what belongs to its own row, for they are as diverse, and have as many of the right words, as any human text.
 
@@ -75,7 +75,7 @@ class Baselines:
 
 
 def evaluate_with_baselines(systems: Sequence[Rows], planner: Planner, resources: Resources, options: Options) -> Run:
-    """Score systems with baselines next to them, and say how each system stands between floor and ceiling."""
+    """Score systems with baselines next to them, and add the standing of each system between floor and ceiling."""
     resources = replace(resources, train=read_train_texts(resources.train))
     return run_with_baselines(systems, make_baselines(systems, resources.train), planner, resources, options).run
 
@@ -153,8 +153,8 @@ def _make_gold(rows: Rows, references: RaggedColumn) -> Rows:
 def derangement(offsets: Ints, seed: int) -> Ints | None:
     """Return for each row another one, each once, never of the same dialogue; None where there is no such order.
 
-    Dialogues are lined up in random order, and every row takes the one that stands far enough along for the largest
-    dialogue to be passed.
+    Dialogues are put in random order, and every row takes the one that follows it at a distance of at least the size of
+    the largest dialogue.
     """
     generator = np.random.default_rng(seed)
     sizes = np.diff(offsets)

@@ -1,6 +1,6 @@
 """A Ray cluster that folds chunks: every chunk a Ray task, states merged in tasks, resources opened once per worker.
 
-States that grow never come to this process: a chunk gives a part of them to each of several merges (`job`), sixteen
+States that grow never come to this process: a chunk gives a part of them to each of several merges (`worker`), sixteen
 parts of one number are merged in a task, sixteen such sums in another, and the last is closed there. What comes here of
 sixteen chunks is a few kilobytes.
 

@@ -229,17 +229,17 @@ def run_sources(
         systems = _finish_systems(planner, job, sources, totals, store, ready)
         results = {name: system.make_result(intervals) for name, system in systems.items()}
         notes |= {line: None for total in totals.values() for line in total.notes}
-        opened = [context.resources[need] for need in (Need.EMBEDDINGS, Need.LLM) if need in ready]
-        about = [line for resource in opened for line in resource.warnings]
-        found = (*about, *notes, *dict.fromkeys(_find_warnings(systems, chunks)))
+        needs = [need for need in (Need.EMBEDDINGS, Need.LLM) if need in ready]
+        of_resources = [line for need in needs for line in context.resources[need].warnings]
+        lines = (*warnings, *of_resources, *notes, *dict.fromkeys(_find_warnings(systems, chunks)))
         judges = {digest: context.resources[need] for need, digest in job.resources.digests.items()}
         learned = {digest: list(getattr(judge, "trained_on", ())) for digest, judge in judges.items()}
         tables: dict[str, dict[str, Any]] = {
             TRAINED_ON: {digest: rows for digest, rows in learned.items() if rows},
             TRIALS: {name: end.finish_details()[TRIALS] for name, end in systems.items() if TRIALS in end.plan.details},
         }
-        known = {**(details or {}), **{name: table for name, table in tables.items() if table}}
-        run = Run(results, __version__, (*warnings, *found), known)
+        details = {**(details or {}), **{name: table for name, table in tables.items() if table}}
+        run = Run(results, __version__, lines, details)
         if options.output is not None and not in_memory:
             parts = _list_item_parts(systems, chunks, store) if options.items else None
             try:

@@ -1,16 +1,16 @@
 """The plan: which metrics run on which inputs, and what the others lack. It is made before any work is done.
 
 A metric that was asked for by its own name and cannot run is an error. One that was asked for as part of a group
-(`all`, a family, or nothing in particular) is skipped, with one line that says what would bring it back. `all` means
-all metrics whose subject is there: scoring responses does not list what breakdown labels would allow. A metric that is
-costly, because it takes longer than all others together, is not among them; `all,adem` adds it.
+(`all`, a family, or nothing in particular) is skipped, with one line that names the missing input. `all` means all
+metrics whose subject is there: scoring responses does not list the metrics of breakdown labels. Metrics that are
+costly, because they take longer than all others together, are not among them; `all,adem` adds one.
 
 Where nothing in particular is asked for (`default`), responses are scored by a few metrics of `GROUPS`, and by the
 judge if it is installed, there are contexts, and rows are few (`MOST_JUDGED`); other subjects by all their metrics.
 
 The tokenizer "auto" is chosen before any metric runs, by a pass of its own over all texts: the letters of responses and
 references of all systems together (floors and ceilings aside) are counted by script, and every metric that asked for
-"auto" gets the one tokenizer that fits them (`text.scripts`). So the choice does not depend on chunks, batches or
+"auto" gets the one tokenizer that fits them (`text.tokenizers`). So the choice does not depend on chunks, batches or
 workers, all systems are scored alike, and signatures name the tokenizer that was chosen. By default, where neither
 metrics nor a tokenizer are named, rows in memory whose script has no spaces get a tokenizer in the same way.
 """
@@ -102,7 +102,7 @@ def make_plan(
 ) -> Plan:
     """Decide what to compute from the inputs that are there.
 
-    `settings` changes the defaults of families, `tokenizer` that of every metric whose name does not say one. A group
+    `settings` changes the defaults of families, `tokenizer` that of every metric whose name has none. A group
     has settings of its own; its metrics keep the names of their presets. `rows`: those of all systems in memory.
     """
     names = [registry().canonicalize(name) for name in list_asked(asked)]
@@ -111,7 +111,6 @@ def make_plan(
     metrics: dict[str, Metric[Any]] = {}
     skipped: dict[str, str] = {}
     for name in names:
-        of_group = GROUP_SETTINGS.get(name, {}) if isinstance(name, str) else {}
         if name == PANEL:
             chosen = registry().select(GROUPS[PANEL]) if Need.RESPONSE in available else []
             chosen += [*registry().list_measuring(available - _OF_PANEL), *_judge_if_fast(available, rows, skipped)]
@@ -120,7 +119,7 @@ def make_plan(
         for plain in chosen:
             if name == ALL and plain.costly:
                 continue
-            metric = _with_default_tokenizer(tokenizer, name, _with_settings(plain, settings or {}, of_group))
+            metric = _configure(plain, name, settings or {}, tokenizer)
             reasons = _explain_missing(metric, available)
             if not reasons:
                 metrics[plain.name] = metric
@@ -142,7 +141,7 @@ def make_plan(
 
 
 def _judge_if_fast(available: frozenset[Need], rows: int | None, skipped: dict[str, str]) -> list[Metric[Any]]:
-    """Return the judge if it can run on so few rows; where they are many, say in `skipped` how to ask for it."""
+    """Return the judge if it can run and rows are few; where they are many, explain in `skipped` how to ask for it."""
     if Need.DIALOGUE_JUDGE not in available or _explain_missing(judge := registry().parse("judge"), available):
         return []
     if rows is not None and rows <= MOST_JUDGED:
@@ -160,27 +159,27 @@ def _explain_missing(metric: Metric[Any], available: frozenset[Need]) -> str:
     return "; ".join(reasons)
 
 
-def _with_default_tokenizer(tokenizer: Tokenizer | None, name: Any, metric: Metric[Any]) -> Any:
-    """Return the metric with a tokenizer, if it takes one and was not asked for with its own, as an object is."""
-    if tokenizer is None or not isinstance(name, str) or f"{_TOKENIZER}=" in name.replace(" ", ""):
-        return metric
-    return _map_inner(metric, lambda each: replace(each, tokenizer=tokenizer) if find_tokenizer(each) else each)
-
-
 def _map_inner(metric: Any, change: Callable[[Any], Any]) -> Any:
     """Return what `change` makes of a metric; of one over dialogues, of the metric inside."""
     inner = getattr(metric, "inner", None)
     return change(metric) if inner is None else replace(metric, inner=_map_inner(inner, change))
 
 
-def _with_settings(metric: Metric[Any], settings: Settings, of_group: Mapping[str, object]) -> Metric[Any]:
-    """Return the metric with the settings of its group and its family, unless it was asked for with its own."""
+def _configure(metric: Metric[Any], asked: Any, settings: Settings, tokenizer: Tokenizer | None) -> Any:
+    """Return the metric with the settings of its group and its family, unless it was asked for with its own.
+
+    It gets the tokenizer if it takes one and the name by which it was asked for has none; an object keeps its own.
+    """
+    of_group = GROUP_SETTINGS.get(asked, {}) if isinstance(asked, str) else {}
     taken = {name: value for name, value in of_group.items() if name in metric.setting_names()}
     changes = {**taken, **settings.get(metric.family, {})}
     unknown = [name for name in changes if name not in metric.setting_names()]
     if unknown:
         raise SettingError(f"{metric.family} has no setting {unknown[0]!r}; it has {', '.join(metric.setting_names())}")
-    return metric.with_settings(**changes) if metric.name in metric.presets else metric
+    metric = metric.with_settings(**changes) if metric.name in metric.presets else metric
+    if tokenizer is None or not isinstance(asked, str) or f"{_TOKENIZER}=" in asked.replace(" ", ""):
+        return metric
+    return _map_inner(metric, lambda each: replace(each, tokenizer=tokenizer) if find_tokenizer(each) else each)
 
 
 def asks_for_labels(plans: Iterable[Plan]) -> bool:

@@ -1,13 +1,13 @@
 """Processes of this machine that fold chunks, each with a vocabulary and resources of its own.
 
 A worker has one process and one pipe, and a thread of this process that waits at the pipe. Workers share nothing: no
-queue, no lock. One folds a few chunks at a time. Where it dies (most often killed because memory ran out) its pipe
-ends, at whatever byte of a message, and its chunks are given to others, one by one. After `TRIES` deaths on the same
-chunk, the last while no other is worked on, the run ends and names it. An error in the data is no death: it ends the
-run at once, with file and line.
+queue, no lock. One folds a few chunks at a time. Where it dies (most often killed because memory ran out) its pipe is
+closed, possibly within a message, and its chunks are given to others, one by one. After `TRIES` deaths on the same
+chunk, the last while no other chunk is folded, the run ends with an error that names the chunk. An error in the data
+ends the run at once, with file and line.
 
 States that grow stay out of this process: workers leave parts of them in files of a temporary folder, and merge them
-when all chunks are folded (`job.cut_states`).
+when all chunks are folded (`worker.cut_states`).
 
 Workers import from where this process imports, and not from the working folder, which may hold anything: `python -c`,
 by which `multiprocessing` starts processes, would put it first.
@@ -259,7 +259,7 @@ class _WorkerProcess:
         return not self._pipe.poll()
 
     def end(self) -> int | None:
-        """End the process, whatever it does; who waits for its answer goes on. What it ended with, if that is known."""
+        """Kill the process, so that a thread that waits for its answer continues; return its exit code, if known."""
         process, self._process = self._process, None
         if process is None:
             return None

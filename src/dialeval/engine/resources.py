@@ -1,8 +1,8 @@
-"""Resources: data other than the rows. Training text, vocabulary, word vectors and a judge are opened once a run,
-the shipped judges once a process.
+"""Resources: data other than the rows. Training text, vocabulary, word vectors and a judge are opened once per run,
+the shipped judges once per process.
 
-A worker in another process opens them for itself, by their paths, over the words that it meets. Digests show whether
-what it finds there is what the run began with.
+A worker in another process opens them by their paths, over its own vocabulary. Digests show whether they are what the
+run began with.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ class ItemStore:
 
     keeps_states = False
     workplace: str | None = None
-    """A folder in which workers write items; it goes when the store does."""
+    """A folder in which workers write items; it is deleted when the store is closed."""
 
     def list_finished(self, stage: Stage) -> set[int]:
         """Return the numbers of the chunks that need not be folded again."""

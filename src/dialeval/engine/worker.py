@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 #
 # States that grow with the rows are merged by many workers at once: a worker cuts the states of a chunk into parts
 # (`core.fold.Fold.cut`). Parts of the same number, of all chunks, hold the same n-grams, so one worker merges them
-# without knowing the others, and closes the sum. Only that, a few numbers, comes to the first process; all other
+# without knowing the others, and closes the sum. Only that, a few numbers, is sent to the first process; all other
 # states come there with their chunk, as they are small. The number of parts and workers changes no digit: counts are
 # integers.
 
@@ -191,7 +191,7 @@ class StateSums:
 
 
 def cut_states(job: Job, stage: Stage, states: SystemStates, parts: int) -> tuple[SystemStates, list[SystemStates]]:
-    """Return what goes to the first process, and the parts of the states that grow."""
+    """Return what is sent to the first process, and the parts of the states that grow."""
     rest: SystemStates = {}
     pieces: list[SystemStates] = [{} for _ in range(parts)]
     for system, state in states.items():

@@ -33,7 +33,7 @@ from dialeval.reports.canvas import Figure
 from dialeval.reports.charts import Mark
 from dialeval.reports.documents import Document, Layout, Table, make_formats
 from dialeval.reports.drawings import lay_out_figures
-from dialeval.reports.figures import MISSING, plain, shorten, show_fixed, show_interval, show_p, show_rounded
+from dialeval.reports.formatting import MISSING, plain, shorten, show_fixed, show_interval, show_p, show_rounded
 from dialeval.reports.html import make_page, make_script
 from dialeval.reports.markup import Section
 from dialeval.stats.correlation import FEWEST_POINTS

@@ -184,7 +184,7 @@ def attack_judge(judge_dir: str | None, encoder: str | None, llm: options.Langua
     With --llm-model, a language model: planted verdicts, flattery, padding, an echo, and the order of two replies.
     Without RESPONSES the shipped sample is used.
     """
-    if llm.models:
+    if llm["model"]:
         from dialeval.judges.llm.attack import attack_llm
         from dialeval.reports import labels
 
@@ -202,7 +202,7 @@ def attack_judge(judge_dir: str | None, encoder: str | None, llm: options.Langua
 @contextmanager
 def open_llm(asked: options.LanguageModel) -> Iterator[Any]:
     """Open the one language model that options name, with a progress bar, and print what it was asked."""
-    if len(asked.models) != 1:
+    if len(asked["model"]) != 1:
         raise click.UsageError("name one language model: --llm-model NAME")
     with open_meter() as meter, asked.open(meter) as llm:
         yield llm
@@ -237,7 +237,7 @@ def show_llm(llm: options.LanguageModel, responses: tuple[str, ...], row: int, *
     if row > len(rows):
         raise click.UsageError(f"there are {len(rows)} rows, and --row is {row}")
     parts = label_row(rubric, *rows[row - 1])
-    (request,) = judge.judge(llm.models[0]).requests(rubric, parts, llm["mode"] or "expected")
+    (request,) = judge.judge(llm["model"][0]).requests(rubric, parts, llm["mode"] or "expected")
     print_content(show_request(request))
 
 

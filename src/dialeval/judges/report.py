@@ -17,7 +17,7 @@ from dialeval.core.fold import Level
 from dialeval.core.rowtable import NO_TURN, RowTable
 from dialeval.judges.judge import CONTINUITY, list_reasons
 from dialeval.reports import markup
-from dialeval.reports.figures import plain
+from dialeval.reports.formatting import plain
 from dialeval.reports.markup import Section
 
 if TYPE_CHECKING:

@@ -246,8 +246,8 @@ class Embedding(RowMetric):
         embedding-greedy  = (m(response, reference) + m(reference, response)) / 2
         m(a, b)           = mean over the words of a of the largest cosine with a word of b, at least 0
 
-    `vectors` says how a text becomes a vector: only words with a vector count, and words that are frequent in the
-    training text weigh less in the average. With several references the best one counts.
+    Only words with a vector count in the vector of a text, and words that are frequent in the training text weigh less
+    in the average. With several references the best one counts.
 
     Papers: Liu et al. 2016, "How NOT To Evaluate Your Dialogue System", EMNLP; Forgues et al. 2014, "Bootstrapping
     Dialog Systems with Word Embeddings" (extrema); Rus and Lintean 2012, "A Comparison of Greedy and Optimal Assessment
@@ -306,7 +306,7 @@ class Coherence(RowMetric):
 
         coherence = cosine of the weighted averages of the word vectors of the context's last turn and of the response
 
-    The average is that of `embedding-average` (see `vectors`).
+    The average is that of `embedding-average`.
 
     A response that repeats its context is perfectly coherent by this measure: read it together with others.
 

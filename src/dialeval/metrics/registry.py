@@ -7,9 +7,9 @@ Every metric object prints to a name that reads back to an equal object.
 A package adds metrics by naming their classes under the entry point `dialeval.metrics`; a program by `register`.
 Two metrics never share a name: the second one is refused.
 
-A function that `metric_of_rows` made a metric (`row_functions`) is taken for its metric wherever a metric is. Once it
-is defined it is known by its name, but it is not among `all`, unless it is registered: what a script defines for itself
-is computed when it is asked for. `module:name` imports a module for a metric in it.
+A function that `metric_of_rows` made a metric can be passed wherever a metric can. Once it is defined it is known by
+its name, but it is not among `all`, unless it is registered: what a script defines for itself is computed when it is
+asked for. `module:name` imports a module for a metric in it.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from dialeval.analysis.metric_ranking import CONTROL, LEVELS, RANKED_BY, SIGNIFICANT
 from dialeval.reports.documents import Document, Layout, Table, format_latex_float, make_formats
-from dialeval.reports.figures import MISSING, list_names, plain, shorten, show_fixed
+from dialeval.reports.formatting import MISSING, list_names, plain, shorten, show_fixed
 from dialeval.stats.correlation import NAMES
 
 if TYPE_CHECKING:

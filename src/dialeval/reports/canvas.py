@@ -19,7 +19,7 @@ from typing import Literal, NamedTuple, get_args
 
 from dialeval.core.errors import NeedError, SettingError
 from dialeval.core.files import write_bytes
-from dialeval.reports.figures import plain
+from dialeval.reports.formatting import plain
 
 FigureFormat = Literal["svg", "png", "pdf"]
 WIDTH = 460

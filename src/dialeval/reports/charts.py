@@ -19,7 +19,7 @@ import numpy as np
 
 from dialeval.core.arrays import Floats, Ints, Mask
 from dialeval.reports.canvas import LINE, SHAPES, WIDTH, Canvas, ChartScale, Figure, draw_marker, get_color_class
-from dialeval.reports.figures import count_supported_decimals, shorten, show, show_rounded
+from dialeval.reports.formatting import count_supported_decimals, shorten, show, show_rounded
 from dialeval.stats.correlation import pearson, rank_values
 from dialeval.stats.intervals import DEFAULT_LEVEL, student, t_factor, wilson
 

@@ -40,7 +40,7 @@ from dialeval.core.result import Run
 from dialeval.reports import documents, tables
 from dialeval.reports.canvas import HEIGHT, MARGIN, ChartScale, draw_grid, wrap_strip
 from dialeval.reports.documents import Document, Layout, Table, escape_markdown, make_formats, to_markdown
-from dialeval.reports.figures import (
+from dialeval.reports.formatting import (
     BETTER,
     DIFFERENT,
     MISSING,

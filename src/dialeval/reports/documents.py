@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 from dialeval.core.display import Tabular
 from dialeval.core.errors import escape_controls
 from dialeval.core.validation import dump
-from dialeval.reports.figures import BETTER, DIFFERENT, MISSING, WORSE
+from dialeval.reports.formatting import BETTER, DIFFERENT, MISSING, WORSE
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
@@ -45,12 +45,6 @@ class Table(NamedTuple):
 
     head: Sequence[str]
     rows: Sequence[Sequence[str]]
-
-    @property
-    def columns(self) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
-        """The column of names and the other columns, each with its head."""
-        names, *others = zip(self.head, *self.rows, strict=True)
-        return names, others
 
     def transpose(self, corner: str) -> Table:
         """Swap rows and columns; `corner` is the head of the names."""
@@ -193,11 +187,12 @@ def make_rich_table(columns: Iterable[Sequence[str]]) -> RichTable:
     return drawn
 
 
-def split_to_width(names: Sequence[str], columns: Sequence[Sequence[str]], width: int) -> Iterator[RichTable]:
+def split_to_width(table: Table, width: int) -> Iterator[RichTable]:
     """Yield tables of right-aligned columns next to their names; columns that do not fit are in a further table."""
     from rich.cells import cell_len
 
-    own = [names]
+    names, *columns = zip(table.head, *table.rows, strict=True)
+    own: list[Sequence[str]] = [names]
     left = start = width - max(map(cell_len, names))
     for column in columns:
         widest = max(map(cell_len, column))
@@ -290,7 +285,7 @@ class Layout:
             yield from (Text(escape_controls(sentence)), Text())
         parts: list[RenderableType] = []
         for title, table in zip(document.titles or [""] * len(document.tables), document.tables, strict=True):
-            first, *others = split_to_width(*table.columns, width)
+            first, *others = split_to_width(table, width)
             parts += [Group(Text(title, "bold"), first) if title else first, *others]
         for number, part in enumerate(parts):
             yield from [Text()] if number else []
@@ -328,7 +323,7 @@ def _is_narrow(document: Document, width: int) -> bool:
 
     needed = (
         sum(max(map(cell_len, column)) + GAP for column in columns) + max(map(cell_len, names))
-        for names, columns in (table.columns for table in document.tables)
+        for names, *columns in (zip(table.head, *table.rows, strict=True) for table in document.tables)
     )
     return all(each <= width for each in needed)
 

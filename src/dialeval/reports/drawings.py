@@ -30,7 +30,7 @@ from dialeval.reports import charts, markup
 from dialeval.reports.canvas import PIXELS_PER_INCH, WIDTH, Figure, FigureFormat
 from dialeval.reports.charts import Mark, Point, average_by_bin
 from dialeval.reports.comparisons import choose_class, standardize_interval
-from dialeval.reports.figures import plain, shorten, show
+from dialeval.reports.formatting import plain, shorten, show
 from dialeval.reports.tables import ARROWS
 from dialeval.stats.correlation import FEWEST_POINTS, spearman_matrix
 

@@ -23,7 +23,7 @@ from dialeval.core.fold import Level
 from dialeval.core.rowtable import NO_TURN, PROMPT, REFERENCE, RowTable
 from dialeval.reports import markup
 from dialeval.reports.documents import find_extensions
-from dialeval.reports.figures import plain
+from dialeval.reports.formatting import plain
 from dialeval.reports.markup import Section
 
 if TYPE_CHECKING:

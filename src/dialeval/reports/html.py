@@ -39,7 +39,7 @@ from dialeval.reports.comparisons import Verdict, judge_run
 from dialeval.reports.documents import find_extensions, to_html
 from dialeval.reports.drawings import draw_causes, draw_figure, draw_slices
 from dialeval.reports.explorer import make_explorer
-from dialeval.reports.figures import list_names, plain
+from dialeval.reports.formatting import list_names, plain
 from dialeval.reports.sections import make_correlations
 from dialeval.reports.slices import MOST_TESTS, choose_keys, make_section, state_losses
 from dialeval.reports.summary import DATA_SETS, make_metric_section, make_standing, make_summary, split_blocks

@@ -6,7 +6,7 @@ from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 from dialeval.reports.documents import Document, Printer, Table
-from dialeval.reports.figures import plain, shorten, show_fixed, show_interval
+from dialeval.reports.formatting import plain, shorten, show_fixed, show_interval
 from dialeval.stats.labels import STATISTICS
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from dialeval.reports.canvas import get_color_class
-from dialeval.reports.figures import plain, shorten
+from dialeval.reports.formatting import plain, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -21,7 +21,7 @@ from dialeval.core.errors import SettingError
 from dialeval.core.result import Run
 from dialeval.reports.comparisons import find_percent_keys
 from dialeval.reports.documents import Table, escape_latex, escape_markdown, format_latex_tables, format_markdown_table
-from dialeval.reports.figures import plain
+from dialeval.reports.formatting import plain
 from dialeval.reports.tables import ARROWS, explain_best
 
 PaperFormat = Literal["latex", "md"]

@@ -6,7 +6,7 @@ import math
 
 from dialeval.analysis.sequential import MetricTrend, SequentialDifference, SequentialTest, Trend
 from dialeval.reports.documents import Document, Printer, Table
-from dialeval.reports.figures import BETTER, DIFFERENT, MISSING, WORSE, plain, shorten, show_p, show_rounded
+from dialeval.reports.formatting import BETTER, DIFFERENT, MISSING, WORSE, plain, shorten, show_p, show_rounded
 from dialeval.reports.tables import ARROWS
 
 

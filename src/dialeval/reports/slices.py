@@ -24,7 +24,17 @@ from dialeval.reports.comparisons import WIDTH, choose_mark, find_percent_keys, 
 from dialeval.reports.comparisons import to_percent as scale
 from dialeval.reports.documents import Document, Layout, Table, make_formats
 from dialeval.reports.drawings import draw_slices, lay_out_figures
-from dialeval.reports.figures import BETTER, DIFFERENT, MISSING, WORSE, plain, shorten, show, show_rounded, show_spread
+from dialeval.reports.formatting import (
+    BETTER,
+    DIFFERENT,
+    MISSING,
+    WORSE,
+    plain,
+    shorten,
+    show,
+    show_rounded,
+    show_spread,
+)
 from dialeval.reports.markup import Section
 from dialeval.reports.summary import make_axes_row, make_cell
 from dialeval.reports.tables import ARROWS, choose_decimals

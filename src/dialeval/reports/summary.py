@@ -39,7 +39,7 @@ from dialeval.reports.comparisons import (
 )
 from dialeval.reports.documents import Document
 from dialeval.reports.drawings import draw_distribution, draw_means, draw_metrics, is_binary, lay_out_figures
-from dialeval.reports.figures import (
+from dialeval.reports.formatting import (
     BETTER,
     DIFFERENT,
     MISSING,

@@ -4,7 +4,7 @@
     console.print(lay_out(run))  the terminal; `lay_out(run, verdict)` marks what is better and worse
     describe_standing(run)       positions of systems between floor and ceiling, if the run has such systems
 
-JSON and CSV hold every digit; other tables are rounded by `figures`. Metrics are rows and systems are columns, since
+JSON and CSV hold every digit; other tables are rounded by `formatting`. Metrics are rows and systems are columns, since
 there are usually more metrics; in the terminal the longer side runs downwards, and a score has the decimals that its
 interval supports. Intervals are left out where one table would not hold them; columns that do not fit even so continue
 in a further table below, so that no score is ever cut off. With a comparison, the verdict is above the table, and marks
@@ -28,7 +28,7 @@ from dialeval.core.signature import SACREBLEU, Signature
 from dialeval.metrics.registry import GROUPS
 from dialeval.reports import documents
 from dialeval.reports.documents import Document, Layout, Table
-from dialeval.reports.figures import (
+from dialeval.reports.formatting import (
     BETTER,
     DECIMALS,
     DIFFERENT,

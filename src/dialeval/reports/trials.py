@@ -16,7 +16,7 @@ import numpy as np
 from dialeval.metrics.trials import MOST_LISTED, PASSED, WITHIN, count_trials
 from dialeval.reports import markup
 from dialeval.reports.drawings import draw_pass_k, draw_tasks, lay_out_figures
-from dialeval.reports.figures import MISSING, plain
+from dialeval.reports.formatting import MISSING, plain
 from dialeval.reports.markup import Section
 
 if TYPE_CHECKING:

@@ -32,7 +32,7 @@ _STEPS = 60
 _HALVINGS = 30
 _CLOSE = 1e-10
 _RIDGE = 1e-12
-"""Holds at 0 what the data says nothing about; too small to change a digit."""
+"""Keeps at 0 what the data does not determine; too small to change a digit."""
 
 
 @dataclass(frozen=True, eq=False)

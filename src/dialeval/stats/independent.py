@@ -95,7 +95,7 @@ class Spread:
 
     @classmethod
     def of(cls, changes: Floats, counts: Floats) -> Spread:
-        """Compute the jackknife variance of changes by leaving out clusters of so many rows."""
+        """Compute the jackknife variance of changes by leaving out clusters, which have `counts` rows."""
         clusters = len(changes)
         effective = float(counts.sum() ** 2 / (counts**2).sum())
         few = is_rough(Influence(0.0, changes - changes.mean(), counts), clusters)

@@ -1,6 +1,6 @@
 """Significance tests of the difference of two systems, Holm's correction, and power.
 
-All work on clusters: dialogues, or single rows where rows stand alone. With d the difference of two values:
+All work on clusters: dialogues, or single rows that are not part of one. With d the difference of two values:
 
 - approximate randomization (permutation) test: dialogues are swapped between the systems, each with probability one
   half; p = (trials with |d'| >= |d|, plus 1) / (trials + 1). Where there are no more ways to swap dialogues than
@@ -64,14 +64,14 @@ def tail_p(difference: float, by_chance: Floats, scale: float) -> float:
 
 
 def student_p(difference: float, error: float, clusters: int, scale: float) -> float:
-    """Return Student's p-value of a difference with the standard error over so many clusters."""
+    """Return Student's p-value of a difference with its standard error over `clusters` clusters."""
     if abs(difference) <= ROUNDING * scale:
         return 1.0
     return two_sided_p(difference / error, clusters - 1) if error else 0.0
 
 
 def least_p(clusters: int) -> float:
-    """Return the least p-value of an exact test over so many clusters: all of them on one side."""
+    """Return the least p-value of an exact test over `clusters` clusters: all of them on one side."""
     return 2.0 ** (1 - clusters)
 
 
@@ -119,7 +119,7 @@ def letter_display(groups: Sequence[Sequence[str]]) -> dict[str, str]:
 
 
 def minimum_detectable_difference(error: float, clusters: int, critical: float) -> float:
-    """Return the minimum detectable difference at the power `POWER`, from the standard error over so many clusters.
+    """Return the minimum detectable difference at the power `POWER`, from the standard error over `clusters` clusters.
 
     `critical`: the critical value of a difference over its error.
     """

@@ -22,7 +22,7 @@ from msgspec import Meta, Struct, convert, json
 from dialeval.core.result import Run
 from dialeval.metrics.breakdown import LABELS
 from dialeval.reports import markup
-from dialeval.reports.figures import MISSING, plain, shorten
+from dialeval.reports.formatting import MISSING, plain, shorten
 from dialeval.reports.markup import Section
 
 if TYPE_CHECKING:

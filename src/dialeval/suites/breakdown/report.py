@@ -18,7 +18,7 @@ from dialeval.core.result import Run
 from dialeval.core.run_schema import Record
 from dialeval.metrics.breakdown import LABELS, BreakdownDistance, Tables
 from dialeval.reports.documents import Document, Printer, Table, format_csv
-from dialeval.reports.figures import plain, show, show_rounded
+from dialeval.reports.formatting import plain, show, show_rounded
 from dialeval.stats.resampling import draw_resamples, percentiles
 from dialeval.suites.breakdown.documents import Findings
 from dialeval.suites.breakdown.reading import DATASET, open_data, open_detectors, read_categories

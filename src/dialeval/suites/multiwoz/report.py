@@ -20,7 +20,7 @@ from dialeval.core.run_schema import Record
 from dialeval.core.validation import dump, parse_toml
 from dialeval.reports import markup
 from dialeval.reports.documents import Document, Printer, Table, format_csv
-from dialeval.reports.figures import MISSING, plain, show_interval
+from dialeval.reports.formatting import MISSING, plain, show_interval
 from dialeval.reports.markup import Section
 from dialeval.suites.multiwoz.data import TaskFiles, TaskPredictions
 from dialeval.suites.multiwoz.explanations import (

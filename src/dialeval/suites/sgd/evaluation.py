@@ -33,7 +33,7 @@ from dialeval.io.reading import is_folder
 from dialeval.io.rows import read_each
 from dialeval.io.sources import system_name
 from dialeval.reports.documents import Document, Printer, Table
-from dialeval.reports.figures import show
+from dialeval.reports.formatting import show
 from dialeval.suites.sgd import data as sgd
 from dialeval.suites.sgd.metrics import Match
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from dialeval.core.fold import Analytic, Estimate, Resampling
-from dialeval.reports.figures import (
+from dialeval.reports.formatting import (
     count_supported_decimals,
     describe_intervals,
     plain,
