@@ -405,7 +405,7 @@ class TaskPredictions:
         """The rows of the turns that are there."""
         return [row for row in self.turn_rows if row["response"] is not None]
 
-    def document(self) -> dict[str, list[dict[str, Any]]]:
+    def to_document(self) -> dict[str, list[dict[str, Any]]]:
         """Return the predictions in the form in which they are read."""
         turns: dict[str, list[dict[str, Any]]] = {row["dialogue"]: [] for row in self.turn_rows if row["listed"]}
         for row in self.given:
