@@ -64,7 +64,7 @@ def test_search_from_disk(page: Page, site: Path) -> None:
     """Search for every term; the first result must be its page, and nothing may come from a network."""
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
-    found = {}
+    found: dict[str, str] = {}
     page.goto(f"{(site / 'index.html').as_uri()}?q={quote(next(iter(TERMS)))}")
     field, link = page.locator(".md-search__input"), page.locator(".md-search-result__link:not(.old)").first
     for term in TERMS:

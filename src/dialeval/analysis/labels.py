@@ -25,7 +25,7 @@ from dialeval.core.arrays import Floats, Ints, offsets_of
 from dialeval.core.display import Displayable, Tabular
 from dialeval.core.errors import SettingError
 from dialeval.core.exact import Moments
-from dialeval.core.fold import Estimate, compute_interval
+from dialeval.core.fold import Bounds, Estimate, compute_interval
 from dialeval.core.run_schema import Record
 from dialeval.core.version import __version__
 from dialeval.engine.resources import Resources
@@ -211,7 +211,7 @@ class PairAgreement(Struct, frozen=True, kw_only=True):
 
 
 def estimate_rate(
-    values: Floats, dialogue: Ints, level: float = DEFAULT_LEVEL, bounds: tuple[float, float] = (0, 1)
+    values: Floats, dialogue: Ints, level: float = DEFAULT_LEVEL, bounds: Bounds = (0, 1)
 ) -> RateEstimate:
     """Return the mean of values with its interval over dialogues; NaN are left out."""
     order = np.argsort(dialogue, kind="stable")

@@ -546,7 +546,7 @@ def _read_estimate(saved: SavedEstimate, items: Floats | None) -> Estimate:
         items=None if items is not None and not len(items) and saved.rows else items,
         level=saved.level,
         signature=None if saved.signature is None else Signature.parse(saved.signature),
-        interval_by=saved.method(),
+        interval_by=saved.read_method(),
     )
 
 

@@ -43,12 +43,12 @@ def with_checks(plan: Plan) -> Plan:
 
 def warn_of_unsplit_texts(systems: Iterable[Checked]) -> Iterator[str]:
     """Yield a warning for each tokenizer that could not split some texts of the systems."""
-    found: dict[Tokenizer, list[Any]] = {}
+    by_tokenizer: dict[Tokenizer, list[Any]] = {}
     for checks in systems:
         for fold, counts in checks:
             if isinstance(fold, UnsplitTexts):
-                found.setdefault(fold.tokenizer, []).append(counts)
-    for tokenizer, several in found.items():
+                by_tokenizer.setdefault(fold.tokenizer, []).append(counts)
+    for tokenizer, several in by_tokenizer.items():
         texts, unsplit, *letters = map(sum, zip(*several, strict=True))
         if unsplit:
             name = suggest_tokenizer(texts, unsplit, letters)
@@ -106,9 +106,9 @@ class SplitDialogues(NamedTuple):
     def find_name(self, ids: Iterable[Sequence[str]]) -> str | None:
         """Return the id of the example, where it is among the given ones."""
         for some in ids:
-            found = np.flatnonzero(hash_column(TextColumn.from_strings(some)) == np.uint64(self.example))
-            if len(found):
-                return some[int(found[0])]
+            places = np.flatnonzero(hash_column(TextColumn.from_strings(some)) == np.uint64(self.example))
+            if len(places):
+                return some[int(places[0])]
         return None
 
 

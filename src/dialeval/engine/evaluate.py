@@ -480,5 +480,4 @@ def metric(
     """
     resources = Resources(train, vocabulary, vectors, judge_dir, in_vocabulary)
     options = Options(t=t, confidence=confidence, intervals=intervals, threads=threads)
-    more: dict[str, Any] = {"system": system, "settings": settings, "tokenizer": tokenizer, "fields": fields}
-    return Tally(metrics, resources, options, **more)
+    return Tally(metrics, resources, options, system=system, settings=settings, tokenizer=tokenizer, fields=fields)

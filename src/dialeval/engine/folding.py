@@ -137,9 +137,9 @@ class FinishedSystem:
             results = metric.finish(self.states[metric])
             data = {need.value: self.digests[need] for need in list_signed_needs(metric) if need in self.digests}
             signature = metric.signature().with_fields(**data, **metric.list_other_signatures(self.states[metric]))
-            for key, shown in self.plan.name_results(name, results).items():
+            for key, label in self.plan.name_results(name, results).items():
                 estimate = replace(results[key], items=columns.get(key), level=metric.level, signature=signature)
-                estimates[shown] = intervals.add_interval(estimate, metric.bounds_of(key))
+                estimates[label] = intervals.add_interval(estimate, metric.bounds_of(key))
         rows = None if self.source.rows is None else self.rows
         contributions = self.store.join_contributions(self.system)
         return Result(estimates, self.plan.skipped, self.source.where, rows, contributions, self.source.role)
@@ -229,17 +229,17 @@ def run_sources(
         systems = _finish_systems(planner, job, sources, totals, store, ready)
         results = {name: system.make_result(intervals) for name, system in systems.items()}
         notes |= {line: None for total in totals.values() for line in total.notes}
-        opened = [context.resources[need] for need in (Need.EMBEDDINGS, Need.LLM) if need in ready]
-        about = [line for resource in opened for line in resource.warnings]
-        found = (*about, *notes, *dict.fromkeys(_find_warnings(systems, chunks)))
+        needs = [need for need in (Need.EMBEDDINGS, Need.LLM) if need in ready]
+        of_resources = [line for need in needs for line in context.resources[need].warnings]
+        lines = (*warnings, *of_resources, *notes, *dict.fromkeys(_find_warnings(systems, chunks)))
         judges = {digest: context.resources[need] for need, digest in job.resources.digests.items()}
-        learned = {digest: list(getattr(judge, "trained_on", ())) for digest, judge in judges.items()}
+        training_rows = {digest: list(getattr(judge, "trained_on", ())) for digest, judge in judges.items()}
         tables: dict[str, dict[str, Any]] = {
-            TRAINED_ON: {digest: rows for digest, rows in learned.items() if rows},
+            TRAINED_ON: {digest: rows for digest, rows in training_rows.items() if rows},
             TRIALS: {name: end.finish_details()[TRIALS] for name, end in systems.items() if TRIALS in end.plan.details},
         }
-        known = {**(details or {}), **{name: table for name, table in tables.items() if table}}
-        run = Run(results, __version__, (*warnings, *found), known)
+        details = {**(details or {}), **{name: table for name, table in tables.items() if table}}
+        run = Run(results, __version__, lines, details)
         if options.output is not None and not in_memory:
             parts = _list_item_parts(systems, chunks, store) if options.items else None
             try:
@@ -402,9 +402,9 @@ def _finish_systems(
             available = frozenset({Need.RESPONSE, *columns})
         plan = planner(number, available | resources)
         states = dict(zip(metrics, state.states, strict=False))  # details follow the metrics
-        found = [(*check, each) for check, each in zip(checks.items(), state.states[len(metrics) :], strict=True)]
+        details = [(*check, each) for check, each in zip(checks.items(), state.states[len(metrics) :], strict=True)]
         digests = {**job.resources.digests, **columns}
-        finished[name] = FinishedSystem(source, system, plan, states, found, digests, store)
+        finished[name] = FinishedSystem(source, system, plan, states, details, digests, store)
     return finished
 
 

@@ -200,7 +200,7 @@ def _explain_ranking(ranking: Ranking) -> list[str]:
 @to_document.register
 def _(merged: MergedRatings) -> Document:
     names, rows = ({getattr(line, name) for line in merged.lines} for name in ("rater", "id"))
-    said = f"{len(merged.lines)} ratings of {len(rows)} rows by {len(names)} raters."
+    summary = f"{len(merged.lines)} ratings of {len(rows)} rows by {len(names)} raters."
     ceilings = [
         [
             shorten(quality),
@@ -236,7 +236,7 @@ def _(merged: MergedRatings) -> Document:
         Table(["rater", *(["quality"] if several else []), *columns], raters),
         Table(["to adjudicate", "quality", "answers"], disputed),
     ]
-    return Document([said, *flag_raters(merged)], [each for each in tables if each.rows], [_MERGED_NOTES])
+    return Document([summary, *flag_raters(merged)], [each for each in tables if each.rows], [_MERGED_NOTES])
 
 
 def flag_raters(merged: MergedRatings) -> list[str]:
@@ -275,10 +275,8 @@ def make_lead_page(title: str, counts: Mapping[str, tuple[int, int]], merged: Me
     file = '<p><a href="ratings" download="ratings.jsonl">Download all ratings</a> (JSON lines).</p>'
     sections = [Section("progress", "Progress", progress + file)]
     if merged is not None:
-        shown = markup.document(
-            replace(to_document(merged), said=[]), "people", ["Inter-annotator agreement.", "Raters.", "To adjudicate."]
-        )
-        sections.append(Section("agreement", "Agreement so far", markup.notice(flag_raters(merged)) + shown))
+        content = markup.notice(flag_raters(merged)) + _render_raters(merged)
+        sections.append(Section("agreement", "Agreement so far", content))
     lead = '<p class="lead">Reload this page for the latest ratings. Its link is for whoever leads the evaluation.</p>'
     return make_page(title, lead, sections, "", [make_script("page.js")])
 
@@ -346,15 +344,20 @@ def make_human_section(
         add("Mean human ratings", shown, mean, "Differences.")
     if agreement is not None:
         parts.append(f"<h3>Inter-annotator agreement</h3><p>{_describe_ceiling(agreement.ceiling)}</p>")
-        shown = replace(agreements.to_document(agreement), said=[])
+        shown = replace(agreements.to_document(agreement), sentences=[])
         shown = replace(shown, tables=shown.titled_tables)
         add("Correlation of metrics with human ratings", shown, "Correlation coefficients, with their intervals.")
     if ranking is not None:
         strengths = "Strengths, with their intervals."
         add("Ranking by preferences", to_document(ranking), strengths, "Wins between all pairs.")
     if merged is not None:
-        add("Raters", replace(to_document(merged), said=[]), "Inter-annotator agreement.", "Raters.", "To adjudicate.")
+        parts.append(f"<h3>Raters</h3>{_render_raters(merged)}")
     return Section("people", "Human evaluation", "".join(parts)) if any(parts) else None
+
+
+def _render_raters(merged: MergedRatings) -> str:
+    captions = ["Inter-annotator agreement.", "Raters.", "To adjudicate."]
+    return markup.document(replace(to_document(merged), sentences=[]), "people", captions)
 
 
 def _describe_ceiling(ceiling: Ceiling) -> str:

@@ -138,7 +138,7 @@ def train_adem(
     with open_meter() as meter:
         card = make_judge([*ratings, *more], tests, progress=meter.update_steps, command=command, **settings)
     card.save(output)
-    print_tables(card.tables())
+    print_tables(card.list_tables())
     if card.validation is not None and not card.validation.sets:
         print_warnings([NOT_VALIDATED])
     for each in card.attacks:

@@ -340,7 +340,7 @@ def attack(judge: Scores, contexts: Texts, responses: Sequence[str], references:
 def _make_replacements(
     contexts: Texts, responses: Sequence[str], references: Texts, seed: int
 ) -> dict[str, Sequence[str | None]]:
-    """Return by attack what is said instead of each response, None where there is nothing to say."""
+    """Return by attack the text in place of each response, None where there is none."""
     dice = np.random.default_rng(seed)
     asked = contexts if any(contexts) else references
     return {

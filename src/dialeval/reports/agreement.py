@@ -43,7 +43,7 @@ def lay_out(agreement: Agreement) -> Layout:
 def to_latex(agreement: Agreement) -> str:
     """Return one table with booktabs rules, the levels below each other, and a caption."""
     shown = to_document(agreement)
-    caption = [*shown.said, *(f"{note[:1].upper()}{note[1:]}." for note in shown.notes)]
+    caption = [*shown.sentences, *(f"{note[:1].upper()}{note[1:]}." for note in shown.notes)]
     star = f"$^{{{DIFFERS}}}$"
     return format_latex_float(
         shown.titled_tables, caption, "tab:agreement", lambda cell: cell.replace("-", "$-$").replace(DIFFERS, star)
@@ -74,17 +74,17 @@ def state_verdict(agreement: Agreement) -> list[str]:
         highest = f"the highest, {best}, has {figure} over {over}"
         family = f"corrected for {_count_tests(agreement, level)} coefficients, it does not differ from 0"
         return [f"No metric correlates significantly with human ratings: {highest}; {family}."]
-    said = [f"{best} has the highest correlation with human ratings: {figure} over {over}."]
+    sentences = [f"{best} has the highest correlation with human ratings: {figure} over {over}."]
     worse = [place.metric for place in others if ranking.differ(first.metric, place.metric)]
     alike = [place.metric for place in others if place.metric not in worse]
     tests = "test" if ranking.tests == 1 else "tests"
     sure = f"significance level {SIGNIFICANT:g}, corrected for {ranking.tests} {tests}"
     outcomes = [f"It is better than {list_names(worse)}"] if worse else []
     outcomes += [f"{'n' if worse else 'N'}o significant difference from {list_names(alike)}"] if alike else []
-    said += [f"{'; '.join(outcomes)} ({sure})."] if outcomes else []
+    sentences += [f"{'; '.join(outcomes)} ({sure})."] if outcomes else []
     if agreement.control.not_above and first.metric != CONTROL:
-        said.append(f"Not significantly better than response length: {list_names(agreement.control.not_above)}.")
-    return [" ".join(said)]
+        sentences.append(f"Not significantly better than response length: {list_names(agreement.control.not_above)}.")
+    return [" ".join(sentences)]
 
 
 def _is_significant(each: Correlation, name: str, agreement: Agreement) -> bool:

@@ -581,9 +581,9 @@ def to_github(
     else:
         skipped = (f"skipped {key}: {reason}" for key, reason in subject.skipped.items())
         described = tables.to_document(subject)
-        shown_document = replace(described, said=sentences, notes=[*described.notes, *skipped, *subject.warnings])
+        shown_document = replace(described, sentences=sentences, notes=[*described.notes, *skipped, *subject.warnings])
     failures = "".join(f"- {escape_markdown(gate.failure)}\n" for gate in gates if gate.failure is not None)
-    shown = to_markdown(Document(shown_document.said, shown_document.tables, []))
+    shown = to_markdown(Document(shown_document.sentences, shown_document.tables, []))
     signatures = (_find_signature(result, key) for result in results.values() for key in result)
     details = dict.fromkeys([*shown_document.notes, *filter(None, signatures)])
     folded = [

@@ -211,7 +211,7 @@ T = TypeVar("T")
 class Document:
     """Plain texts; each format escapes them by itself."""
 
-    said: Sequence[str]
+    sentences: Sequence[str]
     tables: Sequence[Table]
     notes: Sequence[str]
     tight: bool = False
@@ -281,7 +281,7 @@ class Layout:
 
         width = options.max_width
         document = next((each for each in self.layouts if _is_narrow(each, width)), self.layouts[-1])
-        for sentence in document.said:
+        for sentence in document.sentences:
             yield from (Text(escape_controls(sentence)), Text())
         parts: list[RenderableType] = []
         for title, table in zip(document.titles or [""] * len(document.tables), document.tables, strict=True):
@@ -296,25 +296,26 @@ class Layout:
 
 def to_markdown(document: Document) -> str:
     """Return paragraphs, and tables as GitHub renders them."""
-    said, notes = ([f"{escape_markdown(line)}\n" for line in lines] for lines in (document.said, document.notes))
+    above, below = ([f"{escape_markdown(line)}\n" for line in own] for own in (document.sentences, document.notes))
     tables = (format_markdown_table(each, escape_markdown) for each in document.titled_tables)
-    return "\n".join([*said, *tables, *notes])
+    return "\n".join([*above, *tables, *below])
 
 
 def to_latex(document: Document) -> str:
     """Return one tabular with booktabs rules, tables one below the other; all sentences are comments."""
     columns = max((len(each.head) for each in document.tables), default=1)
     lines = format_latex_tables(columns, *document.titled_tables, figure=escape_latex)
-    return "\n".join([*lines, *(f"% {escape_latex(line)}" for line in (*document.said, *document.notes)), ""])
+    return "\n".join([*lines, *(f"% {escape_latex(line)}" for line in (*document.sentences, *document.notes)), ""])
 
 
 def to_html(document: Document) -> str:
     """Return paragraphs and tables without style, as a notebook shows its own."""
     from html import escape
 
-    said = "".join(f"<p>{escape(escape_controls(line))}</p>" for line in document.said)
+    above = "".join(f"<p>{escape(escape_controls(line))}</p>" for line in document.sentences)
     notes = "<br>".join(escape(escape_controls(line)) for line in document.notes)
-    return said + "".join(map(format_html_table, document.tables)) + (f"<p><small>{notes}</small></p>" if notes else "")
+    tables = "".join(map(format_html_table, document.tables))
+    return above + tables + (f"<p><small>{notes}</small></p>" if notes else "")
 
 
 def _is_narrow(document: Document, width: int) -> bool:

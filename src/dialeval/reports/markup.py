@@ -113,7 +113,7 @@ def table(kind: str, caption: str, head: str, lines: Iterable[str], below: str =
 
 def document(shown: Document, kind: str, captions: Sequence[str]) -> str:
     """Return sentences, tables and notes; the last of the captions is that of all further tables."""
-    parts = [f"<p>{text(line)}</p>" for line in shown.said]
+    parts = [f"<p>{text(line)}</p>" for line in shown.sentences]
     for number, each in enumerate(shown.tables):
         lines = [row(text(name), cells(*map(text, own), kind="figure")) for name, *own in each.rows]
         caption = text(captions[min(number, len(captions) - 1)])

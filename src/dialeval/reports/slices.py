@@ -68,7 +68,7 @@ def to_brief_document(slices: Slices) -> Document:
     keys = choose_keys(slices)
     shown, more = to_document(slices, keys), [key for key in slices.keys if key not in keys]
     others = [f"Also in -f csv, -f json and to_pandas(): {_list_names(more)}."] if more else []
-    return Document(shown.said, shown.tables, [*others, *shown.notes])
+    return Document(shown.sentences, shown.tables, [*others, *shown.notes])
 
 
 def lay_out(slices: Slices) -> Layout:
@@ -81,7 +81,7 @@ FORMATS = make_formats(to_document)
 
 def state_losses(slices: Slices) -> list[str]:
     """Return a sentence for each system on the slice in which it loses most; none without a significant loss."""
-    said = []
+    sentences = []
     outcomes = [key for key in slices.keys if is_outcome(slices, key)]
     for system in slices.whole:
         loss = slices.worst(system, outcomes) or slices.worst(system)
@@ -89,8 +89,8 @@ def state_losses(slices: Slices) -> list[str]:
             names = [shorten(name) for name in (system, loss.by.baseline, loss.where.field, loss.where.label)]
             figure = f"{shorten(loss.by.key)} {show_rounded(loss.by.difference, loss.by.interval, signed=True)}"
             where = f"{names[0]} loses most to {names[1]} where {names[2]} is {names[3]}"
-            said.append(f"{where}: {figure} ({describe_tests(slices)}).")
-    return said
+            sentences.append(f"{where}: {figure} ({describe_tests(slices)}).")
+    return sentences
 
 
 def describe_tests(slices: Slices) -> str:

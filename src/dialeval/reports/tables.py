@@ -102,8 +102,8 @@ def describe(
         columns += ([systems[name], *_align([cells[name, key] for key in keys])] for name in run)
     head, *rows = zip(*columns, strict=True)
     below = [*list_footnotes(run, comparison, intervals)] if notes else []
-    said = [*describe_tokenizer(run), *(() if found is None else found.sentences)]
-    return Document(said, [Table(head, rows)], below, tight=True)
+    sentences = [*describe_tokenizer(run), *(() if found is None else found.sentences)]
+    return Document(sentences, [Table(head, rows)], below, tight=True)
 
 
 def describe_tokenizer(run: Run) -> list[str]:

@@ -63,7 +63,7 @@ class BreakdownRun(Run):
     data: BreakdownData | None = None
 
     def __eq__(self, other: object) -> bool:
-        """Equal figures make equal runs: what is loaded again is a plain `Run`, its tables are in `details`."""
+        """Return whether two runs have equal values; a loaded one is a plain `Run`, whose tables are in `details`."""
         if not isinstance(other, Run):
             return NotImplemented
         names = ("systems", "version", "warnings", "details")

@@ -371,7 +371,7 @@ _REMEDIES = {
 }
 
 
-class _Turn(Struct):
+class _PredictedTurn(Struct):
     response: str
     state: dict[str, dict[str, str]] = {}
     active_domains: list[str] = []
@@ -405,7 +405,7 @@ class TaskPredictions:
         """The rows of the turns that are there."""
         return [row for row in self.turn_rows if row["response"] is not None]
 
-    def document(self) -> dict[str, list[dict[str, Any]]]:
+    def to_document(self) -> dict[str, list[dict[str, Any]]]:
         """Return the predictions in the form in which they are read."""
         turns: dict[str, list[dict[str, Any]]] = {row["dialogue"]: [] for row in self.turn_rows if row["listed"]}
         for row in self.given:
@@ -514,7 +514,7 @@ def _check_form(document: Any, where: str) -> list[Problem]:
     """Return what is wrong with a document by itself."""
     if isinstance(document, Mapping) and not document:
         return [Problem(where, None, "is an empty object", _PREDICTIONS_FORM)]
-    return check_types(document, dict[str, list[_Turn]], where, _PREDICTIONS_FORM, **_REMEDIES)
+    return check_types(document, dict[str, list[_PredictedTurn]], where, _PREDICTIONS_FORM, **_REMEDIES)
 
 
 def _check_against_data(document: Any, task: TaskFiles, where: str) -> Iterator[Problem]:

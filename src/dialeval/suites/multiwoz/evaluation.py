@@ -67,7 +67,7 @@ class Choices:
         """The metric Inform."""
         return Inform(self.fallback, self.missing, self.ratio)
 
-    def metrics(self, task: TaskData) -> dict[str, Metric[Any]]:
+    def make_metrics(self, task: TaskData) -> dict[str, Metric[Any]]:
         """Return the metrics that do not need states, by their usual names; settings are in the signature."""
         metrics: dict[str, Metric[Any]] = {}
         if self.success:
@@ -83,7 +83,7 @@ class Choices:
             metrics |= _make_presets(Richness)
         return metrics
 
-    def tracking(self) -> dict[str, Metric[Any]]:
+    def make_tracking(self) -> dict[str, Metric[Any]]:
         """Return the metrics of state tracking."""
         booking = "unified" if self.unify_booking else "apart"
         return _make_presets(Tracking, booking=booking, missing=self.missing, ratio=self.ratio) if self.dst else {}
@@ -121,7 +121,7 @@ def evaluate_task(
 ) -> Run:
     """Evaluate one or several systems; `predictions` may have been read before."""
     choices = choices or Choices()
-    metrics, tracking = choices.metrics(task), choices.tracking()
+    metrics, tracking = choices.make_metrics(task), choices.make_tracking()
     if not metrics and not tracking:
         raise SettingError("nothing was asked for; choose bleu, success, richness or dst")
     with without_garbage_collection():
