@@ -52,8 +52,8 @@ NOT_RECORDED = ("browser", "docs", "packaging", "simulations", "tools")
 """Folders of tests that take long and run little of the package by themselves."""
 RECORD = "DIALEVAL_RECORD_TESTS"
 """The variable that names the folder for what pytest records."""
-MOST_SECONDS = 120.0
-"""As much as the tests of one step may take without a mutant."""
+STEP_SECONDS = (15.0, 60.0, 60.0)
+"""As much as the tests of each step may take without a mutant."""
 SHORT_FILE = 10.0
 PATIENCE_TIMES, PATIENCE_SECONDS = 4, 60
 """A mutant's tests may take this many times as long as without a mutant, and so many seconds more."""
@@ -410,15 +410,18 @@ class Map:
         return found
 
     def steps(self, mutant: Mutant) -> list[list[str]]:
-        """Choose the tests of a mutant: first those that run the changed statement, then those that run its module."""
+        """Choose the tests of a mutant: a few that run the changed statement, more of these, others of its module."""
         by_line = self.lines.get(mutant.file, {})
-        first = set().union(*(by_line.get(line, ()) for line in mutant.lines))
-        second = set().union(*by_line.values()) - first
-        own = f"test_{Path(mutant.file).stem}.py"
-        return [tests for tests in (self._choose(first, own), self._choose(second, own)) if tests]
+        of_statement = set().union(*(by_line.get(line, ()) for line in mutant.lines))
+        of_module = set().union(*by_line.values())
+        own, taken, steps = f"test_{Path(mutant.file).stem}.py", set[str](), []
+        for running, seconds in zip((of_statement, of_statement, of_module), STEP_SECONDS, strict=True):
+            steps.append(self._choose(running - taken, own, seconds))
+            taken.update(steps[-1])
+        return [step for step in steps if step]
 
-    def _choose(self, running: set[str], own: str) -> list[str]:
-        """Take the file of the module's name and then those that take least, as long as there is time.
+    def _choose(self, running: set[str], own: str, left: float) -> list[str]:
+        """Take the file of the module's name and then those that take least, as long as seconds are left.
 
         Of a short file all tests are taken: only the first test that uses a fixture or a cached value makes it.
         """
@@ -430,7 +433,6 @@ class Map:
             is_short = sum(map(self.seconds.__getitem__, by_file[file])) < SHORT_FILE
             wanted[file] = by_file[file] if is_short else [test for test in by_file[file] if test in running]
         tests: list[str] = []
-        left = MOST_SECONDS
         for file in sorted(wanted, key=lambda name: (Path(name).name != own, self.time(wanted[name]), name)):
             for test in wanted[file]:
                 left -= self.seconds[test]

@@ -79,6 +79,11 @@ def test_texts_that_are_not_split() -> None:
     assert letters[2] == 6 + 8 + 6
 
 
+def test_five_letters_are_a_sentence_and_four_are_a_word() -> None:
+    texts, unsplit, *_ = UnsplitTexts(Need.RESPONSE, "words.1").gather(batch_of(["今天天气 很好", "今天天气很 好"]))
+    assert (texts, unsplit) == (2, 1)
+
+
 def test_words_that_are_known_already_count_again() -> None:
     vocabulary, fold = Vocabulary(), UnsplitTexts(Need.RESPONSE, "13a")
     first, again = (fold.gather(batch_of(["今天天气很好 ok", "b"], vocabulary)) for _ in range(2))

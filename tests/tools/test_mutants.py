@@ -171,7 +171,7 @@ def test_the_lines_of_a_statement(line: int, expected: range) -> None:
 
 
 def test_tests_that_run_the_line_come_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tool, "MOST_SECONDS", 50.0)
+    monkeypatch.setattr(tool, "STEP_SECONDS", (9.5, 50.0, 50.0))
     seconds = {"test_c.py::x": 5.0, "test_c.py::y": 1.0, "test_d.py::x": 3.0, "test_d.py::y": 12.0}
     others = {"test_a.py::x": 9.0, "test_e.py::x": 30.0, "test_e.py::y": 18.0}
     lines = {1: {"test_d.py::x", "test_c.py::x"}, 2: {"test_a.py::x", "test_d.py::x", "test_e.py::x", "test_e.py::y"}}
@@ -181,6 +181,8 @@ def test_tests_that_run_the_line_come_first(monkeypatch: pytest.MonkeyPatch) -> 
     assert ran == ["test_d.py::x", "test_c.py::x", "test_c.py::y"]
     assert others_of_module == ["test_a.py::x", "test_e.py::x"]
     assert known.steps(mutant(3)) == [["test_a.py::x", "test_d.py::x", "test_c.py::x", "test_c.py::y", "test_e.py::x"]]
+    monkeypatch.setattr(tool, "STEP_SECONDS", (4.0, 5.5, 50.0))
+    assert known.steps(mutant(1)) == [["test_d.py::x"], ["test_c.py::x"], ["test_a.py::x", "test_e.py::x"]]
 
 
 @pytest.mark.long

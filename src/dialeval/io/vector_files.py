@@ -125,7 +125,7 @@ def read_vectors(path: Path, findings: VectorFindings) -> Iterator[WordRows]:
     return _read_text(path, findings)
 
 
-class Layout(NamedTuple):
+class VectorLayout(NamedTuple):
     """The layout of a text file, derived from its beginning."""
 
     dimension: int
@@ -195,7 +195,7 @@ def _split_blocks(stream: IO[bytes], where: str) -> Iterator[tuple[int, bytes]]:
         yield line, carried
 
 
-def find_layout(beginning: bytes) -> Layout:
+def find_layout(beginning: bytes) -> VectorLayout:
     """Return the dimension, from the header or from most of the first lines."""
     start = len(beginning) - len(beginning.lstrip())
     start = beginning.rfind(b"\n", 0, start) + 1  # spaces before a first word are left to the line
@@ -208,13 +208,13 @@ def find_layout(beginning: bytes) -> Layout:
         alike = [len(fields) == 2 for fields in others if fields]
         if dimension and (dimension == 1 or 2 * sum(alike) <= len(alike)):
             after = beginning.find(b"\n", start) + 1 or len(beginning)
-            return Layout(dimension, words, max(map(len, others), default=0), after)
+            return VectorLayout(dimension, words, max(map(len, others), default=0), after)
     # A line that begins with a space may lack its word, and then one of its numbers would be taken for it.
     begun = [fields for text, fields in zip(texts, lines, strict=True) if not text[:1].isspace()]
     votes = Counter(_count_trailing_numbers(fields) for fields in begun or lines)
     del votes[0]
     # Of equally many votes the smaller dimension is right: a word may end in a number, a number is no part of a word.
-    return Layout(max(votes, key=lambda dimension: (votes[dimension], -dimension), default=1))
+    return VectorLayout(max(votes, key=lambda dimension: (votes[dimension], -dimension), default=1))
 
 
 def _count_trailing_numbers(fields: list[bytes]) -> int:
