@@ -100,14 +100,14 @@ def score(
     in many files, which are read in chunks.
     """
     from dialeval.core.arrays import return_freed_arrays
-    from dialeval.io.sources import file_names
+    from dialeval.io.sources import list_file_names
 
     if by and format_ in ("metrics-txt", *options.GATE_FORMATS):
         raise click.UsageError(f"{format_} has no slices; choose another format, or leave --by out")
     return_freed_arrays()
     out.check_percent(format_, percent)
     out.check_transpose(format_, transpose)
-    sources = () if force or output is None else file_names(given["responses"])
+    sources = () if force or output is None else list_file_names(given["responses"])
     out.check_places(output, references, *(given[name] for name in _FILES), sources=sources)
     given["metrics"] = limits.with_metrics(given["metrics"])
     settings: dict[str, dict[str, object]] = {} if bleu_smoothing is None else {"bleu": {"smooth": bleu_smoothing}}

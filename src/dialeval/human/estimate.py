@@ -58,7 +58,7 @@ from dialeval.core.run_schema import Record
 from dialeval.core.version import __version__
 from dialeval.human.sample import collect_row_values, find_strata
 from dialeval.human.sample_files import Sample, check_same_run, find_sample, read_sample
-from dialeval.io.ratings import DIALOGUE, OVERALL, Ratings, read_ratings, row_digests
+from dialeval.io.ratings import DIALOGUE, OVERALL, Ratings, digest_ratings, read_ratings
 from dialeval.metrics.registry import split_names
 from dialeval.stats import significance
 from dialeval.stats.intervals import DEFAULT_LEVEL
@@ -542,7 +542,7 @@ def _check_unseen(run: Run, keys: Sequence[str], ratings: Ratings, quality: str)
     known = run.details.get(TRAINED_ON)
     if not isinstance(known, Mapping):
         return []
-    rated = set(row_digests(ratings.take(~np.isnan(ratings.values[quality]))))
+    rated = set(digest_ratings(ratings.take(~np.isnan(ratings.values[quality]))))
     warnings = []
     for key in keys:
         signatures = [run[name][key].signature for name in run if key in run[name]]

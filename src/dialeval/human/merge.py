@@ -28,7 +28,7 @@ from dialeval.core.errors import SettingError
 from dialeval.core.run_schema import Record
 from dialeval.core.version import __version__
 from dialeval.human.store import SUFFIXES, read_stored_lines
-from dialeval.io.ratings import TIE, RatingLine, ScoreCheck, possible_outcomes, read_rating_lines
+from dialeval.io.ratings import TIE, RatingLine, ScoreCheck, list_outcomes, read_rating_lines
 from dialeval.io.rows import Records
 from dialeval.stats.correlation import Ceiling, measure_ceiling
 
@@ -243,7 +243,7 @@ def _make_pair_row(line: RatingLine, left: Mapping[str, Any], right: Mapping[str
     if left["system"] in ("b", "B") or right["system"] in ("a", "A"):
         left, right, outcome = right, left, -outcome
     better = {1: left["system"], 0: TIE, -1: right["system"]}[outcome]
-    if possible_outcomes(better, left["system"], right["system"]) != {outcome}:
+    if list_outcomes(better, left["system"], right["system"]) != {outcome}:
         raise SettingError(
             f"the systems {left['system']!r} and {right['system']!r} have names that are ambiguous in a file of "
             "pairs; rename them and sample again"
