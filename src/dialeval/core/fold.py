@@ -285,7 +285,7 @@ class Fold(ABC, Generic[State]):
         """Merge two states; associative and commutative, and it changes neither argument. Their sum unless defined."""
         return cast("State", cast(Any, left) + right)
 
-    def cut(self, state: State, parts: int) -> list[State]:
+    def split_state(self, state: State, parts: int) -> list[State]:
         """Split a state that grows into parts, each a state; they merge into the whole."""
         raise NotImplementedError(f"{self} has no state that grows")
 

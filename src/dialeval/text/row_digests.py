@@ -78,16 +78,12 @@ def _add_alternate(starts: Ints, ends: Ints, hashes: Digests) -> Digests:
 def _add_selected(starts: Ints, ends: Ints, hashes: Digests, selected: Mask) -> Digests:
     """Digest the selected texts of each row."""
     before = np.concatenate(([0], np.cumsum(selected)))
-    powers, inverses = (_list_powers(base, int(before[-1]) + 1) for base in (_BASE, _INVERSE))
+    factors = np.repeat(np.array([[_BASE], [_INVERSE]], np.uint64), int(before[-1]) + 1, axis=1)
+    factors[:, 0] = 1
+    powers, inverses = np.cumprod(factors, axis=1)
     terms = np.where(selected, hashes, np.uint64(0)) * powers[before[:-1]]
     sums = np.concatenate((np.zeros(1, np.uint64), np.cumsum(terms, dtype=np.uint64)))
     digests: Digests = (sums[ends] - sums[starts]) * inverses[before[starts]]
     there = before[ends] > before[starts]
     known: Digests = np.where(there, np.maximum(digests, np.uint64(1)), np.uint64(0))
     return known
-
-
-def _list_powers(base: int, count: int) -> Digests:
-    factors = np.full(count, base, np.uint64)
-    factors[:1] = 1
-    return np.cumprod(factors)
