@@ -439,7 +439,7 @@ class Metric(Fold[State]):
     def finish(self, state: State) -> Mapping[str, Estimate]:
         """Return the results of a state, by key."""
 
-    def warnings(self, states: Sequence[State]) -> Iterable[str]:
+    def find_warnings(self, states: Sequence[State]) -> Iterable[str]:
         """Return warnings about its values, from the states of all systems of a run."""
         return ()
 
