@@ -8,7 +8,7 @@ turns of a context only, so that two systems whose contexts contain their own re
 
 With h_1 ... h_n the hashes of the texts of a row, the digest is the sum of h_i B^i modulo 2^64 with an odd B. Rows of a
 chat share their turns, and the digest of a row is a difference of two running sums times a power of 1 / B: the cost
-grows with the messages, not with their square. 0 stands for a row without such a text.
+grows with the messages, not with their square. 0 is the digest of a row without such a text.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def digest_prompts(context: Column, roles: Column | None = None) -> Digests | No
         return _add_alternate(turns.starts, turns.ends, hashes)
     by_user = np.array([role == "user" for role in speakers.values], np.bool_)
     digests = _add_selected(turns.starts, turns.ends, hashes, by_user)
-    # A row in which nobody is called the user: its speakers have no roles.
+    # A row without a user: its speakers have no roles.
     return np.where(digests == 0, _add_alternate(turns.starts, turns.ends, hashes), digests)
 
 
