@@ -19,7 +19,7 @@ from dialeval.analysis.alignment import Alignment, Design, DesignName, align, co
 from dialeval.analysis.values import find_metric, weigh_dialogues
 from dialeval.core.errors import SettingError, suggest
 from dialeval.core.fold import Estimate
-from dialeval.core.result import Result, Run, full_names, load
+from dialeval.core.result import Result, Run, load, name_systems
 from dialeval.core.rowtable import REFERENCE, RUN_FILE
 from dialeval.metrics.registry import registry, split_names
 from dialeval.stats.significance import holm
@@ -75,7 +75,7 @@ def collect_systems(runs: Runs, weight: Weight = "rows") -> dict[str, Result]:
         labeled = cast("Mapping[str, Run]", runs)
     else:
         labeled = {str(number): run for number, run in enumerate(runs, 1)}
-    systems = {name: labeled[label][system] for (label, system), name in full_names(labeled).items()}
+    systems = {name: labeled[label][system] for (label, system), name in name_systems(labeled).items()}
     return systems if weight == "rows" else {name: weigh_dialogues(result) for name, result in systems.items()}
 
 

@@ -42,7 +42,7 @@ from dialeval.engine.folding import Evaluation, Options, run_sources
 from dialeval.engine.plan import Planner
 from dialeval.engine.resources import Resources, read_train_texts
 from dialeval.io.rows import Rows, no_texts
-from dialeval.io.sources import memory_sources
+from dialeval.io.sources import wrap_systems
 
 GOLD, SHUFFLED, CONSTANT, TRAIN = "ceiling/gold", "floor/shuffled-gold", "floor/constant", "floor/random-train"
 CONSTANT_RESPONSE = "i do not know ."
@@ -85,8 +85,8 @@ def run_with_baselines(
 ) -> Evaluation:
     """Score systems and their baselines, if there are any; the run then has the standing of each system."""
     if baselines is None:
-        return run_sources(memory_sources(systems), planner, resources, options)
-    sources = memory_sources([*systems, *baselines.systems], baselines.roles)
+        return run_sources(wrap_systems(systems), planner, resources, options)
+    sources = wrap_systems([*systems, *baselines.systems], baselines.roles)
     evaluation = run_sources(sources, planner, resources, options)
     metrics = evaluation.systems[baselines.rows_of].plan.metrics
     return evaluation._replace(run=with_standing(evaluation.run, baselines, metrics))

@@ -20,8 +20,8 @@ from dialeval.core.columns import TextColumn
 from dialeval.core.fold import Fact
 from dialeval.core.validation import InvalidError, check_array
 from dialeval.engine.plan import Plan, find_tokenizer
-from dialeval.text.ngrams import Hashes, word_hashes
-from dialeval.text.tokenizers import BY_BLANKS, Tokenizer, UnsplitTexts, suggest_tokenizer
+from dialeval.text.ngrams import Hashes, hash_column
+from dialeval.text.tokenizers import SPLIT_AT_SPACES, Tokenizer, UnsplitTexts, suggest_tokenizer
 
 _MEASURED = (Need.RESPONSE, Need.HYPOTHESES)
 """Columns whose texts are checked: those that are measured."""
@@ -36,7 +36,7 @@ def with_checks(plan: Plan) -> Plan:
     checks: dict[str, Fact[Any, Any]] = {
         f"unsplit {tokenizer}": UnsplitTexts(need, tokenizer)
         for need, tokenizer in asked
-        if need in _MEASURED and tokenizer in BY_BLANKS
+        if need in _MEASURED and tokenizer in SPLIT_AT_SPACES
     }
     return replace(plan, details={**plan.details, **checks, "dialogue ids": DialogueIds()})
 
@@ -106,7 +106,7 @@ class SplitDialogues(NamedTuple):
     def find_name(self, ids: Iterable[Sequence[str]]) -> str | None:
         """Return the id of the example, where it is among the given ones."""
         for some in ids:
-            places = np.flatnonzero(word_hashes(TextColumn.from_strings(some)) == np.uint64(self.example))
+            places = np.flatnonzero(hash_column(TextColumn.from_strings(some)) == np.uint64(self.example))
             if len(places):
                 return some[int(places[0])]
         return None
@@ -124,7 +124,7 @@ class DialogueIds(Fact[SeenIds, SplitDialogues | None]):
     def gather(self, batch: Batch) -> SeenIds:
         if batch.ids is None:
             return SeenIds()
-        hashes, counts = np.unique(word_hashes(batch.ids), return_counts=True)
+        hashes, counts = np.unique(hash_column(batch.ids), return_counts=True)
         return SeenIds(hashes, hashes[counts > 1])
 
     def merge(self, left: SeenIds, right: SeenIds) -> SeenIds:

@@ -53,7 +53,7 @@ from dialeval.engine.worker import (
     Threads,
     open_context,
 )
-from dialeval.io.chunks import Chunk, row_blocks, split_sources
+from dialeval.io.chunks import Chunk, read_blocks, split_sources
 from dialeval.io.gathering import no_rows
 from dialeval.io.reading import check_number_of_systems
 from dialeval.io.rows import FieldNames, Rows
@@ -283,7 +283,7 @@ def _refuse_missing_columns(
         columns: set[Need] = set()
         with collect_warnings():  # whoever folds the chunks collects these notes again
             for chunk in own[:: max(1, len(own) // _PEEKED_CHUNKS)]:
-                for block in row_blocks(chunk, names, _PEEKED_ROWS):
+                for block in read_blocks(chunk, names, _PEEKED_ROWS):
                     columns |= {need for rows in block.rows() for need in rows.columns}
                     break
         if columns:

@@ -24,7 +24,7 @@ from dialeval.core.fold import Fact, Level, Metric, Reduction, check_column, tra
 from dialeval.core.rowtable import ItemPart, PartWriter
 from dialeval.engine.plan import Plan
 from dialeval.engine.resources import Resources
-from dialeval.io.chunks import Chunk, FileChunk, MemoryChunk, RowBlock, row_blocks
+from dialeval.io.chunks import Chunk, FileChunk, MemoryChunk, RowBlock, read_blocks
 from dialeval.io.rows import FieldNames, Rows, no_texts
 from dialeval.text.row_digests import digest_rows
 from dialeval.text.vocabulary import Vocabulary
@@ -298,7 +298,7 @@ class Worker:
             self._first_words = None
         fold = _ChunkFold(self.job, stage, chunk, context)
         with collect_warnings() as notes:
-            for block in row_blocks(chunk, self.job.names, self.job.batch_rows):
+            for block in read_blocks(chunk, self.job.names, self.job.batch_rows):
                 for rows in block.rows():
                     fold.add(block, rows, self._make_batch(fold, rows), tuple(notes))
         if self._first_words is None and isinstance(chunk, FileChunk):

@@ -25,7 +25,7 @@ from dialeval.engine import baselines as common
 from dialeval.engine.folding import Evaluation, Options, run_sources
 from dialeval.engine.plan import Plan
 from dialeval.engine.resources import Resources
-from dialeval.io.sources import memory_sources
+from dialeval.io.sources import wrap_systems
 from dialeval.metrics.counting import Missing
 from dialeval.suites.multiwoz.data import TaskData, TaskFiles, TaskPredictions, make_predictions, read_predictions
 from dialeval.suites.multiwoz.explanations import Explanation, group_by_cause
@@ -184,7 +184,7 @@ def _evaluate_systems(
     # One thread: these metrics are plain Python, and threads would only wait for each other.
     options = replace(options or Options(), threads=1)
     roles = None if baselines is None else baselines.roles
-    sources = memory_sources([system.rows for system in systems], roles)
+    sources = wrap_systems([system.rows for system in systems], roles)
     return run_sources(sources, lambda source, _available: plans[source], Resources(ready=task.resources), options)
 
 

@@ -25,7 +25,7 @@ from dialeval.core.columns import DIGEST_LENGTH
 from dialeval.core.errors import DataError, Problem
 from dialeval.core.validation import parse_toml
 from dialeval.io.opening import read_bytes
-from dialeval.io.schemas import type_problems
+from dialeval.io.schemas import check_types
 from dialeval.suites.multiwoz.venues import Rule, Spelling, StateNormalizer
 
 MULTIWOZ = Path(__file__).with_name("multiwoz.toml")
@@ -123,7 +123,7 @@ def load_ontology(path: str | os.PathLike[str]) -> Ontology:
     """Return the ontology in a TOML file."""
     content, where = read_bytes(path).tobytes(), os.fspath(path)
     document = parse_toml(content, where, "correct it there")
-    if problems := type_problems(document, _File, where, _EXPLAINED):
+    if problems := check_types(document, _File, where, _EXPLAINED):
         raise DataError(problems)
     file = msgspec.convert(document, _File)
 

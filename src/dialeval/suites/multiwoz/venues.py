@@ -214,7 +214,7 @@ def _read_records(path: Path, content: bytes) -> list[Any]:
     if kind in ("parquet", "arrow"):
         import pyarrow as pa
 
-        return list(parquet.plain_rows(parquet.table_of(pa.BufferReader(content), path), str(path)))
+        return list(parquet.list_rows(parquet.parse_table(pa.BufferReader(content), path), str(path)))
     raise DataError(Problem(str(path), None, "is not a table", "give .json, .csv, .tsv, .parquet or .arrow"))
 
 
