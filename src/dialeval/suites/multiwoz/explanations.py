@@ -180,9 +180,9 @@ class Explanation:
                 domain,
                 dict(wishes["informable"]),
                 list(wishes["requestable"]),
-                ended.matched.get(domain, False),
-                sorted(ended.provided.get(domain, ())),
-                ended.complete.get(domain, False),
+                ended.matched[domain],
+                sorted(ended.provided[domain]),
+                ended.complete[domain],
             )
             for domain, wishes in self.goal.items()
         ]
