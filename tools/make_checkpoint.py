@@ -101,7 +101,7 @@ def _make(ratings: Path, output: Path) -> None:
         title=TITLE,
     )
     card.save(output)
-    sys.stdout.write(card.text())
+    sys.stdout.write(card.to_markdown())
 
 
 def _make_judge(arguments: Sequence[str]) -> None:

@@ -42,7 +42,7 @@ def ratio(one, other): return one // other
 @kernel
 def larger(one, other): return max(one, other)
 """
-CACHES = ("_own_folder", "_is_safe", "_is_writable")
+CACHES = ("_choose_folder", "_is_safe", "_is_writable")
 
 
 def some_kernels(folder: Path, monkeypatch: pytest.MonkeyPatch, source: str = SOURCE) -> Any:

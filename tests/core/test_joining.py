@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import dialeval
-from dialeval.core.result import full_names
+from dialeval.core.result import name_systems
 
 ROWS: list[dict[str, Any]] = [
     {"dialog_id": f"d{n // 3}", "turn": n % 3, "response": f"word {n}", "reference": f"word {n + n % 2}"}
@@ -21,7 +21,7 @@ def made(name: str, rows: list[dict[str, Any]] = ROWS, **more: Any) -> dialeval.
 
 
 def test_names_that_two_runs_have_get_the_label_of_their_run() -> None:
-    assert full_names({"x": {"a": 1, "b": 2}, "y": {"b": 3}}) == {
+    assert name_systems({"x": {"a": 1, "b": 2}, "y": {"b": 3}}) == {
         ("x", "a"): "a",
         ("x", "b"): "x/b",
         ("y", "b"): "y/b",

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import dialeval
 from core.test_result import make_run
 from dialeval import sample_data
-from dialeval.core.display import _fields, flat_figures
+from dialeval.core.display import _list_fields, flatten_estimates
 from dialeval.core.fold import Estimate, Level
 from dialeval.multiwoz import Evaluator
 
@@ -101,7 +101,7 @@ def test_contexts_and_kept_fields_are_columns() -> None:
     assert [line["topic"] for line in lines] == [["food", "b"], [], ["bus"]]
     assert [line["length"] for line in lines] == [1.0, 2.0, 1.0]
     assert kept["one"].rows is not None
-    whole = _fields(kept["one"].rows, Level.DIALOGUE, {"length"}, {"topic"})
+    whole = _list_fields(kept["one"].rows, Level.DIALOGUE, {"length"}, {"topic"})
     assert {name: column.to_pylist() for name, column in whole.items()} == {
         "city": [None, "Bern"],
         "field/length": ["s", None],
@@ -157,7 +157,7 @@ def test_flat_figures_have_plain_names() -> None:
 def test_flat_names_are_safe_and_never_clash(names: list[str]) -> None:
     estimate = Estimate(1.0, 0.0, 3, 2, interval=(0.5, 1.5))
     for systems in ({name: {"length": estimate} for name in names}, {None: dict.fromkeys(names, estimate)}):
-        flat = flat_figures(systems)  # type: ignore[arg-type]
+        flat = flatten_estimates(systems)  # type: ignore[arg-type]
         assert len(flat) == 5 * len(names)
         assert len({name.lower() for name in flat}) == len(flat)
         folders = {name[:at].lower() for name in flat for at, letter in enumerate(name) if letter == "/"}

@@ -16,7 +16,7 @@ from dialeval.core.fold import Fact
 from dialeval.engine.folding import Options, list_signed_needs, run_sources
 from dialeval.engine.plan import make_plan
 from dialeval.io.reading import read_responses
-from dialeval.io.sources import memory_sources
+from dialeval.io.sources import wrap_systems
 from dialeval.metrics.registry import registry
 from engine.chats import in_chunks
 
@@ -84,7 +84,7 @@ class Texts(Fact[tuple[str, ...], str]):
 def test_details_are_told_apart_and_follow_the_metrics() -> None:
     details: dict[str, Fact[Any, Any]] = {"plus": Texts("+"), "minus": Texts("-"), "dot": Texts(".")}
     plan = replace(make_plan("length,distinct-1", frozenset({Need.RESPONSE})), details=details)
-    sources = memory_sources(read_responses(["a", "b", "c"]))
+    sources = wrap_systems(read_responses(["a", "b", "c"]))
     evaluation = run_sources(sources, lambda *_: plan, options=Options(batch_rows=1))
     assert evaluation.systems["system"].finish_details() == {"plus": "a+b+c", "minus": "a-b-c", "dot": "a.b.c"}
     assert evaluation.run["system"]["length"].mean == 1

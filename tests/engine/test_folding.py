@@ -23,7 +23,7 @@ from dialeval.engine.folding import Done, Options, run_sources
 from dialeval.engine.plan import Plan
 from dialeval.engine.worker import Threads
 from dialeval.io.rows import Rows
-from dialeval.io.sources import memory_sources
+from dialeval.io.sources import wrap_systems
 from engine.chats import CHANGES, changed_in_between, in_chunks
 
 
@@ -84,7 +84,7 @@ def test_a_dialogue_is_never_cut_in_two(sizes: list[int], batch_rows: int) -> No
     texts = TextColumn.from_strings(["hello"] * len(names))
     rows = Rows("s", {Need.RESPONSE: texts}, dialogues=TextColumn.from_strings(names), turns=None, where="here")
     options = Options(batch_rows=batch_rows, threads=2)
-    run = run_sources(memory_sources([rows]), lambda *_: Plan({"sizes": Sizes()}), options=options).run
+    run = run_sources(wrap_systems([rows]), lambda *_: Plan({"sizes": Sizes()}), options=options).run
     found = run["s"]["sizes"]
     assert found.items is not None
     assert found.items.tolist() == [float(size) for size in sizes]

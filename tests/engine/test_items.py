@@ -18,7 +18,7 @@ from dialeval.engine.stores import ItemStore, MemoryItems, PartItems
 from dialeval.engine.worker import ChunkItems, SystemItems
 from dialeval.io.chunks import split_sources
 from dialeval.io.rows import Rows
-from dialeval.io.sources import memory_sources
+from dialeval.io.sources import wrap_systems
 
 
 def rows_of(sizes: list[int]) -> Rows:
@@ -30,7 +30,7 @@ def rows_of(sizes: list[int]) -> Rows:
 
 @given(st.lists(st.integers(1, 4), min_size=1, max_size=9), st.integers(1, 6))
 def test_items_stand_at_their_rows(sizes: list[int], batch_rows: int) -> None:
-    chunks = split_sources(memory_sources([rows_of(sizes)]), batch_rows)
+    chunks = split_sources(wrap_systems([rows_of(sizes)]), batch_rows)
     memory, row, dialogue = MemoryItems(chunks), 0, 0
     for number, chunk in enumerate(chunks):
         turns, dialogues = chunk.size, len(chunk.rows.dialogue_offsets()) - 1  # type: ignore[union-attr]

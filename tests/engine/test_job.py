@@ -14,7 +14,7 @@ from dialeval.engine.worker import Job, StateSums, SystemState, Worker
 from dialeval.io.chunks import Chunk, split_sources
 from dialeval.io.reading import read_responses
 from dialeval.io.rows import FieldNames
-from dialeval.io.sources import memory_sources
+from dialeval.io.sources import wrap_systems
 from dialeval.text.vocabulary import Vocabulary
 from engine.chats import texts
 
@@ -26,7 +26,7 @@ def job_of(plan: Plan) -> Job:
 
 
 def chunks_of(responses: Sequence[str], batch_rows: int) -> list[Chunk]:
-    return split_sources(memory_sources(read_responses(list(responses))), batch_rows)
+    return split_sources(wrap_systems(read_responses(list(responses))), batch_rows)
 
 
 def finished(job: Job, states: SystemState) -> list[Any]:

@@ -18,7 +18,7 @@ from dialeval.engine.worker import Job, Stage, StateSums, SystemStates, Worker, 
 from dialeval.io.chunks import split_sources
 from dialeval.io.reading import read_responses
 from dialeval.io.rows import FieldNames
-from dialeval.io.sources import memory_sources
+from dialeval.io.sources import wrap_systems
 from dialeval.metrics.distinct import Distinct
 from dialeval.text.vocabulary import Vocabulary
 
@@ -45,7 +45,7 @@ def states_of(pairs: list[tuple[str, str]], stage: Stage, batch_rows: int) -> li
     rows = [{"response": response, "reference": reference} for response, reference in pairs]
     job = replace(JOB, plans=(make_plan(METRICS[:-1], COLUMNS),)) if stage == "metrics" else JOB
     return [
-        Worker(job).fold(stage, chunk)[0] for chunk in split_sources(memory_sources(read_responses(rows)), batch_rows)
+        Worker(job).fold(stage, chunk)[0] for chunk in split_sources(wrap_systems(read_responses(rows)), batch_rows)
     ]
 
 
@@ -115,7 +115,7 @@ def test_what_goes_to_the_first_process_does_not_grow() -> None:
         pairs = [(f"w{number} w{number * number}", f"w{number}") for number in range(count)]
         job = replace(JOB, plans=(make_plan([Distinct(2)], COLUMNS),))
         rows = [{"response": response, "reference": reference} for response, reference in pairs]
-        (chunk,) = split_sources(memory_sources(read_responses(rows)), 1 << 15)
+        (chunk,) = split_sources(wrap_systems(read_responses(rows)), 1 << 15)
         rest, pieces = cut_states(job, "metrics", Worker(job).fold("metrics", chunk)[0], 4)
         closed = [merge_states(job, "metrics", [piece], close=True) for piece in pieces]
         assert sum(each[0, "system"].states[0].ngrams.types for each in closed) == count

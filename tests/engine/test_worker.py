@@ -16,7 +16,7 @@ from dialeval.engine.worker import Job, Worker
 from dialeval.io.chunks import Chunk, split_sources
 from dialeval.io.reading import read_responses
 from dialeval.io.rows import FieldNames
-from dialeval.io.sources import memory_sources
+from dialeval.io.sources import wrap_systems
 from dialeval.text.vocabulary import Vocabulary
 from engine.chats import Delicate
 
@@ -28,13 +28,13 @@ def job_of(plan: Plan) -> Job:
 
 
 def chunks_of(responses: Sequence[str], batch_rows: int) -> list[Chunk]:
-    return split_sources(memory_sources(read_responses(list(responses))), batch_rows)
+    return split_sources(wrap_systems(read_responses(list(responses))), batch_rows)
 
 
 def test_texts_are_split_once_for_facts_and_metrics(monkeypatch: pytest.MonkeyPatch) -> None:
     job = replace(job_of(make_plan("unigram-kl-div", frozenset(Need))), columns=(RESPONSES | {Need.REFERENCE},))
     rows = [{"response": "a b", "reference": "a c"}]
-    (chunk,) = split_sources(memory_sources(read_responses(rows)), 10)
+    (chunk,) = split_sources(wrap_systems(read_responses(rows)), 10)
     calls = 0
     split = Vocabulary.split
 

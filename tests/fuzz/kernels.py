@@ -10,7 +10,7 @@ from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
 import dialeval
 from dialeval.core.columns import TextColumn
 from dialeval.core.errors import DataError
-from dialeval.io.delimited import encoding_problems, split
+from dialeval.io.delimited import find_encoding_problems, split
 from dialeval.text.tokenizers import Tokenizer, characters_of, count_characters, tokenize
 from dialeval.text.vocabulary import Vocabulary
 from fuzz.harness import Files, checked_in, target
@@ -39,7 +39,7 @@ def splitting(folder: Path) -> None:
     apart: tuple[Tokenizer, ...] = ("zh", "intl", "rouge")
     found = {name: tokenize(column, Vocabulary(), name) for name in apart}
     counted = count_characters(column)
-    problems = encoding_problems(column, "x")
+    problems = find_encoding_problems(column, "x")
     if problems:
         raise DataError(problems)
     assert sum(counted) == sum(map(len, column))
@@ -55,7 +55,7 @@ def splitting(folder: Path) -> None:
 def ngrams(folder: Path) -> None:
     """N-grams of words, and the overlap of every line with the next."""
     column = _column(folder)
-    problems = encoding_problems(column, "x")
+    problems = find_encoding_problems(column, "x")
     if problems or not len(column):
         raise DataError(problems or [])
     rows = list(column)

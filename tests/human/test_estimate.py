@@ -18,7 +18,7 @@ from dialeval.core.result import Run
 from dialeval.core.signature import Signature
 from dialeval.human.estimate import HumanEstimates, plan_from_pilot, plan_ratings
 from dialeval.human.sample_files import Sample
-from dialeval.io.ratings import read_ratings, row_digests
+from dialeval.io.ratings import digest_ratings, read_ratings
 from human.rated_runs import ratings_of, run_of
 
 RUN, OPINIONS = run_of()
@@ -274,7 +274,7 @@ def run_of_judge(rows: list[str]) -> Run:
 def test_a_judge_that_learned_from_the_ratings_is_refused() -> None:
     drawn = dialeval.sample(RUN, 80)
     lines = ratings_of(drawn, OPINIONS)
-    rows = row_digests(read_ratings(lines, sampled=drawn.by_id()))
+    rows = digest_ratings(read_ratings(lines, sampled=drawn.by_id()))
     with pytest.raises(SettingError, match="judge learned from 80 of the 80 rated rows"):
         dialeval.estimate(run_of_judge(rows), lines, judge="judge", sample=drawn)
     with pytest.raises(SettingError, match="judge learned from 20 of the 80 rated rows"):

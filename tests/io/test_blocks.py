@@ -19,10 +19,10 @@ from hypothesis import strategies as st
 from dialeval.core.batch import Need
 from dialeval.core.columns import RaggedColumn
 from dialeval.core.errors import DataError
-from dialeval.io.chunks import Chunk, row_blocks, split_sources
+from dialeval.io.chunks import Chunk, read_blocks, split_sources
 from dialeval.io.reading import read_responses
 from dialeval.io.rows import FieldNames, Rows
-from dialeval.io.sources import Source, find_sources, memory_sources
+from dialeval.io.sources import Source, find_sources, wrap_systems
 
 NAMES = FieldNames()
 in_files = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -36,7 +36,7 @@ def cut(sources: Sequence[Source], size: int | None = None) -> list[Chunk]:
 
 
 def read(chunks: Sequence[Chunk], rows: int) -> list[list[Rows]]:
-    return [block.rows() for chunk in chunks for block in row_blocks(chunk, NAMES, rows)]
+    return [block.rows() for chunk in chunks for block in read_blocks(chunk, NAMES, rows)]
 
 
 def rows_of(batches: Sequence[Sequence[Rows]]) -> list[Row]:
@@ -93,7 +93,7 @@ def test_row_groups(
     found = read(chunks, rows)
     assert [row[0] for row in rows_of(found)] == [f"r{n}" for n in range(len(names))]
     assert_no_dialogue_is_cut(found)
-    lines = [block.line(0) for chunk in chunks for block in row_blocks(chunk, NAMES, rows)]
+    lines = [block.line(0) for chunk in chunks for block in read_blocks(chunk, NAMES, rows)]
     starts = [0, *(sum(map(len, parts)) for parts in found)]
     assert lines == [sum(starts[: number + 1]) + 1 for number in range(len(found))]
 
@@ -195,11 +195,11 @@ def test_rows_in_memory_are_cut_in_the_same_way(runs: list[tuple[str | None, int
     names = dialogues(runs)
     rows = [{"response": f"r{n}", "dialog_id": name} for n, name in enumerate(names)]
     (system,) = read_responses(rows)
-    chunks = split_sources(memory_sources([system]), batch_rows)
+    chunks = split_sources(wrap_systems([system]), batch_rows)
     found = read(chunks, batch_rows)
     assert [row[0] for row in rows_of(found)] == [f"r{n}" for n in range(len(names))]
     assert_no_dialogue_is_cut(found)
-    lines = [block.line(0) for chunk in chunks for block in row_blocks(chunk, NAMES, batch_rows)]
+    lines = [block.line(0) for chunk in chunks for block in read_blocks(chunk, NAMES, batch_rows)]
     sizes = [0, *(len(parts[0]) for parts in found)]
     assert lines == [sum(sizes[: number + 1]) + 1 for number in range(len(found))]
     for parts in found:

@@ -23,15 +23,15 @@ from dialeval.io.chunks import (
     FileChunk,
     MemoryChunk,
     Span,
-    dialogue_of,
-    row_blocks,
-    row_boundary,
-    row_range,
+    find_row_boundary,
+    find_row_range,
+    read_blocks,
+    read_dialogue,
     split_sources,
 )
 from dialeval.io.reading import read_responses
 from dialeval.io.rows import FieldNames
-from dialeval.io.sources import find_sources, memory_sources
+from dialeval.io.sources import find_sources, wrap_systems
 
 NAMES = FieldNames()
 
@@ -97,13 +97,13 @@ def test_small_inputs_are_not_cut_unless_asked(tmp_path: Path) -> None:
 def test_rows_in_memory_are_cut_into_batches() -> None:
     rows = [{"response": "x", "dialog_id": name} for name in "aabbbc"]
     (system,) = read_responses(rows)
-    chunks = [c for c in split_sources(memory_sources([system]), 2) if isinstance(c, MemoryChunk)]
+    chunks = [c for c in split_sources(wrap_systems([system]), 2) if isinstance(c, MemoryChunk)]
     assert [(c.first_row, c.first_dialogue, c.size, c.only) for c in chunks] == [
         (0, 0, 2, False),
         (2, 1, 3, False),
         (5, 2, 1, False),
     ]
-    (whole,) = split_sources(memory_sources([system]), 6)
+    (whole,) = split_sources(wrap_systems([system]), 6)
     assert isinstance(whole, MemoryChunk)
     assert whole.only
 
@@ -113,7 +113,7 @@ def test_a_boundary_is_the_start_of_a_line_with_a_new_dialogue(names: list[str |
     lines = [json.dumps({"response": "x", "dialog_id": name}).encode() + b"\n" for name in names]
     content = b"".join(lines)
     place = data.draw(st.integers(0, len(content)))
-    found = row_boundary(io.BytesIO(content), place, len(content), NAMES)
+    found = find_row_boundary(io.BytesIO(content), place, len(content), NAMES)
     starts = [0, *(sum(map(len, lines[: number + 1])) for number in range(len(lines)))]
     assert found in starts
     assert found >= place
@@ -121,12 +121,12 @@ def test_a_boundary_is_the_start_of_a_line_with_a_new_dialogue(names: list[str |
         number = starts.index(found)
         assert not names[number] or names[number] != names[number - 1]
     places = sorted(data.draw(st.lists(st.integers(0, len(content)), max_size=4)))
-    found_places = [row_boundary(io.BytesIO(content), each, len(content), NAMES) for each in places]
+    found_places = [find_row_boundary(io.BytesIO(content), each, len(content), NAMES) for each in places]
     assert all(one <= other for one, other in pairwise(found_places)), "no row belongs to two chunks"
     edges = [0, *places, len(content)]
     spans = [Span("x", start, stop) for start, stop in pairwise(edges) if stop > start]
-    ranges = [row_range(io.BytesIO(content), span, len(content), NAMES) for span in spans]
-    plain = [row_boundary(io.BytesIO(content), span.start, len(content), NAMES) for span in spans]
+    ranges = [find_row_range(io.BytesIO(content), span, len(content), NAMES) for span in spans]
+    plain = [find_row_boundary(io.BytesIO(content), span.start, len(content), NAMES) for span in spans]
     expected = list(pairwise([*plain, len(content)]))
     assert [each for each in ranges if each[0] < each[1]] == [each for each in expected if each[0] < each[1]]
 
@@ -134,25 +134,25 @@ def test_a_boundary_is_the_start_of_a_line_with_a_new_dialogue(names: list[str |
 def test_a_dialogue_over_many_chunks_is_looked_through_once(monkeypatch: pytest.MonkeyPatch) -> None:
     content = b"".join(b'{"dialog_id": "%s"}\n' % (b"one" if row < 900 else b"two") for row in range(1000))
     read = 0
-    plain = chunks_module.dialogue_of
+    plain = chunks_module.read_dialogue
 
     def counted(line: bytes, names: FieldNames) -> str | None:
         nonlocal read
         read += 1
         return plain(line, names)
 
-    monkeypatch.setattr(chunks_module, "dialogue_of", counted)
+    monkeypatch.setattr(chunks_module, "read_dialogue", counted)
     spans = [Span("x", start, start + len(content) // 50) for start in range(0, len(content), len(content) // 50)]
-    ranges = [row_range(io.BytesIO(content), span, len(content), NAMES) for span in spans]
+    ranges = [find_row_range(io.BytesIO(content), span, len(content), NAMES) for span in spans]
     assert [stop - start for start, stop in ranges if stop > start] == [len(content) * 9 // 10, len(content) // 10]
     assert read < 3 * 1000
 
 
 def test_the_dialogue_of_a_line() -> None:
-    assert dialogue_of(b'\xef\xbb\xbf{"dialog_id": "d"}', NAMES) == "d"
-    assert dialogue_of(b'{"dialog_id": 7}', NAMES) == "7"
+    assert read_dialogue(b'\xef\xbb\xbf{"dialog_id": "d"}', NAMES) == "d"
+    assert read_dialogue(b'{"dialog_id": 7}', NAMES) == "7"
     for line in (b'{"dialog_id": ""}', b'{"dialog_id": null}', b"[1]", b"no JSON", b"{}"):
-        assert dialogue_of(line, NAMES) is None
+        assert read_dialogue(line, NAMES) is None
 
 
 @pytest.mark.parametrize("suffix", ["txt", "jsonl"])
@@ -173,5 +173,5 @@ def test_very_many_empty_lines_are_refused(
 def read_all(path: Path, chunk_bytes: int | None) -> list[Any]:
     if chunk_bytes is None:
         return [text for rows in read_responses(path) for text in rows.columns[Need.RESPONSE]]
-    blocks = (block for chunk in file_chunks(path, chunk_bytes) for block in row_blocks(chunk, NAMES, 100))
+    blocks = (block for chunk in file_chunks(path, chunk_bytes) for block in read_blocks(chunk, NAMES, 100))
     return [text for block in blocks for rows in block.rows() for text in rows.columns[Need.RESPONSE]]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dialeval.core.errors import Problem
 from dialeval.io import delimited
-from dialeval.io.delimited import encoding_problems, read_lines, split
+from dialeval.io.delimited import find_encoding_problems, read_lines, split
 
 Caught = Callable[[Callable[[], object]], list[Problem]]
 
@@ -53,7 +53,7 @@ def test_every_line_that_is_not_utf8_is_found(rows: list[bytes]) -> None:
             row.decode()
         except UnicodeDecodeError:
             bad.append(number)
-    assert [problem.line for problem in encoding_problems(column, "a.txt")] == bad
+    assert [problem.line for problem in find_encoding_problems(column, "a.txt")] == bad
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import pytest
 from dialeval.core.batch import Need
 from dialeval.core.errors import DataError
 from dialeval.io.reading import read_responses
-from dialeval.io.row_shapes import SHAPES, shape_of
+from dialeval.io.row_shapes import SHAPES, find_shape
 from dialeval.io.rows import Rows
 
 LOGS = Path(__file__).parents[3] / "shared" / "data" / "logs"
@@ -134,7 +134,7 @@ def test_shapes_that_claim_to_be_seen_are_in_these_files() -> None:
         if isinstance(given, dict):
             inner = given["results"]["results"] if "results" in given and "samples" not in given else None
             given = inner or next(given[key] for key in documents.values() if key in given)
-        shape = shape_of(given[0])
+        shape = find_shape(given[0])
         assert shape is not None, name
         found.add(shape.name)
     assert found == {shape.name for shape in SHAPES if shape.seen}

@@ -6,7 +6,7 @@ import pytest
 
 from dialeval.core.errors import Problem
 from dialeval.io.calls import Call
-from dialeval.io.fields import PARTS, ROLES, FieldReader, Message, content, read_message, role_of
+from dialeval.io.fields import PARTS, ROLES, FieldReader, Message, read_content, read_message, read_role
 from dialeval.io.rows import FieldNames
 
 
@@ -38,7 +38,7 @@ def reader() -> tuple[FieldReader, list[Problem]]:
 )
 def test_parts(given: Any, text: str, calls: list[str]) -> None:
     own, problems = reader()
-    said, parts = content(own, given, "messages[0]")
+    said, parts = read_content(own, given, "messages[0]")
     assert (said, [part.shown for part in parts if isinstance(part, Call)]) == (text, calls)
     assert not problems
 
@@ -55,7 +55,7 @@ def test_parts(given: Any, text: str, calls: list[str]) -> None:
 )
 def test_what_is_no_content(given: Any, what: str) -> None:
     own, problems = reader()
-    content(own, given, "m")
+    read_content(own, given, "m")
     [problem] = problems
     assert problem.what.startswith(what)
 
@@ -84,9 +84,9 @@ def test_calls_as_they_are_shown(call: Any, shown: str) -> None:
 def test_roles() -> None:
     own, problems = reader()
     for name, role in ROLES.items():
-        assert role_of(own, {"role": name}, "m") == role_of(own, {"from": name}, "m") == role
+        assert read_role(own, {"role": name}, "m") == read_role(own, {"from": name}, "m") == role
     assert not problems
-    assert role_of(own, {"role": "narrator"}, "m") is None
+    assert read_role(own, {"role": "narrator"}, "m") is None
     assert problems[0].what == "m has the role 'narrator'"
 
 

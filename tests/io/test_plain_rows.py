@@ -49,7 +49,7 @@ def rows_of(random_: random.Random, strange: float) -> list[Any]:
 
 
 def plain_rows(rows: list[Any], names: FieldNames) -> PlainRows | None:
-    return gathering.plain_rows(gathering._columns_of(rows, names), names)
+    return gathering.read_plain_rows(gathering._collect_columns(rows, names), names)
 
 
 def gathered(rows: list[Any]) -> object:
@@ -75,7 +75,7 @@ def test_plain_rows_are_what_the_reader_of_single_rows_makes_of_them(
     at_once = [gathered(rows) for rows in many]
     plain = [plain_rows(rows, NAMES) is not None for rows in many]
     assert all(plain) if strange == 0 else 20 < sum(plain) < 380
-    monkeypatch.setattr(gathering, "plain_rows", lambda *_: None)
+    monkeypatch.setattr(gathering, "read_plain_rows", lambda *_: None)
     assert [gathered(rows) for rows in many] == at_once
 
 
@@ -110,8 +110,8 @@ def test_what_is_not_plain_is_left_to_the_reader_of_single_rows(name: str, value
 
 def test_problems_stand_in_the_order_of_the_lines(problems_of: Callable[[Callable[[], object]], list[Any]]) -> None:
     from dialeval.io.delimited import split
-    from dialeval.io.json import records_of
+    from dialeval.io.json import parse_lines
 
     lines = split(np.frombuffer(b'{"response": 3}\n{"response"\n{"response": null}\n{"response": "a"}\n[', np.uint8))
-    problems = problems_of(lambda: gather_rows(records_of(lines, "rows.jsonl"), NAMES, "file"))
+    problems = problems_of(lambda: gather_rows(parse_lines(lines, "rows.jsonl"), NAMES, "file"))
     assert [problem.line for problem in problems] == [1, 2, 3, 5]

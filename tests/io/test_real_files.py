@@ -532,12 +532,12 @@ def test_every_script_and_length_survives(tmp_path: Path, suffix: str) -> None:
 
 
 def streamed(path: Path, size: int) -> list[Rows]:
-    from dialeval.io.chunks import row_blocks, split_sources
+    from dialeval.io.chunks import read_blocks, split_sources
     from dialeval.io.rows import FieldNames
     from dialeval.io.sources import find_sources
 
     chunks = split_sources(find_sources(str(path)), 100, chunk_bytes=size)
-    blocks = [block for chunk in chunks for block in row_blocks(chunk, FieldNames(), 2)]
+    blocks = [block for chunk in chunks for block in read_blocks(chunk, FieldNames(), 2)]
     return [rows for block in blocks for rows in block.rows()]
 
 

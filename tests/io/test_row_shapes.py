@@ -16,13 +16,13 @@ from dialeval.io.row_shapes import (
     OWN,
     SHAPES,
     RowShape,
-    columns,
-    document_rows,
     explain_shape,
+    find_document_rows,
+    find_shape,
     is_row,
+    list_columns,
     map_fields,
     may_hold_rows,
-    shape_of,
     value_at,
 )
 from dialeval.io.rows import FieldNames
@@ -43,7 +43,7 @@ def test_paths_lead_into_objects_and_lists() -> None:
 
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.name)
 def test_every_example_is_told_by_its_signs(shape: RowShape) -> None:
-    found = shape_of(dict(shape.example))
+    found = find_shape(dict(shape.example))
     assert found is shape
 
 
@@ -208,7 +208,7 @@ def test_headers_of_tables() -> None:
     assert may_hold_rows(["output"], FieldNames.of({"response": "output.text"}))
     assert not may_hold_rows(["prompt"], FieldNames())
     assert not may_hold_rows(["prompt", "completion"], FieldNames.of({"response": "answer"}))
-    assert {"conversations", "arguments", "instruction", "input", "resps"} <= columns()
+    assert {"conversations", "arguments", "instruction", "input", "resps"} <= list_columns()
 
 
 def test_documents() -> None:
@@ -217,12 +217,12 @@ def test_documents() -> None:
     assert not is_row({"messages": ["a", "b"]}), "responses of a system of that name"
     assert not is_row({"prompt": ["a"], "completion": ["b"]}), "two systems"
     assert is_row({"prompt": "a", "completion": "b"})
-    assert document_rows({"eval": {}, "samples": [], "version": 2}) == ("samples", [])
-    assert document_rows({"samples": []}) is None
+    assert find_document_rows({"eval": {}, "samples": [], "version": 2}) == ("samples", [])
+    assert find_document_rows({"samples": []}) is None
 
 
 @pytest.mark.parametrize("tasks", [5, True, "t", {"id": "0"}, [], [3], [{"id": "1"}]])
 def test_a_log_whose_list_to_join_is_no_list_of_matches_is_read(tasks: Any) -> None:
     shape = next(shape for shape in SHAPES if shape.joined)
-    found = document_rows({"tasks": tasks, "info": {}, "simulations": [shape.example, "x"]})
+    found = find_document_rows({"tasks": tasks, "info": {}, "simulations": [shape.example, "x"]})
     assert found == ("simulations", [shape.example | {"info": {}}, "x"])

@@ -8,7 +8,7 @@ import pytest
 
 from dialeval.core.batch import Need
 from dialeval.core.errors import DataError, SettingError
-from dialeval.io.sources import file_names, find_sources, system_name
+from dialeval.io.sources import find_sources, list_file_names, name_system
 
 
 @pytest.fixture
@@ -94,15 +94,15 @@ def test_a_file_whose_name_looks_like_a_pattern(tmp_path: Path) -> None:
     ],
 )
 def test_what_a_pattern_is_called(pattern: str, name: str) -> None:
-    assert system_name(pattern) == name
+    assert name_system(pattern) == name
 
 
 def test_files_among_responses(folder: Path) -> None:
     file = folder / "a-1.txt"
-    assert file_names(file) == [str(file)]
-    assert file_names({"one": f"{folder}/b-*.txt", "two": file, "three": ["a text"]}) == [
+    assert list_file_names(file) == [str(file)]
+    assert list_file_names({"one": f"{folder}/b-*.txt", "two": file, "three": ["a text"]}) == [
         f"{folder}/b-*.txt",
         str(file),
     ]
-    assert file_names(["a text"]) == []
-    assert file_names({"one": file, "all": folder}) == [], "a folder may be read in several ways"
+    assert list_file_names(["a text"]) == []
+    assert list_file_names({"one": file, "all": folder}) == [], "a folder may be read in several ways"

@@ -46,11 +46,11 @@ plain_rows = st.fixed_dictionaries(
 
 
 def rows_of(table: pa.Table, where: str, names: FieldNames, system: str) -> list[Rows]:
-    return gather_rows(parquet.records_of(table, where, names), names, system)
+    return gather_rows(parquet.make_records(table, where, names), names, system)
 
 
 def texts_of(table: pa.Table, where: str, names: FieldNames, need: Need) -> RaggedColumn:
-    return gather_texts(parquet.records_of(table, where, names, need), names, need)
+    return gather_texts(parquet.make_records(table, where, names, need), names, need)
 
 
 def result(call: Callable[[], list[Rows]]) -> object:

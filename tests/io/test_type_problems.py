@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Meta, Struct
 
-from dialeval.io.schemas import _fits, _mismatches, type_problems
+from dialeval.io.schemas import _find_mismatches, _fits, check_types
 
 
 class _Place(Struct):
@@ -60,12 +60,12 @@ PLACES = dict[str, list[_Place]]
 )
 def test_every_mismatch_with_its_path(document: Any, expected: list[str]) -> None:
     assert [
-        str(problem) for problem in type_problems(document, PLACES, "FILE", "give places", name="name it")
+        str(problem) for problem in check_types(document, PLACES, "FILE", "give places", name="name it")
     ] == expected
 
 
 def test_entries_that_nobody_knows_are_refused_where_a_type_does() -> None:
-    assert [str(problem) for problem in type_problems({"nam": 1, "open": "no"}, _Closed, "FILE", "see the docs")] == [
+    assert [str(problem) for problem in check_types({"nam": 1, "open": "no"}, _Closed, "FILE", "see the docs")] == [
         "FILE: open: is a string, not true or false; see the docs",
         "FILE: nam: is not an entry; there are name, open; see the docs",
     ]
@@ -80,4 +80,4 @@ documents = st.dictionaries(st.sampled_from("ab"), st.one_of(st.lists(places, ma
 
 @given(documents)
 def test_what_fits_at_once_has_no_problem_and_the_other_way_round(document: Any) -> None:
-    assert _fits(document, PLACES) == (not list(_mismatches(document, PLACES, "", "")))
+    assert _fits(document, PLACES) == (not list(_find_mismatches(document, PLACES, "", "")))

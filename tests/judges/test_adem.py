@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dialeval.core.errors import SettingError
-from dialeval.io.ratings import read_ratings, row_digests
+from dialeval.io.ratings import digest_ratings, read_ratings
 from dialeval.judges import validation
 from dialeval.judges.adem import load_adem, open_judge
 from dialeval.judges.validation import attack_systems, make_judge, read_attacked, round_numbers, sample_rows
@@ -46,7 +46,7 @@ def test_a_judge_knows_its_data_settings_and_encoder(tmp_path: Path) -> None:
     again = load_adem(made.weights.save(tmp_path / "judge"))
     assert again.digest == made.weights.digest
     assert list(again.facts) == ["data", "settings", "validation", "attacks", "trained_on"]
-    assert again.facts["trained_on"] == sorted(set(row_digests(read_ratings(rated))))
+    assert again.facts["trained_on"] == sorted(set(digest_ratings(read_ratings(rated))))
     assert make_judge([rated], encoder=encoder, tokens=32, rank=2, validate=False).validation is None
     attacks = attack_systems(open_judge(tmp_path / "judge", encoder), read_attacked([rated]))
     assert {each.name: each.rows for each in attacks} == dict.fromkeys((each.name for each in made.attacks), 60)

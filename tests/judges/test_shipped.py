@@ -48,7 +48,7 @@ def test_the_card_is_what_its_facts_say() -> None:
     attacks = [Attack(**{name: known(value) for name, value in each.items()}) for each in weights.facts["attacks"]]
     command = "python tools/make_checkpoint.py RATINGS_FOLDER"
     title = shipped.partition("\n")[0].removeprefix("# ")
-    made = JudgeCard(weights, validation, attacks, command, title).text()
+    made = JudgeCard(weights, validation, attacks, command, title).to_markdown()
     number = re.compile(r"-?\d*\.\d\d\b")
     assert number.sub("N", made) == number.sub("N", shipped)
     for one, other in zip(number.findall(made), number.findall(shipped), strict=True):

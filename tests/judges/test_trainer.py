@@ -206,11 +206,11 @@ def test_calibration_gives_the_mean_and_the_spread_of_the_scores() -> None:
     inputs = tuple(dice.normal(size=(50, 4)) for _ in range(3))
     human = dice.uniform(1, 5, 50)
     model = ADEM(4, 4, 4)
-    model._calibrate(*model._rows((*inputs, human)))
+    model._calibrate(*model._read_rows((*inputs, human)))
     predicted = model.predict_on_single_batch(*inputs)
     assert predicted.mean() == pytest.approx(human.mean(), rel=1e-4)
     assert predicted.std() == pytest.approx(human.std(), rel=1e-4)
-    model._calibrate(*model._rows((*inputs, np.full(50, 3.0))))
+    model._calibrate(*model._read_rows((*inputs, np.full(50, 3.0))))
     assert model.predict_on_single_batch(*inputs).mean() == pytest.approx(3.0, abs=1e-4)
 
 
@@ -262,7 +262,7 @@ def test_the_loss_of_an_epoch_is_the_mean_over_rows_while_they_are_learned() -> 
     data = batch(5)
     steps, whole = ADEM(*DIMENSIONS, 0.01), ADEM(*DIMENSIONS, 0.01)
     for model in (steps, whole):
-        model._calibrate(*model._rows(data))
+        model._calibrate(*model._read_rows(data))
     total = 0.0
     for rows in iterate_batches(5, 2, torch.Generator().manual_seed(3)):
         part = [column[rows.numpy()] for column in data]

@@ -30,7 +30,7 @@ from dialeval.engine.folding import Options, run_sources
 from dialeval.engine.plan import make_planner
 from dialeval.engine.resources import Resources
 from dialeval.io.rows import Rows
-from dialeval.io.sources import memory_sources
+from dialeval.io.sources import wrap_systems
 from dialeval.metrics.registry import registry
 from dialeval.text.vocabulary import Vocabulary
 from laws import breakdown, calls, conversations, coverage, frames, log_columns, responses, task, trials
@@ -155,7 +155,7 @@ def test_what_a_metric_does_not_need_changes_nothing(metric: AnyMetric, data: st
     def result(without: Need | None = None) -> Result:
         rest = {need: column for need, column in columns.items() if need != without}
         resources = WorldResources(subject=metric.subject, without=without)
-        sources = memory_sources([Rows("system", rest)])
+        sources = wrap_systems([Rows("system", rest)])
         run = run_sources(sources, make_planner([metric]), resources, Options(threads=1)).run
         return replace(run["system"], rows=None)
 
@@ -181,7 +181,7 @@ def test_a_tally_gives_what_an_evaluation_gives(metric: AnyMetric, data: st.Data
     for number, (start, stop) in enumerate(pairwise([0, *cuts, len(rows)])):
         (there if number > 1 else here).add(part(start, stop))
     here.merge(pickle.loads(pickle.dumps(there)) if elsewhere else there)
-    whole = run_sources(memory_sources([part(0, len(rows))]), make_planner([metric]), resources, Options(threads=1)).run
+    whole = run_sources(wrap_systems([part(0, len(rows))]), make_planner([metric]), resources, Options(threads=1)).run
     assert here.run() == whole
 
 

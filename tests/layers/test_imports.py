@@ -90,6 +90,21 @@ def test_task_dialogues_and_breakdowns_need_no_compiler() -> None:
     assert "numba" not in loaded_by(program)
 
 
+@pytest.mark.parametrize(
+    ("run", "suites"),
+    [("responses", set()), ("town", {"multiwoz"}), ("breakdown", {"breakdown"}), ("lsdscc", {"lsdscc"})],
+)
+def test_a_saved_run_loads_only_the_suite_of_its_details(run: str, suites: set[str]) -> None:
+    folder = Path(__file__).parents[1] / "golden" / "saved_runs" / run
+    code = (
+        "import sys, dialeval\n"
+        f"dialeval.load({str(folder)!r})\n"
+        "print(*{name.split('.')[2] for name in sys.modules if name.startswith('dialeval.suites.')})"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert set(done.stdout.split()) == suites
+
+
 def test_only_the_compiler_of_kernels_imports_numba() -> None:
     for path in PACKAGE.rglob("*.py"):
         text = path.read_text(encoding="utf-8")

@@ -307,9 +307,9 @@ class CrossModel(TorchTransformer):
         """The type that is computed in: bfloat16 on a GPU."""
         return torch.bfloat16 if self.device.startswith("cuda") else torch.float32
 
-    def weight(self, name: str) -> Tensor:
+    def get_weight(self, name: str) -> Tensor:
         if name in self.weights:
-            return super().weight(name)
+            return super().get_weight(name)
         start: Tensor = getattr(self, f"base_{name}")
         changed: Tensor = start + self.weights[f"{name}_left"] @ self.weights[f"{name}_right"].T
         return changed
@@ -352,7 +352,7 @@ class CrossModel(TorchTransformer):
 
     def forward(self, batch: PieceBatch) -> dict[str, Tensor]:
         """Return the values of each head, a row per sequence."""
-        rows = self.vectors(batch, self.dtype)
+        rows = self.encode_pieces(batch, self.dtype)
         # The mean over the response: a product with a sparse matrix of ones would round.
         said = sum_rows(rows.float() * batch.second[:, None], batch) / sum_rows(batch.second, batch)[:, None]
         values = self.heads(torch.cat((rows[batch.bounds[:-1]].float(), said), 1))

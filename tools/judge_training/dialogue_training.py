@@ -42,7 +42,7 @@ from tools.judge_training.pairs import (
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.errors import SettingError
 from dialeval.io.opening import PathSource
-from dialeval.io.ratings import Ratings, read_ratings, row_digests
+from dialeval.io.ratings import Ratings, digest_ratings, read_ratings
 from dialeval.judges.adem import HIGHEST, LOWEST, Mask, Texts, compute_closest_cosines, open_vectors
 from dialeval.judges.cross_encoder import HEADS, PairTokenizer
 from dialeval.judges.judge import (
@@ -119,7 +119,7 @@ def make_dialogue_judge(
         ],
         "settings": asdict(recipe),
         "command": command,
-        "trained_on": sorted(set(row_digests(rated))),
+        "trained_on": sorted(set(digest_ratings(rated))),
     }
     for each in facts["data"]:
         each["license"] = (licenses or {}).get(each["name"], "not stated")

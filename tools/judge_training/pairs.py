@@ -36,8 +36,8 @@ def read_dialogues(paths: Sequence[PathSource]) -> list[Dialogue]:
 def _read_dialogue(reader: FieldReader, row: RowObject, _: str) -> Iterator[Dialogue]:
     given = row.get("turns", row.get("messages"))
     if given is None:
-        reader.problem("is an object without turns", "give a list of texts as `turns`, or `messages`")
-    turns, replies = reader.turns(given, "turns"), reader.turns(row.get("replies") or [], "replies")
+        reader.add_problem("is an object without turns", "give a list of texts as `turns`, or `messages`")
+    turns, replies = reader.read_turns(given, "turns"), reader.read_turns(row.get("replies") or [], "replies")
     yield Dialogue([turn.shown for turn in turns], [turn.shown for turn in replies])
 
 

@@ -31,7 +31,7 @@ from dialeval.engine.resources import Resources
 from dialeval.io.ratings import DIALOGUE, OVERALL, Ratings
 from dialeval.io.reading import UNNAMED
 from dialeval.io.rows import Rows, split_systems
-from dialeval.io.sources import memory_sources
+from dialeval.io.sources import wrap_systems
 from dialeval.text.tokenizers import Tokenizer
 
 _SHOWN = 60
@@ -156,7 +156,7 @@ def score_ratings(
         if any(lists):
             columns[need] = RaggedColumn.from_lists(lists)
     rows = Rows(UNNAMED, columns, TextColumn.from_strings(ratings.dialogues), where="ratings")
-    sources = memory_sources(split_systems(rows, ratings.systems, UNNAMED))
+    sources = wrap_systems(split_systems(rows, ratings.systems, UNNAMED))
     run = run_sources(sources, make_planner("all" if metrics is None else metrics, settings, tokenizer), resources).run
     if metrics is None and DIALOGUE not in ratings.levels:
         turns = {

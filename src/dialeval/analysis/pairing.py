@@ -19,7 +19,7 @@ from dialeval.analysis.alignment import Alignment, Design, DesignName, align, co
 from dialeval.analysis.values import find_metric, weigh_dialogues
 from dialeval.core.errors import SettingError, suggest
 from dialeval.core.fold import Estimate
-from dialeval.core.result import Result, Run, full_names, load
+from dialeval.core.result import Result, Run, load, name_systems
 from dialeval.core.rowtable import REFERENCE, RUN_FILE
 from dialeval.metrics.registry import registry, split_names
 from dialeval.stats.significance import holm
@@ -75,7 +75,7 @@ def collect_systems(runs: Runs, weight: Weight = "rows") -> dict[str, Result]:
         labeled = cast("Mapping[str, Run]", runs)
     else:
         labeled = {str(number): run for number, run in enumerate(runs, 1)}
-    systems = {name: labeled[label][system] for (label, system), name in full_names(labeled).items()}
+    systems = {name: labeled[label][system] for (label, system), name in name_systems(labeled).items()}
     return systems if weight == "rows" else {name: weigh_dialogues(result) for name, result in systems.items()}
 
 
@@ -92,6 +92,8 @@ class Selection:
     alignments: Mapping[str, Alignment]
     left_out: Mapping[tuple[str, str], str]
     """By system and key why two values must not be compared."""
+    tested: Mapping[str, Sequence[str]]
+    """By system the other keys that it shares with the baseline."""
     panel: tuple[str, ...]
     untested: tuple[str, ...]
     """Systems that `most_tests` left out."""
@@ -133,10 +135,11 @@ def select(
         for key in common[name]
         if (reason := _explain_exclusion(known[first][key], known[name][key], alignment, key)) is not None
     }
+    tested = {name: [key for key in common[name] if (name, key) not in left_out] for name in others}
     keys = list(dict.fromkeys(key for shared in common.values() for key in shared))
     panel = choose_panel({name: known[name] for name in (first, *others)}, keys, asked is not None)
     untested = tuple(name for name in common if name not in others)
-    return Selection(known, first, others, common, alignments, left_out, panel, untested, design)
+    return Selection(known, first, others, common, alignments, left_out, tested, panel, untested, design)
 
 
 def _find_common(left: Result, right: Result, asked: list[str] | None) -> list[str]:

@@ -64,13 +64,13 @@ def parse_numbers(context: click.Context, parameter: click.Parameter, values: Se
 
 def parse_systems(_context: click.Context, _parameter: click.Parameter, given: Sequence[str]) -> str | dict[str, str]:
     """Parse FILE or NAME=FILE: the path of a single file without a name, else a mapping of systems to paths."""
-    from dialeval.io.sources import system_name
+    from dialeval.io.sources import name_system
 
     if len(given) == 1 and not _has_name(given[0]):
         return given[0]
     systems: dict[str, str] = {}
     for argument in given:
-        name, path = argument.split("=", 1) if _has_name(argument) else (system_name(argument), argument)
+        name, path = argument.split("=", 1) if _has_name(argument) else (name_system(argument), argument)
         if name in systems:
             raise click.UsageError(
                 f"two systems are called {name!r} ({systems[name]}, {path}); write NAME=FILE for one"

@@ -67,7 +67,7 @@ class Meter:
         if not self.llms:
             return {}
         requests, tokens = (sum(getattr(llm.counts, name) for llm in self.llms) for name in ("requests", "tokens"))
-        costs = [cost for llm in self.llms if (cost := llm.counts.cost(llm.prices)) is not None]
+        costs = [cost for llm in self.llms if (cost := llm.counts.compute_cost(llm.prices)) is not None]
         return {"requests": requests, "tokens": tokens, **({"cost": round(sum(costs), 4)} if costs else {})}
 
     def show(self) -> None:

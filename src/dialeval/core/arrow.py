@@ -232,7 +232,7 @@ def check_decoded_size(source: Any, size: int) -> None:
             raise size_error()
         texts = {each.path: at for at, each in enumerate(columns) if each.physical_type == "BYTE_ARRAY"}
         if texts and group.num_rows and size <= LARGEST_CHECKED:
-            total += _text_bytes(source, group, number, texts, limit)
+            total += _bound_text_bytes(source, group, number, texts, limit)
         if total > limit:
             raise size_error()
 
@@ -242,7 +242,7 @@ def size_error() -> InvalidError:
     return InvalidError(f"its values take more than {MOST_TIMES} times the size of the file")
 
 
-def _text_bytes(source: Any, group: Any, number: int, places: Mapping[str, int], limit: int) -> int:
+def _bound_text_bytes(source: Any, group: Any, number: int, places: Mapping[str, int], limit: int) -> int:
     """Return a bound of the bytes of the texts in columns of a row group: exact where a rough one is too large.
 
     `places`: the number of each column, by its path.
@@ -254,7 +254,7 @@ def _text_bytes(source: Any, group: Any, number: int, places: Mapping[str, int],
     try:
         first = next(iter(file.iter_batches(1, row_groups=[number], columns=paths, use_threads=False)), None)
         leaves = () if first is None else _find_text_arrays(first)
-        longest = max((int(_lengths(each).max(initial=0)) for each in leaves), default=0)
+        longest = max((int(_measure(each).max(initial=0)) for each in leaves), default=0)
         # Only now: where the metadata of a chunk are damaged, asking for them ends the process, and reading does not.
         values = sum(int(group.column(place).num_values) for place in places.values())
         if (longest + _NUMBER_BYTES) * values <= limit:
@@ -264,16 +264,16 @@ def _text_bytes(source: Any, group: Any, number: int, places: Mapping[str, int],
             raise size_error()
         for path in paths:
             whole = file.read_row_group(number, columns=[path]).to_batches()
-            total += expanded_bytes(whole)
+            total += count_expanded_bytes(whole)
     except KeyError:
         raise InvalidError("it names columns that it does not have") from None
     return total
 
 
-def expanded_bytes(batches: Iterable[pa.RecordBatch]) -> int:
+def count_expanded_bytes(batches: Iterable[pa.RecordBatch]) -> int:
     """Return the bytes of all texts in dictionary-encoded columns, each as often as it occurs."""
     leaves = (leaf for batch in batches for leaf in _find_text_arrays(batch))
-    return sum(int(_lengths(each)[numbers_of(each.indices.drop_null()).astype(np.int64)].sum()) for each in leaves)
+    return sum(int(_measure(each)[numbers_of(each.indices.drop_null()).astype(np.int64)].sum()) for each in leaves)
 
 
 def _find_text_arrays(batch: pa.RecordBatch) -> Iterator[pa.DictionaryArray]:
@@ -295,7 +295,7 @@ def _find_text_arrays(batch: pa.RecordBatch) -> Iterator[pa.DictionaryArray]:
             stack.append(array.values)
 
 
-def _lengths(array: pa.DictionaryArray) -> np.ndarray[Any, np.dtype[np.int64]]:
+def _measure(array: pa.DictionaryArray) -> np.ndarray[Any, np.dtype[np.int64]]:
     import pyarrow.compute as pc
 
     return numbers_of(pc.binary_length(array.dictionary), 0).astype(np.int64)

@@ -120,7 +120,7 @@ def flatten_intervals(fields: Mapping[str, Any]) -> dict[str, Any]:
 # What is not there is null; NaN is a value that could not be computed.
 
 
-def estimate_table(systems: Mapping[str, Result]) -> pa.Table:
+def make_estimate_table(systems: Mapping[str, Result]) -> pa.Table:
     """Return one line per system and key.
 
     `low` and `high` are the ends of the interval and `half_width` is half of its width, NaN where there is none. `std`
@@ -131,7 +131,7 @@ def estimate_table(systems: Mapping[str, Result]) -> pa.Table:
     types = {str: pa.string(), int: pa.int64(), float: pa.float64()}
     schema = pa.schema((name, types[kind]) for name, kind in _COLUMNS.items())
     lines = [
-        dict(zip(_COLUMNS, _line(system, result.role, key, estimate), strict=True))
+        dict(zip(_COLUMNS, _make_line(system, result.role, key, estimate), strict=True))
         for system, result in systems.items()
         for key, estimate in result.items()
     ]
@@ -147,7 +147,7 @@ _COLUMNS = {
 }
 
 
-def _line(system: str, role: str, key: str, estimate: Estimate) -> tuple[Any, ...]:
+def _make_line(system: str, role: str, key: str, estimate: Estimate) -> tuple[Any, ...]:
     low, high = estimate.interval or (None, None)
     half = nan if low is None or high is None else (high - low) / 2
     method = None if estimate.interval_by is None or low is None else estimate.interval_by.method
@@ -167,22 +167,22 @@ _LONGEST_NAME = 200
 """Characters of a flat name; MLflow takes 250."""
 
 
-def flat_figures(systems: Mapping[str | None, Mapping[str, Estimate]]) -> dict[str, float]:
+def flatten_estimates(systems: Mapping[str | None, Mapping[str, Estimate]]) -> dict[str, float]:
     """Return values by plain names, `SYSTEM/KEY/mean` and so on (no system where it is None); see `Run.flat`."""
     flat: dict[str, float] = {}
     met_systems: set[str] = set()
     met: set[str] = set()
     for system, result in systems.items():
-        before = "" if system is None else f"{_flat_name(system, met_systems)}/"
+        before = "" if system is None else f"{_make_flat_name(system, met_systems)}/"
         for key, estimate in result.items():
-            stem = _flat_name(f"{before}{key}", met)
+            stem = _make_flat_name(f"{before}{key}", met)
             figures = dict(zip(_FIGURES, (estimate.mean, *(estimate.interval or (nan, nan))), strict=True))
             flat |= {f"{stem}/{name}": float(value) for name, value in figures.items() if isfinite(value)}
             flat |= {f"{stem}/{name}": getattr(estimate, name) for name in _COUNTS}
     return flat
 
 
-def _flat_name(given: str, met: set[str]) -> str:
+def _make_flat_name(given: str, met: set[str]) -> str:
     """Return a new name that every logger takes; names differ in more than upper and lower case."""
     parts = [_UNSAFE_NAME.sub("_", part).strip("_.") or "_" for part in given.split("/")]
     # Loggers that keep figures in files: a figure is not the folder of another.
@@ -197,7 +197,7 @@ def _flat_name(given: str, met: set[str]) -> str:
     return name
 
 
-def item_blocks(run: Mapping[str, Result]) -> Iterator[tuple[str, Level, dict[str, Floats]]]:
+def split_items(run: Mapping[str, Result]) -> Iterator[tuple[str, Level, dict[str, Floats]]]:
     """Yield the items in the estimates of a run, one block for each system and level."""
     for system, result in run.items():
         for level in Level:
@@ -243,10 +243,10 @@ class ItemTable(Tabular, Displayable):
         taken = {*_PLACE_COLUMNS, *self.run.keys_in_order, *(name for rows in known_rows for name in rows.texts)}
         fields = [field for rows in known_rows for field in rows.fields.items()]
         several = {name for name, column in fields if any(len(values) > 1 for values in column)}
-        for system, level, items in item_blocks(self.run):
+        for system, level, items in split_items(self.run):
             size, rows = len(next(iter(items.values()))), self.run[system].rows
             places = {"system": pa.repeat(system, size), "level": pa.repeat(level.value, size)}
-            known = {} if rows is None else _places(rows, level) | _fields(rows, level, taken, several)
+            known = {} if rows is None else _list_places(rows, level) | _list_fields(rows, level, taken, several)
             tables.append(pa.table({**places, "row": np.arange(1, size + 1), **known, **items}))
         if not tables:
             return pa.table({"system": pa.array([], pa.string()), "level": pa.array([], pa.string()), "row": []})
@@ -258,7 +258,7 @@ class ItemTable(Tabular, Displayable):
 _PLACE_COLUMNS = ("system", "level", "row", "dialog_id", "turn")
 
 
-def _places(rows: RowTable, level: Level) -> dict[str, Any]:
+def _list_places(rows: RowTable, level: Level) -> dict[str, Any]:
     """Return the columns that say which row or dialogue a line is."""
     import pyarrow as pa
 
@@ -274,7 +274,7 @@ def _places(rows: RowTable, level: Level) -> dict[str, Any]:
     }
 
 
-def _fields(rows: RowTable, level: Level, taken: Collection[str], several: Collection[str]) -> dict[str, Any]:
+def _list_fields(rows: RowTable, level: Level, taken: Collection[str], several: Collection[str]) -> dict[str, Any]:
     """Return the columns of kept fields; a dialogue has the values of its rows, null where they differ.
 
     `several`: fields of which some row has several values, whose columns are lists.

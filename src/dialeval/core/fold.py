@@ -353,7 +353,7 @@ class Metric(Fold[State]):
             cls.presets = {cls.family: {}}
 
     def __post_init__(self) -> None:
-        for name, choices in _choices(type(self)).items():
+        for name, choices in _list_choices(type(self)).items():
             if getattr(self, name) not in choices:
                 listed = "|".join(map(str, choices))
                 raise SettingError(f"{self.family} has {name}={listed}, not {getattr(self, name)!r}")
@@ -516,7 +516,7 @@ def check_column(metric: str, values: object, rows: int, of: str = "rows") -> No
 
 
 @cache
-def _choices(metric: type[Metric[Any]]) -> Mapping[str, tuple[object, ...]]:
+def _list_choices(metric: type[Metric[Any]]) -> Mapping[str, tuple[object, ...]]:
     """Return the possible values of every setting that is annotated `Literal[...]`."""
     settings, hints = set(metric.setting_names()), dict[str, Any]()
     for kind in reversed(metric.__mro__):
@@ -578,7 +578,7 @@ def from_bytes(content: bytes, like: object) -> Any:
     try:
         with np.load(io.BytesIO(content), allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
-        return _from_tree(orjson.loads(arrays.pop(_TREE_NAME).tobytes()), arrays, _classes(like))
+        return _from_tree(orjson.loads(arrays.pop(_TREE_NAME).tobytes()), arrays, _collect_classes(like))
     except Exception as error:  # an archive, a header, a tree or a state may be broken in any way
         raise DamagedStateError(f"{type(error).__name__}: {error}") from error
 
@@ -607,7 +607,7 @@ def check_like(value: Any, example: Any, where: str = "state") -> None:
             check_like(getattr(value, each.name), getattr(example, each.name), f"{where}.{each.name}")
 
 
-def _name(kind: type) -> str:
+def _name_class(kind: type) -> str:
     return f"{kind.__module__}:{kind.__qualname__}"
 
 
@@ -627,10 +627,10 @@ def _to_tree(value: Any, arrays: dict[str, npt.NDArray[Any]]) -> Any:
     if type(value) in (list, tuple, dict):
         parts = value.items() if type(value) is dict else value
         return {type(value).__name__: [_to_tree(part, arrays) for part in parts]}
-    return {"class": _name(type(value)), "parts": [_to_tree(part, arrays) for part in _parts(value)]}
+    return {"class": _name_class(type(value)), "parts": [_to_tree(part, arrays) for part in _list_parts(value)]}
 
 
-def _parts(value: Any) -> tuple[Any, ...]:
+def _list_parts(value: Any) -> tuple[Any, ...]:
     if hasattr(value, "to_plain"):
         return tuple(value.to_plain())
     if is_dataclass(value) and not isinstance(value, type):
@@ -638,14 +638,14 @@ def _parts(value: Any) -> tuple[Any, ...]:
     raise SettingError(f"a state that holds a {type(value).__name__} cannot be saved; give it to_plain and from_plain")
 
 
-def _classes(value: Any) -> dict[str, type]:
+def _collect_classes(value: Any) -> dict[str, type]:
     """Return the classes of all objects in a tree, by name."""
     if isinstance(value, list | tuple):
-        return {name: kind for part in value for name, kind in _classes(part).items()}
+        return {name: kind for part in value for name, kind in _collect_classes(part).items()}
     if isinstance(value, dict):
-        return _classes([*value.keys(), *value.values()])
+        return _collect_classes([*value.keys(), *value.values()])
     if hasattr(value, "to_plain") or (is_dataclass(value) and not isinstance(value, type)):
-        return {_name(type(value)): type(value)} | _classes(_parts(value))
+        return {_name_class(type(value)): type(value)} | _collect_classes(_list_parts(value))
     return {}
 
 

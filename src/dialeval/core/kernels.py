@@ -91,7 +91,7 @@ def read(beside: Path, file: str) -> Code | None:
 
     Only a plain file that nobody but the user or root can have written counts.
     """
-    for folder in _folders(beside):
+    for folder in _list_folders(beside):
         try:
             # Without waiting for the other end of a pipe, and not through a link.
             handle = os.open(folder / file, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0))
@@ -113,7 +113,7 @@ def write(beside: Path, file: str, code: Code) -> None:
     """Keep code where that is possible."""
     facts = asdict(code)
     content = orjson.dumps({field: facts[field] for field in facts if field != "content"}) + b"\n" + code.content
-    for folder in _folders(beside):
+    for folder in _list_folders(beside):
         if _is_writable(folder):
             try:
                 write_sealed(folder / file, content)
@@ -134,12 +134,12 @@ def digest_of(source: str, name: str, types: Sequence[str]) -> str:
     """Return the key that the code of a kernel is kept under: all that the code depends on."""
     choices = [f"{choice}={value}" for choice, value in os.environ.items() if choice.startswith("NUMBA_")]
     settings = sorted(choice for choice in choices if choice.partition("=")[0] not in UNRELATED_SETTINGS)
-    parts = [source, _compiler(), *settings, name, *types]
+    parts = [source, _describe_compiler(), *settings, name, *types]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
 
 @cache
-def _compiler() -> str:
+def _describe_compiler() -> str:
     """Return the versions of numba and llvmlite, and the processor; numba is not imported for that."""
     import llvmlite
     import llvmlite.binding as llvm
@@ -152,11 +152,11 @@ def _compiler() -> str:
     return repr((hashlib.sha256(version).hexdigest(), llvmlite.__version__, sys.version_info[:2], processor))
 
 
-def _folders(beside: Path) -> Iterator[Path]:
+def _list_folders(beside: Path) -> Iterator[Path]:
     """Yield the folders that may hold the code of kernels whose modules are in a folder, the first choice first."""
     inside = f"{beside.name}_{hashlib.sha256(os.fsencode(beside)).hexdigest()[:16]}"
     chosen = os.environ.get("NUMBA_CACHE_DIR")
-    if chosen and (folder := _own_folder(chosen, "NUMBA_CACHE_DIR")) is not None:
+    if chosen and (folder := _choose_folder(chosen, "NUMBA_CACHE_DIR")) is not None:
         yield folder / inside
         return
     package = Path(os.path.realpath(beside)) / "__pycache__"
@@ -166,12 +166,12 @@ def _folders(beside: Path) -> Iterator[Path]:
         root = cache_root()
     except DialevalError:  # there is no home folder
         return
-    if (folder := _own_folder(str(root / "kernels"), "DIALEVAL_CACHE")) is not None:
+    if (folder := _choose_folder(str(root / "kernels"), "DIALEVAL_CACHE")) is not None:
         yield folder / inside
 
 
 @cache
-def _own_folder(name: str, variable: str) -> Path | None:
+def _choose_folder(name: str, variable: str) -> Path | None:
     """Return a folder for kernels that was chosen; None where others may write to it, or it cannot be made.
 
     It is named in the log where the variable that chooses it is set.
@@ -279,7 +279,7 @@ class Kernel:
         for each in kernels:  # those that it calls are added while it is walked
             options = {name: sorted(value) if isinstance(value, set) else value for name, value in each.options.items()}
             parts += [repr(sorted(options.items())), *_describe_code(each.function.__code__)]
-            for name, value in _used_globals(each.function).items():
+            for name, value in _find_globals(each.function).items():
                 if isinstance(value, Kernel):
                     kernels += [value] if value not in kernels else []
                     parts.append(f"{name}:{kernels.index(value)}")
@@ -293,7 +293,7 @@ class Kernel:
     def dispatcher(self) -> Any:
         """The function as numba compiles it; importing numba takes a second."""
         numba = _import_numba()
-        used = _used_globals(self.function)
+        used = _find_globals(self.function)
         values = {name: each.dispatcher if isinstance(each, Kernel) else each for name, each in used.items()}
         function = FunctionType(self.function.__code__, {**values, "__name__": self.function.__module__})
         function.__qualname__ = self.function.__qualname__
@@ -331,7 +331,7 @@ def kernel(function: Any = None, **options: Any) -> Any:
     return Kernel(function, **options)
 
 
-def _used_globals(function: Any) -> dict[str, Any]:
+def _find_globals(function: Any) -> dict[str, Any]:
     """Return the values of its module that a function uses, by name."""
     values = function.__globals__
     return {name: values[name] for name in sorted(set(function.__code__.co_names)) if name in values}
@@ -376,7 +376,7 @@ def _load(code: Code, types: Sequence[str]) -> Call | None:
         return None
     fields = [(f"number_{place}", _C_TYPES[each]) for place, each in enumerate(code.returns)]
     result: Any = type("Result", (ctypes.Structure,), {"_fields_": fields})
-    function = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, *_c_types(types))(address)
+    function = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, *_list_c_types(types))(address)
     width = max(ctypes.sizeof(result), ctypes.sizeof(ctypes.c_void_p))
 
     def call(_arguments: Sequence[Any], values: Sequence[Any], _engine: ExecutionEngine = engine) -> Any:
@@ -390,7 +390,7 @@ def _load(code: Code, types: Sequence[str]) -> Call | None:
     return call
 
 
-def _c_types(types: Sequence[str]) -> list[Any]:
+def _list_c_types(types: Sequence[str]) -> list[Any]:
     """Return the types of the values that arguments of some types consist of."""
     found: list[Any] = []
     for each in types:
@@ -477,7 +477,7 @@ def compile_kernel(kernel: Kernel, arguments: Sequence[Any]) -> tuple[Code, bool
         options = {**kernel.dispatcher.targetoptions, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
         bare = numba.jit(**options)(kernel.dispatcher.py_func)
         # The compiler of a function returns its code and does not keep it for calls.
-        compiled = bare._compiler.compile(tuple(_type_of(each) for each in arguments), None)  # noqa: SLF001
+        compiled = bare._compiler.compile(tuple(_find_type(each) for each in arguments), None)  # noqa: SLF001
         functions = compiled.library._final_module.functions  # noqa: SLF001
         content = compiled.library._get_compiled_object()  # noqa: SLF001
     returned = compiled.signature.return_type
@@ -488,11 +488,11 @@ def compile_kernel(kernel: Kernel, arguments: Sequence[Any]) -> tuple[Code, bool
     return Code(compiled.fndesc.llvm_func_name, [str(each) for each in numbers], is_tuple, needs, content), is_usual
 
 
-def _type_of(argument: Any) -> Any:
+def _find_type(argument: Any) -> Any:
     """Return `numba.typeof(argument)`, but for arrays that may only be read the type of other arrays."""
     numba = _import_numba()
     if isinstance(argument, tuple):
-        return numba.types.BaseTuple.from_types(tuple(_type_of(each) for each in argument))
+        return numba.types.BaseTuple.from_types(tuple(_find_type(each) for each in argument))
     found = numba.typeof(argument)
     return found.copy(readonly=False) if isinstance(found, numba.types.Array) else found
 

@@ -42,7 +42,7 @@ from dialeval.core.arguments import check_arguments
 from dialeval.core.arrays import Floats
 from dialeval.core.arrow import read_table, text_array, write_tables
 from dialeval.core.contributions import Contributions, from_arrow, to_arrow
-from dialeval.core.display import Displayable, ItemTable, Tabular, count_names, estimate_table, flat_figures
+from dialeval.core.display import Displayable, ItemTable, Tabular, count_names, flatten_estimates, make_estimate_table
 from dialeval.core.errors import DataError, Problem, UnknownNameError
 from dialeval.core.files import check_files, place_of, read_consistently, replace_files
 from dialeval.core.fold import Estimate, Level
@@ -61,7 +61,7 @@ _COMPARISON = "comparison"
 _FILES = (RUN_FILE, *(f"{what}.parquet" for what in _TABLES), f"{_COMPARISON}.json")
 _PART = re.compile(r"(items|rows)-[0-9]{5,9}\.parquet")
 TRAINED_ON = "trained_on"
-"""The detail of a run that says, by the digest of a judge, which rated rows it learned from (`ratings.row_digests`)."""
+"""The detail of a run with the training rows of judges, by the digest of a judge (`io.ratings.digest_ratings`)."""
 _COMMAND = "command"
 _OWN_FIELDS = frozenset({"dialeval", "systems", "warnings", "format", "digest", _COMPARISON, *_TABLES})
 _REMEDY = "pass the folder of a run that Run.save or `dialeval score FILES -o FOLDER` wrote, or save it again"
@@ -119,7 +119,7 @@ class Result(Mapping[str, Estimate], Tabular, Displayable):
 
     def to_arrow(self) -> pa.Table:
         """Return a line per metric as an Arrow table: mean, interval, rows, signature."""
-        return estimate_table({"": self}).drop_columns(["system", "role"])
+        return make_estimate_table({"": self}).drop_columns(["system", "role"])
 
     def flat(self) -> dict[str, float]:
         """Return values by plain names, for loggers: `bleu-4/mean` and so on; see `Run.flat`.
@@ -127,7 +127,7 @@ class Result(Mapping[str, Estimate], Tabular, Displayable):
         Returns:
             Names and numbers.
         """
-        return flat_figures({None: self})
+        return flatten_estimates({None: self})
 
     __hash__ = None  # type: ignore[assignment]  # holds arrays and mappings
 
@@ -187,7 +187,7 @@ class Run(Mapping[str, Result], Tabular, Displayable):
 
     def to_arrow(self) -> pa.Table:
         """Return a line per system and metric as an Arrow table: mean, interval, rows, signature."""
-        return estimate_table(self)
+        return make_estimate_table(self)
 
     def flat(self) -> dict[str, float]:
         """Return values by plain names, for loggers: `SYSTEM/METRIC/mean`, `low`, `high`, `rows` and `scored`.
@@ -198,7 +198,7 @@ class Run(Mapping[str, Result], Tabular, Displayable):
         Returns:
             Names and numbers.
         """
-        return flat_figures(dict(self.items()))
+        return flatten_estimates(dict(self.items()))
 
     @property
     def item_table(self) -> ItemTable:
@@ -294,7 +294,7 @@ class Run(Mapping[str, Result], Tabular, Displayable):
         if not force:
             _refuse_other_inputs(folder, self)
         tables = {
-            "items": [] if parts is not None else [rowtable.items_table(*block) for block in display.item_blocks(self)],
+            "items": [] if parts is not None else [rowtable.items_table(*block) for block in display.split_items(self)],
             "rows": [result.rows.to_arrow(name) for name, result in self.items() if result.rows is not None],
             "contributions": [to_arrow(each.contributions, name) for name, each in self.items() if each.contributions],
         }
@@ -366,8 +366,8 @@ def _refuse_other_inputs(folder: Path, run: Run) -> None:
         if there != here:
             _refuse_run(folder, f"holds a run in which {name} is of {there}, and here it is of {here}")
         if here is None or not os.path.exists(here):  # noqa: PTH110  (a name of texts is no path)
-            old = _data_digests(_read_estimate(metric, None) for metric in each.metrics.values())
-            new = _data_digests(now[name].values())
+            old = _find_data_digests(_read_estimate(metric, None) for metric in each.metrics.values())
+            new = _find_data_digests(now[name].values())
             for data in old.keys() & new.keys():
                 if old[data] != new[data]:
                     _refuse_run(folder, f"holds a run of other {data}s ({old[data]}, and here {new[data]})")
@@ -378,7 +378,7 @@ def _refuse_run(folder: Path, what: str) -> NoReturn:
     raise DataError(Problem(str(folder / RUN_FILE), None, what, remedy))
 
 
-def _data_digests(estimates: Iterable[Estimate]) -> dict[str, str]:
+def _find_data_digests(estimates: Iterable[Estimate]) -> dict[str, str]:
     """Return the digests of references and contexts in the signatures of estimates, by the field."""
     signatures = [estimate.signature for estimate in estimates if estimate.signature is not None]
     return {name: signature[name] for signature in signatures for name in _DATA if name in signature}
@@ -536,21 +536,21 @@ def _read_lines(tables: list[_Table], system: str, read: Callable[[pa.Table], T]
 def _read_estimate(saved: SavedEstimate, items: Floats | None) -> Estimate:
     """Make an estimate; columns without a single row are every system's, and count where it has no rows."""
     return Estimate(
-        mean=_float(saved.mean),
-        std=_float(saved.std),
+        mean=_to_float(saved.mean),
+        std=_to_float(saved.std),
         rows=saved.rows,
         scored=saved.scored,
         corpus=saved.of == "corpus",
-        confidence=_float(saved.confidence),
-        interval=None if saved.interval is None else (_float(saved.interval[0]), _float(saved.interval[1])),
+        confidence=_to_float(saved.confidence),
+        interval=None if saved.interval is None else (_to_float(saved.interval[0]), _to_float(saved.interval[1])),
         items=None if items is not None and not len(items) and saved.rows else items,
         level=saved.level,
         signature=None if saved.signature is None else Signature.parse(saved.signature),
-        interval_by=saved.method(),
+        interval_by=saved.read_method(),
     )
 
 
-def _float(value: float | None) -> float:
+def _to_float(value: float | None) -> float:
     return math.nan if value is None else float(value)
 
 
@@ -581,7 +581,7 @@ def _check_result(name: str, result: Result) -> None:
 # Joining.
 
 
-def full_names(labeled: Mapping[str, Mapping[str, Any]]) -> dict[tuple[str, str], str]:
+def name_systems(labeled: Mapping[str, Mapping[str, Any]]) -> dict[tuple[str, str], str]:
     """Return the name of each system by its run's label and its own name; a name that two have gets the label."""
     times = Counter(system for systems in labeled.values() for system in systems)
     return {
@@ -594,7 +594,7 @@ def full_names(labeled: Mapping[str, Mapping[str, Any]]) -> dict[tuple[str, str]
 def _join_runs(left: Run, right: Run) -> Run:
     same = {name for name in right if name in left and left[name].role != "system" and left[name] == right[name]}
     parts = {"1": left, "2": {name: result for name, result in right.items() if name not in same}}
-    names = full_names(parts)
+    names = name_systems(parts)
     systems = {names[label, name]: result for label, part in parts.items() for name, result in part.items()}
     renamed = [_rename_systems(left.details, {name: names["1", name] for name in left})]
     renamed.append(_rename_systems(right.details, {name: names["1" if name in same else "2", name] for name in right}))

@@ -73,14 +73,14 @@ class SavedEstimate(Struct):
     def __post_init__(self) -> None:
         if self.scored > self.rows:
             raise ValueError(f"{self.scored} of {self.rows} rows are scored")
-        self.method()
+        self.read_method()
         if self.signature is not None:
             try:
                 Signature.parse(self.signature)
             except SettingError as error:
                 raise ValueError(str(error)) from None
 
-    def method(self) -> Resampling | Analytic | None:
+    def read_method(self) -> Resampling | Analytic | None:
         """Return how the interval was computed."""
         how = self.interval_by
         return None if how is None else convert(how, Resampling) if "resamples" in how else convert(how, Analytic)

@@ -42,7 +42,7 @@ from dialeval.engine.folding import Evaluation, Options, run_sources
 from dialeval.engine.plan import Planner
 from dialeval.engine.resources import Resources, read_train_texts
 from dialeval.io.rows import Rows, no_texts
-from dialeval.io.sources import memory_sources
+from dialeval.io.sources import wrap_systems
 
 GOLD, SHUFFLED, CONSTANT, TRAIN = "ceiling/gold", "floor/shuffled-gold", "floor/constant", "floor/random-train"
 CONSTANT_RESPONSE = "i do not know ."
@@ -81,14 +81,15 @@ def evaluate_with_baselines(systems: Sequence[Rows], planner: Planner, resources
 
 
 def run_with_baselines(
-    systems: Sequence[Rows], made: Baselines | None, planner: Planner, resources: Resources, options: Options
+    systems: Sequence[Rows], baselines: Baselines | None, planner: Planner, resources: Resources, options: Options
 ) -> Evaluation:
     """Score systems and their baselines, if there are any; the run then has the standing of each system."""
-    sources = memory_sources([*systems, *(made.systems if made else ())], made.roles if made else None)
+    if baselines is None:
+        return run_sources(wrap_systems(systems), planner, resources, options)
+    sources = wrap_systems([*systems, *baselines.systems], baselines.roles)
     evaluation = run_sources(sources, planner, resources, options)
-    if made is None:
-        return evaluation
-    return evaluation._replace(run=with_standing(evaluation.run, made, evaluation.systems[made.rows_of].plan.metrics))
+    metrics = evaluation.systems[baselines.rows_of].plan.metrics
+    return evaluation._replace(run=with_standing(evaluation.run, baselines, metrics))
 
 
 def make_baselines(systems: Sequence[Rows], train: TextColumn | None) -> Baselines:
@@ -175,7 +176,7 @@ def with_standing(run: Run, baselines: Baselines, metrics: Mapping[str, Metric[A
     names = [rows.system for rows in baselines.systems]
     real = [name for name in run if name not in names]
     floors = {key: [name for name in names if _is_floor(name, metric)] for key, metric in metrics.items()}
-    standing = {name: found for name in real if (found := _locate(run, name, metrics, floors))}
+    standing = {name: own for name in real if (own := _locate(run, name, metrics, floors))}
     details = to_builtins(SavedBaselines(baselines.rows_of, dict(baselines.left_out), standing))
     warnings = [line for name in real for line in _warn_of_floors(run, name, metrics, floors)]
     if baselines.others:
@@ -200,14 +201,14 @@ def _orient_mean(run: Run, system: str, key: str, metric: Metric[Any]) -> float:
 
 def _locate(run: Run, system: str, metrics: Mapping[str, Metric[Any]], floors: Floors) -> dict[str, SavedStanding]:
     """Return by key the fraction of the way from the best floor to the ceiling, where both are known."""
-    found: dict[str, SavedStanding] = {}
+    standings: dict[str, SavedStanding] = {}
     for key, metric in metrics.items():
         below = {name: value for name in floors[key] if not math.isnan(value := _orient_mean(run, name, key, metric))}
         top, here = (_orient_mean(run, name, key, metric) for name in (GOLD, system))
         best = max(below, key=lambda name: below[name], default="")
         if below and top > below[best] and not math.isnan(here):
-            found[key] = SavedStanding((here - below[best]) / (top - below[best]), best, GOLD)
-    return found
+            standings[key] = SavedStanding((here - below[best]) / (top - below[best]), best, GOLD)
+    return standings
 
 
 def _warn_of_floors(run: Run, system: str, metrics: Mapping[str, Metric[Any]], floors: Floors) -> Iterable[str]:

@@ -20,8 +20,8 @@ from dialeval.core.columns import TextColumn
 from dialeval.core.fold import Fact
 from dialeval.core.validation import InvalidError, check_array
 from dialeval.engine.plan import Plan, find_tokenizer
-from dialeval.text.ngrams import Hashes, word_hashes
-from dialeval.text.tokenizers import BY_BLANKS, Tokenizer, UnsplitTexts, suggest_tokenizer
+from dialeval.text.ngrams import Hashes, hash_column
+from dialeval.text.tokenizers import SPLIT_AT_SPACES, Tokenizer, UnsplitTexts, suggest_tokenizer
 
 _MEASURED = (Need.RESPONSE, Need.HYPOTHESES)
 """Columns whose texts are checked: those that are measured."""
@@ -36,19 +36,19 @@ def with_checks(plan: Plan) -> Plan:
     checks: dict[str, Fact[Any, Any]] = {
         f"unsplit {tokenizer}": UnsplitTexts(need, tokenizer)
         for need, tokenizer in asked
-        if need in _MEASURED and tokenizer in BY_BLANKS
+        if need in _MEASURED and tokenizer in SPLIT_AT_SPACES
     }
     return replace(plan, details={**plan.details, **checks, "dialogue ids": DialogueIds()})
 
 
 def warn_of_unsplit_texts(systems: Iterable[Checked]) -> Iterator[str]:
     """Yield a warning for each tokenizer that could not split some texts of the systems."""
-    found: dict[Tokenizer, list[Any]] = {}
+    by_tokenizer: dict[Tokenizer, list[Any]] = {}
     for checks in systems:
         for fold, counts in checks:
             if isinstance(fold, UnsplitTexts):
-                found.setdefault(fold.tokenizer, []).append(counts)
-    for tokenizer, several in found.items():
+                by_tokenizer.setdefault(fold.tokenizer, []).append(counts)
+    for tokenizer, several in by_tokenizer.items():
         texts, unsplit, *letters = map(sum, zip(*several, strict=True))
         if unsplit:
             name = suggest_tokenizer(texts, unsplit, letters)
@@ -106,9 +106,9 @@ class SplitDialogues(NamedTuple):
     def find_name(self, ids: Iterable[Sequence[str]]) -> str | None:
         """Return the id of the example, where it is among the given ones."""
         for some in ids:
-            found = np.flatnonzero(word_hashes(TextColumn.from_strings(some)) == np.uint64(self.example))
-            if len(found):
-                return some[int(found[0])]
+            places = np.flatnonzero(hash_column(TextColumn.from_strings(some)) == np.uint64(self.example))
+            if len(places):
+                return some[int(places[0])]
         return None
 
 
@@ -124,7 +124,7 @@ class DialogueIds(Fact[SeenIds, SplitDialogues | None]):
     def gather(self, batch: Batch) -> SeenIds:
         if batch.ids is None:
             return SeenIds()
-        hashes, counts = np.unique(word_hashes(batch.ids), return_counts=True)
+        hashes, counts = np.unique(hash_column(batch.ids), return_counts=True)
         return SeenIds(hashes, hashes[counts > 1])
 
     def merge(self, left: SeenIds, right: SeenIds) -> SeenIds:

@@ -231,8 +231,8 @@ class Cluster(Engine):
         if most < self._gpus:  # an actor would wait for ever
             raise SettingError(f"no node of the cluster has more than {most:g} GPUs; --gpus-per-task is {self._gpus:g}")
         # No core of their own: they would keep the merges from ever starting.
-        held = {"num_gpus": self._gpus, "num_cpus": 0}
-        actor = self._ray.remote(**held, max_restarts=RETRIES, max_task_retries=RETRIES)(_Actor)
+        devices = {"num_gpus": self._gpus, "num_cpus": 0}
+        actor = self._ray.remote(**devices, max_restarts=RETRIES, max_task_retries=RETRIES)(_Actor)
         actors = cycle([actor.remote() for _ in range(sum(int(have / self._gpus) for have in nodes))])
         return lambda *given: cast("Sequence[Any]", next(actors).fold.options(num_returns=returns).remote(*given))
 

@@ -33,7 +33,7 @@ from dialeval.engine.worker import Context, Engine, Job, open_context
 from dialeval.io.opening import LINES, format_of, is_pattern, is_remote
 from dialeval.io.reading import attach, read_responses, read_texts
 from dialeval.io.rows import EOS, LISTS, FieldNames, Rows, split_fields
-from dialeval.io.sources import Source, file_names, find_sources, memory_sources
+from dialeval.io.sources import Source, find_sources, list_file_names, wrap_systems
 from dialeval.text.tokenizers import Tokenizer
 
 _READ_HYPOTHESES = "dialeval.suites.lsdscc.data:read_with_groups"
@@ -89,8 +89,7 @@ class Inputs:
 
     @property
     def _reading(self) -> dict[str, Any]:
-        asked = ("system_prompts", "separator", "every_call")
-        return {name: getattr(self, name) for name in asked}
+        return {name: getattr(self, name) for name in ("system_prompts", "separator", "every_call")}
 
     @property
     def names(self) -> FieldNames:
@@ -246,7 +245,7 @@ def evaluate(
     """
     if output is not None:
         read = (responses, references, contexts, reference_groups, train, vocabulary, vectors, assertions)
-        check_folder(output, *read, sources=() if force else file_names(responses))
+        check_folder(output, *read, sources=() if force else list_file_names(responses))
     kept = split_fields(keep)
     texts = (responses, references, contexts, reference_groups)
     inputs = Inputs(*texts, fields, eos, kept, system_prompts, separator, assertions is not None, shards)
@@ -272,7 +271,7 @@ def evaluate(
         elif baselines:
             run = evaluate_with_baselines(systems, plans, resources, options)
         else:
-            run = run_sources(memory_sources(systems), plans, resources, options).run
+            run = run_sources(wrap_systems(systems), plans, resources, options).run
         run = replace(run, details={**run.details, **(details or {})}, warnings=(*notes, *run.warnings))
         if output is not None:
             run.save(output, force=force)
@@ -421,7 +420,7 @@ class Tally:
             raise SettingError("there are no rows yet; call update first")
         # A dialogue may continue from one part to the next: offsets are found again.
         self._parts = [replace(Rows.join(self._parts), offsets=None)]
-        sources, notes = memory_sources(self._parts), tuple(self._notes)
+        sources, notes = wrap_systems(self._parts), tuple(self._notes)
         given = (self._planner, self._resources, self._options)
         return run_sources(sources, *given, warnings=notes, context=self._context).run
 

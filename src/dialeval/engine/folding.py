@@ -53,7 +53,7 @@ from dialeval.engine.worker import (
     Threads,
     open_context,
 )
-from dialeval.io.chunks import Chunk, row_blocks, split_sources
+from dialeval.io.chunks import Chunk, read_blocks, split_sources
 from dialeval.io.gathering import no_rows
 from dialeval.io.reading import check_number_of_systems
 from dialeval.io.rows import FieldNames, Rows
@@ -137,9 +137,9 @@ class FinishedSystem:
             results = metric.finish(self.states[metric])
             data = {need.value: self.digests[need] for need in list_signed_needs(metric) if need in self.digests}
             signature = metric.signature().with_fields(**data, **metric.list_other_signatures(self.states[metric]))
-            for key, shown in self.plan.name_results(name, results).items():
+            for key, label in self.plan.name_results(name, results).items():
                 estimate = replace(results[key], items=columns.get(key), level=metric.level, signature=signature)
-                estimates[shown] = intervals.add_interval(estimate, metric.bounds_of(key))
+                estimates[label] = intervals.add_interval(estimate, metric.bounds_of(key))
         rows = None if self.source.rows is None else self.rows
         contributions = self.store.join_contributions(self.system)
         return Result(estimates, self.plan.skipped, self.source.where, rows, contributions, self.source.role)
@@ -233,9 +233,9 @@ def run_sources(
         of_resources = [line for need in needs for line in context.resources[need].warnings]
         lines = (*warnings, *of_resources, *notes, *dict.fromkeys(_find_warnings(systems, chunks)))
         judges = {digest: context.resources[need] for need, digest in job.resources.digests.items()}
-        learned = {digest: list(getattr(judge, "trained_on", ())) for digest, judge in judges.items()}
+        training_rows = {digest: list(getattr(judge, "trained_on", ())) for digest, judge in judges.items()}
         tables: dict[str, dict[str, Any]] = {
-            TRAINED_ON: {digest: rows for digest, rows in learned.items() if rows},
+            TRAINED_ON: {digest: rows for digest, rows in training_rows.items() if rows},
             TRIALS: {name: end.finish_details()[TRIALS] for name, end in systems.items() if TRIALS in end.plan.details},
         }
         details = {**(details or {}), **{name: table for name, table in tables.items() if table}}
@@ -283,7 +283,7 @@ def _refuse_missing_columns(
         columns: set[Need] = set()
         with collect_warnings():  # whoever folds the chunks collects these notes again
             for chunk in own[:: max(1, len(own) // _PEEKED_CHUNKS)]:
-                for block in row_blocks(chunk, names, _PEEKED_ROWS):
+                for block in read_blocks(chunk, names, _PEEKED_ROWS):
                     columns |= {need for rows in block.rows() for need in rows.columns}
                     break
         if columns:
@@ -402,9 +402,9 @@ def _finish_systems(
             available = frozenset({Need.RESPONSE, *columns})
         plan = planner(number, available | resources)
         states = dict(zip(metrics, state.states, strict=False))  # details follow the metrics
-        found = [(*check, each) for check, each in zip(checks.items(), state.states[len(metrics) :], strict=True)]
+        details = [(*check, each) for check, each in zip(checks.items(), state.states[len(metrics) :], strict=True)]
         digests = {**job.resources.digests, **columns}
-        finished[name] = FinishedSystem(source, system, plan, states, found, digests, store)
+        finished[name] = FinishedSystem(source, system, plan, states, details, digests, store)
     return finished
 
 

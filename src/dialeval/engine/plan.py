@@ -27,7 +27,7 @@ from dialeval.core.errors import NeedError, SettingError
 from dialeval.core.fold import Fact, Metric
 from dialeval.engine.resources import explain_missing
 from dialeval.metrics.registry import ALL, GROUP_SETTINGS, GROUPS, PANEL, registry, split_names
-from dialeval.text.tokenizers import AUTO, BY_BLANKS, DEFAULT, ScriptCounts, Tokenizer
+from dialeval.text.tokenizers import AUTO, DEFAULT, SPLIT_AT_SPACES, ScriptCounts, Tokenizer
 
 Asked: TypeAlias = str | Metric[Any] | Callable[..., Any] | Iterable[str | Metric[Any] | Callable[..., Any]] | None
 """Metrics by names, families, objects, and functions of `metric_of_rows`; None: the group `default`."""
@@ -225,7 +225,7 @@ def with_tokenizer(planner: Planner, tokenizer: Tokenizer) -> Planner:
     """Return a planner of the same plans, with a tokenizer for every metric that left the choice to the run."""
 
     def choose(metric: Metric[Any], by_script: bool = False) -> Any:
-        left = (AUTO, *(BY_BLANKS if by_script and tokenizer != DEFAULT else ()))
+        left = (AUTO, *(SPLIT_AT_SPACES if by_script and tokenizer != DEFAULT else ()))
         return _map_inner(metric, lambda own: replace(own, tokenizer=tokenizer) if find_tokenizer(own) in left else own)
 
     def plan(number: int, available: frozenset[Need]) -> Plan:

@@ -49,10 +49,10 @@ class LoadedResources(dict[Need, Any]):
     """Resources by need; a shipped one is the name of its class until it is first asked for."""
 
     def __getitem__(self, need: Need) -> Any:
-        made = super().__getitem__(need)
-        if isinstance(made, str):
-            made = self[need] = _make_shipped(made)
-        return made
+        resource = super().__getitem__(need)
+        if isinstance(resource, str):
+            resource = self[need] = _make_shipped(resource)
+        return resource
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,20 +100,20 @@ class Resources:
             words[Need.ASSERTIONS] = resolve_name(_ASSERTION_LOADER)(self.assertions)
         if self.llm is not None:
             words[Need.LLM] = self.llm
-        opened = LoadedResources({**shipped, **words})
+        resources = LoadedResources({**shipped, **words})
         for need, digest in self.digests.items():
-            if opened[need].digest != digest:
+            if resources[need].digest != digest:
                 where = getattr(self, need.argument, None) or self.train or self.vectors
                 what = f"is not the {need} that the run began with"
                 raise DataError(Problem(str(where), None, what, "keep it as it is, and the same on every machine"))
-        return opened
+        return resources
 
     def _open_words(self, shared: Vocabulary) -> dict[Need, Any]:
         """Open the resources that determine which words are known, and what is known of them."""
         from dialeval.io.vectors import load_embeddings
         from dialeval.metrics.words import KnownWords, TrainText, VectorTable
 
-        opened: dict[Need, Any] = {}
+        resources: dict[Need, Any] = {}
         texts = read_train_texts(self.train)
         listed: Vocabulary | TextColumn | None = None
         if self.vocabulary is not None:
@@ -128,13 +128,13 @@ class Resources:
             is_open = hasattr(self.vectors, "vectors_for")
             vectors = self.vectors if is_open else load_embeddings(self.vectors)
             only_listed |= self.in_vocabulary is None and getattr(vectors, "header", False)
-            opened[Need.EMBEDDINGS] = table = VectorTable(shared, vectors)
+            resources[Need.EMBEDDINGS] = table = VectorTable(shared, vectors)
         if table is not None or listed is not None:
             known = KnownWords(shared, listed, None if only_listed and listed is not None else table)
-            opened[Need.VOCABULARY] = known
+            resources[Need.VOCABULARY] = known
             if texts is not None:
-                opened[Need.TRAIN] = TrainText(shared, texts, known)
-        return opened
+                resources[Need.TRAIN] = TrainText(shared, texts, known)
+        return resources
 
     def require_paths(self) -> None:
         """Raise a SettingError for a resource that other processes could not open."""

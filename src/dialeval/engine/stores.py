@@ -306,9 +306,9 @@ def _read_manifest(file: Path) -> dict[str, Any]:
 def _refuse_changes(before: Mapping[str, Any], now: Mapping[str, Any], folder: Path) -> None:
     changed = list(_list_differences(before, now))
     if changed:
-        shown = "; ".join(changed[:_SAMPLES])
+        differences = "; ".join(changed[:_SAMPLES])
         raise SettingError(
-            f"{folder} belongs to another run: {shown}. Run with what it was begun with, or give another folder"
+            f"{folder} belongs to another run: {differences}. Run with what it was begun with, or give another folder"
         )
 
 

@@ -24,7 +24,7 @@ from dialeval.core.fold import Fact, Level, Metric, Reduction, check_column, tra
 from dialeval.core.rowtable import ItemPart, PartWriter
 from dialeval.engine.plan import Plan
 from dialeval.engine.resources import Resources
-from dialeval.io.chunks import Chunk, FileChunk, MemoryChunk, RowBlock, row_blocks
+from dialeval.io.chunks import Chunk, FileChunk, MemoryChunk, RowBlock, read_blocks
 from dialeval.io.rows import FieldNames, Rows, no_texts
 from dialeval.text.row_digests import digest_rows
 from dialeval.text.vocabulary import Vocabulary
@@ -94,11 +94,11 @@ class Context(NamedTuple):
 
     def with_facts(self, facts: FactValues) -> Context:
         """Return the context with corpus statistics, translated to its words."""
-        moved = {
+        translated = {
             system: {fact: translate_state(value, self.vocabulary) for fact, value in values.items()}
             for system, values in facts.items()
         }
-        return self._replace(facts=moved)
+        return self._replace(facts=translated)
 
 
 def open_context(resources: Resources) -> Context:
@@ -298,7 +298,7 @@ class Worker:
             self._first_words = None
         fold = _ChunkFold(self.job, stage, chunk, context)
         with collect_warnings() as notes:
-            for block in row_blocks(chunk, self.job.names, self.job.batch_rows):
+            for block in read_blocks(chunk, self.job.names, self.job.batch_rows):
                 for rows in block.rows():
                     fold.add(block, rows, self._make_batch(fold, rows), tuple(notes))
         if self._first_words is None and isinstance(chunk, FileChunk):
@@ -382,8 +382,8 @@ class _ChunkFold:
                     values.setdefault(metric.level.value, {}).update(partial.items)
                 elif self._writer is not None:  # what is in memory is named at the end
                     names = [name for name, each in self._plan.metrics.items() if each == metric]
-                    shown = [pair for name in names for pair in self._plan.name_results(name, partial.items).items()]
-                    values.setdefault(metric.level.value, {}).update({name: partial.items[key] for key, name in shown})
+                    labels = [pair for name in names for pair in self._plan.name_results(name, partial.items).items()]
+                    values.setdefault(metric.level.value, {}).update({name: partial.items[key] for key, name in labels})
             scored = "a metric"
             states += [detail.gather(batch) for detail in self._plan.details.values()]
         except _NOT_A_ROWS_PROBLEM:
@@ -404,8 +404,8 @@ class _ChunkFold:
             try:
                 for rows in block.rows(start, stop):
                     self._score(self.make_batch(rows), rows.system)
-            except Exception as found:  # a metric that fails for another row does not count
-                return isinstance(found, _MetricError) and found.metric == error.metric
+            except Exception as other:  # a metric that fails for another row does not count
+                return isinstance(other, _MetricError) and other.metric == error.metric
             return False
 
         start, stop = 0, len(block)

@@ -58,7 +58,7 @@ from dialeval.core.run_schema import Record
 from dialeval.core.version import __version__
 from dialeval.human.sample import collect_row_values, find_strata
 from dialeval.human.sample_files import Sample, check_same_run, find_sample, read_sample
-from dialeval.io.ratings import DIALOGUE, OVERALL, Ratings, read_ratings, row_digests
+from dialeval.io.ratings import DIALOGUE, OVERALL, Ratings, digest_ratings, read_ratings
 from dialeval.metrics.registry import split_names
 from dialeval.stats import significance
 from dialeval.stats.intervals import DEFAULT_LEVEL
@@ -474,10 +474,10 @@ class _Study:
         found = []
         for name in names:
             kept = [values[[other != name for other in who]] for values, who in rows]
-            made = self.make_systems(np.array([float(values.mean()) if len(values) else math.nan for values in kept]))
-            if made.keys() != systems.keys() or not all(len(each.rated) for each in made.values()):
+            left = self.make_systems(np.array([float(values.mean()) if len(values) else math.nan for values in kept]))
+            if left.keys() != systems.keys() or not all(len(each.rated) for each in left.values()):
                 raise SettingError(f"without {name!r} a system has no ratings; take raters as fixed")
-            found.append(made)
+            found.append(left)
         return found
 
     def list_warnings(self) -> list[str]:
@@ -542,7 +542,7 @@ def _check_unseen(run: Run, keys: Sequence[str], ratings: Ratings, quality: str)
     known = run.details.get(TRAINED_ON)
     if not isinstance(known, Mapping):
         return []
-    rated = set(row_digests(ratings.take(~np.isnan(ratings.values[quality]))))
+    rated = set(digest_ratings(ratings.take(~np.isnan(ratings.values[quality]))))
     warnings = []
     for key in keys:
         signatures = [run[name][key].signature for name in run if key in run[name]]

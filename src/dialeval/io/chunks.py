@@ -3,7 +3,7 @@
 - Lines on this machine: bytes between two ends of lines, found in one quick pass, with those of the references and
   contexts next to them.
 - Rows in JSONL, also on shared storage: byte ranges of about equal size. The reader of a chunk finds the first row that
-  belongs to it: `row_boundary` returns the same place to the reader of the chunk before.
+  belongs to it: `find_row_boundary` returns the same place to the reader of the chunk before.
 - Parquet: row groups.
 - Anything else (packed files, small ones, CSV, JSON, Arrow): the whole shard.
 - Rows in memory: as many as make a batch.
@@ -30,7 +30,7 @@ from dialeval.core.batch import Need
 from dialeval.core.columns import Column, RaggedColumn, TextColumn
 from dialeval.core.errors import DataError, Problem
 from dialeval.io import json, opening, parquet
-from dialeval.io.delimited import encoding_problems, split
+from dialeval.io.delimited import find_encoding_problems, split
 from dialeval.io.gathering import gather_rows
 from dialeval.io.reading import join_rowwise, read_source
 from dialeval.io.row_shapes import map_fields
@@ -50,7 +50,7 @@ MOST_CHUNKS = 4096
 """The maximum number of chunks of large files: each has a fixed cost in the first process."""
 
 _READ_BYTES = 1 << 22
-_BLANKS = b" \t\r\n"
+_WHITESPACE = b" \t\r\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,14 +118,14 @@ def split_sources(sources: Sequence[Source], batch_rows: int, chunk_bytes: int |
     chunks: list[Chunk] = []
     for number, source in enumerate(sources):
         if source.rows is not None:
-            chunks += _memory_chunks(number, source.rows, batch_rows)
+            chunks += _split_rows(number, source.rows, batch_rows)
         for shard in source.shards:
             parts = _split_shard(shard, sizes[shard.path], most)
             chunks += [replace(part, source=number, system=source.system) for part in parts]
     return chunks
 
 
-def _memory_chunks(source: int, rows: Rows, batch_rows: int) -> list[MemoryChunk]:
+def _split_rows(source: int, rows: Rows, batch_rows: int) -> list[MemoryChunk]:
     offsets = rows.dialogue_offsets()
     ranges = list(split_clusters(offsets, batch_rows))
     if len(ranges) < 2:
@@ -138,19 +138,19 @@ def _split_shard(shard: Shard, size: int, most: int) -> Iterable[FileChunk]:
     packed = any(map(opening.packing_of, shard.paths))
     pieces = "whole" if packed else opening.file_format(shard.path).pieces
     if pieces == "groups":
-        return _row_groups(shard.path, most)
+        return _split_row_groups(shard.path, most)
     if pieces == "rows" and size > most:
         edges = [*range(0, size - most // 2, most), size]
         spans = [Span(shard.path, start, stop) for start, stop in pairwise(edges)]
         return [FileChunk(0, "", "rows", span, span.stop - span.start) for span in spans]
     if pieces == "lines" and size > most and not any(map(opening.is_remote, shard.paths)):
-        return _line_chunks(shard, most)
+        return _split_lines(shard, most)
     size_of = opening.size_of
     beside = tuple((need, tuple(Span(file, 0, size_of(file)) for file in files)) for need, files in shard.beside)
     return [FileChunk(0, "", "whole", Span(shard.path, 0, size), size, beside)]
 
 
-def _row_groups(path: str, most: int) -> Iterator[FileChunk]:
+def _split_row_groups(path: str, most: int) -> Iterator[FileChunk]:
     import pyarrow.parquet as pq
 
     with opening.open_stored(path) as stream, parquet.explain_damage(path):
@@ -165,14 +165,14 @@ def _row_groups(path: str, most: int) -> Iterator[FileChunk]:
             first, held = number + 1, 0
 
 
-def _line_chunks(shard: Shard, most: int) -> list[FileChunk]:
+def _split_lines(shard: Shard, most: int) -> list[FileChunk]:
     """Return chunks of equally many lines, of the responses and of the files next to them."""
     with opening.open_stored(shard.path) as stream:
         head = stream.read(_READ_BYTES)
     lines = max(1, most * (head.count(b"\n") + 1) // len(head))  # about as many as fit into so many bytes
 
     def spans_of(file: str) -> tuple[list[Span], int]:
-        edges, count = _line_edges(file, lines)
+        edges, count = _find_line_edges(file, lines)
         return [Span(file, *ends, number * lines) for number, ends in enumerate(pairwise(edges))], count
 
     own, count = spans_of(shard.path)
@@ -189,7 +189,7 @@ def _line_chunks(shard: Shard, most: int) -> list[FileChunk]:
     ]
 
 
-def _line_edges(path: str, every: int) -> tuple[list[int], int]:
+def _find_line_edges(path: str, every: int) -> tuple[list[int], int]:
     """Return where each `every`-th line of a file starts, its end, and the number of its lines."""
     edges, feeds, place, last = [0], 0, 0, b"\n"
     with opening.open_stored(opening.local_path(path)) as stream:
@@ -204,17 +204,17 @@ def _line_edges(path: str, every: int) -> tuple[list[int], int]:
     return edges, feeds + (last != b"\n")
 
 
-def row_range(stream: IO[bytes], span: Span, size: int, names: FieldNames) -> tuple[int, int]:
+def find_row_range(stream: IO[bytes], span: Span, size: int, names: FieldNames) -> tuple[int, int]:
     """Return where the rows of a chunk begin and end.
 
     Only the reader of the chunk in which a dialogue begins looks for its end, so that a dialogue over many chunks is
     read once.
     """
-    start = row_boundary(stream, span.start, size, names, span.stop, span.path)
-    return start, size if start == size else row_boundary(stream, span.stop, size, names, where=span.path)
+    start = find_row_boundary(stream, span.start, size, names, span.stop, span.path)
+    return start, size if start == size else find_row_boundary(stream, span.stop, size, names, where=span.path)
 
 
-def row_boundary(
+def find_row_boundary(
     stream: IO[bytes], start: int, size: int, names: FieldNames, following: int | None = None, where: str = "the file"
 ) -> int:
     """Return where the chunk of the bytes from `start` on begins: at the first line after it with a new dialogue.
@@ -231,8 +231,8 @@ def row_boundary(
     lines = 0
     while line := stream.readline():
         opening.check_lines(lines := lines + 1, place - start + 1, where)
-        if line.strip(_BLANKS):
-            dialogue = dialogue_of(line, names)
+        if line.strip(_WHITESPACE):
+            dialogue = read_dialogue(line, names)
             if compared and (dialogue is None or dialogue != before):
                 return place
             if following is not None and place >= following:
@@ -242,7 +242,7 @@ def row_boundary(
     return size
 
 
-def dialogue_of(line: bytes, names: FieldNames) -> str | None:
+def read_dialogue(line: bytes, names: FieldNames) -> str | None:
     """Return the dialogue that a row names, if it names one and can be read."""
     try:
         row = orjson.loads(line.removeprefix(opening.BYTE_ORDER_MARK))
@@ -292,24 +292,24 @@ class RowBlock:
         return self.lines_before() + row + 1
 
 
-def row_blocks(chunk: Chunk, names: FieldNames, rows: int) -> Iterator[RowBlock]:
+def read_blocks(chunk: Chunk, names: FieldNames, rows: int) -> Iterator[RowBlock]:
     """Return the blocks of a chunk, with about `rows` rows each (more only where one dialogue has more)."""
     if isinstance(chunk, MemoryChunk):
-        return iter([_read_block(chunk.rows, chunk.first_row)])
+        return iter([_make_block(chunk.rows, chunk.first_row)])
     pieces = opening.file_format(chunk.span.path).pieces
     if pieces == "lines":
-        return _line_blocks(chunk, rows)
+        return _read_line_blocks(chunk, rows)
     if pieces == "rows":
-        return _json_blocks(chunk, names, rows)
-    return (_table_blocks if chunk.kind == "groups" else _whole_file_blocks)(chunk, names, rows)
+        return _read_json_blocks(chunk, names, rows)
+    return (_read_table_blocks if chunk.kind == "groups" else _read_whole_file)(chunk, names, rows)
 
 
-def _read_block(rows: Rows, lines_before: int) -> RowBlock:
+def _make_block(rows: Rows, lines_before: int) -> RowBlock:
     """Return a block of rows that are read already."""
     return RowBlock(rows.where, len(rows), lambda start, stop: [rows.slice(start, stop)], lambda: lines_before)
 
 
-def _line_blocks(chunk: FileChunk, rows: int) -> Iterator[RowBlock]:
+def _read_line_blocks(chunk: FileChunk, rows: int) -> Iterator[RowBlock]:
     beside = [(need, span) for need, spans in chunk.beside for span in spans]
     with ExitStack() as files:
         spans = [chunk.span, *(span for _, span in beside)]
@@ -339,11 +339,11 @@ def _read_lines(
     """Return lines of responses, with those of references and contexts next to them."""
     where = chunk.span.path
     columns: dict[Need, Column] = {Need.RESPONSE: responses.slice(start, stop)}
-    problems = encoding_problems(responses.slice(start, stop), where)
+    problems = find_encoding_problems(responses.slice(start, stop), where)
     for need, sets in beside.items():
         parts = {file: column.slice(start, stop) for file, column in sets.items()}
         for file, part in parts.items():
-            problems += encoding_problems(part, file)
+            problems += find_encoding_problems(part, file)
         columns[need] = join_rowwise({file: RaggedColumn.from_texts(part) for file, part in parts.items()}, where)
     if problems:
         raise DataError(problems)
@@ -365,15 +365,15 @@ def _split(lines: Sequence[bytes], where: str, first: bool) -> TextColumn:
     return split(np.frombuffer(b"".join(lines), np.uint8), where, marked=first)
 
 
-def _json_blocks(chunk: FileChunk, names: FieldNames, rows: int) -> Iterator[RowBlock]:
+def _read_json_blocks(chunk: FileChunk, names: FieldNames, rows: int) -> Iterator[RowBlock]:
     span, path = chunk.span, chunk.span.path
 
     def read(lines: TextColumn, first: int, last: int) -> list[Rows]:
-        return gather_rows(json.records_of(lines.slice(first, last), path), names, chunk.system, part=True)
+        return gather_rows(json.parse_lines(lines.slice(first, last), path), names, chunk.system, part=True)
 
     if chunk.kind == "rows":
         with opening.open_stored(path) as file:
-            start, stop = row_range(file, span, opening.size_of(path), names)
+            start, stop = find_row_range(file, span, opening.size_of(path), names)
         span = replace(span, start=start, stop=stop)
     size = 0
     with _open_lines(span, chunk.kind) as stream:
@@ -381,7 +381,7 @@ def _json_blocks(chunk: FileChunk, names: FieldNames, rows: int) -> Iterator[Row
             taken = stream.lines
             if not (content := stream.take(rows)):
                 return
-            lines = _split([*content, *_rest_of_dialogue(content, stream, names)], path, not span.start and not taken)
+            lines = _split([*content, *_take_rest(content, stream, names)], path, not span.start and not taken)
             size += len(lines.data)
             opening.check_lines(stream.lines, size, path)
             yield RowBlock(
@@ -389,18 +389,18 @@ def _json_blocks(chunk: FileChunk, names: FieldNames, rows: int) -> Iterator[Row
             )
 
 
-def _rest_of_dialogue(content: Sequence[bytes], stream: opening.LineStream, names: FieldNames) -> Iterator[bytes]:
+def _take_rest(content: Sequence[bytes], stream: opening.LineStream, names: FieldNames) -> Iterator[bytes]:
     """Take the lines that go on with the dialogue of the last line."""
     last = next((line for line in reversed(content) if line.strip()), b"")
-    dialogue = dialogue_of(last, names)
+    dialogue = read_dialogue(last, names)
     while dialogue is not None and (taken := stream.take(1)):
-        if taken[0].strip() and dialogue_of(taken[0], names) != dialogue:
+        if taken[0].strip() and read_dialogue(taken[0], names) != dialogue:
             stream.put_back(taken[0])
             return
         yield taken[0]
 
 
-def _whole_file_blocks(chunk: FileChunk, names: FieldNames, rows: int) -> Iterator[RowBlock]:
+def _read_whole_file(chunk: FileChunk, names: FieldNames, rows: int) -> Iterator[RowBlock]:
     path = chunk.span.path
     if opening.is_remote(path):
         what = "is read as a whole, and that only from this machine"
@@ -410,14 +410,14 @@ def _whole_file_blocks(chunk: FileChunk, names: FieldNames, rows: int) -> Iterat
         offsets = system.dialogue_offsets()
         for first, last in split_clusters(offsets, rows):
             start = int(offsets[first])
-            yield _read_block(system.slice(start, int(offsets[last])), start)
+            yield _make_block(system.slice(start, int(offsets[last])), start)
 
 
-def _table_blocks(chunk: FileChunk, names: FieldNames, rows: int) -> Iterator[RowBlock]:
+def _read_table_blocks(chunk: FileChunk, names: FieldNames, rows: int) -> Iterator[RowBlock]:
     path = chunk.span.path
 
     def read(table: pa.Table, start: int, stop: int) -> list[Rows]:
-        records = parquet.records_of(table.slice(start, stop - start), path, names)
+        records = parquet.make_records(table.slice(start, stop - start), path, names)
         return gather_rows(records, names, chunk.system, part=True)
 
     for before, table in read_row_groups(chunk.span, names, rows):
@@ -443,10 +443,10 @@ def read_row_groups(span: Span, names: FieldNames, rows: int) -> Iterator[tuple[
             raise DataError(parquet.ambiguity_problem(names.dialog_id, span.path))
         first, last = starts[span.start], starts[span.stop]
         if named:
-            first = _end_of_open_dialogue(file, span.start, span.stop, starts, names)
+            first = _find_end_of_open_dialogue(file, span.start, span.stop, starts, names)
             if first == last:  # all rows belong to a dialogue that began before
                 return
-            last = _end_of_open_dialogue(file, span.stop, number, starts, names)
+            last = _find_end_of_open_dialogue(file, span.stop, number, starts, names)
         groups = [group for group in range(span.start, number) if starts[group] < last]
         held: list[pa.Table] = []
         place, before, dialogue = starts[span.start], first, None
@@ -457,7 +457,7 @@ def read_row_groups(span: Span, names: FieldNames, rows: int) -> Iterator[tuple[
                 continue
             table = pa.Table.from_batches([batch.slice(low, high - low)])
             ids = table.column(names.dialog_id).to_pylist() if named else [None] * len(table)
-            edge = _start_of_last_dialogue(ids)  # what comes after it is held until the end of the dialogue is read
+            edge = _find_last_start(ids)  # what comes after it is held until the end of the dialogue is read
             if edge or ids[0] != dialogue:
                 whole = pa.concat_tables([*held, table.slice(0, edge)])
                 if len(whole):
@@ -470,7 +470,7 @@ def read_row_groups(span: Span, names: FieldNames, rows: int) -> Iterator[tuple[
             yield before, pa.concat_tables(held)
 
 
-def _end_of_open_dialogue(file: Any, group: int, stop: int, starts: Sequence[int], names: FieldNames) -> int:
+def _find_end_of_open_dialogue(file: Any, group: int, stop: int, starts: Sequence[int], names: FieldNames) -> int:
     """Return the row on which the dialogue ends that is open where a row group begins, or group `stop` begins."""
 
     def read_ids(number: int) -> list[Any]:
@@ -486,7 +486,7 @@ def _end_of_open_dialogue(file: Any, group: int, stop: int, starts: Sequence[int
     return starts[stop]
 
 
-def _start_of_last_dialogue(ids: Sequence[Any]) -> int:
+def _find_last_start(ids: Sequence[Any]) -> int:
     """Return the row on which the last dialogue of some rows starts; their end where the last row is of none."""
     if ids[-1] in _UNNAMED:
         return len(ids)

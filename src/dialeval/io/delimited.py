@@ -49,7 +49,7 @@ def read_lines(path: PathSource) -> TextColumn:
     column = split(read_bytes(path), where)
     if not len(column):
         raise DataError(Problem(where, None, "is empty", "give one line per row"))
-    problems = encoding_problems(column, where)
+    problems = find_encoding_problems(column, where)
     if problems:
         raise DataError(problems)
     return column
@@ -70,15 +70,15 @@ def split(data: Bytes, where: str = "the file", marked: bool = True) -> TextColu
     return TextColumn(data, starts, ends)
 
 
-def encoding_problems(column: TextColumn, where: str) -> list[Problem]:
+def find_encoding_problems(column: TextColumn, where: str) -> list[Problem]:
     """Return a problem for each row of consecutive lines that is not UTF-8."""
     view = column.data.data
     problems: list[Problem] = []
     for first in range(0, len(column), _CHECKED_LINES):
         block = column.slice(first, first + _CHECKED_LINES)
-        if _decoding_error(view[block.starts[0] : block.ends[-1]]):
+        if _try_decoding(view[block.starts[0] : block.ends[-1]]):
             spans = zip(block.starts.tolist(), block.ends.tolist(), strict=True)
-            errors = ((line, _decoding_error(view[start:end])) for line, (start, end) in enumerate(spans, first + 1))
+            errors = ((line, _try_decoding(view[start:end])) for line, (start, end) in enumerate(spans, first + 1))
             problems += [encoding_problem(where, line, error) for line, error in errors if error]
         block.release()
         if len(problems) >= MOST_PROBLEMS:
@@ -101,7 +101,7 @@ def _find_line_feeds(data: Bytes, where: str) -> Ints:
     return np.concatenate(parts)
 
 
-def _decoding_error(view: memoryview) -> UnicodeDecodeError | None:
+def _try_decoding(view: memoryview) -> UnicodeDecodeError | None:
     try:
         str(view, "utf-8")
     except UnicodeDecodeError as error:
@@ -137,7 +137,7 @@ def read(path: PathSource, names: FieldNames, delimiter: str) -> Records:
         delimiter = names.separator
     elif not said:
         delimiter = _find_separator(text, names, delimiter)
-    cells = _cells(text, delimiter, where, problems, 1 if said else 0)
+    cells = _read_cells(text, delimiter, where, problems, 1 if said else 0)
     line, header = next(cells, (1, []))
     if not any(header):
         raise DataError(problems or Problem(where, line, "has no header", "name the columns in the first row"))
@@ -148,7 +148,7 @@ def read(path: PathSource, names: FieldNames, delimiter: str) -> Records:
     if twice:
         what = f"the header names {join_names(map(repr, twice))} more than once"
         raise DataError(Problem(where, line, what, "give every column a name of its own"))
-    return Records(where, _rows(cells, header, names.response, where, problems), problems, tuple(header))
+    return Records(where, _read_rows(cells, header, names.response, where, problems), problems, tuple(header))
 
 
 def _decode(data: Bytes, where: str) -> str:
@@ -160,7 +160,7 @@ def _decode(data: Bytes, where: str) -> str:
         except UnicodeDecodeError as error:
             what = f"begins as UTF-16 and is not ({error.reason} at byte {error.start + 2})"
             raise DataError(Problem(where, None, what, "save the file as UTF-8")) from None
-    if not (problems := encoding_problems(split(data, where), where)):
+    if not (problems := find_encoding_problems(split(data, where), where)):
         return str(strip_mark(data).data, "utf-8")
     content = data.tobytes()
     if _UTF_8_CHARACTER.search(content):  # a damaged file of UTF-8, whose other characters would be spoilt
@@ -178,7 +178,7 @@ def _decode(data: Bytes, where: str) -> str:
 def _find_separator(text: str, names: FieldNames, usual: str) -> str:
     """Find the separator of the cells of a text."""
     head = text[:_LOOKED_AT]
-    known = {*names.all, *row_shapes.columns()}
+    known = {*names.all, *row_shapes.list_columns()}
     best, most = usual, (0, 0)
     for candidate in dict.fromkeys((usual, *_SEPARATORS)):
         reader = csv.reader(io.StringIO(head, newline="\n"), delimiter=candidate)
@@ -190,7 +190,7 @@ def _find_separator(text: str, names: FieldNames, usual: str) -> str:
     return best
 
 
-def _rows(
+def _read_rows(
     cells: Iterator[tuple[int, list[str]]], header: list[str], response: str, where: str, problems: list[Problem]
 ) -> Iterator[tuple[int, object]]:
     for line, row in cells:
@@ -206,7 +206,7 @@ def _rows(
         yield line, {name: cell if cell or name == response else None for name, cell in named}
 
 
-def _cells(
+def _read_cells(
     text: str, delimiter: str, where: str, problems: list[Problem], before: int = 0
 ) -> Iterator[tuple[int, list[str]]]:
     """Yield the line on which each row starts, and its cells; a row that does not parse is added to the problems.

@@ -113,7 +113,7 @@ class Message(NamedTuple):
         return " ".join(filter(None, (self.text, *(call.shown for call in self.calls)))) if self.calls else self.text
 
 
-def missing_field(name: str, wanted: str, there: Iterable[object], kind: str = "field") -> tuple[str, str]:
+def describe_missing(name: str, wanted: str, there: Iterable[object], kind: str = "field") -> tuple[str, str]:
     """Return what is wrong with a row or a table without a field, and the remedy."""
     names = [str(each) for each in there]
     lowered = {each.lower().strip(): each for each in reversed(names)}
@@ -137,15 +137,15 @@ class FieldReader:
         self.line = 0
         self._unknown: Counter[str] = Counter()
 
-    def problem(self, what: str, remedy: str) -> None:
+    def add_problem(self, what: str, remedy: str) -> None:
         """Add a problem of the current row."""
         self.problems.append(Problem(self.where, self.line, what, remedy))
 
-    def unknown_shape(self, row: RowObject) -> None:
+    def add_unknown_shape(self, row: RowObject) -> None:
         """Add the problem of a row without a response, once for all rows with the same problem."""
-        what, remedy = explain_shape(row, self.names) or missing_field(self.names.response, "response", row)
+        what, remedy = explain_shape(row, self.names) or describe_missing(self.names.response, "response", row)
         if what not in self._unknown:
-            self.problem(what, remedy)
+            self.add_problem(what, remedy)
         self._unknown[what] += 1
 
     def count_unknown(self) -> None:
@@ -154,62 +154,61 @@ class FieldReader:
             if (more := self._unknown[problem.what] - 1) > 0:
                 self.problems[at] = replace(problem, what=f"{problem.what} (and {more:,} more rows)")
 
-    def text(self, value: object, what: str, index: int | None = None) -> str:
+    def read_text(self, value: object, what: str, index: int | None = None) -> str:
         """Return a string of Unicode text; `what` and `index` name it if it is none."""
         if isinstance(value, str) and (value.isascii() or _is_unicode(value)):
             return value
         what = what if index is None else f"{what}[{index}]"
         if isinstance(value, str):
-            self.problem(f"{what} holds half of a surrogate pair", "decode the text with the right encoding first")
+            self.add_problem(f"{what} holds half of a surrogate pair", "decode the text with the right encoding first")
         else:
-            self.problem(f"{what} is {kind_of(value)}", "make it a string")
+            self.add_problem(f"{what} is {kind_of(value)}", "make it a string")
         return ""
 
-    def response(self, row: RowObject) -> str:
+    def read_response(self, row: RowObject) -> str:
         """Return the response, which every row has."""
         name = self.names.response
         value = row.get(name)
         if type(value) is str:
-            return self.text(value, name)
+            return self.read_text(value, name)
         if value is None or (isinstance(value, float) and value != value):
             if name not in row or explain_shape(row, self.names) is not None:
-                self.unknown_shape(row)
+                self.add_unknown_shape(row)
             else:
-                self.problem(
-                    f"{name} is null", "give the row a response (an empty string if nothing was said) or leave it out"
-                )
+                remedy = "give the row a response (an empty string if nothing was said) or leave it out"
+                self.add_problem(f"{name} is null", remedy)
             return ""
         if isinstance(value, dict) and self.names.response == "response" and (known := explain_shape(row, self.names)):
-            self.problem(*known)
+            self.add_problem(*known)
             return ""
-        return self._answer(value, name)
+        return self._read_answer(value, name)
 
-    def _answer(self, value: object, name: str) -> str:
+    def _read_answer(self, value: object, name: str) -> str:
         """Return what a message says, or the last message of the assistant among several; nothing if it only calls."""
         if not isinstance(value, dict | list | tuple):
-            return self.text(value, name)
+            return self.read_text(value, name)
         given = list(value) if isinstance(value, LISTS) else [value]
         said = [each for each in given if not isinstance(each, dict) or _is_spoken(each)]
-        if not said and self._log(value, name).calls:
+        if not said and self._read_log(value, name).calls:
             return ""
         if not said or not isinstance(said[-1], dict):
-            return self.text(value, name)
+            return self.read_text(value, name)
         return read_message(self, unwrap(said[-1]) or said[-1], name, ASSISTANT).text
 
-    def calls(self, row: RowObject, log: CallLog | None = None) -> tuple[str | None, str | None]:
+    def read_calls(self, row: RowObject, log: CallLog | None = None) -> tuple[str | None, str | None]:
         """Return the calls of a row and the expected ones as texts (see `calls`), None where there are none.
 
         Args:
             row: The row.
             log: The calls of its messages, where it is a chat.
         """
-        expected, made = (self._call_list(row, name) for name in (self.names.expected_calls, self.names.tool_calls))
-        said = row.get(self.names.response)
+        expected = self._read_call_list(row, self.names.expected_calls)
+        made, said = self._read_call_list(row, self.names.tool_calls), row.get(self.names.response)
         if log is None and isinstance(said, dict | list | tuple):
-            log = self._log(said, self.names.response)
+            log = self._read_log(said, self.names.response)
         text: str | None = None
         if made is not None and any(isinstance(each, dict) and "role" in each for each in made):
-            log, made = self._log(made, self.names.tool_calls), None
+            log, made = self._read_log(made, self.names.tool_calls), None
         if made is not None:
             text = read_calls(made)
         elif log is not None and log.calls:
@@ -218,7 +217,7 @@ class FieldReader:
             text = NONE
         return text, None if expected is None else read_expected_calls(expected)
 
-    def _call_list(self, row: RowObject, name: str) -> list[object] | None:
+    def _read_call_list(self, row: RowObject, name: str) -> list[object] | None:
         """Return the calls that a field lists; in a cell of a table they may be JSON."""
         value = parse_cell(row.get(name))
         if value is None or (isinstance(value, float) and value != value):
@@ -226,10 +225,10 @@ class FieldReader:
         if isinstance(value, np.ndarray | list | tuple):
             return list(value)
         if not isinstance(value, dict):
-            self.problem(f"{name} is {kind_of(value)}", "make it a list of objects with name and arguments")
+            self.add_problem(f"{name} is {kind_of(value)}", "make it a list of objects with name and arguments")
         return [value]
 
-    def _log(self, value: object, name: str) -> CallLog:
+    def _read_log(self, value: object, name: str) -> CallLog:
         """Return the calls in a message or in several, whatever else is wrong with these."""
         reader, log = FieldReader(self.where, self.names, []), CallLog()
         for each in value if isinstance(value, LISTS) else [value]:
@@ -240,38 +239,38 @@ class FieldReader:
                 log.add(message.calls if role == ASSISTANT else (), message.results)
         return log
 
-    def references(self, row: RowObject) -> list[str]:
+    def read_references(self, row: RowObject) -> list[str]:
         """Return the references of a row."""
         if self.names.response_is_reference in row and self._is_reference(row):
             return []
-        return self.texts(row.get(self.names.reference), self.names.reference)
+        return self.read_texts(row.get(self.names.reference), self.names.reference)
 
-    def context(self, row: RowObject) -> tuple[list[str], list[str]]:
+    def read_context(self, row: RowObject) -> tuple[list[str], list[str]]:
         """Return the turns of a row's context, and the role of each; no roles where no turn has one."""
         value = _parse_chat(row.get(self.names.context))
         if type(value) is str or (type(value) is list and _ONLY_TEXTS.issuperset(map(type, value))):
-            return self.texts(value, self.names.context), []
-        turns = self.turns(value, self.names.context)
+            return self.read_texts(value, self.names.context), []
+        turns = self.read_turns(value, self.names.context)
         roles = [turn.role for turn in turns]
         return [turn.shown for turn in turns], roles if any(roles) else []
 
-    def texts(self, value: object, name: str) -> list[str]:
+    def read_texts(self, value: object, name: str) -> list[str]:
         """Return the texts in the value of a field: none in null, one in a string, any number in a list."""
         if type(value) is str:
-            return [self.text(value, name)]
-        items = enumerate(value) if type(value) is list else self._items(value, name)
-        return [self.text(item, name, index) for index, item in items]
+            return [self.read_text(value, name)]
+        items = enumerate(value) if type(value) is list else self._list_items(value, name)
+        return [self.read_text(item, name, index) for index, item in items]
 
-    def turns(self, value: object, name: str) -> list[Message]:
+    def read_turns(self, value: object, name: str) -> list[Message]:
         """Return the turns in the value of a field, as `texts` does; items may also be objects with a role."""
-        turns = [self._turn(item, name, index) for index, item in self._items(value, name)]
+        turns = [self._read_turn(item, name, index) for index, item in self._list_items(value, name)]
         if self.names.system_prompts or not turns or turns[0].role != SYSTEM:
             return turns
         # Where the role comes back later it is that of the bot, as in many sets of task dialogues.
         prompts = sum(1 for _ in takewhile(lambda turn: turn.role == SYSTEM, turns))
         return turns if any(turn.role == SYSTEM for turn in turns[prompts:]) else turns[prompts:]
 
-    def _items(self, value: object, name: str) -> list[tuple[int | None, object]]:
+    def _list_items(self, value: object, name: str) -> list[tuple[int | None, object]]:
         if value is None or (isinstance(value, float) and value != value):
             return []
         if isinstance(value, str):
@@ -280,62 +279,61 @@ class FieldReader:
             value = value.tolist()
         if isinstance(value, LISTS):
             return list(enumerate(value))
-        self.problem(
-            f"{name} is {kind_of(value)}", "make it a string or a list of strings, or null where there is none"
-        )
+        remedy = "make it a string or a list of strings, or null where there is none"
+        self.add_problem(f"{name} is {kind_of(value)}", remedy)
         return []
 
-    def _turn(self, value: object, what: str, index: int | None) -> Message:
+    def _read_turn(self, value: object, what: str, index: int | None) -> Message:
         """Return one turn of a context: a string, or an object with `text` or `content`."""
         if not isinstance(value, dict):
-            return Message("", self.text(value, what, index))
+            return Message("", self.read_text(value, what, index))
         value = unwrap(value) or value
         role = next((value[key] for key in ("role", "from") if isinstance(value.get(key), str)), "")
         return read_message(self, value, f"{what}[{index}]", ROLES.get(str(role), ""))
 
-    def dialogue(self, row: RowObject) -> str | None:
+    def read_dialogue(self, row: RowObject) -> str | None:
         """Return the dialogue's name, if the row gives one."""
-        return self.identifier(row, self.names.dialog_id)
+        return self.read_identifier(row, self.names.dialog_id)
 
-    def identifier(self, row: RowObject, name: str) -> str | None:
+    def read_identifier(self, row: RowObject, name: str) -> str | None:
         """Return a name or number of something."""
         value = row.get(name)
         if value is None or (isinstance(value, str) and not value):
             return None
         if isinstance(value, str):
-            return self.text(value, name)
+            return self.read_text(value, name)
         if isinstance(value, int) and not isinstance(value, bool):
             return str(value)
         if isinstance(value, float) and (value != value or value.is_integer()):  # a table's numbers, some missing
             return None if value != value else str(int(value))
-        self.problem(f"{name} is {kind_of(value)}", "make it a string or a whole number")
+        self.add_problem(f"{name} is {kind_of(value)}", "make it a string or a whole number")
         return None
 
-    def labels(self, value: object, name: str) -> list[str]:
+    def read_labels(self, value: object, name: str) -> list[str]:
         """Return the values of a further field as texts: none for null and an empty text, several for a list."""
-        if isinstance(value, np.ndarray):
-            value = value.tolist()
-        return [label for each in (value if isinstance(value, LISTS) else [value]) for label in self._label(each, name)]
+        values = value.tolist() if isinstance(value, np.ndarray) else value
+        values = values if isinstance(values, LISTS) else [values]
+        return [label for each in values for label in self._read_label(each, name)]
 
-    def _label(self, value: object, name: str) -> list[str]:
+    def _read_label(self, value: object, name: str) -> list[str]:
         if value is None or value == "" or value != value:  # a table has NaN where a number is missing
             return []
         if isinstance(value, str):
-            return [self.text(value, name)]
+            return [self.read_text(value, name)]
         if isinstance(value, bool | np.bool_):
             return [str(value).lower()]
         if isinstance(value, int | float | np.number):
             return [str(int(value)) if float(value).is_integer() else repr(float(value))]
-        self.problem(f"{name} is {kind_of(value)}", "make it a text, a number, or a list of these")
+        self.add_problem(f"{name} is {kind_of(value)}", "make it a text, a number, or a list of these")
         return []
 
-    def turn_labels(self, row: RowObject) -> str | None:
+    def read_turn_labels(self, row: RowObject) -> str | None:
         """Return the labels of a response as a text; None where there are none."""
         given = parse_cell(row.get(self.names.labels))
         found = read_labels(given if isinstance(given, LISTS) else [given])
         return dump(found) if found else None
 
-    def latency(self, row: RowObject, since: float | None = None) -> str | None:
+    def read_latency(self, row: RowObject, since: float | None = None) -> str | None:
         """Return the seconds until the response as a text; `since`: the time of the message before."""
         given = row.get(self.names.latency)
         if given is None and since is not None and (time := read_time(row.get(TIME))) is not None:
@@ -343,18 +341,18 @@ class FieldReader:
         elif isinstance(given, LISTS):
             start, end = map(read_time, given) if len(given) == 2 else (None, None)
             given = None if start is None or end is None else end - start
-        seconds = None if isinstance(given, bool) else finite_number(given)
+        seconds = None if isinstance(given, bool) else read_number(given)
         return repr(seconds) if seconds is not None and seconds >= 0 else None
 
-    def turn(self, row: RowObject) -> int | None:
+    def read_turn(self, row: RowObject) -> int | None:
         """Return the number of the turn, if the row gives one."""
         value = row.get(self.names.turn)
         if value is None or (isinstance(value, str) and not value) or (isinstance(value, float) and value != value):
             return None
-        number = _whole_number(value)
+        number = _read_whole_number(value)
         if number is None or not 0 <= number <= LARGEST_TURN:
             shown = f"{value!r:.40}" if isinstance(value, str | int | float) else kind_of(value)
-            self.problem(f"{self.names.turn} is {shown}", "make it a whole number from 0 on")
+            self.add_problem(f"{self.names.turn} is {shown}", "make it a whole number from 0 on")
             return None
         return number
 
@@ -364,7 +362,7 @@ class FieldReader:
         truth = value.lower() if isinstance(value, str) else value
         if isinstance(truth, str | bool | None) and truth in _TRUE | _FALSE:
             return truth in _TRUE
-        self.problem(f"{name} is {kind_of(value)}", "make it true or false")
+        self.add_problem(f"{name} is {kind_of(value)}", "make it true or false")
         return False
 
 
@@ -401,7 +399,7 @@ def _count_values(value: object) -> dict[str, float]:
     return {"": float(value) if isinstance(value, float) else int(value)} if number else {}  # type: ignore[call-overload]
 
 
-def finite_number(value: object) -> float | None:
+def read_number(value: object) -> float | None:
     """Return a number, also one in a text; None for anything else, and for what is not finite."""
     try:
         number = float(value) if isinstance(value, str | int | float) else None
@@ -412,7 +410,7 @@ def finite_number(value: object) -> float | None:
 
 def read_time(value: object) -> float | None:
     """Return a time as seconds: a number of seconds or milliseconds since 1970, or a text as ISO 8601 has it."""
-    if isinstance(value, int | float) and (number := finite_number(value)) is not None:
+    if isinstance(value, int | float) and (number := read_number(value)) is not None:
         return number / 1000 if abs(number) > _MILLISECONDS else number
     try:
         time = datetime.fromisoformat(re.sub("[zZ]$", "+00:00", value)) if isinstance(value, str) else value
@@ -455,7 +453,7 @@ def _is_unicode(text: str) -> bool:
     return True
 
 
-def _whole_number(value: object) -> int | None:
+def _read_whole_number(value: object) -> int | None:
     if isinstance(value, bool):
         return None
     if isinstance(value, str):
@@ -465,7 +463,7 @@ def _whole_number(value: object) -> int | None:
     return value if isinstance(value, int) else None
 
 
-def plain_message(message: object) -> tuple[str, str] | None:
+def read_plain_message(message: object) -> tuple[str, str] | None:
     """Return role and text of a message that has nothing else, as most have; None for others."""
     if type(message) is not dict or len(message) != 2:
         return None
@@ -478,26 +476,25 @@ def plain_message(message: object) -> tuple[str, str] | None:
 
 def read_message(reader: FieldReader, message: RowObject, what: str, role: str) -> Message:
     """Return the message of an object whose role is known."""
-    calls = [_check_call(reader, each, what) for each in _calls(message)]
+    calls = [_check_call(reader, each, what) for each in _list_calls(message)]
     key = next((key for key in _CONTENT_KEYS if message.get(key) is not None), None)
     if key is None:
         if message.get("refusal") is not None:
-            return Message(role, reader.text(message["refusal"], what))
+            return Message(role, reader.read_text(message["refusal"], what))
         if not calls:
             empty = any(key in message for key in _CONTENT_KEYS)
             lacking = "is null" if empty else f"has neither text nor content, only {join_names(message)}"
-            reader.problem(f"{what} {lacking}", "give each turn its text")
+            reader.add_problem(f"{what} {lacking}", "give each turn its text")
         return Message(role, "", tuple(calls))
-    text, parts = content(reader, message[key], what, results=role != ASSISTANT)
+    text, parts = read_content(reader, message[key], what, results=role != ASSISTANT)
     if any(isinstance(message.get(key), str) and message[key] == CALLER for key in _ROLE_KEYS):
         given, shown = parse_text(text, None), f"[call {text}]"  # the call is the whole text of the message
         call = read_call(given)._replace(shown=shown) if isinstance(given, dict) else Call(shown)
         return Message(role, "", (*calls, call))
     own = [part for part in parts if isinstance(part, Call)]
     results = [part for part in parts if isinstance(part, ToolResult)]
-    results += [
-        read_result(each) for each in _calls(message) if isinstance(each, dict) and "output" in each
-    ]  # an mcp_call
+    answered = (each for each in _list_calls(message) if isinstance(each, dict) and "output" in each)
+    results += map(read_result, answered)  # of an mcp_call
     if role == TOOL and not results:
         results = [read_result(message, text)]
     elif role == USER and results and len(results) == len(message[key]):  # type: ignore[arg-type]
@@ -507,20 +504,20 @@ def read_message(reader: FieldReader, message: RowObject, what: str, role: str) 
 
 def _check_call(reader: FieldReader, value: object, what: str) -> Call:
     call = read_call(value)
-    return call._replace(shown=reader.text(call.shown, what))
+    return call._replace(shown=reader.read_text(call.shown, what))
 
 
-def role_of(reader: FieldReader, message: RowObject, what: str) -> str | None:
+def read_role(reader: FieldReader, message: RowObject, what: str) -> str | None:
     """Return the role of a message; None, and a problem, where it has none that is known."""
     role = next((message[key] for key in _ROLE_KEYS if message.get(key) is not None), None)
     if isinstance(role, str) and role in ROLES:
         return ROLES[role]
     shown = f"has no role, only {join_names(message)}" if role is None else f"has the role {role!r:.40}"
-    reader.problem(f"{what} {shown}", f"use one of {', '.join(dict.fromkeys(ROLES.values()))}")
+    reader.add_problem(f"{what} {shown}", f"use one of {', '.join(dict.fromkeys(ROLES.values()))}")
     return None
 
 
-def content(
+def read_content(
     reader: FieldReader, value: object, what: str, inner: bool = False, results: bool = True
 ) -> tuple[str, list[Call | ToolResult]]:
     """Return the text of a content, and the calls and results in it.
@@ -531,11 +528,11 @@ def content(
     if isinstance(value, dict) and isinstance(value.get("answer"), str):
         value = value["answer"]
     if not isinstance(value, LISTS):
-        return reader.text(value, what), []
+        return reader.read_text(value, what), []
     text = ""
     others: list[Call | ToolResult] = []
     for part in value:
-        said, more = _part(reader, part, what, inner)
+        said, more = _read_part(reader, part, what, inner)
         if more is not None:
             others.append(more)
         if said and (results or not isinstance(more, ToolResult)):
@@ -543,10 +540,10 @@ def content(
     return text, others
 
 
-def _part(reader: FieldReader, part: object, what: str, inner: bool) -> tuple[str, Call | ToolResult | None]:
+def _read_part(reader: FieldReader, part: object, what: str, inner: bool) -> tuple[str, Call | ToolResult | None]:
     """Return the text of a part, and the call or result that it is; `inner`: it is part of a tool's result."""
     if not isinstance(part, dict):
-        return reader.text(part, what), None
+        return reader.read_text(part, what), None
     kind = part.get("type")
     if kind is None:
         kind = next((key for key, given in part.items() if key in PARTS and given is not None), None)
@@ -554,7 +551,7 @@ def _part(reader: FieldReader, part: object, what: str, inner: bool) -> tuple[st
     if field is None and part.get("text") is not None:
         field = "text"
     if field is None or (field == "content" and inner):
-        reader.problem(f"{what} has a part of type {kind!r:.40} without text", "leave out what is not text")
+        reader.add_problem(f"{what} has a part of type {kind!r:.40} without text", "leave out what is not text")
         return "", None
     if field == "call":
         return "", _check_call(reader, part, what)
@@ -563,15 +560,15 @@ def _part(reader: FieldReader, part: object, what: str, inner: bool) -> tuple[st
     if field == "response":
         given = value_at(part, f"{kind}.response")
         text = given if isinstance(given, str) else dump(given)
-        return reader.text(text, what), read_result(part, text)
+        return reader.read_text(text, what), read_result(part, text)
     if field == "content":
         given = part.get(field)
-        text = "" if given is None else content(reader, given, what, inner=True)[0]
+        text = "" if given is None else read_content(reader, given, what, inner=True)[0]
         return text, read_result(part, text)
-    return reader.text(part.get(field), what), None
+    return reader.read_text(part.get(field), what), None
 
 
-def _calls(message: RowObject) -> Iterator[object]:
+def _list_calls(message: RowObject) -> Iterator[object]:
     for key in ("tool_calls", "function_call"):
         given = message.get(key)
         if given is not None:

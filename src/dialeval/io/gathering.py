@@ -49,13 +49,13 @@ from dialeval.io.fields import (
     USER,
     FieldReader,
     Message,
-    finite_number,
-    missing_field,
+    describe_missing,
     parse_cell,
-    plain_message,
     read_message,
+    read_number,
+    read_plain_message,
+    read_role,
     read_time,
-    role_of,
 )
 from dialeval.io.row_shapes import Filters, explain_shape, list_unlike, map_fields, may_hold_rows, split_turns, value_at
 from dialeval.io.rows import LISTS, NO_TURN, OF_SOME_ROWS, FieldNames, Records, RowObject, Rows, kind_of, split_systems
@@ -131,13 +131,13 @@ def gather_rows(records: Records, names: FieldNames, system: str, part: bool = F
     A part of an input may be without a row; a whole input may not.
     """
     _require_response(records, names)
-    if records.table is not None and (found := _table_rows(records.table, names, system, records.where)) is not None:
+    if records.table is not None and (found := _read_table(records.table, names, system, records.where)) is not None:
         return found
     gathered = _RowCollector(names)
     reader = FieldReader(records.where, names, records.problems)
     parsed, problems = iter(records.rows), 0
     while block := list(islice(parsed, _ROWS_AT_ONCE)):
-        plain = plain_rows(_columns_of([row for _, row in block], names), names)
+        plain = read_plain_rows(_collect_columns([row for _, row in block], names), names)
         if plain is not None:
             gathered.extend(plain)
         else:
@@ -156,7 +156,7 @@ def gather_rows(records: Records, names: FieldNames, system: str, part: bool = F
     return gathered.split_by_system(system, records.where, part) if gathered.rows.responses else []
 
 
-def _table_rows(table: pa.Table, names: FieldNames, system: str, where: str) -> list[Rows] | None:
+def _read_table(table: pa.Table, names: FieldNames, system: str, where: str) -> list[Rows] | None:
     """Return the rows of each system in a table of plain columns, over its buffers; None where a column is not plain.
 
     Columns are plain if they hold what plain rows hold, each of one type; all but the response may have nulls.
@@ -166,12 +166,13 @@ def _table_rows(table: pa.Table, names: FieldNames, system: str, where: str) -> 
     if not _may_be_plain(columns, names) or not len(table):
         return None
     try:
-        found: dict[Need, Column] = {Need.RESPONSE: parquet.text_column(columns[names.response])}
+        found: dict[Need, Column] = {Need.RESPONSE: parquet.read_text_column(columns[names.response])}
         for need in (Need.REFERENCE, Need.CONTEXT):
-            if names.name(need) in columns and len((lists := parquet.text_lists(columns[names.name(need)])).values):
+            column = columns.get(names.name(need))
+            if column is not None and len((lists := parquet.read_text_lists(column)).values):
                 found[need] = lists
-        dialogues, systems = (parquet.identifiers(columns.get(name)) for name in (names.dialog_id, names.system))
-        turns = parquet.turn_numbers(columns.get(names.turn))
+        dialogues, systems = (parquet.read_identifiers(columns.get(name)) for name in (names.dialog_id, names.system))
+        turns = parquet.read_turn_numbers(columns.get(names.turn))
     except InvalidError:
         return None
     if dialogues is None or (dialogues.ends > dialogues.starts).all():
@@ -271,7 +272,7 @@ def _name_dialogues(names: Sequence[str | None]) -> TextColumn | None:
     return TextColumn.from_strings([name or f"row {row}" for row, name in enumerate(names, 1)])
 
 
-def _columns_of(rows: Sequence[Any], names: FieldNames) -> Mapping[str, list[Any]]:
+def _collect_columns(rows: Sequence[Any], names: FieldNames) -> Mapping[str, list[Any]]:
     """Return the values of rows by field, null where a row does not have it; nothing where rows differ in type."""
     types = {*map(type, rows)}
     if types == {str}:
@@ -290,7 +291,7 @@ def _warn_plural(fields: Collection[str], names: FieldNames) -> None:
             add_warning(f"the field '{name}s' is not read; rows have '{name}': --field {name}={name}s")
 
 
-def plain_rows(columns: Mapping[str, list[Any]], names: FieldNames) -> PlainRows | None:
+def read_plain_rows(columns: Mapping[str, list[Any]], names: FieldNames) -> PlainRows | None:
     """Return the fields of rows that are all plain, given their values by field; None where one is not."""
     responses = columns.get(names.response)
     if not responses or not _may_be_plain(columns, names) or {*map(type, responses)} != {str}:
@@ -299,8 +300,8 @@ def plain_rows(columns: Mapping[str, list[Any]], names: FieldNames) -> PlainRows
     own = (columns.get(name, nothing) for name in (names.reference, names.context))
     labels = (columns.get(name, nothing) for name in (names.system, names.dialog_id))
     try:
-        (references, contexts), (systems, dialogues) = map(_plain_texts, own), map(_plain_names, labels)
-        turns = _plain_turns(columns.get(names.turn, nothing))
+        (references, contexts), (systems, dialogues) = map(_read_plain_texts, own), map(_read_plain_names, labels)
+        turns = _read_plain_turns(columns.get(names.turn, nothing))
         texts = chain(responses, references.values, contexts.values, filter(None, systems), filter(None, dialogues))
         "".join(texts).encode()
     except (InvalidError, UnicodeEncodeError):  # the second one: half of a surrogate pair
@@ -314,7 +315,7 @@ def _may_be_plain(columns: Mapping[str, Any], names: FieldNames) -> bool:
     return simple and columns.keys().isdisjoint(names.careful) and not list_unlike(columns, names)
 
 
-def _plain_texts(column: list[Any]) -> Texts:
+def _read_plain_texts(column: list[Any]) -> Texts:
     types = {*map(type, column)}
     if types == {_NOTHING}:
         return Texts([], [0] * len(column))
@@ -329,7 +330,7 @@ def _plain_texts(column: list[Any]) -> Texts:
     return Texts(values, list(map(len, lists)))
 
 
-def _plain_names(column: list[Any]) -> list[str | None]:
+def _read_plain_names(column: list[Any]) -> list[str | None]:
     types = {*map(type, column)}
     if not types <= {str, int, _NOTHING}:
         raise InvalidError
@@ -338,7 +339,7 @@ def _plain_names(column: list[Any]) -> list[str | None]:
     return [str(name) if type(name) is int else name or None for name in column]
 
 
-def _plain_turns(column: list[Any]) -> list[int]:
+def _read_plain_turns(column: list[Any]) -> list[int]:
     if {*map(type, column)} == {_NOTHING}:
         return [NO_TURN] * len(column)
     given = [turn for turn in column if turn is not None]
@@ -354,18 +355,18 @@ def _read_rows(
     names = reader.names
     for reader.line, given in rows:
         if isinstance(given, str):
-            yield _Row(reader.text(given, "the row"), labels=[()] * len(names.kept))
+            yield _Row(reader.read_text(given, "the row"), labels=[()] * len(names.kept))
             continue
         if not isinstance(given, dict):
-            reader.problem(f"the row is {kind_of(given)}", "make it an object with a response, or a string")
+            reader.add_problem(f"the row is {kind_of(given)}", "make it an object with a response, or a string")
             continue
         if not names.mapped and filters.pass_over(given):
             continue
         row = map_fields(given, names)
         if row is None:
-            reader.unknown_shape(given)
+            reader.add_unknown_shape(given)
             continue
-        labels = [reader.labels(value_at(given, name), name) for name in names.kept]
+        labels = [reader.read_labels(value_at(given, name), name) for name in names.kept]
         for each in [row] if row is given or names.mapped else split_turns(row, given, names):
             yield from _read_row(reader, each, labels, trials)
 
@@ -373,52 +374,52 @@ def _read_rows(
 def _read_row(reader: FieldReader, row: RowObject, labels: Sequence[Sequence[str]], trials: _Trials) -> Iterator[_Row]:
     """Read one row, with the names of our fields."""
     names = reader.names
-    system, dialogue = reader.identifier(row, names.system), reader.dialogue(row)
+    system, dialogue = reader.read_identifier(row, names.system), reader.read_dialogue(row)
     if row.get(names.messages) is not None:
-        dialogue = dialogue or reader.identifier(row, "id") or f"line {reader.line}"
-        responses, log, asked = _chat_rows(reader, row, system, dialogue, labels)
-        trial, (calls, expected) = trials.read(reader, row, system, dialogue), reader.calls(row, log)
+        dialogue = dialogue or reader.read_identifier(row, "id") or f"line {reader.line}"
+        responses, log, asked = _read_chat(reader, row, system, dialogue, labels)
+        trial, (calls, expected) = trials.read(reader, row, system, dialogue), reader.read_calls(row, log)
         if not responses and (trial is not None or calls is not None):
             turns, roles = [turn for turn, _ in asked], [role for _, role in asked]
             responses = [_Row("", (), turns, roles, system=system, dialogue=dialogue, labels=labels)]
         if len(responses) == 1:
-            mine, seconds = reader.turn_labels(row), reader.latency(row)
+            mine, seconds = reader.read_turn_labels(row), reader.read_latency(row)
             first = responses[0]
             responses = [first._replace(turn_labels=first.turn_labels or mine, latency=first.latency or seconds)]
-        elif reader.turn_labels(row) is not None:
+        elif reader.read_turn_labels(row) is not None:
             add_warning(f"{names.labels} of a whole chat are not read; put them into its messages")
         if responses:
             responses[0] = responses[0]._replace(trial=trial)
             responses[-1] = responses[-1]._replace(calls=calls, expected=expected)
         yield from responses
     else:
-        trial, (calls, expected) = trials.read(reader, row, system, dialogue), reader.calls(row)
-        response, references, (context, roles) = reader.response(row), reader.references(row), reader.context(row)
-        own = (False, system, dialogue, reader.turn(row), labels, calls, expected, trial)
-        yield _Row(response, references, context, roles, *own, reader.turn_labels(row), reader.latency(row))
+        trial, (calls, expected) = trials.read(reader, row, system, dialogue), reader.read_calls(row)
+        response, references = reader.read_response(row), reader.read_references(row)
+        (context, roles), turn = reader.read_context(row), reader.read_turn(row)
+        own = (False, system, dialogue, turn, labels, calls, expected, trial)
+        yield _Row(response, references, context, roles, *own, reader.read_turn_labels(row), reader.read_latency(row))
 
 
-def _chat_rows(
+def _read_chat(
     reader: FieldReader, row: RowObject, system: str | None, dialogue: str, labels: Sequence[Sequence[str]]
 ) -> tuple[list[_Row], CallLog, list[tuple[str, str]]]:
     """Return the responses in a chat, none where the assistant says nothing; its calls; and the turns before these."""
     name, prompts = reader.names.messages, reader.names.system_prompts
     messages, log = parse_cell(row[name]), CallLog()
     if row.get(reader.names.response) is not None:
-        reader.problem(
-            f"has both {reader.names.response} and {name}", "keep one; or map the other: --field messages=NAME"
-        )
+        remedy = "keep one; or map the other: --field messages=NAME"
+        reader.add_problem(f"has both {reader.names.response} and {name}", remedy)
     if not isinstance(messages, LISTS):
-        reader.problem(f"{name} is {kind_of(messages)}", "make it a list of role/content objects")
+        reader.add_problem(f"{name} is {kind_of(messages)}", "make it a list of role/content objects")
         return [], log, []
-    references = reader.references(row)
+    references = reader.read_references(row)
     said: list[str] = []
     roles: list[str] = []
     responses: list[_Row] = []
     since: float | None = None
     for turn, given in enumerate(messages):
-        if (plain := plain_message(given)) is not None:
-            role, text = plain[0], reader.text(plain[1], name, turn)
+        if (plain := read_plain_message(given)) is not None:
+            role, text = plain[0], reader.read_text(plain[1], name, turn)
             shown, speaks = text, role == ASSISTANT
             if role == TOOL:
                 log.add((), [read_result(given, text)])
@@ -431,7 +432,7 @@ def _chat_rows(
         if role == SYSTEM and not prompts:
             continue
         if speaks:
-            own = {"turn_labels": reader.turn_labels(given), "latency": reader.latency(given, since)}
+            own = {"turn_labels": reader.read_turn_labels(given), "latency": reader.read_latency(given, since)}
             responses.append(
                 _Row(text, references, said, roles, bool(responses), system, dialogue, turn, labels, **own)
             )
@@ -442,17 +443,17 @@ def _chat_rows(
         roles.append(role)
     if references and len(responses) > 1:
         what = f"has {reader.names.reference} for one response but {len(responses)} assistant messages"
-        reader.problem(what, "give one row per response")
+        reader.add_problem(what, "give one row per response")
     before = takewhile(lambda turn: turn[1] != ASSISTANT, zip(said, roles, strict=True)) if not responses else ()
     return responses, log, list(before)
 
 
 def _read_message(reader: FieldReader, given: object, what: str) -> Message | None:
     if not isinstance(given, dict):
-        reader.problem(f"{what} is {kind_of(given)}", "make each message an object with role and content")
+        reader.add_problem(f"{what} is {kind_of(given)}", "make each message an object with role and content")
         return None
     message = unwrap(given)
-    role = None if message is None else role_of(reader, message, what)
+    role = None if message is None else read_role(reader, message, what)
     return None if message is None or role is None else read_message(reader, message, what, role)
 
 
@@ -469,40 +470,39 @@ class _Trials:
         names = reader.names
         if row.get(names.trial) is None:
             return None
-        trial, given = reader.identifier(row, names.trial), row.get(names.reward)
-        parts = {} if not isinstance(given, dict) else {key: _grade(each) for key, each in given.items()}
-        reward = next(iter(parts.values()), None) if isinstance(given, dict) else _grade(given)
+        trial, given = reader.read_identifier(row, names.trial), row.get(names.reward)
+        parts = {} if not isinstance(given, dict) else {key: _read_grade(each) for key, each in given.items()}
+        reward = next(iter(parts.values()), None) if isinstance(given, dict) else _read_grade(given)
         if reward is None and given is not None and given != {}:
-            reader.problem(f"{names.reward} is {kind_of(given)}", "make it a number; 1 is a pass")
+            reader.add_problem(f"{names.reward} is {kind_of(given)}", "make it a number; 1 is a pass")
             return None
         if trial is None:
             return None
         if task is None:
-            reader.problem(
-                f"is {names.trial} {trial} of no task", "name the task: dialog_id, or --field dialog_id=NAME"
-            )
+            remedy = "name the task: dialog_id, or --field dialog_id=NAME"
+            reader.add_problem(f"is {names.trial} {trial} of no task", remedy)
             return None
         if ((system, task), trial) in self._met:
-            reader.problem(f"{names.trial} {trial} of {task} occurs twice", "number the trials of a task")
+            reader.add_problem(f"{names.trial} {trial} of {task} occurs twice", "number the trials of a task")
         self._met.add(((system, task), trial))
         self.judged = self.judged or reward is not None
         if isinstance(own := row.get(names.reward_parts), dict):
-            parts = {str(key): _grade(each) for key, each in own.items()}
+            parts = {str(key): _read_grade(each) for key, each in own.items()}
         elif len(parts) == 1:  # a single score is the reward itself
             parts = {}
-        end, cost = row.get(names.termination), finite_number(row.get(names.cost))
+        end, cost = row.get(names.termination), read_number(row.get(names.cost))
         known = {key: value for key, value in parts.items() if value is not None}
         found = {"task": task, "trial": trial, "reward": reward, "parts": known, "cost": cost}
         return dump(found | {"end": end if isinstance(end, str) else None})
 
 
-def _grade(value: object) -> float | None:
+def _read_grade(value: object) -> float | None:
     """Return a reward as a number: a number, or the score of an inspect_ai sample."""
     if isinstance(value, dict):
         value = value.get("value")
     if isinstance(value, bool):
         return float(value)
-    return _GRADES[value] if isinstance(value, str) and value in _GRADES else finite_number(value)
+    return _GRADES[value] if isinstance(value, str) and value in _GRADES else read_number(value)
 
 
 def gather_texts(records: Records, names: FieldNames, need: Need) -> RaggedColumn:
@@ -519,13 +519,13 @@ def gather_texts(records: Records, names: FieldNames, need: Need) -> RaggedColum
     lists: list[Sequence[str]] = []
     for reader.line, row in chain(held, rows):
         if isinstance(row, dict) and need is Need.REFERENCE and field == own:
-            lists.append(reader.references(row))
+            lists.append(reader.read_references(row))
         elif isinstance(row, dict) and field != own and field not in row:
-            reader.problem(*missing_field(field, need.value, row))
+            reader.add_problem(*describe_missing(field, need.value, row))
         else:
             value = row.get(field) if isinstance(row, dict) else row
-            turns = [turn.shown for turn in reader.turns(value, field)] if need is Need.CONTEXT else None
-            lists.append(reader.texts(value, field) if turns is None else turns)
+            turns = [turn.shown for turn in reader.read_turns(value, field)] if need is Need.CONTEXT else None
+            lists.append(reader.read_texts(value, field) if turns is None else turns)
     if not records.problems and not lists:
         records.problems.append(no_rows(records.where))
     records.raise_problems()
@@ -543,7 +543,7 @@ def _find_field(records: Records, held: Sequence[tuple[int, object]], names: Fie
         return own
     found = next((name for name in (own, names.response) if name in there), there[0] if len(there) == 1 else None)
     if found is None:
-        what, remedy = missing_field(own, need.value, there)
+        what, remedy = describe_missing(own, need.value, there)
         records.problems.append(
             Problem(records.where, held[0][0] if held and records.header is None else 1, what, remedy)
         )
@@ -562,5 +562,5 @@ def _require_response(records: Records, names: FieldNames) -> None:
     if there is None or may_hold_rows(there, names):
         return
     looks_like = explain_shape(dict.fromkeys(there, ""), names)
-    what, remedy = looks_like or missing_field(names.response, "response", there, "column")
+    what, remedy = looks_like or describe_missing(names.response, "response", there, "column")
     raise DataError([*records.problems, Problem(records.where, 1, what, remedy)])

@@ -23,9 +23,9 @@ import orjson
 from dialeval.core.arrays import Bytes
 from dialeval.core.columns import TextColumn
 from dialeval.core.errors import DataError, Problem, ProblemList
-from dialeval.io.delimited import encoding_problem, encoding_problems, split
+from dialeval.io.delimited import encoding_problem, find_encoding_problems, split
 from dialeval.io.opening import PathSource, read_bytes, strip_mark, unpacked_limit
-from dialeval.io.row_shapes import document_rows, is_row
+from dialeval.io.row_shapes import find_document_rows, is_row
 from dialeval.io.rows import Records, kind_of
 
 _FORMS = "give a list of strings, a list of row objects, or an object of system name -> list"
@@ -46,7 +46,7 @@ def parse_bytes(data: Bytes, where: str, form: str = "write a JSON document") ->
         if not data.tobytes().strip():
             raise DataError(Problem(where, None, "is empty", form)) from None
         what = f"not JSON ({error.msg.partition(': line')[0]})"
-        problems = encoding_problems(split(data, where), where)
+        problems = find_encoding_problems(split(data, where), where)
         raise DataError(problems or Problem(where, error.lineno, what, "correct it there")) from None
 
 
@@ -56,14 +56,14 @@ def read_json(path: PathSource) -> dict[str | None, Records]:
     where = os.fspath(path)
     document = parse_bytes(data, where, _FORMS)
     if isinstance(document, list):
-        return {None: Records(where, enumerate(document, 1), lines=partial(_item_lines, data, None))}
+        return {None: Records(where, enumerate(document, 1), lines=partial(_find_item_lines, data, None))}
     if not isinstance(document, dict) or not document:
         what = "is an empty object" if isinstance(document, dict) else f"is {kind_of(document)}"
         raise DataError(Problem(where, 1, what, _FORMS))
-    log = document_rows(document)
+    log = find_document_rows(document)
     if log is not None:
         path, rows = log
-        lines = None if "." in path else partial(_item_lines, data, path)
+        lines = None if "." in path else partial(_find_item_lines, data, path)
         return {None: Records(where, enumerate(rows, 1), lines=lines)}
     if is_row(document):
         return {None: Records(where, [(1, document)])}
@@ -76,7 +76,7 @@ def read_json(path: PathSource) -> dict[str | None, Records]:
     if problems:
         raise DataError(problems)
     return {
-        name: Records(where, enumerate(items, 1), lines=partial(_item_lines, data, name))
+        name: Records(where, enumerate(items, 1), lines=partial(_find_item_lines, data, name))
         for name, items in document.items()
     }
 
@@ -100,17 +100,17 @@ def read_archive(path: PathSource) -> dict[str | None, Records]:
         raise DataError(Problem(where, None, what, convert)) from None
     if not samples or not isinstance(document, dict):
         raise DataError(Problem(where, None, "holds no samples of inspect_ai", convert))
-    log = document_rows({"eval": document.get("eval") or {}, "samples": samples})
+    log = find_document_rows({"eval": document.get("eval") or {}, "samples": samples})
     return {None: Records(where, enumerate(samples if log is None else log[1], 1))}
 
 
-def _item_lines(data: Bytes, name: str | None) -> list[int]:
+def _find_item_lines(data: Bytes, name: str | None) -> list[int]:
     """Return the line on which each item of a list starts; fewer where the document is nested too deeply to tell."""
     text, decoder = data.tobytes().decode(), json.JSONDecoder()
     lines: list[int] = []
     line, counted = 1, 0
     try:
-        position = _skip_gap(text, 0) + 1 if name is None else _list_start(text, name)
+        position = _skip_gap(text, 0) + 1 if name is None else _find_list_start(text, name)
         while text[position := _skip_gap(text, position)] != "]":
             line, counted = line + text.count("\n", counted, position), position
             lines.append(line)
@@ -120,7 +120,7 @@ def _item_lines(data: Bytes, name: str | None) -> list[int]:
     return lines
 
 
-def _list_start(text: str, name: str) -> int:
+def _find_list_start(text: str, name: str) -> int:
     """Return where the items of the list called `name` begin; the last one of that name, as in the parsed document."""
     decoder = json.JSONDecoder()
     start = position = _skip_gap(text, 0) + 1
@@ -143,22 +143,22 @@ def _skip_gap(text: str, position: int) -> int:
 # LF and CRLF end a line, blank lines are skipped, a byte order mark is dropped. Every line that is not JSON is a
 # problem, and so is nesting that is too deep or a number that is too large.
 
-_BLANKS = b" \t\r\n"
+_WHITESPACE = b" \t\r\n"
 
 
 def read_jsonl(path: PathSource) -> Records:
     """Return the rows of a file, parsed when they are asked for."""
     where = str(path)
-    return records_of(split(read_bytes(path), where), where)
+    return parse_lines(split(read_bytes(path), where), where)
 
 
-def records_of(lines: TextColumn, where: str) -> Records:
+def parse_lines(lines: TextColumn, where: str) -> Records:
     """Return the rows of some lines of a file, numbered from the first of them on."""
     problems = ProblemList()
-    return Records(where, _rows(lines, where, problems), problems)
+    return Records(where, _parse_rows(lines, where, problems), problems)
 
 
-def _rows(lines: TextColumn, where: str, problems: list[Problem]) -> Iterator[tuple[int, object]]:
+def _parse_rows(lines: TextColumn, where: str, problems: list[Problem]) -> Iterator[tuple[int, object]]:
     view = lines.data.data
     spans = zip(lines.starts.tolist(), lines.ends.tolist(), strict=True)
     for line, (start, end) in enumerate(spans, 1):
@@ -166,7 +166,7 @@ def _rows(lines: TextColumn, where: str, problems: list[Problem]) -> Iterator[tu
             yield line, orjson.loads(view[start:end])
         except orjson.JSONDecodeError as error:
             text = bytes(view[start:end])
-            if text.strip(_BLANKS):
+            if text.strip(_WHITESPACE):
                 problems.append(_problem(where, line, text, error))
 
 

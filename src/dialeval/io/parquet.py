@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dialeval.core.arrays import Ints, offsets_of
-from dialeval.core.arrow import decoded_limit, empty_text, expanded_bytes, numbers_of, read_parquet, size_error
+from dialeval.core.arrow import count_expanded_bytes, decoded_limit, empty_text, numbers_of, read_parquet, size_error
 from dialeval.core.batch import Need
 from dialeval.core.columns import RaggedColumn, TextColumn
 from dialeval.core.errors import DataError, Problem
@@ -36,7 +36,7 @@ _ROWS = 1024
 
 def read(path: PathSource, names: FieldNames, need: Need | None = Need.RESPONSE) -> Records:
     """Read the rows of a file: of the columns that can matter to the need, or of all where it is None."""
-    return records_of(read_table(path, names, need), str(path), names, need)
+    return make_records(read_table(path, names, need), str(path), names, need)
 
 
 def read_table(path: PathSource, names: FieldNames, need: Need | None) -> pa.Table:
@@ -44,18 +44,18 @@ def read_table(path: PathSource, names: FieldNames, need: Need | None) -> pa.Tab
     import pyarrow as pa
 
     source = pa.BufferReader(pa.py_buffer(read_bytes(path)))
-    return table_of(source, path, lambda there: names.choose_columns(there, need))
+    return parse_table(source, path, lambda there: names.choose_columns(there, need))
 
 
-def records_of(table: pa.Table, where: str, names: FieldNames, need: Need | None = Need.RESPONSE) -> Records:
+def make_records(table: pa.Table, where: str, names: FieldNames, need: Need | None = Need.RESPONSE) -> Records:
     """Return the rows of a table with the columns that can matter; DataError where these are not sound."""
     given = table.column_names
     chosen = set(names.choose_columns(given, need))
     table = table.select([index for index, name in enumerate(given) if name in chosen])
     twice = sorted(name for name, count in Counter(table.column_names).items() if count > 1)
-    if problems := [*(ambiguity_problem(name, where) for name in twice), *_column_problems(table, where)]:
+    if problems := [*(ambiguity_problem(name, where) for name in twice), *_find_column_problems(table, where)]:
         raise DataError(problems)
-    rows = enumerate(_rows(table, where), 1)
+    rows = enumerate(_read_rows(table, where), 1)
     return Records(where, rows, header=tuple(table.column_names), table=table)
 
 
@@ -64,12 +64,12 @@ def ambiguity_problem(name: str, where: str) -> Problem:
     return Problem(where, None, f"has several columns {name!r}", "keep one of them")
 
 
-def table_of(
+def parse_table(
     source: pa.BufferReader, path: PathSource, chosen: Callable[[list[str]], list[str]] | None = None
 ) -> pa.Table:
     """Read the table in some bytes, of the format of the path; `chosen` selects columns of a Parquet file by name."""
     with explain_damage(path):
-        return read_parquet(source, chosen) if format_of(path) == "parquet" else _arrow(source)
+        return read_parquet(source, chosen) if format_of(path) == "parquet" else _read_arrow(source)
 
 
 @contextmanager
@@ -86,13 +86,13 @@ def explain_damage(path: PathSource) -> Iterator[None]:
         raise DataError(Problem(str(path), None, what, "write it again, or give it the suffix of its format")) from None
 
 
-def _arrow(source: pa.BufferReader) -> pa.Table:
+def _read_arrow(source: pa.BufferReader) -> pa.Table:
     import pyarrow as pa
 
     # A file is a stream between a mark and a footer. It is read as a stream, since a footer can point anywhere.
     start = len(_ARROW_MARK) if source.read(len(_ARROW_MARK)) == _ARROW_MARK else 0
     source.seek(start)
-    if sum(map(_unpacked_bytes, pa.ipc.MessageReader.open_stream(source))) > decoded_limit(source.size()):
+    if sum(map(_count_unpacked_bytes, pa.ipc.MessageReader.open_stream(source))) > decoded_limit(source.size()):
         raise size_error()
     source.seek(start)
     table = pa.ipc.open_stream(source).read_all()
@@ -100,12 +100,12 @@ def _arrow(source: pa.BufferReader) -> pa.Table:
     # file are made by its decoder.
     for _, column in zip(table.column_names, table.columns, strict=True):  # names that are not UTF-8 fail as well
         view_bytes(column).validate(full=True)
-    if expanded_bytes(table.to_batches()) > decoded_limit(source.size()):
+    if count_expanded_bytes(table.to_batches()) > decoded_limit(source.size()):
         raise size_error()
     return table
 
 
-def _unpacked_bytes(message: pa.Message) -> int:
+def _count_unpacked_bytes(message: pa.Message) -> int:
     """Return how many bytes the packed buffers of a message unpack to: each begins with that number.
 
     The places of the buffers are in its metadata, whose tables (Flatbuffers) Arrow has checked.
@@ -143,7 +143,7 @@ def view_bytes(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return column if kind is None else pa.chunked_array([chunk.view(kind) for chunk in column.chunks], kind)
 
 
-def _column_problems(table: pa.Table, where: str) -> list[Problem]:
+def _find_column_problems(table: pa.Table, where: str) -> list[Problem]:
     """List the rows that are not UTF-8, and the columns whose buffers do not fit together."""
     import pyarrow as pa
 
@@ -163,14 +163,14 @@ def _column_problems(table: pa.Table, where: str) -> list[Problem]:
     return problems
 
 
-def plain_rows(table: pa.Table, where: str) -> Iterator[dict[str, Any]]:
+def list_rows(table: pa.Table, where: str) -> Iterator[dict[str, Any]]:
     """Return the rows of a table as plain data; DataError where that is not possible."""
-    if problems := _column_problems(table, where):
+    if problems := _find_column_problems(table, where):
         raise DataError(problems)
-    return _rows(table, where)
+    return _read_rows(table, where)
 
 
-def _rows(table: pa.Table, where: str) -> Iterator[dict[str, Any]]:
+def _read_rows(table: pa.Table, where: str) -> Iterator[dict[str, Any]]:
     import pyarrow as pa
 
     for batch in table.to_batches(_ROWS):
@@ -185,7 +185,7 @@ def _rows(table: pa.Table, where: str) -> Iterator[dict[str, Any]]:
 # Columns without a Python object per value. What is not as simple is an InvalidError, and left to the reader of rows.
 
 
-def text_column(column: pa.ChunkedArray) -> TextColumn:
+def read_text_column(column: pa.ChunkedArray) -> TextColumn:
     """Return a column of strings without nulls, over its buffers."""
     import pyarrow as pa
 
@@ -197,21 +197,21 @@ def text_column(column: pa.ChunkedArray) -> TextColumn:
     return TextColumn.from_arrow(column)
 
 
-def text_lists(column: pa.ChunkedArray) -> RaggedColumn:
+def read_text_lists(column: pa.ChunkedArray) -> RaggedColumn:
     """Return a column of strings or lists of strings; null is a row without a text."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     if pa.types.is_list(column.type) or pa.types.is_large_list(column.type):
         sizes = numbers_of(pc.list_value_length(column), 0)
-        return RaggedColumn(text_column(pc.list_flatten(column)), offsets_of(sizes))
+        return RaggedColumn(read_text_column(pc.list_flatten(column)), offsets_of(sizes))
     if pa.types.is_null(column.type):
         return RaggedColumn(TextColumn.from_strings([]), offsets_of([0] * len(column)))
     there = numbers_of(column.is_valid())
-    return RaggedColumn(text_column(column.drop_null()), offsets_of(there))
+    return RaggedColumn(read_text_column(column.drop_null()), offsets_of(there))
 
 
-def identifiers(column: pa.ChunkedArray | None) -> TextColumn | None:
+def read_identifiers(column: pa.ChunkedArray | None) -> TextColumn | None:
     """Return a column of names or whole numbers as texts; null is the empty one. None where there is no name."""
     import pyarrow as pa
 
@@ -223,10 +223,10 @@ def identifiers(column: pa.ChunkedArray | None) -> TextColumn | None:
         column = column.cast(column.type.value_type)
     if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
         raise InvalidError(f"holds {column.type}")
-    return text_column(column.fill_null(empty_text().cast(column.type)) if column.null_count else column)
+    return read_text_column(column.fill_null(empty_text().cast(column.type)) if column.null_count else column)
 
 
-def turn_numbers(column: pa.ChunkedArray | None) -> Ints | None:
+def read_turn_numbers(column: pa.ChunkedArray | None) -> Ints | None:
     """Return a column of turns; NO_TURN in place of null. None where there is none."""
     import pyarrow as pa
 

@@ -33,7 +33,7 @@ from dialeval.core.arrays import Floats, Ints
 from dialeval.core.errors import SettingError, add_warning
 from dialeval.io import row_shapes
 from dialeval.io.calls import parse_text
-from dialeval.io.fields import FieldReader, missing_field
+from dialeval.io.fields import FieldReader, describe_missing
 from dialeval.io.opening import PathSource
 from dialeval.io.reading import read_objects
 from dialeval.io.rows import LISTS, FieldNames, Records, RowObject, join_names, kind_of
@@ -111,27 +111,27 @@ def read_ratings(
         rater = row.get("rater")
         named = isinstance(rater, str | int) and not isinstance(rater, bool) and ("id" in row or sampled is not None)
         rater = str(rater) if named else None if sampled is None else ""
-        identifier = None if rater is None else reader.identifier(row, "id")
+        identifier = None if rater is None else reader.read_identifier(row, "id")
         if sampled is not None:
             if identifier is None or identifier not in sampled:
                 shown = "has no id" if identifier is None else f"the id {identifier!r:.40} is not in the sample"
-                reader.problem(shown, "give the ratings of the rows in this folder, each with its id")
+                reader.add_problem(shown, "give the ratings of the rows in this folder, each with its id")
                 return
             row = {**row, **sampled[identifier]}  # what was drawn is what was rated, whatever the line says
-        dataset = reader.identifier(row, own["dataset"]) or (name if sampled is None else "sample")
+        dataset = reader.read_identifier(row, own["dataset"]) or (name if sampled is None else "sample")
         yield _RatedRow(
             dataset,
-            f"{dataset}/{reader.dialogue(row) or f'row {reader.line}'}",
-            reader.identifier(row, reader.names.system),
-            reader.context(row)[0],
-            reader.response(row),
-            reader.references(row),
-            reader.identifier(row, own["level"]) or "turn",
+            f"{dataset}/{reader.read_dialogue(row) or f'row {reader.line}'}",
+            reader.read_identifier(row, reader.names.system),
+            reader.read_context(row)[0],
+            reader.read_response(row),
+            reader.read_references(row),
+            reader.read_identifier(row, own["level"]) or "turn",
             identifier,
             rater,
             is_again(row),
-            _scale(reader, row.get(own["scale"]), own["scale"]),
-            scores_of(reader, row, own["scores"]),
+            _read_scale(reader, row.get(own["scale"]), own["scale"]),
+            read_scores(reader, row, own["scores"]),
         )
 
     def check(rows: list[_RatedRow]) -> tuple[str, str] | None:
@@ -159,7 +159,7 @@ def read_ratings(
     return Ratings(**listed, scales=ends, annotations=annotations, values=values, raters=raters)
 
 
-def row_digests(ratings: Ratings) -> list[str]:
+def digest_ratings(ratings: Ratings) -> list[str]:
     """Return a digest of the context and response of each row, which identifies a rated row.
 
     A trained judge keeps those of its training rows, so that its scores of them are not used as if it had not seen
@@ -228,7 +228,7 @@ class _RatedRow(NamedTuple):
     raters: dict[str, tuple[str, ...]] = {}
 
 
-def scores_of(reader: FieldReader, row: RowObject, name: str) -> dict[str, Floats]:
+def read_scores(reader: FieldReader, row: RowObject, name: str) -> dict[str, Floats]:
     """Return the annotators' values of each quality of a row."""
     value = parse_text(row.get(name), None)
     if value is None:
@@ -236,11 +236,11 @@ def scores_of(reader: FieldReader, row: RowObject, name: str) -> dict[str, Float
         flat = {key[len(prefix) :]: cell for key, cell in row.items() if key.startswith(prefix)}
         value = flat or next((row[plain] for plain in _PLAIN if row.get(plain) is not None), None)
     given = value if isinstance(value, dict) else {OVERALL: value}
-    scores = {str(quality): _values(reader, each, f"{name}.{quality}") for quality, each in given.items()}
+    scores = {str(quality): _read_values(reader, each, f"{name}.{quality}") for quality, each in given.items()}
     return {quality: values for quality, values in scores.items() if len(values)}
 
 
-def _values(reader: FieldReader, value: object, what: str) -> Floats:
+def _read_values(reader: FieldReader, value: object, what: str) -> Floats:
     value = parse_text(value, None)
     items = [parse_text(item, None) for item in value] if isinstance(value, LISTS) else [value]
     numbers = []
@@ -249,12 +249,13 @@ def _values(reader: FieldReader, value: object, what: str) -> Floats:
             if item and not SIZES[0] <= abs(item) <= SIZES[1]:
                 extreme = "large" if abs(item) > 1 else "small"
                 remedy = "bring ratings to an ordinary scale, such as 1 to 5"
-                reader.problem(f"{what} holds {repr(item)[:40]}, too {extreme} to compute with", remedy)
+                reader.add_problem(f"{what} holds {repr(item)[:40]}, too {extreme} to compute with", remedy)
             else:
                 numbers.append(float(item))
         elif item is not None:
             shown = repr(item)[:40] if isinstance(item, str | float) else kind_of(item)
-            reader.problem(f"{what} holds {shown}", "make it a number, a list of numbers (one per annotator), or null")
+            remedy = "make it a number, a list of numbers (one per annotator), or null"
+            reader.add_problem(f"{what} holds {shown}", remedy)
     return np.array(numbers, np.float64)
 
 
@@ -263,7 +264,7 @@ def _is_number(value: object) -> TypeGuard[int | float]:
     return isinstance(value, int | float) and not isinstance(value, bool) and -math.inf < value < math.inf
 
 
-def _scale(reader: FieldReader, value: object, what: str) -> tuple[float, float]:
+def _read_scale(reader: FieldReader, value: object, what: str) -> tuple[float, float]:
     if isinstance(value, str):
         parts = value.split("-")
         value = [parse_text(part.strip(), None) for part in parts] if len(parts) == 2 else parse_text(value, None)
@@ -274,7 +275,7 @@ def _scale(reader: FieldReader, value: object, what: str) -> tuple[float, float]
         if _is_number(low) and _is_number(high) and -SIZES[1] <= low < high <= SIZES[1]:
             return float(low), float(high)
     shown = join_names(value) if isinstance(value, LISTS) else kind_of(value)
-    reader.problem(f"{what} is {shown}", "make it [lowest, highest], or null where there is none")
+    reader.add_problem(f"{what} is {shown}", "make it [lowest, highest], or null where there is none")
     return math.nan, math.nan
 
 
@@ -319,22 +320,22 @@ def read_rating_lines(
 
     def read(reader: FieldReader, row: RowObject, _name: str) -> Iterator[RatingLine]:
         before = len(reader.problems)
-        identity, rater = reader.identifier(row, "id"), reader.identifier(row, "rater")
-        scores = scores_of(reader, row, "scores")
+        identity, rater = reader.read_identifier(row, "id"), reader.read_identifier(row, "rater")
+        scores = read_scores(reader, row, "scores")
         if identity is None or rater is None:
-            reader.problem("has no id" if identity is None else "has no rater", "say what was rated, and by whom")
+            reader.add_problem("has no id" if identity is None else "has no rater", "say what was rated, and by whom")
             return
         if known is not None and identity not in known:
-            reader.problem(f"the id {identity!r:.40} is not in the sample", "give the ratings of this sample")
+            reader.add_problem(f"the id {identity!r:.40} is not in the sample", "give the ratings of this sample")
         if not scores and len(reader.problems) == before:
-            reader.problem("has no scores", 'add them: "scores": {"overall": 4}')
+            reader.add_problem("has no scores", 'add them: "scores": {"overall": 4}')
         for quality, values in scores.items():
             if len(values) > 1:
-                reader.problem(f"scores.{quality} holds {len(values)} values", "give one; a line is of one rater")
+                reader.add_problem(f"scores.{quality} holds {len(values)} values", "give one; a line is of one rater")
         given = {quality: float(values[0]) for quality, values in scores.items()}
         if check is not None and len(reader.problems) == before:
             for what in check(identity, given):
-                reader.problem(what, "name the form that was asked (--form), or accept any numbers (--any-scores)")
+                reader.add_problem(what, "name the form that was asked (--form), or accept any numbers (--any-scores)")
         comment, seconds, marked = (row.get(name) for name in ("comment", "seconds", "marked"))
         yield RatingLine(
             identity,
@@ -410,7 +411,7 @@ def read_pairs(
     columns = FieldNames(response=names["better"], dialog_id=names["dialog_id"])
 
     def read(reader: FieldReader, row: RowObject, _name: str) -> list[_Row]:
-        found = [_pair(reader, each, names) for each in _known_pairs(row, names)]
+        found = [_read_pair(reader, each, names) for each in _map_pairs(row, names)]
         return [pair for pair in found if pair is not None]
 
     rows = read_objects(paths, "pairs", "a, b and better", columns, read)
@@ -445,9 +446,9 @@ _DECIDED = {
 """The outcomes by the words of other programs for the better answer."""
 
 
-def _known_pairs(row: RowObject, names: Mapping[str, str]) -> list[RowObject]:
+def _map_pairs(row: RowObject, names: Mapping[str, str]) -> list[RowObject]:
     """Return the pairs of a row of another program; a row of ours as it is."""
-    shape = row_shapes.shape_of(row)
+    shape = row_shapes.find_shape(row)
     if shape is None or not shape.pairs or any(name != actual for name, actual in names.items()):
         return [row]
     found: RowObject = {name: row_shapes.find(row, paths) for name, paths in shape.pairs.items()}
@@ -471,40 +472,40 @@ def _known_pairs(row: RowObject, names: Mapping[str, str]) -> list[RowObject]:
     return [{**found, "better": each} for each in better if each is not None]
 
 
-def _pair(reader: FieldReader, row: RowObject, names: Mapping[str, str]) -> _Row | None:
+def _read_pair(reader: FieldReader, row: RowObject, names: Mapping[str, str]) -> _Row | None:
     """Return one pair; None, and a problem, where it is none."""
-    left, right = (reader.identifier(row, names[name]) for name in ("a", "b"))
+    left, right = (reader.read_identifier(row, names[name]) for name in ("a", "b"))
     if left is None or right is None:
         lacking = "a" if left is None else "b"
-        reader.problem(*missing_field(names[lacking], lacking, row))
+        reader.add_problem(*describe_missing(names[lacking], lacking, row))
         return None
     if left == right:
-        reader.problem(f"{left!r:.40} is compared with itself", "name two different systems")
+        reader.add_problem(f"{left!r:.40} is compared with itself", "name two different systems")
         return None
-    outcome = _outcome(reader, row, names["better"], left, right)
+    outcome = _read_outcome(reader, row, names["better"], left, right)
     texts = [row.get(names[name]) for name in ("response_a", "response_b")]
     known = all(isinstance(text, str) for text in texts)
     ratio = length_ratio(*texts) if known else float("nan")  # type: ignore[arg-type]
-    return left, right, outcome, reader.dialogue(row), ratio
+    return left, right, outcome, reader.read_dialogue(row), ratio
 
 
-def possible_outcomes(better: object, left: str, right: str) -> set[int]:
+def list_outcomes(better: object, left: str, right: str) -> set[int]:
     """Return every outcome that a value of `better` can mean; more than one where a system is called like a side."""
     words = {1: (left, "a", "A"), -1: (right, "b", "B"), 0: (TIE, "Tie")}
     return {outcome for outcome, own in words.items() if better in own}
 
 
-def _outcome(reader: FieldReader, row: RowObject, name: str, left: str, right: str) -> int:
+def _read_outcome(reader: FieldReader, row: RowObject, name: str, left: str, right: str) -> int:
     better = row.get(name)
     said = better.strip() if isinstance(better, str) else better
-    outcomes = possible_outcomes(said, left, right)
+    outcomes = list_outcomes(said, left, right)
     if len(outcomes) == 1:
         return outcomes.pop()
     if outcomes:
         what = f"{name} is {said!r:.40}, which is ambiguous: a system of this pair is called like a side or a tie"
-        reader.problem(what, "exchange the two systems of the row (a and b), or rename the system")
+        reader.add_problem(what, "exchange the two systems of the row (a and b), or rename the system")
         return 0
     shown = f"{said!r:.40}" if isinstance(said, str | int) else kind_of(said)
     what = f"{name} is {shown if name in row else 'missing'}"
-    reader.problem(what, "make it a, b or tie, or the name of the better system")
+    reader.add_problem(what, "make it a, b or tie, or the name of the better system")
     return 0

@@ -64,7 +64,7 @@ def read_responses(
     `FieldNames`, such as `system_prompts`.
     """
     names = FieldNames.of(fields, keep, **reading)
-    systems = _check_names(_responses(source, names, name))
+    systems = _check_names(_read_systems(source, names, name))
     remedy = "check its name; only files and tables of rows have further fields"
     problems = [
         Problem(rows.where, None, f"no row of {rows.system} has a value in the field {each!r}", remedy)
@@ -80,7 +80,7 @@ def read_responses(
 def read_files(paths: Iterable[PathSource], fields: Mapping[str, str] | None = None) -> list[Rows]:
     """Read the rows of every system in files and folders; a system must not be in two of them."""
     names = FieldNames.of(fields)
-    return _check_names(_chain(partial(_responses, path, names, None) for path in paths))
+    return _check_names(_chain(partial(_read_systems, path, names, None) for path in paths))
 
 
 def check(
@@ -105,7 +105,7 @@ def read_texts(source: Any, need: Need, fields: Mapping[str, str] | None = None,
     Rows give the field of the need; if there is none, their response or their only column. `None` in a list is a row
     without a text. A mapping holds several sets, each with more texts for every row.
     """
-    return _texts(source, need, FieldNames.of(fields, **reading), need.argument)
+    return _read_texts(source, need, FieldNames.of(fields, **reading), need.argument)
 
 
 def attach(rows: Rows, need: Need, column: RaggedColumn, where: str) -> Rows:
@@ -174,19 +174,19 @@ def is_folder(source: PathSource) -> bool:
     return os.path.isdir(source)  # noqa: PTH112  (Path.is_dir raises for some, and takes an empty one for ".")
 
 
-def _responses(source: Any, names: FieldNames, name: str | None) -> list[Rows]:
+def _read_systems(source: Any, names: FieldNames, name: str | None) -> list[Rows]:
     """Return the rows of every system in a source; those of a named source are called by its name."""
     if isinstance(source, Mapping):
         if not source:
             raise DataError(Problem(name or "responses", None, "is an empty mapping", "name at least one system"))
         named = ((escape_surrogates(str(key)), value) for key, value in source.items())
-        systems = _chain(partial(_responses, value, names, key) for key, value in named)
+        systems = _chain(partial(_read_systems, value, names, key) for key, value in named)
     elif not isinstance(source, str | os.PathLike):
         systems = read_source(source, name or "responses", names, name or UNNAMED)
     elif is_folder(source) and all(Path(source, name).is_file() for name in _DATASET):
-        systems = _dataset_responses(source, names)
+        systems = _read_dataset(source, names)
     elif is_folder(source):
-        systems = _chain(partial(_responses, file, names, None) for file in find_response_files(source))
+        systems = _chain(partial(_read_systems, file, names, None) for file in find_response_files(source))
     else:
         systems = read_source(source, os.fspath(source), names, name or stem_of(source))
     if name is None:
@@ -196,7 +196,7 @@ def _responses(source: Any, names: FieldNames, name: str | None) -> list[Rows]:
     return [replace(rows, system=f"{name}/{rows.system}") for rows in systems]
 
 
-def _dataset_responses(folder: PathSource, names: FieldNames) -> list[Rows]:
+def _read_dataset(folder: PathSource, names: FieldNames) -> list[Rows]:
     """Return the rows of a saved dataset: all its files are one table, called by the folder."""
     import pyarrow as pa
 
@@ -207,36 +207,36 @@ def _dataset_responses(folder: PathSource, names: FieldNames) -> list[Rows]:
     except pa.ArrowInvalid as error:
         what = f"its files do not have the same columns ({str(error).splitlines()[0]:.200})"
         raise DataError(Problem(where, None, what, "save the dataset again")) from None
-    records = parquet.records_of(table, where, names)
+    records = parquet.make_records(table, where, names)
     return gather_rows(records, names, escape_surrogates(Path(where).resolve().name))
 
 
 def read_source(source: Any, where: str, names: FieldNames, system: str) -> list[Rows]:
     """Return the rows of every system in a file or an object; `system` is the name of those that give none."""
-    content = _content(source, where, names)
+    content = _read_content(source, where, names)
     if isinstance(content, TextColumn):
         return [Rows(system, {Need.RESPONSE: content}, where=where)]
     return _chain(partial(gather_rows, records, names, inner or system) for inner, records in content.items())
 
 
-def _texts(source: Any, need: Need, names: FieldNames, where: str) -> RaggedColumn:
+def _read_texts(source: Any, need: Need, names: FieldNames, where: str) -> RaggedColumn:
     if isinstance(source, Mapping):
-        sets = read_each(partial(_texts, value, need, names, f"{where} {key!r}") for key, value in source.items())
+        sets = read_each(partial(_read_texts, value, need, names, f"{where} {key!r}") for key, value in source.items())
         return join_rowwise(dict(zip(map(str, source), sets, strict=True)), where)
     where = os.fspath(source) if isinstance(source, str | os.PathLike) else where
-    content = _content(source, where, names, need)
+    content = _read_content(source, where, names, need)
     if isinstance(content, TextColumn):
         return RaggedColumn.from_texts(content)
     sets = read_each(partial(gather_texts, records, names, need) for records in content.values())
     return join_rowwise(dict(zip(map(str, content), sets, strict=True)), where)
 
 
-def _content(source: Any, where: str, names: FieldNames, need: Need = Need.RESPONSE) -> _Content:
+def _read_content(source: Any, where: str, names: FieldNames, need: Need = Need.RESPONSE) -> _Content:
     """Return what a file or an object holds."""
     if isinstance(source, TextColumn):
         return source
     if isinstance(source, str | os.PathLike):
-        return read_lines(source) if format_of(source) == LINES else file_records(source, names, need)
+        return read_lines(source) if format_of(source) == LINES else read_records(source, names, need)
     if isinstance(source, np.ndarray) and source.ndim == 1:
         source = source.tolist()
     elif isinstance(source, Sequence) and not isinstance(source, (bytes, bytearray, memoryview, *LISTS)):
@@ -247,10 +247,10 @@ def _content(source: Any, where: str, names: FieldNames, need: Need = Need.RESPO
     if table is None:
         remedy = "pass a path, a list of strings, a list of rows, a mapping of these, or a table"
         raise DataError(Problem(where, None, f"cannot read rows from {kind_of(source)}", remedy))
-    return {None: parquet.records_of(table, where, names, need)}
+    return {None: parquet.make_records(table, where, names, need)}
 
 
-def file_records(path: PathSource, names: FieldNames, need: Need | None = Need.RESPONSE) -> dict[str | None, Records]:
+def read_records(path: PathSource, names: FieldNames, need: Need | None = Need.RESPONSE) -> dict[str | None, Records]:
     """Return the parsed rows of a file that is not lines: one list or, in a JSON document, several named ones.
 
     Of a table only the columns are read that can matter to the need; all of them where it is None.
@@ -301,7 +301,7 @@ def read_objects(
             if isinstance(row, dict):
                 found += read(reader, row, name)
             else:
-                reader.problem(f"the row is {kind_of(row)}", f"make it an object with {fields}")
+                reader.add_problem(f"the row is {kind_of(row)}", f"make it an object with {fields}")
         if not records.problems and (wrong := check(found)):
             records.problems.append(Problem(records.where, None, *wrong))
         records.raise_problems()
@@ -312,7 +312,7 @@ def read_objects(
             return read_list(source, source.where)
         if format_of(source) == LINES:
             raise DataError(Problem(os.fspath(source), None, f"plain lines hold no {what}", remedy))
-        return _chain(partial(read_list, each, stem_of(source)) for each in file_records(source, names, None).values())
+        return _chain(partial(read_list, each, stem_of(source)) for each in read_records(source, names, None).values())
 
     if isinstance(sources, list) and sources and all(isinstance(row, dict) for row in sources):
         return read_list(Records(what, enumerate(sources, 1)), what)

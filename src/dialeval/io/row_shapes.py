@@ -128,7 +128,7 @@ def find(row: RowObject, paths: str) -> Any:
     return None
 
 
-def shape_of(row: RowObject) -> RowShape | None:
+def find_shape(row: RowObject) -> RowShape | None:
     """Return the shape that a row has all signs of."""
     for shape in _find_possible(tuple(row)):
         if all(find(row, sign) is not None for sign in shape.signs):
@@ -155,7 +155,7 @@ def map_fields(row: RowObject, names: FieldNames) -> RowObject | None:
         return _drop_unlike(row, names)
     if type(row.get(names.response)) is str:
         return row
-    shape = shape_of(row)
+    shape = find_shape(row)
     if shape is None or shape is CHAT:
         return row
     if shape.refused or find(row, shape.main) is None:
@@ -170,7 +170,7 @@ def map_fields(row: RowObject, names: FieldNames) -> RowObject | None:
 def split_turns(row: RowObject, given: RowObject, names: FieldNames) -> list[RowObject]:
     """Return a row of its own for each turn, where the shape of what was given has those of several turns in one."""
     said = row.get(names.response)
-    if not isinstance(said, list) or (shape := shape_of(given)) is None or not shape.several:
+    if not isinstance(said, list) or (shape := find_shape(given)) is None or not shape.several:
         return [row]
     return [{**row, names.response: text, names.turn: turn} for turn, text in enumerate(said)]
 
@@ -201,7 +201,7 @@ class Filters:
 
     def pass_over(self, row: RowObject) -> bool:
         """Return whether a row is no answer, or repeats one of another filter; the latter are counted."""
-        shape = shape_of(row) if row.keys() & _FILTERS else None
+        shape = find_shape(row) if row.keys() & _FILTERS else None
         if shape is not None and shape.only:
             return value_at(row, shape.only[0]) not in shape.only[1:]
         if shape is None or not shape.filter:
@@ -221,7 +221,7 @@ def explain_shape(row: RowObject, names: FieldNames) -> tuple[str, str] | None:
     """Describe what a row without our fields looks like and lacks, and the remedy; None if that is unknown."""
     if names.mapped:
         return None
-    shape = shape_of(row)
+    shape = find_shape(row)
     if shape is not None:
         if shape.refused:
             return f"is {shape.title}", shape.refused
@@ -253,14 +253,14 @@ def may_hold_rows(header: Collection[str], names: FieldNames) -> bool:
 
 
 @cache
-def columns() -> frozenset[str]:
+def list_columns() -> frozenset[str]:
     """Return the columns of a table that some shape looks at."""
     given = [paths for shape in SHAPES for paths in (*shape.paths.values(), *shape.signs, *shape.only[:1])]
     paths = [path.strip() for each in (*given, *_FILTERS, *_ANSWER) for path in each.replace("&", "|").split("|")]
     return frozenset(paths) | frozenset(_steps(path)[0] for path in paths)
 
 
-def document_rows(document: Mapping[str, Any]) -> tuple[str, list[Any]] | None:
+def find_document_rows(document: Mapping[str, Any]) -> tuple[str, list[Any]] | None:
     """Return the path of a JSON document at which the rows of a known log are, and these rows.
 
     They have what the document says of all of them; a list that does not hold objects is left as it is.
@@ -286,7 +286,7 @@ def _join(document: Mapping[str, Any], rows: list[Any], name: str, items: str, k
 
 def is_row(document: RowObject) -> bool:
     """Return whether a JSON document is a single row: a chat, or a row of a known log. Else its keys name systems."""
-    shape = shape_of(document)
+    shape = find_shape(document)
     if shape is None or len(shape.signs) > 1:
         return shape is not None and not all(isinstance(value, list) for value in document.values())
     messages = value_at(document, shape.signs[0])

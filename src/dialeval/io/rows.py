@@ -147,7 +147,7 @@ class Rows:
             return self.offsets
         if self.dialogues is None:
             return np.arange(len(self) + 1, dtype=np.int64)
-        return np.concatenate((np.flatnonzero(_differs_from_before(self.dialogues)), [len(self.dialogues)]))
+        return np.concatenate((np.flatnonzero(_mark_changes(self.dialogues)), [len(self.dialogues)]))
 
     def places(self, offsets: Ints) -> RowTable:
         """Return the table of rows that are released; names that are places of rows are left out."""
@@ -181,7 +181,7 @@ def no_texts(rows: int) -> RaggedColumn:
     return RaggedColumn(TextColumn.from_strings([]), np.zeros(rows + 1, np.int64))
 
 
-def _differs_from_before(names: TextColumn) -> Mask:
+def _mark_changes(names: TextColumn) -> Mask:
     """Return whether each name differs from that of the row before; True for the first."""
     lengths = names.ends - names.starts
     differs: Mask = np.diff(lengths, prepend=-1) != 0
@@ -309,7 +309,7 @@ class FieldNames:
         if need is None:
             return list(there)
         main = {self.name(need), self.response, *([self.messages] if need is Need.RESPONSE else [])}
-        shapes = frozenset() if self.response in there else row_shapes.columns()
+        shapes = frozenset() if self.response in there else row_shapes.list_columns()
         own = [*self.all, *self.kept]
         known = {*own, *(name.partition(".")[0] for name in own), "id", *shapes}
         return [name for name in there if name in known] if main.intersection(there) else list(there)

@@ -1,7 +1,7 @@
 """Schemas of JSON files that come with resources (encoders, data packs, caches of vectors), and checks against types.
 
 A module of its own, since it imports msgspec; it is imported only where such a file is read. Fields that are not named
-here may hold anything and are ignored. `type_problems` compares parsed documents of suites with types of msgspec: every
+here may hold anything and are ignored. `check_types` compares parsed documents of suites with types of msgspec: every
 mismatch is a problem with its path inside the document.
 """
 
@@ -107,7 +107,7 @@ Mismatch = tuple[str, str, str]
 _THINGS = {str: "texts", list: "lists", dict: "objects"}
 
 
-def type_problems(document: Any, kind: Any, where: str, form: str, **remedies: str) -> list[Problem]:
+def check_types(document: Any, kind: Any, where: str, form: str, **remedies: str) -> list[Problem]:
     """Return a problem for each value of a document that does not fit, at a place such as `FILE: pmul1635[3].state`.
 
     A `Struct` is an object with named fields, of which those with a default may be missing. Values may be mappings and
@@ -117,7 +117,7 @@ def type_problems(document: Any, kind: Any, where: str, form: str, **remedies: s
         return []
     return [
         Problem(f"{where}: {path.removeprefix('.')}" if path else where, None, what, remedies.get(field, form))
-        for path, what, field in _mismatches(document, kind, "", "")
+        for path, what, field in _find_mismatches(document, kind, "", "")
     ]
 
 
@@ -129,17 +129,17 @@ def _fits(value: Any, kind: Any) -> bool:
     return True
 
 
-def _mismatches(value: Any, kind: Any, path: str, field: str) -> Iterator[Mismatch]:
+def _find_mismatches(value: Any, kind: Any, path: str, field: str) -> Iterator[Mismatch]:
     origin, inner = get_origin(kind), get_args(kind)
     if origin is UnionType:
         if not _fits(value, kind):
-            yield from _mismatches(value, inner[0], path, field)
+            yield from _find_mismatches(value, inner[0], path, field)
     elif origin in (list, tuple, frozenset) and isinstance(value, LISTS):
         for at, item in enumerate(value):
-            yield from _mismatches(item, inner[0], f"{path}[{at}]", field)
+            yield from _find_mismatches(item, inner[0], f"{path}[{at}]", field)
     elif origin is dict and isinstance(value, Mapping):
         for name, item in value.items():
-            yield from _mismatches(item, inner[1], f"{path}.{name}", field)
+            yield from _find_mismatches(item, inner[1], f"{path}.{name}", field)
     elif _is_struct(kind) and isinstance(value, Mapping):
         yield from _check_fields(value, kind, path)
     elif not (isinstance(value, kind) if kind in _LEAVES else _fits(value, kind)):
@@ -150,7 +150,7 @@ def _check_fields(value: Mapping[str, Any], kind: Any, path: str) -> Iterator[Mi
     fields = {each.name: each for each in msgspec.structs.fields(kind)}
     for name, each in fields.items():
         if name in value:
-            yield from _mismatches(value[name], each.type, f"{path}.{name}", name)
+            yield from _find_mismatches(value[name], each.type, f"{path}.{name}", name)
         elif each.required:
             yield path, f"has no {name}", name
     if kind.__struct_config__.forbid_unknown_fields:

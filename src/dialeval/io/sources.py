@@ -68,14 +68,14 @@ class Source:
         return frozenset({Need.RESPONSE, *(need for shard in self.shards for need, _ in shard.beside)})
 
 
-def file_names(responses: Any) -> list[str]:
+def list_file_names(responses: Any) -> list[str]:
     """Return the files and patterns among responses; a folder may be read in several ways, and is not among them."""
     given = responses.values() if isinstance(responses, Mapping) else [responses]
     paths = [os.fspath(each) for each in given if isinstance(each, str | os.PathLike)]
     return [] if any(is_folder(path) for path in paths) else [path for path in paths if isinstance(path, str)]
 
 
-def memory_sources(systems: Sequence[Rows], roles: Mapping[str, Role] | None = None) -> list[Source]:
+def wrap_systems(systems: Sequence[Rows], roles: Mapping[str, Role] | None = None) -> list[Source]:
     """Return systems whose rows are in memory."""
     return [
         Source(
@@ -118,7 +118,7 @@ def _find_systems(where: str, name: str | None, as_shards: bool) -> list[tuple[s
     one_system = as_shards or opening.is_pattern(where) or opening.is_remote(where)
     if not one_system and is_folder(folder := opening.local_path(where)):
         return [(opening.stem_of(file), [str(file)], str(file)) for file in find_response_files(folder)]
-    return [(name or system_name(where), _find_paths(where, as_shards, "responses"), where)]
+    return [(name or name_system(where), _find_paths(where, as_shards, "responses"), where)]
 
 
 def _find_paths(given: Any, as_shards: bool, what: str) -> list[str]:
@@ -163,7 +163,7 @@ def _make_shards(paths: Sequence[str], beside: Mapping[Need, Sequence[Sequence[s
     )
 
 
-def system_name(where: str) -> str:
+def name_system(where: str) -> str:
     """Name the responses behind a path or pattern: its file name without what varies, else the folder's."""
     if not opening.is_pattern(where):
         return opening.stem_of(where.rstrip("/"))

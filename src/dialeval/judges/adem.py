@@ -90,7 +90,7 @@ def load_weights(
     """Read what `save_weights` wrote: the document by its schema, its other entries, and the tensors.
 
     Raises:
-        DataError: A file cannot be read, is not what its digest says, or does not fit the schema.
+        DataError: A file cannot be read, has another digest, or does not fit the schema.
     """
     file = Path(folder) / f"{name}.json"
 
@@ -216,7 +216,7 @@ class AdemWeights:
         sha.update(repr((numbers, self.encoder_digest, self.tokens, self.turns)).encode())
         return sha.hexdigest()[:DIGEST_LENGTH]
 
-    def terms(self, rows: Encoded) -> tuple[Floats, Floats, Floats]:
+    def compute_terms(self, rows: Encoded) -> tuple[Floats, Floats, Floats]:
         """Return the terms of context, reference and response alone, one value per row each."""
         terms = np.empty((3, len(rows)))
         for start in range(0, len(rows), _TILE):
@@ -233,7 +233,7 @@ class AdemWeights:
 
     def score(self, rows: Encoded) -> Floats:
         """Return one score per row on the scale 1 to 5; NaN where there is neither context nor reference."""
-        by_context, by_reference, alone = self.terms(rows)
+        by_context, by_reference, alone = self.compute_terms(rows)
         has_context, has_reference = rows.has_context, rows.has_reference
         raw = np.where(has_context, by_context, 0.0) + np.where(has_reference, by_reference, 0.0) + alone
         masks = has_context & has_reference, has_context & ~has_reference, has_reference & ~has_context

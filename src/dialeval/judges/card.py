@@ -90,16 +90,16 @@ class JudgeCard:
 
     def save(self, folder: str | os.PathLike[str]) -> Path:
         """Write `judge.safetensors`, `judge.json` and the card."""
-        return self.weights.save(folder, self.text())
+        return self.weights.save(folder, self.to_markdown())
 
-    def tables(self) -> list[tuple[str, Rows]]:
+    def list_tables(self) -> list[tuple[str, Rows]]:
         """Return the tables that the training command prints."""
         tables = [("Attacks", list_attacks(self.attacks))]
         if self.validation is not None and self.validation.sets:
             tables.insert(0, ("Spearman's rho on sets left out", list_validation(self.validation)))
         return tables
 
-    def text(self) -> str:
+    def to_markdown(self) -> str:
         """Return the card, in Markdown."""
         weights, validation = self.weights, self.validation
         data = [[each["name"], str(each["rows"]), each["license"]] for each in weights.facts["data"]]

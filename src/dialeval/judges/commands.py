@@ -87,10 +87,10 @@ def score_judge(judge_dir: str | None, encoder: str | None, **rest: Any) -> None
 def _score(metric: str, judge: object, output: Path | None, format_: str, force: bool, **inputs: Any) -> None:
     """Score by one metric and a judge (None: the shipped one), then print and save the run."""
     from dialeval.engine.evaluate import evaluate
-    from dialeval.io.sources import file_names
+    from dialeval.io.sources import list_file_names
 
     read = (inputs["responses"], inputs["references"], inputs["contexts"])
-    check_places(output, *read, sources=() if force else file_names(inputs["responses"]))
+    check_places(output, *read, sources=() if force else list_file_names(inputs["responses"]))
     with open_meter() as meter:
         run = evaluate(**inputs, metrics=metric, judge_dir=judge, progress=meter.update_run)
     deliver_run(run, format_, output, force)
@@ -138,7 +138,7 @@ def train_adem(
     with open_meter() as meter:
         card = make_judge([*ratings, *more], tests, progress=meter.update_steps, command=command, **settings)
     card.save(output)
-    print_tables(card.tables())
+    print_tables(card.list_tables())
     if card.validation is not None and not card.validation.sets:
         print_warnings([NOT_VALIDATED])
     for each in card.attacks:

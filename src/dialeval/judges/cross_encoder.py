@@ -148,7 +148,7 @@ def merge_changes(base: Mapping[str, Singles], changes: Changes) -> dict[str, Si
 
 
 class PairTokenizer:
-    """Cuts texts into the word pieces of an encoder."""
+    """The word-piece tokenizer of an encoder, for pairs of texts."""
 
     def __init__(self, files: EncoderFiles) -> None:
         self._tokenizer: Any = files.read_tokenizer()

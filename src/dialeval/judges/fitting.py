@@ -206,7 +206,7 @@ class _LeastSquares:
         return float((self.weights * term * self.scores).sum() / (self.weights * term * term).sum())
 
     def predict(self, parameters: Floats, response_scale: float) -> Floats:
-        """f of every row, centered, for M, N and w in one vector."""
+        """Return f of every row, centered, for M, N and w in one vector."""
         width = self.response.shape[1]
         by_context, by_reference = _unpack_matrices(parameters, width)
         values = multiply_rows(self.context @ by_context + self.reference @ by_reference, self.response)
@@ -220,7 +220,7 @@ class _LeastSquares:
 
 
 def _solve(problem: _LeastSquares, rest: Floats, settings: AdemSettings) -> Floats:
-    """Conjugate gradients; w is scaled so that one strength holds for all parameters."""
+    """Solve by conjugate gradients; w is scaled so that one strength holds for all parameters."""
     scale = np.sqrt(settings.strength / settings.response_strength)
     left = problem.gradient(rest, scale)
     solution = np.zeros_like(left)
@@ -267,7 +267,7 @@ def _calibrate(weights: AdemWeights, examples: Examples) -> AdemWeights:
 
     Cases that the ratings do not show take the constants of one that they do, or the middle of the scale.
     """
-    by_context, by_reference, alone = weights.terms(examples)
+    by_context, by_reference, alone = weights.compute_terms(examples)
     has_context, has_reference = examples.has_context, examples.has_reference
     raw = by_context + by_reference + alone, by_context + alone, by_reference + alone
     usable = has_context & has_reference, has_context, has_reference

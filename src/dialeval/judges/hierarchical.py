@@ -115,22 +115,22 @@ class HierarchicalNetwork(nn.Module):
         context, context_mask, response, response_mask, reference, reference_mask = inputs
         responses = getattr(self, "responses", self.words)
         return self.head(  # type: ignore[no-any-return]
-            self.context(context, context_mask),
-            self.utterance(response, response_mask, responses),
-            self.utterance(reference, reference_mask, getattr(self, "references", responses)),
+            self.encode_contexts(context, context_mask),
+            self.encode_utterances(response, response_mask, responses),
+            self.encode_utterances(reference, reference_mask, getattr(self, "references", responses)),
         )
 
-    def utterance(self, indices: Tensor, mask: Tensor, cells: Recurrent) -> Tensor:
+    def encode_utterances(self, indices: Tensor, mask: Tensor, cells: Recurrent) -> Tensor:
         """Return the vectors of utterances: (batch, words) to (batch, utterance)."""
         indices, lengths = _move_left(indices, mask)
         states = cells(self.dropout(self.embeddings(indices)), lengths)
         return self.dropout(states)  # type: ignore[no-any-return]
 
-    def context(self, indices: Tensor, mask: Tensor) -> Tensor:
+    def encode_contexts(self, indices: Tensor, mask: Tensor) -> Tensor:
         """Return the vectors of contexts: (batch, turns, words) to (batch, context)."""
         batch, turns, words = indices.shape
         flat = batch * turns, words
-        vectors = self.utterance(indices.reshape(flat), mask.reshape(flat), self.words)
+        vectors = self.encode_utterances(indices.reshape(flat), mask.reshape(flat), self.words)
         vectors = vectors.reshape(batch, turns, self.words.outputs)
         return self.dropout(self.turns(*_move_left(vectors, mask.any(-1))))  # type: ignore[no-any-return]
 
@@ -257,20 +257,20 @@ class ADEMWithEncoder(Trainer):
             (context, model_response, reference_response, context_mask, model_response_mask, reference_response_mask)
         )
 
-    def _inputs(self, inputs: Sequence[Any]) -> Tensors:
+    def _read_inputs(self, inputs: Sequence[Any]) -> Tensors:
         if len(inputs) != 6:
             raise SettingError(
                 f"inputs are six arrays, context, response and reference, then their masks: {len(inputs)}"
             )
         parts: list[Tensor] = []
         for words, mask, name in zip(inputs[:3], inputs[3:], INPUTS, strict=True):
-            parts += self._sequence(words, mask, 3 if name == "context" else 2, name)
+            parts += self._read_sequence(words, mask, 3 if name == "context" else 2, name)
         if len({len(part) for part in parts}) > 1:
             counts = ", ".join(str(len(part)) for part in parts[::2])
             raise SettingError(f"the arrays have different numbers of rows ({counts}); one row per response in each")
         return tuple(parts)
 
-    def _sequence(self, indices: Any, mask: Any, dimensions: int, what: str) -> tuple[Tensor, Tensor]:
+    def _read_sequence(self, indices: Any, mask: Any, dimensions: int, what: str) -> tuple[Tensor, Tensor]:
         words, there = to_tensor(indices, torch.long, self.device), to_tensor(mask, torch.long, self.device)
         several = "3" if dimensions == 3 else "2 or 3"
         if words.ndim not in (dimensions, 3) or there.shape not in (words.shape, words.shape[:-1]):
@@ -289,7 +289,7 @@ class ADEMWithEncoder(Trainer):
             words, there = words.flatten(1), there.flatten(1)
         return words, there.bool()
 
-    def _shape(self) -> dict[str, Any]:
+    def _get_settings(self) -> dict[str, Any]:
         sizes = {"vocabulary_size": self.vocabulary_size, "embedding_size": self.embedding_size}
         return {**sizes, "encoder": asdict(self.settings), "train_embeddings": self.train_embeddings}
 

@@ -65,15 +65,15 @@ class TorchTransformer(nn.Module):
         trained = {flatten_name(name): nn.Parameter(to_tensor(self.base[name])) for name in self.names}
         self.weights = nn.ParameterDict(trained)
 
-    def weight(self, name: str) -> Tensor:
+    def get_weight(self, name: str) -> Tensor:
         """Return a weight of a layer."""
         found: Tensor = self.weights[name]
         return found
 
     def _apply_part(self, name: str, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-        return self.weight(f"{name}_weight").to(dtype), self.weight(f"{name}_bias").to(dtype)
+        return self.get_weight(f"{name}_weight").to(dtype), self.get_weight(f"{name}_bias").to(dtype)
 
-    def vectors(self, batch: PieceBatch, dtype: torch.dtype) -> Tensor:
+    def encode_pieces(self, batch: PieceBatch, dtype: torch.dtype) -> Tensor:
         """Return the last layer's vector of each piece."""
         dropout = _DROPOUT if self.training else 0.0
         rows = F.embedding(batch.ids, self.words) + F.embedding(batch.places, self.positions)
@@ -143,7 +143,7 @@ class TorchEncoder(Encoder):
         arrays = np.concatenate(pieces), places, second, owner, bounds
         tensors = [torch.from_numpy(array).to(self.device) for array in arrays]
         batch = PieceBatch._make([*tensors, int(lengths.max())])
-        rows = model.vectors(batch, self.dtype).float()
+        rows = model.encode_pieces(batch, self.dtype).float()
         if self.files.pooling == "cls":
             return rows[batch.bounds[:-1]]
         return sum_rows(rows, batch) / batch.bounds.diff()[:, None]

@@ -124,11 +124,11 @@ class Trainer:
         for group in self.optimizer.param_groups:
             group["lr"] = learning_rate
 
-    def _inputs(self, inputs: Sequence[Any]) -> Tensors:
+    def _read_inputs(self, inputs: Sequence[Any]) -> Tensors:
         """Return the inputs as tensors of the right type on the device."""
         raise NotImplementedError
 
-    def _shape(self) -> dict[str, Any]:
+    def _get_settings(self) -> dict[str, Any]:
         """Return the arguments of the constructor that only this kind of model has."""
         raise NotImplementedError
 
@@ -148,7 +148,9 @@ class Trainer:
         """
         common = {name: getattr(self, name) for name in ("learning_rate", "l1", "max_grad_norm", "constants")}
         state = {name: tensor.detach().cpu().numpy() for name, tensor in self.network.state_dict().items()}
-        return save_weights(folder, {"kind": self.kind, "settings": self._shape() | common}, state, name=self.kind)
+        return save_weights(
+            folder, {"kind": self.kind, "settings": self._get_settings() | common}, state, name=self.kind
+        )
 
     @classmethod
     def load(cls: type[AnyTrainer], folder: str | os.PathLike[str], device: str = "cpu") -> AnyTrainer:
@@ -225,7 +227,7 @@ class Trainer:
         for epoch in range(epochs):
             total = 0.0
             for rows in iterate_batches(len(human), batch_size, order):
-                predicted, _ = self._step(take_rows(inputs, rows), human[rows])
+                predicted, _ = self._take_step(take_rows(inputs, rows), human[rows])
                 total += float((predicted - human[rows]).square().sum())
             train_losses.append(total / len(human))
             if progress is not None:
@@ -245,20 +247,20 @@ class Trainer:
         """Take one step; return the predictions before it, and the loss."""
         if learning_rate is not None:
             Trainer.assign_learning_rate(self, learning_rate)  # that of a subclass may take a session
-        predicted, loss = self._step(*self._rows((*inputs, human_score)))
+        predicted, loss = self._take_step(*self._read_rows((*inputs, human_score)))
         return _to_numpy(predicted), float(loss)
 
     def _predict(self, inputs: Sequence[Any]) -> Floats:
-        return _to_numpy(self._evaluate(self._inputs(inputs)))
+        return _to_numpy(self._evaluate(self._read_inputs(inputs)))
 
     def _evaluate(self, inputs: Tensors) -> Tensor:
         self.network.eval()
         with torch.no_grad():
             return self.network(*inputs)  # type: ignore[no-any-return]
 
-    def _rows(self, batch: Sequence[Any]) -> tuple[Tensors, Tensor]:
+    def _read_rows(self, batch: Sequence[Any]) -> tuple[Tensors, Tensor]:
         """Return inputs and scores as tensors, with one score for each row."""
-        tensors = self._inputs(batch[:-1])
+        tensors = self._read_inputs(batch[:-1])
         rows = len(tensors[0])
         scores = to_tensor(batch[-1], torch.float32, self.device)
         if scores.numel() != rows or scores.shape[:1] not in ((rows,), ()):
@@ -267,7 +269,7 @@ class Trainer:
             raise SettingError("human_score has entries that are not finite numbers; leave those rows out")
         return tensors, scores.reshape(-1)
 
-    def _step(self, inputs: Tensors, human: Tensor) -> tuple[Tensor, Tensor]:
+    def _take_step(self, inputs: Tensors, human: Tensor) -> tuple[Tensor, Tensor]:
         self.network.train()
         predicted = self.network(*inputs)
         loss = (predicted - human).square().sum() + self.l1 * self.head.l1()
@@ -278,9 +280,9 @@ class Trainer:
         self, batch: Sequence[Any], validation: Sequence[Any] | None, share: float, order: torch.Generator
     ) -> tuple[tuple[Tensors, Tensor], tuple[Tensors, Tensor] | None]:
         """Return the rows to learn from, and those held out: the given ones, or a fraction of at least one row."""
-        tensors, human = self._rows(batch)
+        tensors, human = self._read_rows(batch)
         if validation is not None:
-            held = self._rows(validation)
+            held = self._read_rows(validation)
             if not len(held[1]):
                 raise SettingError("validation holds no rows; leave it out, or give some")
             return (tensors, human), held
@@ -385,7 +387,7 @@ class ADEM(Trainer):
         """
         return self._predict((context, model_response, reference_response))
 
-    def _inputs(self, inputs: Sequence[Any]) -> Tensors:
+    def _read_inputs(self, inputs: Sequence[Any]) -> Tensors:
         tensors = tuple(to_tensor(part, torch.float32, self.device) for part in inputs)
         for name, tensor, dimension in zip(INPUTS, tensors, self.dimensions, strict=True):
             if tensor.ndim != 2 or tensor.shape[1] != dimension or len(tensor) != len(tensors[0]):
@@ -395,7 +397,7 @@ class ADEM(Trainer):
                 raise SettingError(f"{name} has entries that are not finite numbers; leave those rows out")
         return tensors
 
-    def _shape(self) -> dict[str, Any]:
+    def _get_settings(self) -> dict[str, Any]:
         return {f"{name}_dim": dimension for name, dimension in zip(INPUTS, self.dimensions, strict=True)}
 
 

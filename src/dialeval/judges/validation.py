@@ -41,7 +41,7 @@ from dialeval.core.errors import SettingError
 from dialeval.engine.resources import Resources
 from dialeval.io.opening import PathSource
 from dialeval.io.packs import Progress
-from dialeval.io.ratings import Ratings, read_ratings, row_digests
+from dialeval.io.ratings import Ratings, digest_ratings, read_ratings
 from dialeval.io.reading import attach, read_files, read_texts
 from dialeval.io.rows import Rows
 from dialeval.judges.adem import AdemWeights, Judge, Texts, open_vectors
@@ -128,7 +128,7 @@ def make_judge(
     tried = sample_rows(others)
     attacks = attack(Judge(weights, vectors), tried.contexts, tried.responses, tried.references)
     facts["attacks"] = round_numbers([asdict(each) for each in attacks])
-    facts["trained_on"] = sorted(set(row_digests(rated)))
+    facts["trained_on"] = sorted(set(digest_ratings(rated)))
     return JudgeCard(replace(weights, facts=facts), agreement, attacks, command, title)
 
 
@@ -340,7 +340,7 @@ def attack(judge: Scores, contexts: Texts, responses: Sequence[str], references:
 def _make_replacements(
     contexts: Texts, responses: Sequence[str], references: Texts, seed: int
 ) -> dict[str, Sequence[str | None]]:
-    """Return by attack what is said instead of each response, None where there is nothing to say."""
+    """Return by attack the text in place of each response, None where there is none."""
     dice = np.random.default_rng(seed)
     asked = contexts if any(contexts) else references
     return {

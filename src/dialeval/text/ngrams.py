@@ -1,17 +1,17 @@
 """n-grams of token columns, and their counts as states that merge.
 
-An n-gram never reaches over the end of a row. Within a column each is one int64 key: the word itself (n = 1), two words
-packed (n = 2), or the number of its first n - 1 words among those of the column, packed with its last word.
+An n-gram is within a row. In a column each is one int64 key: the word itself (n = 1), two packed words (n = 2), or the
+number of its first n - 1 words among those of the column, packed with its last word.
 
-`NgramCounts` is the state of every metric that counts n-grams. Inside one evaluation all counts refer to one shared
-vocabulary. Counts that leave the process take the words they use with them, and merging translates where the
-vocabularies differ: the result is exact wherever the parts were counted.
+`NgramCounts` is the state of every metric that counts n-grams. Inside one process all counts refer to one shared
+vocabulary. Counts for other processes are pickled with their words, and merging translates between vocabularies: the
+result is exact wherever the parts were counted.
 
-Kernels over n-gram keys, all linear: sorted keys, distinct keys per row, two sorted counts merged, hashes.
+Kernels over n-gram keys take linear time: sorting, distinct keys per row, merging of sorted counts, hashes.
 
-Keys are non-negative int64. Tables are open-addressed, made by the caller, their length a power of two and at least
-twice the number of keys they may hold. The hashes of n-grams are made of the bytes of their words and of nothing else,
-so they are the same in every process and on every machine; their arithmetic is modulo 2**64.
+Keys are non-negative int64. Tables are open-addressed and made by the caller; their length is a power of two and at
+least twice the number of keys. The hashes of n-grams depend only on the bytes of their words, so they are equal in
+every process and on every machine; their arithmetic is modulo 2**64.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _LOWER = 0xFFFFFFFF
 def sort_counts(keys, counts, spare_keys, spare_counts, places):  # type: ignore[no-untyped-def]
     """Sort keys, each with its count, by one digit after the other; digits that all keys share are left out.
 
-    Gives whether the result is in the spare arrays. `places` has one element for every digit.
+    Return whether the result is in the spare arrays. `places` has one element for every digit.
     """
     digits = uint64(places.shape[0] - 1)
     differs = uint64(0)
@@ -83,7 +83,7 @@ def _sort_digit(keys, counts, sorted_keys, sorted_counts, places, shift, digits)
 
 @kernel
 def add_equal(keys, counts):  # type: ignore[no-untyped-def]
-    """Make one of equal neighbors, with the sum of their counts, in place; gives how many are left."""
+    """Make one of equal neighbors, with the sum of their counts, in place; return how many are left."""
     size = 0
     for i in range(keys.shape[0]):
         if size > 0 and keys[i] == keys[size - 1]:
@@ -132,7 +132,7 @@ def is_ascending(keys):  # type: ignore[no-untyped-def]
 
 @kernel
 def merge_counts(left, left_counts, right, right_counts, merged, counts):  # type: ignore[no-untyped-def]
-    """Merge two lists of rows in ascending order, adding the counts of equal rows; gives the number of merged rows."""
+    """Merge two lists of rows in ascending order, adding the counts of equal rows; return the number of merged rows."""
     i = j = size = 0
     while i < left.shape[0] or j < right.shape[0]:
         order = 0  # below 0: the left row comes first
@@ -270,10 +270,10 @@ _WORD_BITS = 32
 _WORD_MASK = (1 << _WORD_BITS) - 1
 
 _COMPARED_KEYS = 1 << 20
-"""Keys that are compared at a time, so that many millions do not need much memory next to their own."""
+"""Keys that are compared at a time, so that many millions need little additional memory."""
 
 _DIGITS = 1 << 8
-"""Different digits of keys by which they are sorted: so few that all the places written to are in the nearest cache."""
+"""The base of the radix sort of keys: so small that all buckets stay in the processor's cache."""
 
 COUNTED_TEXTS = 1 << 15
 """Texts that are split and counted at a time."""
@@ -349,7 +349,7 @@ class NgramColumn:
 
 
 def _sort_counts(keys: Ints, counts: Counts) -> tuple[Ints, Counts]:
-    """Sort keys, each with its count; what was given is overwritten."""
+    """Sort keys, each with its count; the arguments are overwritten."""
     spare = np.empty_like(keys), np.empty_like(counts)
     in_spare = sort_counts(keys, counts, *spare, np.empty(_DIGITS, np.int64))
     return spare if in_spare else (keys, counts)
@@ -408,7 +408,7 @@ class NgramCounts:
         return total
 
     def merge(self, other: NgramCounts) -> NgramCounts:
-        """Return the counts of both; large ones lie in temporary files, and few pages of them in memory."""
+        """Return the counts of both; large ones are in temporary files, and few pages of them in memory."""
         if not other.types:
             return self
         if not self.types:
@@ -423,7 +423,7 @@ class NgramCounts:
         return NgramCounts(self.n, self.vocabulary, keys[:size], counts[:size])
 
     def intersect(self, other: NgramCounts) -> tuple[Ints, Counts, Counts]:
-        """Return the keys of the n-grams, of one or two words, that both have, and the counts on either side."""
+        """Return the keys of n-grams (of one or two words) that both have, and their counts in both."""
         other = other.to_vocabulary(self.vocabulary)
         parts = [(self.keys[:0, 0], self.counts[:0], self.counts[:0])]
         for start in range(0, self.types if other.types else 0, _COMPARED_KEYS):
@@ -435,7 +435,7 @@ class NgramCounts:
         return keys, own, others
 
     def to_vocabulary(self, vocabulary: Vocabulary) -> NgramCounts:
-        """Return the same counts in terms of another vocabulary, new words being added to it."""
+        """Return the same counts in terms of another vocabulary; new words are added to it."""
         if vocabulary is self.vocabulary or not self.types:
             return self
         words, used = self._find_words()
@@ -467,7 +467,7 @@ class NgramCounts:
         own = Vocabulary()  # of these words: each part looks through all words of its vocabulary
         own.add(words)
         chosen, sizes = np.empty(self.types, np.uint16), np.zeros(parts, np.int64)
-        choose_parts(keys, self.n, word_hashes(words), chosen, sizes)
+        choose_parts(keys, self.n, hash_column(words), chosen, sizes)
         edges = offsets_of(sizes)
         part_keys, part_counts = np.empty_like(keys), np.empty(self.types, self.counts.dtype)
         cut_parts(keys, self.counts, chosen, edges[:-1].copy(), part_keys, part_counts)
@@ -482,9 +482,9 @@ class NgramCounts:
 
     @classmethod
     def from_plain(cls, n: int, data: Bytes, lengths: Ints, keys: Ints, counts: Counts) -> NgramCounts:
-        """Return the counts out of a file, from what `to_plain` gave; InvalidError where they are not of that form.
+        """Make counts of a file from what `to_plain` returned; InvalidError where they are not of that form.
 
-        Kernels follow ids and lengths without a look, so that these must not point anywhere else.
+        Kernels do not check ids and lengths, so that these must be within bounds.
         """
         for array, dtype, shape in (
             (data, np.uint8, (None,)),
@@ -508,7 +508,7 @@ class NgramCounts:
 
     @classmethod
     def _of_plain(cls, n: int, data: Bytes, lengths: Ints, keys: Ints, counts: Counts) -> NgramCounts:
-        """Return the counts from what `to_plain` gave, over a vocabulary of their own."""
+        """Make counts from what `to_plain` returned, over a vocabulary of their own."""
         ends = np.cumsum(lengths)
         vocabulary = Vocabulary()
         vocabulary.add(TextColumn(data, ends - lengths, ends))
@@ -520,7 +520,7 @@ class NgramCounts:
 
 
 def _merge(left: NgramCounts, right: NgramCounts, keys: Ints, counts: Counts) -> int:
-    """Fill in the merged counts, a stretch at a time, and give their number."""
+    """Fill in the merged counts, a part at a time, and return their number."""
     i = j = size = 0
     while i < left.types or j < right.types:
         i_end, j_end = merge_ends(left.keys, i, right.keys, j, _COMPARED_KEYS)
@@ -534,7 +534,7 @@ def _merge(left: NgramCounts, right: NgramCounts, keys: Ints, counts: Counts) ->
     return size
 
 
-def word_hashes(words: TextColumn) -> Hashes:
+def hash_column(words: TextColumn) -> Hashes:
     """Return a hash of each word, the same in every process."""
     hashes = np.empty(len(words), np.uint64)
     hash_words(words.data, words.starts, words.ends, hashes)

@@ -21,7 +21,7 @@ from dialeval.core.arrays import Ints, Mask
 from dialeval.core.batch import Need
 from dialeval.core.columns import Column, RaggedColumn, SharedColumn, TextColumn
 from dialeval.core.rowtable import PROMPT, REFERENCE, TRIALS, Digests
-from dialeval.text.ngrams import word_hashes
+from dialeval.text.ngrams import hash_column
 
 _BASE = 0x9E3779B97F4A7C15
 _INVERSE = pow(_BASE, -1, 1 << 64)
@@ -44,7 +44,7 @@ def digest_prompts(context: Column, roles: Column | None = None) -> Digests | No
     turns = _list_texts(context)
     if turns is None or not len(turns.values):
         return None
-    hashes = word_hashes(turns.values)
+    hashes = hash_column(turns.values)
     speakers = None if roles is None else _list_texts(roles)
     if speakers is None or len(speakers.values) != len(hashes):
         return _add_alternate(turns.starts, turns.ends, hashes)
@@ -59,7 +59,7 @@ def digest_lists(texts: Column) -> Digests | None:
     lists = _list_texts(texts)
     if lists is None or not len(lists.values):
         return None
-    return _add_selected(lists.starts, lists.ends, word_hashes(lists.values), np.ones(len(lists.values), np.bool_))
+    return _add_selected(lists.starts, lists.ends, hash_column(lists.values), np.ones(len(lists.values), np.bool_))
 
 
 def _list_texts(column: Column) -> RaggedColumn | SharedColumn | None:

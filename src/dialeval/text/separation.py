@@ -38,7 +38,7 @@ from dialeval.core.columns import TextColumn, TokenColumn
 from dialeval.core.kernels import kernel
 from dialeval.text.vocabulary import Vocabulary, word_id
 
-OTHER, DIGIT, STOP, ALONE, HYPHEN, BLANK = range(6)
+OTHER, DIGIT, STOP, ALONE, HYPHEN, SPACE = range(6)
 """Kinds of characters; a hyphen stands alone behind a digit."""
 EDGE = 6
 """The end of a text that is not padded."""
@@ -47,7 +47,7 @@ CODE_POINTS = 0x110000
 _CODES = 1 << 21
 """What four bytes can stand for, sound or not: a table is as long, so that no byte leads out of it."""
 
-BLANKS = (
+SPACES = (
     *((0x09, 0x0D), (0x1C, 0x20), (0x85, 0x85), (0xA0, 0xA0), (0x1680, 0x1680), (0x2000, 0x200A)),
     *((0x2028, 0x2029), (0x202F, 0x202F), (0x205F, 0x205F), (0x3000, 0x3000)),
 )
@@ -122,7 +122,7 @@ def clean_text(text: str) -> str:
     return text
 
 
-def kinds_of(ranges: dict[int, tuple[tuple[int, int], ...]]) -> Bytes:
+def make_kind_table(ranges: dict[int, tuple[tuple[int, int], ...]]) -> Bytes:
     """Return a table of kinds by code point, from the ranges of each; what is in none has kind 0, a later one wins."""
     kinds: Bytes = np.zeros(_CODES, np.uint8)
     for kind, spans in ranges.items():
@@ -134,12 +134,12 @@ def kinds_of(ranges: dict[int, tuple[tuple[int, int], ...]]) -> Bytes:
 @cache
 def _kinds_13a() -> Bytes:
     stops, digits, hyphen = ((0x2C, 0x2C), (0x2E, 0x2E)), ((0x30, 0x39),), ((0x2D, 0x2D),)
-    return kinds_of({ALONE: _ALONE, STOP: stops, DIGIT: digits, HYPHEN: hyphen, BLANK: BLANKS})
+    return make_kind_table({ALONE: _ALONE, STOP: stops, DIGIT: digits, HYPHEN: hyphen, SPACE: SPACES})
 
 
 @cache
 def _kinds_zh() -> Bytes:
-    chinese = kinds_of({ALONE: _CHINESE, BLANK: BLANKS})
+    chinese = make_kind_table({ALONE: _CHINESE, SPACE: SPACES})
     return np.where(chinese > 0, chinese, _kinds_13a())
 
 
@@ -147,7 +147,7 @@ def _kinds_zh() -> Bytes:
 def _kinds_intl() -> Bytes:
     import regex
 
-    kinds = kinds_of({BLANK: BLANKS})
+    kinds = make_kind_table({SPACE: SPACES})
     points = np.arange(CODE_POINTS, dtype="<u4")
     points[0xD800:0xE000] = 0  # halves of pairs are no characters
     characters = points.tobytes().decode("utf-32-le")
@@ -196,7 +196,7 @@ def _strip_end(data, start, end, kinds):  # type: ignore[no-untyped-def]
         last = end - 1
         while last > start and data[last] & 0xC0 == 0x80:
             last -= 1
-        if _kind(data, last, kinds) != BLANK:
+        if _kind(data, last, kinds) != SPACE:
             break
         end = last
     return end
@@ -221,7 +221,7 @@ def _is_like_digit(kind):  # type: ignore[no-untyped-def]
 
 @kernel
 def _put_each(data, start, end, cuts, count):  # type: ignore[no-untyped-def]
-    """Put every character from `start` to `end` into `cuts` as a token of its own; gives the new count."""
+    """Put every character from `start` to `end` into `cuts` as a token of its own; return the new count."""
     while start < end:
         behind = min(start + _width(data[start]), end)
         cuts[count], cuts[count + 1] = start, behind
@@ -232,7 +232,7 @@ def _put_each(data, start, end, cuts, count):  # type: ignore[no-untyped-def]
 
 @kernel
 def _find_cuts(data, start, end, kinds, padded, stripped, cuts):  # type: ignore[no-untyped-def]
-    """Fill `cuts` with the start and the end of each token of a text; gives twice their number."""
+    """Fill `cuts` with the start and the end of each token of a text; return twice their number."""
     edge = OTHER if padded else EDGE
     end = _strip_end(data, start, end, kinds)
     count = 0
@@ -243,7 +243,7 @@ def _find_cuts(data, start, end, kinds, padded, stripped, cuts):  # type: ignore
         kind = _kind(data, i, kinds)
         # From `i` to `until` every character is a token; from there on a new one begins, or goes on without a cut.
         until = behind = min(i + _width(data[i]), end)
-        cut = kind in (ALONE, BLANK) or (kind == HYPHEN and before == DIGIT)
+        cut = kind in (ALONE, SPACE) or (kind == HYPHEN and before == DIGIT)
         if kind == STOP:
             stops, last, behind = _count_stops(data, i, end, kinds)
             after = _kind(data, behind, kinds) if behind < end else edge
@@ -254,11 +254,11 @@ def _find_cuts(data, start, end, kinds, padded, stripped, cuts):  # type: ignore
             cuts[count], cuts[count + 1] = token, i
             count += 2
         if cut:
-            count = count if kind == BLANK else _put_each(data, i, until, cuts, count)
+            count = count if kind == SPACE else _put_each(data, i, until, cuts, count)
             token = until if until < behind else -1
         elif token < 0:
             token = i
-        if kind != BLANK or not (stripped and before == EDGE):
+        if kind != SPACE or not (stripped and before == EDGE):
             before = kind
         i = behind
     if token >= 0:

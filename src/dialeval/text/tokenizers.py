@@ -1,7 +1,7 @@
-"""Tokenizers: named and versioned ways to take a text apart.
+"""Tokenizers by name and version.
 
-The name of a tokenizer is in the signature of every number made with it. Ours have a version that grows whenever
-the same text would be split differently than before; the others are those of the programs that define them.
+The name of a tokenizer is in the signature of every value computed with it. Ours have a version that grows whenever the
+same text would be split differently than before; the others are those of the programs that define them.
 
 - `words.1`: split at whitespace as `str.split()` does (the convention of tokenized response files);
 - `lower-words.1`: the same after `str.lower()`;
@@ -37,7 +37,7 @@ from dialeval.core.kernels import kernel
 from dialeval.text.separation import (
     count_kinds,
     ids_of_characters,
-    kinds_of,
+    make_kind_table,
     split_13a,
     split_intl,
     split_rouge,
@@ -47,29 +47,29 @@ from dialeval.text.vocabulary import Vocabulary, space_width
 
 # Tokenizers of other libraries: `unicode`, the words of UAX #29, and `ja`, Japanese words by MeCab.
 #
-# - `unicode`: a text is cut at the word boundaries of Unicode's annex 29, and what is only whitespace is left out.
-#   Punctuation and emoji are words of their own, a letter keeps its marks. It needs no dictionary: letters of scripts
-#   without spaces (Chinese, Thai) stand one by one, runs of Katakana and words of other scripts stay whole. By the
-#   package unicode-segmentation-rs (the extra `unicode`).
+# - `unicode`: a text is split at the word boundaries of Unicode's annex 29, without whitespace. Punctuation and emoji
+#   are tokens of their own, a letter keeps its marks. It needs no dictionary: letters of scripts without spaces
+#   (Chinese, Thai) are single tokens, runs of Katakana and words of other scripts stay whole. By the package
+#   unicode-segmentation-rs (the extra `unicode`).
 # - `ja`: MeCab with the dictionary IPADIC, the same as sacreBLEU's `ja-mecab` (the extra `ja`).
 #
-# Both split a text into stretches of it, between which a space is put; spaces inside of one split it too.
+# Both insert spaces into a text, which is then split at whitespace.
 
 IPADIC_WORDS = 392_126
-"""Words of the dictionary that sacreBLEU takes."""
+"""Words of the dictionary that sacreBLEU uses."""
 
 _taggers = local()
-"""A tagger of its own for every thread: MeCab keeps what it is doing in the tagger."""
+"""A tagger per thread: MeCab keeps state in the tagger."""
 
 
 def split_unicode(texts: TextColumn) -> TextColumn:
-    """Return the texts with a space at every boundary of a word."""
+    """Insert a space at every word boundary of texts."""
     bounds = _import_splitter()
     return TextColumn.from_strings([" ".join(bounds(text)) for text in texts])
 
 
 def split_japanese(texts: TextColumn) -> TextColumn:
-    """Return the texts with a space between Japanese words."""
+    """Insert a space between the words of Japanese texts."""
     tagger = _load_tagger()
     return TextColumn.from_strings([tagger.parse(text.strip()) for text in texts])
 
@@ -137,13 +137,13 @@ _SPLITTERS: Mapping[Tokenizer, Callable[[TextColumn, Vocabulary], TokenColumn]] 
 }
 
 Oov = Literal["self", "unk"]
-"""What becomes of a word that is not in the vocabulary."""
+"""The treatment of words that are not in the vocabulary."""
 
 UNKNOWN = "<unk>"
 
 
 def tokenize(texts: TextColumn, vocabulary: Vocabulary, tokenizer: Tokenizer = DEFAULT) -> TokenColumn:
-    """Return the tokens of texts over a vocabulary, new words being added to it."""
+    """Return the tokens of texts over a vocabulary; new words are added to it."""
     if tokenizer == AUTO:
         raise SettingError("the tokenizer auto is chosen by an evaluation, from all texts; name one to split by it")
     return _SPLITTERS[tokenizer](texts, vocabulary)
@@ -166,20 +166,20 @@ def tokens(batch: Batch, need: Need, tokenizer: Tokenizer = DEFAULT, oov: Oov = 
     return batch.derive(("tokens", need, tokenizer), lambda: tokenize(texts, vocabulary, tokenizer))
 
 
-# Moses: text split into tokens and put together again, by the rules of the Moses scripts for English.
+# Moses: text tokenized and detokenized by the rules of the Moses scripts for English.
 #
-# Splitting sets punctuation apart and joining puts it back, so that `hello , it is 10:00 .` and `hello, it is 10:00.`
-# both become `hello, it is 10: 00.`. The package sacremoses with its defaults is the definition. It takes a quarter of
-# a second to import and about half a millisecond a text. So texts of plain words and marks, as nearly all responses
-# are, are done here; tests compare both.
+# Tokenizing separates punctuation and detokenizing attaches it again, so that `hello , it is 10:00 .` and
+# `hello, it is 10:00.` both become `hello, it is 10: 00.`. The package sacremoses with its defaults is the definition.
+# It takes a quarter of a second to import and about half a millisecond per text. So texts of plain words and
+# punctuation, as nearly all responses are, are normalized here; tests compare both.
 
 _MARK = r"[.,?!:;]"
 _PART = "[A-Za-z0-9]+"
 _WORD = rf"(?:{_PART}|{_PART}(?:-{_PART})+|{_PART}(?:-{_PART})*(?<=[A-Za-z])'[A-Za-z]+)"
-"""A word of one part, with hyphens, or with an apostrophe; one pattern with all of it optional is slower by half."""
+"""A word of one part, with hyphens, or with an apostrophe; one pattern with optional parts is slower by half."""
 _CHUNK = rf"(?:{_WORD}{_MARK}?|[0-9]+\.[0-9]+|[-#]|{_MARK})"
 _PLAIN = re.compile(rf"{_CHUNK}(?: {_CHUNK})*")
-"""Words, each with at most one apostrophe inside and one mark behind it, decimal numbers, and signs alone."""
+"""Words, each with at most one apostrophe inside and one punctuation mark behind it, decimal numbers, single signs."""
 _ALONE = re.compile(rf" (?={_MARK}(?: |$))")
 _COLON = re.compile(r"(?<=[A-Za-z0-9]):(?=[A-Za-z0-9])")
 _DOTS = "MULTI"
@@ -187,7 +187,7 @@ _DOTS = "MULTI"
 
 
 def normalize_moses(text: str) -> str:
-    """Return a text after being split into tokens and joined again."""
+    """Return a text after tokenizing and detokenizing it."""
     spaced = _COLON.sub(": ", " ".join(text.split()))
     if not spaced:
         return ""
@@ -204,27 +204,26 @@ def _load_moses() -> tuple[Callable[[str], Any], Callable[[Any], Any]]:
     return MosesTokenizer(lang="en").tokenize, MosesDetokenizer(lang="en").detokenize
 
 
-# Scripts: which tokenizer suits the texts of a run, and texts that the chosen one cannot split.
+# Scripts: the tokenizer for the scripts of a run's texts, and texts that a tokenizer cannot split.
 #
-# Some scripts put no spaces between words. `words.1` takes a whole sentence of them for one word. `ScriptCounts`
-# counts the letters of all texts by kind of script, and `choose_tokenizer` names a tokenizer:
+# Some scripts have no spaces between words, and a whole sentence of them is one token of `words.1`. `ScriptCounts`
+# counts the letters of all texts by kind of script, and `choose_tokenizer` returns a tokenizer:
 #
-#     fewer than LEAST_SHARE of the letters are of scripts without spaces            words.1
-#     most of those are Chinese or Japanese, with LEAST_SHARE of kana among them     ja
-#     most of those are Chinese                                                      zh
-#     any other                                                                      unicode
+#     fewer than LEAST_FRACTION of the letters are of scripts without spaces            words.1
+#     most of those are Chinese or Japanese, with LEAST_FRACTION of kana among them     ja
+#     most of those are Chinese                                                         zh
+#     any other                                                                         unicode
 #
-# Counts are whole numbers that add up, so the choice does not depend on how the rows were cut. Letters are counted by
-# the blocks of Unicode they are in; Korean has spaces.
+# Counts are whole numbers that add up, so the choice does not depend on batches. Letters are counted by the blocks of
+# Unicode that they are in; Korean has spaces.
 #
-# A word of `LONG_RUN` or more such letters is a sentence that was not split: text that was split before has shorter
-# ones.
+# A token of `LONG_RUN` or more such letters is an unsplit sentence: tokenized text has shorter tokens.
 
-LEAST_SHARE = 0.1
-MOST_SHARE = 0.5
+LEAST_FRACTION = 0.1
+LARGE_FRACTION = 0.5
 LONG_RUN = 5
 
-BY_BLANKS: tuple[Tokenizer, ...] = ("words.1", "lower-words.1", "13a", "lower-13a", "intl")
+SPLIT_AT_SPACES: tuple[Tokenizer, ...] = ("words.1", "lower-words.1", "13a", "lower-13a", "intl")
 """Tokenizers that leave a sentence without spaces whole."""
 
 _LETTER_KIND, _CHINESE_LETTERS, _KANA, _UNSPACED = range(1, 5)  # 0: no letter
@@ -247,31 +246,31 @@ _RANGES = {
 
 
 @cache
-def _kinds() -> Bytes:
-    return kinds_of(_RANGES)
+def _make_kinds() -> Bytes:
+    return make_kind_table(_RANGES)
 
 
 def count_characters(texts: TextColumn) -> Counts:
-    """Return how many characters of each kind texts have."""
+    """Return the number of characters of each kind in texts."""
     return tuple(_count_by_text(texts).sum(axis=0).tolist())
 
 
 def _count_by_text(texts: TextColumn) -> Ints:
-    """Return how many characters of each kind (columns) every text has."""
+    """Return the number of characters of each kind (columns) in every text."""
     counts = np.zeros((len(texts), _KINDS), np.int64)
-    count_kinds(texts.data, texts.starts, texts.ends, _kinds(), counts)
+    count_kinds(texts.data, texts.starts, texts.ends, _make_kinds(), counts)
     return counts
 
 
 def choose_tokenizer(counts: Counts) -> Tokenizer:
-    """Return the tokenizer for texts with so many characters of each kind."""
+    """Return the tokenizer for texts with these numbers of characters of each kind."""
     spaced, chinese, kana, unspaced = counts[1:]
-    without_blanks = chinese + kana + unspaced
-    if not without_blanks or without_blanks < LEAST_SHARE * (without_blanks + spaced):
+    unsplit = chinese + kana + unspaced
+    if not unsplit or unsplit < LEAST_FRACTION * (unsplit + spaced):
         return "words.1"
-    if unspaced >= LEAST_SHARE * without_blanks or without_blanks < MOST_SHARE * (without_blanks + spaced):
+    if unspaced >= LEAST_FRACTION * unsplit or unsplit < LARGE_FRACTION * (unsplit + spaced):
         return "unicode"
-    return "ja" if kana >= LEAST_SHARE * without_blanks else "zh"
+    return "ja" if kana >= LEAST_FRACTION * unsplit else "zh"
 
 
 def choose_installed(tokenizer: Tokenizer) -> Tokenizer:
@@ -302,18 +301,18 @@ class ScriptCounts(Fact[Counts, Counts]):
 
 
 def add_counts(several: Sequence[Counts]) -> Counts:
-    """Return counts by kind added up."""
+    """Return the sum of counts by kind."""
     return tuple(sum(each) for each in zip((0,) * _KINDS, *several, strict=True))
 
 
 def suggest_tokenizer(texts: int, unsplit: int, letters: Sequence[int]) -> Tokenizer:
-    """Return the tokenizer for texts of which some are not split; `letters`: the characters of these, by kind."""
-    return "unicode" if unsplit < MOST_SHARE * texts else choose_tokenizer((0, 0, *letters[_CHINESE_LETTERS:]))
+    """Return the tokenizer for texts of which some are unsplit; `letters`: the characters of these, by kind."""
+    return "unicode" if unsplit < LARGE_FRACTION * texts else choose_tokenizer((0, 0, *letters[_CHINESE_LETTERS:]))
 
 
 @dataclass(frozen=True)
 class UnsplitTexts(Fact[Counts, Counts]):
-    """Texts that a tokenizer left whole: how many texts there are, how many of them have a long run, its letters."""
+    """Counts of texts that a tokenizer left unsplit: all texts, those with a long run, and letters of such runs."""
 
     need: Need
     tokenizer: Tokenizer

@@ -21,13 +21,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from threading import Lock
-from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 from numpy import int64, uint64
 
-from dialeval.core.arrays import Bytes, Ids, Ints
+from dialeval.core.arrays import Bytes, Ids, Ints, Number
 from dialeval.core.columns import TextColumn, TokenColumn
 from dialeval.core.kernels import kernel, load8, trailing_zeros
 
@@ -206,7 +205,7 @@ def word_id(data, start, end, table, arena, word_ends, words):  # type: ignore[n
 
 @kernel
 def intern_words(data, starts, ends, first, table, arena, word_ends, words, ids):  # type: ignore[no-untyped-def]
-    """Fill `ids` with the ids of texts that are one word each, spaces included; gives what `split_words` gives."""
+    """Fill `ids` with the ids of texts that are one word each, spaces included; return what `split_words` returns."""
     for row in range(first, starts.shape[0]):
         word, words = word_id(data, starts[row], ends[row], table, arena, word_ends, words)
         if word < 0:
@@ -236,8 +235,6 @@ def refill(table, larger):  # type: ignore[no-untyped-def]
             larger[slot] = table[old]
             larger[slot + uint64(1)] = table[old + 1]
 
-
-Number = TypeVar("Number", bound=np.generic)
 
 _FIRST_WORDS = 1 << 11
 _FIRST_BYTES = 1 << 14

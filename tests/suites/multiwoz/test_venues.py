@@ -77,13 +77,13 @@ def test_a_query_is_a_scan_of_all_venues(venues: list[dict[str, str]], slots: di
     keyed = [{**venue, "id": str(at)} for at, venue in enumerate(venues)]
     table = VenueTable(DOMAIN, ONTOLOGY, keyed)
     for _ in range(2):  # the second time from what is remembered
-        assert list(table.rows(table.query(slots))) == scanned(keyed, slots)
+        assert list(table.iterate_rows(table.query(slots))) == scanned(keyed, slots)
 
 
 def test_rows_with_one_key_are_one_venue() -> None:
     rows = [{"id": "a", "area": "hill"}, {"id": "b", "area": "harbour"}, {"id": "a", "area": "harbour"}]
     table = VenueTable(DOMAIN, ONTOLOGY, rows)
-    assert list(table.rows(table.query({"area": "harbour"}))) == [0, 1]
+    assert list(table.iterate_rows(table.query({"area": "harbour"}))) == [0, 1]
     assert table.list_labels(table.query({}), 5) == ["a", "b"]
 
 

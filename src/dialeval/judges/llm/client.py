@@ -59,7 +59,7 @@ class Token(Alternative):
     top_logprobs: list[Alternative] = []
 
 
-class _Choice(Struct):
+class _CompletionChoice(Struct):
     message: dict[str, Any]
     finish_reason: str | None = None
     logprobs: dict[str, list[Token] | None] | None = None
@@ -68,7 +68,7 @@ class _Choice(Struct):
 class Completion(Struct):
     """The part of a chat completion that is read."""
 
-    choices: Annotated[list[_Choice], Meta(min_length=1)]
+    choices: Annotated[list[_CompletionChoice], Meta(min_length=1)]
     model: str = ""
     usage: dict[str, Any] | None = None
 
@@ -155,7 +155,7 @@ class Counts:
         """Tokens of requests and answers together."""
         return self.prompt_tokens + self.completion_tokens
 
-    def cost(self, prices: tuple[float, float] | None) -> float | None:
+    def compute_cost(self, prices: tuple[float, float] | None) -> float | None:
         """Return the cost, for prices of a million tokens of requests and of answers."""
         if prices is None:
             return None
@@ -164,7 +164,7 @@ class Counts:
 
 @dataclass
 class Client:
-    """Sends requests to one endpoint; its methods may be called from any thread."""
+    """A client of one endpoint; its methods may be called from any thread."""
 
     endpoint: str
     model: str

@@ -303,7 +303,7 @@ class LLM(Panel):
 
     def count(self) -> str:
         """Return what was sent and received, in one line."""
-        counts, cost = self.counts, self.counts.cost(self.prices)
+        counts, cost = self.counts, self.counts.compute_cost(self.prices)
         more = {"sent again": counts.repeated, "failed": counts.failed, "recorded before": counts.recorded}
         parts = [f"{counts.requests:,} requests", *(f"{number:,} {what}" for what, number in more.items() if number)]
         parts.append(f"{counts.prompt_tokens:,} + {counts.completion_tokens:,} tokens")

@@ -31,7 +31,7 @@ from dialeval.core.rowtable import RowTable
 from dialeval.core.run_schema import Record
 from dialeval.io.fields import FieldReader
 from dialeval.io.opening import PathSource
-from dialeval.io.ratings import TIE, length_ratio, possible_outcomes
+from dialeval.io.ratings import TIE, length_ratio, list_outcomes
 from dialeval.io.reading import read_objects
 from dialeval.io.rows import FieldNames, RowObject
 from dialeval.judges.llm.judge import LLM
@@ -200,18 +200,18 @@ def read_pair_texts(paths: PathSource | Sequence[Any]) -> list[PairTexts]:
 def _read_pair(reader: FieldReader, row: RowObject, name: str) -> Iterator[PairTexts]:
     texts: dict[str, Any] = {each: row.get(each) for each in ("a", "b", "response_a", "response_b")}
     if not all(isinstance(text, str) for text in texts.values()):
-        reader.problem("is not a pair with its texts", f"make it an object with {_FIELDS}")
+        reader.add_problem("is not a pair with its texts", f"make it an object with {_FIELDS}")
         return
-    context, roles = reader.context(row)
-    named = reader.dialogue(row) or f"{name} {reader.line}"
+    context, roles = reader.read_context(row)
+    named = reader.read_dialogue(row) or f"{name} {reader.line}"
     yield PairTexts(**texts, context=context, roles=roles, dialogue=named, human=_find_majority(reader, row))
 
 
 def _find_majority(reader: FieldReader, row: dict[str, Any]) -> int | None:
     given = row.get("better")
     votes = given if isinstance(given, list) else [] if given is None else [given]
-    outcomes = [possible_outcomes(vote, row["a"], row["b"]) for vote in votes]
+    outcomes = [list_outcomes(vote, row["a"], row["b"]) for vote in votes]
     if any(len(each) != 1 for each in outcomes):
-        reader.problem(f"better is {given!r:.40}", "make it a, b or tie, the name of the better system, or a list")
+        reader.add_problem(f"better is {given!r:.40}", "make it a, b or tie, the name of the better system, or a list")
     total = sum(outcome for each in outcomes for outcome in each)
     return (total > 0) - (total < 0) if votes else None

@@ -192,7 +192,7 @@ def _draw_area(kind: str, xs: Sequence[float], values: Sequence[float]) -> str:
 
 
 def _draw_line(curve: Curve, xs: Sequence[float], color: str) -> str:
-    """Return the line of a detector, broken where it says nothing, with its labels."""
+    """Return the line of a detector, interrupted where it has no value, with its labels."""
     points = [
         (x, _y(known[1] + known[2]), label)
         for x, shares, label in zip(xs, curve.probabilities, curve.label, strict=True)

@@ -25,7 +25,7 @@ from dialeval.core.version import __version__
 from dialeval.engine.folding import Options, Progress, run_sources
 from dialeval.engine.plan import Plan
 from dialeval.io.rows import Rows
-from dialeval.io.sources import memory_sources
+from dialeval.io.sources import wrap_systems
 from dialeval.metrics import breakdown as detection
 from dialeval.metrics.breakdown import LABELS, BreakdownDistance, Codes, Tables, shares
 from dialeval.stats.correlation import Distance, krippendorff_alpha
@@ -63,7 +63,7 @@ class BreakdownRun(Run):
     data: BreakdownData | None = None
 
     def __eq__(self, other: object) -> bool:
-        """Equal figures make equal runs: what is loaded again is a plain `Run`, its tables are in `details`."""
+        """Return whether two runs have equal values; a loaded one is a plain `Run`, whose tables are in `details`."""
         if not isinstance(other, Run):
             return NotImplemented
         names = ("systems", "version", "warnings", "details")
@@ -163,7 +163,7 @@ def evaluate_breakdown(
     for rows in systems[len(read_data.systems) :]:
         roles[rows.system] = "ceiling" if rows.system in (_ANNOTATOR, _ORACLE) else "floor"
     options = Options(t=t, confidence=confidence, intervals=intervals, threads=threads, progress=progress)
-    run = run_sources(memory_sources(systems, roles), lambda _source, _available: plan, options=options).run
+    run = run_sources(wrap_systems(systems, roles), lambda _source, _available: plan, options=options).run
     results = dict(run.systems)
     if baselines:
         results[_ANNOTATOR] = _with_alpha(results[_ANNOTATOR], read_data.annotated.counts)

@@ -64,11 +64,7 @@ def explain_rows(
             [
                 [
                     # The text of an answer, the place of its group, and how similar it is to that group.
-                    [
-                        number(each.text),
-                        here.get(each.group),
-                        None if each.score is None else round(each.score, DIGITS),
-                    ]
+                    [number(each.text), here.get(each.group), None if each.score is None else round(each.score, DIGITS)]
                     for each in entry.hypotheses
                 ]
                 for entry, here in zip(entries, places, strict=True)

@@ -202,7 +202,7 @@ def delexicalize_command(predictions: Any, output: Path | None, format_: str, **
     if output is not None:
         if len(systems) != 1:
             raise click.UsageError("--save writes the predictions of one system; name one with -i")
-        out.write_output(output, out.encode_json(systems[0][0].document()))
+        out.write_output(output, out.encode_json(systems[0][0].to_document()))
     out.print_as(format_, PRINTER, MatchReport([report for _, report in systems]))
 
 

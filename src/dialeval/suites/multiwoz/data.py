@@ -49,7 +49,7 @@ from dialeval.io import json
 from dialeval.io.opening import PathSource, read_bytes, stem_of, strip_mark
 from dialeval.io.reading import find_response_files, is_folder
 from dialeval.io.rows import Rows, read_each
-from dialeval.io.schemas import type_problems
+from dialeval.io.schemas import check_types
 from dialeval.suites.multiwoz.ontology import MULTIWOZ, Ontology, load_ontology
 from dialeval.suites.multiwoz.venues import MAIN_REFERENCES, Venues, find_file, load_venues, make_normalizer
 
@@ -140,7 +140,7 @@ def read_task(folder: Path, split: str | None = None) -> TaskFiles:
         except DataError as error:
             problems.extend(error.problems)
             return None
-        wrong = type_problems(document, kind, str(path), _FORM)
+        wrong = check_types(document, kind, str(path), _FORM)
         problems.extend(wrong)
         return None if wrong else document
 
@@ -152,7 +152,7 @@ def read_task(folder: Path, split: str | None = None) -> TaskFiles:
     users = load("user_turns.json", dict[str, list[str]])
     if (stated := find_file(whole / VERSION_FILE)) is not None:
         version, _ = _read_file(stated)
-        problems.extend(type_problems(version, str, str(stated), _FORM))
+        problems.extend(check_types(version, str, str(stated), _FORM))
     names = sorted(_find_reference_names(folder), key=lambda name: (name != MAIN_REFERENCES, name))
     sets = {name: load(f"references/{name}.json", dict[str, list[str]]) for name in names}
     if problems:
@@ -199,7 +199,7 @@ def _choose_split(folder: Path, asked: str | None) -> tuple[str | None, dict[str
             raise SettingError(f"the data in {folder} has no splits, so there is no split {asked!r}")
         return None, {}
     splits, _ = _read_file(path)
-    if problems := type_problems(splits, dict[str, list[str]], str(path), "add the pack again"):
+    if problems := check_types(splits, dict[str, list[str]], str(path), "add the pack again"):
         raise DataError(problems)
     name = asked or DEFAULT_SPLIT
     if name not in splits:
@@ -405,7 +405,7 @@ class TaskPredictions:
         """The rows of the turns that are there."""
         return [row for row in self.turn_rows if row["response"] is not None]
 
-    def document(self) -> dict[str, list[dict[str, Any]]]:
+    def to_document(self) -> dict[str, list[dict[str, Any]]]:
         """Return the predictions in the form in which they are read."""
         turns: dict[str, list[dict[str, Any]]] = {row["dialogue"]: [] for row in self.turn_rows if row["listed"]}
         for row in self.given:
@@ -514,7 +514,7 @@ def _check_form(document: Any, where: str) -> list[Problem]:
     """Return what is wrong with a document by itself."""
     if isinstance(document, Mapping) and not document:
         return [Problem(where, None, "is an empty object", _PREDICTIONS_FORM)]
-    return type_problems(document, dict[str, list[_Turn]], where, _PREDICTIONS_FORM, **_REMEDIES)
+    return check_types(document, dict[str, list[_Turn]], where, _PREDICTIONS_FORM, **_REMEDIES)
 
 
 def _check_against_data(document: Any, task: TaskFiles, where: str) -> Iterator[Problem]:

@@ -25,7 +25,7 @@ from dialeval.engine import baselines as common
 from dialeval.engine.folding import Evaluation, Options, run_sources
 from dialeval.engine.plan import Plan
 from dialeval.engine.resources import Resources
-from dialeval.io.sources import memory_sources
+from dialeval.io.sources import wrap_systems
 from dialeval.metrics.counting import Missing
 from dialeval.suites.multiwoz.data import TaskData, TaskFiles, TaskPredictions, make_predictions, read_predictions
 from dialeval.suites.multiwoz.explanations import Explanation, group_by_cause
@@ -67,7 +67,7 @@ class Choices:
         """The metric Inform."""
         return Inform(self.fallback, self.missing, self.ratio)
 
-    def metrics(self, task: TaskData) -> dict[str, Metric[Any]]:
+    def make_metrics(self, task: TaskData) -> dict[str, Metric[Any]]:
         """Return the metrics that do not need states, by their usual names; settings are in the signature."""
         metrics: dict[str, Metric[Any]] = {}
         if self.success:
@@ -83,7 +83,7 @@ class Choices:
             metrics |= _make_presets(Richness)
         return metrics
 
-    def tracking(self) -> dict[str, Metric[Any]]:
+    def make_tracking(self) -> dict[str, Metric[Any]]:
         """Return the metrics of state tracking."""
         booking = "unified" if self.unify_booking else "apart"
         return _make_presets(Tracking, booking=booking, missing=self.missing, ratio=self.ratio) if self.dst else {}
@@ -121,7 +121,7 @@ def evaluate_task(
 ) -> Run:
     """Evaluate one or several systems; `predictions` may have been read before."""
     choices = choices or Choices()
-    metrics, tracking = choices.metrics(task), choices.tracking()
+    metrics, tracking = choices.make_metrics(task), choices.make_tracking()
     if not metrics and not tracking:
         raise SettingError("nothing was asked for; choose bleu, success, richness or dst")
     with without_garbage_collection():
@@ -184,7 +184,7 @@ def _evaluate_systems(
     # One thread: these metrics are plain Python, and threads would only wait for each other.
     options = replace(options or Options(), threads=1)
     roles = None if baselines is None else baselines.roles
-    sources = memory_sources([system.rows for system in systems], roles)
+    sources = wrap_systems([system.rows for system in systems], roles)
     return run_sources(sources, lambda source, _available: plans[source], Resources(ready=task.resources), options)
 
 

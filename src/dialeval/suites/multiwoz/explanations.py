@@ -180,9 +180,9 @@ class Explanation:
                 domain,
                 dict(wishes["informable"]),
                 list(wishes["requestable"]),
-                ended.matched.get(domain, False),
-                sorted(ended.provided.get(domain, ())),
-                ended.complete.get(domain, False),
+                ended.matched[domain],
+                sorted(ended.provided[domain]),
+                ended.complete[domain],
             )
             for domain, wishes in self.goal.items()
         ]
@@ -325,7 +325,7 @@ class Explanation:
 
     def _find_excluding(self, domain: str, outside: int) -> dict[str, tuple[str, int]]:
         """Return the constraints of the goal that exclude some of a set of venues: slot -> value, venues."""
-        wanted = self.criteria.ontology.states.domain(self.goal[domain]["informable"])
+        wanted = self.criteria.ontology.states.normalize_domain(self.goal[domain]["informable"])
         table, ratio = self.criteria.venues[domain], self.criteria.ratio
         counts = {slot: (outside & ~table.query({slot: value}, ratio)).bit_count() for slot, value in wanted.items()}
         return {slot: (wanted[slot], count) for slot, count in counts.items() if count}

@@ -55,14 +55,14 @@ class ValueMatch(NamedTuple):
 
 
 class Delexicalizer:
-    """Maps the values of replies to placeholders, by the data of a task."""
+    """A mapping of the values of replies to placeholders, by the data of a task."""
 
     def __init__(self, task: TaskData) -> None:
         self._ontology = task.ontology
         self._values: dict[str, dict[str, str]] = {}
         """What is left of a value -> domain -> slot of a placeholder."""
         for name, table in task.venues.tables.items():
-            domain, slots = table.domain, {column: self._slot(name, column) for column in table.columns}
+            domain, slots = table.domain, {column: self._find_slot(name, column) for column in table.columns}
             for column in table.columns:
                 is_key = column == domain.key != domain.label
                 is_constant = len({venue.get(column) for venue in table.venues}) == 1
@@ -74,7 +74,7 @@ class Delexicalizer:
                         for spelling in self._list_spellings(value, venue, name, column == domain.label):
                             self._values.setdefault(spelling, {}).setdefault(name, slot)
 
-    def _slot(self, domain: str, slot: str) -> str | None:
+    def _find_slot(self, domain: str, slot: str) -> str | None:
         return next((name for name in (f"{domain}_{slot}", slot) if name in self._ontology.words), None)
 
     def _list_spellings(self, value: str, venue: Mapping[str, str], domain: str, is_name: bool) -> Iterator[str]:
@@ -133,7 +133,7 @@ class Delexicalizer:
         own: dict[str, dict[str, str]] = {}
         for domain, slots in state.items():
             for name, value in slots.items():
-                slot, key = self._slot(domain, name), squash(value)
+                slot, key = self._find_slot(domain, name), squash(value)
                 if slot is not None and len(key) >= SHORTEST and self._is_distinctive(key) and key != domain:
                     own.setdefault(key, {}).setdefault(domain, slot)
         return own

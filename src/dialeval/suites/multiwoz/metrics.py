@@ -420,7 +420,7 @@ def make_state_comparison(
     prefix = ontology.booking_prefix if booking == "unified" else ""
     agree = cache(lambda value, true: value == true or partial_ratio(value, true, ratio) > threshold)
 
-    def by_slot(state: State) -> dict[tuple[str, str], str]:
+    def flatten(state: State) -> dict[tuple[str, str], str]:
         return {
             (domain, slot.removeprefix(prefix) or slot): value
             for domain, slots in ontology.states(state).items()
@@ -428,7 +428,7 @@ def make_state_comparison(
         }
 
     def compare(state: State, true: State) -> tuple[int, int, int]:
-        here, there = by_slot(state), by_slot(true)
+        here, there = flatten(state), flatten(true)
         right = sum(slot in there and agree(value, there[slot]) for slot, value in here.items())
         return right, len(here) - right, len(there) - right
 

@@ -25,7 +25,7 @@ from dialeval.core.columns import DIGEST_LENGTH
 from dialeval.core.errors import DataError, Problem
 from dialeval.core.validation import parse_toml
 from dialeval.io.opening import read_bytes
-from dialeval.io.schemas import type_problems
+from dialeval.io.schemas import check_types
 from dialeval.suites.multiwoz.venues import Rule, Spelling, StateNormalizer
 
 MULTIWOZ = Path(__file__).with_name("multiwoz.toml")
@@ -123,11 +123,11 @@ def load_ontology(path: str | os.PathLike[str]) -> Ontology:
     """Return the ontology in a TOML file."""
     content, where = read_bytes(path).tobytes(), os.fspath(path)
     document = parse_toml(content, where, "correct it there")
-    if problems := type_problems(document, _File, where, _EXPLAINED):
+    if problems := check_types(document, _File, where, _EXPLAINED):
         raise DataError(problems)
     file = msgspec.convert(document, _File)
 
-    def problem(place: str, what: str) -> None:
+    def add_problem(place: str, what: str) -> None:
         problems.append(Problem(f"{where}: {place}", None, what, _EXPLAINED))
 
     def compile_all(patterns: Iterable[tuple[str, str]]) -> Iterator[tuple[str, re.Pattern[str]]]:
@@ -135,7 +135,7 @@ def load_ontology(path: str | os.PathLike[str]) -> Ontology:
             try:
                 yield place, re.compile(text)
             except re.error as error:
-                problem(place, f"{text!r} is not a regular expression ({error})")
+                add_problem(place, f"{text!r} is not a regular expression ({error})")
 
     words = {slot: word for word, slots in file.words.items() for slot in slots}
     patterns = compile_all((f"patterns.{slot}", text) for slot, text in file.patterns.items())
@@ -158,13 +158,13 @@ def load_ontology(path: str | os.PathLike[str]) -> Ontology:
         ordinary=tuple(pattern for _, pattern in compile_all(("ordinary", text) for text in file.ordinary)),
     )
     for slot in file.patterns.keys() - words:
-        problem(f"patterns.{slot}", "is not a slot of [words]")
+        add_problem(f"patterns.{slot}", "is not a slot of [words]")
     known = {*words.values(), *ontology.requested}
     for name, domain in ontology.domains.items():
         if domain.table is not None and domain.offer not in known:
-            problem(f"domains.{name}.offer", f"{domain.offer!r} is not a word of [words]")
+            add_problem(f"domains.{name}.offer", f"{domain.offer!r} is not a word of [words]")
     if not ontology.domains:
-        problem("domains", "there is no domain")
+        add_problem("domains", "there is no domain")
     if problems:
         raise DataError(problems)
     return ontology

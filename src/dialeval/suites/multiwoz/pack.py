@@ -251,7 +251,7 @@ def convert_goal(goal: Mapping[str, Any], ontology: Ontology) -> dict[str, Any]:
         if "book" in part:
             asked.append("REFERENCE")
         goals[domain] = {
-            "informable": dict(ontology.states.domain(informable)),
+            "informable": dict(ontology.states.normalize_domain(informable)),
             "requestable": list(dict.fromkeys(asked)),
             "booking": {slot: str(value) for slot, value in book.items() if slot not in ("invalid", "pre_invalid")},
         }

@@ -90,7 +90,7 @@ def _write_causes(failures: _Failures, tokens: Mapping[tuple[str, str], str], di
         return ""
     totals = {cause: sum(len(mine.get(cause, ())) for mine in failures.values()) for _, cause in tokens}
 
-    def cell(system: str, cause: str) -> str:
+    def write_cell(system: str, cause: str) -> str:
         names = failures[system].get(cause, ())
         number, token = len(names), tokens[system, cause]
         shown = f"{sum(name in dialogues for name in names):,} of {markup.count(number, 'dialogue')} with a transcript"
@@ -98,7 +98,7 @@ def _write_causes(failures: _Failures, tokens: Mapping[tuple[str, str], str], di
         return markup.span("who", markup.name(system)) + (button if number else "0")
 
     lines = [
-        markup.row(markup.text(cause), markup.cells(*(cell(system, cause) for system in failures)))
+        markup.row(markup.text(cause), markup.cells(*(write_cell(system, cause) for system in failures)))
         for cause in sorted(totals, key=lambda cause: -totals[cause])
     ]
     caption = "Failed dialogues by cause. Select a number to show only these."

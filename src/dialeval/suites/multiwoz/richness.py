@@ -128,11 +128,11 @@ class Richness(Metric[RichnessState]):
         if self.of == "msttr":
             raise NeedError("its segments reach over the ends of dialogues")
         if self.of in ("entropy", "cond-entropy"):
-            return self._entropies(sample)
+            return self._compute_entropies(sample)
         kinds = np.count_nonzero(ngram_totals(sample, WORDS, self._orders[0]), axis=0)
         return np.where(ngram_totals(sample, WORDS, 1).any(axis=0), kinds, np.nan)
 
-    def _entropies(self, sample: Resamples) -> Floats:
+    def _compute_entropies(self, sample: Resamples) -> Floats:
         """Return the same sums as of a state, by counts: sum of c / N log2(c / N) = (sum of c log2 c) / N - log2 N."""
         words = ngram_totals(sample, WORDS, 1)
         total = words.sum(axis=0)
@@ -158,10 +158,10 @@ class Richness(Metric[RichnessState]):
         lengths = Estimate.of_moments(state.lengths, self.bounds)
         if self.of == "avg-lengths":
             return {self.name: lengths}
-        value = self._value(state) if lengths.scored else math.nan
+        value = self._compute_value(state) if lengths.scored else math.nan
         return {self.name: Estimate(value, 0.0, lengths.rows, lengths.scored, corpus=True)}
 
-    def _value(self, state: RichnessState) -> float:
+    def _compute_value(self, state: RichnessState) -> float:
         if self.of == "msttr":
             words = " ".join(text for _, text in sorted(state.placed))
             return segment_ratio(_split(np.frombuffer(words.encode(), np.uint8), Vocabulary()).ids)

@@ -270,7 +270,7 @@ def meets_goal(domain: str, wishes: Mapping[str, Any], offer: int, criteria: Cri
 
 def find_goal_venues(domain: str, wishes: Mapping[str, Any], criteria: Criteria) -> int:
     """Return the venues that meet the goal."""
-    slots = criteria.ontology.states.domain(wishes["informable"])
+    slots = criteria.ontology.states.normalize_domain(wishes["informable"])
     return criteria.venues[domain].query(slots, criteria.ratio)
 
 
@@ -293,11 +293,11 @@ def judge_dialogues(batch: Batch, fallback: Fallback, missing: Missing, ratio: R
     criteria = Criteria.of_batch(batch, ratio)
     dialogues = collect_turns(batch, fallback, missing)
 
-    def judged(dialogue: str, turns: Sequence[TaskTurn]) -> DialogueVerdict:
+    def judge(dialogue: str, turns: Sequence[TaskTurn]) -> DialogueVerdict:
         goal = criteria.goals.goals[dialogue]
         return judge_dialogue(list(trace_steps(turns, dialogue, goal, criteria)), goal, criteria)
 
     return batch.derive(
         ("task verdicts", fallback, missing, ratio),
-        lambda: [None if turns is None else judged(dialogue, turns) for dialogue, turns in dialogues],
+        lambda: [None if turns is None else judge(dialogue, turns) for dialogue, turns in dialogues],
     )

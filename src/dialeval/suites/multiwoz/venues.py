@@ -91,7 +91,7 @@ class VenueTable:
         venues = self._everything
         for slot, value in slots.items():
             venues &= self.find_matching(slot, value, ratio)
-        for row in self.rows(venues & self._doubles):
+        for row in self.iterate_rows(venues & self._doubles):
             venues = venues & ~(1 << row) | 1 << self._again[row]
         return venues
 
@@ -142,7 +142,7 @@ class VenueTable:
             return math.nan  # what is no number meets nothing
 
     @staticmethod
-    def rows(venues: int) -> Iterator[int]:
+    def iterate_rows(venues: int) -> Iterator[int]:
         """Yield the rows of a set of venues, in order."""
         while venues:
             lowest = venues & -venues
@@ -152,7 +152,7 @@ class VenueTable:
     def list_labels(self, venues: int, most: int) -> list[str]:
         """Return what the first venues of a set are called."""
         column, key = self.domain.label, self.domain.key
-        first = islice(self.rows(venues), most)
+        first = islice(self.iterate_rows(venues), most)
         return [self.venues[row].get(column) or self.venues[row][key] for row in first]
 
 
@@ -214,7 +214,7 @@ def _read_records(path: Path, content: bytes) -> list[Any]:
     if kind in ("parquet", "arrow"):
         import pyarrow as pa
 
-        return list(parquet.plain_rows(parquet.table_of(pa.BufferReader(content), path), str(path)))
+        return list(parquet.list_rows(parquet.parse_table(pa.BufferReader(content), path), str(path)))
     raise DataError(Problem(str(path), None, "is not a table", "give .json, .csv, .tsv, .parquet or .arrow"))
 
 
@@ -362,7 +362,7 @@ _PLAIN = Spelling()
 
 
 class StateNormalizer:
-    """Normalizes states, each distinct value once; `slots` renames slots, `spellings` gives the rule of a slot."""
+    """The normalization of states, each distinct value once: `slots` renames slots, `spellings` has their rules."""
 
     def __init__(self, slots: Mapping[str, str], spellings: Mapping[str, Spelling]) -> None:
         self.slot: Callable[[str], str] = cache(lambda slot: slots.get(bare := slot.lower().replace(" ", ""), bare))
@@ -371,13 +371,13 @@ class StateNormalizer:
         """Return the one spelling of a value; `slot` is a slot's one name."""
         self._pair = cache(lambda given: (slot := self.slot(given[0]), self.value(slot, given[1])))
 
-    def domain(self, slots: Mapping[str, str]) -> Mapping[str, str]:
+    def normalize_domain(self, slots: Mapping[str, str]) -> Mapping[str, str]:
         """Return the slots of one domain."""
         return dict(map(self._pair, slots.items()))
 
     def __call__(self, state: State) -> State:
         """Return the whole state."""
-        return {domain: self.domain(slots) for domain, slots in state.items()}
+        return {domain: self.normalize_domain(slots) for domain, slots in state.items()}
 
 
 # Delexicalized responses: texts in which values are placeholders, such as `[hotel_name] is [value_price]`.

@@ -36,7 +36,7 @@ from dialeval.io import json
 from dialeval.io.opening import PathSource, format_of, stem_of
 from dialeval.io.reading import find_response_files, is_folder
 from dialeval.io.rows import Rows, read_each
-from dialeval.io.schemas import type_problems
+from dialeval.io.schemas import check_types
 
 USER = "USER"
 
@@ -141,7 +141,7 @@ def _read_file(path: Path) -> list[tuple[str, SGDDialogue]]:
 def _check_dialogues(document: Any, where: str) -> list[tuple[str, SGDDialogue]]:
     by_id = isinstance(document, Mapping)
     kind = dict[str, _Turns] if by_id else list[_Dialogue]
-    if problems := type_problems(document, kind, where, _FORM, **_REMEDIES):
+    if problems := check_types(document, kind, where, _FORM, **_REMEDIES):
         raise DataError(problems)
     named = document.items() if by_id else ((dialogue["dialogue_id"], dialogue) for dialogue in document)
     return [(escape_surrogates(str(name)), SGDDialogue(where, dialogue["turns"])) for name, dialogue in named]
@@ -196,7 +196,7 @@ def read_schema(source: Any) -> Schema:
     is_path = isinstance(source, str | os.PathLike)
     where = os.fspath(source) if is_path else "schema"
     document = json.load(source, _SCHEMA_FORM) if is_path else source
-    if problems := type_problems(document, list[_Service], where, _SCHEMA_FORM):
+    if problems := check_types(document, list[_Service], where, _SCHEMA_FORM):
         raise DataError(problems)
     problems, met = [], set()
     for number, service in enumerate(document):

@@ -31,7 +31,7 @@ from dialeval.engine.plan import Asked, make_planner
 from dialeval.engine.resources import Resources
 from dialeval.io.reading import is_folder
 from dialeval.io.rows import read_each
-from dialeval.io.sources import system_name
+from dialeval.io.sources import name_system
 from dialeval.reports.documents import Document, Printer, Table
 from dialeval.reports.formatting import show
 from dialeval.suites.sgd import data as sgd
@@ -159,7 +159,7 @@ def _find_schema(references: Any) -> Path:
 
 def _name_systems(predictions: Any) -> dict[str, Any]:
     if isinstance(predictions, str | os.PathLike):
-        return {system_name(os.fspath(predictions)): predictions}
+        return {name_system(os.fspath(predictions)): predictions}
     given = predictions if isinstance(predictions, Mapping) else {}
     if given and not any(isinstance(each, Mapping) and "turns" in each for each in given.values()):  # no dialogues
         return {str(name): value for name, value in given.items()}
