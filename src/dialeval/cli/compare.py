@@ -159,24 +159,25 @@ def compare(
         return 0
     loaded, chosen["baseline"] = _load_with_bar(runs, bar, baseline)
     stored = load_comparison(runs[0], next(iter(loaded.values())), **chosen) if len(loaded) == 1 else None
-    found = stored or compare_runs(loaded, **chosen)
+    comparison = stored or compare_runs(loaded, **chosen)
     known = collect_systems(loaded, settings["weight"])
-    results = {name: known[name] for name in (found.baseline, *found.systems)}
-    gates = list(limits.make_gates({name: known[name] for name in found.systems}))
+    results = {name: known[name] for name in (comparison.baseline, *comparison.systems)}
+    gates = list(limits.make_gates({name: known[name] for name in comparison.systems}))
     if bar is not None:
-        gates += check_baseline(found, margins, named=metrics is not None)
-    found = comparisons.to_percent(found, comparisons.find_percent_keys(known)) if percent else found
-    table = comparisons.lay_out(found)
+        gates += check_baseline(comparison, margins, named=metrics is not None)
+    comparison = comparisons.to_percent(comparison, comparisons.find_percent_keys(known)) if percent else comparison
+    table = comparisons.lay_out(comparison)
     if format_ in options.GATE_FORMATS:
-        out.print_gates(format_, gates, found, results, output)
+        out.print_gates(format_, gates, comparison, results, output)
     elif by:
-        out.print_slices(format_, table, found, slices(loaded, by, **chosen), output, _FILE_WIDTH, percent)
+        out.print_slices(format_, table, comparison, slices(loaded, by, **chosen), output, _FILE_WIDTH, percent)
     elif format_ == "latex":
-        out.print_content(comparisons.to_latex(found, find_best_systems(results, found.keys), transpose), output)
+        best = find_best_systems(results, comparison.keys)
+        out.print_content(comparisons.to_latex(comparison, best, transpose), output)
     elif format_ == "table":
         out.print_content(table, output, _FILE_WIDTH)
     else:
-        out.print_as(format_, comparisons, found, output)
+        out.print_as(format_, comparisons, comparison, output)
     return out.print_failed_gates(gates)
 
 
@@ -188,7 +189,7 @@ def _check_baseline(bar: str | None, baseline: str | None, margins: Mapping[str,
 
 
 def _compare_by_llm(
-    folder: str, systems: list[str] | None, asked: options.LanguageModel, length: bool, pairs_file: Path | None
+    folder: str, systems: list[str] | None, llm: options.LanguageModel, length: bool, pairs_file: Path | None
 ) -> Any:
     """Ask a language model about every two systems of a run, and return its verdicts with the ranking by them."""
     from msgspec.structs import replace
@@ -200,15 +201,15 @@ def _compare_by_llm(
     from dialeval.judges.llm.pairs import judge_pairs, list_run_pairs
 
     pairs = list_run_pairs(load(folder), systems)
-    with open_llm(asked) as judge:
-        found = judge_pairs(judge, pairs, asked["rubric"] or "pair")
+    with open_llm(llm) as judge:
+        preferences = judge_pairs(judge, pairs, llm["rubric"] or "pair")
     if pairs_file is not None:
-        out.write_output(pairs_file, found.to_jsonl())
+        out.write_output(pairs_file, preferences.to_jsonl())
     try:
-        return replace(found, ranking=rank(list(found.pairs), length=length))
+        return replace(preferences, ranking=rank(list(preferences.pairs), length=length))
     except DialevalError as error:
         out.print_err(f"no ranking: {error}")
-        return found
+        return preferences
 
 
 def _print_over_time(

@@ -71,16 +71,16 @@ def compare_and_save(
 
     A run whose comparison is interrupted is saved alone.
     """
-    found = None
+    verdict = None
     try:
         if format_ in ("table", "github") and len(run) - len(run.baselines) > 1:
             from dialeval.reports.comparisons import judge_run
 
-            found = judge_run(run)
+            verdict = judge_run(run)
     finally:
         if folder is not None:
-            save_run(saved or run, folder, force, found)
-    return found
+            save_run(saved or run, folder, force, verdict)
+    return verdict
 
 
 def deliver_run(
@@ -98,8 +98,8 @@ def deliver_run(
 
     `saved`: the run to save, where it has more details than the one to print. Others: see `print_run`.
     """
-    found = compare_and_save(run, format_ if compared else None, folder, force, saved)
-    print_run(run, format_, transpose, by, compared, found)
+    verdict = compare_and_save(run, format_ if compared else None, folder, force, saved)
+    print_run(run, format_, transpose, by, compared, verdict)
     suggest_next_command(run, format_, folder)
 
 
@@ -109,13 +109,13 @@ def print_run(
     transpose: bool = False,
     by: Sequence[str] = (),
     compared: bool = True,
-    found: Verdict | None = None,
+    verdict: Verdict | None = None,
     percent: bool = False,
 ) -> None:
     """Print a run, what was skipped, and its warnings; before a table of several systems, which one is better.
 
     `by`: fields to split the rows into slices by, which are below a table, in JSON, or in the place of the run.
-    `compared`: test the differences between systems in slices. `found`: the comparison of the systems, for a table.
+    `compared`: test the differences between systems in slices. `verdict`: the comparison of the systems, for a table.
     `percent`: show scores from 0 to 1 times 100.
     """
     from dialeval.reports import tables
@@ -125,16 +125,16 @@ def print_run(
     if percent:
         from dialeval.reports.comparisons import run_to_percent
 
-        run, found = run_to_percent(run), None if found is None else found.to_percent(run)
+        run, verdict = run_to_percent(run), None if verdict is None else verdict.to_percent(run)
     table: RenderableType = ""
     if format_ == "table":
-        table = tables.lay_out(run, found, transpose=transpose)
+        table = tables.lay_out(run, verdict, transpose=transpose)
     if by:
         from dialeval.analysis.slices import slices
         from dialeval.reports.slices import MOST_TESTS
 
-        found_slices = slices(whole, by, compared=compared, most_tests=MOST_TESTS)
-        print_slices(format_, table, run, found_slices, percent=percent)
+        by_slice = slices(whole, by, compared=compared, most_tests=MOST_TESTS)
+        print_slices(format_, table, run, by_slice, percent=percent)
     elif table:
         print_content(table)
     elif transpose:
@@ -157,7 +157,7 @@ def print_slices(
     format_: str,
     above: RenderableType,
     subject: Any,
-    found: Slices,
+    by_slice: Slices,
     output: Path | None = None,
     width: int | None = None,
     percent: bool = False,
@@ -165,15 +165,15 @@ def print_slices(
     """Print slices: below the table of the run or comparison that they belong to, in JSON as a part of it, or alone."""
     from dialeval.reports import slices as reports
 
-    found = reports.to_percent(found) if percent else found
+    by_slice = reports.to_percent(by_slice) if percent else by_slice
     if format_ == "table":
         from rich.console import Group
 
-        print_content(Group(above, "", reports.lay_out(found)), output, width)
+        print_content(Group(above, "", reports.lay_out(by_slice)), output, width)
     elif format_ == "json":
-        print_content(encode_json({**subject.to_dict(), "slices": found.to_dict()}).decode(), output)
+        print_content(encode_json({**subject.to_dict(), "slices": by_slice.to_dict()}).decode(), output)
     else:
-        print_as(format_, reports, found, output, width)
+        print_as(format_, reports, by_slice, output, width)
 
 
 def print_other_signatures(run: Run) -> None:
@@ -298,17 +298,17 @@ def encode_json(document: Any) -> bytes:
     return orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
 
 
-def save_run(run: Run, folder: Path, force: bool = False, found: Verdict | None = None) -> None:
+def save_run(run: Run, folder: Path, force: bool = False, verdict: Verdict | None = None) -> None:
     """Save a run in a folder with the command that made it, and print where; `force`: replace any other run.
 
-    `found`: the comparison of its systems, which `dialeval compare` and `dialeval report` use again. If the run cannot
-    be saved, the command continues and ends with the error (`UNSAVED`).
+    `verdict`: the comparison of its systems, which `dialeval compare` and `dialeval report` use again. If the run
+    cannot be saved, the command continues and ends with the error (`UNSAVED`).
     """
     from dialeval.core.errors import DataError
 
     try:
         named = replace(run, details={**run.details, "command": quote_command()})
-        named.save(folder, force=force, comparison=None if found is None else found.dump())
+        named.save(folder, force=force, comparison=None if verdict is None else verdict.dump())
     except DataError as error:
         UNSAVED.append(error)
     else:

@@ -112,25 +112,25 @@ def score(
     given["metrics"] = limits.with_metrics(given["metrics"])
     settings: dict[str, dict[str, object]] = {} if bleu_smoothing is None else {"bleu": {"smooth": bleu_smoothing}}
     with open_meter(progress) as meter:
-        asked = llm.open(meter)
-        if asked is not None and "llm" not in (given["metrics"] or ""):
+        judge = llm.open(meter)
+        if judge is not None and "llm" not in (given["metrics"] or ""):
             raise click.UsageError("LLM options need the metric: -m llm")
-        given |= {"llm": asked} if asked is not None else {}
+        given |= {"llm": judge} if judge is not None else {}
         numbered = {f"reference {number}": path for number, path in enumerate(references, 1)}
         given["references"] = numbered if len(numbered) > 1 else next(iter(references), None)
         given |= {"settings": settings, "output": output, "force": force}
         run, is_saved = _evaluate(meter=meter, format_=format_, by=by, **given)
     shown = format_ if compared or format_ == "github" else None
-    found = out.compare_and_save(run, shown, None if is_saved else output, force)
-    if asked is not None:
+    verdict = out.compare_and_save(run, shown, None if is_saved else output, force)
+    if judge is not None:
         if output is not None and not is_saved:
-            asked.copy_answers(output)
-        out.print_err(f"llm: {asked.describe()}")
+            judge.copy_answers(output)
+        out.print_err(f"llm: {judge.describe()}")
     if format_ in options.GATE_FORMATS:
         gates = list(limits.make_gates(run))
-        out.print_gates(format_, gates, run, run, sentences=() if found is None else found.sentences)
+        out.print_gates(format_, gates, run, run, sentences=() if verdict is None else verdict.sentences)
         return out.print_failed_gates(gates)
-    out.print_run(run, format_, transpose, by, compared, found, percent)
+    out.print_run(run, format_, transpose, by, compared, verdict, percent)
     out.suggest_next_command(run, format_, output)
     return out.print_failed_gates(limits.make_gates(run))
 
@@ -158,7 +158,7 @@ def _evaluate(
 
     if engine != "ray" and (address or gpus_per_task):
         raise click.UsageError("--address and --gpus-per-task need --engine ray")
-    # The table of dialog-eval has its metrics and its confidence, unless others are asked for.
+    # The table of dialog-eval has its metrics and its confidence, unless others are requested.
     as_there = format_ == "metrics-txt" and intervals.method is None
     if format_ == "metrics-txt":
         inputs["metrics"] = inputs["metrics"] or "dialog-eval"
@@ -169,8 +169,8 @@ def _evaluate(
     needs_all_rows = baselines or bool(by) or intervals.is_resampled
     rows = Inputs(inputs["responses"], inputs["references"], inputs["contexts"], shards=inputs["shards"])
     workers = _make_engine(engine, jobs, address, gpus_per_task, inputs["threads"])
-    asked = Options(engine=workers if jobs or engine else None, items=inputs["items"], resume=inputs["resume"])
-    chunked = rows.are_chunked(asked, large_too=not needs_all_rows)
+    scoring = Options(engine=workers if jobs or engine else None, items=inputs["items"], resume=inputs["resume"])
+    chunked = rows.are_chunked(scoring, large_too=not needs_all_rows)
     if chunked and needs_all_rows:
         flags = "--baselines, --by and --intervals studentized"
         raise click.UsageError(f"{flags} need all rows in memory, which a run in chunks does not keep")

@@ -110,7 +110,7 @@ def _explain_metric(metric: Metric[Any]) -> str:
     command = _COMMANDS.get(metric.subject.value) or " ".join(
         ["score responses.txt", *(f"{flag} {_FILES[flag]}" for flag in flags if flag in _FILES)]
     )
-    asked = f" -m {metric}" if command.startswith(("score", "sgd")) else ""
+    option = f" -m {metric}" if command.startswith(("score", "sgd")) else ""
     return "\n\n".join(
         [
             f"{metric}: {_summarize(metric)}",
@@ -120,7 +120,7 @@ def _explain_metric(metric: Metric[Any]) -> str:
             "Needs: " + ", ".join(dict.fromkeys(f"{need.argument} ({need.flag})" for need in sorted(metric.needs))),
             f"Presets: {', '.join(family.presets)}",
             f"Signature: {metric.signature()}",
-            f"Example: dialeval {command}{asked}",
+            f"Example: dialeval {command}{option}",
         ]
     )
 

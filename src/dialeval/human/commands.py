@@ -176,9 +176,10 @@ def page(sample: str, output: Path, form: Path | None) -> None:
 
     out.check_places(None, sample, form, files=(output,))
     drawn = read_sample(sample)
-    asked = read_form(form, drawn)
-    out.write_output(output, make_rating_page(drawn, asked).encode())
-    out.print_err(f"{len(collect_things(drawn, asked))} to rate; merge the returned files with `dialeval rate merge`")
+    questions = read_form(form, drawn)
+    out.write_output(output, make_rating_page(drawn, questions).encode())
+    number = len(collect_things(drawn, questions))
+    out.print_err(f"{number} to rate; merge the returned files with `dialeval rate merge`")
 
 
 @rate.command(
@@ -232,8 +233,8 @@ def merge(
         raise click.UsageError("--adjudicate shows rows; name the folder of the sample (--sample)")
     out.check_places(None, files, adjudicated, sample, form, files=(output, adjudicate))
     drawn = None if sample is None else read_sample(sample)
-    asked = read_form(form, drawn)
-    check = None if any_scores else make_score_check(None if form is None else asked, drawn)
+    questions = read_form(form, drawn)
+    check = None if any_scores else make_score_check(None if form is None else questions, drawn)
     merged = merge_ratings(files, drawn, adjudicated, most, check)
     rows = make_rated_rows(merged, drawn, quality)
     out.print_as(format_, report, merged)
@@ -245,7 +246,7 @@ def merge(
         if not disputed:
             out.print_err("raters agree on every row; there is nothing to adjudicate")
             return
-        out.write_output(adjudicate, make_rating_page(drawn, asked, disputed).encode())
+        out.write_output(adjudicate, make_rating_page(drawn, questions, disputed).encode())
 
 
 @rate.command(
@@ -292,14 +293,14 @@ def serve(
     out.check_places(None, Path(sample) / SAMPLE_FILE, Path(sample) / ROWS_FILE, form, files=(database,))
     local = is_loopback(host)
     drawn = read_sample(sample)
-    asked = read_form(form, drawn)
-    digest, things = digest_form(drawn, asked), collect_things(drawn, asked)
+    questions = read_form(form, drawn)
+    digest, things = digest_form(drawn, questions), collect_things(drawn, questions)
     with closing(RatingStore(database, digest)) as store:
         store.add_raters(names)
         if not store.read_raters():
             raise click.UsageError("name who rates: --raters ann,bob")
         store.assign([thing["id"] for thing in things], per_row, drawn.design.seed)
-        with _start(partial(RatingServer, store, asked, digest, things, host), port, store.port) as server:
+        with _start(partial(RatingServer, store, questions, digest, things, host), port, store.port) as server:
             store.port = server.port
             if not local:
                 out.print_warnings(["whoever reaches this address and has a link can rate; nothing is encrypted"])

@@ -474,10 +474,10 @@ class _Study:
         found = []
         for name in names:
             kept = [values[[other != name for other in who]] for values, who in rows]
-            made = self.make_systems(np.array([float(values.mean()) if len(values) else math.nan for values in kept]))
-            if made.keys() != systems.keys() or not all(len(each.rated) for each in made.values()):
+            left = self.make_systems(np.array([float(values.mean()) if len(values) else math.nan for values in kept]))
+            if left.keys() != systems.keys() or not all(len(each.rated) for each in left.values()):
                 raise SettingError(f"without {name!r} a system has no ratings; take raters as fixed")
-            found.append(made)
+            found.append(left)
         return found
 
     def list_warnings(self) -> list[str]:

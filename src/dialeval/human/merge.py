@@ -222,17 +222,17 @@ def make_rated_rows(merged: MergedRatings, sample: Sample | None, quality: str) 
     With a `sample` a row has its texts and its system. Of pairs the answers to one question are taken, `quality`.
     """
     known, pairs = ({}, {}) if sample is None else (sample.by_id(), sample.pairs())
-    made = []
+    rated = []
     for line in merged.lines:
         if sample is None or line.id in known:
             row = {**known.get(line.id, {"id": line.id}), "rater": line.rater, "scores": line.scores}
-            made.append({**row, "marked": list(line.marked)} if line.marked else row)
+            rated.append({**row, "marked": list(line.marked)} if line.marked else row)
             continue
         if quality not in line.scores:
             raise SettingError(f"{line.rater} did not compare {line.id} by {quality!r}; there is {list(line.scores)}")
         left, right = (known[row.id] for row in pairs[line.id])
-        made.append(_make_pair_row(line, left, right, int(np.sign(line.scores[quality]))))
-    return made
+        rated.append(_make_pair_row(line, left, right, int(np.sign(line.scores[quality]))))
+    return rated
 
 
 def _make_pair_row(line: RatingLine, left: Mapping[str, Any], right: Mapping[str, Any], outcome: int) -> dict[str, Any]:

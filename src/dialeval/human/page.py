@@ -128,7 +128,7 @@ class Form(Struct, forbid_unknown_fields=True):
     def to_page(self) -> dict[str, Any]:
         """Return plain data for the script of the page."""
         whole = self.unit == "conversation"
-        asked = f"Which {self.unit} is better?" if self.compare else f"How good is the {self.unit}?"
+        question = f"Which {self.unit} is better?" if self.compare else f"How good is the {self.unit}?"
         then = f"compare the two {'endings' if whole else 'replies'}" if self.compare else "rate the reply"
         default = "Read the conversation, then " + ("rate it as a whole." if whole and not self.compare else f"{then}.")
         return {
@@ -141,7 +141,7 @@ class Form(Struct, forbid_unknown_fields=True):
             "qualities": [
                 {
                     "name": each.name,
-                    "question": each.question or (asked if each.name == "overall" else each.name),
+                    "question": each.question or (question if each.name == "overall" else each.name),
                     "choices": msgspec.to_builtins(each.list_choices(self.compare)),
                 }
                 for each in self.quality

@@ -404,8 +404,8 @@ def draw_metrics(run: Run, prefix: str = "") -> str:
 
 def _draw_metric(run: Run, place: str, key: str, *, panel: bool = False) -> str:
     spread = None if is_binary(run, key) else draw_distribution(run, key)
-    made = [draw_means(run, key), spread, draw_turns(run, key) if panel else None]
-    drawn = "".join(f"<figure>{each.inline}</figure>" for each in made if each is not None)
+    figures = [draw_means(run, key), spread, draw_turns(run, key) if panel else None]
+    drawn = "".join(f"<figure>{each.inline}</figure>" for each in figures if each is not None)
     head = f'<h3 class="hidden">{markup.name(key)}{markup.arrow(find_better(run, key))}</h3>'
     return f'<section class="metric" id="metric-{place}">{head}{drawn or markup.note("No value.")}</section>'
 

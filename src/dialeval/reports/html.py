@@ -312,11 +312,11 @@ def _make_lead(run: Run, date: str | None) -> str:
     alike = len({level for level, _ in rows}) == len(rows)  # systems of several runs may have other rows
     sizes = [markup.count(number, str(level)) for level, number in sorted(rows)] if alike else []
     facts = [systems + baselines, *sizes, markup.count(len(run.keys_in_order), "metric")]
-    made = f"Made {f'on {markup.text(date)} ' if date else ''}with dialeval {markup.text(run.version)}."
+    version = f"Made {f'on {markup.text(date)} ' if date else ''}with dialeval {markup.text(run.version)}."
     many = (
         f' <a class="notice" href="#warnings">{markup.count(len(run.warnings), "warning")}</a>' if run.warnings else ""
     )
-    return f'<p class="lead">{", ".join(facts)}. {made}{many}</p>'
+    return f'<p class="lead">{", ".join(facts)}. {version}{many}</p>'
 
 
 # What a notebook shows.

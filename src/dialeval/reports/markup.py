@@ -1,7 +1,8 @@
 """The pieces of HTML that the sections of the report share: names, texts, tables, figures.
 
-Every text that comes from outside goes through `text` or `name`: what is not text in it is written out, the rest is
-escaped and set apart in `<bdi>`, so that it can neither become markup nor turn the line around it.
+Functions have the names of the elements that they return. Every text that comes from outside goes through `text` or
+`name`: control characters are written out, the rest is escaped and isolated in `<bdi>`, so that it can neither become
+markup nor change the direction of the line around it.
 """
 
 from __future__ import annotations

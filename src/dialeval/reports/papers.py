@@ -54,9 +54,9 @@ def make_paper_table(
     if not runs:
         raise SettingError("nothing to show: pass at least one run")
     every = list(dict.fromkeys(key for run in runs.values() for key in run.keys_in_order))
-    asked = None if metrics is None else find_keys(metrics, every, "no run has", "there are")
+    named = None if metrics is None else find_keys(metrics, every, "no run has", "there are")
     keys = {
-        name: [key for key in asked if key in run.keys_in_order] if asked is not None else choose_main_keys(run)
+        name: [key for key in named if key in run.keys_in_order] if named is not None else choose_main_keys(run)
         for name, run in runs.items()
     }
     best = {name: find_best_systems(run, keys[name]) for name, run in runs.items()}

@@ -68,10 +68,10 @@ def make_schema(name: str) -> dict[str, Any]:
     written = WRITTEN[name]
     kind = resolve_name(written.home)
     kind = kind if isinstance(kind, type) else kind()
-    made: dict[str, Any] = _make_portable(json.schema(kind), written.printed)
+    document: dict[str, Any] = _make_portable(json.schema(kind), written.printed)
     if name == "printed-run":
-        _remove_fields(made["$defs"][kind.__name__], _SAVED_ONLY)
-    return {"$schema": DRAFT, "title": f"dialeval: {name}", **made}
+        _remove_fields(document["$defs"][kind.__name__], _SAVED_ONLY)
+    return {"$schema": DRAFT, "title": f"dialeval: {name}", **document}
 
 
 def _make_portable(part: Any, printed: bool) -> Any:

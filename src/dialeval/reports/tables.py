@@ -67,19 +67,19 @@ _MOST_UNSCORED = 5
 """Metrics with rows that could not be scored that are named below a table before the rest is counted."""
 
 
-def lay_out(run: Run, found: Verdict | None = None, *, transpose: bool = False, notes: bool = True) -> Layout:
+def lay_out(run: Run, verdict: Verdict | None = None, *, transpose: bool = False, notes: bool = True) -> Layout:
     """Lay out a run for a rich console below the verdict, with marks for significant differences and `notes` below."""
-    return Layout(*(describe(run, found, transpose, intervals, notes) for intervals in (True, False)))
+    return Layout(*(describe(run, verdict, transpose, intervals, notes) for intervals in (True, False)))
 
 
 def describe(
-    run: Run, found: Verdict | None, transpose: bool = False, intervals: bool = True, notes: bool = True
+    run: Run, verdict: Verdict | None, transpose: bool = False, intervals: bool = True, notes: bool = True
 ) -> Document:
     """Describe a run with marks and sentences of its verdict, and with intervals and notes unless they are left out."""
     from dialeval.analysis.values import find_better
 
     marks: dict[tuple[str, str], str] = {}
-    comparison = None if found is None else found.comparison
+    comparison = None if verdict is None else verdict.comparison
     if comparison is not None:
         from dialeval.reports.comparisons import choose_mark
 
@@ -102,7 +102,7 @@ def describe(
         columns += ([systems[name], *_align([cells[name, key] for key in keys])] for name in run)
     head, *rows = zip(*columns, strict=True)
     below = [*list_footnotes(run, comparison, intervals)] if notes else []
-    sentences = [*describe_tokenizer(run), *(() if found is None else found.sentences)]
+    sentences = [*describe_tokenizer(run), *(() if verdict is None else verdict.sentences)]
     return Document(sentences, [Table(head, rows)], below, tight=True)
 
 
@@ -249,17 +249,17 @@ def list_footnotes(run: Run, comparison: Comparison | None, intervals: bool = Tr
 
 def describe_unscored(run: Run) -> Iterator[str]:
     """Yield a sentence about rows that could not be scored, if there are some."""
-    found = []
+    parts = []
     for key in run.keys_in_order:
         estimates = [result[key] for result in run.values() if key in result]
         if any(est.scored != est.rows for est in estimates):
             least, most = (bound(est.scored for est in estimates) for bound in (min, max))
             several = f"{least:,} to {most:,}" if least != most else f"{least:,}"
-            found.append(f"{shorten(key)} {several} of {max(est.rows for est in estimates):,}")
-    if found:
-        more = len(found) - _MOST_UNSCORED
+            parts.append(f"{shorten(key)} {several} of {max(est.rows for est in estimates):,}")
+    if parts:
+        more = len(parts) - _MOST_UNSCORED
         rest = f", and {more} more metrics" if more > 0 else ""
-        yield f"Scored in part: {', '.join(found[:_MOST_UNSCORED])}{rest}."
+        yield f"Scored in part: {', '.join(parts[:_MOST_UNSCORED])}{rest}."
 
 
 def _make_cell(estimate: Estimate | None, decimals: int = DECIMALS) -> str:
@@ -304,9 +304,9 @@ def collect_fractions(run: Run, standing: Mapping[str, Any]) -> dict[str, list[f
 
 def describe_standing(run: Run) -> Document | None:
     """Describe the positions of systems between the best floor (0%) and the gold replies (100%); None without them."""
-    found = run.details.get("baselines", {}).get("standing", {})
-    rows = [[key, *map(show_fraction, shares)] for key, shares in collect_fractions(run, found).items()]
-    table = Table(["metric", *map(shorten, found)], rows)
+    standing = run.details.get("baselines", {}).get("standing", {})
+    rows = [[key, *map(show_fraction, shares)] for key, shares in collect_fractions(run, standing).items()]
+    table = Table(["metric", *map(shorten, standing)], rows)
     return Document(["Between floor (0%) and ceiling (100%):"], [table], []) if rows else None
 
 

@@ -167,7 +167,7 @@ def print_breakdown(run: BreakdownRun, format_: str, transpose: bool = False, fo
     from dialeval.suites.breakdown.report import original, tables_text
 
     if format_ != "original":
-        out.print_run(run, format_, transpose, found=found)
+        out.print_run(run, format_, transpose, verdict=found)
         if format_ == "table":
             out.print_content("\n" + tables_text(run))
         return
