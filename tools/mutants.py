@@ -47,7 +47,7 @@ PACKAGE = Path("src") / "dialeval"
 AREAS = ("core", "text", "io", "metrics", "engine", "stats", "analysis", "suites", "judges", "human")
 EXPLAINED = Path(__file__).with_name("mutants-survivors.toml")
 NOT_COPIED = (".*", "build", "dist", "dialeval-demo", "*.html")
-RECORDED = "not slow and not browser and not ray and not llm"
+RECORDED = "not slow and not browser and not llm"
 NOT_RECORDED = ("browser", "docs", "packaging", "simulations", "tools")
 """Folders of tests that take long and run little of the package by themselves."""
 RECORD = "DIALEVAL_RECORD_TESTS"

@@ -40,7 +40,7 @@ def whole(states: list[SeenIds]) -> SeenIds:
 def test_any_batches_parts_and_order(batches: list[list[str]], parts: int, seed: int) -> None:
     every = [name for batch in batches for name in batch]
     split = {name for name in every if every.count(name) > 1}
-    cut = [FOLD.cut(gathered(batch), parts) for batch in batches]
+    cut = [FOLD.split_state(gathered(batch), parts) for batch in batches]
     random.Random(seed).shuffle(cut)
     closed = [FOLD.close_part(whole([pieces[part] for pieces in cut])) for part in range(parts)]
     for state in (whole([gathered(batch) for batch in batches]), whole(closed)):

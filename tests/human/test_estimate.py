@@ -185,6 +185,28 @@ def test_a_share_has_the_interval_of_clopper_and_pearson() -> None:
     assert figure.interval[1] < 1
 
 
+def test_a_difference_of_shares_has_the_interval_that_both_imply() -> None:
+    """The method of variance estimates recovery (MOVER), with the correlation that the errors show."""
+    drawn = dialeval.sample(RUN, 120)
+    lines = [
+        {"id": row.id, "rater": "ann", "scores": {"overall": float(number % (20 if row.system == "a" else 3) > 0)}}
+        for number, row in enumerate(drawn.rows)
+    ]
+    found = dialeval.estimate(RUN, lines, sample=drawn)
+    (difference,) = found.differences
+    one, two = found[difference.system], found[difference.baseline or ""]
+    assert difference.value == pytest.approx(one.value - two.value)
+    r = (one.error**2 + two.error**2 - difference.error**2) / (2 * one.error * two.error)
+    r = min(max(r, 0.0), 1.0)
+
+    def joined(left: float, right: float) -> float:
+        return math.sqrt(left**2 + right**2 - 2 * r * left * right)
+
+    down = joined(one.value - one.interval[0], two.interval[1] - two.value)
+    up = joined(one.interval[1] - one.value, two.value - two.interval[0])
+    assert difference.interval == pytest.approx((difference.value - down, difference.value + up))
+
+
 def test_a_judge_is_not_fitted_to_a_few_answers_of_one_kind() -> None:
     found = yes_no(0.9, 60, judge="judge")
     assert found["a"].factors == (0.0,)

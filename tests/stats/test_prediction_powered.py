@@ -7,10 +7,17 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 from dialeval.core.errors import SettingError
 from dialeval.stats.intervals import t_factor
-from dialeval.stats.prediction_powered import RatedSystem, combine_judges, estimate_mean
+from dialeval.stats.prediction_powered import (
+    RatedSystem,
+    RatingEstimate,
+    combine_judges,
+    estimate_mean,
+    generalize_to_raters,
+)
 
 
 def drawn(
@@ -253,3 +260,26 @@ def test_what_was_not_answered_is_taken_for_chance() -> None:
     rated = kept[~np.isnan(kept)]
     assert found.alone == pytest.approx(rated.mean())
     assert found.alone_error == pytest.approx(rated.std(ddof=1) / math.sqrt(50) * math.sqrt(1 - 50 / 400))
+
+
+def test_intervals_for_other_raters_end_where_the_scale_does() -> None:
+    """The variance of raters is that of the jackknife; what dialogues and raters have in common counts once."""
+
+    def estimate(value: float, alone: float) -> RatingEstimate:
+        return RatingEstimate(value, 0.3, (0.0, 9.0), alone, 0.4, (0.0, 9.0), (), 50, 40, 39.0, 50.0, 0.5)
+
+    without = [estimate(4 + shift, 3 + shift) for shift in (-0.4, -0.2, 0.0, 0.2, 0.4)]
+    rows = structs.replace(estimate(4.0, 3.0), error=0.2, alone_error=0.1)
+    of_raters = 4 / 5 * 0.4
+    errors = [math.sqrt(0.3**2 + of_raters - 0.2**2 / 5), math.sqrt(0.4**2 + of_raters - 0.1**2 / 5)]
+    for bounds in (None, (2.5, 4.5), (-1.0, 9.0)):
+        found = generalize_to_raters(estimate(4.0, 3.0), without, rows, 5.0, bounds=bounds)
+        assert (found.error, found.alone_error, found.freedom) == (
+            pytest.approx(errors[0]),
+            pytest.approx(errors[1]),
+            4,
+        )
+        low, high = bounds or (-math.inf, math.inf)
+        for value, error, interval in zip((4.0, 3.0), errors, (found.interval, found.alone_interval), strict=True):
+            half = t_factor(0.95, 4) * error
+            assert interval == pytest.approx((max(value - half, low), min(value + half, high)))

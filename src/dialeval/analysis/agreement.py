@@ -476,9 +476,8 @@ def _warn_of_heavy_tails(points: _Points) -> list[str]:
     for (key, level), each in points.items():
         if not isinstance(each, MeanPoints):
             columns = {key: each.first, "the ratings": each.second}
-            heavy.setdefault(level, []).extend(
-                name for name, column in columns.items() if kurtosis(column) > HEAVY_TAILS
-            )
+            names = [name for name, column in columns.items() if kurtosis(column) > HEAVY_TAILS]
+            heavy.setdefault(level, []).extend(names)
     return [
         f"{', '.join(dict.fromkeys(names))} at {level} level: heavy tails (kurtosis above {HEAVY_TAILS:g}), so "
         "Pearson's r depends on few points and its interval may be too narrow; prefer Spearman's rho"

@@ -297,46 +297,46 @@ def compare(
         1.0
     """
     settings = Settings(test, alpha, confidence, resamples, LEAST_TRIALS if trials is None else trials, seed, detect)
-    chosen = select(runs, baseline, systems, metrics, design, weight, most_tests)
-    fields = check_adjusted(adjust, chosen.known, [chosen.first, *chosen.others])
+    selection = select(runs, baseline, systems, metrics, design, weight, most_tests)
+    fields = check_adjusted(adjust, selection.known, [selection.first, *selection.others])
     if trials is None:
-        tests = [key for name in chosen.others for key in chosen.common[name] if (name, key) not in chosen.left_out]
-        inside = sum(key in chosen.panel for key in tests)
+        tests = [key for keys in selection.tested.values() for key in keys]
+        inside = sum(key in selection.panel for key in tests)
         needed = choose_trials(inside, alpha), choose_trials(len(tests) - inside, alpha, 1.0)
         settings = replace(settings, trials=max(needed))
-    warnings = (compare_mixes(chosen.first, *each, fields, settings) for each in chosen.alignments.items())
-    pairs = math.comb(1 + len(chosen.others), 2)
+    warnings = (compare_mixes(selection.first, *each, fields, settings) for each in selection.alignments.items())
+    pairs = math.comb(1 + len(selection.others), 2)
     ranked = pairwise and not fields and 1 < pairs <= (most_tests or pairs)
     rows = []
-    for row in _find_differences(chosen, settings, fields):
+    for row in _find_differences(selection, settings, fields):
         if row.interval is not None:  # no interval goes beyond what the range of the metric allows
-            least, largest = find_bounds(row.key, chosen.known[chosen.first][row.key])
+            least, largest = find_bounds(row.key, selection.known[selection.first][row.key])
             ends = max(row.interval[0], least - largest), min(row.interval[1], largest - least)
             row = replace(row, interval=ends)
         rows.append(row)
-    rows = _adjust(rows, alpha, chosen.panel)
+    rows = _adjust(rows, alpha, selection.panel)
     untestable = {row.key for row in rows if math.isnan(row.p)}
     return Comparison(
-        baseline=chosen.first,
-        systems=list(chosen.others),
+        baseline=selection.first,
+        systems=list(selection.others),
         **asdict(settings),
-        designs=chosen.designs,
-        panel=chosen.panel,
+        designs=selection.designs,
+        panel=selection.panel,
         adjusted_for=tuple(fields),
         warnings=tuple(dict.fromkeys(line for lines in warnings for line in lines)),
         rows=rows,
-        untested=chosen.untested,
+        untested=selection.untested,
         signatures={
             key: str(estimate.signature)
-            for key, estimate in chosen.known[chosen.first].items()
-            if estimate.signature is not None and any(key in shared for shared in chosen.common.values())
+            for key, estimate in selection.known[selection.first].items()
+            if estimate.signature is not None and any(key in shared for shared in selection.common.values())
         },
-        ranking=_rank_systems(chosen, settings, untestable, trials is None, most_tests is None) if ranked else None,
+        ranking=_rank_systems(selection, settings, untestable, trials is None, most_tests is None) if ranked else None,
     )
 
 
 def _rank_systems(
-    chosen: Selection, settings: Settings, untestable: Container[str], more_trials: bool, corpus_values: bool
+    selection: Selection, settings: Settings, untestable: Container[str], more_trials: bool, corpus_values: bool
 ) -> SystemRanking | None:
     """Order the systems by the first metric that says which replies are better, and test all pairs under it.
 
@@ -345,25 +345,26 @@ def _rank_systems(
     pairs have the same design, or where a significant difference contradicts the order, since it is over the rows that
     both systems have a value for.
     """
-    names = [chosen.first, *chosen.others]
+    names = [selection.first, *selection.others]
     pairs = math.comb(len(names), 2)
-    first = {key: chosen.known[chosen.first][key] for key in chosen.panel if key in chosen.known[chosen.first]}
+    baseline = selection.known[selection.first]
+    first = {key: baseline[key] for key in selection.panel if key in baseline}
     metrics = {
         key: find_metric(estimate)
         for key, estimate in first.items()
         if key not in untestable
-        and all(key in chosen.known[name] for name in names)
+        and all(key in selection.known[name] for name in names)
         and (corpus_values or pairs <= _MOST_CORPUS_PAIRS or not estimate.corpus)
     }
     key = next((key for key, metric in metrics.items() if metric and metric.better and not metric.descriptive), None)
-    if key is None or any((name, key) in chosen.left_out for name in names):
+    if key is None or any((name, key) in selection.left_out for name in names):
         return None
     if more_trials:
         settings = replace(settings, trials=max(settings.trials, choose_trials(pairs, settings.alpha, 1.0)))
-    found = _test_pairs(chosen, key, settings)
+    found = _test_pairs(selection, key, settings)
     significant = [row for row, p in zip(found, holm([row.p for row in found]), strict=True) if p < settings.alpha]
-    sign = -1.0 if find_better(chosen.known, key) == "higher" else 1.0
-    order = sorted(names, key=lambda name: sign * chosen.known[name][key].mean)
+    sign = -1.0 if find_better(selection.known, key) == "higher" else 1.0
+    order = sorted(names, key=lambda name: sign * selection.known[name][key].mean)
     contradicted = any(row.worse != (order.index(row.system) > order.index(row.baseline)) for row in significant)
     if len(found) < pairs or contradicted or any(math.isnan(row.p) for row in found):
         return None
@@ -371,21 +372,21 @@ def _rank_systems(
     return SystemRanking(key, order, find_homogeneous_groups(order, different), pairs)
 
 
-def _test_pairs(chosen: Selection, key: str, settings: Settings) -> list[Difference]:
+def _test_pairs(selection: Selection, key: str, settings: Settings) -> list[Difference]:
     """Test every two systems under a key, not yet adjusted; nothing where some pair has another design."""
-    names, designs = [chosen.first, *chosen.others], {design.name for design in chosen.designs.values()}
-    same = all(each.by_row and not each.changed for each in chosen.alignments.values())
-    values = {name: Values.of(chosen.known[name], [key], alone=True) for name in names}
+    names, designs = [selection.first, *selection.others], {design.name for design in selection.designs.values()}
+    same = all(each.by_row and not each.changed for each in selection.alignments.values())
+    values = {name: Values.of(selection.known[name], [key], alone=True) for name in names}
     if designs == {"paired"} and same and settings.test == "randomization" and all(v.items for v in values.values()):
-        return exchange_means(values, {name: chosen.known[name][key] for name in names}, key, settings)
+        return exchange_means(values, {name: selection.known[name][key] for name in names}, key, settings)
     # Only p-values are used, which do not depend on the resamples of intervals.
     resamples = settings.resamples if settings.test == "bootstrap" else min(settings.resamples, _PAIR_RESAMPLES)
     settings = replace(settings, resamples=resamples)
     found: list[Difference] = []
-    run = Run({name: chosen.known[name] for name in names}, __version__)
+    run = Run({name: selection.known[name] for name in names}, __version__)
     try:
         for at, name in enumerate(names[:-1]):
-            pair = select(run, name, names[at + 1 :], [key], chosen.design)
+            pair = select(run, name, names[at + 1 :], [key], selection.design)
             found += _find_differences(pair, settings, ())
             designs |= {design.name for design in pair.designs.values()}
     except SettingError:  # two of the systems cannot be compared with each other
@@ -393,16 +394,13 @@ def _test_pairs(chosen: Selection, key: str, settings: Settings) -> list[Differe
     return [] if len(designs) > 1 or "common" in designs else found
 
 
-def _find_differences(chosen: Selection, settings: Settings, fields: Sequence[str]) -> Iterator[Difference]:
+def _find_differences(selection: Selection, settings: Settings, fields: Sequence[str]) -> Iterator[Difference]:
     """Compare each system by its design, key by key; a key that must not be compared has the reason."""
-    first, known = chosen.first, chosen.known
-    tested = {
-        name: [key for key in chosen.common[name] if (name, key) not in chosen.left_out] for name in chosen.others
-    }
-    same = [name for name, each in chosen.alignments.items() if each.design.name != "unpaired" and not each.changed]
+    first, known, tested = selection.first, selection.known, selection.tested
+    same = [name for name, each in selection.alignments.items() if each.design.name != "unpaired" and not each.changed]
     keys = [key for key in known[first] if any(key in tested[name] for name in same)]
     shared = Baseline(first, known[first], settings, keys) if keys else None
-    for name, alignment in chosen.alignments.items():
+    for name, alignment in selection.alignments.items():
         left, right, here = alignment.left, alignment.right, tested[name]
         if alignment.design.name == "unpaired":
             strata = list_strata(left, right, fields)
@@ -414,10 +412,10 @@ def _find_differences(chosen: Selection, settings: Settings, fields: Sequence[st
             own = shared if shared and not alignment.changed else Baseline(first, left, settings, here)
             found = own.compare(name, right, here, alignment.by_row)
         rows = {row.key: row for row in found}
-        for key in chosen.common[name]:
+        for key in selection.common[name]:
             if key not in rows:
                 without = subtract_estimates(first, name, known[first][key], known[name][key], key)
-                rows[key] = replace(without, difference=math.nan, reason=chosen.left_out[name, key])
+                rows[key] = replace(without, difference=math.nan, reason=selection.left_out[name, key])
             yield rows[key]
 
 

@@ -202,9 +202,8 @@ class Baseline:
                 reason = left.reasons.get(key) or right.reasons.get(key) or "too few rows have a score"
                 yield replace(row, reason=reason)
             elif exchanged is not None and key not in exchanged:
-                yield replace(
-                    row, reason="the systems were scored by different metrics, so dialogues cannot be swapped"
-                )
+                reason = "the systems were scored by different metrics, so dialogues cannot be swapped"
+                yield replace(row, reason=reason)
             else:
                 trials = None if exchanged is None else exchanged[key]
                 scored = int(np.count_nonzero(right.count_rows(key)))

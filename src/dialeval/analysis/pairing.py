@@ -92,6 +92,8 @@ class Selection:
     alignments: Mapping[str, Alignment]
     left_out: Mapping[tuple[str, str], str]
     """By system and key why two values must not be compared."""
+    tested: Mapping[str, Sequence[str]]
+    """By system the other keys that it shares with the baseline."""
     panel: tuple[str, ...]
     untested: tuple[str, ...]
     """Systems that `most_tests` left out."""
@@ -133,10 +135,11 @@ def select(
         for key in common[name]
         if (reason := _explain_exclusion(known[first][key], known[name][key], alignment, key)) is not None
     }
+    tested = {name: [key for key in common[name] if (name, key) not in left_out] for name in others}
     keys = list(dict.fromkeys(key for shared in common.values() for key in shared))
     panel = choose_panel({name: known[name] for name in (first, *others)}, keys, asked is not None)
     untested = tuple(name for name in common if name not in others)
-    return Selection(known, first, others, common, alignments, left_out, panel, untested, design)
+    return Selection(known, first, others, common, alignments, left_out, tested, panel, untested, design)
 
 
 def _find_common(left: Result, right: Result, asked: list[str] | None) -> list[str]:

@@ -182,26 +182,26 @@ def sequential(
     """
     if not 0 < alpha < 1:
         raise SettingError(f"alpha must be between 0 and 1, such as 0.05; it is not {alpha}")
-    chosen = select(runs, baseline, systems, metrics, design, weight)
+    selection = select(runs, baseline, systems, metrics, design, weight)
     reasons = {
-        (name, key): chosen.left_out.get((name, key))
-        or _explain_untested(key, alignment, chosen.known[chosen.first][key])
-        for name, alignment in chosen.alignments.items()
-        for key in chosen.common[name]
+        (name, key): selection.left_out.get((name, key))
+        or _explain_untested(key, alignment, selection.known[selection.first][key])
+        for name, alignment in selection.alignments.items()
+        for key in selection.common[name]
     }
     sizes = {True: 0, False: 0}
     for (_, key), reason in reasons.items():
-        sizes[key in chosen.panel] += reason is None
+        sizes[key in selection.panel] += reason is None
     return SequentialTest(
-        baseline=chosen.first,
-        systems=list(chosen.others),
+        baseline=selection.first,
+        systems=list(selection.others),
         alpha=alpha,
         tests=sizes[True],
-        unit=next(iter(chosen.designs.values())).unit,
-        panel=chosen.panel,
-        designs=chosen.designs,
+        unit=next(iter(selection.designs.values())).unit,
+        panel=selection.panel,
+        designs=selection.designs,
         rows=[
-            _test_key(name, key, chosen.alignments[name], alpha / max(sizes[key in chosen.panel], 1))
+            _test_key(name, key, selection.alignments[name], alpha / max(sizes[key in selection.panel], 1))
             if reason is None
             else SequentialDifference(name, key, 0, math.nan, reason=reason)
             for (name, key), reason in reasons.items()
@@ -228,9 +228,8 @@ def _test_key(name: str, key: str, alignment: Alignment, alpha: float) -> Sequen
     if not unpaired:
         left, right = pair_values(left, right, [key], alignment.by_row)
     first, second = left.sum_clusters(key), right.sum_clusters(key)
-    low, high, by = (unpaired_confidence_sequence if unpaired else confidence_sequence)(
-        first, second, find_bounds(key, alignment.left[key]), alpha
-    )
+    compute = unpaired_confidence_sequence if unpaired else confidence_sequence
+    low, high, by = compute(first, second, find_bounds(key, alignment.left[key]), alpha)
     found = SequentialDifference(name, key, len(low), second.mean - first.mean, by=by)
     if not len(low) or not math.isfinite(low[-1]):
         few = f"fewer than {FIRST} dialogues" if len(low) < FIRST else "too few dialogues for such skewed differences"
@@ -373,36 +372,38 @@ def trend(
     if design == "common":
         raise SettingError("a trend is over all units of each system; the designs are paired and unpaired")
     systems, metrics = (None if names is None else list(names) for names in (systems, metrics))
-    chosen = select(runs, None, systems, metrics, design)
-    names = [chosen.first, *chosen.others]
+    selection = select(runs, None, systems, metrics, design)
+    names = [selection.first, *selection.others]
     if len(names) < 3:
         raise SettingError(f"a trend needs at least three systems in order; there are {', '.join(names)}")
-    paired = all(each.name == "paired" for each in chosen.designs.values())
+    paired = all(each.name == "paired" for each in selection.designs.values())
     if not paired:
-        chosen = select(runs, None, systems, metrics, "unpaired")
-    results = [chosen.known[chosen.first], *(each.right for each in chosen.alignments.values())]
-    common = chosen.common.values()
+        selection = select(runs, None, systems, metrics, "unpaired")
+    results = [selection.known[selection.first], *(each.right for each in selection.alignments.values())]
+    common = selection.common.values()
     keys = [key for key in next(iter(common)) if all(key in each for each in (*common, *results))]
-    rows = [_find_trend(key, results, chosen, paired, confidence) for key in keys]
-    adjusted = zip(rows, adjust_families(rows, chosen.panel), strict=True)
+    rows = [_find_trend(key, results, selection, paired, confidence) for key in keys]
+    adjusted = zip(rows, adjust_families(rows, selection.panel), strict=True)
     return Trend(
         systems=names,
         design="paired" if paired else "unpaired",
-        unit=next(iter(chosen.designs.values())).unit,
+        unit=next(iter(selection.designs.values())).unit,
         units=[len(result.rows.offsets) - 1 if result.rows is not None else 0 for result in results],
-        panel=chosen.panel,
+        panel=selection.panel,
         alpha=alpha,
         confidence=confidence,
         rows=[replace(row, adjusted_p=p, significant=p < alpha) for row, p in adjusted],
     )
 
 
-def _find_trend(key: str, results: Sequence[Result], chosen: Selection, paired: bool, confidence: float) -> MetricTrend:
+def _find_trend(
+    key: str, results: Sequence[Result], selection: Selection, paired: bool, confidence: float
+) -> MetricTrend:
     estimates, metric = [result[key] for result in results], find_metric(results[0][key])
     means, intervals = [each.mean for each in estimates], [each.interval for each in estimates]
     row = MetricTrend(key, None if metric is None else metric.better, means, intervals)
     values = [Values.of(result, [key], alone=True) for result in results]
-    reasons = [chosen.left_out.get((name, key)) for name in chosen.others]
+    reasons = [selection.left_out.get((name, key)) for name in selection.others]
     reason = next(filter(None, (*reasons, *(each.reasons.get(key) for each in values))), None)
     sizes = {each.clusters for each in values}
     if reason is None and min(sizes) < 2:

@@ -278,10 +278,9 @@ def with_intervals(
     """
     check_resampling(confidence, resamples)
     results, warnings = {}, dict.fromkeys(run.warnings)
+    how = Resampling("studentized", confidence, resamples, seed, 0)
     for name, result in run.items():
-        results[name], reasons, doubts = _with_intervals(
-            result, Resampling("studentized", confidence, resamples, seed, 0)
-        )
+        results[name], reasons, doubts = _with_intervals(result, how)
         warnings.update(dict.fromkeys(f"{key} has no resampled interval: {why}" for key, why in reasons.items()))
         warnings.update(dict.fromkeys(f"{name}: {doubt}" for doubt in doubts))
     return replace(run, systems=results, warnings=tuple(warnings))

@@ -29,7 +29,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 _CHECKED_ITEMS = 1000
-"""Items of a list that are checked at most: an argument is a handful of names or numbers; data is checked elsewhere."""
+"""The maximum number of items of a list that are checked: arguments are short lists; data is checked elsewhere."""
 _NUMBERS: Mapping[Any, type] = {float: Real, int: Integral}
 _NAMES: Mapping[Any, str] = {
     str: "a text",

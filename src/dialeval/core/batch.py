@@ -41,7 +41,7 @@ class Need(str, Enum):
     LABELS = "labels", "labels", "-o"
     """A breakdown detector's label and probabilities for a turn."""
     ANNOTATIONS = "annotations", "data", "-p"
-    """What people said about a turn: how many of them called it O, T and X."""
+    """Human annotations of a turn: the number of annotators who labeled it O, T and X."""
     TASK_TURNS = "task-turns", "predictions", "-i"
     """The turns of task dialogues: response and, where a system gives them, state and active domains."""
     TRIALS = "trials", "trials", "fields trial and reward in RESPONSES"

@@ -230,17 +230,17 @@ class SharedColumn(_TextLists):
 
     def slice(self, start: int, stop: int) -> SharedColumn:
         """Return rows `start` to `stop`, over the same bytes."""
-        return self._cut(self.starts[start:stop], self.ends[start:stop])
+        return self._select(self.starts[start:stop], self.ends[start:stop])
 
     def take(self, rows: Ints) -> SharedColumn:
         """Return the given rows in the given order, over the same bytes."""
-        return self._cut(self.starts[rows], self.ends[rows])
+        return self._select(self.starts[rows], self.ends[rows])
 
     def take_last(self, count: int) -> SharedColumn:
         """Return the last texts of each row, at most so many."""
-        return self._cut(np.maximum(self.starts, self.ends - count), self.ends)
+        return self._select(np.maximum(self.starts, self.ends - count), self.ends)
 
-    def _cut(self, starts: Ints, ends: Ints) -> SharedColumn:
+    def _select(self, starts: Ints, ends: Ints) -> SharedColumn:
         """Return rows of the column or parts of them, without the texts that none of them has."""
         order = np.argsort(starts, kind="stable")
         begins, reach = starts[order], np.maximum.accumulate(ends[order])

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 # Warnings of readers. A reader does not print, and its result (a column, ratings, pairs) has no room for remarks, so it
 # calls `add_warning`; an evaluation puts the collected warnings into its run, a worker into the states that it sends
-# back, the command line on stderr. Where nobody collects, it is a warning of Python.
+# back, the command line on stderr. Where warnings are not collected, it is a warning of Python.
 
 _COLLECTING: ContextVar[dict[str, None] | None] = ContextVar("warnings", default=None)
 
@@ -30,7 +30,7 @@ def add_warning(line: str) -> None:
 
 @contextmanager
 def collect_warnings() -> Iterator[dict[str, None]]:
-    """Collect the warnings of the block, each line once and in order; nobody outside gets them."""
+    """Collect the warnings of the block, each line once and in order, instead of passing them on."""
     collected: dict[str, None] = {}
     before = _COLLECTING.set(collected)
     try:

@@ -285,7 +285,7 @@ class Fold(ABC, Generic[State]):
         """Merge two states; associative and commutative, and it changes neither argument. Their sum unless defined."""
         return cast("State", cast(Any, left) + right)
 
-    def cut(self, state: State, parts: int) -> list[State]:
+    def split_state(self, state: State, parts: int) -> list[State]:
         """Split a state that grows into parts, each a state; they merge into the whole."""
         raise NotImplementedError(f"{self} has no state that grows")
 
@@ -439,7 +439,7 @@ class Metric(Fold[State]):
     def finish(self, state: State) -> Mapping[str, Estimate]:
         """Return the results of a state, by key."""
 
-    def warnings(self, states: Sequence[State]) -> Iterable[str]:
+    def find_warnings(self, states: Sequence[State]) -> Iterable[str]:
         """Return warnings about its values, from the states of all systems of a run."""
         return ()
 

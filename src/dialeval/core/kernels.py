@@ -60,10 +60,10 @@ if TYPE_CHECKING:
 #
 # Whoever writes such a file decides what is executed. So a folder counts only if it, every folder above it, and the
 # file belong to the user or to root, and nobody else may write to them; a folder above it may be one like `/tmp`,
-# where people cannot replace what belongs to others. A folder of the user's choice that does not count is named in
+# where users cannot replace files of others. A folder of the user's choice that does not count is named in
 # the log.
 #
-# The SHA-256 of a file is its first 32 bytes. What is damaged is compiled again, and a line of the log says so.
+# The SHA-256 of a file is its first 32 bytes. Damaged code is compiled again, with a line in the log.
 
 _DIGEST_BYTES = 32
 _ROOT = 0
@@ -204,7 +204,7 @@ def _is_safe(folder: Path) -> bool:
 def _is_ours(status: os.stat_result, in_sticky: bool = False) -> bool:
     """Return whether a file or folder is the user's or root's, and nobody else may write to it.
 
-    `in_sticky`: a folder in which people cannot replace what belongs to others will do.
+    `in_sticky`: accept a folder in which users cannot replace files of others.
     """
     if status.st_uid not in (_ROOT, os.geteuid()):
         return False
@@ -308,7 +308,7 @@ class Kernel:
         code = read(source.parent, file)
         if code is not None and (call := _load(code, types)) is not None:
             return call
-        if not hasattr(self.dispatcher, "py_func"):  # a program has told numba to compile nothing
+        if not hasattr(self.dispatcher, "py_func"):  # a program switched the compiler of numba off
             return self._call_function(self.function)
         self.compiled += 1
         code, is_usual = compile_kernel(self, arguments)

@@ -112,7 +112,7 @@ class RowTable(EqualByFields):
 
     @classmethod
     def join(cls, parts: Sequence[RowTable]) -> RowTable:
-        """Join rows without texts; no dialogue goes on from one part to the next."""
+        """Join rows without texts; no dialogue continues from one part to the next."""
         if len(parts) == 1:
             return parts[0]
         names = [part.dialogues or [""] * (len(part.offsets) - 1) for part in parts]

@@ -135,7 +135,7 @@ class DialogueIds(Fact[SeenIds, SplitDialogues | None]):
         split = np.unique(np.concatenate((left.split, right.split, both[again])))
         return SeenIds(both[~again], split, left.closed + right.closed)
 
-    def cut(self, state: SeenIds, parts: int) -> list[SeenIds]:
+    def split_state(self, state: SeenIds, parts: int) -> list[SeenIds]:
         edges = np.array([(number << 64) // parts for number in range(1, parts)], np.uint64)
         hashes, split = (np.split(every, np.searchsorted(every, edges)) for every in (state.hashes, state.split))
         return [SeenIds(*part) for part in zip(hashes, split, strict=True)]

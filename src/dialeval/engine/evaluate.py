@@ -89,8 +89,7 @@ class Inputs:
 
     @property
     def _reading(self) -> dict[str, Any]:
-        asked = ("system_prompts", "separator", "every_call")
-        return {name: getattr(self, name) for name in asked}
+        return {name: getattr(self, name) for name in ("system_prompts", "separator", "every_call")}
 
     @property
     def names(self) -> FieldNames:

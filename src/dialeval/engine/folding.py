@@ -437,7 +437,7 @@ def _find_warnings(systems: Mapping[str, FinishedSystem], chunks: Sequence[Chunk
         for metric, state in systems[name].states.items():
             states.setdefault(metric, []).append(state)
     for metric, several in states.items():
-        yield from metric.warnings(several)
+        yield from metric.find_warnings(several)
     yield from warn_of_split_dialogues(checks, lambda name: systems[name].list_dialogue_ids(chunks))
 
 

@@ -39,9 +39,9 @@ if TYPE_CHECKING:
 # chunk in one of two stages: first the corpus statistics ("facts") that metrics ask for, then the metrics. It returns
 # by system a `SystemState` (what merges) and `SystemItems` (one value per row). An `Engine` gives chunks to workers.
 #
-# States that grow with the rows are merged by many workers at once: a worker cuts the states of a chunk into parts
-# (`core.fold.Fold.cut`). Parts of the same number, of all chunks, hold the same n-grams, so one worker merges them
-# without knowing the others, and closes the sum. Only that, a few numbers, is sent to the first process; all other
+# States that grow with the rows are merged by many workers at once: a worker splits the states of a chunk into parts
+# (`core.fold.Fold.split_state`). Parts of the same number, of all chunks, hold the same n-grams, so one worker merges
+# them without knowing the others, and closes the sum. Only that, a few numbers, is sent to the first process; all other
 # states come there with their chunk, as they are small. The number of parts and workers changes no digit: counts are
 # integers.
 
@@ -198,7 +198,7 @@ def cut_states(job: Job, stage: Stage, states: SystemStates, parts: int) -> tupl
         pairs = list(zip(job.list_folds(stage, system[0]), state.states, strict=True))
         kept = tuple(fold.close_part(fold.empty()) if fold.grows else each for fold, each in pairs)
         rest[system] = replace(state, states=kept)
-        cuts = [fold.cut(each, parts) if fold.grows else [fold.empty()] * parts for fold, each in pairs]
+        cuts = [fold.split_state(each, parts) if fold.grows else [fold.empty()] * parts for fold, each in pairs]
         for number, piece in enumerate(pieces):
             piece[system] = SystemState(0, tuple(several[number] for several in cuts))
     return rest, pieces

@@ -13,7 +13,7 @@
 A column of calls holds at most one text per row: the calls of a row or, in the last row of a chat, those of the whole
 chat, as a JSON list of objects with `name`, `arguments` and, where the result is known, `error`. A row without a text
 has no calls to look at, which is not the same as an empty list. Expected calls are such a list too. `arguments` is null
-where an expected call names none (any will do), and `compare` lists the arguments that count, where it says so.
+where an expected call names none (any are correct), and `compare` lists the arguments that count, where it is given.
 
 A result is an error if it is marked as one (`error`, `is_error`, `isError`, `status`), or if its text starts with
 "Error", as in tau-bench. It belongs to the call with its id; without ids to the first call of its name that has none.
@@ -98,7 +98,7 @@ def read_result(value: Mapping[str, Any], content: str = "") -> ToolResult:
 
 
 def unwrap(message: RowObject) -> RowObject | None:
-    """Return a message with a role, whatever wraps it; None for an item that nobody says, such as a thought."""
+    """Return the message with a role inside of any wrapper; None for an item without a speaker, such as a thought."""
     if "role" in message or "from" in message:
         return message
     if "message.role" in message:  # OpenInference, as a table has it
@@ -185,7 +185,7 @@ def read_calls(values: Iterable[object]) -> str:
 
 
 def read_expected_calls(values: Iterable[object]) -> str:
-    """Return expected calls as the text of a row; those that somebody else than the assistant makes are left out."""
+    """Return expected calls as the text of a row; those of others than the assistant are left out."""
     found = []
     for value in values:
         given: Mapping[str, Any] = value if isinstance(value, dict) else {}

@@ -38,7 +38,7 @@ WAITS: tuple[float, ...] = (0.5, 1.0, 2.0, 4.0)
 """Seconds before each further try."""
 TIMEOUT_SECONDS = 30.0
 MOST_BYTES = 1 << 34
-"""Of a download that nobody gives another limit."""
+"""The default limit of a download."""
 
 _CHUNK = 1 << 16
 _PASSING = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS})

@@ -75,7 +75,7 @@ ROLES = {
     **dict.fromkeys(("tool", "function", "observation", "ipython", "function_response"), TOOL),
     "function_call": ASSISTANT,
 }
-"""The role that each name stands for."""
+"""The role of each name."""
 CALLER = "function_call"
 """The role of a message whose whole text is a call."""
 
@@ -438,7 +438,7 @@ def _parse_chat(value: object) -> object:
 
 
 def _is_spoken(message: Mapping[str, object]) -> bool:
-    """Return whether a message is the assistant's or nobody's; thoughts and calls of an API have no role."""
+    """Return whether a message is the assistant's or has no role and type; thoughts and calls of an API have a type."""
     role = message.get("role", message.get("from", message.get("message.role")))
     if role is None:
         return message.get("type") is None

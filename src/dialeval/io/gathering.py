@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _GRADES = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0, "true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
-"""What the words of inspect_ai for scores stand for: correct, partly correct, incorrect, no answer."""
+"""Scores by the grades of inspect_ai: correct, partly correct, incorrect, no answer."""
 
 _ROWS_AT_ONCE = 256
 """Rows that are parsed before they are gathered: few, as they may hold many fields that are not read."""
@@ -239,7 +239,7 @@ class _RowCollector:
                 counts = np.zeros(len(responses), np.int64)
                 counts[list(texts)] = 1
                 columns[need] = RaggedColumn(TextColumn.from_strings(list(texts.values())), offsets_of(counts))
-        tried = self.trials.judged and not part  # of a part nobody knows how many trials a task has
+        tried = self.trials.judged and not part  # the number of trials of a task is not known from a part
         fields = {
             name: RaggedColumn.from_lists(lists)
             for number, name in enumerate(self.names.kept)

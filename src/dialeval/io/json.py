@@ -105,7 +105,7 @@ def read_archive(path: PathSource) -> dict[str | None, Records]:
 
 
 def _find_item_lines(data: Bytes, name: str | None) -> list[int]:
-    """Return the line on which each item of a list starts; fewer where the document is nested too deeply to tell."""
+    """Return the line on which each item of a list starts; fewer where the document is nested too deeply."""
     text, decoder = data.tobytes().decode(), json.JSONDecoder()
     lines: list[int] = []
     line, counted = 1, 0

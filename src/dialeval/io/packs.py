@@ -210,7 +210,7 @@ def require_pack(name: str) -> Pack:
 
 def _install_from_address(source: PackSource, address: str, folder: Path, progress: Progress | None) -> str | None:
     """Download and unpack what is kept; return the SHA-256 of the download, where it is one file."""
-    # Imported here: whoever only looks a pack up need not wait for the network modules.
+    # Imported here, since looking up a pack needs no network modules.
     from dialeval.io.download import check_address, download, hide_query, unpack
 
     if source.builder is not None:

@@ -9,7 +9,7 @@ A rated row is a row (see `fields`) with `scores`, and where known `scale`, `dat
 - `dataset`: what the row belongs to; else the name of its file. `level`: `dialog` where a whole dialogue was rated.
 - `id` and `rater`: what was rated, and by whom. Lines of equal `id` that name raters are one row, with a value of each
   rater. A rater's first answer counts, and one with `again: true` only where there is no other; where an answer was
-  given several times, the last one counts, and a note says so (`rate merge` has the same rule). What else a row needs
+  given several times, the last one counts, with a warning (`rate merge` has the same rule). What else a row needs
   may be left out where `sampled` has it by its id: `{"id": "k3fq8w2a", "rater": "ann", "scores": {"overall": 4}}` (see
   `human.sample`).
 
@@ -48,7 +48,7 @@ SIZES = (1e-50, 1e50)
 """Absolute values of ratings other than 0: products of squares of others would under- or overflow."""
 
 _DIGEST = 12
-"""Hexadecimal digits of the digest of a row: enough to tell millions of rows apart."""
+"""Hexadecimal digits of the digest of a row: enough to distinguish millions of rows."""
 _OWN = ("scores", "scale", "dataset", "level")
 _PLAIN = (OVERALL, "score", "rating")
 _LISTED = ("datasets", "dialogues", "systems", "contexts", "responses", "references", "levels", "ids")
@@ -107,7 +107,7 @@ def read_ratings(
 
     def read(reader: FieldReader, row: RowObject, name: str) -> Iterator[_RatedRow]:
         """Yield a rated row, unless it has a problem; `name` is the data set of one that names none."""
-        # In lines about rows that were drawn one without a name will do.
+        # Lines about sampled rows need not name a rater.
         rater = row.get("rater")
         named = isinstance(rater, str | int) and not isinstance(rater, bool) and ("id" in row or sampled is not None)
         rater = str(rater) if named else None if sampled is None else ""
@@ -117,7 +117,7 @@ def read_ratings(
                 shown = "has no id" if identifier is None else f"the id {identifier!r:.40} is not in the sample"
                 reader.add_problem(shown, "give the ratings of the rows in this folder, each with its id")
                 return
-            row = {**row, **sampled[identifier]}  # what was drawn is what was rated, whatever the line says
+            row = {**row, **sampled[identifier]}  # the texts of the sample were rated
         dataset = reader.read_identifier(row, own["dataset"]) or (name if sampled is None else "sample")
         yield _RatedRow(
             dataset,
@@ -315,7 +315,7 @@ def read_rating_lines(
     Args:
         sources: The files or lists.
         known: The ids of what was to be rated; None: any.
-        check: What scores must pass; None: any numbers will do.
+        check: The check of scores; None: any numbers are valid.
     """
 
     def read(reader: FieldReader, row: RowObject, _name: str) -> Iterator[RatingLine]:
@@ -364,7 +364,7 @@ def read_rating_lines(
 # - the two games of MT-bench, in which the sides are exchanged, are one pair: a tie unless both say the same;
 # - those of arena-hard are two pairs, the baseline being A in the first and B in the second;
 # - a preference of AlpacaEval is below 1.5 where the first answer is better, and above where the second one is;
-# - a pair that a judge could not decide (an error) is left out, and a warning says so.
+# - a pair that a judge could not decide (an error) is left out, with a warning.
 #
 # Every problem of every file is found before one is raised.
 

@@ -40,7 +40,7 @@ class RowShape:
     title: str
     """What a row of it is, in words: it follows "looks like"."""
     signs: Sequence[str]
-    """The paths that tell it, the most telling one first."""
+    """The paths that identify it, the most specific one first."""
     example: dict[str, Any]
     paths: Mapping[str, str] = field(default_factory=dict)
     """Our fields, and where they are."""
@@ -90,7 +90,7 @@ OWN, *SHAPES = [
     RowShape(name, example=orjson.loads(entry.pop("example")), **entry)
     for name, entry in parse_toml(_TABLE.read_bytes(), str(_TABLE), "install dialeval again").items()
 ]
-"""A row of ours, which is told by its response without being looked up; and other shapes in the order of trying."""
+"""A row of ours, identified by its response; and other shapes in the order of trying."""
 
 CHAT = next(shape for shape in SHAPES if shape.name == "chat")
 
@@ -179,7 +179,7 @@ _UNLIKE = [shape for shape in SHAPES if shape.unlike]
 
 
 def list_unlike(keys: Collection[str], names: FieldNames) -> list[str]:
-    """List the fields that are ours by their names alone, in rows with these keys whose response was named by hand."""
+    """List fields with our names and another meaning, in rows with these keys whose response field the user named."""
     shape = next((shape for shape in _UNLIKE if shape.signs[0] in keys), None) if names.mapped else None
     return [] if shape is None else [name for name in shape.unlike if name in keys and getattr(names, name) == name]
 

@@ -198,7 +198,7 @@ def _find_place_names(names: TextColumn) -> list[int]:
     """Return the numbers of the names that are places of rows."""
     there = np.flatnonzero(names.ends > names.starts)
     letters = names.data[names.starts[there]]
-    maybe = there[(letters == ord("r")) | (letters == ord("l"))]  # few names are looked at as texts
+    maybe = there[(letters == ord("r")) | (letters == ord("l"))]  # only few names are decoded
     return [number for number in maybe.tolist() if _PLACE_NAME.fullmatch(names[number])]
 
 
@@ -325,7 +325,7 @@ class Records:
 
     `problems` grows with what does not parse, and the consumer adds its own, so that the list is in file order.
     `header` holds the columns of a table, which every row then has. Where rows are only numbered, as in a list, the
-    number stands for the line; in a JSON document `lines` finds the lines afterwards, if there is a problem to place.
+    number stands for the line; in a JSON document `lines` finds the lines afterwards, if a problem needs them.
     """
 
     where: str
@@ -370,7 +370,7 @@ def read_each(readers: Iterable[Callable[[], T]]) -> list[T]:
 
 
 def kind_of(value: object) -> str:
-    """Return what a value is, in words for people."""
+    """Return the type of a value in words, for messages."""
     if isinstance(value, bool):
         return "true or false"
     for kinds, words in _KINDS:

@@ -114,7 +114,7 @@ def find_sources(responses: Any, references: Any = None, contexts: Any = None, a
 
 
 def _find_systems(where: str, name: str | None, as_shards: bool) -> list[tuple[str, list[str], str]]:
-    """Return the systems of one argument: what each is called, its files, and where they lie."""
+    """Return the systems of one argument: its name, its files, and where they are."""
     one_system = as_shards or opening.is_pattern(where) or opening.is_remote(where)
     if not one_system and is_folder(folder := opening.local_path(where)):
         return [(opening.stem_of(file), [str(file)], str(file)) for file in find_response_files(folder)]

@@ -144,7 +144,7 @@ def _read_text(path: Path, findings: VectorFindings) -> Iterator[WordRows]:
         blocks = _split_blocks(stream, where)
         _, first = next(blocks, (1, b""))
         layout = find_layout(first)
-        if 0 < layout.longest <= layout.dimension:  # no memory is reserved because a header says so
+        if 0 < layout.longest <= layout.dimension:  # memory is not reserved by the header alone
             what = f"the header promises {layout.dimension} numbers a word, but the lines have fewer"
             raise DataError(Problem(where, 1, what, "get the whole file, or correct the header"))
         findings.header = layout.words is not None

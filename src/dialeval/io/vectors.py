@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 #   files above, and a digest of itself.
 #
 # The index is checked when an entry is opened, a row of the matrix when its vector is asked for. An entry that is
-# damaged is made anew from its source, and a line of the log says so.
+# damaged is made anew from its source, with a line in the log.
 #
 # The name of an entry is made of the path, size, times of change and inode of its source. A program can set a file's
 # time of modification, but not that of its last change (ctime), so both count. Where the source is so fresh that its

@@ -165,7 +165,7 @@ class Judgment(Metric[JudgmentState]):
     def finish(self, state: JudgmentState) -> Mapping[str, Estimate]:
         return {key: Estimate.of_moments(state[key], self.bounds_of(key)) for key in self._keys.values()}
 
-    def warnings(self, states: Sequence[JudgmentState]) -> Iterator[str]:
+    def find_warnings(self, states: Sequence[JudgmentState]) -> Iterator[str]:
         counted = sum((state[OUTSIDE] for state in states), Moments())
         if counted.scored and counted.mean > MOST_OUTSIDE:
             yield (

@@ -93,8 +93,8 @@ class Distinct(Metric[DistinctState]):
         ngrams: Any = left.ngrams  # both sides are of the same type: counts, or totals of closed parts
         return DistinctState(ngrams.merge(right.ngrams), left.moments + right.moments)
 
-    def cut(self, state: DistinctState, parts: int) -> list[DistinctState]:
-        first, *others = cast("NgramCounts", state.ngrams).cut(parts)
+    def split_state(self, state: DistinctState, parts: int) -> list[DistinctState]:
+        first, *others = cast("NgramCounts", state.ngrams).split(parts)
         return [DistinctState(first, state.moments), *(DistinctState(part, Moments()) for part in others)]
 
     def close_part(self, state: DistinctState) -> DistinctState:

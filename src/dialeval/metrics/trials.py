@@ -143,7 +143,7 @@ class TrialMetric(Metric[TaskCounts]):
     def estimate_of_items(self, key: str, items: Floats, dialogues: Ints | None) -> Estimate:
         return _average_over_tasks(items)
 
-    def warnings(self, states: Sequence[TaskCounts]) -> Iterator[str]:
+    def find_warnings(self, states: Sequence[TaskCounts]) -> Iterator[str]:
         without = sum(state.unjudged for state in states)
         if without:
             every = without + sum(n for state in states for n, _ in state.counts.values())

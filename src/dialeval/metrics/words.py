@@ -126,8 +126,8 @@ class LogRatios(Fact[BothCounts, NgramValues]):
     def merge(self, left: BothCounts, right: BothCounts) -> BothCounts:
         return left[0].merge(right[0]), left[1].merge(right[1])
 
-    def cut(self, state: BothCounts, parts: int) -> list[BothCounts]:
-        return list(zip(state[0].cut(parts), state[1].cut(parts), strict=True))
+    def split_state(self, state: BothCounts, parts: int) -> list[BothCounts]:
+        return list(zip(state[0].split(parts), state[1].split(parts), strict=True))
 
     def close_part(self, state: BothCounts) -> BothCounts:
         """Return the n-grams that both have: those of one side alone have no ratio, and count for none."""

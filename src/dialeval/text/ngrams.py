@@ -253,7 +253,7 @@ def choose_parts(keys, n, hashes, chosen, sizes):  # type: ignore[no-untyped-def
 
 
 @kernel
-def cut_parts(keys, counts, chosen, places, part_keys, part_counts):  # type: ignore[no-untyped-def]
+def copy_parts(keys, counts, chosen, places, part_keys, part_counts):  # type: ignore[no-untyped-def]
     """Copy n-grams to their parts, in order; `places` is where the next one of each part is stored."""
     for row in range(keys.shape[0]):
         place = places[chosen[row]]
@@ -461,7 +461,7 @@ class NgramCounts:
         words, used = self._find_words()
         return words, self._renumber(used, np.arange(len(used), dtype=np.int32))
 
-    def cut(self, parts: int) -> list[NgramCounts]:
+    def split(self, parts: int) -> list[NgramCounts]:
         """Return the counts in parts of different n-grams; which part one belongs to depends on its words alone."""
         words, keys = self.number_words()
         own = Vocabulary()  # of these words: each part looks through all words of its vocabulary
@@ -470,7 +470,7 @@ class NgramCounts:
         choose_parts(keys, self.n, hash_column(words), chosen, sizes)
         edges = offsets_of(sizes)
         part_keys, part_counts = np.empty_like(keys), np.empty(self.types, self.counts.dtype)
-        cut_parts(keys, self.counts, chosen, edges[:-1].copy(), part_keys, part_counts)
+        copy_parts(keys, self.counts, chosen, edges[:-1].copy(), part_keys, part_counts)
         rows = [slice(start, stop) for start, stop in pairwise(edges.tolist())]
         return [NgramCounts(self.n, own, part_keys[part], part_counts[part]) for part in rows]
 

@@ -8,7 +8,7 @@ turns of a context only, so that two systems whose contexts contain their own re
 
 With h_1 ... h_n the hashes of the texts of a row, the digest is the sum of h_i B^i modulo 2^64 with an odd B. Rows of a
 chat share their turns, and the digest of a row is a difference of two running sums times a power of 1 / B: the cost
-grows with the messages, not with their square. 0 stands for a row without such a text.
+grows with the messages, not with their square. 0 is the digest of a row without such a text.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def digest_prompts(context: Column, roles: Column | None = None) -> Digests | No
         return _add_alternate(turns.starts, turns.ends, hashes)
     by_user = np.array([role == "user" for role in speakers.values], np.bool_)
     digests = _add_selected(turns.starts, turns.ends, hashes, by_user)
-    # A row in which nobody is called the user: its speakers have no roles.
+    # A row without a user: its speakers have no roles.
     return np.where(digests == 0, _add_alternate(turns.starts, turns.ends, hashes), digests)
 
 
@@ -78,16 +78,12 @@ def _add_alternate(starts: Ints, ends: Ints, hashes: Digests) -> Digests:
 def _add_selected(starts: Ints, ends: Ints, hashes: Digests, selected: Mask) -> Digests:
     """Digest the selected texts of each row."""
     before = np.concatenate(([0], np.cumsum(selected)))
-    powers, inverses = (_list_powers(base, int(before[-1]) + 1) for base in (_BASE, _INVERSE))
+    factors = np.repeat(np.array([[_BASE], [_INVERSE]], np.uint64), int(before[-1]) + 1, axis=1)
+    factors[:, 0] = 1
+    powers, inverses = np.cumprod(factors, axis=1)
     terms = np.where(selected, hashes, np.uint64(0)) * powers[before[:-1]]
     sums = np.concatenate((np.zeros(1, np.uint64), np.cumsum(terms, dtype=np.uint64)))
     digests: Digests = (sums[ends] - sums[starts]) * inverses[before[starts]]
     there = before[ends] > before[starts]
     known: Digests = np.where(there, np.maximum(digests, np.uint64(1)), np.uint64(0))
     return known
-
-
-def _list_powers(base: int, count: int) -> Digests:
-    factors = np.full(count, base, np.uint64)
-    factors[:1] = 1
-    return np.cumprod(factors)

@@ -1,4 +1,4 @@
-"""Tokenizers that set characters apart: `13a`, `zh` and `intl` of sacreBLEU, and the words of rouge-score.
+"""Tokenizers by kinds of characters: `13a`, `zh` and `intl` of sacreBLEU, and the words of rouge-score.
 
 - `13a`: mteval-v13a, sacreBLEU's default. Symbols stand alone; so do `.` and `,` but between digits, and a hyphen
   behind a digit. Entities such as `&quot;` are characters, line feeds are spaces, `<skipped>` is nothing.
@@ -39,13 +39,13 @@ from dialeval.core.kernels import kernel
 from dialeval.text.vocabulary import Vocabulary, word_id
 
 OTHER, DIGIT, STOP, ALONE, HYPHEN, SPACE = range(6)
-"""Kinds of characters; a hyphen stands alone behind a digit."""
+"""Kinds of characters; a hyphen behind a digit is a token of its own."""
 EDGE = 6
 """The end of a text that is not padded."""
 
 CODE_POINTS = 0x110000
 _CODES = 1 << 21
-"""What four bytes can stand for, sound or not: a table is as long, so that no byte leads out of it."""
+"""The number of values of four bytes, valid UTF-8 or not: tables are as long, so that no index is beyond them."""
 
 SPACES = (
     *((0x09, 0x0D), (0x1C, 0x20), (0x85, 0x85), (0xA0, 0xA0), (0x1680, 0x1680), (0x2000, 0x200A)),
@@ -82,7 +82,7 @@ def split_13a(texts: TextColumn, vocabulary: Vocabulary) -> TokenColumn:
 
 
 def split_zh(texts: TextColumn, vocabulary: Vocabulary) -> TokenColumn:
-    """Return the tokens of mteval-v13a, Chinese characters apart."""
+    """Return the tokens of mteval-v13a, with single Chinese characters as tokens."""
     return _split(texts, vocabulary, _kinds_zh(), padded=False, stripped=True)
 
 
@@ -175,7 +175,7 @@ def _width(first):  # type: ignore[no-untyped-def]
 
 @kernel
 def _kind(data, i, kinds):  # type: ignore[no-untyped-def]
-    """Return the kind of the character at `i`; whatever the bytes are, nothing beyond the arrays is looked at."""
+    """Return the kind of the character at `i`; invalid bytes lead to no access beyond the arrays."""
     first = data[i]
     if first < 0x80:
         return kinds[first]

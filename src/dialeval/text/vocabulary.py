@@ -294,7 +294,7 @@ class Vocabulary:
         """Split texts at whitespace, as `str.split()` does, new words being added.
 
         The work is done in a small vocabulary of the texts' own words, which fits the processor's cache and needs no
-        lock; only that handful of words is then looked up here.
+        lock; only these words are then looked up here.
         """
         most = (texts.ends - texts.starts + 1) // 2  # a word and a space take two bytes at least
         return self.split_with(texts, most, lambda *place: split_words(texts.data, texts.starts, texts.ends, *place))

@@ -122,3 +122,10 @@ def test_texts_from_outside_stay_texts() -> None:
 
 def test_runs_without_curves_have_no_such_section() -> None:
     assert make_curves_section(dialeval.evaluate(["a b"], metrics="length")) is None
+
+
+def test_a_detector_whose_name_holds_half_a_character_is_drawn() -> None:
+    run = evaluate_breakdown(HERE / "data", {"file \udc80": HERE / "keywords"})
+    section = make_curves_section(with_curves(run))
+    assert section is not None
+    assert "<polyline" in section.content

@@ -101,6 +101,7 @@ def test_tables_that_are_none(tmp_path: Path) -> None:
         "domains.inn": "is a number, not an object with name, table, key, label, offer, optional, fuzzy, at_most, "
         "at_least, drop",
     }
+    assert problems(path, 'values = "x"\n[domains.a]') == {"values": "is a string, not a list of values"}
     assert problems(path, "[domains]") == {"domains": "there is no domain"}
     assert list(problems(path, "[[values]]\nrule = 'odd'\n[domains.a]")) == ["values[0].rule"]
     path.write_text("a = ")

@@ -148,7 +148,7 @@ class LLMGrades(Metric[GradeState]):
     def finish(self, state: GradeState) -> Mapping[str, Estimate]:
         return {key: Estimate.of_moments(state.grades[key], self.bounds_of(key)) for key in self._keys.values()}
 
-    def warnings(self, states: Sequence[GradeState]) -> Iterator[str]:
+    def find_warnings(self, states: Sequence[GradeState]) -> Iterator[str]:
         reasons, mass, rows = Counter[str](), Moments(), 0
         for state in states:
             reasons.update(state.reasons)

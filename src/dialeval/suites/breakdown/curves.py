@@ -86,9 +86,11 @@ def with_curves(run: BreakdownRun, most: int = MOST) -> Run:
         for dialogue, curve in by_dialogue.items():
             curve.said = said.get(dialogue, [])
     kept = {
-        system: [by_dialogue[name] for name in chosen if name in by_dialogue] for system, by_dialogue in curves.items()
+        # Through JSON: lists in place of tuples, as in a loaded run.
+        system: json.decode(json.encode([mine[name] for name in chosen if name in mine]))
+        for system, mine in curves.items()
     }
-    return replace(run, details={**run.details, CURVES: json.decode(json.encode(kept))})  # lists, as in a loaded run
+    return replace(run, details={**run.details, CURVES: kept})
 
 
 def _make_curve(dialogue: str, turns: Sequence[Mapping[str, Any]]) -> Curve:

@@ -371,7 +371,7 @@ _REMEDIES = {
 }
 
 
-class _PredictedTurn(Struct):
+class _Turn(Struct):
     response: str
     state: dict[str, dict[str, str]] = {}
     active_domains: list[str] = []
@@ -514,7 +514,7 @@ def _check_form(document: Any, where: str) -> list[Problem]:
     """Return what is wrong with a document by itself."""
     if isinstance(document, Mapping) and not document:
         return [Problem(where, None, "is an empty object", _PREDICTIONS_FORM)]
-    return check_types(document, dict[str, list[_PredictedTurn]], where, _PREDICTIONS_FORM, **_REMEDIES)
+    return check_types(document, dict[str, list[_Turn]], where, _PREDICTIONS_FORM, **_REMEDIES)
 
 
 def _check_against_data(document: Any, task: TaskFiles, where: str) -> Iterator[Problem]:

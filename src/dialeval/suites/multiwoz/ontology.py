@@ -93,7 +93,7 @@ class _Requested(Struct, frozen=True, forbid_unknown_fields=True):
     when_booked: frozenset[str] = frozenset()
 
 
-class _Values(Struct, forbid_unknown_fields=True):
+class _Value(Struct, forbid_unknown_fields=True):
     slots: list[str] = []
     rule: Rule = "plain"
     same: dict[str, str] = {}
@@ -109,7 +109,7 @@ class _File(Struct, forbid_unknown_fields=True):
     words: dict[str, list[str]] = {}
     requested: _Requested = _Requested()
     slots: dict[str, str] = {}
-    values: list[_Values] = []
+    values: list[_Value] = []
     dont_care: frozenset[str] = frozenset()
     any_value: str | None = None
     named_by: str | None = None

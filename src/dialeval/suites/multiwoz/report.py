@@ -32,6 +32,7 @@ from dialeval.suites.multiwoz.explanations import (
     Transcript,
     group_by_cause,
 )
+from dialeval.suites.multiwoz.metrics import combined_score
 from dialeval.suites.multiwoz.pack import STANDARD
 
 SHOWN_LENGTH = 2_000
@@ -333,7 +334,9 @@ def make_leaderboard(run: Run, systems: Sequence[TaskPredictions], files: TaskFi
     read = {system.rows.system: system for system in systems}
     names = dict.fromkeys((*published, *read))
     rows = [_make_row(name, published.get(name), read.get(name), run, files) for name in names]
-    return Leaderboard(files.version, sorted(rows, key=lambda row: (row.states, -_published_combined(row))))
+    shown = {row.system: [float(each.published or each.computed or 0) for each in row.values.values()] for row in rows}
+    rows.sort(key=lambda row: (row.states, -combined_score(*shown[row.system])))
+    return Leaderboard(files.version, rows)
 
 
 def _make_row(
@@ -364,11 +367,6 @@ def _list_notes(given: TaskPredictions, files: TaskFiles, differs: bool) -> Iter
     dialogues, turns = len(files.turns), sum(files.turns.values())
     if given.turns < turns:
         yield f"{given.dialogues:,} of {dialogues:,} dialogues, {given.turns:,} of {turns:,} turns"
-
-
-def _published_combined(row: LeaderboardRow) -> float:
-    inform, success, bleu = (float(entry.published or entry.computed or 0) for entry in row.values.values())
-    return (inform + success) / 2 + bleu
 
 
 def _to_document(board: Leaderboard) -> Document:
