@@ -56,6 +56,13 @@ def test_names_of_places_are_no_ids() -> None:
     assert rows_of(found.right) == [1, 2, 0]
 
 
+@pytest.mark.parametrize(("first", "by"), [(0, "prompts"), (1, "prompts"), (2, "ids")])
+def test_ids_that_count_from_0_or_1_identify_nothing(first: int, by: str) -> None:
+    ids = [str(first + at) for at in range(4)]
+    found = align(result([1] * 4, ids, prompts=[1, 2, 3, 4]), result([1] * 4, ids, prompts=[4, 3, 2, 1]))
+    assert found.design.by == by
+
+
 def test_dialogues_without_an_id_are_matched_by_their_prompts() -> None:
     left = result([1, 1, 1], ["x", None, "z"], prompts=[1, 2, 3])
     right = result([1, 1, 1], [None, "z", "x"], prompts=[2, 9, 9])

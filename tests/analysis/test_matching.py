@@ -184,7 +184,7 @@ def test_sets_on_different_scales_are_brought_to_one() -> None:
 @pytest.mark.parametrize(
     ("thumbs", "stars", "words"),
     [
-        (None, None, "'thumbs' are between 0 and 1 and those in 'stars' do not"),
+        (None, None, "'thumbs' are between 0 and 1 and those in 'stars' are not"),
         ([0, 1], None, "such as those of 'stars', state none"),
         ([0, 1], [1, 4], "is not on the scale"),
     ],
@@ -192,3 +192,12 @@ def test_sets_on_different_scales_are_brought_to_one() -> None:
 def test_sets_that_cannot_be_brought_to_one_scale_are_refused(thumbs: object, stars: object, words: str) -> None:
     with pytest.raises(SettingError, match=words):
         dialeval.agreement(scaled_sets(thumbs, stars), metrics="length", resamples=5)
+
+
+def test_sets_of_the_same_range_need_no_scale() -> None:
+    rows = [
+        {"dataset": name, "response": " ".join(["word"] * (1 + number % 4)), "scores": number % 3}
+        for name in ("one", "other")
+        for number in range(12)
+    ]
+    assert dialeval.agreement(rows, metrics="length", levels=["turn"], resamples=5).warnings == []

@@ -41,6 +41,8 @@ def test_single_rows_are_welchs_t_test() -> None:
     )
     assert welch(*spreads) == pytest.approx(welch_test.df)
     assert row.difference == pytest.approx(right.mean() - left.mean())
+    deviation = math.sqrt((left.var(ddof=1) + right.var(ddof=1)) / 2)
+    assert row.effect == pytest.approx((right.mean() - left.mean()) / deviation)  # Cohen's d, both systems equally
 
 
 def test_few_clusters_are_reassigned_in_every_way() -> None:

@@ -114,7 +114,7 @@ def _check_ranges(ratings: Ratings, quality: str, rated: Ints) -> None:
     large = [name for name, value in largest.items() if value > 1]
     if small and large:
         raise SettingError(
-            f"ratings of {quality} in {small[0]!r} are between 0 and 1 and those in {large[0]!r} do not, so that they "
+            f"ratings of {quality} in {small[0]!r} are between 0 and 1 and those in {large[0]!r} are not, so that they "
             'cannot be pooled; give every row its scale, such as "scale": [0, 1] and "scale": [1, 5]'
         )
 

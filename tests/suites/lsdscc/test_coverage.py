@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -154,3 +155,13 @@ def test_floors_are_what_wrong_hypotheses_get() -> None:
 
 def test_no_hypotheses_are_not_short() -> None:
     assert warn_of_short("x", WORLD.columns([Row(())])[next(iter(WORLD.columns([])))], 4) is None  # type: ignore[arg-type]
+
+
+def test_fractions_of_groups_are_between_0_and_1() -> None:
+    """The closest score of an aligner has the bounds of that aligner."""
+    assert {by: Coverage(by).bounds for by in ("mds", "pds", "max-bleu")} == dict.fromkeys(  # type: ignore[arg-type]
+        ("mds", "pds", "max-bleu"), (0.0, 1.0)
+    )
+    assert Coverage("max-bleu", aligner="embedding").bounds == (-1.0, 1.0)
+    assert Coverage("mds", aligner="nltk-nist").bounds == (0.0, 1.0)
+    assert Coverage("max-bleu", aligner="nltk-nist").bounds == (0.0, math.inf)
