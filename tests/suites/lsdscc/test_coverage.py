@@ -159,7 +159,7 @@ def test_no_hypotheses_are_not_short() -> None:
 
 def test_fractions_of_groups_are_between_0_and_1() -> None:
     """The closest score of an aligner has the bounds of that aligner."""
-    assert {by: Coverage(by).bounds for by in ("mds", "pds", "max-bleu")} == dict.fromkeys(  # type: ignore[arg-type]
+    assert {by: Coverage(by).bounds for by in ("mds", "pds", "max-bleu")} == dict.fromkeys(
         ("mds", "pds", "max-bleu"), (0.0, 1.0)
     )
     assert Coverage("max-bleu", aligner="embedding").bounds == (-1.0, 1.0)
