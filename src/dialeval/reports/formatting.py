@@ -21,6 +21,7 @@ DECIMALS = 4
 MISSING = "–"
 BETTER, WORSE, DIFFERENT = "▲", "▼", "◆"
 """Marks of values that differ significantly from the baseline's."""
+MARKS = f"{BETTER} better, {WORSE} worse, {DIFFERENT} different, neither is better"
 
 SMALLEST, LARGEST = 5e-4, 1e7
 """Values outside of these are written with an exponent."""

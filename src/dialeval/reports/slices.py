@@ -24,17 +24,7 @@ from dialeval.reports.comparisons import WIDTH, choose_mark, find_percent_keys, 
 from dialeval.reports.comparisons import to_percent as scale
 from dialeval.reports.documents import Document, Layout, Table, make_formats
 from dialeval.reports.drawings import draw_slices, lay_out_figures
-from dialeval.reports.formatting import (
-    BETTER,
-    DIFFERENT,
-    MISSING,
-    WORSE,
-    plain,
-    shorten,
-    show,
-    show_rounded,
-    show_spread,
-)
+from dialeval.reports.formatting import MARKS, MISSING, plain, shorten, show, show_rounded, show_spread
 from dialeval.reports.markup import Section
 from dialeval.reports.summary import make_axes_row, make_cell
 from dialeval.reports.tables import ARROWS, choose_decimals
@@ -105,8 +95,7 @@ def list_notes(slices: Slices) -> Iterator[str]:
         first = slices.comparisons[0]
         baseline = shorten(first.baseline)
         if any(row.significant for row in slices.differences):
-            meaning = f"{BETTER} better, {WORSE} worse, {DIFFERENT} different, neither is better"
-            yield f"Against {baseline}: {meaning} ({describe_tests(slices)})."
+            yield f"Against {baseline}: {MARKS} ({describe_tests(slices)})."
         else:
             yield f"No slice differs significantly from {baseline} ({describe_tests(slices)})."
         if first.untested:

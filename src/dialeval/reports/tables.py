@@ -29,11 +29,9 @@ from dialeval.metrics.registry import GROUPS
 from dialeval.reports import documents
 from dialeval.reports.documents import Document, Layout, Table
 from dialeval.reports.formatting import (
-    BETTER,
     DECIMALS,
-    DIFFERENT,
+    MARKS,
     MISSING,
-    WORSE,
     count_supported_decimals,
     describe_intervals,
     shorten,
@@ -239,8 +237,7 @@ def list_footnotes(run: Run, comparison: Comparison | None, intervals: bool = Tr
     if comparison is not None and any(row.significant for row in comparison.rows):
         from dialeval.reports.comparisons import describe_tests
 
-        meaning = f"{BETTER} better, {WORSE} worse, {DIFFERENT} different, neither is better"
-        yield f"Against {shorten(comparison.baseline)}: {meaning} ({describe_tests(comparison)})."
+        yield f"Against {shorten(comparison.baseline)}: {MARKS} ({describe_tests(comparison)})."
     for row in () if comparison is None else comparison.rows:
         if row.note is not None:
             yield f"{shorten(row.key)} of {shorten(row.system)}: {row.note}."
