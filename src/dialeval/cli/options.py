@@ -222,7 +222,7 @@ def complete_metrics(_context: click.Context, _parameter: click.Parameter | None
 
 
 TOKENIZERS = ("words.1", "lower-words.1", "13a", "lower-13a", "intl", "zh", "char", "ja", "unicode", "rouge", "auto")
-"""As in `text.tokenize`, which is not imported to print help."""
+"""As in `text.tokenizers`, which is not imported to print help."""
 
 tokenizer = click.option(
     "--tokenizer",

@@ -13,7 +13,6 @@ Columns are never changed after they are made. `join_columns` puts the rows of s
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, cast
@@ -22,7 +21,7 @@ import numpy as np
 import orjson
 
 from dialeval.core.arrays import Bytes, Floats, Ids, Ints, Mask, offsets_of, ranges, release
-from dialeval.core.errors import DataError, Problem
+from dialeval.core.errors import LONE_SURROGATES, DataError, Problem
 from dialeval.core.fingerprint import DIGEST_LENGTH, Fingerprint, short_digest
 
 if TYPE_CHECKING:
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
 __all__ = ["DIGEST_LENGTH", "Column", "TextColumn"]
 
 _DIGEST_ROWS = 1 << 16
-_HALVES = re.compile("[\ud800-\udfff]")
 
 
 class Words(Protocol):
@@ -81,7 +79,7 @@ class TextColumn(_Digested):
                 lengths = np.fromiter((len(text.encode()) for text in texts), np.int64, len(texts))
         except UnicodeEncodeError:
             remedy = "decode the text with the right encoding first"
-            halves = [(row, found[0]) for row, text in enumerate(texts, 1) if (found := _HALVES.search(text))]
+            halves = [(row, found[0]) for row, text in enumerate(texts, 1) if (found := LONE_SURROGATES.search(text))]
             raise DataError(
                 Problem(where, row, f"{half!r} is half of a surrogate pair, not a character", remedy)
                 for row, half in halves

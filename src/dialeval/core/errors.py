@@ -47,7 +47,7 @@ def collect_warnings() -> Iterator[dict[str, None]]:
 _UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 """Control characters, direction overrides and lone surrogates: they would change the text around them."""
 _UNSAFE_IN_LINES = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-_HALVES = re.compile("[\ud800-\udfff]")
+LONE_SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 def escape_controls(text: str) -> str:
@@ -62,7 +62,7 @@ def escape_lines(text: str) -> str:
 
 def escape_surrogates(text: str) -> str:
     """Escape lone surrogates, as in file names that are not UTF-8."""
-    return text if text.isascii() else _HALVES.sub(_escape, text)
+    return text if text.isascii() else LONE_SURROGATES.sub(_escape, text)
 
 
 def _escape(match: re.Match[str]) -> str:
