@@ -26,6 +26,7 @@ from conftest import Dialeval
 from dialeval.core.errors import DataError, DialevalError, SettingError
 from dialeval.judges import LLM, Panel
 from dialeval.judges.llm.answers import AnswerRecord, AnswerStore
+from dialeval.judges.llm.client import Counts
 from dialeval.judges.llm.judge import name_family
 from dialeval.judges.llm.rubrics import list_shipped, read_rubric
 from llm_server import MODEL, Body, ChatServer, Reply, asked_text, shown_texts
@@ -756,3 +757,9 @@ def test_grades_feed_comparisons_and_agreement(server: ChatServer, ask: Callable
     found = dialeval.agreement(run, rated)
     assert found["llm"]["turn"].spearman == pytest.approx(1)
     assert np.isfinite(run["a"]["llm"].interval).all()  # type: ignore[arg-type]
+
+
+def test_prices_are_of_a_million_tokens() -> None:
+    counts = Counts(prompt_tokens=2_000_000, completion_tokens=500_000)
+    assert counts.compute_cost((0.25, 4.0)) == 2.5
+    assert counts.compute_cost(None) is None

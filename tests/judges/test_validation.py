@@ -9,9 +9,19 @@ import numpy as np
 import pytest
 
 from dialeval.io.packs import Progress
+from dialeval.judges import validation as validation_module
 from dialeval.judges.card import HumanCorrelation, Validation
 from dialeval.judges.fitting import AdemSettings, Examples, fit_adem, make_examples
-from dialeval.judges.validation import FOLDS, _average, _judge_left_out, _split_sets, compare_columns, correlate
+from dialeval.judges.validation import (
+    BASELINES,
+    FOLDS,
+    _average,
+    _judge_left_out,
+    _score_baselines,
+    _split_sets,
+    compare_columns,
+    correlate,
+)
 from dialeval.stats.resampling import DEFAULT_RESAMPLES
 from judges.tiny_judges import invented_ratings, tiny_vectors
 
@@ -53,6 +63,15 @@ def test_agreement_is_that_of_judges_fitted_to_the_other_sets(tmp_path: Path) ->
     assert low < agreed.pearson < high
     means = [each["adem"].pearson for each in found.sets.values()]
     assert found.mean["adem"].pearson == pytest.approx(np.mean(means))
+
+
+def test_baselines_need_references_and_word_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
+    ratings = invented_ratings(30)
+    pytest.importorskip("wordllama")
+    assert tuple(_score_baselines(ratings, "overall")) == BASELINES
+    assert list(_score_baselines(replace(ratings, references=[[]] * 30), "overall")) == ["length"]
+    monkeypatch.setattr(validation_module, "find_spec", lambda _: None)
+    assert list(_score_baselines(ratings, "overall")) == ["bleu-4", "rouge-l", "length"]
 
 
 def test_sets_of_few_rows_are_not_judged_and_the_others_are(tmp_path: Path) -> None:
