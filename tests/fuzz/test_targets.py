@@ -11,7 +11,7 @@ import pytest
 
 from fuzz import harness
 
-INPUTS = 25
+INPUTS = 40
 NAMES = tuple(harness.all_targets())
 
 
