@@ -70,7 +70,7 @@ TURNED: list[AnyMetric] = [
     if (per := getattr(metric, "per", None)) in _PER
 ]
 """Those that are of all rows together or a mean over rows, as one likes, each the other way."""
-few = settings(max_examples=8)  # for each of more than a hundred metrics
+few = settings(max_examples=6)  # for each of more than a hundred metrics
 
 
 def world_of(metric: AnyMetric) -> World:
