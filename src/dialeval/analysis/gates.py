@@ -182,9 +182,7 @@ def assert_no_worse(
         ...     print(str(error).splitlines()[0])
         rouge-l of new is 0, of old 1: significantly worse (adjusted p 0.0009995)
     """
-    runs = {
-        label: some if isinstance(some, Run) else load(some) for label, some in (("baseline", baseline), ("run", run))
-    }
+    runs = {label: one if isinstance(one, Run) else load(one) for label, one in (("baseline", baseline), ("run", run))}
     known = collect_systems(runs)
     size = len(runs["baseline"])
     names = [name for name in list(known)[:size] if known[name].role == "system"]

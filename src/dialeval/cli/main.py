@@ -97,10 +97,7 @@ class LazyGroup(Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
             return None
-        command: click.Command = getattr(
-            import_module(f"dialeval.{_MODULES.get(cmd_name, f'cli.{cmd_name}')}"), cmd_name
-        )
-        return command
+        return getattr(import_module(f"dialeval.{_MODULES.get(cmd_name, f'cli.{cmd_name}')}"), cmd_name)
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write one screen: an example, and the commands in groups."""

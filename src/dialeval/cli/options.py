@@ -191,6 +191,11 @@ def choice(flag: str, values: Sequence[str], help_text: str) -> Decorator:
     return click.option(flag, type=Choice(values), default=values[0], help=help_text)
 
 
+def judge_keys(help_text: str) -> Decorator:
+    """Return the option `--judge` of estimates of human ratings."""
+    return click.option("--judge", metavar="KEYS", default="", show_default=False, help=help_text)
+
+
 def pairs(flag: str, name: str, metavar: str, help_text: str) -> Decorator:
     """Return an option NAME=VALUE that may be repeated."""
     return click.option(flag, name, multiple=True, callback=parse_pairs, metavar=metavar, help=help_text)

@@ -51,13 +51,7 @@ FIGURE_FORMATS = ("svg", "png", "pdf")
     help="Human ratings: also show estimates of the mean rating.",
 )
 @click.option("--sample", type=click.Path(), help="Folder of the sample that --human rates.")
-@click.option(
-    "--judge",
-    metavar="KEYS",
-    default="",
-    show_default=False,
-    help="The judge of the estimate, as in `dialeval estimate --judge`.",
-)
+@options.judge_keys("The judge of the estimate, as in `dialeval estimate --judge`.")
 @click.option("--quality", default="overall", help="Quality in --human to use.")
 @click.option("--pairs", multiple=True, type=click.Path(), help="Pairwise preferences: also show the ranking.")
 @options.open_page

@@ -370,10 +370,8 @@ class Metric(Fold[State]):
             if {**defaults, **settings} == own:
                 return preset
         changed = [(name, value) for name, value in own.items() if defaults[name] is MISSING or value != defaults[name]]
-        inside = ",".join(
-            f"{name}={str(value).lower() if isinstance(value, bool) else value}" for name, value in changed
-        )
-        return f"{self.family}({inside})"
+        text = ",".join(f"{name}={str(value).lower() if isinstance(value, bool) else value}" for name, value in changed)
+        return f"{self.family}({text})"
 
     @property
     @abstractmethod

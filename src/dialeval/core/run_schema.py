@@ -43,8 +43,7 @@ class Record(Struct, frozen=True):
         Returns:
             The data, with the names that the JSON has.
         """
-        plain: dict[str, Any] = nan_to_null(to_builtins(self, enc_hook=float))
-        return plain
+        return nan_to_null(to_builtins(self, enc_hook=float))
 
 
 class SavedFile(Struct):

@@ -217,8 +217,7 @@ SCRIPT_COUNTS = ScriptCounts(_TEXTS)
 
 def find_tokenizer(metric: Metric[Any]) -> Tokenizer | None:
     """Return the tokenizer of a metric that has one."""
-    found: Tokenizer | None = getattr(getattr(metric, "inner", metric), _TOKENIZER, None)
-    return found
+    return getattr(getattr(metric, "inner", metric), _TOKENIZER, None)
 
 
 def with_tokenizer(planner: Planner, tokenizer: Tokenizer) -> Planner:

@@ -76,9 +76,7 @@ def _is_run(path: str) -> bool:
 )
 @click.option("--pilot", type=click.Path(), help="Existing ratings of the rows in --sample.")
 @_sample
-@click.option(
-    "--judge", metavar="KEYS", default="", show_default=False, help="The judge of the estimate, with --pilot."
-)
+@options.judge_keys("The judge of the estimate, with --pilot.")
 @_quality
 @click.option("--std", type=float, help="Without --pilot: the standard deviation of ratings.  [default: 1]")
 @click.option(
@@ -358,13 +356,7 @@ def export(database: str, output: Path | None) -> None:
     type=click.Path(),
     help="The folder of the sample that the ratings are of.  [default: the one next to the ratings]",
 )
-@click.option(
-    "--judge",
-    metavar="KEYS",
-    default="",
-    show_default=False,
-    help="The judge: a metric of the run, or several, comma-separated.",
-)
+@options.judge_keys("The judge: a metric of the run, or several, comma-separated.")
 @_quality
 @options.choice(
     "--raters",

@@ -157,8 +157,7 @@ class Adem(RowMetric):
         none = [()] * len(responses)
         contexts = list(batch.contexts().take_last(judge.turns)) if batch.has(Need.CONTEXT) else none
         references = list(batch.lists(Need.REFERENCE)) if batch.has(Need.REFERENCE) else none
-        scores: Floats = judge.score(contexts, responses, references)
-        return scores
+        return judge.score(contexts, responses, references)
 
 
 @dataclass(frozen=True, eq=False)
@@ -241,8 +240,7 @@ class AdemWeights:
         for case, mask in zip(CASES, masks, strict=True):
             alpha, beta = self.calibration[case]
             scores[mask] = (raw[mask] - alpha) / beta
-        clipped: Floats = np.clip(scores, LOWEST, HIGHEST)
-        return clipped
+        return np.clip(scores, LOWEST, HIGHEST)
 
     def save(self, folder: str | os.PathLike[str], card: str | None = None) -> Path:
         """Write the weights into a folder, with a model card if given; see `save_weights`."""
@@ -267,16 +265,14 @@ def load_adem(folder: str | os.PathLike[str]) -> AdemWeights:
     with validation.explain_errors(Path(folder) / "judge.safetensors", remedy):
         size = len(validation.take_tensor(tensors, "response", (None,)))
         shapes = {name: (None,) if name == "response" else (size, None) for name in _TENSORS}
-        found = {
-            name: validation.take_tensor(tensors, name, shape).astype(np.float64) for name, shape in shapes.items()
-        }
+        read = {name: validation.take_tensor(tensors, name, shape).astype(np.float64) for name, shape in shapes.items()}
         for side in ("context", "reference"):
-            if found[f"{side}_left"].shape != found[f"{side}_right"].shape:
+            if read[f"{side}_left"].shape != read[f"{side}_right"].shape:
                 raise validation.InvalidError(f"{side}_left and {side}_right have different shapes")
     return AdemWeights(
         judge.kind,
         judge.identity,
-        **found,
+        **read,
         calibration={case: getattr(judge.calibration, case) for case in CASES},
         encoder=judge.encoder.name,
         encoder_digest=judge.encoder.digest,
@@ -482,5 +478,4 @@ def _pad_tile(vectors: Vectors, start: int) -> Floats:
 
 def multiply_rows(left: Vectors, right: Vectors) -> Floats:
     """Return the inner product of each row with the row next to it."""
-    products: Floats = np.einsum("ij,ij->i", left, right)
-    return products
+    return np.einsum("ij,ij->i", left, right)

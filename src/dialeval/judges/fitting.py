@@ -119,8 +119,7 @@ def rescale(ratings: Ratings, quality: str, sets: Ints, many: int) -> Floats:
         if np.isnan(low[rows]).any() and not np.isnan(values[rows]).all():
             low[rows], high[rows] = np.nanmin(values[rows]), np.nanmax(values[rows])
     span = np.where(high > low, high - low, 1.0)
-    on_scale: Floats = LOWEST + (HIGHEST - LOWEST) * (values - low) / span
-    return on_scale
+    return LOWEST + (HIGHEST - LOWEST) * (values - low) / span
 
 
 def number_contexts(ratings: Ratings) -> Ints:

@@ -114,7 +114,7 @@ class HierarchicalNetwork(nn.Module):
         """Return the scores."""
         context, context_mask, response, response_mask, reference, reference_mask = inputs
         responses = getattr(self, "responses", self.words)
-        return self.head(  # type: ignore[no-any-return]
+        return self.head(
             self.encode_contexts(context, context_mask),
             self.encode_utterances(response, response_mask, responses),
             self.encode_utterances(reference, reference_mask, getattr(self, "references", responses)),
@@ -124,7 +124,7 @@ class HierarchicalNetwork(nn.Module):
         """Return the vectors of utterances: (batch, words) to (batch, utterance)."""
         indices, lengths = _move_left(indices, mask)
         states = cells(self.dropout(self.embeddings(indices)), lengths)
-        return self.dropout(states)  # type: ignore[no-any-return]
+        return self.dropout(states)
 
     def encode_contexts(self, indices: Tensor, mask: Tensor) -> Tensor:
         """Return the vectors of contexts: (batch, turns, words) to (batch, context)."""
@@ -132,7 +132,7 @@ class HierarchicalNetwork(nn.Module):
         flat = batch * turns, words
         vectors = self.encode_utterances(indices.reshape(flat), mask.reshape(flat), self.words)
         vectors = vectors.reshape(batch, turns, self.words.outputs)
-        return self.dropout(self.turns(*_move_left(vectors, mask.any(-1))))  # type: ignore[no-any-return]
+        return self.dropout(self.turns(*_move_left(vectors, mask.any(-1))))
 
 
 class ADEMWithEncoder(Trainer):

@@ -197,7 +197,7 @@ def judge_batch(batch: Batch) -> Verdicts:
         responses, judge = list(batch.texts(Need.RESPONSE)), batch.resource(Need.DIALOGUE_JUDGE)
         references = list(batch.lists(Need.REFERENCE)) if batch.has(Need.REFERENCE) else [()] * len(responses)
         contexts = list(batch.contexts().take_last(judge.weights.shape.turns))
-        return judge.verdicts(contexts, responses, references)  # type: ignore[no-any-return]
+        return judge.verdicts(contexts, responses, references)
 
     return batch.derive("verdicts", judge_all)
 
@@ -343,16 +343,14 @@ def split_heads(heads: Floats) -> dict[str, Floats]:
 def softmax(values: Floats) -> Floats:
     """Return the softmax of each row."""
     weights = np.exp(values - values.max(axis=1, keepdims=True))
-    found: Floats = weights / weights.sum(axis=1, keepdims=True)
-    return found
+    return weights / weights.sum(axis=1, keepdims=True)
 
 
 def shrink_shares(scale: BreakdownScale, said: Floats) -> Floats:
     """Return the fractions of O, T and X, a row per turn; NaN where the head has no value."""
     logs = scale.weight * np.log(np.maximum(said, 1e-12)) + (1 - scale.weight) * np.log(scale.mean)
     found = np.exp(logs - logs.max(axis=1, keepdims=True, initial=-np.inf))
-    made: Floats = found / found.sum(axis=1, keepdims=True)
-    return made
+    return found / found.sum(axis=1, keepdims=True)
 
 
 def label_shares(scale: BreakdownScale, fractions: Floats) -> Floats:

@@ -67,8 +67,7 @@ class TorchTransformer(nn.Module):
 
     def get_weight(self, name: str) -> Tensor:
         """Return a weight of a layer."""
-        found: Tensor = self.weights[name]
-        return found
+        return self.weights[name]
 
     def _apply_part(self, name: str, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         return self.get_weight(f"{name}_weight").to(dtype), self.get_weight(f"{name}_bias").to(dtype)

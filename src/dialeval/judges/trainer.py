@@ -256,7 +256,7 @@ class Trainer:
     def _evaluate(self, inputs: Tensors) -> Tensor:
         self.network.eval()
         with torch.no_grad():
-            return self.network(*inputs)  # type: ignore[no-any-return]
+            return self.network(*inputs)
 
     def _read_rows(self, batch: Sequence[Any]) -> tuple[Tensors, Tensor]:
         """Return inputs and scores as tensors, with one score for each row."""

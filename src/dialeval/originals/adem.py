@@ -18,12 +18,10 @@ class _WithSession:
     """Methods that are given a session first, which is not looked at and may be None."""
 
     def train_on_single_batch(self, train_session: Any, *batch: Any, **named: Any) -> tuple[Floats, float]:
-        trained: tuple[Floats, float] = super().train_on_single_batch(*batch, **named)  # type: ignore[misc]
-        return trained
+        return super().train_on_single_batch(*batch, **named)  # type: ignore[misc]
 
     def predict_on_single_batch(self, predict_session: Any, *batch: Any, **named: Any) -> Floats:
-        predicted: Floats = super().predict_on_single_batch(*batch, **named)  # type: ignore[misc]
-        return predicted
+        return super().predict_on_single_batch(*batch, **named)  # type: ignore[misc]
 
     def assign_learning_rate(self, train_session: Any, learning_rate: float) -> None:
         super().assign_learning_rate(learning_rate)  # type: ignore[misc]

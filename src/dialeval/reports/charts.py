@@ -80,8 +80,7 @@ def assign_quantile_bins(values: Floats, most: int = 10) -> Ints:
     """Return the number of the quantile bin of each value; equal values share a bin."""
     finite = values[np.isfinite(values)]
     edges = np.unique(np.quantile(finite, np.linspace(0, 1, most + 1)[1:-1])) if len(finite) else np.zeros(0)
-    bins: Ints = np.searchsorted(edges, values, side="right").astype(np.int64)
-    return bins
+    return np.searchsorted(edges, values, side="right").astype(np.int64)
 
 
 def _number_systems(names: Iterable[str], given: Mapping[str, int] | None) -> dict[str, int]:

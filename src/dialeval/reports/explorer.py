@@ -171,8 +171,7 @@ def _choose_rows(clusters: Ints, columns: Mapping[Any, Mapping[str, Floats]], mo
     apart = _take_until(np.argsort(-distances, kind="stable"), sizes, most // 2)
     rest = np.setdiff1d(np.arange(dialogues), apart)
     drawn = _take_until(np.random.default_rng(SEED).permutation(rest), sizes, most - int(sizes[apart].sum()))
-    shown: Ints = np.flatnonzero(np.isin(clusters, np.concatenate((apart, drawn))))
-    return shown
+    return np.flatnonzero(np.isin(clusters, np.concatenate((apart, drawn))))
 
 
 def _take_until(order: Ints, sizes: Ints, rows: int) -> Ints:

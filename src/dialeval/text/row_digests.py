@@ -85,5 +85,4 @@ def _add_selected(starts: Ints, ends: Ints, hashes: Digests, selected: Mask) -> 
     sums = np.concatenate((np.zeros(1, np.uint64), np.cumsum(terms, dtype=np.uint64)))
     digests: Digests = (sums[ends] - sums[starts]) * inverses[before[starts]]
     there = before[ends] > before[starts]
-    known: Digests = np.where(there, np.maximum(digests, np.uint64(1)), np.uint64(0))
-    return known
+    return np.where(there, np.maximum(digests, np.uint64(1)), np.uint64(0))

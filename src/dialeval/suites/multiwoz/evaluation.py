@@ -320,14 +320,12 @@ def _explain_systems(
 
 def original_output(result: Result, choices: Choices) -> dict[str, Any]:
     """Return the values of one system as the MultiWOZ evaluation documents them; None for what was not asked for."""
+    rates = {name: _collect_rates(result, name) for name in ("inform", "success")} if choices.success else None
+    richness = {name.replace("-", "_"): result[name].mean for name in Richness.presets} if choices.richness else {}
     output: dict[str, Any] = {
         "bleu": {key.partition("/")[2]: result[key].mean for key in result if key.startswith("bleu/")} or None,
-        "success": {"inform": _collect_rates(result, "inform"), "success": _collect_rates(result, "success")}
-        if choices.success
-        else None,
-        "richness": {name.replace("-", "_"): _to_count(result[name].mean, name) for name in Richness.presets}
-        if choices.richness
-        else None,
+        "success": rates,
+        "richness": {key: _to_count(key, value) for key, value in richness.items()} or None,
     }
     if choices.dst:
         there = all(name in result for name in Tracking.presets)
@@ -341,8 +339,8 @@ def _collect_rates(result: Result, name: str) -> dict[str, float]:
     return dict(sorted((domain or "total", round(mean, 1)) for (family, _, domain), mean in rates if family == name))
 
 
-def _to_count(value: float, name: str) -> float:
-    return int(value) if name.startswith("num-") and value == value else value
+def _to_count(name: str, value: float) -> float:
+    return int(value) if name.startswith("num_") and value == value else value
 
 
 def dialogue_rows(run: Run, task: TaskData) -> Iterator[dict[str, Any]]:

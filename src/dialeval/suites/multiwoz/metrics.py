@@ -409,8 +409,7 @@ class Tracking(CountMetric):
         precision = agree / (agree + wrong + TINY)
         recall = agree / (agree + missing + TINY)
         f1 = 100 * 2 * precision * recall / (precision + recall + TINY)
-        values: Floats = {"precision": precision, "recall": recall, "f1": f1}[self.of]
-        return values
+        return {"precision": precision, "recall": recall, "f1": f1}[self.of]
 
 
 def make_state_comparison(

@@ -137,8 +137,7 @@ def _choose_state(row: Mapping[str, Any], use_true: bool, true_states: TrueState
             f"{row['dialogue']}[{row['turn']}] has no state, and the data has no gold_states.json to use instead; "
             "give every turn a state"
         )
-    true: State = true_states.states[row["dialogue"]][row["turn"]]
-    return true
+    return true_states.states[row["dialogue"]][row["turn"]]
 
 
 def estimate_domains(states: Sequence[State]) -> Iterator[list[str]]:
