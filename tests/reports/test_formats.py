@@ -33,7 +33,7 @@ TABLE = Table(["metric", "a|b", "c_d"], [["bleu-4", "0.5 [0.1]", "-1"], ["x&y", 
 def printed(drawn: object, width: int = 80) -> list[str]:
     console = Console(width=width, file=io.StringIO(), color_system=None)
     console.print(drawn)
-    return console.file.getvalue().splitlines()[attr-defined, no-any-return]
+    return console.file.getvalue().splitlines()  # type: ignore[attr-defined]
 
 
 TEXTS = st.text(max_size=5)
