@@ -79,15 +79,18 @@ def test_rows_that_are_moved_by_a_step_have_the_same_products() -> None:
 
 
 class Uneven:
-    """A weight whose product depends on the place of a row, with a period of six rows."""
+    """A weight whose product depends on the place of a row, with a period of six rows or another one."""
 
     __array_ufunc__ = None
+
+    def __init__(self, period: int = 6) -> None:
+        self.period = period
 
     def __len__(self) -> int:
         return 4
 
     def __rmatmul__(self, tile: Any) -> Any:
-        return tile + (np.arange(len(tile)) % 6 > 3)[:, None]
+        return tile + (np.arange(len(tile)) % self.period > self.period // 2)[:, None]
 
 
 def test_the_step_is_the_least_by_which_a_product_repeats() -> None:
@@ -95,6 +98,8 @@ def test_the_step_is_the_least_by_which_a_product_repeats() -> None:
     uneven: Any = Uneven()
     assert find_row_step([even]) == 1
     assert find_row_step([even, uneven, even]) == 6
+    never: Any = Uneven(TILE)
+    assert find_row_step([never]) == TILE
 
 
 def test_tokens_that_are_kept_have_the_vectors_that_they_have_among_all(folder: Path) -> None:

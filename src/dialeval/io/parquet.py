@@ -130,8 +130,9 @@ def _count_unpacked_bytes(message: pa.Message) -> int:
     if not field(batch, 3) or not field(batch, 2):  # not packed, or without buffers
         return 0
     buffers = follow(field(batch, 2))
-    places = np.frombuffer(data, "<i8", 2 * unpack_from("<I", data, buffers)[0], buffers + 4)[::2].tolist()
-    return sum(max(int(unpack_from("<q", body, place)[0]), 0) for place in places if 0 <= place <= len(body) - 8)
+    places = np.frombuffer(data, "<i8", 2 * unpack_from("<I", data, buffers)[0], buffers + 4).reshape(-1, 2)
+    starts = [start for start, length in places.tolist() if length and 0 <= start <= len(body) - 8]
+    return sum(max(int(unpack_from("<q", body, start)[0]), 0) for start in starts)
 
 
 def view_bytes(column: pa.ChunkedArray) -> pa.ChunkedArray:
