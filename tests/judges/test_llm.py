@@ -26,6 +26,7 @@ from conftest import Dialeval
 from dialeval.core.errors import DataError, DialevalError, SettingError
 from dialeval.judges import LLM, Panel
 from dialeval.judges.llm.answers import AnswerRecord, AnswerStore
+from dialeval.judges.llm.attack import _summarize
 from dialeval.judges.llm.client import Counts
 from dialeval.judges.llm.judge import name_family
 from dialeval.judges.llm.rubrics import list_shipped, read_rubric
@@ -522,12 +523,25 @@ def test_threads_that_store_at_once_lose_nothing(tmp_path: Path) -> None:
         {"model": ""},
         {"model": "a b"},
         {"concurrency": 0},
+        {"concurrency": 1025},
+        {"timeout": 0.0},
+        {"retries": -1},
+        {"least_mass": -0.1},
+        {"least_mass": 1.1},
         {"mode": "guess"},
     ],
 )
 def test_impossible_settings_are_refused(settings: dict[str, Any]) -> None:
     with pytest.raises(SettingError):
         LLM(**{"endpoint": "http://localhost/v1", "model": MODEL, **settings})
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"concurrency": 1}, {"concurrency": 1024}, {"retries": 0}, {"timeout": 0.1}, {"least_mass": 0}, {"least_mass": 1}],
+)
+def test_settings_at_their_limits_are_possible(settings: dict[str, Any]) -> None:
+    assert LLM("http://localhost/v1", MODEL, **settings).model == MODEL
 
 
 def test_processes_are_refused(ask: Callable[..., LLM], tmp_path: Path) -> None:
@@ -763,3 +777,14 @@ def test_prices_are_of_a_million_tokens() -> None:
     counts = Counts(prompt_tokens=2_000_000, completion_tokens=500_000)
     assert counts.compute_cost((0.25, 4.0)) == 2.5
     assert counts.compute_cost(None) is None
+
+
+def test_changes_of_grades_are_as_large_as_the_scale_allows() -> None:
+    rubric = read_rubric("reply")
+    lowest, highest = rubric.question[0].values[0], rubric.question[0].values[-1]
+    rises = np.full(30, float(highest - lowest))
+    rises[0] -= 0.5
+    found = _summarize("planted", rises, np.arange(30), rubric)
+    assert found.change is not None
+    assert found.change.value == pytest.approx(rises.mean())
+    assert found.change.value < found.change.interval[1] <= highest - lowest
