@@ -4,7 +4,7 @@
 # make test   everything: lint, types, layers, the whole test suite
 # make fuzz   attack every reader with broken files, FUZZ_SECONDS each (60)
 # make simulations  how often intervals cover and tests err: the tables of docs/simulation-tables.md and simulations-human.md, half an hour
-# make mutants      does a test fail when the source is wrong? half an hour or so
+# make mutants      does a test fail when the source is wrong? twenty minutes or so
 # make docs   the site: site/index.html opens from disk
 # make notebooks    execute the notebooks of docs/notebooks and store their outputs
 # make picture      the picture of the README, in a browser
