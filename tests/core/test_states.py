@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import pickle
 from collections import Counter
 from dataclasses import dataclass
@@ -113,3 +114,18 @@ def test_trees_of_other_shapes_are_refused(tree: bytes) -> None:
 def test_a_translated_counter_stays_one() -> None:
     moved = translate_state(Counter({"a": 2}), Vocabulary())
     assert moved + Counter({"a": 1}) == Counter({"a": 3})
+
+
+class Planted:
+    """Runs code when it is unpickled."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return exec, ("import os; os.environ['DIALEVAL_PLANTED'] = 'ran'",)
+
+
+def test_a_pickled_array_is_not_unpickled() -> None:
+    target = io.BytesIO()
+    np.savez(target, allow_pickle=True, tree=np.array([Planted()], object))
+    with pytest.raises(DamagedStateError, match="allow_pickle=False"):
+        from_bytes(target.getvalue(), ())
+    assert "DIALEVAL_PLANTED" not in os.environ

@@ -63,6 +63,19 @@ def test_letters_of_scripts_without_blanks_are_counted(text: str) -> None:
     assert found[2] - chinese <= sum("IDEOGRAPHIC" in name or not name for name in names)
 
 
+def test_every_ideograph_and_kana_is_counted() -> None:
+    """All characters that Unicode names so, not only those that texts of the tests have."""
+    named = {
+        chr(point): unicodedata.name(chr(point), "") for point in range(0x3000, 0x32000) if not 0xD800 <= point < 0xE000
+    }
+    ideographs = [char for char, name in named.items() if name.startswith(("CJK UNIFIED", "CJK COMPATIBILITY IDEO"))]
+    kana = [char for char, name in named.items() if name.startswith(("HIRAGANA LETTER", "KATAKANA LETTER"))]
+    kana = [char for char in kana if "MINNAN" not in named[char]]  # tones of another language
+    assert len(ideographs) > 90_000
+    _, _, chinese, of_kana, _ = count_characters(column("".join(ideographs), "".join(kana)))
+    assert (chinese, of_kana) == (len(ideographs), len(kana))
+
+
 @given(several=st.lists(texts, max_size=6), cut=st.integers(0, 6))
 def test_counts_add_up(several: list[str], cut: int) -> None:
     fold = ScriptCounts((Need.RESPONSE, Need.REFERENCE))
