@@ -99,6 +99,34 @@ def test_a_cluster_that_is_not_there() -> None:
             pass
 
 
+class RecordedRay:
+    """Counts how often a cluster is started and ended."""
+
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+
+    def is_initialized(self) -> bool:
+        return self.calls[-1:] == ["init"]
+
+    def init(self, **_options: object) -> None:
+        self.calls.append("init")
+
+    def shutdown(self) -> None:
+        self.calls.append("shutdown")
+
+
+def test_a_cluster_is_ended_by_its_last_user() -> None:
+    cluster = Cluster()
+    cluster._ray = ray = RecordedRay()
+    with cluster:
+        with cluster:
+            assert ray.calls == ["init"]
+        assert ray.calls == ["init"]
+    assert ray.calls == ["init", "shutdown"]
+    with cluster:
+        assert ray.calls == ["init", "shutdown", "init"]
+
+
 def test_the_same_to_the_last_digit(nodes: Any, tmp_path: Path) -> None:
     write_shards(tmp_path / "shards", 80, 3)
     whole = tmp_path / "whole.jsonl"

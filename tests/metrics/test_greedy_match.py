@@ -88,7 +88,7 @@ def test_pooled_tokens_are_the_vector_of_the_text(encoder: ShippedEncoder) -> No
 
 def test_it_travels_as_its_place(encoder: ShippedEncoder) -> None:
     again = pickle.loads(pickle.dumps(encoder))
-    assert again.digest == encoder.digest
+    assert again.digest == encoder.digest == f"{encoder.encoder.name}@{encoder.encoder.digest}"
     assert pickle.loads(pickle.dumps(ShippedEncoder()))._given is None
 
 
