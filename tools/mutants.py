@@ -9,10 +9,11 @@ Mutants are made from the syntax tree, never in docstrings, messages, annotation
 `if TYPE_CHECKING`. Which ones are taken depends on the seed and on the changed lines themselves, so that an edit
 elsewhere leaves the choice as it was.
 
-First all tests run once without a mutant, and coverage.py records which lines each of them runs. Then each mutant is
-run in a copy of the tree, with the tests that run its line and, if they pass, with those that run other lines of its
-module; compiled kernels, for which no lines are recorded, have only these. A test that never ends kills its mutant as
-well. `--map` keeps the record: as long as no source is edited, other seeds need no new one.
+First the tests run once without a mutant, without those of `NOT_RECORDED`, and coverage.py records which lines each of
+them runs. Then each mutant is run in a copy of the tree, with the tests that run its line and, if they pass, with those
+that run other lines of its module; compiled kernels, for which no lines are recorded, have only these. A test that
+never ends kills its mutant as well. `--map` keeps the record: as long as no source is edited, other seeds need no new
+one.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ EXPLAINED = Path(__file__).with_name("mutants-survivors.toml")
 NOT_COPIED = (".*", "build", "dist", "dialeval-demo", "*.html")
 RECORDED = "not slow and not browser and not llm"
 NOT_RECORDED = ("browser", "docs", "packaging", "simulations", "tools")
-"""Folders of tests that take long and run little of the package by themselves."""
+"""Folders of tests that are left out, though a test of them may kill a mutant: the score is a lower bound."""
 RECORD = "DIALEVAL_RECORD_TESTS"
 """The variable that names the folder for what pytest records."""
 STEP_SECONDS = (15.0, 60.0, 60.0)

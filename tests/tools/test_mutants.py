@@ -213,3 +213,11 @@ def test_a_mutant_is_killed_in_a_copy(tmp_path: Path, monkeypatch: pytest.Monkey
     }
     assert fates == {"return a >= b": "", "return a <= b": "tests/core/test_sizes.py::test_larger"}
     assert module.read_text() == source
+
+
+def test_explained_mutants_are_those_of_the_source() -> None:
+    """A reason whose line was edited would explain nothing."""
+    reasons = set(tool.explained())
+    files = {file for file, _, _ in reasons}
+    made = {each.identity for file in files for each in mutants((tool.ROOT / file).read_text(encoding="utf-8"), file)}
+    assert reasons - made == set()
