@@ -342,10 +342,16 @@ def chosen(every: Iterable[Mutant], number: int, seed: int) -> list[Mutant]:
     return list(taken.values())
 
 
-def mutants_of(area: str) -> Iterator[Mutant]:
-    """All mutants of an area's modules."""
-    for path in sorted((ROOT / PACKAGE / area).rglob("*.py")):
-        yield from mutants(path.read_text(encoding="utf-8"), path.relative_to(ROOT).as_posix())
+def mutants_of(area: str, lines: str | None = None) -> Iterator[Mutant]:
+    """All mutants of a folder's modules, or of one module, or of some lines of it."""
+    first, _, last = (lines or "1-").partition("-")
+    wanted = range(int(first), int(last or 1 << 30) + 1)
+    place = ROOT / PACKAGE / area
+    if not place.exists():
+        raise SystemExit(f"{PACKAGE / area} does not exist")
+    for path in sorted(place.rglob("*.py")) or [place]:
+        every = mutants(path.read_text(encoding="utf-8"), path.relative_to(ROOT).as_posix())
+        yield from (mutant for mutant in every if mutant.line in wanted)
 
 
 # Which tests run which lines: this file is also a plugin of pytest that records it with coverage.py.
@@ -446,6 +452,17 @@ class Map:
         return sum(self.seconds[test] for test in tests)
 
 
+@dataclass
+class Given(Map):
+    """Test files that run for every mutant."""
+
+    def __init__(self, files: list[str]) -> None:
+        super().__init__({}, dict.fromkeys(files, 10.0))
+
+    def steps(self, mutant: Mutant) -> list[list[str]]:
+        return [list(self.seconds)]
+
+
 def record(tree: Path, folder: Path, jobs: int) -> None:
     """Run the tests once without a mutant; ends the program if one fails."""
     folder.mkdir(parents=True)
@@ -507,12 +524,12 @@ def run_tests(tree: Path, arguments: list[str], seconds: float | None, **variabl
     return failed[1] if failed else f"a crash (exit status {run.returncode})"
 
 
-def fate(mutant: Mutant, original: Path, tests: Map) -> str:
-    """What killed a mutant, or nothing."""
+def fate(mutant: Mutant, original: Path, tests: Map, steps: int) -> str:
+    """What killed a mutant in the first steps of tests, or nothing."""
     with tempfile.TemporaryDirectory(prefix="dialeval-mutant-") as folder:
         tree = copied(original, Path(folder))
         (tree / mutant.file).write_bytes(mutant.source)
-        for chosen_tests in tests.steps(mutant):
+        for chosen_tests in tests.steps(mutant)[:steps]:
             names = Path(folder) / "tests"
             names.write_text("\n".join(chosen_tests), encoding="utf-8")
             seconds = PATIENCE_TIMES * tests.time(chosen_tests) + PATIENCE_SECONDS
@@ -532,9 +549,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--number", type=int, default=100, help="mutants of all areas together")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--area", choices=AREAS, action="append", help="may be given more than once; all of them")
+    parser.add_argument(
+        "--area", action="append", help="a folder or module of the package, such as io or io/rows.py; may be repeated"
+    )
     parser.add_argument("--at-least", type=float, default=0, metavar="PERCENT", help="exit status 1 below this score")
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--steps", type=int, default=len(STEP_SECONDS), help="1 is fast, and leaves more survivors")
+    parser.add_argument("--lines", metavar="A-B", help="of a module given by --area: mutants of these lines only")
+    parser.add_argument("--tests", nargs="+", metavar="FILE", help="run these test files instead of recorded tests")
     parser.add_argument("--map", type=Path, metavar="DIR", help="which tests run which lines, kept for the next time")
     parser.add_argument("--list", action="store_true", help="print the mutants and run nothing")
     asked = parser.parse_args()
@@ -544,7 +566,7 @@ def main() -> int:
     picked = [
         mutant
         for place, area in enumerate(areas)
-        for mutant in chosen(mutants_of(area), share + (place < rest), asked.seed)
+        for mutant in chosen(mutants_of(area, asked.lines), share + (place < rest), asked.seed)
     ]
     if asked.list:
         print(*picked, sep="\n")
@@ -552,13 +574,13 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="dialeval-mutants-") as folder:
         original = copied(ROOT, Path(folder))
         recorded = (asked.map or Path(folder) / "map").resolve()
-        if not recorded.exists():
+        if not recorded.exists() and not asked.tests:
             record(original, recorded, asked.jobs)
-        tests = Map.read(recorded)
+        tests = Given(asked.tests) if asked.tests else Map.read(recorded)
         fates = []
         with ThreadPoolExecutor(asked.jobs) as pool:
             try:
-                found = pool.map(lambda each: fate(each, original, tests), picked)
+                found = pool.map(lambda each: fate(each, original, tests, asked.steps), picked)
                 for mutant, killer in zip(picked, found, strict=True):
                     fates.append(killer)
                     print(f"killed by {killer}:  {mutant}" if killer else f"SURVIVED  {mutant}", flush=True)

@@ -164,7 +164,8 @@ from dialeval.engine.processes import Processes
 from engine.chats import Delicate, figures, in_chunks
 
 def kill(dice, most, killed, over):
-    while len(killed) < most and not over.wait(dice.uniform(0, 0.4)):
+    # The first one soon: on a fast machine a run is over in a moment.
+    while len(killed) < most and not over.wait(dice.uniform(0, 0.4 if killed else 0.02)):
         workers = [worker.pid for worker in list(process._children)]
         others = [forkserver._forkserver._forkserver_pid, resource_tracker._resource_tracker._pid]
         victim = dice.choice([*workers, *workers, *others]) if workers else None

@@ -59,9 +59,9 @@ def test_every_row_has_its_own_closest_reference(tmp_path: Path) -> None:
     texts = ["the cat", "hello there", "dog", "i am fine", "how are you ?"]
     references = [["mat", "dog", "a cat sat"], [], ["hello", "the dog"], ["fine"], ["you", "are", "how", "mat"]]
     rows = encode_rows(vectors, [[]] * 5, texts, references, 3)
-    said = vectors.of(texts)
+    said = vectors.of(texts).astype(np.float64)
     for row, others in enumerate(references):
-        every = vectors.of(others)
+        every = vectors.of(others).astype(np.float64)
         cosines = [said[row] @ other / np.linalg.norm(said[row]) / np.linalg.norm(other) for other in every]
         expected = every[int(np.argmax(cosines))] if others else np.zeros(said.shape[1])
         np.testing.assert_array_equal(rows.reference[row], expected)

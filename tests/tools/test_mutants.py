@@ -207,12 +207,25 @@ def test_a_mutant_is_killed_in_a_copy(tmp_path: Path, monkeypatch: pytest.Monkey
     known = tool.Map.read(tmp_path / "map")
     assert known.lines["src/dialeval/core/sizes.py"][2] == {"tests/core/test_sizes.py::test_larger"}
     fates = {
-        each.after: tool.fate(each, checkout, known)
+        each.after: tool.fate(each, checkout, known, steps=3)
         for each in mutants(source, "src/dialeval/core/sizes.py")
         if "=" in each.after
     }
     assert fates == {"return a >= b": "", "return a <= b": "tests/core/test_sizes.py::test_larger"}
     assert module.read_text() == source
+
+
+def test_some_lines_of_a_module_with_given_tests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = tmp_path / "src" / "dialeval" / "core" / "sizes.py"
+    module.parent.mkdir(parents=True)
+    module.write_text("a = 1\nb = 2\nc = 3\n")
+    monkeypatch.setattr(tool, "ROOT", tmp_path)
+    assert {each.line for each in tool.mutants_of("core")} == {1, 2, 3}
+    assert {each.line for each in tool.mutants_of("core/sizes.py", "2-2")} == {2}
+    assert {each.line for each in tool.mutants_of("core/sizes.py", "2-")} == {2, 3}
+    with pytest.raises(SystemExit, match=r"core/size.py does not exist"):
+        list(tool.mutants_of("core/size.py"))
+    assert tool.Given(["tests/test_a.py"]).steps(mutant(1)) == [["tests/test_a.py"]]
 
 
 def test_explained_mutants_are_those_of_the_source() -> None:

@@ -464,6 +464,8 @@ def _find_closest_references(vectors: SentenceVectors, references: Texts, respon
 
 
 def _compute_cosines(left: Vectors, right: Vectors) -> Floats:
+    """Return cosines in double precision: which of two close references is closest must not depend on the processor."""
+    left, right = left.astype(np.float64), right.astype(np.float64)
     lengths = np.sqrt(multiply_rows(left, left) * multiply_rows(right, right))
     return multiply_rows(left, right) / np.maximum(lengths, 1e-12)
 
