@@ -120,6 +120,11 @@ FIRST = (*RAY, *LONG)
 """Files that take longest begin first, and files that are split come last, so that parallel workers end together."""
 
 
+def pytest_report_header() -> str | None:
+    """Report that tests are left out: a run of a single folder may then hold none."""
+    return "DIALEVAL_QUICK: without tests of browsers, Ray, PyTorch and those that take seconds" if QUICK else None
+
+
 def pytest_ignore_collect(collection_path: Path) -> bool | None:
     """Do not even import, in `make check`, what it leaves out: Ray and PyTorch alone take seconds."""
     file = collection_path.relative_to(TESTS).as_posix()

@@ -116,9 +116,11 @@ class RecordedRay:
 
 
 def test_a_cluster_is_ended_by_its_last_user(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dialeval.engine.cluster._refuse_no_answer", lambda _: None)
     cluster = Cluster("127.0.0.1:1")
     cluster._ray = ray = RecordedRay()
+    with pytest.raises(SettingError, match="no Ray cluster answers"):
+        cluster.__enter__()  # who could not start it is no user of it
+    monkeypatch.setattr("dialeval.engine.cluster._refuse_no_answer", lambda _: None)
     with cluster:
         with cluster:
             assert ray.calls == ["init"]

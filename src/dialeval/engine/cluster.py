@@ -160,7 +160,6 @@ class Cluster(Engine):
         self._users = 0
 
     def __enter__(self) -> Cluster:
-        self._users += 1
         if not self._ray.is_initialized():
             _refuse_no_answer(self._address)
             options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
@@ -173,6 +172,7 @@ class Cluster(Engine):
             except (ConnectionError, ValueError, RuntimeError) as error:
                 raise SettingError(f"no Ray cluster at {self._address or os.environ['RAY_ADDRESS']}: {error}") from None
             self._ours = True
+        self._users += 1
         return self
 
     def __exit__(self, *_error: object) -> None:
