@@ -41,6 +41,18 @@ def test_the_scale_is_that_of_effects_and_ends_somewhere() -> None:
     assert all(0 <= at <= WIDTH for at in dots(small, replace(large, effect=1e9)))
 
 
+def test_half_of_the_intervals_are_whole() -> None:
+    wide = replace(difference("wide", 0.1, "higher", 0.4, False), interval=(-0.2, 0.4), effect=0.5)
+    narrow = replace(wide, key="narrow", interval=(0.05, 0.15))
+    assert fit_scale([wide]).high == pytest.approx(2.0), "0.4 is four times the difference, whose effect is 0.5"
+    assert fit_scale([replace(wide, interval=(-0.3, 0.1))]).high == pytest.approx(1.5)
+    assert fit_scale([wide, narrow, narrow]).high == pytest.approx(0.75)
+    assert fit_scale([narrow]).high == pytest.approx(0.75)
+    assert fit_scale([replace(narrow, interval=(0.09, 0.11))]).high == pytest.approx(1.3 * 0.5)
+    assert fit_scale([replace(wide, interval=(-9.0, 9.0))]).high == 4
+    assert fit_scale([]).high == pytest.approx(1.3)
+
+
 def test_what_is_not_significant_is_unsettled_and_what_has_no_direction_is_other() -> None:
     assert choose_class(difference("m", 0.2, "higher", 0.2, False)) == "unsettled"
     assert choose_class(difference("length", 2.0, None, 0.01, True)) == "other"

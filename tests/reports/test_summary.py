@@ -51,6 +51,23 @@ def test_the_best_is_bold_and_a_difference_has_a_mark_and_a_strip() -> None:
     assert str(drawn[2]).endswith(", worse")
 
 
+def test_a_folded_metric_does_not_squeeze_the_strips_of_the_first_table() -> None:
+    rng = np.random.default_rng(3)
+
+    def make(bleu: Floats, length: Floats) -> Result:
+        both = {**result(bleu), **result(length, "length")}
+        return Result(both, rows=RowTable(np.arange(len(bleu) + 1)))
+
+    base = make(LOW, rng.uniform(4, 5, len(LOW)))
+    longer = make(LOW + rng.normal(0.01, 0.06, len(LOW)), rng.uniform(14, 15, len(LOW)))
+    alone = make_summary(Run({"a": result(LOW), "b": Result({"bleu-4": longer["bleu-4"]}, rows=longer.rows)}, "0"))
+    tables = make_summary(Run({"a": base, "b": longer}, "0")).content.split('<table class="summary')[1:]
+    axes = [re.findall(r"<text[^>]*>([^<]*)</text>", table.partition("</tbody>")[2]) for table in tables]
+    assert len(list(filter(None, axes))) == 2
+    assert axes[0] != axes[1]
+    assert axes[0] == re.findall(r"<text[^>]*>([^<]*)</text>", alone.content.partition("</tbody>")[2])[: len(axes[0])]
+
+
 def test_many_systems_are_rows_and_floors_stand_last() -> None:
     names = [f"s{at}" for at in range(MANY)]
     systems = {"floor/x": replace(result(LOW), role="floor"), **{name: result(LOW) for name in names}}

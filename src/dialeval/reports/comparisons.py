@@ -77,7 +77,7 @@ WIDTH = 150
 WIDEST = 4.0
 """The largest limit of the scale, in standard deviations."""
 NARROWEST, BEYOND = 0.3, 1.3
-"""Its smallest limit, and its limit as a multiple of the largest difference: wide intervals would hide all others."""
+"""Its smallest limits: in standard deviations, and as a multiple of the largest difference."""
 SLIM = 6
 """The margin of a strip without tick labels."""
 _KINDS = {BETTER: "up", WORSE: "down", DIFFERENT: "other", "": "unsettled"}
@@ -501,9 +501,11 @@ def _show_latex_value(mean: float | None, decimals: int, best: bool, marks: str)
 
 
 def fit_scale(rows: Iterable[Difference], width: int = WIDTH) -> ChartScale:
-    """Return the scale in standard deviations that shows all differences, and most of their intervals."""
-    furthest = max((abs(found[1]) for row in rows if (found := standardize_interval(row))), default=1.0)
-    limit = min(WIDEST, max(NARROWEST, BEYOND * furthest))
+    """Return the scale in standard deviations that shows all differences, and at least half of the intervals whole."""
+    known = [found for row in rows if (found := standardize_interval(row))] or [(0.0, 1.0, 0.0)]
+    furthest = max(abs(at) for _, at, _ in known)
+    half = sorted(max(-low, high) for low, _, high in known)[len(known) // 2]
+    limit = min(WIDEST, max(NARROWEST, BEYOND * furthest, half))
     return ChartScale(-limit, limit, width, MARGIN if width >= WIDTH else SLIM)
 
 
