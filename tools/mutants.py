@@ -13,7 +13,7 @@ First the tests run once without a mutant, without those of `NOT_RECORDED`, and 
 them runs. Then each mutant is run in a copy of the tree, with the tests that run its line and, if they pass, with those
 that run other lines of its module; compiled kernels, for which no lines are recorded, have only these. A test that
 never ends kills its mutant as well. `--map` keeps the record: as long as no source is edited, other seeds need no new
-one.
+one. `--tests` runs given test files instead, without a record.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ AREAS = ("core", "text", "io", "metrics", "engine", "stats", "analysis", "suites
 EXPLAINED = Path(__file__).with_name("mutants-survivors.toml")
 NOT_COPIED = (".*", "build", "dist", "dialeval-demo", "*.html")
 RECORDED = "not slow and not browser and not llm"
-NOT_RECORDED = ("browser", "docs", "packaging", "simulations", "tools")
+NOT_RECORDED = ("browser", "packaging", "tools")
 """Folders of tests that are left out, though a test of them may kill a mutant: the score is a lower bound."""
 RECORD = "DIALEVAL_RECORD_TESTS"
 """The variable that names the folder for what pytest records."""
