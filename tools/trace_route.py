@@ -4,7 +4,8 @@
     python tools/trace_route.py --list score a.txt b.txt -r refs.txt -o run
 
 Without arguments it scores two small files that it makes itself. `--list` prints every module with the number of its
-functions that were called. Comprehensions and lambdas count as part of the function that holds them.
+functions that were called. Comprehensions and lambdas count as part of the function that holds them. The last line
+also has the number of functions with more than one line of code, which leaves out properties and other accessors.
 """
 
 from __future__ import annotations
@@ -83,4 +84,7 @@ if __name__ == "__main__":
     if lists_modules:
         for module, number in sorted(modules.items()):
             print(f"{number:4}  {module}")
-    print(f"{len(result.called)} functions in {len(modules)} modules, {result.deepest} frames deep")
+    # The line of `def` counts too.
+    longer = sum(len({line for *_, line in code.co_lines() if line}) > 2 for code in result.called)
+    print(f"{len(result.called)} functions ({longer} longer than a line) in {len(modules)} modules, ", end="")
+    print(f"{result.deepest} frames deep")
