@@ -16,6 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -77,6 +78,71 @@ def test_a_worker_folds_and_merges_by_files(tmp_path: Path) -> None:
     assert [
         fold.finish(each) for fold, each in zip(job.list_folds("metrics", 0), merged.states, strict=True)
     ] == expected
+
+
+class LocalWorkers:
+    """Answers in this process, and records what is asked for."""
+
+    asked: list[tuple[str | None, int, tuple[int, ...]]]
+    merged: list[int]
+
+    def __init__(self, most: int, job: Job, facts: Any) -> None:
+        self.worker = Worker(job, facts)
+        LocalWorkers.asked, LocalWorkers.merged = [], []
+
+    def __enter__(self) -> LocalWorkers:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def fold(self, stage: Any, folder: str | None, parts: int, group: Any) -> list[tuple[tuple[int, ...], bytes]]:
+        self.asked.append((folder, parts, tuple(group)))
+        answer = processes._fold(self.worker, stage, folder, parts, list(group.values()))
+        return [(tuple(group), pickle.dumps((answer, None, "")))]
+
+    def merge(self, stage: Any, files: list[str]) -> bytes:
+        self.merged.append(len(files))
+        return pickle.dumps((processes._merge(self.worker, stage, files), None, ""))
+
+
+def test_what_workers_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Groups of at most 32 chunks, and two parts of what grows for each worker; single chunks where they are kept."""
+    monkeypatch.setattr(processes, "_Workers", LocalWorkers)
+    chunks = dict(enumerate(split_sources(wrap_systems(read_responses(texts(70))), 1)))
+
+    def fold(metrics: str, jobs: int, alone: bool) -> tuple[list[tuple[int, ...]], list[Any]]:
+        job = job_of(metrics)
+        results = list(Processes(jobs).fold(job, {}, "metrics", chunks, alone))
+        sums = StateSums(job, "metrics", Vocabulary())
+        for result in results:
+            sums.add(result.states)
+            assert len(result.items) == len(result.chunks)
+        state = sums.finish()[0, "system"]
+        assert state.rows == 70
+        pairs = zip(job.list_folds("metrics", 0), state.states, strict=True)
+        return [result.chunks for result in results], [fold.finish(each) for fold, each in pairs]
+
+    groups, expected = fold("length,distinct-2", 1, False)
+    sizes = [32, 19, 9, 5, 2, 1, 1, 1]
+    ends = np.cumsum(sizes).tolist()
+    assert groups == [*(tuple(range(end - size, end)) for size, end in zip(sizes, ends, strict=True)), (), ()]
+    assert {parts for _, parts, _ in LocalWorkers.asked} == {2}
+    assert LocalWorkers.merged == [8, 8]
+    assert None not in {folder for folder, _, _ in LocalWorkers.asked}
+    groups, found = fold("length,distinct-2", 3, False)
+    assert found == expected
+    assert groups[-7:] == [(69,), *[()] * 6]
+    assert {parts for _, parts, _ in LocalWorkers.asked} == {6}
+    groups, found = fold("length,distinct-2", 3, True)
+    assert found == expected
+    assert groups == [(number,) for number in range(70)]
+    assert {(folder, parts) for folder, parts, _ in LocalWorkers.asked} == {(None, 1)}
+    groups, found = fold("length", 1, False)
+    assert found == expected[:1]
+    assert [len(group) for group in groups] == sizes, "nothing grows: there are no parts"
+    assert {(folder, parts) for folder, parts, _ in LocalWorkers.asked} == {(None, 1)}
+    assert LocalWorkers.merged == []
 
 
 def test_a_worker_answers_until_its_pipe_ends(monkeypatch: pytest.MonkeyPatch) -> None:
