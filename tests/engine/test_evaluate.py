@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import subprocess
 import sys
 import tracemalloc
@@ -21,7 +22,8 @@ from dialeval import sample_data
 from dialeval.core import rowtable
 from dialeval.core.errors import DataError, NeedError, SettingError
 from dialeval.engine import worker
-from dialeval.engine.folding import Done
+from dialeval.engine.evaluate import Inputs, has_lists
+from dialeval.engine.folding import Done, Options
 from dialeval.engine.processes import Processes
 from dialeval.engine.worker import Threads
 from dialeval.reports.explorer import make_explorer
@@ -40,6 +42,61 @@ def given() -> dict[str, Any]:
         "vectors": here / "vectors.txt",
         "metrics": "all",
     }
+
+
+def test_which_inputs_are_read_in_chunks(tmp_path: Path) -> None:
+    path, other = str(tmp_path / "a.txt"), tmp_path / "b.txt"
+    for name in (path, other):
+        Path(name).write_text("a\n")
+    plain = Options()
+    assert not Inputs(["a"]).are_chunked(plain)
+    assert not Inputs(path, other, {"x": other}).are_chunked(plain)
+    for inputs in (Inputs(f"{tmp_path}/*.txt"), Inputs({"s": "s3://bucket/a.txt"}), Inputs(path, shards=True)):
+        assert inputs.are_chunked(plain)
+    assert Inputs(["a"], [["b"]], f"{tmp_path}/*.txt").are_chunked(plain)
+    for options in (Options(engine=Threads()), Options(resume="work"), Options(items=False)):
+        assert Inputs(path).are_chunked(options)
+
+
+def test_one_large_file_of_lines_is_read_in_chunks_where_that_is_allowed(tmp_path: Path) -> None:
+    """From 256 MiB on, references and contexts included; the files of this test have holes and no content."""
+    paths = {name: tmp_path / f"{name}.txt" for name in "abc"}
+
+    def write(**sizes: int) -> None:
+        for name, size in sizes.items():
+            paths[name].touch()
+            os.truncate(paths[name], size)
+
+    def are_chunked(*given: Any) -> bool:
+        assert not Inputs(*given).are_chunked(Options())
+        return Inputs(*given).are_chunked(Options(), large_too=True)
+
+    write(a=(1 << 28) - 1, b=1, c=0)
+    assert not are_chunked(paths["a"])
+    assert are_chunked(paths["a"], paths["b"])
+    assert are_chunked({"s": str(paths["a"])}, None, paths["b"])
+    write(a=1 << 28)
+    assert are_chunked(paths["a"])
+    assert not are_chunked({"s": paths["a"], "t": paths["b"]}), "systems are compared row by row"
+    assert not are_chunked(tmp_path / "missing.txt", paths["a"])
+    table = paths["a"].rename(tmp_path / "a.csv")
+    assert not are_chunked(table), "lines alone can be split"
+
+
+@pytest.mark.parametrize(
+    ("responses", "found"),
+    [
+        (["a"], False),
+        ([["a"]], True),
+        (["a", ["b"]], True),
+        ({"x": ["a"], "y": [["b"]]}, True),
+        ({"x": ["a"]}, False),
+        ("a.txt", False),
+        ([], False),
+    ],
+)
+def test_several_responses_per_row(responses: Any, found: bool) -> None:
+    assert has_lists(responses) is found
 
 
 @pytest.mark.parametrize(("chunk_bytes", "batch_rows", "threads"), [(300, 3, 2), (5_000, 1, 1), (10**6, 32_768, 1)])
@@ -239,8 +296,13 @@ def test_other_processes_open_resources_by_path(tmp_path: Path) -> None:
 
 def test_what_needs_all_rows_is_refused_in_chunks(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("x\n")
-    with pytest.raises(SettingError, match="baselines and reference_groups need all rows in memory"):
-        in_chunks(tmp_path / "a.txt", baselines=True)
+    for given in ({"baselines": True}, {"reference_groups": [[["a"]]]}):
+        with pytest.raises(SettingError, match="baselines and reference_groups need all rows in memory"):
+            in_chunks(tmp_path / "a.txt", **given)
+    with pytest.raises(SettingError, match="fields can only be kept for rows in memory"):
+        in_chunks(tmp_path / "a.txt", keep="topic")
+    with pytest.raises(SettingError, match="rows with several answers have no further fields to keep"):
+        dialeval.evaluate([["a", "b"]], reference_groups=[[["a"]]], keep="topic")
 
 
 def test_rows_in_memory_are_saved_too(tmp_path: Path) -> None:

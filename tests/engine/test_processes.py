@@ -186,7 +186,7 @@ def test_a_worker_answers_until_its_pipe_ends(monkeypatch: pytest.MonkeyPatch) -
     assert watching == [True], "the thread that watches the first process does not keep this one"
 
 
-def test_the_last_try_is_alone() -> None:
+def test_the_last_try_is_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """A request is tried three times, the last time while no other worker is at work."""
     job: Any = None
     workers = processes._Workers(3, job, {})
@@ -222,6 +222,35 @@ def test_the_last_try_is_alone() -> None:
         workers.fold("metrics", None, 1, chunks)
     assert str(caught.value) == f"chunk 4: a worker died 3 times on this chunk, {cause}"
     assert left == [2, 2, 2, 0], "together, and then each by itself"
+    left.clear()
+    with pytest.raises(DialevalError, match=r"^chunk 5: a worker died 3 times"):
+        workers.fold("metrics", None, 1, {5: chunks[5]})
+    assert left == [2, 2, 0]
+    answers: list[bytes | None] = [None, b"four", None, b"five"]
+    monkeypatch.setattr(Dying, "answer", lambda *_: answers.pop(0) or (_ for _ in ()).throw(EOFError))
+    assert workers.fold("metrics", None, 1, chunks) == [((4,), b"four"), ((5,), b"five")]
+    assert answers == []
+
+
+def test_only_one_request_at_a_time_waits_for_all_places() -> None:
+    """Two that held some places each would wait for each other for ever."""
+    job: Any = None
+    workers = processes._Workers(2, job, {})
+    held: list[int] = []
+
+    class Lock:
+        def __enter__(self) -> None:
+            held.append(workers._places._value)
+
+        def __exit__(self, *_: object) -> None:
+            held.append(workers._places._value)
+
+    workers._one_alone = Lock()  # type: ignore[assignment]
+    with workers._hold_place(alone=False):
+        assert (held, workers._places._value) == ([], 1)
+    with workers._hold_place(alone=True):
+        assert held == [2, 0], "others may follow as soon as it has its places"
+    assert workers._places._value == 2
 
 
 def test_after_the_end_no_worker_is_started() -> None:
@@ -359,6 +388,9 @@ def test_a_worker_that_dies_without_work_is_no_death_of_a_chunk() -> None:
         second = workers._take_worker()
         assert second is not first
         assert second.is_alive()
+        workers._idle.append(second)
+        assert workers._take_worker() is second, "one that lives is not replaced"
+        assert workers._idle == []
         assert second.end() == -signal.SIGKILL
         assert second.end() is None
 

@@ -75,11 +75,11 @@ class Inputs:
     def _large(self) -> bool:
         # Several systems are compared with each other, for which all rows are needed; rows may be of several.
         paths = [*self._list_paths()]
-        own = [*self.responses.values()] if isinstance(self.responses, Mapping) else [self.responses]
+        several = isinstance(self.responses, Mapping) and len(self.responses) > 1
         is_file = os.path.isfile  # Path.is_file raises for names that are too long
-        if len(own) > 1 or not all(is_file(path) and format_of(path) == LINES for path in paths):
+        if several or not all(is_file(path) and format_of(path) == LINES for path in paths):
             return False
-        return os.fspath(own[0]) in paths[:1] and sum(Path(path).stat().st_size for path in paths) >= LARGE_BYTES
+        return sum(Path(path).stat().st_size for path in paths) >= LARGE_BYTES
 
     def _list_paths(self) -> Iterator[str]:
         for given in (self.responses, self.references, self.contexts):
