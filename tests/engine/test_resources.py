@@ -31,6 +31,30 @@ def test_a_resource_that_changed_is_refused(tmp_path: Path) -> None:
         replace(files, digests=digests).open(Vocabulary())
 
 
+def test_the_file_that_changed_is_named(tmp_path: Path) -> None:
+    """Words that have a vector are known by the vectors, where nothing else is given."""
+    vectors, train = tmp_path / "vectors.txt", tmp_path / "train.txt"
+    vectors.write_text("one 1 2\n")
+    train.write_text("one\n")
+    remedy = "keep it as it is, and the same on every machine"
+    cases: list[tuple[dict[str, Any], Need, Path]] = [
+        ({"vectors": str(vectors)}, Need.VOCABULARY, vectors),
+        ({"vectors": str(vectors)}, Need.EMBEDDINGS, vectors),
+        ({"vectors": str(vectors), "train": str(train)}, Need.VOCABULARY, train),
+        ({"vectors": str(vectors), "train": str(train)}, Need.EMBEDDINGS, vectors),
+        ({"vocabulary": str(train), "vectors": str(vectors)}, Need.VOCABULARY, train),
+    ]
+    for given, need, file in cases:
+        with pytest.raises(DataError) as caught:
+            Resources(**given, digests={need: "another"}).open(Vocabulary())
+        assert str(caught.value) == f"{file}: is not the {need} that the run began with; {remedy}"
+
+
+def test_spaces_around_listed_words_are_left_out(tmp_path: Path) -> None:
+    (tmp_path / "words.txt").write_text(" one \ntwo\n")
+    assert known("one two three", vocabulary=tmp_path / "words.txt") == {"one": True, "two": True, "three": False}
+
+
 def test_in_vocabulary_are_those_listed_else_those_of_the_training_text() -> None:
     words = Vocabulary()
     ids = words.split(TextColumn.from_strings(["one two three"])).ids
@@ -112,7 +136,13 @@ def test_resources_that_are_open_are_taken_as_they_are() -> None:
 
 
 def test_objects_cannot_be_opened_elsewhere() -> None:
-    Resources("train.txt", None, "vectors.txt").require_paths()
+    Resources("train.txt", None, Path("vectors.txt")).require_paths()
+    Resources(vocabulary="words.txt").require_paths()
+    with pytest.raises(SettingError, match="a language model is asked by threads of one process"):
+        Resources("train.txt", llm=object()).require_paths()
+    for name in ("train", "vectors"):
+        with pytest.raises(SettingError, match=f"^{name}: a list is in the memory of this process; save it to a file"):
+            replace(Resources(), **{name: ["a"]}).require_paths()  # type: ignore[arg-type]
     with pytest.raises(SettingError, match="vocabulary: a list is in the memory of this process"):
         Resources(vocabulary=["a"]).require_paths()
 
