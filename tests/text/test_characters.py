@@ -16,6 +16,7 @@ from dialeval.text.vocabulary import Vocabulary
     texts=st.lists(st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from(" \t\x85\xa0 　é日\U0001f600")))
 )
 @example(texts=["".join(map(chr, range(0x3002))), "a ", "", " "])
+@example(texts=["\ud7ff\ue000\uffff\U00010000\U0003ffff\U00040000\U0007ffff\U000bffff\U000fffff\U0010ffff"])
 def test_characters_are_pythons_without_white_space(texts: list[str]) -> None:
     found = characters_of(TextColumn.from_strings(texts))
     assert found.words() == [list("".join(text.split())) for text in texts]
