@@ -13,11 +13,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.optimize import linear_sum_assignment
 
 import dialeval
 from dialeval.core.errors import DataError, NeedError, SettingError
 from dialeval.metrics.assertions import load_assertions
 from dialeval.metrics.calls import Rule, compare_calls, find_best_pairs
+from dialeval.metrics.registry import registry
 from laws import calls as world
 
 LOGS = Path(__file__).parents[3] / "shared" / "data" / "logs"
@@ -36,6 +38,7 @@ def value(metric: str, made: Any, expected: Any, **more: Any) -> float:
 NAN = float("nan")
 A, B, C = call("a"), call("b"), call("c")
 X1, X2, X12 = call("f", x=1), call("f", x=2), call("f", x=1, y=2)
+BROKEN = {"name": "f", "arguments": "{x"}
 
 CASES: list[tuple[str, str, list[Any], list[Any], float]] = [
     ("nothing made, one missing", "call-recall", [], [A], 0),
@@ -73,6 +76,9 @@ CASES: list[tuple[str, str, list[Any], list[Any], float]] = [
     ("1 is not 1.0000001", "call-f1", [call("f", x=1.0000001)], [X1], 0),
     ("unless a tolerance says so", "call-match(tolerance=0.001)", [call("f", x=1.0000001)], [X1], 1),
     ("a tolerance is relative", "call-match(tolerance=0.1)", [call("f", x=1000)], [call("f", x=1090)], 1),
+    ("of the larger number", "call-match(tolerance=0.1)", [call("f", x=90)], [call("f", x=100)], 1),
+    ("whichever that is", "call-match(tolerance=0.1)", [call("f", x=-100)], [call("f", x=-90)], 1),
+    ("and not of a sum", "call-match(tolerance=0.9)", [call("f", x=-1)], [call("f", x=1)], 0),
     ("and has an end", "call-match(tolerance=0.1)", [call("f", x=1000)], [call("f", x=1200)], 0),
     ("zero is only zero", "call-match(tolerance=0.5)", [call("f", x=0)], [call("f", x=0.001)], 0),
     ("no tolerance between types", "call-match(tolerance=0.5)", [call("f", x=True)], [X1], 0),
@@ -104,6 +110,24 @@ CASES: list[tuple[str, str, list[Any], list[Any], float]] = [
     ("the best pair of three", "call-arguments", [call("f", x=9), X12], [X12], 1),
     ("other tools are no pair", "call-arguments", [call("g", x=1)], [X1], NAN),
     ("calls without arguments have none to compare", "call-arguments", [A], [A], NAN),
+    ("no arguments that were not expected", "call-arguments(arguments=expected)", [X12], [X1], 1),
+    ("but those that were", "call-arguments(arguments=expected)", [X1], [X12], 2 / 3),
+    ("names have no arguments to compare", "call-arguments(match=name)", [X12], [X1], NAN),
+    ("nor have arguments that match any", "call-arguments", [X12], [{"name": "f"}], NAN),
+    ("of equal pairs that with fewer arguments", "call-arguments", [X12, X1], [X1], 1),
+    ("in either order", "call-arguments", [X1, X12], [X1], 1),
+    ("no pair without arguments", "call-arguments(arguments=expected)", [X1], [call("f"), X1], 1),
+    ("wherever that is", "call-arguments(arguments=expected)", [X1], [X1, call("f")], 1),
+    ("an equal argument counts more than few others", "call-arguments", [call("f", x=9), X12], [X1], 2 / 3),
+    ("two tools", "call-arguments", [X1, call("g", x=1, y=2)], [X2, call("g", x=1, y=2)], 2 / 3),
+    ("an empty list is a value", "call-arguments", [call("f", x=[], y=1)], [call("f", x=[], y=2)], 1 / 2),
+    ("an empty object is a value", "call-arguments", [call("f", x={}, y=1)], [call("f", x={}, y=2)], 1 / 2),
+    ("values of lists", "call-arguments", [call("f", x=[1, 2, 3])], [call("f", x=[1, 3])], 2 / 5),
+    ("ignored arguments", "call-arguments(ignore=y)", [call("f", x=1, y=3)], [X12], 1),
+    ("no JSON is a single value", "call-arguments", [BROKEN], [BROKEN], 1),
+    ("no JSON has no arguments", "call-arguments", [BROKEN], [X12], 0),
+    ("other texts stay others", "call-match(text=folded)", [call("f", x="Rome")], [call("f", x="Bonn")], 0),
+    ("words stay apart", "call-match(text=folded)", [call("f", x="a b")], [call("f", x="ab")], 0),
     ("missing calls", "missing-calls", [A], [A, A, B], 2),
     ("extra calls", "extra-calls", [A, A, B], [A], 2),
     ("repeated without change", "repeated-calls", [X1, X1, X2, X1], [], 1 / 2),
@@ -119,6 +143,17 @@ CASES: list[tuple[str, str, list[Any], list[Any], float]] = [
 )
 def test_hand_computed(metric: str, made: list[Any], expected: list[Any], result: float) -> None:
     assert value(metric, made, expected) == pytest.approx(result, rel=1e-12, nan_ok=True)
+
+
+def test_bounds_and_defaults() -> None:
+    counts = {name: registry().parse(name).bounds for name in ("missing-calls", "extra-calls")}
+    assert counts == dict.fromkeys(counts, (0.0, np.inf))
+    fractions = ("call-f1", "call-order", "call-exact", "call-arguments", "call-errors", "call-assertions")
+    for name in fractions:
+        assert registry().parse(name).bounds == (0.0, 1.0), name
+    assert str(registry().parse("call-match")) == "call-f1"
+    assert Rule() == Rule("call", "exact", 0.0, "all", "")
+    assert registry().parse("call-match(match=name)") == registry().parse("tool-f1")
 
 
 def test_fractions_are_of_all_conversations_together() -> None:
@@ -146,9 +181,35 @@ def test_without_expected_calls_the_message_says_what_to_give() -> None:
         dialeval.evaluate([{"response": "a", "tool_calls": [A]}], metrics="call-f1")
 
 
-def test_a_tolerance_is_a_fraction() -> None:
-    with pytest.raises(SettingError, match="tolerance is 1"):
-        dialeval.evaluate([{"response": "a"}], metrics="call-match(tolerance=1)")
+@pytest.mark.parametrize("tolerance", ["1", "-0.1", "1.5"])
+def test_a_tolerance_is_a_fraction(tolerance: str) -> None:
+    with pytest.raises(SettingError, match=f"^tolerance is {tolerance}; it is a fraction from 0 up to 1$"):
+        dialeval.evaluate([{"response": "a"}], metrics=f"call-match(tolerance={tolerance})")
+
+
+def test_arguments_of_all_conversations_together() -> None:
+    rows = [
+        {"response": "a", "dialog_id": "1", "tool_calls": [X1], "expected_calls": [X12]},
+        {"response": "b", "dialog_id": "2", "tool_calls": [A], "expected_calls": [A]},
+        {"response": "c", "dialog_id": "3", "tool_calls": [X1]},
+        {"response": "d", "dialog_id": "4", "tool_calls": [X12], "expected_calls": [X12, X1]},
+    ]
+    estimate = dialeval.evaluate(rows, metrics=["call-arguments"])["system"]["call-arguments"]
+    assert (estimate.rows, estimate.scored, estimate.mean) == (4, 2, 2 * (1 + 2) / (3 + 4))
+    np.testing.assert_array_equal(estimate.items, [2 / 3, np.nan, np.nan, 1])
+
+
+def test_errors_and_repetitions_of_all_conversations_together() -> None:
+    rows = [
+        {"response": "a", "dialog_id": "1", "tool_calls": [A | {"error": True}, A | {"error": False}, A]},
+        {"response": "b", "dialog_id": "2"},
+        {"response": "c", "dialog_id": "3", "tool_calls": [B | {"error": False}]},
+    ]
+    system = dialeval.evaluate(rows, metrics=["call-errors", "repeated-calls"])["system"]
+    assert (system["call-errors"].mean, system["call-errors"].scored) == (1 / 3, 2)
+    np.testing.assert_array_equal(system["call-errors"].items, [1 / 2, np.nan, 0])
+    assert (system["repeated-calls"].mean, system["repeated-calls"].scored) == (2 / 4, 2)
+    np.testing.assert_array_equal(system["repeated-calls"].items, [2 / 3, np.nan, 0])
 
 
 # Slow twins: every one-to-one matching, every subsequence, every assignment.
@@ -209,6 +270,15 @@ def test_best_pairs_have_a_slow_twin(lines: list[tuple[int, ...]]) -> None:
         sum(wide[row, at] for row, at in enumerate(way)) for way in permutations(range(wide.shape[1]), len(wide))
     )
     assert sum(weights[pair] for pair in pairs) == best
+
+
+def test_best_pairs_are_those_of_scipy() -> None:
+    random = np.random.default_rng(3)
+    for _ in range(150):
+        weights = random.integers(-20, 20, random.integers(1, 8, 2))
+        pairs = find_best_pairs(weights)
+        assert len({row for row, _ in pairs}) == len({column for _, column in pairs}) == min(weights.shape)
+        assert sum(weights[pair] for pair in pairs) == weights[linear_sum_assignment(weights, maximize=True)].sum()
 
 
 @given(st.lists(world.made, max_size=5))
@@ -297,6 +367,49 @@ def test_what_is_wrong_with_assertions(text: str, what: str, tmp_path: Path) -> 
     (tmp_path / "rules.toml").write_text(text)
     with pytest.raises(DataError, match=what):
         load_assertions(tmp_path / "rules.toml")
+
+
+@pytest.mark.parametrize(
+    ("rule", "key"),
+    [
+        ({"rule": "must", "call": "get user/1"}, "must-get-user-1"),
+        ({"rule": "must-not", "call": "a.b_c"}, "must-not-a.b_c"),
+        ({"rule": "before", "call": "a", "before": "b  c"}, "before-a-b-c"),
+        ({"rule": "before", "call": "a", "before": "b", "name": "first.a-b"}, "first.a-b"),
+    ],
+)
+def test_names_of_assertions(rule: dict[str, Any], key: str) -> None:
+    assert [each.key for each in load_assertions([rule]).rules] == [key]
+
+
+def test_all_problems_of_assertions_are_listed() -> None:
+    rules = [{"rule": "before", "call": "a"}, *[{"rule": "must", "call": "b"}] * 2, {"rule": "must", "call": "c"}]
+    with pytest.raises(DataError) as caught:
+        load_assertions(rules)
+    assert [problem.what for problem in caught.value.problems] == [
+        "the assertion before-a names no later call",
+        "two assertions are called 'must-b'",
+    ]
+
+
+def test_assertions_of_several_conversations() -> None:
+    rules = [{"rule": "must", "call": "a"}, {"rule": "before", "call": "a", "before": "b"}]
+    rows = [
+        {"response": "1", "dialog_id": "1", "tool_calls": [A, B]},
+        {"response": "2", "dialog_id": "2"},
+        {"response": "3", "dialog_id": "3", "tool_calls": [B, A]},
+        {"response": "4", "dialog_id": "4", "tool_calls": [C]},
+    ]
+    system = dialeval.evaluate(rows, metrics="call-assertions", assertions=rules)["system"]
+    found = {name: (each.mean, each.rows, each.scored, each.items) for name, each in system.items()}
+    expected = {
+        "call-assertions": (0.375, 4, 4, [1, 0, 0.5, 0]),
+        "call-assertions/must-a": (0.5, 4, 4, [1, 0, 1, 0]),
+        "call-assertions/before-a-b": (0.5, 4, 2, [1, NAN, 0, NAN]),
+    }
+    assert list(found) == list(expected)
+    for name, values in expected.items():
+        np.testing.assert_equal(found[name], (*values[:3], np.array(values[3])), err_msg=name)
 
 
 def test_assertions_are_signed() -> None:
