@@ -430,7 +430,7 @@ def test_the_jackknife_of_a_percentile_is_linear() -> None:
     random = np.random.default_rng(7)
     sizes = np.tile([2, 3, 5], 20)
     offsets = np.append(0, np.cumsum(sizes))
-    values = np.round(np.exp(np.repeat(random.normal(size=60), sizes) + random.normal(size=200)), 3)
+    values: Floats = np.exp(np.repeat(random.normal(size=60), sizes) + random.normal(size=200)).round(3)
     unknown = random.random(200) < 0.1
     values[unknown] = np.nan
     values[:2] = np.nan  # a dialogue without a known latency
@@ -447,7 +447,7 @@ def test_the_jackknife_of_a_percentile_is_linear() -> None:
     low, high = (np.quantile(ordered, 0.5 + side * spread, method="inverted_cdf") for side in (-2, 2))
     found = metric.score_jackknife(sample_of(values, offsets, left_out))
     np.testing.assert_allclose(found, value + (high - low) / (4 * spread) * (every - without), rtol=1e-12)
-    nothing = metric.score_jackknife(sample_of(np.full_like(values, np.nan), offsets, left_out))
+    nothing = metric.score_jackknife(sample_of(values * np.nan, offsets, left_out))
     assert np.isnan(nothing).all()
 
 

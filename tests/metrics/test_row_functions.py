@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import dialeval
+from dialeval.core.batch import Need
 from dialeval.core.errors import DataError, NeedError, SettingError
 from dialeval.core.signature import Signature
 from dialeval.metrics.registry import METRIC_MARK, Registry, make_class, registry
@@ -81,6 +82,25 @@ def test_the_signature_has_the_digest_of_the_source() -> None:
     one = made("def typed(response): return 1")
     assert made("def typed(response): return 1") == one
     assert made("def typed(response): return 2") != one
+
+
+def test_what_is_declared() -> None:
+    plain = make_class(echo)()
+    assert (plain.better, plain.bounds, plain.definition) == (None, (-math.inf, math.inf), 1)
+    assert (plain.needs, plain.wants) == (frozenset({Need.RESPONSE, Need.CONTEXT}), frozenset({Need.REFERENCE}))
+    assert make_class(echo).__doc__ == "echo-words, a function of rows."
+    assert make_class(polite).__doc__ == "Whether a response says please."
+    assert make_class(polite)().bounds == (0.0, 1.0)
+
+    @dialeval.metric_of_rows(name="rated", better="lower", bounds=(1, 5), definition=3)
+    def rated(response: str, reference: str = "none") -> float:
+        return len(reference)
+
+    metric = make_class(rated)()
+    assert (metric.better, metric.bounds, metric.definition) == ("lower", (1.0, 5.0), 3)
+    assert (metric.needs, metric.wants) == (frozenset({Need.RESPONSE}), frozenset({Need.REFERENCE}))
+    assert dialeval.evaluate(["a"], metrics=[rated])["system"]["rated"].mean == 4
+    assert dialeval.evaluate(["a"], ["bb"], metrics=[rated])["system"]["rated"].mean == 2
 
 
 def test_comparisons_know_which_way_is_up() -> None:
@@ -164,7 +184,12 @@ def test_an_exception_names_the_metric_and_the_row() -> None:
 
 @pytest.mark.parametrize(
     ("value", "what"),
-    [("x", "it returned 'x', and a number is expected"), ([1.0], "it returned .1.0., and"), (math.inf, "infinite")],
+    [
+        (b"1", "it returned b'1', and a number is expected"),
+        ("x", "it returned 'x', and a number is expected"),
+        ([1.0], "it returned .1.0., and"),
+        (math.inf, "infinite"),
+    ],
 )
 def test_what_is_no_number_names_the_metric_and_the_row(value: Any, what: str) -> None:
     @dialeval.metric_of_rows(name="odd")
@@ -180,6 +205,8 @@ def test_what_is_no_number_names_the_metric_and_the_row(value: Any, what: str) -
     [
         (lambda answer: 1, "what is answer. parameters are called response, reference, references, context"),
         (lambda *response: 1, r"what is \*response"),
+        (lambda response, /: 1, "what is response. parameters"),
+        (lambda response, **more: 1, r"what is \*\*more"),
         (lambda: 1, "looks at nothing"),
         (int, "metric_of_rows is for functions; wrong is a type"),
     ],
@@ -190,7 +217,7 @@ def test_functions_that_cannot_be_metrics(function: Any, what: str) -> None:
 
 
 def test_settings_that_cannot_be() -> None:
-    for name in ("", "a b", "a,b", "a(b)", "a|b", "a:b"):
+    for name in ("", "a b", "a,b", "a(b", "a)b", "a|b", "a:b", "a=b", "a\tb", " "):
         with pytest.raises(SettingError, match="cannot be the name of a metric"):
             dialeval.metric_of_rows(name=name)
     with pytest.raises(SettingError, match="better is 'higher', 'lower' or None"):

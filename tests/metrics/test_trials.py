@@ -13,12 +13,15 @@ from hypothesis import strategies as st
 
 import dialeval
 from dialeval.analysis.values import cut
+from dialeval.core.batch import Batch, Need
+from dialeval.core.columns import RaggedColumn
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Analytic, IntervalChoice
 from dialeval.core.validation import InvalidError
 from dialeval.metrics import trials as module
 from dialeval.metrics.registry import registry
 from dialeval.metrics.trials import Flips, PassAt, PassHat, TaskCounts, TaskVariance, TrialTable, TrialVariance
+from dialeval.text.vocabulary import Vocabulary
 
 LOGS = Path(__file__).parents[3] / "shared" / "data" / "logs"
 
@@ -161,6 +164,17 @@ def test_counts_of_tasks_add_up() -> None:
     assert both == TaskCounts({"a": (3, 2), "b": (3, 2), "c": (5, 1)}, 11, 24)
 
 
+@pytest.mark.parametrize("whole", [True, False])
+def test_tasks_have_values_of_their_own_where_all_their_trials_are_there(whole: bool) -> None:
+    given = [("a", 1.0), ("a", None), ("b", 0.0)]
+    texts = [json.dumps({"task": task, "trial": "0", "reward": reward}) for task, reward in given]
+    column = RaggedColumn.from_lists([texts[:1], texts[1:2], [], texts[2:]])
+    batch = Batch(4, {Need.TRIALS: column}, Vocabulary(), np.array([0, 2, 3, 4]), whole=whole)
+    partial = PassHat(1).partial(batch)
+    assert partial.state == TaskCounts({"a": (1, 1), "b": (1, 0)}, 1, 1)
+    np.testing.assert_array_equal(partial.items["pass-hat-1"], [1, np.nan, 0] if whole else [np.nan] * 3)
+
+
 def test_dialogues_that_are_no_tasks_are_not_scored() -> None:
     state = TaskCounts({"a": (2, 1), "b": (0, 0), "c": (4, 4)}, 3, 5)
     estimate = PassHat(1).finish(state)["pass-hat-1"]
@@ -199,6 +213,8 @@ def test_trials_are_listed_in_the_order_of_numbers_and_names(monkeypatch: pytest
     assert table.merge(listed[::-1], ()) == table.merge(listed[5:], listed[:5]) == listed
     assert table.finish(listed) == list(listed)
     assert table.merge((), table.empty()) == ()
+    many = tuple({"task": "1", "trial": str(trial)} for trial in range(20_001))
+    assert table.merge(many[10:], many[:10]) == many[:-1]
     monkeypatch.setattr(module, "MOST_LISTED", 3)
     assert table.merge(listed[2:], listed[:2]) == listed[:3]
 

@@ -419,11 +419,10 @@ class Registry:
         self._add(_require_class(metric))
         return metric
 
-    def _add(self, metric: MetricClass) -> MetricClass:
+    def _add(self, metric: MetricClass) -> None:
         self._refuse_taken(metric)
         self._families[metric.family] = metric
         self._presets.update(dict.fromkeys(metric.presets, metric))
-        return metric
 
     def _refuse_taken(self, metric: MetricClass) -> None:
         for name in {metric.family, *metric.presets}:
