@@ -98,3 +98,9 @@ def test_names_and_settings() -> None:
         with pytest.raises(SettingError):
             Chrf(**settings)
     assert Chrf(n=0, words=1).words == 1
+    assert Chrf() == Chrf(6, 0, 2.0, "response", False)
+    assert (Chrf().bounds, Chrf(n=3, words=2).width, Chrf(beta=0.0).beta) == ((0.0, 1.0), 17, 0.0)
+    with pytest.raises(SettingError, match=r"^chrf counts n-grams of some order; n=0 with words=0 is not possible$"):
+        Chrf(n=0)
+    batch = batch_of(["a b"], [["a b"]])
+    assert Chrf().list_other_signatures(Chrf().partial(batch).state) == {}

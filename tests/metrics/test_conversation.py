@@ -84,6 +84,18 @@ def test_cut_contexts_give_the_same_conversation(tmp_path: Path) -> None:
         assert values(path, key) == [expected]
 
 
+def test_contexts_of_two_turns_give_the_same_conversation(tmp_path: Path) -> None:
+    texts = [text for _, text in ASKING]
+    rows = [
+        {"dialog_id": "a", "turn": at, "context": texts[max(2 * at - 1, 0) : 2 * at + 1], "response": texts[2 * at + 1]}
+        for at in range(3)
+    ]
+    path = tmp_path / "chats.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    for key, expected in [("dialogue-turns", 3), ("self-repetition", 0.5), ("user-rephrasing", 0.5)]:
+        assert values(path, key) == [expected]
+
+
 def test_single_rows_with_whole_contexts_are_conversations(tmp_path: Path) -> None:
     """Speakers without roles alternate backwards from the response."""
     path = tmp_path / "chats.jsonl"
@@ -127,6 +139,7 @@ def test_replies_of_less_than_three_words_are_repeated_as_a_whole() -> None:
     assert SelfRepetition().value(said("", "a b", "", "a b", "", "a c")) == 1 / 2
     assert SelfRepetition().value(said("", "a b c", "", "a b c d", "", "c d")) == 1 / 3
     assert SelfRepetition().value(said("", "a b c d", "", "b c d", "", "")) == 1.0
+    assert SelfRepetition().value(said("", "a b c", "", "a b d")) == 0.0
 
 
 def test_all_that_a_user_says_before_a_reply_counts(tmp_path: Path) -> None:
@@ -163,6 +176,8 @@ def aggregate(name: str) -> OverDialogue:
         ("length@dialogue-min", [3, nan, 2, 4], 2),
         ("length@dialogue-max", [3, nan, 5, 4], 5),
         ("length@dialogue-last", [3, 4, nan], 4),
+        ("length@dialogue-last", [3, 5, 4], 4),
+        ("length@dialogue-last", [7], 7),
         ("length@dialogue-last", [nan], nan),
     ],
 )

@@ -426,6 +426,14 @@ def test_percentiles_of_resamples_are_those_of_repeated_rows(percent: int) -> No
         assert value == expected or (np.isnan(value) and np.isnan(expected))
 
 
+def test_resamples_of_one_reply_and_of_none() -> None:
+    metric = LatencyPercentile(50)
+    one = sample_of(np.array([2.5]), np.array([0, 1]), np.array([[1], [0], [3]]))
+    np.testing.assert_array_equal(metric.score_resamples(one), [2.5, np.nan, 2.5])
+    none = sample_of(np.empty(0), np.array([0]), np.empty((1, 0), np.int64))
+    np.testing.assert_array_equal(metric.score_resamples(none), [np.nan])
+
+
 def test_the_jackknife_of_a_percentile_is_linear() -> None:
     random = np.random.default_rng(7)
     sizes = np.tile([2, 3, 5], 20)

@@ -91,3 +91,5 @@ def test_names_and_settings() -> None:
         RougeL(beta=-1)
     with pytest.raises(SettingError, match="tokenizer"):
         RougeL(tokenizer="none")  # type: ignore[arg-type]
+    assert (RougeL(), RougeL().bounds) == (RougeL(1.2, "words.1"), (0.0, 1.0))
+    assert RougeL(beta=0.0).beta == 0

@@ -75,3 +75,4 @@ def test_names_and_settings() -> None:
     assert registry().parse("rouge-score(of=2,tokenizer=zh)") == RougeScore(of="2", tokenizer="zh")
     with pytest.raises(SettingError, match="of="):
         RougeScore(of="3")  # type: ignore[arg-type]
+    assert (RougeScore(), RougeScore().bounds) == (RougeScore("l", "rouge"), (0.0, 1.0))

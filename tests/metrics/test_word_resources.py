@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import numpy.typing as npt
+import pytest
 
 from dialeval.core.arrays import Floats
 from dialeval.core.columns import TextColumn
@@ -51,6 +52,11 @@ def test_vectors_are_asked_for_once_and_old_views_stay() -> None:
     unit_rows, _, lengths = table.compute_lengths()
     np.testing.assert_array_equal(unit_rows, later_rows)
     np.testing.assert_allclose(lengths, np.hypot(later[:, 0], 1.0))
+    vocabulary.add(words(1000, 1010))
+    more_rows, more, lengths = table.compute_lengths()
+    assert more_rows[1000:].tolist() == [500, -1, 501, -1, 502, -1, 503, -1, 504, -1]
+    np.testing.assert_array_equal(more[500:], [[number, 1] for number in range(1000, 1010, 2)])
+    np.testing.assert_allclose(lengths, np.hypot(np.arange(0, 1010, 2), 1.0))
 
 
 def test_a_table_hands_on_the_warnings_of_its_file() -> None:
@@ -111,6 +117,26 @@ def test_digests_tell_apart_what_is_known() -> None:
         for table in (None, vectors)
     }
     assert len(digests) == 6
+
+
+def test_words_of_a_training_text_depend_on_the_tokenizer() -> None:
+    vocabulary = Vocabulary()
+    known = KnownWords(vocabulary, TextColumn.from_strings(["A b", "C"]), None)
+    lower = known.with_tokenizer("lower-words.1")
+    ids = vocabulary.add(TextColumn.from_strings(["A", "a", "b", "c"]))
+    assert known.find_known()[ids].tolist() == [True, False, True, False]
+    assert lower.find_known()[ids].tolist() == [False, True, True, True]
+    assert known.with_tokenizer(DEFAULT) is known
+    assert known.with_tokenizer("lower-words.1") is lower
+    listed = KnownWords(vocabulary, Vocabulary(["A"]), None)
+    assert listed.with_tokenizer("lower-words.1") is listed
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 9])
+def test_words_of_texts_are_collected_in_parts(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dialeval.metrics.words.COUNTED_TEXTS", size)
+    texts = TextColumn.from_strings(["a b", "c", "", "d a", "e"])
+    assert list(collect_words(texts, DEFAULT).column()) == ["a", "b", "c", "d", "e"]
 
 
 def test_all_words_of_many_texts() -> None:
