@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 import os
 import pickle
 import subprocess
@@ -13,11 +15,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from safetensors.numpy import load_file
 
 from dialeval.core.errors import SettingError
 from dialeval.metrics.encoder import TILE, TOGETHER, Encoder, Transformer, find_row_step, group_texts
 from dialeval.metrics.encoder_files import find_encoder
-from tiny_encoder import WORDS, write_encoder
+from tiny_encoder import HEADS, HIDDEN, LAYERS, WORDS, write_encoder
 
 pytestmark = pytest.mark.usefixtures("cache")
 
@@ -113,10 +116,111 @@ def test_tokens_that_are_kept_have_the_vectors_that_they_have_among_all(folder: 
         np.testing.assert_allclose(some, rows[numbers], atol=1e-6)
 
 
+def layer_norm(rows: Any, weight: Any, bias: Any) -> Any:
+    centered = rows - rows.mean(axis=1, keepdims=True)
+    return centered / np.sqrt(rows.var(axis=1, keepdims=True) + 1e-12) * weight + bias
+
+
+def naive_vectors(folder: Path, ids: list[int], second: int = 0) -> Any:
+    """BERT as it is written in papers, one text and one head at a time, in float64; `second` tokens of type 1."""
+    tensors = {name: value.astype(float) for name, value in load_file(folder / "model.safetensors").items()}
+
+    def apply(rows: Any, name: str) -> Any:
+        return rows @ tensors[f"{name}.weight"].T + tensors[f"{name}.bias"]
+
+    def norm(rows: Any, name: str) -> Any:
+        return layer_norm(rows, tensors[f"{name}.weight"], tensors[f"{name}.bias"])
+
+    types = [0] * (len(ids) - second) + [1] * second
+    rows = tensors["embeddings.word_embeddings.weight"][ids]
+    rows = rows + tensors["embeddings.position_embeddings.weight"][: len(ids)]
+    rows = norm(rows + tensors["embeddings.token_type_embeddings.weight"][types], "embeddings.LayerNorm")
+    size = HIDDEN // HEADS
+    for layer in range(LAYERS):
+        at = f"encoder.layer.{layer}."
+        q, k, v = (apply(rows, f"{at}attention.self.{part}") for part in ("query", "key", "value"))
+        heads = []
+        for head in range(HEADS):
+            own = slice(head * size, (head + 1) * size)
+            scores = np.exp(q[:, own] @ k[:, own].T / math.sqrt(size))
+            heads.append(scores / scores.sum(axis=1, keepdims=True) @ v[:, own])
+        rows = norm(rows + apply(np.hstack(heads), f"{at}attention.output.dense"), f"{at}attention.output.LayerNorm")
+        inner = apply(rows, f"{at}intermediate.dense")
+        inner = inner * (1 + np.vectorize(math.erf)(inner / math.sqrt(2))) / 2
+        rows = norm(rows + apply(inner, f"{at}output.dense"), f"{at}output.LayerNorm")
+    return rows
+
+
+@pytest.mark.parametrize("step", [None, 1, 4, 6, 16])
+def test_vectors_are_those_of_bert(folder: Path, step: int | None) -> None:
+    files = find_encoder(folder)
+    layers = Transformer(files, files.read_weights())
+    layers.step = step or layers.step
+    pieces = [np.array([2, *([4 + at % 19 for at in range(many)]), 3]) for many in (0, 1, 1, 5, 5, 5, 9, 60, 60, 62, 7)]
+    found = layers.forward(pieces)
+    assert [len(rows) for rows in found] == list(map(len, pieces))
+    for rows, ids in zip(found, pieces, strict=True):
+        np.testing.assert_allclose(rows, naive_vectors(folder, ids.tolist()), atol=2e-5)
+    seconds = [at % 3 for at in range(len(pieces))]
+    for rows, ids, second in zip(layers.forward(pieces, seconds), pieces, seconds, strict=True):
+        np.testing.assert_allclose(rows, naive_vectors(folder, ids.tolist(), second), atol=2e-5)
+    kept = [np.arange(len(ids))[:: at % 3 + 1] for at, ids in enumerate(pieces)]
+    for rows, ids, own in zip(layers.forward(pieces, None, kept), pieces, kept, strict=True):
+        np.testing.assert_allclose(rows, naive_vectors(folder, ids.tolist())[own], atol=2e-5)
+
+
+@pytest.mark.parametrize("pooling", ["mean_tokens", "cls_token"])
+@pytest.mark.parametrize("normalized", [True, False])
+def test_vectors_of_texts_are_pooled(pooling: str, normalized: bool, tmp_path: Path) -> None:
+    encoder = Encoder(find_encoder(write_encoder(tmp_path / "tiny", pooling=pooling, normalized=normalized)))
+    texts = ["the cat sat", "", "hello"]
+    ids = [[2, 4, 5, 6, 3], [2, 3], [2, 11, 3]]
+    assert [each.tolist() for each in encoder.split_pieces(texts)] == ids
+    rows = [naive_vectors(tmp_path / "tiny", each) for each in ids]
+    expected = np.array([each[0] if pooling == "cls_token" else each.mean(axis=0) for each in rows])
+    if normalized:
+        expected /= np.linalg.norm(expected, axis=1, keepdims=True)
+    np.testing.assert_allclose(encoder.encode(texts), expected, atol=2e-5)
+    for found, each in zip(encoder.encode_tokens(texts), rows, strict=True):
+        np.testing.assert_allclose(found, each, atol=2e-5)
+
+
+def test_how_many_tokens_of_a_text_count(folder: Path, tmp_path: Path) -> None:
+    files = find_encoder(folder)
+    assert (Encoder(files).tokens, Encoder(files, 64).tokens, Encoder(files, 3).tokens) == (64, 64, 3)
+    for tokens in (2, 65):
+        with pytest.raises(SettingError, match=f"^tiny takes 3 to 64 tokens of a text, not {tokens}$"):
+            Encoder(files, tokens)
+    large = write_encoder(tmp_path / "large")
+    config = json.loads((large / "config.json").read_text())
+    (large / "config.json").write_text(json.dumps({**config, "max_position_embeddings": 512}))
+    assert Encoder(find_encoder(large)).tokens == 128
+    for stated, most in ((100, 100), (600, 512), (None, 512)):
+        (large / "sentence_bert_config.json").write_text(json.dumps({"max_seq_length": stated}))
+        assert find_encoder(large).most_tokens == most
+    assert Encoder(files).dimension == 8
+    digests = {Encoder(files, tokens).digest for tokens in (3, 4, 64)}
+    assert len(digests) == 3
+    assert {len(digest) for digest in digests} == {12}
+
+
+def test_a_text_as_long_as_the_limit_is_not_cut(folder: Path) -> None:
+    encoder = Encoder(find_encoder(folder), 5)
+    for text, start, end in (
+        ("the cat sat", [2, 4, 5, 6, 3], [2, 4, 5, 6, 3]),
+        ("the cat sat on", [2, 4, 5, 6, 3], [2, 5, 6, 7, 3]),
+        ("the cat sat on a", [2, 4, 5, 6, 3], [2, 6, 7, 8, 3]),
+    ):
+        assert encoder.split_pieces([text])[0].tolist() == start
+        assert encoder.split_pieces([text], ends=True)[0].tolist() == end
+
+
 def test_groups_are_filled_with_the_shortest_texts_first() -> None:
     half = TOGETHER // 2
     assert list(group_texts([half, 1, TOGETHER + 5, half - 1, 1])) == [[1, 4, 3], [0], [2]]
     assert list(group_texts([])) == []
+    assert list(group_texts([half, half])) == [[0, 1]]
+    assert list(group_texts([half + 1, half])) == [[1], [0]]
 
 
 def test_of_a_long_text_the_beginning_or_the_end_counts(folder: Path) -> None:
