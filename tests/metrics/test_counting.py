@@ -112,7 +112,7 @@ def test_rows_may_have_no_value_of_their_own() -> None:
     partial = Whole().partial(batch_of([(1, 2), (5, 0)]))
     assert partial.items == {}
     (estimate,) = Whole().finish(partial.state).values()
-    assert (estimate.mean, estimate.rows, estimate.scored) == (0.5, 2, 1)
+    assert (estimate.mean, estimate.std, estimate.rows, estimate.scored) == (0.5, 0, 2, 1)
 
 
 def test_the_error_of_a_corpus_value_is_nearly_that_of_the_jackknife() -> None:
