@@ -148,24 +148,25 @@ class CallLog:
 
     def __init__(self) -> None:
         self.calls: list[Call] = []
-        self._errors: dict[int, bool] = {}
+        self.errors: dict[int, bool] = {}
+        """By call: whether its result is an error."""
 
     def add(self, calls: Iterable[Call], results: Iterable[ToolResult] = ()) -> None:
         """Take in the calls and the results of one more message."""
         self.calls += calls
         for result in results:
-            waiting = [at for at in range(len(self.calls)) if at not in self._errors]
+            waiting = [at for at in range(len(self.calls)) if at not in self.errors]
             by_id = [at for at in waiting if result.id is not None and self.calls[at].id == result.id]
             by_name = [at for at in waiting if result.name in (None, self.calls[at].name) and not by_id]
             known = result.id is not None and any(call.id is not None for call in self.calls)
             if at_all := by_id or ([] if known else by_name):
-                self._errors[at_all[0]] = result.error
+                self.errors[at_all[0]] = result.error
 
     def text(self) -> str:
         """Return the calls as the text of a row."""
         found = [
             {"name": call.name, "arguments": {} if call.arguments is None else call.arguments}
-            | ({"error": self._errors[at]} if at in self._errors else {})
+            | ({"error": self.errors[at]} if at in self.errors else {})
             for at, call in enumerate(self.calls)
         ]
         return dump(found)
@@ -174,13 +175,13 @@ class CallLog:
 def read_calls(values: Iterable[object]) -> str:
     """Return the calls of a row that lists them by themselves, each with its result if it has one."""
     log = CallLog()
-    for value in values:
-        call = read_call(value)
+    for at, value in enumerate(values):
+        log.add([read_call(value)])
         given = value if isinstance(value, dict) else {}
         marks = [given.get(name) for name in ("output", "result", "is_error", "isError", "error", "status")]
         output = next((mark for mark in marks[:2] if isinstance(mark, str)), "")
-        answered = any(mark is not None for mark in marks)
-        log.add([call], [read_result({**given, "id": call.id, "name": call.name}, output)] if answered else [])
+        if any(mark is not None for mark in marks):
+            log.errors[at] = read_result(given, output).error
     return log.text()
 
 
