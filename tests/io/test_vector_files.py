@@ -14,7 +14,15 @@ from hypothesis import strategies as st
 from dialeval.core.arrays import Floats
 from dialeval.core.errors import DataError, Problem
 from dialeval.io import vector_files
-from dialeval.io.vector_files import Oddity, VectorFindings, find_layout, parse_block, parse_plain, read_vectors
+from dialeval.io.vector_files import (
+    Oddity,
+    VectorFindings,
+    VectorLayout,
+    find_layout,
+    parse_block,
+    parse_plain,
+    read_vectors,
+)
 from dialeval.io.vectors import Embeddings, load_embeddings
 
 pytestmark = pytest.mark.usefixtures("cache")
@@ -245,6 +253,13 @@ class TestFiles:
     def test_header_that_lies(self, tmp_path: Path) -> None:
         (tmp_path / "a").write_text("5 2\nthe 1 2\nof 3 4\n")
         assert problems_of(tmp_path / "a") == [(1, "the header promises 5 words, but 2 follow")]
+        (tmp_path / "a").write_text("1 2\n" + "the 1 2\n" * 12)
+        assert problems_of(tmp_path / "a") == [(1, "the header promises 1 words, but 12 follow")]
+        (tmp_path / "a").write_text("5 2\nthe 1 2\nof 3\n")
+        assert problems_of(tmp_path / "a") == [
+            (3, "1 numbers where 2 are expected"),
+            (1, "the header promises 5 words, but 2 follow"),
+        ]
 
     @pytest.mark.parametrize("dimension", ["3", "999999999999"])
     def test_header_with_another_dimension(self, tmp_path: Path, dimension: str) -> None:
@@ -262,7 +277,39 @@ class TestFiles:
         monkeypatch.setattr(vector_files, "MOST_PROBLEMS", 10)
         monkeypatch.setattr(vector_files, "BLOCK_BYTES", 64)
         (tmp_path / "a").write_text("not a vector at all\n" * 1000)
-        assert 10 < len(problems_of(tmp_path / "a")) < 100
+        stopped = (None, "reading stopped after so many problems")
+        wrong = [(line, "0 numbers where 1 are expected") for line in range(1, 11)]
+        (tmp_path / "a").write_text("word\n" * 10)
+        assert problems_of(tmp_path / "a") == [*wrong, stopped], "so many are too many"
+        (tmp_path / "a").write_text("word\n" * 9)
+        assert problems_of(tmp_path / "a") == wrong[:9]
+        (tmp_path / "a").write_text("not a vector at all\n" * 1000)
+        assert problems_of(tmp_path / "a")[-2:] == [(12, "'all' is not a finite number"), stopped], "of four blocks"
+
+    def test_reading_stops_where_nearly_all_is_odd(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(vector_files, "MOST_PROBLEMS", 12)
+        monkeypatch.setattr(vector_files, "BLOCK_BYTES", 64)
+        stopped, odd = (None, "reading stopped after so many problems"), " 1 2 3\n"
+        sound = "the 1 2 3\n" * 6  # a block of its own, but for the last byte
+        (tmp_path / "a").write_text(sound + odd * 11)
+        assert problems_of(tmp_path / "a") == [(line, "no word") for line in range(7, 18)]
+        (tmp_path / "a").write_text(sound + odd * 12)
+        assert problems_of(tmp_path / "a") == [*((line, "no word") for line in range(7, 19)), stopped]
+        (tmp_path / "a").write_text(sound + "\n" * 40)
+        assert read(tmp_path / "a")[0] == ["the"] * 6, "blank lines are never too many"
+
+    def test_only_the_beginning_says_what_a_file_is(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(vector_files, "BLOCK_BYTES", 8)
+        (tmp_path / "a").write_bytes(b"abcdefgh\xef\xbb\xbfx 1 2\nthe 1 2\nz\0 3 4\n")
+        words, vectors = read(tmp_path / "a")
+        assert words == ["abcdefgh\ufeffx", "the", "z\0"]
+        assert vectors.tolist() == [[1, 2], [1, 2], [3, 4]]
+        (tmp_path / "a").write_bytes(b"abcdefgh 1\0 2\n")
+        assert problems_of(tmp_path / "a") == [(None, "is not a text file")]
+
+    def test_a_long_field_is_shown_in_part(self, tmp_path: Path) -> None:
+        (tmp_path / "a").write_text(f"the 1 2\nof 1 {'x' * 41}\n")
+        assert problems_of(tmp_path / "a") == [(2, f"'{'x' * 40}' is not a finite number")]
 
     def test_compressed_files(self, tmp_path: Path) -> None:
         content = "".join(f"w{row} {row / 7:.5f} 2\n" for row in range(1000)).encode()
@@ -316,6 +363,29 @@ def test_layout(text: str, dimension: int, words: int | None) -> None:
     assert (layout.dimension, layout.words) == (dimension, words)
 
 
+@pytest.mark.parametrize(
+    ("text", "layout"),
+    [
+        ("2 3\nthe 1 2 3\nof 1\n", VectorLayout(3, 2, 4, 4)),
+        ("\n 2 3 \n\nthe 1 2 3", VectorLayout(3, 2, 4, 7)),
+        ("7 3", VectorLayout(3, 7, 0, 3)),
+        ("7 3\n", VectorLayout(3, 7, 0, 4)),
+        ("7 3\n\n", VectorLayout(3, 7, 0, 4)),
+        ("7 3\nthe 1\n\nof 1 2 3\n", VectorLayout(3, 7, 4, 4)),  # half of the lines are no more than half
+        ("7 3\nthe 1\nof 1\nto 1 2 3\n", VectorLayout(1)),
+        ("7 0\nthe 1 2\n", VectorLayout(1)),
+        ("7 x\nthe 1 2\n", VectorLayout(2)),
+        ("999999999999 2\nthe 1 2\n", VectorLayout(2, 999999999999, 3, 15)),
+        ("9999999999999 2\nthe 1 2\n", VectorLayout(1)),
+        ("a 1 x 2\n", VectorLayout(1)),
+        (" the 1 2 3\n of 1 2 3\n", VectorLayout(3)),
+        ("the 1 2 3\n" * 32 + "of 1 2\n" * 32 + "to 1 2 3\n", VectorLayout(2)),  # 64 lines vote
+    ],
+)
+def test_whole_layouts(text: str, layout: VectorLayout) -> None:
+    assert find_layout(text.encode()) == layout
+
+
 def test_one_line_says_everything() -> None:
     kinds: list[Oddity] = ["blank", "without a word", "blank", "with a word that is not UTF-8", vector_files._JOINED]
     findings = VectorFindings(odd=list(enumerate(kinds, 4)), other=["more"])
@@ -332,7 +402,10 @@ def test_one_line_says_everything() -> None:
 
 @pytest.mark.parametrize(
     ("odd", "sound", "refused"),
-    [(0, 0, False), (1, 0, True), (1, 1, False), (2, 1, True), (10, 10, False), (11, 99, True), (11, 1100, False)],
+    [
+        *((0, 0, False), (1, 0, True), (1, 1, False), (2, 1, True), (10, 10, False), (11, 99, True)),
+        *((11, 1099, True), (11, 1100, False), (12, 1100, True)),
+    ],
 )
 def test_when_odd_lines_are_too_many(odd: int, sound: int, refused: bool) -> None:
     assert VectorFindings(odd=[(1, "without a word")] * odd).is_broken(sound) == refused
@@ -466,3 +539,56 @@ def test_an_array_of_numpy_is_refused(tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", MATRIX)
     with pytest.raises(DataError, match=r"x\.npy: is not a text file; give vectors as text"):
         load(tmp_path / "x.npy")
+
+
+def binary(path: Path, header: bytes, words: list[bytes], rows: np.ndarray) -> Path:
+    path.write_bytes(header + b"".join(word + b" " + row.tobytes() for word, row in zip(words, rows, strict=True)))
+    return path
+
+
+def test_rows_that_are_not_finite_are_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vector_files, "_ROWS", 2)
+    rows = np.ones((6, 2), "<f4")
+    rows[1, 0], rows[4, 1], rows[5] = np.nan, np.inf, -np.inf
+    words = [b"a", b"b", b"c", b"\xff", b"", b"f"]
+    infinite = [(row, "a number of this row is not finite") for row in (2, 5, 6)]
+    assert problems_of(binary(tmp_path / "x.bin", b"6 2\n", words, rows)) == infinite
+    assert problems_of(binary(tmp_path / "x.bin", b"5 2\n", [b"", b"\xff", b"c", b"", b"e"], rows[:5])) == [
+        (1, "no word"),
+        (2, "the word is not UTF-8"),
+        (4, "no word"),
+        *infinite[:2],
+    ]
+    findings = VectorFindings()
+    found = read(
+        binary(tmp_path / "x.bin", b"6 2\n", [b"a", b"b", b"c", b"\xff", b"", b"f"], np.ones((6, 2), "<f4")), findings
+    )
+    assert found[0] == ["a", "b", "c", "f"]
+    assert findings.odd == [(4, "with a word that is not UTF-8"), (5, "without a word")]
+
+
+def test_limits_of_the_binary_format(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    refused = [(None, "is cut short, or is not in the word2vec binary format")]
+    row = np.ones((1, 2), "<f4")
+    assert read(binary(tmp_path / "x.bin", b"1 2" + b" " * 60 + b"\n", [b"a"], row))[0] == ["a"]
+    assert problems_of(binary(tmp_path / "x.bin", b"1 2" + b" " * 61 + b"\n", [b"a"], row)) == refused
+    for word in (b"a" * 65_535, b"a" * 65_536):
+        path = binary(tmp_path / "x.bin", b"1 2\n", [word], row)
+        assert (read(path)[0] == [word.decode()]) if len(word) < 65_536 else (problems_of(path) == refused)
+    wide = np.ones((1, (1 << 20) + 1), "<f4")
+    assert read(binary(tmp_path / "x.bin", b"1 1048576\n", [b"a"], wide[:, 1:]))[1].shape == (1, 1 << 20)
+    assert problems_of(binary(tmp_path / "x.bin", b"1 1048577\n", [b"a"], wide)) == refused
+    monkeypatch.setattr(vector_files, "_READ_BYTES", 5)
+    assert read(binary(tmp_path / "x.bin", b"00000000001 2\n", [b"a"], row))[0] == ["a"]
+
+
+def test_parts_of_a_binary_file_may_end_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vector_files, "_LONGEST_WORD", 20)
+    words = [letter * 19 for letter in (b"a", b"b", b"c", b"d", b"e", b"f", b"g")]
+    rows = np.arange(14, dtype="<f4").reshape(7, 2)
+    binary(tmp_path / "x.bin", b"7 2\n", words, rows)
+    for size in range(64, 64 + 28):
+        monkeypatch.setattr(vector_files, "_READ_BYTES", size)
+        found, vectors = read(tmp_path / "x.bin")
+        assert found == [word.decode() for word in words]
+        assert vectors.tolist() == rows.tolist()

@@ -142,7 +142,7 @@ def _read_text(path: Path, findings: VectorFindings) -> Iterator[WordRows]:
     count, problems = 0, list[Problem]()
     with open_unpacked(str(path)) as stream:
         blocks = _split_blocks(stream, where)
-        _, first = next(blocks, (1, b""))
+        first = next((block for _, block in blocks), b"")
         layout = find_layout(first)
         if 0 < layout.longest <= layout.dimension:  # memory is not reserved by the header alone
             what = f"the header promises {layout.dimension} numbers a word, but the lines have fewer"
@@ -199,7 +199,7 @@ def find_layout(beginning: bytes) -> VectorLayout:
     """Return the dimension, from the header or from most of the first lines."""
     start = len(beginning) - len(beginning.lstrip())
     start = beginning.rfind(b"\n", 0, start) + 1  # spaces before a first word are left to the line
-    texts = beginning[start:].split(b"\n", _VOTING_LINES + 1)[:_VOTING_LINES]
+    texts = beginning[start:].split(b"\n", _VOTING_LINES)[:_VOTING_LINES]
     lines = [line.split() for line in texts]
     head, *others = lines
     if len(head) == 2 and all(field.isdigit() and len(field) <= _HEADER_DIGITS for field in head):
@@ -210,7 +210,7 @@ def find_layout(beginning: bytes) -> VectorLayout:
             after = beginning.find(b"\n", start) + 1 or len(beginning)
             return VectorLayout(dimension, words, max(map(len, others), default=0), after)
     # A line that begins with a space may lack its word, and then one of its numbers would be taken for it.
-    begun = [fields for text, fields in zip(texts, lines, strict=True) if not text[:1].isspace()]
+    begun = [fields for text, fields in zip(texts, lines, strict=True) if text[:1].strip()]
     votes = Counter(_count_trailing_numbers(fields) for fields in begun or lines)
     del votes[0]
     # Of equally many votes the smaller dimension is right: a word may end in a number, a number is no part of a word.
@@ -264,7 +264,7 @@ def parse_plain(data: bytes, dimension: int) -> tuple[list[bytes], Floats] | Non
     try:
         table = csv.read_csv(
             pa.BufferReader(data),
-            csv.ReadOptions(column_names=names, block_size=len(data) + 1),
+            csv.ReadOptions(column_names=names, block_size=len(data)),
             csv.ParseOptions(delimiter=" ", quote_char=False, ignore_empty_lines=False),
             csv.ConvertOptions(column_types=types, null_values=[]),
         )
