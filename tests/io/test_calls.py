@@ -417,6 +417,7 @@ def test_which_call_a_result_belongs_to() -> None:
     assert logged(named, ToolResult("2", "g", True)) == [None, True, None], "calls without ids are found by name"
     assert logged(numbered, ToolResult("2", None, True)) == [None, True, None]
     assert logged(numbered, ToolResult("2", "g", False), ToolResult("2", "f", True)) == [None, False, None]
+    assert logged([named[0], *numbered], ToolResult("4", "f", True)) == [None] * 4, "calls have ids"
     assert logged(numbered, ToolResult(None, "f", True)) == [True, None, None], (
         "a result without an id is found by name"
     )

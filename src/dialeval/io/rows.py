@@ -186,7 +186,7 @@ def _mark_changes(names: TextColumn) -> Mask:
     lengths = names.ends - names.starts
     differs: Mask = np.diff(lengths, prepend=-1) != 0
     # Rows over the same bytes are of one dialogue; of others with as many bytes these are compared.
-    alike = np.flatnonzero(~differs & (np.diff(names.starts, prepend=-1) != 0))
+    alike = np.flatnonzero(~differs[1:] & (np.diff(names.starts) != 0)) + 1
     for start in range(0, len(alike), _COMPARED_ROWS):
         rows = alike[start : start + _COMPARED_ROWS]
         own, before = (names.data[ranges(names.starts[which], lengths[rows])] for which in (rows, rows - 1))
