@@ -165,6 +165,55 @@ def test_a_table_of_very_many_columns_is_refused_at_once(tmp_path: Path) -> None
     path.write_text(",".join(["response", *(f"c{number}" for number in range(100_000))]) + "\n")
     with pytest.raises(DataError, match="names 100,001 columns, and at most 10,000 are read; leave out columns"):
         read_responses(path)
+    path.write_text(",".join(["response", *(f"c{number}" for number in range(9_999))]) + "\n")
+    with pytest.raises(DataError, match="holds no rows"):
+        read_responses(path)
     path.write_text(",".join(["response", *["twice"] * 9_000]) + "\n")
     with pytest.raises(DataError, match="the header names 'twice' more than once"):
         read_responses(path)
+
+
+def test_whole_messages(write: Write, problems_of: Caught) -> None:
+    def told(content: bytes | str) -> list[tuple[int | None, str]]:
+        path = write("a.csv", content)
+        return [(problem.line, problem.what) for problem in problems_of(lambda: read_responses(path))]
+
+    assert told("response,x\na\nb,1,2\n") == [
+        (2, "has 1 cells where the header has 2"),
+        (3, "has 3 cells where the header has 2"),
+    ]
+    assert told("b,a,b,a,response\n") == [(1, "the header names 'a', 'b' more than once")]
+    assert told("\nresponse\nx\n") == [(1, "has no header")]
+    assert told(",\nx,y\n") == [(1, "has no header")]
+    assert told("sep=;\n") == [(1, "has no header")]
+    assert told('sep=;\n"a"b;c\nx;y\n')[0][0] == 2
+    cut = "response,x\na,1\n".encode("utf-16-le")[:-1]
+    assert told(b"\xff\xfe" + cut) == [(None, f"begins as UTF-16 and is not (truncated data at byte {len(cut) + 1})")]
+
+
+@pytest.mark.parametrize(
+    ("content", "responses"),
+    [
+        ("x;response,y\na;b,c\n", None),
+        ("a;b;response,x\n1;2;3,4\n", None),
+        ("a,b;response\n1,2;3\n", ["3"]),  # known names count more than columns
+        ("zz,yy|xx|response\n1,2|3|4\n", ["4"]),
+        ("response,reference;context\na,b;c\n", ["a"]),
+        ("response;reference,x,y\na;b,c,d\n", ["a"]),
+    ],
+)
+def test_which_separator_is_found(write: Write, content: str, responses: list[str] | None) -> None:
+    path = write("a.csv", content)
+    if responses is None:
+        with pytest.raises(DataError, match="has no column 'response'"):
+            read_responses(path)
+    else:
+        assert list(read_responses(path)[0].responses) == responses
+
+
+def test_empty_cells_are_empty_responses_and_missing_fields(write: Write) -> None:
+    [rows] = read_responses(write("a.csv", "answer,reference,turn\n,,\nx,r,0\n"), {"response": "answer"})
+    assert list(rows.responses) == ["", "x"]
+    assert list(rows.columns[Need.REFERENCE]) == [[], ["r"]]
+    assert rows.turns is not None
+    assert rows.turns.tolist() == [-1, 0]

@@ -118,3 +118,7 @@ def test_problems_are_listed_up_to_a_limit(
     found = problems_of(lambda: read_lines(path))
     assert [problem.line for problem in found] == [*range(1, 11), None]
     assert found[-1].what == "further problems are not listed"
+    path.write_bytes(b"\xff\n" * 10)
+    assert [problem.line for problem in problems_of(lambda: read_lines(path))] == [*range(1, 11), None]
+    path.write_bytes(b"\xff\n" * 9)
+    assert [problem.line for problem in problems_of(lambda: read_lines(path))] == list(range(1, 10))

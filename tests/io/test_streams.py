@@ -40,6 +40,7 @@ def test_files_and_patterns(write: Write, monkeypatch: pytest.MonkeyPatch) -> No
     first, second = write("b-1.txt.gz", "x\ny\n"), write("a-1.txt", "x\ny\nz")
     pattern = str(first.parent / "*-1.txt*")
     assert (is_pattern(pattern), is_pattern(str(first))) == (True, False)
+    (first.parent / "c-1.txt.d").mkdir()
     assert find_files(pattern) == [str(second), str(first)]
     with open_unpacked(str(first)) as stream:
         assert stream.read() == b"x\ny\n"
@@ -69,8 +70,30 @@ def test_a_line_without_an_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(opening, "LONGEST_LINE", 100)
     monkeypatch.setattr(opening, "_CHUNK", 10)
     assert LineStream(io.BytesIO(b"x" * 90 + b"\n")).take(1) == [b"x" * 90 + b"\n"]
+    assert LineStream(io.BytesIO(b"x" * 99 + b"\ny")).take(2) == [b"x" * 99 + b"\n", b"y"]
     with pytest.raises(DataError, match="here: has a line of more than 100 bytes; write one row per line"):
-        LineStream(io.BytesIO(b"x" * 200), where="here").take(1)
+        LineStream(io.BytesIO(b"x" * 101), where="here").take(1)
+    with pytest.raises(DataError, match="a stream: has a line of more than 100 bytes"):
+        LineStream(io.BytesIO(b"x" * 100 + b"\n")).take(1)
+
+
+def test_the_longest_line() -> None:
+    asked: list[int] = []
+
+    class Stream(io.BytesIO):
+        def readline(self, size: int | None = -1, /) -> bytes:
+            asked.append(size or 0)
+            return b""
+
+    assert LineStream(Stream()).take(1) == []
+    assert LineStream(Stream(), limit=7).take(1) == []
+    assert asked == [(1 << 28) + 1, 7]
+
+
+def test_line_feeds_among_the_first_bytes(write: Write) -> None:
+    path = str(write("a.txt", "a\nbc\n\nd"))
+    assert [count_lines(path, size) for size in (0, 1, 2, 4, 5, 6, 100)] == [0, 0, 1, 1, 2, 3, 3]
+    assert count_lines(path, 5, 40) == 42
 
 
 @pytest.mark.parametrize("link", ["file", "folder", "hard link"])

@@ -130,7 +130,7 @@ def source_of(name: str) -> PackSource:
     name = _SAME.get(name, name)
     if name in PACK_SOURCES:
         return PACK_SOURCES[name]
-    close = get_close_matches(name, PACK_SOURCES, 1)
+    close = get_close_matches(name, PACK_SOURCES)
     hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(PACK_SOURCES)}"
     raise SettingError(f"no data pack named {name!r}; {hint}")
 

@@ -310,7 +310,7 @@ def load_embeddings(source: str | os.PathLike[str]) -> Embeddings | Subwords:
         what = "is a folder, not a file of word vectors" if path.is_dir() else "no such file"
         raise DataError(Problem(name, None, what, "give a file of word vectors or the name of a data pack"))
     choices = [*PACK_SOURCES, _WORDLLAMA]
-    close = get_close_matches(name, choices, 1)
+    close = get_close_matches(name, choices)
     hint = f"did you mean {close[0]}?" if close else f"give a file or one of {', '.join(choices)}"
     raise SettingError(f"no word vectors named {name!r}; {hint}")
 
