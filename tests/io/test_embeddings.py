@@ -2,12 +2,14 @@ from __future__ import annotations
 
 import errno
 import gzip
+import hashlib
 import multiprocessing
 import os
 import pickle
 import sys
 import tempfile
 import time
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -16,6 +18,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from dialeval.core.columns import DIGEST_LENGTH
 from dialeval.core.errors import DataError, SettingError
 from dialeval.core.files import sha256_of
 from dialeval.io import packs
@@ -444,3 +447,68 @@ def test_a_changed_file_of_a_pack_is_refused(tmp_path: Path, damage: str) -> Non
         file.write_text(sound.splitlines(keepends=True)[0] if damage == "cut" else sound.replace("0.5", "0.7", 1))
     with pytest.raises(DataError, match=r"6B\.50d\.txt: .*(bytes instead of|SHA-256|no such file)"):
         load_embeddings(name)
+
+
+def test_the_digest_of_words_and_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    vectors = load(settled(tmp_path / "v.txt", "the 0.5 -0.0\n\u00e9 1 2\n"))
+    numbers = np.array([[0.5, 0.0], [1, 2]], "<f8").tobytes()
+    expected = hashlib.sha256(b"3:the,2:\xc3\xa9," + numbers).hexdigest()[:DIGEST_LENGTH]
+    assert vectors.digest == expected
+    facts = vectors._entry.facts
+    assert (facts.dtype, tuple(facts.shape), facts.header, facts.warning) == ("<f8", (2, 2), False, None)
+    assert set(facts.files) == {"index.npy", "words.json"}
+    assert vectors.vectors_for(["the"])[0].tolist() == [[0.5, 0.0]]
+
+
+def test_rows_are_checked_with_their_numbers() -> None:
+    matrix = np.array([[1.0, 2.0], [1.0, 2.0], [3.0, 4.0]])
+    found = vectorstore._check_rows(matrix, [0, 1, (1 << 32) + 1])
+    assert found == [zlib.crc32(row.tobytes(), number) for row, number in zip(matrix, (0, 1, 1), strict=True)]
+    assert found[0] != found[1]
+
+
+def test_how_long_a_file_is_fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hashed: list[Path]) -> None:
+    path = settled(tmp_path / "v.txt", TEXT)
+
+    def is_hashed(modified: float, changed: float, size: int = 1) -> bool:
+        hashed.clear()
+        stamp = [int(modified * 1e9), int(changed * 1e9), size, 1]
+        vectorstore._find_folder(path, stamp, None)
+        return hashed == [path]
+
+    monkeypatch.setattr(time, "time", lambda: 1000.0)
+    assert is_hashed(998.5, 900)
+    assert is_hashed(900, 998.5)
+    assert not is_hashed(997.5, 997.5)
+    assert not is_hashed(900, 900, 1 << 70), "a size is no time"
+
+
+def test_how_old_entries_are_kept(tmp_path: Path, cache: Path, long_ago: None) -> None:
+    path = settled(tmp_path / "v.txt", TEXT)
+    now = time.time()
+    for change, (age, stays) in enumerate([(24 * 3600 - 60, True), (24 * 3600 + 60, False)]):
+        folder = load(path)._entry.folder
+        os.utime(folder, (now - age, now - age))
+        load(settled(path, TEXT + f"more{change} 1 2\n"))
+        assert folder.exists() == stays
+    vectorstore.forget(path)
+    assert [each for each in (cache / "vectors").iterdir() if each.is_dir()] == []
+
+
+def test_words_for_what_is_no_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder.d").mkdir()
+    for source, what in (
+        ("folder.d", "folder.d: is a folder, not a file of word vectors"),
+        ("nothing.txt", "nothing.txt: no such file"),
+        ("a/b", "a/b: no such file"),
+        (Path("nothing"), "nothing: no such file"),
+    ):
+        with pytest.raises(DataError, match=f"^{what}; give a file of word vectors or the name of a data pack"):
+            load_embeddings(source)
+    with pytest.raises(SettingError, match=r"^no word vectors named 'glove-6c'; did you mean glove-6b\?$"):
+        load_embeddings("glove-6c")
+    with pytest.raises(
+        SettingError, match=r"^no word vectors named 'zzz'; give a file or one of .*glove-6b.*, wordllama$"
+    ):
+        load_embeddings("zzz")
