@@ -67,7 +67,7 @@ def t_factor(level: float, freedom: float) -> float:
     normal = NormalDist().inv_cdf((1 + level) / 2)
     if freedom >= _NORMAL_FROM or not normal:  # a level too small to tell from 0 has the factor 0
         return normal
-    low, high = normal, 2 * normal
+    low = high = normal
     while 1 - two_sided_p(high, freedom) < level:
         low, high = high, 2 * high
     # Newton's steps from the left end of the bracket, on a curve that bends one way; halving where one leaves it.
