@@ -145,6 +145,15 @@ def test_changes_of_a_difference_have_both_errors() -> None:
     assert found[3] == pytest.approx((2 - 0) * 10 / math.hypot(3, 2 * 4)), "without a change, the error as it is"
     assert found[4] == pytest.approx((3 - 0) * 10 / 3), "no error on the other side"
     assert found[5] == -math.inf, "no error on either side"
+    small = [
+        each._replace(
+            influence=Influence(each.influence.value / 100, each.influence.changes / 100, np.ones(2)),
+            values=each.values / 100,
+            changes=each.changes / 100,
+        )
+        for each in (left, right)
+    ]
+    assert join_changes(*small, 10.0) == pytest.approx(found)
     same = join_changes(
         left._replace(values=np.array([2.0]), changes=np.array([math.inf])),
         right._replace(values=np.array([6.0]), changes=np.array([math.inf])),
@@ -194,6 +203,30 @@ def test_the_permutation_test_of_many_clusters_is_drawn() -> None:
     assert permutation_p(left, far, 400, 1) == 1 / 401
 
 
+def test_the_permutation_test_of_two_constants_is_exact() -> None:
+    """What is left of squares that cancel is no spread: both ways to tell the systems apart are as extreme."""
+    random = np.random.default_rng(1)
+    for _ in range(60):
+        rows = np.full(4, float(random.integers(1, 6)))
+        left, right = (ClusterSums(value * rows, rows) for value in 10 * random.normal(size=2))
+        assert permutation_p(left, right, 100, 1) == pytest.approx(2 / 70)
+
+
+def test_the_permutation_test_does_not_depend_on_the_scale_of_values_and_counts() -> None:
+    random = np.random.default_rng(4)
+    sums, counts = random.normal(size=9), random.integers(1, 4, 9).astype(np.float64)
+
+    def test_of(sums: Floats, counts: Floats) -> float:
+        left, right = (ClusterSums(sums[part], counts[part]) for part in (slice(4), slice(4, None)))
+        return permutation_p(left, right, 200, 1)
+
+    expected = test_of(sums, counts)
+    assert 0.1 < expected < 0.9
+    assert test_of(1e6 * sums, 1e6 * counts) == expected, "many rows"
+    assert test_of(1e-14 * sums, counts) == test_of(1e14 * sums, counts) == expected, "small and large values"
+    assert test_of(sums + 1e8 * counts, counts) == expected, "far from 0"
+
+
 def test_one_cluster_has_no_permutation_test() -> None:
     one, two = ClusterSums(np.array([1.0]), np.ones(1)), ClusterSums(np.array([1.0, 2.0]), np.ones(2))
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -223,6 +256,11 @@ def test_drawn_reassignments_do_not_depend_on_chunks(monkeypatch: pytest.MonkeyP
     parts = list(reassign(20, 30, 500, 3))
     assert [len(part) for part in parts] == [3] * 166 + [2]
     assert np.array_equal(np.concatenate(parts), whole)
+    monkeypatch.setattr(module, "_CHUNK_CELLS", 49)
+    assert [len(part) for part in reassign(20, 30, 4, 3)] == [1] * 4
+    monkeypatch.undo()
+    (many,) = reassign(300, 200, 20, 3)
+    assert (many.sum(axis=1) == 200).all()
 
 
 def test_sums_by_stratum_leave_unscored_rows_out() -> None:

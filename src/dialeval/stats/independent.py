@@ -42,7 +42,7 @@ from dialeval.stats.resampling import Influence, draw_resamples, studentize
 FEW, LEAST_EFFECTIVE = 20, 10
 """With fewer clusters, or fewer effective clusters (`Influence.effective_clusters`), errors are rough."""
 _CHUNK_CELLS = 1 << 21
-_EQUAL = 1e-9
+_EQUAL, _ROUNDING = 1e-9, 1e-14
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,7 +184,7 @@ def _studentize(chosen: Floats, lines: Floats, clusters: int) -> Floats:
         variances.append(np.maximum(squares, 0.0) * size / (size - 1) / sums[:, 1] ** 2)
     variance = variances[0] + variances[1]
     # What is left of squares that cancel is rounding.
-    flat = variance <= _EQUAL**2 * np.abs(lines[:, 2]).sum() / total[1] ** 2
+    flat = variance <= _ROUNDING * total[2] / total[1] ** 2
     difference = means[1] - means[0]
     with np.errstate(divide="ignore", invalid="ignore"):
         studentized = np.where(flat, np.copysign(np.inf, difference), difference / np.sqrt(variance))
@@ -253,9 +253,9 @@ def mix_p(counts: Floats, first: int, trials: int, seed: int) -> float:
 
 
 def _mix_distances(chosen: Floats, counts: Floats) -> Floats:
-    """Return half the sum of the absolute differences of the fractions of labels, for each choice of clusters."""
+    """Return the sum of the absolute differences of the fractions of labels, for each choice of clusters."""
     second = chosen @ counts
     first = counts.sum(axis=0) - second
     with np.errstate(invalid="ignore"):
         apart = np.abs(second / second.sum(axis=1, keepdims=True) - first / first.sum(axis=1, keepdims=True))
-    return np.asarray(np.nan_to_num(apart.sum(axis=1) / 2))
+    return np.asarray(np.nan_to_num(apart.sum(axis=1)))
