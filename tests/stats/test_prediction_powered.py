@@ -7,13 +7,18 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import scipy.stats
 from msgspec import structs
 
+from dialeval.core.arrays import Floats
 from dialeval.core.errors import SettingError
-from dialeval.stats.intervals import t_factor
+from dialeval.stats.intervals import Bounds, t_factor
 from dialeval.stats.prediction_powered import (
+    RARE,
     RatedSystem,
     RatingEstimate,
+    RatingScale,
+    Target,
     combine_judges,
     estimate_mean,
     generalize_to_raters,
@@ -280,3 +285,506 @@ def test_intervals_for_other_raters_end_where_the_scale_does() -> None:
         for value, error, interval in zip((4.0, 3.0), errors, (found.interval, found.alone_interval), strict=True):
             half = t_factor(0.95, 4) * error
             assert interval == pytest.approx((max(value - half, low), min(value + half, high)))
+
+
+def contributions(system: RatedSystem, target: Target) -> tuple[float, list[float], list[list[float]], list[float]]:
+    """Value, shifts of judges, contributions and weights of rows: the formulas of the module, row by row."""
+    rows = len(system.people)
+    strata = system.stratum.tolist()
+    rated = [not math.isnan(value) for value in system.people]
+    weights = [0.0] * rows
+    for row in range(rows):
+        if rated[row]:
+            others = [k for k in range(rows) if strata[k] == strata[row]]
+            total = sum(1 / system.probability[k] for k in others if rated[k])
+            weights[row] = len(others) / system.probability[row] / total
+    columns = [[value if rated[row] else 0.0 for row, value in enumerate(system.people.tolist())]]
+    for judge in system.judges.T:
+        mean = np.nanmean(judge)
+        columns.append([mean if math.isnan(value) else float(value) for value in judge])
+    made, means = [], []
+    for number, column in enumerate(columns):
+        within = {}
+        for name in set(strata):
+            here = [k for k in range(rows) if strata[k] == name]
+            within[name] = sum(weights[k] * column[k] for k in here) / len(here)
+        mean = sum(within[name] for name in strata) / rows
+        everywhere = sum(column) / rows
+        means.append(mean if number == 0 else mean - everywhere)
+        added = []
+        for row in range(rows):
+            psi = weights[row] * (column[row] - within[strata[row]])
+            if target == "dialogues":
+                psi += within[strata[row]] - mean
+                psi -= column[row] - everywhere if number else 0.0
+            added.append(psi / rows)
+        made.append(added)
+    return means[0], means[1:], made, weights
+
+
+def estimate_by_hand(systems: list[RatedSystem], target: Target, level: float) -> RatingEstimate:
+    """The estimate without a scale."""
+    value, shifts, weights = 0.0, list[float](), list[float]()
+    judges = sum(each.judges.shape[1] for each in systems)
+    table: list[list[float]] = []
+    for each, sign in zip(systems, (1, -1), strict=False):
+        alone, own_shifts, columns, own_weights = contributions(each, target)
+        value += sign * alone
+        place = 1 + len(shifts)
+        for row in range(len(own_weights)):
+            line = [0.0] * (1 + judges)
+            line[0] = sign * columns[0][row]
+            for number, column in enumerate(columns[1:]):
+                line[place + number] = sign * column[row]
+            table.append(line)
+        shifts += [sign * shift for shift in own_shifts]
+        weights += own_weights
+    lines = np.array(table)
+    dialogue, unit, stratum, probability = (
+        np.concatenate([getattr(each, name) for each in systems])
+        for name in ("dialogue", "unit", "stratum", "probability")
+    )
+    held = np.array(weights)
+    if target == "dialogues":
+        names = np.unique(dialogue)
+        sums = np.array([lines[dialogue == name].sum(axis=0) for name in names])
+        own = np.array([held[dialogue == name].sum() for name in names])
+        clusters = int((own > 0).sum())
+        strata = max(len(set(each.stratum.tolist())) for each in systems)
+        factor = (clusters - 1) ** 2 / (clusters * (clusters - strata)) if clusters > strata else math.nan
+        sums *= np.array([math.sqrt(factor) / (1 - share if share < 1 else 1) for share in own / own.sum()])[:, None]
+    else:
+        names = np.unique(unit[held > 0])
+        sums = np.zeros((len(names), lines.shape[1]))
+        own = np.array([held[unit == name].sum() for name in names])
+        clusters = len(names)
+        first = [int(np.flatnonzero((unit == name) & (held > 0))[0]) for name in names]
+        strata = len({int(stratum[row]) for row in first})
+        for code in set(stratum[first].tolist()):
+            here = [k for k, row in enumerate(first) if stratum[row] == code]
+            totals = np.array([lines[(unit == names[k]) & (held > 0)].sum(axis=0) for k in here])
+            left = np.array([1 - probability[first[k]] for k in here])
+            away = totals - (left @ totals / left.sum() if left.sum() > 0 else 0.0)
+            factor = (len(here) - 1) / len(here) if len(here) > 1 else math.nan if left.sum() > 0 else 0.0
+            total = sum(own[k] for k in here)
+            for k, share, deviation in zip(here, left, away, strict=True):
+                remaining = 1 - own[k] / total
+                sums[k] = deviation * math.sqrt(factor * share) / (remaining if remaining > 0 else 1)
+    freedom = own.sum() ** 2 / (own**2).sum() - strata
+    enough = freedom - judges >= 1 and judges > 0 and not np.isnan(sums).any()
+    factors = np.zeros(judges)
+    leverage = np.zeros(len(sums))
+    if enough:
+        design = sums[:, 1:]
+        inverse = np.linalg.pinv(design.T @ design)
+        factors = inverse @ design.T @ sums[:, 0]
+        leverage = np.minimum(np.diag(design @ inverse @ design.T), 0.9)
+    error = math.sqrt((((sums[:, 0] - sums[:, 1:] @ factors) / (1 - leverage)) ** 2).sum())
+    alone_error = math.sqrt((sums[:, 0] ** 2).sum())
+    ratings, rows = int((held > 0).sum()), len(held)
+    freedom_left = max(freedom - judges * enough, 1.0)
+    estimate = value - float(factors @ shifts)
+    half, alone_half = (
+        float(scipy.stats.t.ppf((1 + level) / 2, free)) * each
+        for each, free in ((error, freedom_left), (alone_error, max(freedom, 1.0)))
+    )
+    if target == "dialogues":
+        effective = min(ratings * alone_error**2 / error**2, rows)
+    else:
+        effective = 1 / (1 / rows + error**2 / alone_error**2 * (1 / ratings - 1 / rows))
+    return RatingEstimate(
+        estimate,
+        error,
+        (estimate - half, estimate + half),
+        value,
+        alone_error,
+        (value - alone_half, value + alone_half),
+        tuple(factors.tolist()),
+        ratings,
+        clusters,
+        freedom_left,
+        effective,
+        float(2 * scipy.stats.t.sf(abs(estimate) / error, freedom_left)),
+    )
+
+
+def rated_system(seed: int, rows: int = 40, judges: int = 1, per_dialogue: int = 3, strata: int = 2) -> RatedSystem:
+    """Rows with unequal probabilities in strata, units and dialogues of several rows, and gaps of the judges."""
+    random = np.random.default_rng(seed)
+    dialogue = np.arange(rows) // per_dialogue
+    stratum = (np.arange(rows) // (2 * per_dialogue)) % strata
+    probability = random.uniform(0.2, 0.9, size=int(dialogue.max()) + 1)[dialogue]
+    people = random.normal(3, 1, size=rows)
+    scores = 2 * people[:, None] + random.normal(size=(rows, judges)) + 5
+    scores[random.random((rows, judges)) < 0.1] = np.nan
+    rated = (random.random(rows) < 0.6) | (np.arange(rows) < 4 * per_dialogue)
+    return RatedSystem(np.where(rated, people, np.nan), scores, probability, stratum, dialogue, dialogue)
+
+
+def assert_equal(found: RatingEstimate, expected: RatingEstimate) -> None:
+    for name, value in structs.asdict(expected).items():
+        assert getattr(found, name) == pytest.approx(value, rel=1e-7, abs=1e-9, nan_ok=True), name
+
+
+@pytest.mark.parametrize("target", ["dialogues", "run"])
+@pytest.mark.parametrize(
+    ("rows", "judges", "per_dialogue", "strata"),
+    [(40, 1, 1, 1), (40, 1, 3, 2), (60, 2, 2, 3), (30, 0, 2, 2), (12, 1, 2, 1), (15, 2, 3, 2)],
+)
+def test_the_estimate_is_that_of_the_formulas_row_by_row(
+    rows: int, judges: int, per_dialogue: int, strata: int, target: Target
+) -> None:
+    for seed in range(3):
+        one, two = (rated_system(seed + shift, rows, judges, per_dialogue, strata) for shift in (10, 20))
+        with np.errstate(invalid="ignore"):
+            assert_equal(estimate_mean(one, None, target, 0.9), estimate_by_hand([one], target, 0.9))
+            assert_equal(estimate_mean(one, two, target, 0.8), estimate_by_hand([one, two], target, 0.8))
+            fewer = replace(two, stratum=np.zeros(rows, np.int64))
+            if target == "dialogues":
+                assert_equal(estimate_mean(fewer, one), estimate_by_hand([fewer, one], target, 0.95))
+            gap = replace(one, stratum=3 * one.stratum)
+            assert_equal(estimate_mean(gap, None, target), estimate_mean(one, None, target))
+
+
+def test_a_judge_has_no_factor_where_too_few_dialogues_are_rated() -> None:
+    """One degree of freedom must be left: four equal dialogues bear two judges, and three of them do not."""
+    random = np.random.default_rng(3)
+
+    def system(dialogues: int) -> RatedSystem:
+        people = np.append(random.normal(size=dialogues), [math.nan] * 5)
+        rows = len(people)
+        return RatedSystem(
+            people,
+            np.column_stack([random.normal(size=rows), random.normal(size=rows)]),
+            np.full(rows, 0.5),
+            np.zeros(rows, np.int64),
+            np.arange(rows),
+            np.arange(rows),
+        )
+
+    three, four = (estimate_mean(system(dialogues)) for dialogues in (3, 4))
+    assert [three.freedom, four.freedom] == [2, 1]
+    assert list(three.factors) == [0, 0]
+    assert (three.value, three.error) == (three.alone, three.alone_error)
+    assert 0 not in four.factors
+
+
+@pytest.mark.parametrize("target", ["dialogues", "run"])
+def test_judges_that_say_the_same_or_are_on_other_scales(target: Target) -> None:
+    system = rated_system(4, rows=60, judges=2)
+    filled = np.where(np.isnan(system.judges), np.nanmean(system.judges, axis=0), system.judges)
+    system = replace(system, judges=filled)
+    plain, scaled = (
+        estimate_mean(each, None, target)
+        for each in (system, replace(system, judges=filled * np.array([1e-9, 1e9]) + np.array([0.0, 1e9])))
+    )
+    assert scaled.factors == pytest.approx((plain.factors[0] * 1e9, plain.factors[1] / 1e9), rel=1e-4)
+    assert_equal(replace_factors(scaled), replace_factors(plain))
+    noise = 1 + 1e-12 * np.random.default_rng(1).normal(size=60)
+    twice = replace(system, judges=np.column_stack([filled[:, 0], filled[:, 0] * noise]))
+    one, two = estimate_mean(replace(system, judges=filled[:, :1]), None, target), estimate_mean(twice, None, target)
+    assert two.value == pytest.approx(one.value)
+    assert two.error == pytest.approx(one.error)
+    assert two.factors == pytest.approx((one.factors[0] / 2,) * 2, rel=1e-6)
+
+
+def replace_factors(found: RatingEstimate) -> RatingEstimate:
+    return structs.replace(found, factors=())
+
+
+def test_a_unit_alone_in_its_stratum() -> None:
+    """Its variance is unknown, or 0 where it was certain to be drawn."""
+    system = rated_system(4, rows=40, per_dialogue=2)
+    alone = np.where(system.dialogue == 0, 5, system.stratum)
+    found = estimate_mean(replace(system, stratum=alone), None, "run")
+    assert found.factors == (0.0,)
+    assert found.value == found.alone
+    for value in (found.error, found.alone_error, *found.interval, found.effective_ratings, found.p):
+        assert math.isnan(value)
+    certain = replace(system, stratum=alone, probability=np.where(system.dialogue == 0, 1.0, system.probability))
+    sure = estimate_mean(certain, None, "run", 0.9)
+    assert_equal(sure, estimate_by_hand([certain], "run", 0.9))
+    assert sure.error > 0
+    assert sure.factors != (0.0,)
+
+
+def test_a_probability_above_one_by_rounding_is_one() -> None:
+    system = rated_system(4, rows=20, per_dialogue=1, strata=1)
+    certain = replace(system, probability=np.where(system.dialogue < 6, 1.0, system.probability))
+    above = replace(certain, probability=np.where(system.dialogue < 6, 1 + 1e-15, system.probability))
+    assert_equal(estimate_mean(above, None, "run"), estimate_mean(certain, None, "run"))
+
+
+YES_NO: Bounds = (0.0, 1.0)
+
+
+def yes_no(yes: int, no: int, rows: int, seed: int = 1, quality: float = 0.5) -> RatedSystem:
+    """Answers of the first rows, every row a dialogue, and a judge that has some idea of them."""
+    random = np.random.default_rng(seed)
+    answers = random.permutation(np.repeat([1.0, 0.0], [yes, no]))
+    people = np.append(answers, np.full(rows - yes - no, np.nan))
+    truth = np.append(answers, random.integers(0, 2, rows - yes - no))
+    judge = quality * truth + random.normal(0, 0.3, rows)
+    places = np.arange(rows)
+    return RatedSystem(
+        people, judge[:, None], np.full(rows, (yes + no) / rows), np.zeros(rows, np.int64), places, places
+    )
+
+
+def clopper_pearson(share: float, size: float, level: float) -> tuple[float, float]:
+    yes, no, tail = share * size, (1 - share) * size, (1 - level) / 2
+    low = float(scipy.stats.beta.ppf(tail, yes, no + 1)) if yes else 0.0
+    return low, float(scipy.stats.beta.ppf(1 - tail, yes + 1, no)) if no else 1.0
+
+
+@pytest.mark.parametrize("target", ["dialogues", "run"])
+def test_fractions_have_the_interval_of_clopper_and_pearson(target: Target) -> None:
+    system = yes_no(30, 20, 200)
+    plain = estimate_mean(system, None, target, 0.9)
+    found = estimate_mean(system, None, target, 0.9, RatingScale(YES_NO, yes_no=True))
+    shrink = (scipy.stats.norm.ppf(0.95) / scipy.stats.t.ppf(0.95, plain.freedom)) ** 2
+    worth = 50 * (plain.alone_error / plain.error) ** 2 if target == "dialogues" else math.inf
+    most = 50 if target == "dialogues" else math.inf
+    size = min(plain.value * (1 - plain.value) / plain.error**2, worth) * shrink
+    alone = min(0.6 * 0.4 / plain.alone_error**2, most) * shrink
+    assert min(size - 60, alone - 45) > 0
+    assert found.interval == pytest.approx(clopper_pearson(plain.value, size, 0.9), abs=1e-9)
+    assert found.alone_interval == pytest.approx(clopper_pearson(0.6, alone, 0.9), abs=1e-9)
+    assert structs.replace(found, interval=plain.interval, alone_interval=plain.alone_interval) == plain
+    # The same answers as 2 and 6 on a scale from 2 to 6.
+    wide = estimate_mean(
+        replace(system, people=2 + 4 * system.people), None, target, 0.9, RatingScale((2.0, 6.0), yes_no=True)
+    )
+    assert wide.interval == pytest.approx([2 + 4 * end for end in found.interval])
+    assert wide.alone_interval == pytest.approx([2 + 4 * end for end in found.alone_interval])
+
+
+def test_answers_are_worth_no_more_than_there_are() -> None:
+    """Every dialogue has one answer of each kind: no spread between dialogues."""
+    people = np.tile([1.0, 0.0], 12)
+    people[0] = 0.0
+    places = np.arange(24)
+    system = RatedSystem(people, np.zeros((24, 0)), np.ones(24), np.zeros(24, np.int64), places // 2, places // 2)
+    found = estimate_mean(system, None, "dialogues", 0.95, RatingScale(YES_NO, yes_no=True))
+    assert found.value * (1 - found.value) / found.error**2 > 24
+    shrink = (scipy.stats.norm.ppf(0.975) / scipy.stats.t.ppf(0.975, 11)) ** 2
+    assert found.interval == pytest.approx(clopper_pearson(11 / 24, 24 * shrink, 0.95), abs=1e-9)
+
+
+@pytest.mark.parametrize(("yes", "no", "judged"), [(RARE, 30, True), (RARE - 1, 30, False), (30, RARE - 1, False)])
+def test_no_factor_is_fitted_to_few_answers_of_a_kind(yes: int, no: int, judged: bool) -> None:
+    system, enough = yes_no(yes, no, 120), yes_no(20, 20, 120, seed=2)
+    for bounds in (YES_NO, (-3.0, 1.0)):
+        scaled, other = (
+            replace(each, people=bounds[0] + (bounds[1] - bounds[0]) * each.people) for each in (system, enough)
+        )
+        scale = RatingScale(bounds, yes_no=True)
+        assert (estimate_mean(scaled, scale=scale).factors != (0.0,)) == judged
+        assert (estimate_mean(other, scaled, scale=scale).factors != (0.0, 0.0)) == judged
+        assert estimate_mean(scaled, scale=RatingScale(bounds)).factors != (0.0,), "ratings need no two kinds"
+        assert estimate_mean(scaled).factors != (0.0,)
+
+
+@pytest.mark.parametrize("target", ["dialogues", "run"])
+@pytest.mark.parametrize(("value", "share"), [(1.0, 0.0), (3.0, 0.5), (5.0, 1.0)])
+def test_equal_ratings_have_an_interval_where_their_scale_is_known(value: float, share: float, target: Target) -> None:
+    random = np.random.default_rng(1)
+    people = np.append(np.full(8, value), np.full(12, np.nan))
+    places = np.arange(20)
+    system = RatedSystem(
+        people, random.normal(size=(20, 1)), np.full(20, 0.4), np.zeros(20, np.int64), places // 2, places // 2
+    )
+    unknown = estimate_mean(system, None, target)
+    assert (unknown.value, unknown.alone_error) == (value, 0)
+    assert unknown.p == 2 / 2**4
+    assert all(map(math.isnan, (*unknown.interval, *unknown.alone_interval)))
+    found = estimate_mean(system, None, target, 0.9, RatingScale((1.0, 5.0)))
+    expected = [1 + 4 * end for end in clopper_pearson(share, 4, 0.9)]
+    assert found.interval == pytest.approx(expected, abs=1e-9)
+    assert found.alone_interval == pytest.approx(expected, abs=1e-9)
+    zero = estimate_mean(replace(system, people=people - value), None, target)
+    assert zero.p == 1
+
+
+def test_intervals_do_not_go_beyond_the_scale() -> None:
+    system = rated_system(3, rows=12, per_dialogue=1, strata=1)
+    plain = estimate_mean(system, level=0.99)
+    low, high = plain.interval
+    alone_low, alone_high = plain.alone_interval
+    for bounds in ((low + 0.01, high + 1), (low - 1, high - 0.01), (low - 9, high + 9)):
+        found = estimate_mean(system, level=0.99, scale=RatingScale(bounds))
+        assert found.interval == (max(low, bounds[0]), min(high, bounds[1]))
+        assert found.alone_interval == (max(alone_low, bounds[0]), min(alone_high, bounds[1]))
+        assert (found.value, found.p, found.error) == (plain.value, plain.p, plain.error)
+
+
+@pytest.mark.parametrize(("yes", "no"), [(39, 1), (1, 39), (40, 0), (0, 40)])
+def test_fractions_near_the_ends(yes: int, no: int) -> None:
+    found = estimate_mean(yes_no(yes, no, 40), level=0.9, scale=RatingScale(YES_NO, yes_no=True))
+    shrink = (scipy.stats.norm.ppf(0.95) / scipy.stats.t.ppf(0.95, 39)) ** 2
+    size = 40 if 0 in (yes, no) else min(39 / 1600 / found.error**2, 40) * shrink
+    assert found.interval == pytest.approx(clopper_pearson(yes / 40, size, 0.9), abs=1e-9)
+
+
+def test_a_value_beyond_the_scale_counts_as_its_end() -> None:
+    """The judge says more of the rows that nobody rated than of any that was."""
+    system = yes_no(28, 12, 120)
+    rated = ~np.isnan(system.people)
+    judge = np.where(rated, np.nan_to_num(system.people), 4.0)[:, None] + 0.01 * system.judges
+    for people, expected in ((system.people, (0.0, 1.0)), (1 - system.people, (1.0, 0.0))):
+        found = estimate_mean(replace(system, people=people, judges=judge), scale=RatingScale(YES_NO, yes_no=True))
+        assert (found.value > 1) == (expected == (0.0, 1.0))
+        assert found.error > 0.01
+        assert found.interval == pytest.approx(clopper_pearson(expected[1], 40, 0.95), abs=1e-9)
+        assert found.interval[int(expected[1])] == expected[1]
+
+
+def test_large_ratings_that_are_equal_but_for_rounding() -> None:
+    random = np.random.default_rng(3)
+    places = np.arange(30)
+    system = RatedSystem(
+        np.full(30, 1e9 / 3),
+        np.zeros((30, 0)),
+        random.uniform(0.2, 0.9, 30),
+        np.zeros(30, np.int64),
+        places // 3,
+        places // 3,
+    )
+    found = estimate_mean(system)
+    assert 0 < found.error < 1e-3
+    assert math.isnan(found.interval[0])
+    assert math.isnan(found.alone_interval[1])
+    other = replace(system, people=system.people / 2)
+    assert math.isnan(estimate_mean(system, other).interval[0])
+    scaled = estimate_mean(system, scale=RatingScale((0.0, 1e9)))
+    assert scaled.interval == pytest.approx([1e9 * end for end in clopper_pearson(1 / 3, 10, 0.95)])
+
+
+@pytest.mark.parametrize("target", ["dialogues", "run"])
+@pytest.mark.parametrize("shared", [True, False])
+def test_the_interval_of_a_difference_of_fractions_is_put_together(shared: bool, target: Target) -> None:
+    """MOVER, with the correlation that the three errors imply."""
+    first, second = yes_no(30, 20, 150), yes_no(22, 28, 150, seed=1 if shared else 2)
+    if not shared:
+        second = replace(second, unit=second.unit + 150, dialogue=second.dialogue + 150)
+    scale = RatingScale(YES_NO, yes_no=True)
+    found, plain = estimate_mean(first, second, target, 0.9, scale), estimate_mean(first, second, target, 0.9)
+    one, two = (estimate_mean(each, None, target, 0.9, scale) for each in (first, second))
+    for name, value, error in (("interval", "value", "error"), ("alone_interval", "alone", "alone_error")):
+        errors = [getattr(each, error) for each in (plain, one, two)]
+        r = (errors[1] ** 2 + errors[2] ** 2 - errors[0] ** 2) / (2 * errors[1] * errors[2])
+        r = min(max(r, 0.0), 1.0)
+        (low, high), (other_low, other_high) = getattr(one, name), getattr(two, name)
+        below, above = getattr(one, value) - low, high - getattr(one, value)
+        other_below, other_above = getattr(two, value) - other_low, other_high - getattr(two, value)
+        difference = getattr(plain, value)
+        down = math.sqrt(below**2 + other_above**2 - 2 * r * below * other_above)
+        up = math.sqrt(above**2 + other_below**2 - 2 * r * above * other_below)
+        assert getattr(found, name) == pytest.approx((difference - down, difference + up))
+        assert (r > 0.2) == shared or name == "interval"
+    assert (found.value, found.error, found.factors) == (plain.value, plain.error, plain.factors)
+    assert found.p == (max(plain.p, 0.1) if found.interval[0] <= 0 <= found.interval[1] else plain.p)
+
+
+def test_p_agrees_with_an_interval_that_contains_zero() -> None:
+    scale = RatingScale(YES_NO, yes_no=True)
+    same = estimate_mean(yes_no(40, 0, 40), yes_no(0, 40, 40), scale=scale)
+    assert (same.value, same.p) == (1, 2 / 2**40)
+    assert same.interval[0] > 0.8
+    for yes, other, inside in ((4, 0, True), (10, 0, False), (0, 4, True), (6, 5, True)):
+        one, two = (replace(yes_no(each, 10 - each, 10), judges=np.zeros((10, 0))) for each in (yes, other))
+        one, two = (replace(each, probability=np.full(10, 0.5)) for each in (one, two))
+        two = replace(two, unit=two.unit + 10, dialogue=two.dialogue + 10)
+        found, plain = estimate_mean(one, two, scale=scale), estimate_mean(one, two)
+        assert (found.interval[0] <= 0 <= found.interval[1]) == inside
+        assert found.p == (max(plain.p, 1 - 0.95) if inside else plain.p)
+        assert (plain.p < 0.05) == ((yes, other) != (6, 5)), "Student's p would say otherwise"
+
+
+def test_equal_ratings_of_both_systems() -> None:
+    """Without a scale nothing is known; on a scale the intervals of both systems are put together."""
+    places = np.arange(10)
+
+    def system(value: float) -> RatedSystem:
+        return RatedSystem(
+            np.full(10, value), np.zeros((10, 0)), np.full(10, 0.5), np.zeros(10, np.int64), places, places
+        )
+
+    found = estimate_mean(system(4.0), system(3.0))
+    assert (found.value, found.error, found.p) == (1, 0, 2 / 2**10)
+    assert all(map(math.isnan, (*found.interval, *found.alone_interval)))
+    scaled = estimate_mean(system(4.0), system(3.0), scale=RatingScale((1.0, 5.0)))
+    (low, high), (other_low, other_high) = (
+        [1 + 4 * end for end in clopper_pearson(share, 10, 0.95)] for share in (0.75, 0.5)
+    )
+    expected = 1 - math.hypot(4 - low, other_high - 3), 1 + math.hypot(high - 4, 3 - other_low)
+    assert scaled.interval == scaled.alone_interval == pytest.approx(expected)
+    assert scaled.p == pytest.approx(0.05), "0 is in the interval"
+    nothing_open = replace(system(4.0), probability=np.ones(10))
+    assert estimate_mean(nothing_open, replace(system(3.0), probability=np.ones(10)), "run").interval == (1, 1)
+
+
+def test_errors_for_other_raters_are_at_least_those_of_dialogues_and_of_raters() -> None:
+    def estimate(value: float, error: float, p: float = 0.001, freedom: float = 9.0) -> RatingEstimate:
+        return RatingEstimate(value, error, (0, 0), value / 2, error / 2, (0, 0), (), 50, 40, freedom, 50.0, p)
+
+    without = [estimate(2 + shift, 0.1) for shift in (-0.3, 0.0, 0.1, 0.2)]
+    of_raters = 3 / 4 * sum((each.value - 2) ** 2 for each in without)
+    for error, row_error, ratings_per_row, expected in (
+        (0.5, 0.1, 2.0, math.sqrt(0.25 + of_raters - 0.01 / 2)),
+        (0.5, 0.9, 1.0, 0.5),
+        (0.01, 0.9, 3.0, math.sqrt(of_raters)),
+    ):
+        found = generalize_to_raters(
+            estimate(2.0, error), without, estimate(2.0, row_error), ratings_per_row, 0.9, (1.9, 9.0)
+        )
+        half = float(scipy.stats.t.ppf(0.95, 3)) * expected
+        assert (found.error, found.alone_error) == pytest.approx((expected, expected / 2))
+        assert found.interval == pytest.approx((max(2 - half, 1.9), 2 + half))
+        assert found.alone_interval == pytest.approx((1.9, 1 + half / 2))
+        assert found.freedom == 3
+        assert found.p == pytest.approx(2 * scipy.stats.t.sf(2 / expected, 3))
+    assert generalize_to_raters(estimate(2.0, 0.5, p=0.9), without, estimate(2.0, 0.1), 2.0).p == 0.9
+    few = generalize_to_raters(estimate(2.0, 0.5, freedom=1.5), without, estimate(2.0, 0.1), 2.0)
+    assert few.freedom == 1.5
+    one = generalize_to_raters(estimate(2.0, 0.5, freedom=0.5), without, estimate(2.0, 0.1), 2.0)
+    assert one.freedom == 1
+    certain = generalize_to_raters(estimate(2.0, 0.0, p=0.3), [estimate(2.0, 0.0)] * 3, estimate(2.0, 0.0), 1.0)
+    assert (certain.error, certain.p, certain.interval) == (0, 0.3, (2, 2))
+    zero = structs.replace(estimate(2.0, 0.0, p=0.3), alone_error=0.5)
+    assert generalize_to_raters(zero, [zero] * 3, zero, 1.0).p == 0.3
+    other = structs.replace(estimate(2.0, 0.5, p=0.0), alone_error=0.0)
+    assert generalize_to_raters(other, [other] * 3, other, 1.0).p == pytest.approx(2 * scipy.stats.t.sf(4, 2))
+
+
+def test_judges_are_combined_by_five_weighted_fits() -> None:
+    one, two = rated_system(5, rows=60, judges=2), rated_system(6, rows=30, judges=2)
+    two = replace(two, dialogue=two.dialogue + 20)
+    found = combine_judges([one, two], seed=7)
+    assert [each.shape for each in found] == [(60, 1), (30, 1)]
+    judges = np.concatenate(
+        [np.where(np.isnan(each.judges), np.nanmean(each.judges, axis=0), each.judges) for each in (one, two)]
+    )
+    people, dialogue = np.concatenate([one.people, two.people]), np.concatenate([one.dialogue, two.dialogue])
+    probability = np.concatenate([one.probability, two.probability])
+    fold = np.random.default_rng(7).permutation(30)[dialogue] % 5
+    expected: Floats = np.zeros(90)
+    for number in range(5):
+        used = ~np.isnan(people) & (fold != number)
+        design = np.column_stack([np.ones(90), judges])
+        normal = design[used].T / probability[used] @ design[used]
+        expected[fold == number] = design[fold == number] @ np.linalg.solve(
+            normal, design[used].T / probability[used] @ people[used]
+        )
+    assert np.concatenate(found)[:, 0] == pytest.approx(expected)
+    constant = [
+        replace(each, judges=np.column_stack([each.judges, np.full(len(each.people), 7.0)])) for each in (one, two)
+    ]
+    assert np.concatenate(combine_judges(constant, seed=7))[:, 0] == pytest.approx(expected)
+    filled = [replace(each, judges=part) for each, part in zip((one, two), (judges[:60], judges[60:]), strict=True)]
+    far = [replace(each, judges=1e9 + each.judges) for each in filled]
+    assert np.concatenate(combine_judges(far, seed=7))[:, 0] == pytest.approx(expected, abs=1e-4)
+    noise = 1 + 1e-11 * np.random.default_rng(1).normal(size=90)
+    same = np.column_stack([judges, judges[:, 0] * noise])
+    both = [replace(each, judges=part) for each, part in zip((one, two), (same[:60], same[60:]), strict=True)]
+    assert np.concatenate(combine_judges(both, seed=7))[:, 0] == pytest.approx(expected, abs=1e-6)

@@ -360,7 +360,7 @@ def _sum_over_units(systems: Sequence[RatedSystem], columns: Floats, weights: Fl
     known = [each.answered.get(code, 1.0) for each in systems for code in each.stratum.tolist()]
     answered = np.array(known, np.float64)[rated][firsts]
     left = 1 - np.concatenate([each.probability for each in systems])[rated][firsts] * answered
-    left = np.clip(left, 0.0, 1.0)
+    left = np.maximum(left, 0.0)
     sums = np.stack([np.bincount(codes, column) for column in columns[rated].T]).T
     held: Floats = np.bincount(codes, weights[rated]).astype(np.float64)
     made = np.zeros_like(sums)
@@ -377,14 +377,13 @@ def _sum_over_units(systems: Sequence[RatedSystem], columns: Floats, weights: Fl
 
 def _remaining_weights(held: Floats) -> Floats:
     """Return the fraction of the weights that is left without each cluster; 1 where there is only one."""
-    total = held.sum()
-    shares: Floats = 1 - held / total if total > 0 else np.ones(len(held))
+    shares: Floats = 1 - held / held.sum()
     return np.where(shares > 0, shares, 1.0)
 
 
 def _effective_clusters(held: Floats) -> float:
     """Return Kish's effective number of clusters."""
-    return float(held.sum() ** 2 / (held**2).sum()) if held.any() else 0.0
+    return float(held.sum() ** 2 / (held**2).sum())
 
 
 def generalize_to_raters(
@@ -488,8 +487,8 @@ def _leverage(columns: Floats) -> Floats:
 
 def _equivalent_ratings(ratings: int, rows: int, variance: float, alone: float, target: Target) -> float:
     """Return how many ratings alone would give the variance; at most all rows."""
-    if math.isnan(variance) or math.isnan(alone) or not alone:
-        return math.nan if math.isnan(variance) or math.isnan(alone) else float(ratings)
+    if not alone > 0:  # an unknown variance stays unknown
+        return ratings + alone
     if target == "dialogues":
         return min(ratings * alone / variance, float(rows)) if variance else float(rows)
     return 1 / (1 / rows + variance / alone * (1 / ratings - 1 / rows)) if ratings < rows else float(ratings)
