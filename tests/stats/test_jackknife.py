@@ -62,3 +62,40 @@ def test_equal_dialogues_have_the_least_p_that_their_number_allows() -> None:
     assert all(map(math.isnan, same.interval(0.95)))
     assert jackknife(0.0, np.zeros(3), np.ones(3)).p == 1
     assert jackknife(1.0, np.zeros(1), np.ones(1), PLAIN).interval(0.95) != (1.0, 1.0)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_intervals_on_the_scale_of_fisher(sign: int) -> None:
+    without = sign * np.array([0.5, 0.62, 0.55, 0.7, 0.58])
+    found = jackknife(sign * 0.6, without, np.array([1.0, 2.0, 1.0, 3.0, 1.0]), FISHER)
+    changes = np.arctanh(without)
+    error = math.sqrt(4 / 5 * ((changes - changes.mean()) ** 2).sum())
+    assert (found.value, found.error) == pytest.approx((math.atanh(sign * 0.6), error))
+    assert found.freedom == pytest.approx(8**2 / 16 - 1)
+    half = float(stats.t.ppf(0.975, found.freedom)) * error
+    assert found.interval(0.95) == pytest.approx((math.tanh(found.value - half), math.tanh(found.value + half)))
+    assert found.p == pytest.approx(2 * stats.t.sf(math.atanh(0.6) / error, found.freedom))
+    assert found.clusters == 5
+
+
+def test_intervals_on_the_scale_of_odds() -> None:
+    without = np.array([0.1, 0.25, 0.3, 0.15])
+    found = jackknife(0.2, without, np.ones(4), LOG_ODDS)
+    odds = np.log(without / (1 - without))
+    error = math.sqrt(3 / 4 * ((odds - odds.mean()) ** 2).sum())
+    assert (found.value, found.error) == pytest.approx((math.log(0.25), error))
+    ends = [found.value + sign * float(stats.t.ppf(0.95, 3)) * error for sign in (-1, 1)]
+    assert found.interval(0.9) == pytest.approx([1 / (1 + math.exp(-end)) for end in ends])
+    at_ends = LOG_ODDS.to(np.array([0.0, 1.0, 0.5]))
+    assert at_ends == pytest.approx([math.log(1e-12), -math.log(1e-12), 0], rel=1e-4)
+    assert FISHER.to(np.array([-1.0, 1.0, 0.0])) == pytest.approx([-14.16, 14.16, 0], abs=0.01)
+
+
+def test_a_value_that_is_unknown_has_no_error() -> None:
+    found = jackknife(math.nan, np.array([0.4, 0.5, 0.6]), np.ones(3))
+    assert all(map(math.isnan, (found.value, found.error, found.freedom, found.p, *found.interval(0.95))))
+    assert found.clusters == 3
+
+
+def test_at_least_one_degree_of_freedom_is_left() -> None:
+    assert jackknife(1.0, np.array([0.5, 1.5, 1.0]), np.array([1.0, 1.0, 90.0])).freedom == 1

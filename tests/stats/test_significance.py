@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from itertools import product
+from statistics import NormalDist
 
 import numpy as np
 import pytest
@@ -161,3 +163,72 @@ def test_what_is_needed_is_what_finds_it() -> None:
     assert significance.count_needed_clusters(100, 0.1, 0.05, 1e-9) is None, "no number of dialogues finds that"
     assert math.isnan(significance.minimum_detectable_difference(math.nan, 9, 2.0))
     assert math.isnan(significance.minimum_detectable_difference(0.1, 9, math.inf))
+
+
+def test_detectable_differences_have_the_power() -> None:
+    for clusters, critical in ((2, 12.7), (3, 4.3), (8, 2.36), (40, 2.02), (1000, 0.5)):
+        ratio = significance.minimum_detectable_difference(1.0, clusters, critical)
+        assert significance.power_of(ratio, clusters - 1, critical, clusters - 1) == pytest.approx(0.8, abs=1e-7)
+        assert significance.minimum_detectable_difference(0.25, clusters, critical) == ratio / 4
+    assert significance.minimum_detectable_difference(0.0, 9, 2.0) == 0
+    assert math.isnan(significance.minimum_detectable_difference(-0.1, 9, 2.0))
+
+
+@pytest.mark.parametrize(
+    ("ratio", "freedom", "critical", "pilot"), [(3.1, 7, 2.36, 7), (2.0, 4, 2.8, 30), (1.0, 2, 4.3, 1)]
+)
+def test_power_summed_over_the_relative_errors_of_both_samples(
+    ratio: float, freedom: int, critical: float, pilot: int
+) -> None:
+    """Midpoints of 40 steps within six standard deviations of a root of a chi-square over its degrees of freedom."""
+
+    def errors(freedom: int) -> list[tuple[float, float]]:
+        low = max(0.0, 1 - 6 / math.sqrt(2 * freedom))
+        width = (1 + 6 / math.sqrt(2 * freedom) - low) / 40
+        values = [low + (step + 0.5) * width for step in range(40)]
+        densities = scipy.stats.chi.pdf(np.array(values) * math.sqrt(freedom), freedom).tolist()
+        return [(value, density / sum(densities)) for value, density in zip(values, densities, strict=True)]
+
+    cdf = NormalDist().cdf
+    expected = sum(
+        share * first_share * (cdf(ratio * first - critical * own) + cdf(-critical * own - ratio * first))
+        for (own, share), (first, first_share) in product(errors(freedom), errors(pilot))
+    )
+    assert significance.power_of(ratio, freedom, critical, pilot) == pytest.approx(expected, rel=1e-9)
+    assert significance.power_of(math.inf, freedom, critical, pilot) == 1
+
+
+def test_needed_clusters_are_the_fewest_with_the_power() -> None:
+    for clusters, error, difference in ((10, 0.5, 1.0), (50, 0.1, 0.2), (200, 0.03, 0.05)):
+        found = significance.count_needed_clusters(clusters, error, 0.05, difference)
+        assert found is not None
+        powers = []
+        for number in (found - 1, found):
+            critical = float(scipy.stats.t.ppf(0.975, number - 1))
+            ratio = difference / error * math.sqrt(number / clusters)
+            powers.append(significance.power_of(ratio, number - 1, critical, clusters - 1))
+        assert powers[0] < 0.8 <= powers[1]
+    assert significance.count_needed_clusters(10, 0.1, 0.05, None) is None
+    assert significance.count_needed_clusters(10, -0.1, 0.05, 1.0) is None
+    # Of 100 dialogues with an error of 0.1: 300 million are a number, 700 million are not searched for.
+    assert significance.count_needed_clusters(100, 0.1, 0.05, 2.8016 * 0.1 * math.sqrt(100 / 3e8)) == pytest.approx(
+        305e6, rel=0.01
+    )
+    assert significance.count_needed_clusters(100, 0.1, 0.05, 2.8016 * 0.1 * math.sqrt(100 / 7e8)) is None
+
+
+def test_letters_go_on_after_z() -> None:
+    groups = [["x", "y"], *([f"n{number}"] for number in range(1, 26)), ["y", "z"], ["w"]]
+    letters = significance.letter_display(groups)
+    assert (letters["x"], letters["y"], letters["n25"], letters["z"], letters["w"]) == ("a", "aa2", "z", "a2", "b2")
+    assert significance.letter_display([[str(number)] for number in range(53)])["52"] == "a3"
+
+
+def test_p_counts_what_is_as_large_but_for_rounding() -> None:
+    by_chance = np.array([0.3, -0.1 - 0.2, 0.1, math.nan, 0.2])
+    assert significance.tail_p(-0.3, by_chance, 1.0) == 3 / 5
+    assert significance.tail_p(0.3 + 1e-10, by_chance, 1.0) == 1 / 5
+    assert significance.tail_p(0.3 + 1e-10, by_chance, 100.0) == 3 / 5
+    assert significance.student_p(1e-10, 0.0, 5, 1.0) == 0
+    assert significance.student_p(1e-10, 0.0, 5, 100.0) == 1
+    assert significance.student_p(-1e-11, 0.1, 5, 1.0) == 1
