@@ -76,6 +76,165 @@ def test_asymptotic_is_what_the_formula_says() -> None:
         )
 
 
+def bet_on_the_grid(values: np.ndarray, alpha: float) -> tuple[np.ndarray, np.ndarray]:
+    """The ends after each value, one value at a time: a step of the grid beyond the means that are left."""
+    grid = np.linspace(0, 1, 2001)
+    up, down = np.zeros(2001), np.zeros(2001)
+    total, squares, variance, ends = 0.5, 0.25, 0.25, []
+    for time, value in enumerate(values, 1):
+        bet = math.sqrt(2 * math.log(2 / alpha) / (variance * time * math.log(1 + time)))
+        up += np.log1p(np.minimum(bet, 0.5 / np.maximum(grid, 1e-300)) * (value - grid))
+        down += np.log1p(-np.minimum(bet, 0.5 / np.maximum(1 - grid, 1e-300)) * (value - grid))
+        against = np.maximum(up, down)
+        left = np.flatnonzero(against < math.log(2 / alpha))
+        left = left if len(left) else np.array([against.argmin()])
+        ends.append((max(grid[left[0]] - 1 / 2000, 0), min(grid[left[-1]] + 1 / 2000, 1)))
+        total += value
+        squares += (value - total / (time + 1)) ** 2
+        variance = squares / (time + 1)
+    low, high = np.array(ends).T
+    return low, high
+
+
+DRIFT = np.concatenate([np.random.default_rng(2).beta(2, 8, 300), np.random.default_rng(3).beta(8, 2, 400)])
+"""The mean changes, until none is left that has been possible all along."""
+
+
+@pytest.mark.parametrize(
+    "values", [np.random.default_rng(1).beta(2, 3, 530), DRIFT, np.ones(40), np.zeros(40), np.array([0.3])], ids=len
+)
+@pytest.mark.parametrize("alpha", [0.05, 0.3])
+def test_bets_on_every_possible_mean(values: np.ndarray, alpha: float) -> None:
+    low, high = betting_sequence(values, alpha)
+    expected_low, expected_high = bet_on_the_grid(values, alpha)
+    np.testing.assert_allclose(low, expected_low, atol=1e-12)
+    np.testing.assert_allclose(high, expected_high, atol=1e-12)
+
+
+def intersected(low: np.ndarray, high: np.ndarray) -> tuple[list[float], list[float]]:
+    """Each interval with all before it; where nothing is left, the interval itself."""
+    made = []
+    for look in range(len(low)):
+        inner = max(low[: look + 1]), min(high[: look + 1])
+        made.append(inner if inner[0] <= inner[1] else (low[look], high[look]))
+    return [each[0] for each in made], [each[1] for each in made]
+
+
+def test_bets_on_differences_of_other_bounds() -> None:
+    """Values of dialogues with two and with three rows, on a scale from 1 to 5."""
+    left, right = 1 + 4 * DRIFT[::-1], 1 + 4 * DRIFT
+    found = confidence_sequence(
+        ClusterSums(2 * left, np.full(700, 2.0)), ClusterSums(3 * right, np.full(700, 3.0)), (1.0, 5.0), 0.1
+    )
+    low, high = (8 * end - 4 for end in betting_sequence((right - left + 4) / 8, 0.1))
+    assert found[2] == "betting"
+    expected = intersected(low, high)
+    assert found[0] == pytest.approx(expected[0])
+    assert found[1] == pytest.approx(expected[1])
+    inner = np.maximum.accumulate(low), np.minimum.accumulate(high)
+    assert (inner[0] > inner[1]).any(), "in the end nothing has been possible all along"
+
+
+def mix(parts: list[tuple[ClusterSums, float]], alpha: float) -> tuple[list[float], list[float]]:
+    """Ends of the normal mixture by its formula, look by look."""
+    rho = (-2 * math.log(alpha) + math.log(-2 * math.log(alpha) + 1)) / 500
+    dialogues = len(parts[0][0].sums)
+    low, high = [], []
+    first = np.zeros(dialogues)
+    for sample, sign in parts:
+        early = min(50, dialogues)
+        rows = sample.counts[:early].sum()
+        ratio = sample.sums[:early].sum() / rows
+        first += sign * (sample.sums - ratio * sample.counts) / (rows / early)
+    for time in range(1, dialogues + 1):
+        value, added = 0.0, np.zeros(time)
+        for sample, sign in parts:
+            sums, counts = sample.sums[:time], sample.counts[:time]
+            ratio = sums.sum() / counts.sum()
+            value += sign * ratio
+            added += sign * (sums - ratio * counts) / (counts.sum() / time)
+        enough = time >= 50 and time >= 40 * scipy.stats.skew(first[:time]) ** 2
+        mixed = time * rho + 1
+        half = math.inf
+        if enough:
+            half = added.std(ddof=1) * math.sqrt(2 * mixed / (time**2 * rho) * math.log(math.sqrt(mixed) / alpha))
+        low.append(value - half)
+        high.append(value + half)
+    return low, high
+
+
+@pytest.mark.parametrize("center", [0.0, 1e7])
+def test_the_mixture_of_a_difference_of_unequal_dialogues(center: float) -> None:
+    random = np.random.default_rng(4)
+    counts, others = random.integers(1, 5, (2, 130)).astype(float)
+    left = ClusterSums(random.normal(size=130) * counts + center * counts, counts)
+    right = ClusterSums(random.exponential(size=130) * others + center * others, others)
+    parts = [(left, -1.0), (right, 1.0)]
+    low, high = asymptotic_sequence(parts, 0.1)
+    plain = [(ClusterSums(each.sums - center * each.counts, each.counts), sign) for each, sign in parts]
+    expected_low, expected_high = mix(plain, 0.1)
+    assert np.isinf(low).any()
+    assert not np.isinf(low).all()
+    np.testing.assert_allclose(low, expected_low, atol=1e-6)
+    np.testing.assert_allclose(high, expected_high, atol=1e-6)
+    found = confidence_sequence(left, right, (0.0, 1.0), 0.1)
+    assert (found[0][-1], found[1][-1]) == pytest.approx((max(low), min(high)))
+
+
+def test_no_dialogue_has_no_interval() -> None:
+    none = single(np.zeros(0))
+    for bounds, kind in (((0.0, 1.0), "betting"), ((0.0, math.inf), "asymptotic")):
+        for compute in (confidence_sequence, unpaired_confidence_sequence):
+            low, high, by = compute(none, none, bounds, 0.05)
+            assert (len(low), len(high), by) == (0, 0, kind)
+    low, high = asymptotic_sequence([(single(np.array([2.0])), 1.0)], 0.05)
+    assert (low.tolist(), high.tolist()) == ([-math.inf], [math.inf])
+
+
+def test_sequences_of_independent_systems_on_other_bounds() -> None:
+    random = np.random.default_rng(6)
+    left, right = 1 + 4 * random.beta(2, 3, 90), 1 + 4 * random.beta(3, 2, 70)
+    sums = ClusterSums(2 * left, np.full(90, 2.0)), single(right)
+    ends = [[1 + 4 * end for end in betting_sequence((values - 1) / 4, 0.05)] for values in (left, right)]
+    inner = [(np.maximum.accumulate(low), np.minimum.accumulate(high)) for low, high in ends]
+    low, high, by = unpaired_confidence_sequence(*sums, (1.0, 5.0), 0.1)
+    assert by == "betting"
+    assert low == pytest.approx(inner[1][0] - np.append(inner[0][1][:69], inner[0][1][-1]))
+    assert high == pytest.approx(inner[1][1] - np.append(inner[0][0][:69], inner[0][0][-1]))
+    turned = unpaired_confidence_sequence(sums[1], sums[0], (1.0, 5.0), 0.1)
+    assert turned[0] == pytest.approx(-high)
+    assert turned[1] == pytest.approx(-low)
+
+
+@pytest.mark.parametrize("uneven", [0, 1])
+def test_independent_systems_of_unequal_dialogues_have_two_mixtures(uneven: int) -> None:
+    random = np.random.default_rng(7)
+    counts = [np.ones(80), np.ones(60)]
+    counts[uneven][3] = 2
+    systems = [ClusterSums(random.random(len(each)) * each, each) for each in counts]
+    low, high, by = unpaired_confidence_sequence(systems[0], systems[1], (0.0, 1.0), 0.1)
+    assert by == "asymptotic"
+    ends = [intersected(*asymptotic_sequence([(each, 1.0)], 0.05)) for each in systems]
+    assert len(low) == 60
+    assert low[-1] == pytest.approx(ends[1][0][-1] - ends[0][1][-1])
+    assert high[-1] == pytest.approx(ends[1][1][-1] - ends[0][0][-1])
+    assert high[54] == pytest.approx(ends[1][1][54] - ends[0][0][54])
+    paired = confidence_sequence(systems[0], ClusterSums(np.ones(80), np.ones(80)), (0.0, 1.0), 0.1)
+    assert paired[2] == ("betting" if uneven else "asymptotic")
+
+
+def test_how_many_dialogues_are_enough_at_every_look() -> None:
+    values = np.random.default_rng(8).exponential(size=300) ** 2
+    expected = [
+        time >= 50 and time >= 40 * float(scipy.stats.skew(values[:time])) ** 2 for time in range(1, len(values) + 1)
+    ]
+    assert 0 < sum(expected) < 250 or not any(expected)
+    for shifted in (values, -values, 1e-200 * values, 1e5 + values):
+        assert has_enough(shifted).tolist() == expected
+    rising = np.arange(120.0)
+    assert has_enough(rising).tolist() == [False] * 49 + [True] * 71
+
+
 def missed(kind: str, seeds: int, looks: int = 1000) -> float:
     """In how many cases the truth was outside at one of the looks."""
     wrong = 0
@@ -169,6 +328,76 @@ def test_a_difference_is_decided_and_stays_so() -> None:
     assert row.decided < 100
     (fewer,) = dialeval.sequential(Run(dict(reversed(list(run.systems.items()))), "0")).rows
     assert fewer.better is False
+
+
+def test_every_difference_has_its_share_of_alpha() -> None:
+    """Each row is the confidence sequence of its dialogues' sums; panel and other metrics are two families."""
+    random = np.random.default_rng(9)
+    rows = [f"w{number} " * int(random.integers(1, 4)) + "yes" for number in range(150)]
+    texts = {
+        "a": rows,
+        "b": [f"{text} x" if at % 2 else text.removesuffix(" yes") for at, text in enumerate(rows)],
+        "c": ["no no" if at % 2 == 0 else text for at, text in enumerate(rows)],
+    }
+    run = dialeval.evaluate(texts, [f"{text} yes" for text in rows], metrics="rouge-l,length,distinct-1")
+    found = dialeval.sequential(run, alpha=0.2)
+    assert found.panel == ("rouge-l",)
+    assert (found.tests, found.alpha, found.unit) == (2, 0.2, "rows")
+    assert [(row.system, row.key) for row in found.rows] == [
+        (system, key) for system in "bc" for key in run["a"].estimates
+    ]
+    decided = 0
+    for row in found.rows:
+        if row.key == "distinct-1":
+            assert (row.dialogues, row.interval, row.by, row.decided, row.better) == (0, None, None, None, None)
+            assert math.isnan(row.difference)
+            assert row.reason == "it is a corpus-level value, without values per dialogue"
+            continue
+        left, right = (single(run[name][row.key].items) for name in ("a", row.system))
+        bounds = (0.0, 1.0) if row.key == "rouge-l" else (0.0, math.inf)
+        low, high, by = confidence_sequence(left, right, bounds, 0.1)
+        assert (row.dialogues, row.by, row.reason) == (150, by, None)
+        assert row.difference == pytest.approx(right.mean - left.mean)
+        assert row.interval == (low[-1], high[-1])
+        looks = [look for look in range(150) if low[look] > 0 or high[look] < 0]
+        assert row.decided == (looks[0] + 1 if looks else None)
+        higher = None if not looks or row.key == "length" else bool(low[looks[0]] > 0)
+        assert row.better is higher
+        decided += bool(looks)
+    assert 0 < decided < 4
+    assert repr(found) == f"<SequentialTest: 2 systems (b, c) with a, 6 differences, {decided} decided>"
+    line = found.lines()[0]
+    assert (line["low"], line["high"]) == found.rows[0].interval
+    assert "interval" not in line
+    one = dialeval.sequential(run, systems=["a", "c"], metrics=["length"], alpha=0.2).rows[0]
+    sides = [single(run[name]["length"].items) for name in "ac"]
+    low, high, _ = confidence_sequence(sides[0], sides[1], (0.0, math.inf), 0.2)
+    assert one.interval == (low[-1], high[-1])
+
+
+def test_skewed_differences_and_unpaired_runs_are_watched() -> None:
+    def evaluate(lengths: list[int]) -> Run:
+        return dialeval.evaluate([" ".join(["w"] * length) for length in lengths], metrics="length")
+
+    plain, skewed = [3] * 60, [3] * 59 + [900]
+    (row,) = dialeval.sequential({"a": evaluate(plain), "b": evaluate(skewed)}).rows
+    assert (row.interval, row.dialogues) == (None, 60)
+    assert row.reason == "too few dialogues for such skewed differences"
+    (few,) = dialeval.sequential({"a": evaluate(plain[:49]), "b": evaluate(skewed[-49:])}).rows
+    assert few.reason == "fewer than 50 dialogues"
+    (enough,) = dialeval.sequential({"a": evaluate(plain[:50]), "b": evaluate([4, 5] * 25)}).rows
+    assert (enough.reason, enough.dialogues, enough.decided, enough.better) == (None, 50, 50, None)
+    assert enough.difference == 1.5
+    left, right = [3, 4, 5] * 30, [5, 6] * 40
+    (row,) = dialeval.sequential({"a": evaluate(left), "b": evaluate(right)}, design="unpaired", alpha=0.1).rows
+    low, high, _ = unpaired_confidence_sequence(
+        single(np.array(left, float)), single(np.array(right, float)), (0.0, math.inf), 0.1
+    )
+    assert row.interval == (low[-1], high[-1])
+    assert row.dialogues == 80
+    for alpha in (0.0, 1.0):
+        with pytest.raises(SettingError, match=f"alpha must be between 0 and 1, such as 0.05; it is not {alpha}"):
+            dialeval.sequential(evaluate(plain), alpha=alpha)
 
 
 def test_what_cannot_be_watched() -> None:
