@@ -7,18 +7,33 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from msgspec.structs import asdict
 from scipy import stats
 
 import dialeval
+from dialeval.analysis import unpaired as module
 from dialeval.analysis.comparison import compare
-from dialeval.analysis.difference import Settings
+from dialeval.analysis.difference import Difference, Settings
 from dialeval.analysis.unpaired import compare_unpaired
+from dialeval.analysis.values import Values, compute_influences
 from dialeval.core.arrays import Floats
-from dialeval.core.fold import Estimate
+from dialeval.core.fold import Estimate, Level
 from dialeval.core.result import Result
 from dialeval.core.rowtable import RowTable
 from dialeval.core.signature import Signature
-from dialeval.stats.independent import ClusterSums, Spread, reassign, welch
+from dialeval.stats.independent import (
+    ClusterSums,
+    Resampled,
+    Spread,
+    join_changes,
+    permutation_p,
+    reassign,
+    spread_stratified,
+    welch,
+)
+from dialeval.stats.intervals import t_factor
+from dialeval.stats.resampling import Influence, absolute_quantile, draw_resamples, make_interval, studentize
+from dialeval.stats.significance import count_needed_clusters, minimum_detectable_difference, tail_p
 
 
 def result(values: Floats, sizes: list[int] | None = None, key: str = "length") -> Result:
@@ -146,3 +161,240 @@ def test_one_cluster_has_no_error() -> None:
     assert "at least two dialogues or rows of each" in str(row.reason)
     assert math.isnan(ClusterSums(np.ones(1), np.ones(1)).spread.variance)
     assert welch(Spread(0.0, 3.0, 4), Spread(0.0, 5.0, 6)) == 8.0
+
+
+SIZES = [1, 3, 2, 1, 4], [2, 1, 1, 3, 1, 2, 5]
+SETTINGS = Settings(trials=60, resamples=80, alpha=0.1, confidence=0.9, detect=0.4, seed=7)
+
+
+def two_logs() -> tuple[tuple[Result, ClusterSums], tuple[Result, ClusterSums]]:
+    """Dialogues of unequal length, with a row that was not scored; the second log has more of them."""
+    rng = np.random.default_rng(8)
+    made = []
+    for sizes, mean in zip(SIZES, (1.0, 2.0), strict=True):
+        values = rng.normal(mean, 1, sum(sizes))
+        values[4] = math.nan
+        parts = np.split(values, np.cumsum(sizes)[:-1])
+        sums = ClusterSums(
+            np.array([np.nansum(part) for part in parts]),
+            np.array([np.count_nonzero(~np.isnan(part)) for part in parts], float),
+        )
+        made.append((result(values, sizes), sums))
+    return made[0], made[1]
+
+
+def assert_fields(found: Difference, **expected: object) -> None:
+    plain = asdict(found)
+    for name, value in expected.items():
+        assert plain[name] == pytest.approx(value, nan_ok=True), name
+
+
+def student_fields(difference: float, spreads: tuple[Spread, Spread], settings: Settings) -> dict[str, object]:
+    """What Welch's test says of a difference, written out."""
+    here, there = spreads
+    error, freedom = math.sqrt(here.variance + there.variance), welch(here, there)
+    clusters = here.clusters + there.clusters
+    half = stats.t.ppf((1 + settings.confidence) / 2, freedom) * error
+    deviation = math.sqrt((here.clusters * here.variance + there.clusters * there.variance) / 2)
+    critical = t_factor(1 - settings.alpha, freedom)
+    return {
+        "difference": difference,
+        "interval": (difference - half, difference + half),
+        "interval_by": "welch",
+        "error": error,
+        "p": max(2 * stats.t.sf(abs(difference) / error, freedom), 2 / math.comb(clusters, here.clusters)),
+        "effect": difference / deviation,
+        "detectable": minimum_detectable_difference(error, max(2, round(freedom) + 1), critical),
+        "needed": count_needed_clusters(clusters, error, settings.alpha, settings.detect),
+        "rough": True,
+    }
+
+
+def test_all_figures_of_a_difference_of_means(monkeypatch: pytest.MonkeyPatch) -> None:
+    (left, first), (right, second) = two_logs()
+    expected = student_fields(second.mean - first.mean, (first.spread, second.spread), SETTINGS)
+    counts = {"rows": 10 + 14, "of": 11 + 15, "corpus": False, "better": None, "evidence": False, "reason": None}
+    means = {"baseline_mean": first.mean, "mean": second.mean, "wins": None, "unadjusted": math.nan, "note": None}
+    p = permutation_p(first, second, 60, 7)
+    assert expected["p"] != pytest.approx(p)
+    monkeypatch.setattr(module, "MOST_PERMUTED", 12)
+    (row,) = compare_unpaired("a", "b", left, right, ["length"], SETTINGS)
+    assert (row.key, row.baseline, row.system) == ("length", "a", "b")
+    assert_fields(row, **{**expected, "p": p}, **counts, **means)
+    monkeypatch.setattr(module, "MOST_PERMUTED", 11)
+    (row,) = compare_unpaired("a", "b", left, right, ["length"], SETTINGS)
+    assert_fields(row, **expected, **counts, **means)
+
+
+def test_the_bootstrap_resamples_both_systems_with_seeds_of_their_own() -> None:
+    (left, first), (right, second) = two_logs()
+    settings = Settings(test="bootstrap", resamples=80, alpha=0.1, confidence=0.9, seed=7)
+    (row,) = compare_unpaired("a", "b", left, right, ["length"], settings)
+    error = math.sqrt(first.spread.variance + second.spread.variance)
+    changes = join_changes(first.resample(80, 7), second.resample(80, 8), error)
+    difference = second.mean - first.mean
+    joint = Influence(difference, np.array([-error, error]), np.ones(2))
+    interval, by = make_interval(joint, changes, 0.9, 5)
+    p = tail_p(difference, changes, 2.0)
+    assert p > 2 / math.comb(12, 5)
+    detectable = minimum_detectable_difference(error, 5, absolute_quantile(changes, 0.9) / error)
+    assert_fields(row, difference=difference, interval=interval, interval_by=by, p=p, detectable=detectable)
+    assert by == "studentized"
+    far = result(np.asarray(right["length"].items) + 100, SIZES[1])
+    (row,) = compare_unpaired("a", "b", left, far, ["length"], settings)
+    assert row.p == 1 / 81
+    few = Settings(test="bootstrap", resamples=900)
+    (row,) = compare_unpaired(
+        "a", "b", result(np.array([1.0, 2.0, 4.0])), result(np.array([91.0, 92.0])), ["length"], few
+    )
+    assert row.p == 2 / math.comb(5, 3), "the least that an exact test can give"
+
+
+def test_the_least_p_is_that_of_an_exact_test(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST_PERMUTED", 0)
+    left, right = result(np.array([1.0, 1.1, 1.2])), result(np.array([9.0, 9.1, 9.2, 9.3]))
+    (row,) = compare_unpaired("a", "b", left, right, ["length"], SETTINGS)
+    assert row.p == 2 / math.comb(7, 3)
+    (row,) = compare_unpaired("a", "b", result(np.ones(4)), result(np.full(9, 2.0)), ["length"], SETTINGS)
+    assert row.p == 2 / math.comb(13, 4)
+    assert math.isnan(row.effect)
+    assert (row.error, row.detectable) == (0, 0)
+    large = 1e6 + np.array([-1e-7, 1e-7, 0.0, 0.0])
+    (row,) = compare_unpaired("a", "b", result(large), result(large + 1e-6), ["length"], SETTINGS)
+    assert row.p == 1, "equal but for rounding"
+    assert row.effect > 1
+    small = 1e-6 * np.array([1.0, 1.001, 1.002, 0.999])
+    (row,) = compare_unpaired("a", "b", result(small), result(2 * small), ["length"], SETTINGS)
+    assert row.p == 2 / math.comb(8, 4)
+    (row,) = compare_unpaired("a", "b", result(np.ones(4)), result(np.ones(9)), ["length"], SETTINGS)
+    assert (row.p, row.effect) == (1, 0)
+
+
+@pytest.mark.parametrize("missing", [0, 1])
+def test_what_one_system_lacks_is_the_reason(missing: int) -> None:
+    logs = [result(np.arange(4.0)), result(np.arange(5.0))]
+    estimate = logs[missing]["length"]
+    bare = Estimate(estimate.mean, 0.0, 4, 4, signature=estimate.signature)
+    logs[missing] = Result({"length": bare}, rows=logs[missing].rows)
+    (row,) = compare_unpaired("a", "b", logs[0], logs[1], ["length"], SETTINGS)
+    assert row.reason == "the run has no per-row scores of it"
+    assert row.interval is None
+    logs[missing] = result(np.array([1.0, math.nan, math.nan]))
+    (row,) = compare_unpaired("a", "b", logs[0], logs[1], ["length"], SETTINGS)
+    assert row.reason == "too few rows have a score"
+
+
+def test_two_dialogues_of_each_system_are_enough() -> None:
+    (row,) = compare_unpaired(
+        "a", "b", result(np.array([1.0, 2.0])), result(np.array([3.0, 5.0])), ["length"], SETTINGS
+    )
+    assert row.reason is None
+    assert row.error == pytest.approx(math.sqrt(0.25 + 1))
+    for sizes in ((1, 2), (2, 1)):
+        left, right = (result(np.arange(float(size))) for size in sizes)
+        (row,) = compare_unpaired("a", "b", left, right, ["length"], SETTINGS)
+        assert row.reason == "a comparison of independent systems needs at least two dialogues or rows of each"
+
+
+def test_all_figures_of_adjusted_means() -> None:
+    """Dialogues that are in several strata, and one stratum that only one log has."""
+    (left, _), (right, _) = two_logs()
+    labels = list("xyxyyzxxyyx"), list("xxyxyxyyyxxyyxy")
+    (row,) = compare_unpaired("a", "b", left, right, ["length"], SETTINGS, (labels[0], labels[1]))
+    tables = []
+    for log, sizes, names in ((left, SIZES[0], labels[0]), (right, SIZES[1], labels[1])):
+        values, cluster = np.asarray(log["length"].items), np.repeat(np.arange(len(sizes)), sizes)
+        sums, numbers = np.zeros((2, len(sizes), 2))
+        for value, at, name in zip(values, cluster, names, strict=True):
+            if name != "z" and not math.isnan(value):
+                sums[at, "xy".index(name)] += value
+                numbers[at, "xy".index(name)] += 1
+        tables.append((sums, numbers))
+    used = tables[0][1].sum(axis=0) + tables[1][1].sum(axis=0)
+    weights = used / used.sum()
+    by_stratum = [sums.sum(axis=0) / numbers.sum(axis=0) for sums, numbers in tables]
+    means = [float(weights @ each) for each in by_stratum]
+    spreads = [spread_stratified(*table, each, weights) for table, each in zip(tables, by_stratum, strict=True)]
+    expected = student_fields(means[1] - means[0], (spreads[0], spreads[1]), SETTINGS)
+    assert_fields(row, **{**expected, "interval_by": "post-stratified"}, baseline_mean=means[0], mean=means[1])
+    (plain,) = compare_unpaired("a", "b", left, right, ["length"], SETTINGS)
+    assert_fields(row, unadjusted=plain.difference, unadjusted_interval=plain.interval)
+    assert row.note == "4% of the rows are in strata that only one log has"
+    same = [each.replace("z", "y") for each in labels[0]], labels[1]
+    (row,) = compare_unpaired("a", "b", left, right, ["length"], SETTINGS, same)
+    assert row.note is None
+
+
+def test_dialogues_are_in_the_stratum_of_their_first_row() -> None:
+    def log(values: list[float]) -> Result:
+        estimate = Estimate(
+            float(np.mean(values)),
+            0.0,
+            len(values),
+            len(values),
+            items=np.array(values),
+            signature=Signature.of("length"),
+            level=Level.DIALOGUE,
+        )
+        return Result({"length": estimate}, rows=RowTable(2 * np.arange(len(values) + 1)))
+
+    strata = list("xxxyyyyx"), list("xyxxyyyyyx")
+    (row,) = compare_unpaired("a", "b", log([1, 2, 10, 12]), log([3, 5, 11, 15, 16]), ["length"], SETTINGS, strata)
+    weights = {"x": 4 / 9, "y": 5 / 9}
+    assert row.baseline_mean == pytest.approx(weights["x"] * 1.5 + weights["y"] * 11)
+    assert row.mean == pytest.approx(weights["x"] * 4 + weights["y"] * 14)
+
+
+def test_corpus_values_are_compared_by_both_logs_resamples() -> None:
+    references = texts(3, 30)
+    logs = []
+    for seed, size in ((4, 14), (5, 18)):
+        given = references[:size]
+        said = [f"{given[at]} {other}" if at % 3 else given[at] for at, other in enumerate(texts(seed, size))]
+        logs.append(dialeval.evaluate({"s": said}, given, metrics="bleu(per=corpus)")["s"])
+    (key,) = logs[0]
+    settings = Settings(resamples=60, alpha=0.1, confidence=0.9, seed=3)
+    (row,) = compare_unpaired("a", "b", logs[0], logs[1], [key], settings)
+    sides = []
+    for at, log in enumerate(logs):
+        values = Values.of(log, [key], alone=True)
+        influence = compute_influences(values, {key: log[key].mean})[key]
+        drawn = list(draw_resamples(values.clusters, 60, 3 + at))
+        resampled = values.compute(drawn)
+        sides.append(Resampled(influence, resampled[key], studentize({key: influence}, resampled, drawn)[key]))
+    spreads = [Spread.of_influence(side.influence, size) for side, size in zip(sides, (14, 18), strict=True)]
+    error = math.sqrt(spreads[0].variance + spreads[1].variance)
+    changes = join_changes(sides[0], sides[1], error)
+    difference = logs[1][key].mean - logs[0][key].mean
+    joint = Influence(difference, np.array([-error, error]), np.ones(2))
+    interval, by = make_interval(joint, changes, 0.9, 14)
+    assert_fields(row, difference=difference, error=error, interval=interval, interval_by=by, note=None)
+    assert row.p == pytest.approx(tail_p(difference, changes, 100.0))
+    (row,) = compare_unpaired("a", "b", logs[0], logs[1], [key], settings, (["x"] * 14, ["x"] * 18))
+    assert row.note == "not adjusted, since it is a corpus value"
+
+
+def test_distinct_is_thinned_to_the_smaller_log() -> None:
+    def distinct(rows: list[str]) -> float:
+        words = " ".join(rows).split()
+        return len(set(words)) / len(words)
+
+    small, large = texts(1, 7), texts(2, 12)
+    logs = [dialeval.evaluate({"s": said}, metrics="distinct-1")["s"] for said in (small, large)]
+    generator = np.random.default_rng(SETTINGS.seed)
+    subsets = [np.sort(generator.choice(12, 7, replace=False)) for _ in range(50)]
+    mean = float(np.mean([distinct([large[at] for at in subset]) for subset in subsets]))
+    spreads = []
+    for rows in (small, [large[at] for at in subsets[0]]):
+        without = np.array([distinct(rows[:at] + rows[at + 1 :]) for at in range(7)])
+        spreads.append(Spread.of_influence(Influence.of(distinct(rows), without, np.ones(7)), 7))
+    for turned in (False, True):
+        order = logs[::-1] if turned else logs
+        (row,) = compare_unpaired("a", "b", order[0], order[1], ["distinct-1"], SETTINGS)
+        pair = (spreads[1], spreads[0]) if turned else (spreads[0], spreads[1])
+        difference = (distinct(small) - mean) * (1 if turned else -1)
+        expected = student_fields(difference, pair, SETTINGS)
+        assert_fields(row, **{**expected, "interval_by": "jackknife"})
+        assert row.note == "compared at 7 dialogues or rows of each system, since it depends on the amount of text"
+    (row,) = compare_unpaired("a", "b", logs[0], logs[0], ["distinct-1"], SETTINGS)
+    assert (row.difference, row.p, row.note) == (0, 1, None)

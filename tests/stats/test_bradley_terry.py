@@ -102,6 +102,10 @@ def test_a_system_that_always_wins_stops_at_the_end() -> None:
     assert MOST == 12
     assert found.strengths[0] == pytest.approx([12, -12])
     assert found.scores[0] == pytest.approx([1, np.exp(-24)])
+    three = fit(Cells(3, np.array([0, 1]), np.array([1, 2])), np.array([[[40.0, 0, 0], [3.0, 0, 2]]])).strengths[0]
+    assert three.sum() == pytest.approx(0, abs=1e-9)
+    assert three[1] - three[2] == pytest.approx(np.log(1.5), abs=1e-6)
+    assert three[0] > MOST
 
 
 def test_expected_scores_of_several_systems() -> None:

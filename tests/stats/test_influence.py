@@ -125,6 +125,15 @@ def test_up_to_a_thousand_clusters_are_left_out_one_by_one() -> None:
     assert [len(chunk) for chunk in leave_out_clusters(130)] == [64, 64, 2]
 
 
+def test_tiny_and_huge_influences_have_errors_too() -> None:
+    for size in (1e-200, 1.0, 1e200):
+        found = Influence(0.0, size * np.array([3.0, -1.0, -2.0]), np.ones(3))
+        assert found.error == pytest.approx(size * math.sqrt(14 / 6))
+        assert (found.largest, found.units.tolist()) == (3 * size, pytest.approx([1, -1 / 3, -2 / 3]))
+        assert found.skewness == pytest.approx((27 - 1 - 8) / 3 / (14 / 3) ** 1.5)
+    assert Influence(0.0, np.zeros(2), np.ones(2)).largest == 0
+
+
 def test_clusters_without_rows_have_no_weight() -> None:
     some = Influence.of(1.0, np.array([0.5, 1.0, 1.5]), np.array([2.0, 0.0, 4.0]))
     assert some.weights.tolist() == [1, 0, 2]
