@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
+from dialeval.core.arrays import Floats
+from dialeval.core.contributions import ClusteredRows, Resamples, join_batches
 from dialeval.core.fold import Estimate, Metric
-from dialeval.metrics.counting import Missing
+from dialeval.metrics.bleu_counts import corpus_bleu
+from dialeval.metrics.counting import Missing, corpus_error, sum_by_dialogue
 from dialeval.suites.multiwoz.metrics import Combined, Inform, Success, TaskBleu, combined_score
 from laws.task import WORLD, Row
 from laws.worlds import Place
@@ -62,3 +67,44 @@ def test_its_contributions_are_those_of_bleu_and_one_line_of_rates_per_dialogue(
     assert contributions["task-bleu/mwz22/ignored"] == bleu["task-bleu/mwz22/ignored"]
     rates = contributions["task-rates/file/ignored/historical"]
     assert rates.values.tolist() == [[1, 1, 1], [1, 1, 0], [1, 0, 0], [0, 0, 0], [1, 0, 0]]  # type: ignore[union-attr]
+
+
+MORE = [*ROWS, Row("d1", "[name] is lovely."), Row("d2", "[name] is [code], don't lose it.")]
+
+
+def plain_score(counts: Floats) -> Floats:
+    """Half of both rates plus BLEU, of dialogues, those informed, those that succeeded and the counts of BLEU."""
+    return np.array([50 * (line[1] + line[2]) / line[0] + corpus_bleu(*line[3:]) for line in counts.tolist()])
+
+
+@pytest.mark.parametrize("rows", [MORE, ROWS, [*ROWS[:1], *ROWS[2:3], Row("d1", None)]])
+@pytest.mark.parametrize("missing", ["ignored", "failed"])
+def test_its_error_is_that_of_the_formula_over_dialogues(missing: Missing, rows: list[Row]) -> None:
+    metric = Combined(missing=missing)
+    contributions = Place(WORLD, rows).scored(metric, rows).contributions
+    rates = contributions[f"task-rates/file/{missing}/historical"].values  # type: ignore[union-attr]
+    scored, *counts = contributions[f"task-bleu/mwz22/{missing}"].values.T  # type: ignore[union-attr]
+    together = np.column_stack((rates, *counts)).astype(np.int64)
+    clusters = sum_by_dialogue(together, scored == 1, np.arange(len(rows) + 1))
+    found, expected = value(metric, rows).error, corpus_error(plain_score, together.sum(axis=0).tolist(), clusters)
+    assert found is not None
+    assert expected is not None
+    assert found.error == pytest.approx(expected.error, rel=1e-12)
+    assert replace(found, error=expected.error) == expected
+
+
+def test_one_dialogue_has_no_error() -> None:
+    assert value(Combined(), [Row("d1", "[name] is nice."), Row("d2", None)]).error is None
+
+
+@pytest.mark.parametrize("missing", ["ignored", "failed"])
+def test_a_resample_is_an_evaluation_of_its_rows(missing: Missing) -> None:
+    metric = Combined(missing=missing)
+    found = Place(WORLD, MORE).scored(metric, MORE).contributions
+    clusters = ClusteredRows({name: join_batches([part]) for name, part in found.items()}, np.arange(len(MORE) + 1))
+    counts = np.array([[1] * 7, [2, 0, 1, 1, 0, 3, 1], [0, 0, 0, 0, 1, 2, 0], [1, 0, 0, 0, 0, 0, 0]])
+    taken = [[row for row, times in zip(MORE, each, strict=True) for _ in range(times)] for each in counts.tolist()]
+    expected = [value(metric, rows).mean for rows in taken]
+    np.testing.assert_allclose(metric.score_resamples(Resamples(clusters, counts)), expected, rtol=1e-12)
+    nothing = Resamples(clusters, np.array([[0, 0, 0, 2, 0, 0, 0]]))
+    assert np.isnan(metric.score_resamples(nothing)).tolist() == [missing == "ignored"]

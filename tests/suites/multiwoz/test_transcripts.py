@@ -10,7 +10,7 @@ import pytest
 from dialeval import sample_data
 from dialeval.core.result import Run
 from dialeval.suites.multiwoz.data import load_task
-from dialeval.suites.multiwoz.evaluation import MOST, evaluate_task, with_transcripts
+from dialeval.suites.multiwoz.evaluation import MOST, _choose_dialogues, evaluate_task, with_transcripts
 
 TASK = load_task("town")
 PREDICTIONS = sample_data.folder() / "town" / "predictions"
@@ -39,6 +39,20 @@ def test_every_cause_has_an_example_where_there_is_room_for_one_each(run: Run) -
     for system, counts in found["failures"].items():
         shown = {cause["cause"] for entry in found["transcripts"][system] for cause in entry["causes"]}
         assert shown == set(counts)
+
+
+def test_the_first_dialogue_that_each_cause_lost_is_kept_then_the_second() -> None:
+    def keep(most: int, *causes: list[str]) -> list[str]:
+        lost = {f"system {at}": {"cause": names} for at, names in enumerate(causes)}
+        return _choose_dialogues(list("abcdefgh"), lost, most)
+
+    assert keep(2, ["h", "b", "c"], ["g"]) == ["g", "h"]
+    assert keep(3, ["h", "b", "c"], ["g"]) == ["b", "g", "h"]
+    # The best rank of a dialogue counts, whichever cause it comes from and in whatever order.
+    assert keep(2, ["h", "b", "c"], ["c", "h"]) == keep(2, ["c", "h"], ["h", "b", "c"]) == ["c", "h"]
+    assert keep(3, ["h", "b", "c"], ["c", "h"]) == ["b", "c", "h"]
+    assert keep(5, ["h", "b", "c"], ["g"]) == ["a", "b", "c", "g", "h"]
+    assert keep(9, ["h"]) == list("abcdefgh")
 
 
 def test_the_user_speaks_before_each_turn(run: Run) -> None:

@@ -298,7 +298,7 @@ class Combined(Metric[CombinedState]):
 
     def _formula(self, counts: Floats) -> Floats:
         """Return the score of dialogues, those informed, those that succeeded, and the counts of BLEU."""
-        dialogues, informed, succeeded = np.maximum(counts[:, :3].T, [[1.0], [0.0], [0.0]])
+        dialogues, informed, succeeded = counts[:, :3].T
         bleu = self._metrics[2].formula(counts[:, 3:])
         return combined_score(HELD * informed / dialogues, HELD * succeeded / dialogues, bleu)
 
