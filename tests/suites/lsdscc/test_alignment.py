@@ -258,6 +258,9 @@ def test_pairs_in_order_however_they_are_cut(corpus: list[Query], most: int) -> 
     assert [pair for part in parts for pair in as_words(part)] == expected
     assert [text for part in parts for text in part.hypotheses.words()] == whole.hypotheses.words()
     assert all(len(part.lists) == 2 or len(part.pair_groups) <= most for part in parts)
+    for part in parts:
+        ends = [(each[0], each[-1]) for each in (part.lists, part.groups, part.group_lists)]
+        assert ends == [(0, len(part.hypotheses)), (0, len(part.references)), (0, len(part.groups) - 1)]
 
 
 @given(st.lists(queries(), max_size=5), st.sampled_from([1, 7, 1 << 16]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -104,6 +104,101 @@ def test_texts_from_outside_stay_texts() -> None:
     page = Page(section.content)
     assert {tag for tag, _ in page.tags} & {"script", "img"} == set()
     assert page.text.count("<script>alert(1)</script>") > 20
+
+
+def turn(at: int, response: str, state: dict[str, dict[str, str]], **more: Any) -> dict[str, Any]:
+    plain = {"user": f"user {at}", "active": [], "estimated": False, "true_state": False, "steps": []}
+    return {"turn": at, "response": response, "state": state, **plain, **more}
+
+
+INN = {"domain": "inn", "wishes": {"area": "hill", "price": "3"}, "asked": ["PHONE", "CODE"], "provided": ["PHONE"]}
+CART = {"domain": "cart", "wishes": {}, "asked": [], "provided": [], "matched": False, "complete": True}
+STEPS = [
+    {"domain": "inn", "provided": ["PHONE"], "early": ["CODE"], "offer": {"venues": 3, "names": ["x", "y"]}},
+    {"domain": "cart", "provided": [], "early": [], "offer": {"venues": 0, "names": []}},
+    {"domain": "ferry", "provided": [], "early": [], "offer": {"venues": 1, "names": ["x"]}},
+]
+ENTRIES: dict[str, list[dict[str, Any]]] = {
+    "a": [
+        {
+            "dialogue": "d1",
+            "inform": True,
+            "success": False,
+            "domains": [{**INN, "matched": True, "complete": False}, CART],
+            "causes": [{"lost": "success", "domain": "inn", "cause": "missing CODE", "detail": "never"}],
+            "turns": [
+                turn(0, "hello", {"inn": {"area": "hill"}}, active=["inn", "cart"], estimated=True, steps=STEPS),
+                turn(1, "bye", {"inn": {"price": "3"}, "cart": {"day": "x"}}, true_state=True),
+            ],
+        }
+    ],
+    "b": [
+        {
+            "dialogue": "d1",
+            "inform": True,
+            "success": True,
+            "domains": [],
+            "causes": [],
+            "turns": [
+                turn(0, "hi", {"inn": {"area": "hill"}}),
+                turn(2, "so", {"inn": {"area": "hill", "price": "4"}}, user=None),
+            ],
+        },
+        {"dialogue": "d2", "inform": False, "success": False, "domains": [], "causes": [], "turns": []},
+    ],
+}
+
+
+def section_of(entries: Any, failures: Any, dialogues: int) -> Page:
+    run = dialeval.evaluate({system: ["x"] * dialogues for system in ("a", "b")}, metrics="length")
+    section = make_transcripts_section(
+        type(run)(run.systems, "0", details={"transcripts": entries, "failures": failures})
+    )
+    assert section is not None
+    return Page(section.content)
+
+
+def test_a_dialogue_is_written_out_turn_by_turn() -> None:
+    page = section_of(ENTRIES, {}, 2)
+    assert page.text.startswith("2 dialogues. Each turn shows ")
+    assert page.text.partition("its domain is active.")[2] == (
+        "d1 a inform onlyb success"
+        "Goal of the userinn: area = hill, price = 3; asks for PHONE, CODEcart: nothing; asks for nothing"
+        "ainn: ✓ offer meets the goal, ✗ did not provide all (PHONE)"
+        "cart: ✗ offer misses the goal, ✓ provided all that was asked (nothing)"
+        "Lost success, inn: missing CODE; never"
+        "b"
+        "Turn 0user 0"
+        "ahelloinn offers 3 venues (x, y, …)inn provides PHONE"
+        "inn provides CODE before the booking, which does not countcart offers no venueferry offers 1 venue (x)"
+        "state, inn: area = hillactive: inn, cart (estimated)"
+        "bhistate, inn: area = hillactive: none"
+        "Turn 1user 1"
+        "abyetrue state, inn: price = 3true state, cart: day = xtrue state without inn areaactive: none"
+        "Turn 2"
+        "bsostate, inn: price = 4active: none"
+        "d2 b lost informGoal of the userb"
+    )
+    kinds = [attrs["class"] for attrs in page.of("span") if str(attrs["class"]).split()[0] in ("verdict", "yes", "no")]
+    assert kinds == ["verdict half", "verdict won", "yes", "no", "no", "yes", "verdict lost"]
+    assert [each["data-lost"] for each in page.of("details")] == ["", ""]
+
+
+def test_causes_that_lost_most_come_first() -> None:
+    failures = {"a": {"rare": ["d1"], "often": ["d2"]}, "b": {"often": ["d2", "d3"]}}
+    page = section_of(ENTRIES, failures, 3)
+    assert "Causeaboftena1b2rarea1b02 dialogues of 3, some for each cause. Each turn" in page.text
+    assert [(each["data-lost"], each["title"]) for each in page.of("button")] == [
+        ("0-1", "1 of 1 dialogue with a transcript"),
+        ("1-1", "1 of 2 dialogues with a transcript"),
+        ("0-0", "1 of 1 dialogue with a transcript"),
+    ]
+    assert [each["data-lost"] for each in page.of("details")] == ["0-0", "0-1 1-1"]
+    assert page.text.endswith("Lost too, without a transcript here (dialeval multiwoz explain prints one):d3")
+    long = [{**ENTRIES["a"][0], "turns": [turn(0, "y" * 2001, {}, user="x" * 2000)]}]
+    text = section_of({"a": long}, {}, 1).text
+    assert "x" * 2000 in text
+    assert "y" * 1999 + "…" in text
 
 
 def test_causes_are_counted_over_all_dialogues_and_lead_to_those_that_are_shown() -> None:
