@@ -14,6 +14,7 @@ from dialeval.multiwoz import Evaluator
 from dialeval.suites.multiwoz.data import load_task, read_predictions
 from dialeval.suites.multiwoz.evaluation import (
     Choices,
+    Explanations,
     dialogue_rows,
     evaluate_task,
     explain_dialogues,
@@ -60,6 +61,8 @@ def test_explanations_agree_with_the_metrics() -> None:
             row = rows[system, each.dialogue]
             assert (row["inform"]["total"], row["success"]["total"]) == (each.verdict.inform, each.verdict.success)
             assert bool(each.causes) == (not each.verdict.success)
+    facts, (first, *others) = Explanations(Choices()), explained["patient"]
+    assert facts.merge(facts.merge(facts.empty(), (first,)), tuple(others)) == (first, *others)
     (one,) = explain_dialogues(predictions(), TASK, dialogue="town01")["predictions"]
     assert one.dialogue == "town01"
     with pytest.raises(SettingError, match=r"no dialogue 'TOWN01.json'; did you mean 'town01'"):

@@ -148,8 +148,8 @@ def explain(
             {"inn": {}},
             "wrong venue",
             (
-                "5 venues (willow, lamps, mill, ...) on offer, 3 of them wrong: area 'hill' excludes 2 (the state lacks "
-                "it); price '4' excludes 2 (the state lacks it)"
+                "5 venues (willow, lamps, mill, ...) on offer, 3 of them wrong: area 'hill' excludes 2 (the state "
+                "lacks it); price '4' excludes 2 (the state lacks it)"
             ),
         ),
         ({"inn": {"area": "nowhere", "price": "4"}}, "no offer", "no venue has area=nowhere"),

@@ -39,6 +39,10 @@ def test_rows_stand_in_the_order_of_the_data_and_keep_their_place() -> None:
     assert (found.dialogues, found.turns, found.short, found.with_state, found.with_domains) == (2, 2, 1, 2, 0)
     assert Need.STATES in found.rows.columns
     assert found.rows.dialogue_offsets().tolist() == [0, 2, 3, 4]
+    assert found.rows.turns is not None
+    assert found.rows.turns.tolist() == [0, 1, 0, 0]
+    assert list(found.rows.dialogues or ()) == ["a1", "a1", "b2", "c3"]
+    assert list(found.rows.shown["response"]) == ["y", "", "x", ""]
 
 
 def test_a_dialogue_without_turns_is_there() -> None:

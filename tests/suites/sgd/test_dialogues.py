@@ -87,3 +87,12 @@ def test_frames_of_a_user_turn() -> None:
         "f: d[0]: the slot 'a' of 'A_1' has no value; leave the slot out where it has none",
         "f: d[0]: the frame of 'A_1' has no state; give every state active_intent, requested_slots and slot_values",
     ]
+    turn["frames"].reverse()
+    assert [problem.what for problem in check_turn(turn, "f: d[0]")] == [
+        "has 2 frames of the service 'A_1'",
+        "the frame of 'A_1' has no state",
+        "the slot 'a' of 'A_1' has no value",
+    ]
+    turn["frames"].append({"service": "A_1"})
+    assert next(check_turn(turn, "f")).what == "has 3 frames of the service 'A_1'"
+    assert list(check_turn({"frames": []}, "f")) == list(check_turn({}, "f")) == []
