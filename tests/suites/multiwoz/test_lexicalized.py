@@ -148,7 +148,7 @@ def small_task() -> TaskData:
         words=words,
         domains={"inn": inn, "eatery": eatery},
         patterns={"code": re.compile("[A-Z]{2}[0-9]{2}")},
-        ordinary=[re.compile("old harbour")],
+        ordinary=(re.compile("old harbour"),),
         any_value="whatever",
     )
     letters = "a b c d e f g h i j k l"
