@@ -525,7 +525,7 @@ def _number_dialogues(tables: Mapping[str, RowTable]) -> dict[str, Ints]:
 
 def _find_scale(ratings: Ratings, quality: str) -> RatingScale | None:
     """Return the scale of the ratings: that of yes/no answers, or the one that all rows state."""
-    values = np.unique(np.concatenate([np.empty(0), *ratings.annotations[quality]]))
+    values = np.unique(np.concatenate([[], *ratings.annotations[quality]]))
     if np.isin(values, (0.0, 1.0)).all():
         return RatingScale((0.0, 1.0), yes_no=True)
     scales = np.unique(ratings.scales, axis=0)
