@@ -4,17 +4,28 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import dialeval
 from dialeval.core.errors import DataError, SettingError
 from dialeval.core.result import Run
 from dialeval.human import sample as sampling
-from dialeval.human.sample import find_strata, inclusion_probabilities, sample_systematically
+from dialeval.human.sample import (
+    allocate,
+    find_strata,
+    inclusion_probabilities,
+    measure_uncertainty,
+    sample_systematically,
+    select_tables,
+)
 from dialeval.human.sample_files import read_sample
 from human.rated_runs import run_of, with_judge
 
@@ -30,6 +41,47 @@ def test_every_unit_has_its_probability_and_their_number_is_fixed() -> None:
     taken = np.array([sample_systematically(wanted, rng) for _ in range(20_000)])
     assert set(taken.sum(axis=1)) == {3}
     assert taken.mean(axis=0) == pytest.approx(wanted, abs=0.012)
+
+
+@given(st.lists(st.floats(0.01, 10), min_size=1, max_size=12), st.integers(0, 12), st.integers(0, 99))
+def test_a_unit_is_taken_if_a_point_falls_on_it(sizes: list[float], n: int, seed: int) -> None:
+    probabilities = inclusion_probabilities(np.array(sizes), min(n, len(sizes)))
+    rng = np.random.default_rng(seed)
+    order, start = rng.permutation(len(sizes)), rng.random()
+    wanted, end = np.zeros(len(sizes), bool), 0.0
+    for place in order.tolist():
+        begin, end = end, end + probabilities[place]
+        wanted[place] = any(begin <= start + k < end for k in range(len(sizes)))
+    taken = sample_systematically(probabilities, np.random.default_rng(seed))
+    assert taken.sum() == min(n, len(sizes))
+    if min(abs(start + k - end) for k in range(-1, len(sizes) + 1)) > 1e-9:  # rounding of the last end
+        assert taken.tolist() == wanted.tolist()
+
+
+def test_strata_give_in_proportion_to_their_weights() -> None:
+    units = np.array([50, 3, 1, 10])
+    weights = np.array([50.0, 3.0, 40.0, 10.0])
+    assert allocate(weights, units, 7).tolist() == [2, 2, 1, 2]
+    assert allocate(weights, units, 8).tolist() == [3, 2, 1, 2]
+    assert allocate(weights, units, 20).tolist() == [15, 2, 1, 2]
+    assert allocate(weights, units, 64).tolist() == [50, 3, 1, 10]
+    assert allocate(np.array([1.0, 1.0]), np.array([5, 5]), 5).tolist() == [3, 2]
+    message = r"^4 strata give at least 7 units, more than the 6 to be sampled; sample more, or use fewer strata$"
+    with pytest.raises(SettingError, match=message):
+        allocate(weights, units, 6)
+
+
+def test_the_uncertainty_of_a_judge_by_its_range() -> None:
+    values = np.array([1.0, 2.0, 5.0, np.nan])
+    # s = sqrt((x - low) (high - x)); their mean where there is no value, and at least a quarter of the mean.
+    plain = np.array([0, math.sqrt(3), 0])
+    mean = plain.mean()
+    assert measure_uncertainty(values) == pytest.approx([mean / 4, math.sqrt(3), mean / 4, mean])
+    bounded = np.array([math.sqrt(1 * 9), math.sqrt(2 * 8), 5])
+    assert measure_uncertainty(values, (0, 10)) == pytest.approx([*bounded, bounded.mean()])
+    assert measure_uncertainty(values, (0, math.inf)) == pytest.approx(
+        np.maximum([2, math.sqrt(6), 0, (2 + math.sqrt(6)) / 3], (2 + math.sqrt(6)) / 12)
+    )
 
 
 def test_equal_probabilities_make_every_set_equally_likely() -> None:
@@ -50,7 +102,16 @@ def test_all_systems_are_rated_on_the_same_contexts() -> None:
     by_system = {name: sorted(row.place for row in drawn.rows if row.system == name) for name in "ab"}
     assert by_system["a"] == by_system["b"]
     assert {row.probability for row in drawn.rows} == {20 / 180}
-    assert drawn.design.unit == "contexts"
+    design = drawn.design
+    assert (design.unit, design.independent, design.level, design.method) == ("contexts", False, "turn", "equal")
+    assert (design.seed, design.stratify, design.uncertainty, design.format) == (12345, [], None, 1)
+    assert {name: (each.rows, each.dialogues) for name, each in design.systems.items()} == {
+        "a": (180, 60),
+        "b": (180, 60),
+    }
+    assert len(dialeval.sample(RUN, 5, seed=0).rows) == 4
+    context = dialeval.evaluate({"a": ["one"], "b": ["two"]}, contexts=[["hi"]], metrics="length")
+    assert len(dialeval.sample(context, 1).rows) == 2, "one context at least"
 
 
 def test_a_row_says_what_it_is_and_its_id_does_not() -> None:
@@ -78,6 +139,15 @@ def test_apart_draws_from_each_system_by_itself() -> None:
     rows = {name: {row.place for row in drawn.rows if row.system == name} for name in "ab"}
     assert len(drawn.rows) == 40
     assert rows["a"] != rows["b"]
+    assert (drawn.design.unit, drawn.design.independent) == ("responses", True)
+    strata = drawn.design.strata["all"]
+    assert (strata.units, strata.drawn_units, strata.responses, strata.drawn_responses) == (360, 40, 360, 40)
+    whole = dialeval.sample(RUN, 36, independent=True, dialogues=True)
+    assert Counter((row.system, row.dialog_id) for row in whole.rows) == dict.fromkeys(
+        ((row.system, row.dialog_id) for row in whole.rows), 3
+    )
+    strata = whole.design.strata["all"]
+    assert (strata.units, strata.drawn_units, strata.responses, strata.drawn_responses) == (120, 12, 360, 36)
 
 
 def test_strata_of_systems_turns_and_quantiles() -> None:
@@ -94,6 +164,60 @@ def test_strata_of_systems_turns_and_quantiles() -> None:
         assert row.probability == pytest.approx(stratum.drawn_units / stratum.units)
     again = find_strata(RUN, drawn)
     assert all(again[row.system][row.place] == row.stratum for row in drawn.rows)
+    apart = dialeval.sample(RUN, 60, stratify=["system", "turn"])
+    assert find_strata(RUN, apart) == {
+        name: [f"system={name}, turn={turn}" for _ in range(60) for turn in range(3)] for name in "ab"
+    }
+    assert find_strata(RUN, dialeval.sample(RUN, 60)) == {name: ["all"] * 180 for name in "ab"}
+
+
+def test_quantiles_are_of_the_mean_over_the_responses_of_a_unit() -> None:
+    rng = np.random.default_rng(4)
+    values = {name: rng.integers(0, 9, 180).astype(float) for name in "ab"}
+    values["a"][:5] = values["b"][2:4] = np.nan
+    run = Run({name: with_judge(RUN[name], values[name]) for name in "ab"}, "0")
+    with np.errstate(invalid="ignore"):
+        known = ~(np.isnan(values["a"]) & np.isnan(values["b"]))
+        means = np.array([np.nan] * 180)
+        means[known] = np.nanmean(np.array([values["a"], values["b"]])[:, known], axis=0)
+    for name, parts in (("judge", 4), ("judge:", 4), ("judge:2", 2), ("judge:100", 100)):
+        ends = np.quantile(means[known], [number / parts for number in range(1, parts)])
+        wanted = [
+            "judge=none" if math.isnan(mean) else f"judge={1 + sum(end < mean for end in ends)}/{parts}"
+            for mean in means.tolist()
+        ]
+        drawn = dialeval.sample(run, 360, stratify=[name])
+        assert find_strata(run, drawn) == {"a": wanted, "b": wanted}
+        assert {each: stratum.units for each, stratum in drawn.design.strata.items()} == Counter(wanted)
+    nothing = Run({"a": with_judge(RUN["a"], np.full(180, np.nan))}, "0")
+    assert set(dialeval.sample(nothing, 40, stratify=["judge:2"]).design.strata) == {"judge=none"}
+    with pytest.raises(SettingError, match=r"^judge has no value of any row$"):
+        dialeval.sample(nothing, 40, uncertainty="judge")
+    sure = Run({"a": with_judge(RUN["a"], np.full(180, 3.0))}, "0")
+    with pytest.raises(SettingError, match=r"^judge has the same uncertainty for every row"):
+        dialeval.sample(sure, 40, uncertainty="judge")
+
+
+def test_floors_are_not_rated_unless_there_is_nothing_else() -> None:
+    floor = replace(RUN["b"], role="floor")
+    assert list(select_tables(Run({"a": RUN["a"], "low": floor}, "0"), None)) == ["a"]
+    assert list(select_tables(Run({"low": floor}, "0"), None)) == ["low"]
+    assert list(select_tables(Run({"a": RUN["a"], "low": floor}, "0"), ["low"])) == ["low"]
+    with pytest.raises(SettingError, match=r"^no system is named$"):
+        select_tables(RUN, [])
+
+
+def test_rows_without_turns_have_none() -> None:
+    run = dialeval.evaluate({"a": ["one", "two", "three"]}, metrics="length")
+    assert {(row.turn, row.dialog_id) for row in dialeval.sample(run, 3).rows} == {(None, None)}
+    with pytest.raises(SettingError, match="do not say which turn they are"):
+        dialeval.sample(run, 3, stratify=["turn"])
+    rows = [{"response": "hi", "dialog_id": f"d{n}", **({"turn": 5} if n % 2 else {})} for n in range(8)]
+    some = dialeval.sample(dialeval.evaluate(rows, metrics="length"), 8, stratify=["turn"])
+    assert sorted((row.stratum, row.turn or 0) for row in some.rows) == [
+        *[("turn=5", 5)] * 4,
+        *[("turn=none", 0)] * 4,
+    ]
 
 
 def test_a_stratum_is_drawn_from_in_proportion_and_at_least_twice() -> None:
@@ -126,7 +250,11 @@ def test_what_the_judge_is_unsure_about_is_drawn_more_often() -> None:
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"n": 0}, "at least 1"),
+        ({"n": 0}, "^n must be at least 1 and the seed 0 or above, not 0 with 12345$"),
+        ({"n": 10, "seed": -1}, "^n must be at least 1 and the seed 0 or above, not 10 with -1$"),
+        ({"n": 361}, "360 responses, fewer than the 361"),
+        ({"n": 10, "stratify": ["judge:101"]}, "cannot be stratified by 'judge:101'"),
+        ({"n": 10, "stratify": ["judge:x"]}, "cannot be stratified by 'judge:x'"),
         ({"n": 1000}, "360 responses, fewer than the 1000"),
         ({"n": 10, "stratify": ["judge:10"]}, "10 strata give at least 20 units"),
         ({"n": 10, "stratify": ["mood"]}, "cannot be stratified by 'mood'"),
@@ -195,6 +323,7 @@ def test_a_sample_that_would_fill_the_memory_is_refused(monkeypatch: pytest.Monk
     messages = [{"role": ("user", "assistant")[n % 2], "content": "w" * 100} for n in range(400)]
     run = dialeval.evaluate({"bot": [{"messages": messages}]}, metrics="length")
     texts = sum(100 * (2 * n + 1) + 100 for n in range(200))
+    assert sampling.MOST_BYTES == 256 * 2**20, "as the list of limits says"
     monkeypatch.setattr(sampling, "MOST_BYTES", texts)
     roles = 9 * 200 * 200  # who said each turn is text as well
     with pytest.raises(SettingError, match="sample fewer rows, or cut long chats into dialogues"):
