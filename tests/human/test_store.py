@@ -76,7 +76,7 @@ def test_the_seed_decides_who_gets_which_rows(tmp_path: Path) -> None:
 
 def test_a_rating_has_these_fields() -> None:
     bare = msgspec.json.decode(b'{"id": "r1", "scores": {"overall": 4}}', type=Rating)
-    unset = {"rater": "", "seconds": None, "comment": "", "marked": [], "again": False}
+    unset: dict[str, object] = {"rater": "", "seconds": None, "comment": "", "marked": [], "again": False}
     assert msgspec.structs.asdict(bare) == {"id": "r1", "scores": {"overall": 4.0}, **unset}
 
 

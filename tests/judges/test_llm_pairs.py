@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from dialeval.core.errors import DataError, SettingError
 from dialeval.judges import LLM
 from dialeval.judges.llm.attack import attack_llm
 from dialeval.judges.llm.pairs import PairTexts, judge_pairs, list_run_pairs, read_pair_texts
+from dialeval.judges.llm.rubrics import read_rubric
 from dialeval.judges.validation import read_attacked
 from llm_server import MODEL, Body, ChatServer, Reply, asked_text, shown_texts
 from realistic_logs import make_log, make_prompts
@@ -63,8 +65,70 @@ def test_a_pair_without_a_verdict_in_one_order_has_none(tmp_path: Path) -> None:
         found = judge_pairs(ask(server, tmp_path), [pair(0, "one", "one two"), pair(1, "bad", "worse one")])
     assert len(found.pairs) == 1
     assert found.missing == {"the answer is not JSON": 1}
-    with ChatServer(answer) as server, pytest.raises(SettingError, match="not about pairs"):
-        judge_pairs(ask(server, tmp_path), [pair(0, "one", "two")], "reply")
+    with ChatServer(answer) as server:
+        found = judge_pairs(ask(server, tmp_path), [pair(0, "worse one", "bad"), pair(1, "one", "one two", human=0)])
+    assert (found.asked, found.missing) == (2, {"the answer is not JSON": 1}), "of the other order"
+    assert (found.judge, found.rubric, found.agreement) == (MODEL, f"pair@{read_rubric('pair').digest}", None)
+    assert found.lines() == [
+        {
+            "a": "a",
+            "b": "b",
+            "better": "b",
+            "flipped": False,
+            "response_a": "one",
+            "response_b": "one two",
+            "dialog_id": "d1",
+        }
+    ]
+    assert [json.loads(line) for line in found.to_jsonl().splitlines()] == found.lines()
+    with ChatServer(answer) as server:
+        nothing = judge_pairs(ask(server, tmp_path), [pair(0, "worse one", "bad", human=1)])
+        for pairs, rubric in (([pair(0, "one", "two")], "reply"), ([], "pair")):
+            with pytest.raises(SettingError, match="not about pairs"):
+                judge_pairs(ask(server, tmp_path), pairs, rubric)
+    assert (nothing.pairs, nothing.flips, nothing.agreement) == ([], None, None)
+
+
+def test_pairs_of_rows_say_what_they_are_about() -> None:
+    systems = {
+        name: [
+            {"context": ["hi"], "response": f"{name} 1"},
+            {"context": ["a", name, "b"], "response": f"{name} 2", "dialog_id": "d"},
+        ]
+        for name in ("x", "y")
+    }
+    run = toolkit.evaluate(systems, metrics="length")
+    found = list_run_pairs(run)
+    assert [(each.a, each.b, each.response_a, each.response_b) for each in found] == [
+        ("x", "y", f"x {n}", f"y {n}") for n in (1, 2)
+    ]
+    assert [(each.context, each.context_b, each.dialogue) for each in found] == [
+        (["hi"], None, "row 1"),
+        (["a", "x", "b"], ["a", "y", "b"], "d"),
+    ]
+    bare = toolkit.evaluate({"x": ["one", "two"], "y": ["three", "four"]}, metrics="length")
+    asked = toolkit.evaluate({"x": ["one"], "y": ["two"]}, contexts=[["hi", "there"]], metrics="length")
+    assert [(each.context, each.dialogue) for each in list_run_pairs(asked)] == [(["hi", "there"], "hi")]
+    assert [(each.response_b, each.dialogue) for each in list_run_pairs(bare)] == [
+        ("three", "row 1"),
+        ("four", "row 2"),
+    ]
+    floor = toolkit.Run({**run, "low": replace(run["x"], role="floor")}, "0")
+    assert len(list_run_pairs(floor)) == 2
+    assert [(each.a, each.b) for each in list_run_pairs(floor, ["x", "low", "x"])] == [("x", "low")] * 2
+    for names in (["x"], ["x", "z"]):
+        with pytest.raises(SettingError, match=r"^pairs need two systems of the run; it has x, y, low$"):
+            list_run_pairs(floor, names)
+
+
+def test_pairs_of_files_have_votes_or_none() -> None:
+    texts = {"a": "x", "b": "y", "response_a": "one", "response_b": "two"}
+    (plain,) = read_pair_texts([texts])
+    assert (plain.context, plain.context_b, plain.roles, plain.human) == ([], None, [], None)
+    (named,) = read_pair_texts([{**texts, "dialog_id": "d", "better": []}])
+    assert (named.dialogue, named.human) == ("d", None)
+    with pytest.raises(DataError, match="better is"):
+        read_pair_texts([{**texts, "better": ["a", "z"]}])
 
 
 def test_contexts_with_own_replies_are_shown_next_to_each_response(tmp_path: Path) -> None:
@@ -282,6 +346,29 @@ def test_attacks_on_an_obedient_judge(tmp_path: Path) -> None:
     change = {each.name: each.change.value for each in found if each.change is not None}
     assert change == {"planted": 2, "flattery": 0, "padding": 0, "echo": -2}
     assert {each.rows for each in found} == {24, 12}
+    assert [each.name for each in found] == ["planted", "flattery", "padding", "echo", "swapped"]
+    with ChatServer(obedient) as server:
+        (one, _) = read_attacked([attacked(tmp_path)])
+        alone = attack_llm(ask(server, tmp_path), [one])
+        same = attack_llm(ask(server, tmp_path), [one, one])
+        for rubric in ("support", "task"):
+            with pytest.raises(SettingError, match="is not about replies alone"):
+                attack_llm(ask(server, tmp_path), [one], rubric)
+    for attacks in (alone, same):  # equal replies are no pairs
+        assert [each.name for each in attacks] == ["planted", "flattery", "padding", "echo"]
+
+
+def test_only_graded_replies_are_attacked(tmp_path: Path) -> None:
+    def answer(request: Body) -> Reply:
+        reply = shown_texts(request).get("reply to grade", "")
+        return Reply(text="no") if reply in ("x 3", "question 4?") else obedient(request)
+
+    (one, _) = read_attacked([attacked(tmp_path)])
+    with ChatServer(answer) as server:
+        found = attack_llm(ask(server, tmp_path), [one])
+    assert {each.name: each.rows for each in found} == {"planted": 11, "flattery": 11, "padding": 11, "echo": 10}
+    with ChatServer(lambda _: Reply(text="no")) as server, pytest.raises(SettingError, match="no reply has a grade"):
+        attack_llm(LLM(server.address, MODEL, cache=tmp_path / "none.sqlite"), [one])
 
 
 @pytest.mark.parametrize("format_", ["table", "json"])

@@ -103,8 +103,8 @@ class AnswerStore:
         if records:  # else they were committed before, or the failure of that ends the run
             self.write(records)
 
-    def write(self, records: Iterable[AnswerRecord], journal: str = "WAL") -> None:
-        """Commit records, and put all into one file where the journal is to be deleted."""
+    def write(self, records: Iterable[AnswerRecord], one_file: bool = False) -> None:
+        """Commit records; with `one_file` the journal is put into the file."""
         with validation.explain_sqlite_errors(self.path, _REMEDY), self._using:
             self._connection.execute("BEGIN IMMEDIATE")
             self._connection.executemany(
@@ -113,7 +113,7 @@ class AnswerStore:
                 records,
             )
             self._connection.execute("COMMIT")
-            if journal == "DELETE":
+            if one_file:
                 self._connection.execute("PRAGMA journal_mode=DELETE")
 
     def copy(self, keys: Iterable[str], target: str | os.PathLike[str]) -> None:
@@ -122,7 +122,7 @@ class AnswerStore:
         with replace_file(target) as beside, validation.explain_sqlite_errors(target, _REMEDY):
             beside.unlink(missing_ok=True)
             with closing(AnswerStore(beside)) as copied:
-                copied.write(records.values(), "DELETE")
+                copied.write(records.values(), one_file=True)
 
     def close(self) -> None:
         """Close the file."""
