@@ -487,8 +487,10 @@ def _leverage(columns: Floats) -> Floats:
 
 def _equivalent_ratings(ratings: int, rows: int, variance: float, alone: float, target: Target) -> float:
     """Return how many ratings alone would give the variance; at most all rows."""
-    if not alone > 0:  # an unknown variance stays unknown
-        return ratings + alone
+    if math.isnan(variance + alone):
+        return math.nan
+    if not alone:
+        return float(ratings)
     if target == "dialogues":
         return min(ratings * alone / variance, float(rows)) if variance else float(rows)
     return 1 / (1 / rows + variance / alone * (1 / ratings - 1 / rows)) if ratings < rows else float(ratings)
