@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import subprocess
 import sys
@@ -24,6 +25,7 @@ from dialeval.core.arrow import (
     text_array,
 )
 from dialeval.core.columns import TextColumn
+from dialeval.core.errors import DataError
 from dialeval.core.validation import InvalidError
 
 TEXTS = [["a", "", "ü", "中文"], ["a", None, ""], [None, None], []]
@@ -160,3 +162,147 @@ def test_numbers_and_nested_values_count_as_well(monkeypatch: pytest.MonkeyPatch
 )
 def test_what_is_no_trap_is_taken(values: Any) -> None:
     check(written(values if len(values) else pa.array([], pa.string())))
+
+
+def test_values_may_take_200_times_the_file_and_512_mib_in_any_case() -> None:
+    assert arrow.decoded_limit(0) == 512 << 20
+    assert arrow.decoded_limit((512 << 20) // 200) == 512 << 20
+    assert arrow.decoded_limit((512 << 20) // 200 + 1) == 200 * ((512 << 20) // 200 + 1)
+    assert str(arrow.size_error()) == "its values take more than 200 times the size of the file"
+
+
+@pytest.mark.parametrize(
+    ("values", "rows", "size"),
+    [
+        # Numbers: eight bytes each.
+        (pa.array(range(10)), 4, lambda: 80),
+        # Values of a fixed length: so many more.
+        (pa.array([b"abcd"] * 10, pa.binary(4)), 4, lambda: 120),
+        # Texts: eight bytes, and eight and the longest text for each, as long as that is little enough.
+        (pa.array(["aaaa"] * 10), 10, lambda: 80 + 10 * 12),
+        (pa.array(["aaaa"] * 5 + ["aa"] * 5), 5, lambda: 80 + 5 * 12 + 5 * 10),
+        # One text is long: what they really take.
+        (pa.array(["x" * 1000, *["a", None] * 50]), 200, lambda: 101 * 8 + 101 * 8 + 1050),
+        (pa.array([["x" * 1000, "a"], None, [], ["bc"]] * 30), 200, lambda: 120 * 8 + (90 + 60) * 8 + 30 * 1003),
+    ],
+    ids=["numbers", "fixed", "texts", "groups", "long", "lists"],
+)
+def test_what_the_values_of_a_file_take(
+    values: pa.Array, rows: int, size: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content = written(values, row_group_size=rows)
+    metadata = pq.ParquetFile(io.BytesIO(content)).metadata
+    needed = size() + sum(metadata.row_group(number).total_byte_size for number in range(metadata.num_row_groups))
+    monkeypatch.setattr(arrow, "decoded_limit", lambda _: needed)
+    check(content)
+    monkeypatch.setattr(arrow, "decoded_limit", lambda _: needed - 1)
+    with pytest.raises(InvalidError):
+        check(content)
+
+
+def test_batches_are_counted_while_they_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    file = pq.ParquetFile(io.BytesIO(written(list(range(10)))))
+    size = sum(batch.nbytes for batch in file.iter_batches(4))
+    assert size >= 80
+    monkeypatch.setattr(arrow, "decoded_limit", lambda _: size)
+    assert [len(batch) for batch in arrow.read_batches(file, 1, 4)] == [4, 4, 2]
+    monkeypatch.setattr(arrow, "decoded_limit", lambda _: size - 1)
+    batches, seen = arrow.read_batches(file, 1, 4), []
+    with pytest.raises(InvalidError):
+        for batch in batches:
+            seen.append(len(batch))  # noqa: PERF401
+    assert seen == [4, 4]
+
+
+@pytest.mark.parametrize("largest", [0, 1 << 26])
+def test_a_file_is_read_at_once_or_in_batches(largest: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(arrow, "LARGEST_CHECKED", largest)
+    monkeypatch.setattr(arrow, "_COUNTED_ROWS", 3)
+    table = pa.table({"a": list(range(10)), "b": ["x", "y"] * 5})
+    sink = io.BytesIO()
+    pq.write_table(table, sink)
+    read = arrow.read_parquet(pa.BufferReader(sink.getvalue()))
+    assert read.equals(table)
+    assert len(read["a"].chunks) == (4 if largest == 0 else 1)
+    assert arrow.read_parquet(pa.BufferReader(sink.getvalue()), lambda names: names[1:]).column_names == ["b"]
+    empty = pa.table({"a": pa.array([], pa.int64())})
+    sink = io.BytesIO()
+    pq.write_table(empty, sink)
+    assert arrow.read_parquet(pa.BufferReader(sink.getvalue())).equals(empty)
+
+
+def test_texts_are_found_however_deep_they_are() -> None:
+    def encoded(values: list[str]) -> pa.Array:
+        return pa.array(values).dictionary_encode()
+
+    offsets = pa.array([0, 2, 3], pa.int32())
+    keys, items = encoded(["a", "bb", "a"]), encoded(["ccc", "ccc", "d"])
+    deep = pa.ListArray.from_arrays(offsets, pa.StructArray.from_arrays([encoded(["eeee"] * 3)], ["x"]))
+    for array, expected in (
+        (encoded(["a", "bb", "bb"]), 5),
+        (pa.array(["a", None, "bb"]).dictionary_encode(), 3),
+        (pa.array([1, 1]).dictionary_encode(), 0),
+        (pa.array([1, 2]), 0),
+        (pa.MapArray.from_arrays(offsets, keys, items), 4 + 7),
+        (deep, 12),
+        (pa.LargeListArray.from_arrays(pa.array([0, 3]), keys), 4),
+        (pa.array([b"abc"] * 2, pa.large_binary()).dictionary_encode(), 6),
+    ):
+        batch = pa.RecordBatch.from_arrays([array, array], ["one", "two"])
+        assert arrow.count_expanded_bytes([batch, batch]) == 4 * expected
+
+
+TWICE = "has two columns of one name"
+COLUMNS = {"name": pa.string(), "row": pa.int64(), "turn?": pa.int64()}
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        (pa.table({"name": ["a"], "row": [1]}), None),
+        (pa.table({"name": ["a", "b"], "row": [1, 2], "turn": [None, 3], "more": [None, 1.5]}), None),
+        (pa.table({"name": ["a"]}), "has no column row"),
+        (pa.table({"name": ["a"], "row": [1.5]}), "column row holds double, not int64"),
+        (pa.table({"name": ["a"], "row": [1], "turn": ["x"]}), "column turn holds string, not int64"),
+        (pa.table({"name": ["a", None], "row": [1, 2]}), "column name has gaps"),
+        (pa.table({"name": ["a"], "row": [1], "more": ["x"]}), "column 'more' holds string"),
+        (pa.Table.from_arrays([pa.array(["a"]), pa.array([1]), pa.array([1])], ["name", "row", "row"]), TWICE),
+    ],
+)
+def test_tables_that_are_read(tmp_path: Path, table: pa.Table, message: str | None) -> None:
+    path = tmp_path / "table.parquet"
+    pq.write_table(table, path)
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+
+    def read() -> pa.Table:
+        return arrow.read_table(path, COLUMNS, [pa.float64()], "write it again", digest, "run.json")
+
+    if message is None:
+        assert read().equals(table)
+        return
+    with pytest.raises(DataError) as caught:
+        read()
+    assert str(caught.value) == f"{path}: {message}; write it again"
+
+
+def test_tables_are_written_one_below_the_other(tmp_path: Path) -> None:
+    tables = [
+        pa.table({"row": [1, 2], "dialogue": [1, 1], "x": [0.5, 1.5], "words": [["a"], ["a", "b"]]}),
+        pa.table({"row": [3], "name": ["s"]}),
+    ]
+    arrow.write_tables(tables, tmp_path / "a.parquet")
+    file = pq.ParquetFile(tmp_path / "a.parquet")
+    assert file.read().to_pylist() == [
+        {"row": 1, "dialogue": 1, "x": 0.5, "words": ["a"], "name": None},
+        {"row": 2, "dialogue": 1, "x": 1.5, "words": ["a", "b"], "name": None},
+        {"row": 3, "dialogue": None, "x": None, "words": None, "name": "s"},
+    ]
+    group = file.metadata.row_group(0)
+    columns = {column.path_in_schema: column for column in map(group.column, range(group.num_columns))}
+    assert {column.compression for column in columns.values()} == {"ZSTD"}
+    with_dictionary = {name for name, column in columns.items() if "RLE_DICTIONARY" in column.encodings}
+    assert with_dictionary == {"words.list.element", "name"}
+    assert {name for name, column in columns.items() if "DELTA_BINARY_PACKED" in column.encodings} == {
+        "row",
+        "dialogue",
+    }

@@ -42,8 +42,8 @@ def test_arrow_slices_and_dictionaries() -> None:
     assert list(TextColumn.from_arrow(pa.array(["a", "b", "c"]).slice(1))) == ["b", "c"]
     assert list(TextColumn.from_arrow(pa.array(["x", "y", "x"]).dictionary_encode())) == ["x", "y", "x"]
     assert list(TextColumn.from_arrow(pa.array(["a", "bc", "", "d"]).slice(1, 2))) == ["bc", ""]
-    parts: list[list[str]]
-    for parts in ([], [[]], [["a"]], [["a", "b"], [], ["c"]], [["", ""]]):
+    several: list[list[list[str]]] = [[], [[]], [["a"]], [["a", "b"], [], ["c"]], [["", ""]]]
+    for parts in several:
         column = TextColumn.from_arrow(pa.chunked_array(parts, pa.string()))
         assert list(column) == [text for part in parts for text in part]
 

@@ -209,12 +209,13 @@ def test_intervals_that_are_chosen() -> None:
         how = Analytic("student", level, "rows", 4, t, 3.0, error.error)
         assert interval(**given) == ((max(0.0, 3 - t * error.error), 3 + t * error.error), how)
     around = estimate.std / 2
-    for given, t in (
+    factors: list[tuple[dict[str, Any], float]] = [
         ({"kind": "rows"}, 1.97),
         ({"t": 0.5}, 0.5),
         ({"t": 0.5, "kind": "rows"}, 0.5),
         ({"kind": "rows", "level": 0.9}, intervals.two_sided_t(0.9, 4)),
-    ):
+    ]
+    for given, t in factors:
         found, how = interval(**given)
         assert found == pytest.approx((3 - t * around, 3 + t * around), rel=1e-15)
         assert how == Analytic("rows", given.get("level"), "rows", 4, t)

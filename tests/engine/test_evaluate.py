@@ -344,6 +344,10 @@ def test_a_worker_that_met_too_many_words_starts_anew(tmp_path: Path, monkeypatc
     found = in_chunks({"s": f"{tmp_path}/shards/*"}, train=tmp_path / "whole.jsonl", chunk_bytes=900)
     assert estimates(found) == estimates(expected)
     assert opened > 4
+    opened = 0
+    monkeypatch.setattr(worker, "MOST_WORDS", 10_000)
+    in_chunks({"s": f"{tmp_path}/shards/*"}, metrics="distinct-1", chunk_bytes=900)
+    assert opened == 0
 
 
 PEAK = """
