@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 from conftest import Dialeval
+from dialeval.analysis.slices import slices
 from dialeval.breakdown import evaluate_breakdown
 from dialeval.core.errors import DataError, SettingError
-from dialeval.suites.breakdown.report import average_over_datasets, score_categories
+from dialeval.suites.breakdown.report import CATEGORIES, MACRO, average_over_datasets, score_categories
 
 JAPANESE = ["こんにちは。", "今日は何をしましたか。", "わたしは犬です。", "犬が話せるのですか。"]
 
@@ -52,6 +53,31 @@ def test_every_data_set_counts_equally() -> None:
     assert alone["labels"]["accuracy"].mean == 7 / 8
     with pytest.raises(SettingError, match="there is one data set"):
         average_over_datasets(alone)
+
+
+def test_distances_to_the_ends_of_intervals_add_up_as_standard_errors_do() -> None:
+    run = evaluate_breakdown(DATA, LABELS, 0.5, baselines=False)
+    found = average_over_datasets(run)
+    parts = {each.label: each.run["detector"] for each in slices(run, "dataset", compared=False).slices}
+    for key, macro in found.systems["detector"].items():
+        ends = [(part[key].mean, *(part[key].interval or (0, 0))) for part in parts.values()]
+        below, above = (sum((mean - end[at]) ** 2 for mean, *end in ends) ** 0.5 / 2 for at in (0, 1))
+        assert macro.interval == pytest.approx((macro.mean - below, macro.mean + above), rel=1e-12)
+    assert found.lines()[:3] == [
+        {"system": "detector", "metric": "accuracy", "dataset": "macro average", "value": 0.6875},
+        {"system": "detector", "metric": "accuracy", "dataset": "english", "value": 0.875},
+        {"system": "detector", "metric": "accuracy", "dataset": "japanese", "value": 0.5},
+    ]
+    printed = MACRO.FORMATS["md"](found).splitlines()
+    assert printed[0] == "| detector: metric | macro average | english | japanese |"
+    assert printed[2] == r"| accuracy | 0.69 \[0.22, 0.90\] | 0.8750 | 0.5000 |"
+
+
+def test_without_an_interval_of_each_data_set_there_is_none_of_the_average() -> None:
+    data = {**DATA, "japanese": DATA["japanese"][:1]}
+    run = evaluate_breakdown(data, {"detector": LABELS["detector"][:3]}, 0.5, baselines=False)
+    found = average_over_datasets(run).systems["detector"]["accuracy"]
+    assert (found.mean, found.interval, found.by_dataset) == (7 / 16, None, {"english": 7 / 8, "japanese": 0.0})
 
 
 def test_the_command(dialeval: Dialeval, tmp_path: Path) -> None:
@@ -124,8 +150,14 @@ def test_error_categories_are_sets_of_labels(dialeval: Dialeval, tmp_path: Path)
     assert (found.systems["mine"].turns, found.systems["mine"].exact_match) == (2, 1 / 2)
     assert found.systems["mine"].f1 == pytest.approx(2 * 2 / (3 + 2))
     assert (found.systems["silent"].exact_match, found.systems["silent"].f1) == (0, 0)
-    low, high = found.systems["mine"].exact_match_interval
-    assert low <= 1 / 2 <= high
+    # Of two dialogues a resample has either twice, or both.
+    assert found.systems["mine"].exact_match_interval == (0.0, 1.0)
+    assert found.systems["mine"].f1_interval == pytest.approx((2 / 3, 1.0))
+    assert found.lines() == [
+        {"detector": "mine", "turns": 2, "exact_match": 0.5, "f1": 0.8},
+        {"detector": "silent", "turns": 2, "exact_match": 0.0, "f1": 0.0},
+    ]
+    assert r"| mine | 2 | 0.50 \[0.00, 1.00\] | 0.80 \[0.67, 1.00\] |" in CATEGORIES.FORMATS["md"](found)
     with pytest.raises(SettingError, match="no annotated turn has a category in 'other'"):
         score_categories(CATEGORIZED, {"mine": given}, "other")
     with pytest.raises(DataError, match="has no turns with labels"):
