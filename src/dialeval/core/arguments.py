@@ -1,6 +1,6 @@
 """Check the arguments of public functions by their annotations, before anything is done with them.
 
-    @checked
+    @check_arguments
     def load(path: str | os.PathLike[str]) -> Run: ...
 
     load({})    SettingError: load: path is a dict; a path is expected

@@ -503,9 +503,8 @@ def _show_latex_value(mean: float | None, decimals: int, best: bool, marks: str)
 def fit_scale(rows: Iterable[Difference], width: int = WIDTH) -> ChartScale:
     """Return the scale in standard deviations that shows all differences, and at least half of the intervals whole."""
     known = [found for row in rows if (found := standardize_interval(row))] or [(0.0, 1.0, 0.0)]
-    furthest = max(abs(at) for _, at, _ in known)
     half = sorted(max(-low, high) for low, _, high in known)[len(known) // 2]
-    limit = min(WIDEST, max(NARROWEST, BEYOND * furthest, half))
+    limit = min(WIDEST, max(NARROWEST, half, *(BEYOND * abs(at) for _, at, _ in known)))
     return ChartScale(-limit, limit, width, MARGIN if width >= WIDTH else SLIM)
 
 
