@@ -437,10 +437,10 @@ def load(path: str | os.PathLike[str]) -> Run:
         >>> dialeval.load(folder)["system"]["length"].mean
         1.0
     """
-    path = Path(path)
-    file = path / RUN_FILE if path.is_dir() else path
-    if not os.path.exists(file):  # noqa: PTH110  (pathlib raises for a name that is too long)
-        what = "holds no saved run" if path.is_dir() else "there is no such folder"
+    path, is_folder = Path(path), os.path.isdir(path)  # noqa: PTH112  (pathlib raises for a name that is too long)
+    file = path / RUN_FILE if is_folder else path
+    if not os.path.exists(file):  # noqa: PTH110
+        what = "holds no saved run" if is_folder else "there is no such folder"
         raise DataError(Problem(str(path), None, what, _REMEDY))
     if path.is_file() and path.suffix != ".json":
         raise DataError(Problem(str(path), None, "is a file, and a saved run is expected", _REMEDY))
