@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
+import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Barrier, Thread
@@ -109,6 +111,182 @@ def test_what_a_killed_process_left_is_removed_after_a_day(tmp_path: Path) -> No
     with build_folder(tmp_path / "y"):
         pass
     assert {path.name for path in tmp_path.iterdir()} == {".x.mine", "report.html", "y"}
+
+
+def test_a_day_is_24_hours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    left = tmp_path / LEFT
+    left.write_text("half")
+    os.utime(left, (1_000_000, 1_000_000))
+    for seconds, stays in ((86_400, True), (86_401, False)):
+        monkeypatch.setattr("time.time", lambda now=1_000_000 + seconds: now)
+        files.sweep(tmp_path)
+        assert left.exists() == stays
+    files.sweep(tmp_path / "missing")
+
+
+def test_a_hidden_name_has_at_most_100_characters_of_the_file(tmp_path: Path) -> None:
+    name = "abcde" * 25
+    with replace_file(tmp_path / name) as beside:
+        assert re.fullmatch(rf"\.{name[:100]}\.[0-9a-f]{{12}}\.unfinished", beside.name)
+        assert is_unfinished(beside.name)
+        assert beside.is_file()
+    with build_folder(tmp_path / "folder") as folder:
+        assert folder.is_dir()
+    assert is_unfinished(f".a.{'0' * 64}.waiting")
+    for finished in (f".a.{'0' * 63}.waiting", ".a.0123456789a.unfinished", "a.0123456789ab.unfinished"):
+        assert not is_unfinished(finished)
+
+
+def test_which_paths_are_devices(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    os.mkfifo(tmp_path / "pipe")
+    for path in (Path("/dev/anything"), Path("/proc/self/fd/1"), tmp_path / "pipe"):
+        assert files.is_device(path)
+    for path in (tmp_path / "file", tmp_path, tmp_path / "missing", Path("dev/null"), Path("proc")):
+        assert not files.is_device(path)
+
+
+def test_a_sealed_file_begins_with_its_digest(tmp_path: Path) -> None:
+    target, other = tmp_path / "file", tmp_path / "other"
+    other.write_bytes(b"mine")
+    sealed = hashlib.sha256(b"content").digest() + b"content"
+    places: list[Callable[[], None]] = [
+        lambda: None,
+        lambda: target.symlink_to(other),
+        lambda: os.mkfifo(target),
+        target.touch,
+    ]
+    for make in places:
+        make()
+        files.write_sealed(target, b"content")
+        assert target.read_bytes() == sealed
+        assert not target.is_symlink()
+        target.unlink()
+    assert other.read_bytes() == b"mine"
+
+
+def test_what_cannot_be_forced_to_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some file systems cannot do it for a folder; for a file it is an error."""
+
+    def fsync(_handle: int) -> None:
+        raise OSError(22, "Invalid argument")
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    files.force(tmp_path)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OSError, match="Invalid argument"):
+        files.force(tmp_path / "file")
+
+
+def test_digests_of_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one, two = tmp_path / "one", tmp_path / "two"
+    one.write_bytes(b"0123456789")
+    two.write_bytes(b"")
+    digests = [hashlib.sha256(path.read_bytes()).hexdigest() for path in (one, two)]
+    assert [files.sha256_of(one), files.sha256_of(two)] == digests
+    assert files.sha256_of(one, two) == hashlib.sha256("".join(digests).encode()).hexdigest()
+    monkeypatch.setattr(files, "_HASHED_BYTES", 3)
+    assert files.sha256_of(one) == digests[0]
+
+
+def test_files_that_are_always_being_replaced_are_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    versions, reads = iter(range(1000)), []
+
+    def read() -> None:
+        reads.append(1)
+        raise DataError([])
+
+    with pytest.raises(DataError):
+        read_consistently(tmp_path / "manifest", read)
+    assert len(reads) == 1, "nothing was replaced meanwhile"
+    monkeypatch.setattr(files, "_version", lambda _: next(versions))
+    with pytest.raises(DataError):
+        read_consistently(tmp_path / "manifest", read)
+    assert len(reads) == 1 + 101
+    assert read_consistently(tmp_path / "manifest", lambda: "read") == "read"
+
+
+def test_a_version_changes_with_the_manifest_and_its_folder(tmp_path: Path) -> None:
+    manifest = tmp_path / "manifest"
+    assert files._version(manifest) is None
+    manifest.write_text("")
+    known = manifest.stat().st_ino, tmp_path.stat().st_mtime_ns
+    assert files._version(manifest) == known
+    assert files._version(Path("a\0b")) is None
+
+
+def test_a_folder_that_another_process_built_stays(tmp_path: Path) -> None:
+    with build_folder(tmp_path / "x") as folder:
+        (folder / "a").write_text("second")
+        (tmp_path / "x").mkdir()
+        (tmp_path / "x" / "a").write_text("first")
+    assert (tmp_path / "x" / "a").read_text() == "first"
+    assert [path.name for path in tmp_path.iterdir()] == ["x"]
+    (tmp_path / "file").write_text("of the user")
+    with pytest.raises(NotADirectoryError), build_folder(tmp_path / "file"):
+        pass
+    assert {path.name for path in tmp_path.iterdir()} == {"x", "file"}
+
+
+def test_only_a_full_disk_is_the_fault_of_the_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("DIALEVAL_CACHE", str(tmp_path))
+    remedy = "make room, or set DIALEVAL_CACHE to another folder"
+    for number, reason in ((errno.ENOSPC, "full"), (errno.EDQUOT, "too much")):
+        with pytest.raises(SettingError) as caught, files.explain_cache_refusals(files.FULL):
+            raise OSError(number, reason)
+        assert str(caught.value) == f"cannot write to the cache folder {tmp_path}: {reason}; {remedy}"
+    with pytest.raises(OSError, match="other"), files.explain_cache_refusals(files.FULL):
+        raise OSError(errno.EACCES, "other")
+    with pytest.raises(SettingError, match="other"), files.explain_cache_refusals():
+        raise OSError(errno.EACCES, "other")
+    assert files.cache_folder("a", "b") == tmp_path / "a" / "b"
+    assert (tmp_path / "a" / "b").is_dir()
+
+
+def test_refusals_name_their_reason(tmp_path: Path) -> None:
+    remedy = "choose a folder that may be written to and has space left"
+    for error, reason in ((OSError(28, "full"), "full"), (OSError("odd"), "odd")):
+        with pytest.raises(DataError) as caught, files.explain_refusals(tmp_path):
+            raise error
+        assert str(caught.value) == f"{tmp_path}: cannot be written ({reason}); {remedy}"
+    with pytest.raises(SettingError) as refused:
+        write_scratch(tmp_path / "missing" / "file", b"")
+    room = "make room there, or set TMPDIR where it is a temporary folder"
+    what = f"temporary files cannot be written to {tmp_path / 'missing'} (No such file or directory)"
+    assert str(refused.value) == f"{what}; {room}"
+
+
+def test_a_workplace_leaves_a_folder_that_was_there(tmp_path: Path) -> None:
+    with files.make_workplace(tmp_path) as place:
+        assert place.parent == tmp_path
+        assert is_unfinished(place.name)
+    assert list(tmp_path.iterdir()) == []
+    with files.make_workplace(tmp_path / "new" / "deep"):
+        (tmp_path / "new" / "deep" / "kept").touch()
+    assert [path.name for path in (tmp_path / "new" / "deep").iterdir()] == ["kept"]
+
+
+def test_where_a_file_may_be_written(tmp_path: Path) -> None:
+    (tmp_path / "input").write_text("")
+    (tmp_path / "dangling").symlink_to(tmp_path / "nowhere")
+    given = tmp_path / "input"
+    files.check_file(None, tmp_path / "input")
+    files.check_file(tmp_path / "new" / "deep" / "file", tmp_path / "input")
+    files.check_file(Path("/dev/null"))
+    for target, what in (
+        (
+            tmp_path / "input",
+            f"would be overwritten, but it is an input ({tmp_path / 'input'}); write to another place",
+        ),
+        (tmp_path, "cannot be written (is a folder); choose a folder that may be written to and has space left"),
+        (tmp_path / "dangling", f"is a link to {tmp_path / 'nowhere'}; name the file itself, or remove the link"),
+    ):
+        with pytest.raises(DataError) as caught:
+            files.check_file(target, {"x": (str(tmp_path / "inp*"), 7, "a" * 5000, "a\0")})
+        assert str(caught.value) == f"{target}: {what}"
+    with pytest.raises(DataError, match="is a link to"):
+        files.check_writable(tmp_path / "dangling" / "folder")
+    assert not (tmp_path / "new").exists()
 
 
 def save(folder: Path, content: str) -> None:
