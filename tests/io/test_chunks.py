@@ -162,6 +162,15 @@ def test_boundaries_equal_those_of_a_naive_reader(names: list[str | None], start
     assert found == naive_boundary(lines, names, start)
 
 
+def test_very_many_empty_lines_before_a_boundary(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(opening, "MOST_SHORT_LINES", 3)
+    content = b"{}\n" + b"\n" * 2 + b"{}\n"
+    assert find_row_boundary(io.BytesIO(content), 1, len(content), NAMES) == len(content)
+    content = b"{}\n" + b"\n" * 30
+    with pytest.raises(DataError, match=r"^the file: has 3 lines of less than 4 bytes on average"):
+        find_row_boundary(io.BytesIO(content), 1, len(content), NAMES)
+
+
 def test_blocks_name_the_lines_of_their_rows(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     rows = [{"response": "x"}] * 5 + [{"response": 3}, {"response": "y"}, {"response": None}]
@@ -197,6 +206,40 @@ def test_blocks_of_lines_and_of_memory(tmp_path: Path) -> None:
         block for chunk in split_sources(wrap_systems([system]), 2)[1:] for block in read_blocks(chunk, NAMES, 9)
     ]
     assert (len(block), block.line(0)) == (1, 3)
+
+
+def test_a_byte_order_mark_is_dropped_at_the_start_alone(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes(b"\xef\xbb\xbfone\ntwo\n\xef\xbb\xbfthree\n")
+    for chunk_bytes in (None, 8):
+        assert read_all(tmp_path / "a.txt", chunk_bytes or 1 << 20, 2) == ["one", "two", "\ufeffthree"]
+    row = b'\xef\xbb\xbf{"response": "a"}\n'
+    (tmp_path / "a.jsonl").write_bytes(row + row[3:])
+    assert read_all(tmp_path / "a.jsonl", 1 << 20, 1) == ["a", "a"]
+    (tmp_path / "a.jsonl").write_bytes(row * 2)
+    with pytest.raises(DataError, match=r"a\.jsonl:2: not JSON"):
+        read_all(tmp_path / "a.jsonl", 1 << 20, 1)
+
+
+def test_lines_beside_that_are_not_text_name_their_file(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("one\ntwo\n")
+    (tmp_path / "r.txt").write_bytes(b"1\n\xff\n")
+    [chunk] = split_sources(find_sources(tmp_path / "a.txt", tmp_path / "r.txt"), 9)
+    [block] = read_blocks(chunk, NAMES, 2)
+    with pytest.raises(DataError) as caught:
+        block.rows()
+    assert [(problem.where, problem.line) for problem in caught.value.problems] == [(str(tmp_path / "r.txt"), 2)]
+
+
+def test_a_part_of_a_table_may_be_without_rows(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    chats = [[{"role": "user", "content": "a"}], [{"role": "assistant", "content": "b"}]]
+    pq.write_table(pa.table({"messages": list(map(json.dumps, chats))}), path, row_group_size=1)
+    assert read_all(path, 1, 1) == ["b"]
+
+
+def test_where_the_last_dialogue_of_rows_starts() -> None:
+    ids: list[list[str | None]] = [["a", None], ["a", "b", "b"], ["b", "b"], ["b"], [""], ["b", "a", "b"]]
+    assert [chunks_module._find_last_start(each) for each in ids] == [2, 1, 0, 0, 1, 2]
 
 
 def test_whole_files_are_read_on_this_machine(tmp_path: Path) -> None:
@@ -322,8 +365,8 @@ def test_very_many_empty_lines_are_refused(
         read_all(path, chunk_bytes)
 
 
-def read_all(path: Path, chunk_bytes: int | None) -> list[Any]:
+def read_all(path: Path, chunk_bytes: int | None, rows: int = 100) -> list[Any]:
     if chunk_bytes is None:
         return [text for rows in read_responses(path) for text in rows.columns[Need.RESPONSE]]
-    blocks = (block for chunk in file_chunks(path, chunk_bytes) for block in read_blocks(chunk, NAMES, 100))
-    return [text for block in blocks for rows in block.rows() for text in rows.columns[Need.RESPONSE]]
+    blocks = (block for chunk in file_chunks(path, chunk_bytes) for block in read_blocks(chunk, NAMES, rows))
+    return [text for block in blocks for part in block.rows() for text in part.columns[Need.RESPONSE]]

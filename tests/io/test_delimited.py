@@ -183,6 +183,7 @@ def test_whole_messages(write: Write, problems_of: Caught) -> None:
         (3, "has 3 cells where the header has 2"),
     ]
     assert told("b,a,b,a,response\n") == [(1, "the header names 'a', 'b' more than once")]
+    assert told("foo;bar\n1;2\n") == [(1, "has no column 'response', only foo, bar")]
     assert told("\nresponse\nx\n") == [(1, "has no header")]
     assert told(",\nx,y\n") == [(1, "has no header")]
     assert told("sep=;\n") == [(1, "has no header")]
@@ -209,6 +210,16 @@ def test_which_separator_is_found(write: Write, content: str, responses: list[st
             read_responses(path)
     else:
         assert list(read_responses(path)[0].responses) == responses
+
+
+def test_how_far_a_header_is_searched(write: Write) -> None:
+    def header(size: int) -> Path:
+        return write("a.csv", f'"{"x" * size}";response\n1;2\n')
+
+    assert list(read_responses(header(65_000))[0].responses) == ["2"]
+    with pytest.raises(DataError, match="has no column 'response'"):
+        read_responses(header(66_000))
+    assert list(read_responses(header(66_000), separator=";")[0].responses) == ["2"]
 
 
 def test_empty_cells_are_empty_responses_and_missing_fields(write: Write) -> None:

@@ -292,6 +292,19 @@ def test_addresses_for_messages() -> None:
     assert hide_query("http://[::1?token=1") == "http://[::1"
 
 
+def test_what_breaks_a_download_is_named() -> None:
+    class Response:
+        def __init__(self, error: Exception) -> None:
+            self.error = error
+
+        def read(self, _size: int) -> bytes:
+            raise self.error
+
+    for error, shown in ((ConnectionResetError("gone"), "^gone$"), (ConnectionResetError(), "^ConnectionResetError$")):
+        with pytest.raises(module._BrokenError, match=shown):
+            module._read_chunk(Response(error))  # type: ignore[arg-type]
+
+
 def test_limits_of_archives() -> None:
     assert unpacked_limit(10, 1 << 40) == 1 << 20
     assert unpacked_limit(1 << 20, 1 << 40) == 200 << 20

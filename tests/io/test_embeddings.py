@@ -3,6 +3,7 @@ from __future__ import annotations
 import errno
 import gzip
 import hashlib
+import json
 import multiprocessing
 import os
 import pickle
@@ -21,6 +22,7 @@ from hypothesis import strategies as st
 from dialeval.core.columns import DIGEST_LENGTH
 from dialeval.core.errors import DataError, SettingError
 from dialeval.core.files import sha256_of
+from dialeval.core.validation import InvalidError, with_digest
 from dialeval.io import packs
 from dialeval.io import vectors as vectorstore
 from dialeval.io.vector_files import VectorFindings, WordRows, read_vectors
@@ -486,7 +488,7 @@ def test_how_long_a_file_is_fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def test_how_old_entries_are_kept(tmp_path: Path, cache: Path, long_ago: None) -> None:
     path = settled(tmp_path / "v.txt", TEXT)
     now = time.time()
-    for change, (age, stays) in enumerate([(24 * 3600 - 60, True), (24 * 3600 + 60, False)]):
+    for change, (age, stays) in enumerate([(24 * 3600 - 12, True), (24 * 3600 + 12, False)]):
         folder = load(path)._entry.folder
         os.utime(folder, (now - age, now - age))
         load(settled(path, TEXT + f"more{change} 1 2\n"))
@@ -512,3 +514,19 @@ def test_words_for_what_is_no_source(tmp_path: Path, monkeypatch: pytest.MonkeyP
         SettingError, match=r"^no word vectors named 'zzz'; give a file or one of .*glove-6b.*, wordllama$"
     ):
         load_embeddings("zzz")
+
+
+@pytest.mark.parametrize(("place", "row", "sound"), [(0, 3, True), (0, 4, False), (2, 4, False), (1, -1, False)])
+def test_words_whose_rows_are_not_there(tmp_path: Path, place: int, row: int, sound: bool) -> None:
+    folder = load(settled(tmp_path / "v.txt", TEXT))._entry.folder
+    index = np.load(folder / "index.npy")
+    index["row"][place] = row
+    np.save(folder / "index.npy", index)
+    facts = json.loads((folder / "entry.json").read_text())
+    facts["files"]["index.npy"] = zlib.crc32((folder / "index.npy").read_bytes())
+    (folder / "entry.json").write_bytes(with_digest({name: facts[name] for name in facts if name != "digest"}))
+    if sound:
+        assert len(vectorstore._open_entry(folder).index) == 3
+        return
+    with pytest.raises(InvalidError, match="words are not where they should be"):
+        vectorstore._open_entry(folder)

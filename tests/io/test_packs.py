@@ -103,6 +103,8 @@ def test_from_a_folder_with_the_archive(tmp_path: Path) -> None:
     (tmp_path / f"{FILE}.zip").write_bytes(zipped({FILE: VECTORS}))
     pack = add_pack("fasttext-en", from_folder=tmp_path)
     assert (pack.path / FILE).read_text() == VECTORS
+    manifest = json.loads((pack.path / "manifest.json").read_text())
+    assert manifest["download_sha256"] == hashlib.sha256(zipped({FILE: VECTORS})).hexdigest()
     assert pack.origin == "local copy"
 
 

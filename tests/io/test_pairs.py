@@ -99,7 +99,7 @@ def test_every_problem_is_listed(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="has no field 'b', only a, better"):
         read_pairs([{key: value for key, value in ROW.items() if key in ("a", "better")}])
     (tmp_path / "pairs.txt").write_text("x > y\n")
-    with pytest.raises(DataError, match="plain lines"):
+    with pytest.raises(DataError, match=r"plain lines hold no pairs; give \.jsonl, \.json, \.csv, \.tsv or \.parquet$"):
         read_pairs(tmp_path / "pairs.txt")
     with pytest.raises(SettingError, match="no pairs"):
         read_pairs([])

@@ -15,6 +15,7 @@ from dialeval.core import arrow
 from dialeval.core.batch import Need
 from dialeval.core.errors import Problem
 from dialeval.core.validation import InvalidError
+from dialeval.io import parquet
 from dialeval.io.chunks import Span, read_row_groups
 from dialeval.io.parquet import (
     _count_unpacked_bytes,
@@ -244,6 +245,24 @@ def test_unpacked_bytes_of_a_dictionary() -> None:
     _, words, batch = list(pa.ipc.MessageReader.open_stream(sink.getvalue()))[:3]
     assert _count_unpacked_bytes(words) == 4 * 3 + 13 * 20 + 1
     assert _count_unpacked_bytes(batch) == 4 * 2
+
+
+def test_values_of_an_arrow_file_may_take_as_much_as_is_allowed(
+    write: Write, problems_of: Caught, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = pa.table({"response": ["the cats sat " * 20] * 50})
+    path = write("a.arrow", in_arrow(table))
+    size = arrow.count_expanded_bytes(table.to_batches())
+    monkeypatch.setattr(parquet, "decoded_limit", lambda _: size)
+    assert len(read_responses(path)[0]) == 50
+    monkeypatch.setattr(parquet, "decoded_limit", lambda _: size - 1)
+    [problem] = problems_of(lambda: read_responses(path))
+    assert problem.what.startswith("its values take more than ")
+    monkeypatch.setattr(parquet, "count_expanded_bytes", lambda _: 0)
+    monkeypatch.setattr(parquet, "_count_unpacked_bytes", lambda _: size)
+    [problem] = problems_of(lambda: read_responses(path))
+    monkeypatch.setattr(parquet, "decoded_limit", lambda _: 2 * size)  # of a schema and a batch
+    assert len(read_responses(path)[0]) == 50
 
 
 def chunked(values: list[Any], kind: pa.DataType | None = None) -> pa.ChunkedArray:

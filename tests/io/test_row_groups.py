@@ -59,3 +59,15 @@ def test_two_columns_of_dialogues_are_a_problem(tmp_path: Path) -> None:
     pq.write_table(pa.table([["d"], ["e"], ["x"]], ["dialog_id", "dialog_id", "response"]), path)
     with pytest.raises(DataError, match="has several columns 'dialog_id'"):
         list(read_row_groups(Span(str(path), 0, 1), NAMES, 10))
+
+
+def test_row_groups_without_rows_are_passed_over(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    table = pa.table({"response": ["r0", "r1", "r2"], "dialog_id": ["a", "a", "b"]})
+    with pq.ParquetWriter(path, table.schema) as writer:
+        for start, stop in ((0, 1), (1, 1), (1, 3)):
+            writer.write_table(table.slice(start, stop - start))
+    assert pq.ParquetFile(path).metadata.num_row_groups == 3
+    assert [row for _, found in rows(str(path), 0, 1) for row in found] == ["r0", "r1"]
+    assert rows(str(path), 1, 2) == []
+    assert rows(str(path), 2, 3) == [(2, ["r2"])]

@@ -317,6 +317,8 @@ def test_answers_among_other_records() -> None:
     ]
     assert not filters.pass_over(sample)
     assert not filters.pass_over({"type": "x", "filter": "y"})
+    pairs: list[dict[str, object]] = [{"prompt": "a", "completion": "b", "filter": n, "x": n} for n in range(2)]
+    assert not any(map(filters.pass_over, pairs)), "other programs have no filters"
     assert filters.again == 2
 
 

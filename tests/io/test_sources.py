@@ -29,7 +29,7 @@ def names(paths: list[str]) -> list[str]:
 
 def test_a_pattern_is_one_system(folder: Path) -> None:
     (source,) = find_sources(f"{folder}/b-*.txt")
-    assert (source.system, source.name, source.where) == ("b", None, f"{folder}/b-*.txt")
+    assert (source.system, source.name, source.where, source.role) == ("b", None, f"{folder}/b-*.txt", "system")
     assert names([shard.path for shard in source.shards]) == ["b-10.txt", "b-2.txt"]
 
 

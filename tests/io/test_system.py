@@ -97,6 +97,7 @@ def test_parts_are_joined_one_below_the_other() -> None:
     assert joined.table() == whole.table()
     assert joined.columns[Need.REFERENCE].digest == whole.columns[Need.REFERENCE].digest
     assert Rows.join(parts[:1]) is parts[0]
+    assert Rows("s", {}).where == "responses"
 
 
 def test_a_part_that_lacks_something_has_none_of_it() -> None:
@@ -124,6 +125,7 @@ def test_names_that_are_places_move_with_the_rows() -> None:
     assert list(later) == ["row 14"]
     unnamed = make(None)
     assert unnamed.move_behind(10) is unnamed
+    assert next(iter(unnamed.names())) == "row 1"
     assert list(unnamed.names(10)) == ["row 11", "row 12", "row 13", "row 14"]
 
 

@@ -298,6 +298,13 @@ class TestFiles:
         (tmp_path / "a").write_text(sound + "\n" * 40)
         assert read(tmp_path / "a")[0] == ["the"] * 6, "blank lines are never too many"
 
+    @pytest.mark.parametrize("number", [99_999, 100_000])
+    def test_the_most_problems(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+        wrong = [Problem(str(tmp_path / "a"), 1, "wrong", "mend it")] * number
+        monkeypatch.setattr(vector_files, "parse_block", lambda *_: ([], np.empty((0, 1)), wrong))
+        (tmp_path / "a").write_text("word\n")
+        assert len(problems_of(tmp_path / "a")) == number + (number == 100_000)
+
     def test_only_the_beginning_says_what_a_file_is(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(vector_files, "BLOCK_BYTES", 8)
         (tmp_path / "a").write_bytes(b"abcdefgh\xef\xbb\xbfx 1 2\nthe 1 2\nz\0 3 4\n")
@@ -528,7 +535,9 @@ def test_too_many_odd_words_are_refused(tmp_path: Path) -> None:
         load(tmp_path / "x.bin")
 
 
-@pytest.mark.parametrize("content", [b"\xba\x16\x4f\x2f" * 99, b"4\n", b"4 0\n", b"4 99999999999\n", b"a b\n"])
+@pytest.mark.parametrize(
+    "content", [b"\xba\x16\x4f\x2f" * 99, b"4\n", b"4 0\n", b"4 99999999999\n", b"a b\n", b"\n1 1\na \0\0\0\0"]
+)
 def test_other_binary_is_refused(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "x.bin").write_bytes(content)
     with pytest.raises(DataError, match="word2vec"):

@@ -207,7 +207,7 @@ def _read_rows(
 
 
 def _read_cells(
-    text: str, delimiter: str, where: str, problems: list[Problem], before: int = 0
+    text: str, delimiter: str, where: str, problems: list[Problem], before: int
 ) -> Iterator[tuple[int, list[str]]]:
     """Yield the line on which each row starts, and its cells; a row that does not parse is added to the problems.
 

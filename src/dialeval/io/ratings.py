@@ -386,7 +386,7 @@ class Pairs:
     """The number of each pair's dialogue."""
     length_ratio: Floats
     """The natural logarithm of the ratio of the responses' words, first to second; NaN where texts are not known."""
-    named: bool = True
+    named: bool
     """Whether dialogues have names; if not, every pair is a cluster."""
 
     def __len__(self) -> int:
@@ -465,7 +465,7 @@ def _map_pairs(row: RowObject, names: Mapping[str, str]) -> list[RowObject]:
         better = [{"a": "b", "b": "a"}.get(str(game), game) if at % 2 else game for at, game in enumerate(better)]
     elif isinstance(said, int | float):
         better = [TIE if said == 1.5 else "a" if said < 1.5 else "b"]
-    elif len(better) > 1:
+    elif better:
         better = [None if None in better else better[0] if len(set(better)) == 1 else TIE]
     if None in better:
         add_warning("pairs that were not decided, such as those with an error of the judge, are left out")

@@ -325,7 +325,7 @@ def _read_word2vec(path: Path, findings: VectorFindings) -> Iterator[WordRows]:
             raise broken
         findings.header = True
         found, size = 0, 4 * dimension
-        longest = _LONGEST_WORD + 1 + size
+        longest = _LONGEST_WORD + size
         words: list[bytes] = [b""]
         while words and found < count:
             words, vectors = [], list[bytes]()
