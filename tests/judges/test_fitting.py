@@ -10,11 +10,12 @@ import pytest
 
 from dialeval.core.errors import SettingError
 from dialeval.judges import fitting
-from dialeval.judges.adem import AdemWeights
+from dialeval.judges.adem import CASES, AdemWeights
 from dialeval.judges.fitting import (
     SET_WEIGHT,
     AdemSettings,
     _calibrate,
+    _fit_line,
     _sample_rows,
     fit,
     fit_adem,
@@ -58,6 +59,9 @@ def test_the_fit_is_the_solution_of_the_problem(tmp_path: Path) -> None:
     )
     np.testing.assert_allclose(found.response, expected[128:], rtol=2e-3, atol=1e-3)
     assert fit_adem(examples, settings).digest == found.digest
+    for left in (found.context_left, found.reference_left):
+        assert (left[np.abs(left).argmax(axis=0), np.arange(left.shape[1])] > 0).all(), "signs are the same everywhere"
+    assert SET_WEIGHT == 1000
 
 
 def test_fits_are_on_the_scale_and_better_than_nothing(tmp_path: Path) -> None:
@@ -92,6 +96,7 @@ def test_at_most_so_many_rows_of_each_set_are_drawn_the_same_ones_every_time(
         row for each in range(3) for row in dice.permutation(np.flatnonzero(examples.sets == each))[:7].tolist()
     )
     assert len(_sample_rows(examples)) == 90
+    assert fitting._MOST_ROWS == 10_000
     monkeypatch.setattr(fitting, "_MOST_ROWS", 7)
     assert _sample_rows(examples).rows.tolist() == examples.rows[expected].tolist()
 
@@ -101,6 +106,35 @@ def test_settings_are_checked_one_by_one(wrong: dict[str, float]) -> None:
     with pytest.raises(SettingError):
         AdemSettings(**wrong)  # type: ignore[arg-type]
     AdemSettings(rank=0)
+    assert AdemSettings() == AdemSettings(30.0, 100.0, 8)
+
+
+def test_the_identity_has_no_directions_of_its_own(tmp_path: Path) -> None:
+    weights = fit_identity(make_examples(invented_ratings(30), tiny_vectors(tmp_path / "e")))
+    assert (weights.kind, weights.identity) == ("identity", 1.0)
+    sides = (weights.context_left, weights.context_right, weights.reference_left, weights.reference_right)
+    assert {each.shape for each in sides} == {(8, 0)}
+    assert weights.response.tolist() == [0.0] * 8
+
+
+def test_without_contexts_and_references_scores_are_in_the_middle(tmp_path: Path) -> None:
+    examples = make_examples(invented_ratings(30), tiny_vectors(tmp_path / "e"))
+    none = np.zeros(30, np.bool_)
+    bare = replace(examples, has_context=none, has_reference=none)
+    assert _calibrate(fit_identity(examples), bare).calibration == dict.fromkeys(CASES, (-3.0, 1.0))
+
+
+def test_a_line_through_the_scores_of_sets() -> None:
+    sets = np.array([0, 0, 0, 0, 4, 4])
+    raw = np.array([0.0, 1.0, 2.0, 3.0, 10.0, 12.0])
+    scores = np.array([1.0, 2.0, 2.0, 3.0, 1.0, 7.0])
+    # Sets count alike: the sums of each are divided by its rows.
+    slope = (3.0 / 4 + 6.0 / 2) / (5.0 / 4 + 2.0 / 2)
+    alpha = (1.5 + 11.0) / 2 - (2.0 + 4.0) / 2 / slope
+    assert _fit_line(raw, scores, sets) == pytest.approx((alpha, 1 / slope), rel=1e-4)
+    turned = (6.25 + 3 / 1e-3, 1000.0)
+    assert _fit_line(raw, -scores, sets) == pytest.approx(turned, rel=1e-4), "a judge never turns the scores around"
+    assert _fit_line(np.full(6, 2.0), scores, sets) == pytest.approx((2.0 - 3.0, 1.0)), "nothing to learn from"
 
 
 def test_equal_ratings_teach_nothing(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from dialeval.core.errors import SettingError
 from dialeval.judges.adem import Judge, encode_rows, open_judge, open_vectors
+from dialeval.metrics.encoder import Encoder
 from judges.tiny_judges import tiny_judge, tiny_vectors, tiny_weights
 from tiny_encoder import write_encoder
 
@@ -52,6 +53,23 @@ def test_a_judge_of_other_vectors_is_refused(tmp_path: Path) -> None:
     assert Judge(folder).score([["hello"]], ["the cat"], [[]]).shape == (1,)
     with pytest.raises(SettingError, match="not on 'tpu'"):
         Judge(folder, device="tpu")
+
+
+def test_texts_are_encoded_by_numpy_unless_asked(tmp_path: Path) -> None:
+    encoder = write_encoder(tmp_path / "e")
+    assert type(open_vectors(encoder).encoder) is Encoder
+    assert open_vectors(encoder, 7).encoder.tokens == 7
+    assert (Judge().shipped, Judge("folder").shipped) == (True, False)
+    assert Judge("folder").__reduce__() == (Judge, ("folder", None, "cpu"))
+    given = replace(tiny_weights(), facts={"trained_on": ["a", 1, "b"]})
+    assert Judge(given).trained_on == ["a", "b"]
+    assert Judge(replace(given, facts={"trained_on": "a"})).trained_on == []
+    pytest.importorskip("torch")
+    from dialeval.judges.torch_encoder import TorchEncoder
+
+    made = open_vectors(encoder, 7, "torch").encoder
+    assert isinstance(made, TorchEncoder)
+    assert (made.device, made.tokens) == ("cpu", 7)
 
 
 def test_every_row_has_its_own_closest_reference(tmp_path: Path) -> None:

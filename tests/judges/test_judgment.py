@@ -136,3 +136,4 @@ def test_a_run_warns_of_responses_unlike_those_it_was_validated_on(
     assert "56% (llm_pairs)" in line
     assert warnings(long[1:])
     assert warnings(long[2:]) == ()  # 2 of 36
+    assert warnings(long[1:] + long[-1:]) == ()  # 4 of 40, a tenth

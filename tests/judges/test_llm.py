@@ -181,6 +181,29 @@ def test_an_answer_at_the_limit_of_tokens_is_named(server: ChatServer, ask: Call
     assert any("the answer is cut off (1)" in line for line in score(ask(), ["yes"]).warnings)
 
 
+def test_a_judge_is_asked_once_unless_it_votes(server: ChatServer, ask: Callable[..., LLM]) -> None:
+    rubric, rows = read_rubric("reply"), [[("reply to grade", "one two")], [("reply to grade", "one")]]
+    with ask() as llm:
+        assert [grades.values["quality"] for grades in llm.grade(rubric, rows)] == [2, 1]
+        assert len(server.bodies) == 2
+        assert len(llm.requests(rubric, rows[0], "vote")) == 1
+        assert [grades.values["quality"] for grades in llm.grade(rubric, rows, "grade", 3)] == [2, 1]
+        assert len(server.bodies) == 2
+        assert [grades.values["quality"] for grades in llm.grade(rubric, rows, "vote")] == [2, 1]
+        assert len(server.bodies) == 4
+        assert [grades.values["quality"] for grades in llm.grade(rubric, rows, "vote", 3)] == [2, 1]
+        assert len(server.bodies) == 8
+
+
+def test_a_scale_up_to_9_has_expected_grades(tmp_path: Path) -> None:
+    path = tmp_path / "own.toml"
+    start = 'name = "own"\nlevel = "reply"\nuses = []\ntask = "Grade."\n[[question]]\nname = "good"\nquestion = "?"\n'
+    path.write_text(start + 'grades = { 2 = "no", 9 = "yes" }\n')
+    metric = LLMGrades(rubric=str(path))
+    assert metric.bounds_of(metric.name) == (2.0, 9.0)
+    assert (metric.costly, metric.implied) == (True, {"samples": 5, "model": ""})
+
+
 def test_conversations_have_one_grade_each(server: ChatServer, ask: Callable[..., LLM]) -> None:
     server.answer = lambda request: Reply(grades={"completion": int("thanks, done" in asked_text(request)) * 2})
     rows = [

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
@@ -27,8 +29,6 @@ def judged(folder: Path, trials: int = 1) -> Run:
 
 def with_values(run: Run, key: str, values: list[float]) -> Run:
     """The run with other items of a key."""
-    from dataclasses import replace
-
     name, result = next(iter(run.items()))
     estimates = {**result.estimates, key: replace(result[key], items=np.array(values))}
     return replace(run, systems={name: replace(result, estimates=estimates)})
@@ -61,6 +61,50 @@ def test_turns_are_listed_worst_first_with_reasons(tmp_path: Path) -> None:
     assert shown[1]["groups"][0]["reasons"] == [
         ["", "does not follow from the context; repeats the context", "does not follow from the context"]
     ]
+
+
+def many_turns(values: list[float], texts: list[str] | None = None, role: Literal["system", "floor"] = "system") -> Run:
+    """A run of single replies with these values of continuity."""
+    said = texts or [f"reply {n}" for n in range(len(values))]
+    rows = [{"context": [f"question {n}"], "response": text} for n, text in enumerate(said)]
+    (result,) = dialeval.evaluate(rows, metrics="length").values()
+    continuity = replace(result["length"], items=np.array(values))
+    return Run({"bot": replace(result, estimates={"judge/continuity": continuity}, role=role)}, "0")
+
+
+def test_turns_below_a_third_are_listed_up_to_a_number() -> None:
+    run = many_turns([0.5, 1 / 3, 0.3333, float("nan"), 0.2, 0.2, 0.1])
+    assert [(turn.place, turn.continuity) for turn in find_weak_turns(run, 9)] == [
+        *(("row 7", 0.1), ("row 5", 0.2), ("row 6", 0.2), ("row 3", 0.3333))
+    ]
+    assert [turn.place for turn in find_weak_turns(run, 2)] == ["row 7", "row 5"]
+    assert find_weak_turns(many_turns([0.1], role="floor"), 9) == []
+    [(title, lines)] = make_weak_turns_table(run)
+    assert title == "Most probable breakdowns, worst first"
+    assert lines == [
+        ["system", "turn", "continuity", "said", "why"],
+        ["bot", "row 7", "0.10", "reply 6", ""],
+        ["bot", "row 5", "0.20", "reply 4", ""],
+        ["bot", "row 6", "0.20", "reply 5", ""],
+    ]
+
+
+def test_the_report_folds_all_but_three_turns_and_has_fifty() -> None:
+    for number, more in ((3, None), (4, "1 more turn<"), (5, "2 more turns<"), (52, "47 more turns<")):
+        found = make_weak_turns_section(many_turns([0.001 * n for n in range(number)]))
+        assert found is not None
+        shown = min(number, 50)
+        assert [f">reply {n}<" in found.content for n in range(number)] == [n < shown for n in range(number)]
+        head, _, folded = found.content.partition("<details")
+        assert head.count("reply ") == 3
+        assert folded.count("reply ") == shown - 3
+        assert more is None or more in folded
+
+
+def test_long_texts_are_cut() -> None:
+    first, second = find_weak_turns(many_turns([0.1, 0.2], ["x" * 300, "x" * 301]), 2)
+    assert (first.said, second.said) == ("x" * 300, "x" * 300 + " …")
+    assert (first.before, first.reasons) == ("question 0", [])
 
 
 def test_the_same_turn_of_several_trials_is_listed_once(tmp_path: Path) -> None:
