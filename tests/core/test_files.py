@@ -269,7 +269,6 @@ def test_a_workplace_leaves_a_folder_that_was_there(tmp_path: Path) -> None:
 def test_where_a_file_may_be_written(tmp_path: Path) -> None:
     (tmp_path / "input").write_text("")
     (tmp_path / "dangling").symlink_to(tmp_path / "nowhere")
-    given = tmp_path / "input"
     files.check_file(None, tmp_path / "input")
     files.check_file(tmp_path / "new" / "deep" / "file", tmp_path / "input")
     files.check_file(Path("/dev/null"))

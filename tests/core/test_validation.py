@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import socket
+import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
@@ -238,3 +239,110 @@ def test_what_is_no_toml_is_named(content: bytes) -> None:
     with pytest.raises(DataError, match=r"form\.toml: not TOML"):
         validation.parse_toml(content, "form.toml", "mend it")
     assert validation.parse_toml(b"a = 1", "form.toml", "mend it") == {"a": 1}
+
+
+def test_the_largest_document_is_a_gibibyte(tmp_path: Path) -> None:
+    """The file of this test has a hole and no content."""
+    (tmp_path / "note.json").touch()
+    os.truncate(tmp_path / "note.json", (1 << 30) + 1)
+    with pytest.raises(DataError, match=r"note\.json: has more than 1,073,741,824 bytes; mend it$"):
+        validation.read_document(tmp_path / "note.json", "mend it")
+
+
+def test_long_messages_are_cut() -> None:
+    for length in (300, 301, 400):
+        with pytest.raises(DataError) as caught, validation.explain_errors("x", "mend it"):
+            raise validation.InvalidError("y" * length)
+        assert caught.value.problems[0].what == "y" * 300
+    assert validation.describe_mismatch("Expected `int` - at `$.a.b`") == "a.b: expected int"
+    assert validation.describe_mismatch("Expected `int` - at `$[3]`") == "[3]: expected int"
+    assert validation.describe_mismatch("Expected `int`") == "does not hold what it should: expected int"
+    assert len(validation.describe_mismatch("y" * 400)) == 300
+    assert len(validation.describe_mismatch("y" * 400 + " - at `$.a`")) == 300
+
+
+def test_errors_of_files_name_the_file() -> None:
+    for error, where, what in (
+        (FileNotFoundError(2, "gone", "other"), "other", "there is no such file"),
+        (FileNotFoundError(2, "gone"), "x", "there is no such file"),
+        (PermissionError(13, "denied", "other"), "other", "cannot be read (denied)"),
+        (OSError("odd"), "x", "cannot be read (odd)"),
+    ):
+        with pytest.raises(DataError) as caught, validation.explain_errors("x", "mend it"):
+            raise error
+        assert str(caught.value) == f"{where}: {what}; mend it"
+    with pytest.raises(DataError, match=r"is not a path \(it contains a NUL character\)"):
+        validation.size_of("a\0b", "mend it")
+
+
+@pytest.mark.parametrize(
+    ("error", "remedy"),
+    [
+        (sqlite3.OperationalError("database is locked"), "another program uses it: wait, or end that program"),
+        (sqlite3.OperationalError("database or disk is full"), "make room on the disk"),
+        (sqlite3.OperationalError("disk I/O error"), "make room on the disk, or check it"),
+        (sqlite3.DatabaseError("file is not a database"), "mend it"),
+        (ValueError("embedded null byte"), "mend it"),
+    ],
+)
+def test_errors_of_sqlite_have_their_remedies(error: Exception, remedy: str) -> None:
+    with pytest.raises(DataError) as caught, validation.explain_sqlite_errors("x.db", "mend it"):
+        raise error
+    assert str(caught.value) == f"x.db: cannot be used ({error}); {remedy}"
+
+
+def test_manifests(tmp_path: Path) -> None:
+    path = tmp_path / "note.json"
+
+    def read(document: dict[str, Any], layout: int | None = None, **more: Any) -> Any:
+        path.write_bytes(msgspec.json.encode(document))
+        return validation.read_manifest(path, Note, "mend it", layout, **more)
+
+    plain = {"rows": 1, "format": 3}
+    signed = msgspec.json.decode(validation.with_digest(plain))
+    assert signed == {**plain, "digest": validation.content_digest(plain)}
+    assert validation.content_digest(plain) == hashlib.sha256(b'{"rows":1,"format":3}').hexdigest()
+    assert read(signed, 3) == (Note(1), signed)
+    assert read(signed) == (Note(1), signed)
+    assert read(plain, 3, signed=False) == (Note(1), plain)
+    assert read({"rows": 1, "format": "x"}, 3, signed=False)[0] == Note(1)
+    changed = "was changed after it was saved: its content does not have the digest that it states; mend it"
+    layout = "was saved in layout 3, and this dialeval reads layout 4; read it with the version that saved it, or make "
+    for document, number, what in (
+        (plain, 3, changed),
+        ({**signed, "rows": 2}, 3, changed),
+        (signed, 4, f"{layout}it again"),
+        ({"rows": -1}, None, "rows: expected int >= 0; mend it"),
+    ):
+        with pytest.raises(DataError) as caught:
+            read(document, number)
+        assert str(caught.value) == f"{path}: {what}"
+
+
+def test_texts_are_numbers_where_that_is_allowed() -> None:
+    assert validation.convert({"rows": "3"}, Note, "x", "mend it", strict=False) == Note(3)
+    with pytest.raises(DataError):
+        validation.convert({"rows": "3"}, Note, "x", "mend it")
+    with pytest.raises(DataError) as caught:
+        validation.parse_json(b'{"a": 1,\n"b": }', "x", "mend it")
+    assert (caught.value.problems[0].where, caught.value.problems[0].line) == ("x", 2)
+
+
+def test_shapes_of_arrays(tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.zeros((2, 3), np.float32))
+    for dtype, shape in ((None, None), (np.float32, (2, 3)), (None, (None, 3)), (np.float32, (2, None))):
+        assert validation.read_array(tmp_path / "x.npy", dtype, "", shape).shape == (2, 3)
+    others: dict[tuple[int | None, ...], str] = {(3, 2): "3 x 2", (2,): "2", (2, 3, None): "2 x 3 x any", (): ""}
+    for other, spelled in others.items():
+        with pytest.raises(validation.InvalidError) as caught:
+            validation.check_array(np.zeros((2, 3)), np.float64, other)
+        assert str(caught.value) == f"holds float64 of shape (2, 3), not float64 of {spelled}"
+    with pytest.raises(DataError):
+        validation.read_array(tmp_path / "x.npy", np.float32, "")
+    (tmp_path / "x").write_bytes(b"content")
+    with pytest.raises(DataError, match="x: does not belong to it; "):
+        validation.read_bytes(tmp_path / "x", "mend it", "0")
+    with pytest.raises(DataError, match="x: does not belong to it; "):
+        validation.read_document(tmp_path / "x", "mend it", "0")
+    with pytest.raises(DataError, match="x: does not belong to it; "):
+        validation.read_tensors(tmp_path / "x", "mend it", "0")

@@ -177,6 +177,28 @@ def test_a_few_chunks_are_looked_into_first(tmp_path: Path, chunk: int, is_seen:
             in_chunks(given, metrics="rouge-l")
 
 
+@pytest.mark.parametrize("chunks", [2, 3])
+def test_of_few_chunks_all_are_looked_into(tmp_path: Path, chunks: int) -> None:
+    """The last row of the last chunk that is looked at may be the 256th, and no later one."""
+    plain, with_reference = '{"response": "x"}\n', '{"response": "x", "reference": "x"}\n'
+    for number in range(chunks):
+        (tmp_path / f"{number}.jsonl").write_text(plain)
+    given = {"s": f"{tmp_path}/*.jsonl"}
+    (tmp_path / "1.jsonl").write_text(plain * 255 + with_reference)
+    assert in_chunks(given, metrics="rouge-l")["s"]["rouge-l"].scored == 1
+    (tmp_path / "1.jsonl").write_text(plain * 256 + with_reference)
+    with pytest.raises(NeedError, match="rouge-l needs references"):
+        in_chunks(given, metrics="rouge-l")
+
+
+def test_one_metric_that_leaves_the_tokenizer_to_the_texts() -> None:
+    texts = ["你好吗我很好", "今天天气很好啊"]
+    run = dialeval.evaluate(texts, metrics="length,distinct(n=1,tokenizer=auto)", details={"note": 1})
+    assert run.details == {"note": 1, "tokenizer": "zh"}
+    found = {name: estimate.signature["tokenizer"] for name, estimate in run["system"].items() if estimate.signature}
+    assert found == {"length": "words.1", "distinct(n=1,tokenizer=auto)": "zh"}
+
+
 def test_an_error_in_a_thread_reaches_the_caller() -> None:
     class Broken(Sizes):
         def partial(self, batch: Batch) -> Partial[tuple[int, ...]]:

@@ -124,6 +124,8 @@ def test_differences_are_listed_one_by_one() -> None:
         "deep of new is new",
         "new is new",
     ]
+    assert list(_list_differences({"a": {"b": 1}}, {"a": 7})) == ["a was {'b': 1} and is 7"]
+    assert list(_list_differences({"a": 7}, {"a": {"b": 1}})) == ["a was 7 and is {'b': 1}"]
     _refuse_changes(before, before, Path("work"))
     for number, shown in ((1, 1), (16, 16), (17, 16)):
         with pytest.raises(SettingError) as caught:
