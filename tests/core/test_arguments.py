@@ -103,3 +103,51 @@ def test_a_wrong_number_of_arguments_is_left_to_python() -> None:
 
 def test_the_function_keeps_its_name_and_words() -> None:
     assert (called.__name__, called.__doc__) == ("called", "Says that it was called.")
+
+
+@check_arguments
+def strict(number: int, *, way: str = "x", items: Sequence[int] = (), pairs: Mapping[str, int] | None = None) -> int:
+    return number
+
+
+class Thing:
+    @check_arguments
+    def __init__(self, size: int = 0) -> None:
+        self.size = size
+
+    @check_arguments
+    def grow(self, by: int) -> int:
+        return self.size + by
+
+
+def test_a_name_that_is_not_known_is_refused_with_a_hint() -> None:
+    for call, said in (
+        (lambda: strict(1, wey="y"), "strict() got an unexpected keyword argument 'wey'; did you mean 'way'?"),  # type: ignore[call-arg]
+        (lambda: Thing().grow(5, selg=1), "Thing.grow() got an unexpected keyword argument 'selg'; there are by"),  # type: ignore[call-arg]
+    ):
+        with pytest.raises(TypeError) as error:
+            call()  # type: ignore[no-untyped-call]
+        assert str(error.value) == said
+    assert (strict(7), Thing(3).grow(4)) == (7, 7)
+    assert called(anything=5) == "called"
+
+
+def test_a_class_is_named_without_its_method() -> None:
+    with pytest.raises(SettingError, match=r"^Thing: size is 'x'; a whole number is expected$"):
+        Thing("x")  # type: ignore[arg-type]
+    with pytest.raises(SettingError, match=r"^Thing\.grow: by is 1\.5; a whole number is expected$"):
+        Thing().grow(1.5)  # type: ignore[arg-type]
+
+
+def test_a_thousand_items_are_checked() -> None:
+    assert strict(1, items=[1] * 1000 + ["x"]) == 1  # type: ignore[list-item]
+    with pytest.raises(SettingError, match="items is a list"):
+        strict(1, items=[1] * 999 + ["x"])  # type: ignore[list-item]
+    assert strict(1, items=[], pairs={}) == 1
+    for pairs in ({"a": "x"}, {5: 5}, {"a": 1, "b": None}):
+        with pytest.raises(SettingError, match=r"^strict: pairs is a dict; a mapping or None is expected$"):
+            strict(1, pairs=pairs)  # type: ignore[arg-type]
+    with pytest.raises(SettingError, match="items is 'ab'"):
+        strict(1, items="ab")  # type: ignore[arg-type]
+    with pytest.raises(SettingError, match="way is an object; a text is expected"):
+        strict(1, way=object())  # type: ignore[arg-type]

@@ -74,7 +74,8 @@ def test_lists() -> None:
     made = list_array(np.array([1, 3, 3, 4]), text_array(["z", "a", "b", "c"]))
     made.validate(full=True)
     assert made.equals(pa.array([["a", "b"], [], ["c"]], pa.list_(pa.string())))
-    with pytest.raises(OverflowError):
+    list_array(np.array([0, (1 << 31) - 1]), pa.nulls(0))
+    with pytest.raises(OverflowError, match=r"^2147483648 values are more than an array of lists holds$"):
         list_array(np.array([0, 1 << 31]), pa.nulls(0))
 
 
@@ -100,6 +101,7 @@ def test_numbers_come_back() -> None:
     assert truths.tolist() == [False, *[True, False, False] * 4]
     for kind in (pa.float64(), pa.int64(), pa.bool_()):
         assert numbers_of(pa.chunked_array([], kind)).dtype == kind.to_pandas_dtype()
+        assert len(numbers_of(pa.chunked_array([], kind))) == 0
     assert pa.array(["a", None]).fill_null(empty_text()).to_pylist() == ["a", ""]
 
 

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -117,6 +118,33 @@ def test_code_that_others_can_write_is_not_loaded(
 
 
 @pytest.mark.skipif(os.name != "posix", reason="owners and modes")
+@pytest.mark.parametrize(
+    ("user", "mode", "group", "is_ours", "is_ours_above"),
+    [
+        (1000, 0o755, 5, True, True),
+        (0, 0o755, 5, True, True),
+        (1001, 0o755, 5, False, False),
+        (1001, 0o1777, 5, False, False),
+        (1000, 0o757, 5, False, False),
+        (1000, 0o775, 5, False, False),
+        (1000, 0o775, 6, True, True),
+        (1000, 0o777, 6, False, False),
+        (1000, 0o1777, 5, False, True),
+        (0, 0o1775, 5, False, True),
+    ],
+)
+def test_who_may_write_to_a_folder(
+    monkeypatch: pytest.MonkeyPatch, user: int, mode: int, group: int, is_ours: bool, is_ours_above: bool
+) -> None:
+    """The user 1000 has a group of his own, 6."""
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    monkeypatch.setattr(kernels, "_is_private_group", lambda asked: asked == 6)
+    status: Any = SimpleNamespace(st_uid=user, st_mode=mode, st_gid=group)
+    assert kernels._is_ours(status) is is_ours
+    assert kernels._is_ours(status, in_sticky=True) is is_ours_above
+
+
+@pytest.mark.skipif(os.name != "posix", reason="owners and modes")
 def test_code_of_another_user_is_not_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert compiled(tmp_path, monkeypatch) == 1
     user = os.geteuid()
@@ -144,7 +172,6 @@ def test_a_pipe_or_a_link_in_the_place_of_code_is_not_opened(tmp_path: Path, mon
 def test_a_group_is_private_if_it_is_the_users_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     import grp
     import pwd
-    from types import SimpleNamespace
 
     monkeypatch.setattr(pwd, "getpwuid", lambda _user: SimpleNamespace(pw_name="ann"))
     known = {1: ("ann", []), 2: ("ann", ["ann"]), 3: ("ann", ["bob"]), 4: ("users", [])}

@@ -284,3 +284,12 @@ def test_items_are_written_from_a_size_on(
         writer.add("s", {"turn": {"x": np.zeros(2)}, "dialogue": {"z": np.zeros(1)}}, RowTable(np.array([0, 2])))
     assert len(list(tmp_path.iterdir())) == parts
     assert [part.kind for part in writer.finish()] == ["items", "rows"] * (parts // 2)
+
+
+def test_what_is_written_is_held_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rowtable, "HELD_BYTES", 2 * 8 + 1)
+    writer = PartWriter(str(tmp_path))
+    for count, files in ((1, 0), (2, 0), (3, 1), (4, 1), (5, 1), (6, 2)):
+        writer.add("s", {"turn": {"x": np.zeros(1)}}, None)
+        assert len(list(tmp_path.iterdir())) == files, count
+    assert len(writer.finish()) == 2

@@ -29,7 +29,7 @@ from dialeval.core.result import Run
 from dialeval.core.validation import InvalidError
 from dialeval.engine.plan import make_plan
 from dialeval.engine.resources import Resources
-from dialeval.engine.stores import _check_states, _list_differences, _refuse_changes, stamp
+from dialeval.engine.stores import Journal, _check_states, _list_differences, _refuse_changes, stamp
 from dialeval.engine.worker import ChunkResult, Engine, FactValues, Job, Stage, SystemState, Threads
 from dialeval.io.rows import FieldNames
 from engine.chats import Delicate, estimates, in_chunks, write_shards
@@ -166,6 +166,21 @@ def test_what_is_no_state_of_a_system(system: Any, changes: dict[str, Any], mess
     for other in ([state], {system: 7}, {(0, "s"): SystemState(3, ()), (0, "t"): 7}):
         with pytest.raises(InvalidError, match=r"^there is no SystemState by system$"):
             _check_states(other, job, "metrics")
+
+
+def test_a_long_reason_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    columns = frozenset({Need.RESPONSE})
+    job = Job((make_plan("length", columns),), (columns,), Resources(ready={}), FieldNames(), 1)
+
+    def fail(*_: object) -> None:
+        raise ValueError("x" * 400)
+
+    monkeypatch.setattr("dialeval.engine.stores.from_bytes", fail)
+    with pytest.raises(DataError) as caught:
+        Journal(tmp_path, job, tmp_path).read_states("metrics", 3)
+    what = f"is damaged ({'x' * 400})"[:300]
+    remedy = "remove it, and run the same command again"
+    assert str(caught.value) == f"{tmp_path / 'metrics-3.chunk'}: {what}; {remedy}"
 
 
 @pytest.mark.parametrize(("rows", "kept"), [(4, True), (5, False)])
