@@ -74,7 +74,7 @@ def test_lists() -> None:
     made = list_array(np.array([1, 3, 3, 4]), text_array(["z", "a", "b", "c"]))
     made.validate(full=True)
     assert made.equals(pa.array([["a", "b"], [], ["c"]], pa.list_(pa.string())))
-    list_array(np.array([0, (1 << 31) - 1]), pa.nulls(0))
+    assert len(arrow._offset_buffer(np.array([0, (1 << 31) - 1]))) == 8
     with pytest.raises(OverflowError, match=r"^2147483648 values are more than an array of lists holds$"):
         list_array(np.array([0, 1 << 31]), pa.nulls(0))
 
@@ -308,3 +308,33 @@ def test_tables_are_written_one_below_the_other(tmp_path: Path) -> None:
         "row",
         "dialogue",
     }
+
+
+def test_every_column_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    sink = io.BytesIO()
+    columns = {"a": [1, 2, 3], "b": [0.5, None, 1.5], "c": pa.array([b"abcd"] * 3, pa.binary(4))}
+    pq.write_table(pa.table(columns), sink)
+    group = pq.ParquetFile(sink).metadata.row_group(0)
+    needed = group.total_byte_size + 3 * (3 * 8 + 4)
+    monkeypatch.setattr(arrow, "decoded_limit", lambda _: needed)
+    check(sink.getvalue())
+    monkeypatch.setattr(arrow, "decoded_limit", lambda _: needed - 1)
+    with pytest.raises(InvalidError):
+        check(sink.getvalue())
+
+
+def test_a_small_file_is_read_without_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that ends at once may abort while pyarrow still starts them."""
+    used: list[bool] = []
+    read = pq.ParquetFile.read
+
+    def noted(file: Any, **given: Any) -> pa.Table:
+        used.append(given["use_threads"])
+        return read(file, **given)
+
+    monkeypatch.setattr(pq.ParquetFile, "read", noted)
+    content = written([1, 2, 3])
+    for size in (len(content), len(content) - 1):
+        monkeypatch.setattr(arrow, "_THREADED_BYTES", size)
+        assert arrow.read_parquet(pa.BufferReader(content))["response"].to_pylist() == [1, 2, 3]
+    assert used == [False, True]
