@@ -177,6 +177,52 @@ def test_a_few_chunks_are_looked_into_first(tmp_path: Path, chunk: int, is_seen:
             in_chunks(given, metrics="rouge-l")
 
 
+def test_what_options_are_unless_given() -> None:
+    options = Options()
+    assert (options.items, options.force, options.batch_rows) == (True, False, 1 << 15)
+    assert {options.t, options.confidence, options.intervals, options.threads, options.engine} == {None}
+    assert {options.progress, options.output, options.resume, options.chunk_bytes} == {None}
+
+
+@pytest.mark.parametrize("finished", [(0,), (1,), (2,), (0, 1), (0, 2), (1, 2), (0, 1, 2), ()])
+def test_progress_of_a_run_that_is_resumed(tmp_path: Path, finished: tuple[int, ...]) -> None:
+    """Chunks that were folded before count with their size and their rows, in their order."""
+    line = '{"response": "x"}\n'
+    for number in range(3):
+        (tmp_path / f"{number}.jsonl").write_text(line * 2**number)
+
+    def run() -> list[Done]:
+        seen: list[Done] = []
+        given: dict[str, Any] = {"resume": tmp_path / "work", "progress": seen.append, "metrics": "length"}
+        assert in_chunks({"s": f"{tmp_path}/*.jsonl"}, **given)["s"]["length"].rows == 7
+        return seen
+
+    expected = [Done(1, None, 1 / 7), Done(3, None, 3 / 7), Done(7, None, 1.0)]
+    assert run() == expected
+    for number in set(range(3)) - set(finished):
+        (tmp_path / "work" / f"metrics-{number}.chunk").unlink()
+    assert run() == expected
+
+
+def test_items_of_files_are_saved_where_they_are_asked_for(tmp_path: Path) -> None:
+    for name, text in (("a", "x"), ("b", "x y")):
+        (tmp_path / f"{name}.jsonl").write_text(f'{{"response": "{text}", "dialog_id": "{name}"}}\n')
+    given = {"one": tmp_path / "a.jsonl", "two": tmp_path / "b.jsonl"}
+    for items in (True, False):
+        folder = tmp_path / f"run-{items}"
+        in_chunks(given, metrics="length", output=folder, items=items)
+        found = [dialeval.load(folder)[name]["length"].items for name in given]
+        assert [None if each is None else each.tolist() for each in found] == (
+            [[1.0], [2.0]] if items else [None, None]
+        )
+    torn = [tmp_path / f"{name}.jsonl" for name in "cd"]
+    for path in torn:
+        path.write_text('{"response": "x", "dialog_id": "same"}\n')
+    run = in_chunks({"one": given["one"], "torn": f"{tmp_path}/[cd].jsonl"}, metrics="length", output=tmp_path / "torn")
+    assert len(run.warnings) == 1
+    assert run.warnings[0].startswith("rows of 1 dialogues of torn are not consecutive, such as those of 'same'")
+
+
 @pytest.mark.parametrize("chunks", [2, 3])
 def test_of_few_chunks_all_are_looked_into(tmp_path: Path, chunks: int) -> None:
     """The last row of the last chunk that is looked at may be the 256th, and no later one."""
