@@ -376,3 +376,13 @@ def test_pairs_of_equal_rank_are_merged_first(count: int) -> None:
     assert sums.result() == expected[count]
     assert sums.result() == expected[count], "it may be asked for again"
     assert len(merged) == max(0, count - 1)
+
+
+def test_states_may_follow_a_result() -> None:
+    sums = Reduction(lambda left, right: f"({left}{right})", str)
+    for number in range(3):
+        sums.add(str(number))
+    assert sums.result() == "((01)2)"
+    for number in range(3, 7):
+        sums.add(str(number))
+    assert sums.result() == "(((01)2)((34)(56)))", "it has the rank of four"

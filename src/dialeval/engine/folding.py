@@ -330,8 +330,7 @@ class _Passes:
         for stage in self.job.stages:
             # States of one process are over one vocabulary, but for a few where its worker starts again with another;
             # those that were kept may be of other processes.
-            store = self.store
-            one = self.engine.in_process and not store.keeps_states and not store.list_finished(stage)
+            one = self.engine.in_process and not self.store.keeps_states
             sums = StateSums(self.job, stage, None if one else Vocabulary())
             for number, source in enumerate(self.sources):
                 if source.rows is not None:
