@@ -18,6 +18,7 @@ from dialeval.core.exact import ClusterError, Moments
 from dialeval.core.fold import (
     Analytic,
     Estimate,
+    Fact,
     IntervalChoice,
     Level,
     Reduction,
@@ -25,6 +26,7 @@ from dialeval.core.fold import (
     check_column,
     compute_interval,
 )
+from dialeval.core.version import __version__
 from dialeval.metrics.registry import registry
 from dialeval.stats import intervals
 from dialeval.text.vocabulary import Vocabulary
@@ -272,6 +274,12 @@ def test_where_there_is_no_interval() -> None:
     assert dialogues[1].over == "dialogues"
     for changes in ({"error": None}, {"error": replace(error, clusters=1)}, {"mean": math.nan}):
         assert compute_interval(replace(estimate, **changes), (0.0, 1.0), 0.9) is None
+    at_ends: list[Estimate] = [replace(estimate, corpus=True), replace(estimate, error=replace(error, yes_no=True))]
+    for bounds in ((0.0, math.inf), (-math.inf, 1.0)):
+        for each in at_ends:
+            open_ended = compute_interval(each, bounds, 0.9)
+            assert open_ended is not None
+            assert open_ended[1].method == "student"
     values = ((0.5, 1), (0.7, 1))
     gaffke = compute_interval(replace(estimate, error=replace(error, values=values)), (0.0, 1.0), 0.9)
     how = Analytic("gaffke", 0.9, "rows", 2, None, None, 0.1)
@@ -324,6 +332,18 @@ def test_what_metrics_are_unless_they_say_otherwise() -> None:
     assert metric.bounds_of("ends") == (-math.inf, math.inf)
     assert metric.merge(Moments(1, 1, 2, 4), Moments(2, 1, 3, 9)) == Moments(3, 2, 5, 13)
     assert metric.close_part(Moments(1)) == Moments(1)
+    assert metric.empty() == Moments()
+    assert dict(metric.signature()) == {"side": "left", "width": "1", "definition": "1", "dialeval": __version__}
+
+    class Texts(Fact[tuple[str, ...], Any]):
+        def empty(self) -> tuple[str, ...]:
+            return ()
+
+        def gather(self, batch: Batch) -> tuple[str, ...]:
+            return tuple(batch.texts(Need.RESPONSE))
+
+    fact = Texts()
+    assert (fact.finish(("a",)), fact.merge(("a",), ("b",)), fact.grows) == (("a",), ("a", "b"), False)
     assert (list(metric.find_warnings([])), metric.list_other_signatures(Moments())) == ([], {})
     with pytest.raises(NotImplementedError, match="ends has no state that grows"):
         metric.split_state(Moments(), 2)

@@ -22,9 +22,10 @@ from dialeval import sample_data
 from dialeval.core import rowtable
 from dialeval.core.errors import DataError, NeedError, SettingError
 from dialeval.engine import worker
-from dialeval.engine.evaluate import Inputs, has_lists
+from dialeval.engine.evaluate import Inputs, Tally, has_lists
 from dialeval.engine.folding import Done, Options
 from dialeval.engine.processes import Processes
+from dialeval.engine.resources import Resources
 from dialeval.engine.worker import Threads
 from dialeval.reports.explorer import make_explorer
 from engine.chats import Delicate, bare, estimates, in_chunks, rows, texts, write_shards
@@ -42,6 +43,37 @@ def given() -> dict[str, Any]:
         "vectors": here / "vectors.txt",
         "metrics": "all",
     }
+
+
+def test_what_inputs_and_tallies_are_unless_given() -> None:
+    inputs = Inputs(["a"])
+    assert (inputs.system_prompts, inputs.every_call, inputs.shards, inputs.keep) == (False, False, False, ())
+    assert {inputs.references, inputs.contexts, inputs.reference_groups, inputs.fields, inputs.separator} == {None}
+    names = inputs.names
+    assert (names.system_prompts, names.every_call, names.separator) == (False, False, None)
+    given = Inputs(["a"], fields={"response": "answer"}, system_prompts=True, separator=";", every_call=True).names
+    assert (given.response, given.system_prompts, given.every_call, given.separator) == ("answer", True, True, ";")
+    tally = Tally("length", Resources(), Options())
+    tally.add(Inputs(["a b"]).read()[0][0].slice(0, 0))
+    assert (len(tally), repr(tally)) == (0, "<Tally: length, 0 rows>")
+    tally.add(Inputs(["a b"]).read()[0][0])
+    assert list(tally.run()) == ["system"]
+    unnamed = dialeval.metric("length")
+    unnamed.update(["a b"])
+    assert list(unnamed.run()) == ["system"]
+    assert repr(Tally(None, Resources(), Options())) == "<Tally: default, 0 rows>"
+    assert repr(Tally(["length", "bleu-4"], Resources(), Options())) == "<Tally: length,bleu-4, 0 rows>"
+
+
+def test_where_references_of_another_number_come_from(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("x\n")
+    for references, where in (
+        (["x"], "references"),
+        (tmp_path / "a.txt", str(tmp_path / "a.txt")),
+        ({"one": ["x"], "two": ["y"]}, "one, two"),
+    ):
+        with pytest.raises(DataError, match=f"^responses: has 2 rows, but {where} has 1"):
+            dialeval.evaluate(["a", "b"], references, metrics="length")
 
 
 def test_which_inputs_are_read_in_chunks(tmp_path: Path) -> None:
