@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -138,6 +139,15 @@ def test_edges_are_found_in_parts_of_any_size(tmp_path: Path, content: bytes, ev
         edges if edges[-1] == len(content) else [*edges, len(content)],
         len(feeds) + (content[-1:] not in (b"", b"\n")),
     )
+
+
+def test_how_many_bytes_are_read_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[int] = []
+    (tmp_path / "a.txt").touch()
+    os.truncate(tmp_path / "a.txt", 5 << 20)
+    monkeypatch.setattr(opening, "check_lines", lambda _feeds, size, _where: read.append(size))
+    assert chunks_module._find_line_edges(str(tmp_path / "a.txt"), 1) == ([0, 5 << 20], 1)
+    assert read == [4 << 20, 5 << 20]
 
 
 def naive_boundary(lines: list[bytes], names: list[str | None], start: int) -> int:

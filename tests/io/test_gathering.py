@@ -217,6 +217,18 @@ def test_fields_in_the_plural_are_told() -> None:
     assert list(notes) == ["the field 'references' is not read; rows have 'reference': --field reference=references"]
 
 
+def test_fields_in_the_plural_are_looked_for_in_256_rows_at_a_time() -> None:
+    one, several = {"response": "a", "reference": "b"}, {"response": "a", "references": ["b"]}
+    for rows, told in (
+        ([*[several] * 256, one], True),
+        ([one, *[several] * 255], False),
+        ([one, *[several] * 256], True),
+    ):
+        with collect_warnings() as notes:
+            gathered(rows)
+        assert bool(list(notes)) == told
+
+
 def test_problems_of_many_rows_are_in_the_order_of_lines(problems_of: Caught, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gathering, "_ROWS_AT_ONCE", 2)
     given = [

@@ -149,6 +149,13 @@ def test_samples_of_an_archive_are_in_the_order_of_names(tmp_path: Path) -> None
     assert read_responses(zipped(tmp_path / "x.eval", samples))[0].system == "x"
 
 
+def test_samples_of_an_archive_are_counted_from_one(tmp_path: Path, problems_of: Caught) -> None:
+    path = zipped(tmp_path / "x.eval", {"samples/a.json": sample(1), "samples/b.json": {**sample(2), "target": 7}})
+    assert [(problem.line, problem.what) for problem in problems_of(lambda: read_responses(path))] == [
+        (2, "reference is a number")
+    ]
+
+
 def test_archives_that_hold_no_samples(tmp_path: Path, problems_of: Caught, monkeypatch: pytest.MonkeyPatch) -> None:
     def told(path: Path) -> tuple[str, str]:
         [problem] = problems_of(lambda: read_responses(path))

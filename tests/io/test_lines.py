@@ -82,6 +82,13 @@ def test_line_feeds_are_found_across_the_parts_of_a_large_file(monkeypatch: pyte
     assert found(data) == naive(data)
 
 
+def test_how_many_bytes_are_searched_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    searched: list[int] = []
+    monkeypatch.setattr(delimited, "check_lines", lambda _feeds, size, _where: searched.append(size))
+    assert len(split(np.zeros(40 << 20, np.uint8))) == 1
+    assert searched == [16 << 20, 32 << 20, 40 << 20]
+
+
 def test_very_many_empty_lines_of_some_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(opening, "MOST_SHORT_LINES", 3)
     monkeypatch.setattr(delimited, "_SEARCHED_BYTES", 8)

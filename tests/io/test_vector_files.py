@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 from pathlib import Path
 
 import numpy as np
@@ -548,6 +549,18 @@ def test_an_array_of_numpy_is_refused(tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", MATRIX)
     with pytest.raises(DataError, match=r"x\.npy: is not a text file; give vectors as text"):
         load(tmp_path / "x.npy")
+
+
+def test_how_much_text_is_parsed_at_a_time() -> None:
+    asked: list[int] = []
+
+    class Stream(io.BytesIO):
+        def read(self, size: int | None = -1, /) -> bytes:
+            asked.append(size or 0)
+            return b""
+
+    assert list(vector_files._split_blocks(Stream(), "x")) == []
+    assert asked == [16 << 20]
 
 
 def binary(path: Path, header: bytes, words: list[bytes], rows: np.ndarray) -> Path:

@@ -148,8 +148,7 @@ class CallLog:
 
     def __init__(self) -> None:
         self.calls: list[Call] = []
-        self.errors: dict[int, bool] = {}
-        """By call: whether its result is an error."""
+        self.errors: dict[int, bool] = {}  # by call: whether its result is an error
 
     def add(self, calls: Iterable[Call], results: Iterable[ToolResult] = ()) -> None:
         """Take in the calls and the results of one more message."""
