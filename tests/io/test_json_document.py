@@ -111,6 +111,8 @@ def test_documents_that_hold_no_rows_say_what_each_name_holds(write: Write, prob
         (None, "'c' is an empty list, not a list of rows"),
         (None, "'d' is null, not a list of rows"),
     ]
+    odd = write("c.json", '{"prompt": "a",\n"completion": 3}')
+    assert [problem.line for problem in problems_of(lambda: read_responses(odd))] == [1]
     one = write("b.json", '{"prompt": "a", "completion": "b"}')
     assert list(read_responses(one)[0].responses) == ["b"]
 
@@ -165,6 +167,9 @@ def test_archives_that_hold_no_samples(tmp_path: Path, problems_of: Caught, monk
     nothing = (path, "holds no samples of inspect_ai")
     assert told(zipped(tmp_path / "x.eval", {"header.json": {}})) == nothing
     assert told(zipped(tmp_path / "x.eval", {"header.json": [], "samples/a.json": sample(1)})) == nothing
+    empty = zipped(tmp_path / "x.eval", {"samples/a.json": b""})
+    [problem] = problems_of(lambda: read_responses(empty))
+    assert (problem.what, problem.remedy) == ("is empty", "write a JSON document")
     broken = zipped(tmp_path / "x.eval", {"samples/a.json": b"{"})
     assert told(broken)[0] == f"{path}: samples/a.json"
     (tmp_path / "x.eval").write_bytes(b"PK\x03\x04")

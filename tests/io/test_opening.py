@@ -335,3 +335,7 @@ def test_times_of_change(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("x")
     status = (tmp_path / "a").stat()
     assert change_times(str(tmp_path / "a")) == (str(status.st_mtime_ns), str(status.st_ctime_ns))
+    storage = pytest.importorskip("fsspec").filesystem("memory")
+    storage.pipe_file("/times/a.txt", b"hello")
+    assert change_times("memory://times/a.txt") == (str(storage.ukey("/times/a.txt")),) * 2
+    assert size_of("memory://times/a.txt") == 5

@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -351,3 +352,28 @@ def test_a_table_with_two_columns_of_one_name(problems_of: Caught) -> None:
     table = pa.table([["a"], ["b"], ["c"], ["d"], ["e"]], ["response", "turn", "response", "x", "x"])
     [problem] = problems_of(lambda: read_responses(table))
     assert (problem.line, problem.what) == (None, "has several columns 'response'")
+
+
+def test_unpacked_bytes_of_a_message_that_is_cut_off() -> None:
+    table = pa.table({"turn": pa.array(range(50), pa.int64())})
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
+        writer.write_table(table)
+    _, batch = list(pa.ipc.MessageReader.open_stream(sink.getvalue()))[:2]
+
+    def count(body: bytes) -> int:
+        return _count_unpacked_bytes(SimpleNamespace(type=batch.type, metadata=batch.metadata, body=body))
+
+    whole = batch.body.to_pybytes()
+    assert [count(body) for body in (whole, whole[:9], whole[:8], whole[:7], b"")] == [400, 400, 400, 0, 0]
+    assert count(b"\xff" * 8 + whole[8:]) == 0, "a buffer that is not packed"
+
+
+def test_every_damaged_column_is_a_problem(problems_of: Caught) -> None:
+    lists = far_away(pa.list_(pa.string()), pa.array(["x"] * 10))
+    table = pa.table({"response": far_away(pa.string()), "reference": lists, "context": ["a", "b", "c"]})
+    found = problems_of(lambda: read_responses(table))
+    assert [(problem.line, problem.what.partition(" (")[0]) for problem in found] == [
+        (None, "column 'response' is damaged"),
+        (None, "column 'reference' is damaged"),
+    ]

@@ -94,6 +94,7 @@ def test_line_feeds_among_the_first_bytes(write: Write) -> None:
     path = str(write("a.txt", "a\nbc\n\nd"))
     assert [count_lines(path, size) for size in (0, 1, 2, 4, 5, 6, 100)] == [0, 0, 1, 1, 2, 3, 3]
     assert count_lines(path, 5, 40) == 42
+    assert count_lines(str(write("b.txt", "\n\n")), 1) == 1
 
 
 @pytest.mark.parametrize("link", ["file", "folder", "hard link"])

@@ -115,7 +115,7 @@ def find_sources(responses: Any, references: Any = None, contexts: Any = None, a
 
 def _find_systems(where: str, name: str | None, as_shards: bool) -> list[tuple[str, list[str], str]]:
     """Return the systems of one argument: its name, its files, and where they are."""
-    one_system = as_shards or opening.is_pattern(where) or opening.is_remote(where)
+    one_system = as_shards or opening.is_remote(where)
     if not one_system and is_folder(folder := opening.local_path(where)):
         return [(opening.stem_of(file), [str(file)], str(file)) for file in find_response_files(folder)]
     return [(name or name_system(where), _find_paths(where, as_shards, "responses"), where)]
