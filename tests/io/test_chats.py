@@ -104,6 +104,7 @@ def test_messages_can_be_mapped() -> None:
         ([3], "messages[0] is a number"),
         ([{"content": "x"}], "messages[0] has no role, only content"),
         ([say("assistent", "x")], "messages[0] has the role 'assistent'"),
+        ([say("assistent", 3)], "messages[0] has the role 'assistent'"),
         ([say(["user"], "x")], "messages[0] has the role ['user']"),  # type: ignore[arg-type]
         ([say("user", None)], "messages[0] is null"),
         ([say("user", 3)], "messages[0] is a number"),

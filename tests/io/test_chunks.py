@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import os
@@ -172,6 +173,29 @@ def test_boundaries_equal_those_of_a_naive_reader(names: list[str | None], start
     assert found == naive_boundary(lines, names, start)
 
 
+def test_every_boundary_and_every_range() -> None:
+    names = [None, "a", "a", "blank", "a", "b", "blank", "b", None, None, "c"]
+    lines = [b" \n" if name == "blank" else json.dumps({"dialog_id": name}).encode() + b"\n" for name in names]
+    content, size = b"".join(lines), sum(map(len, lines))
+    expected = [naive_boundary(lines, names, start) for start in range(size + 2)]
+    found = [find_row_boundary(io.BytesIO(content), start, size, NAMES) for start in range(size + 2)]
+    assert found == expected
+    for start in range(0, size, 3):
+        for stop in range(start + 1, size + 1, 5):
+            first, last = find_row_range(io.BytesIO(content), Span("x", start, stop), size, NAMES)
+            assert first <= last
+            assert first == last or (first, last) == (expected[start], expected[stop])
+            assert (first == last) == (expected[start] == expected[stop])
+
+
+def test_lines_before_a_boundary_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    counted: list[tuple[int, int, str]] = []
+    monkeypatch.setattr(opening, "check_lines", lambda *given: counted.append(given))
+    content = b"{}\n{}\n\n{}\n"
+    assert find_row_boundary(io.BytesIO(content), 2, len(content), NAMES, where="x") == 7
+    assert counted == [(1, 2, "x"), (2, 5, "x"), (3, 6, "x")]
+
+
 def test_very_many_empty_lines_before_a_boundary(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(opening, "MOST_SHORT_LINES", 3)
     content = b"{}\n" + b"\n" * 2 + b"{}\n"
@@ -283,6 +307,17 @@ def test_row_groups_are_joined_up_to_the_size(tmp_path: Path) -> None:
     assert [(c.span.start, c.span.stop) for c in file_chunks(path, 2 * size)] == [(0, 2), (2, 4)]
     assert [(c.span.start, c.span.stop) for c in file_chunks(path, 2 * size + 1)] == [(0, 3), (3, 4)]
     assert str(file_chunks(path, 2 * size)[1]) == f"{path} (row groups 2 to 4)"
+    assert [c.size for c in file_chunks(path, 2 * size)] == [2 * size] * 2
+
+
+def test_lines_beside_that_cannot_be_cut(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("four\n" * 4)
+    (tmp_path / "r.txt.gz").write_bytes(gzip.compress(b"x\n" * 4))
+    assert [c.kind for c in file_chunks(tmp_path / "a.txt", 10, tmp_path / "r.txt.gz")] == ["whole"]
+    storage = pytest.importorskip("fsspec").filesystem("memory")
+    storage.pipe_file("/beside/r.txt", b"x\n" * 4)
+    sources = find_sources(tmp_path / "a.txt", "memory://beside/r.txt")
+    assert [c.kind for c in split_sources(sources, 9, 10) if isinstance(c, FileChunk)] == ["whole"]
 
 
 @pytest.mark.parametrize("name", ["a.txt.gz", "a.csv", "a.json"])
@@ -310,7 +345,7 @@ def test_rows_in_memory_are_cut_into_batches() -> None:
     ]
     (whole,) = split_sources(wrap_systems([system]), 6)
     assert isinstance(whole, MemoryChunk)
-    assert whole.only
+    assert (whole.only, whole.first_row, whole.first_dialogue, whole.size) == (True, 0, 0, 6)
 
 
 @given(st.lists(st.sampled_from(["a", "b", None, ""]), min_size=1, max_size=12), st.data())
