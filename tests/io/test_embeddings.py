@@ -12,6 +12,7 @@ import tempfile
 import time
 import zlib
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -478,11 +479,12 @@ def test_how_long_a_file_is_fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         vectorstore._find_folder(path, stamp, None)
         return hashed == [path]
 
-    monkeypatch.setattr(time, "time", lambda: 1000.0)
-    assert is_hashed(998.5, 900)
-    assert is_hashed(900, 998.5)
-    assert not is_hashed(997.5, 997.5)
-    assert not is_hashed(900, 900, 1 << 70), "a size is no time"
+    now = 1.8e9
+    monkeypatch.setattr(time, "time", lambda: now)
+    assert is_hashed(now - 1.5, now - 100)
+    assert is_hashed(now - 100, now - 1.5)
+    assert not is_hashed(now - 2.5, now - 2.5)
+    assert not is_hashed(now - 100, now - 100, 1 << 70), "a size is no time"
 
 
 def test_how_old_entries_are_kept(tmp_path: Path, cache: Path, long_ago: None) -> None:
@@ -514,6 +516,21 @@ def test_words_for_what_is_no_source(tmp_path: Path, monkeypatch: pytest.MonkeyP
         SettingError, match=r"^no word vectors named 'zzz'; give a file or one of .*glove-6b.*, wordllama$"
     ):
         load_embeddings("zzz")
+
+
+def test_a_single_word(tmp_path: Path) -> None:
+    vectors = load(settled(tmp_path / "v.txt", "the 1 2\n"))
+    assert (vectors.words(), vectors._entry.index["row"].tolist()) == (["the"], [0])
+    assert vectors.vectors_for(["the", "of"])[0].tolist() == [[1, 2], [0, 0]]
+
+
+def test_an_entry_that_is_sound_on_the_disk_is_not_made_anew(
+    tmp_path: Path, parses: list[Path], long_ago: None
+) -> None:
+    vectors = load(settled(tmp_path / "v.txt", TEXT))
+    vectors._entry = replace(vectors._entry, matrix=np.zeros((4, 2)))
+    assert vectors.vectors_for(["of"])[0].tolist() == [[3, 4]]
+    assert len(parses) == 1
 
 
 @pytest.mark.parametrize(("place", "row", "sound"), [(0, 3, True), (0, 4, False), (2, 4, False), (1, -1, False)])

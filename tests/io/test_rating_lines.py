@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dialeval.core.errors import DataError
+from dialeval.core.errors import DataError, SettingError
 from dialeval.io.ratings import RatingLine, read_rating_lines
 from dialeval.io.rows import Records
 
@@ -96,3 +96,8 @@ def test_scores_are_checked_where_a_line_is_sound_so_far() -> None:
         (3, "scores.a holds 2 values"),
         (4, "scores.a holds 'x'"),
     ]
+
+
+def test_objects_and_files_are_not_mixed() -> None:
+    with pytest.raises(SettingError, match=r"\{'id': 'k1', 'rater': 'ann', 'scores': 1\} is not a path"):
+        read_rating_lines([{"id": "k1", "rater": "ann", "scores": 1}, "more.jsonl"])  # type: ignore[list-item]

@@ -331,6 +331,8 @@ def test_a_folder_with_one_file_of_a_dataset_is_none(write: Write, tmp_path: Pat
 def test_a_saved_dataset_is_one_table(write: Write, tmp_path: Path, problems_of: Caught) -> None:
     for name in ("dataset_info.json", "state.json"):
         write(name, "{}")
+    with pytest.raises(DataError, match="holds no file of responses"):
+        reading.find_response_files(tmp_path)
     pa.feather.write_feather(pa.table({"response": ["a"]}), str(tmp_path / "data-0.arrow"))
     pa.feather.write_feather(pa.table({"response": ["b"]}), str(tmp_path / "data-1.arrow"))
     [rows] = read_responses(tmp_path)
@@ -387,6 +389,15 @@ def test_objects_that_are_arrays_and_other_sequences(problems_of: Caught) -> Non
     for source in (np.array([["a"]]), b"ab", bytearray(b"ab"), memoryview(b"ab"), 7):
         [problem] = problems_of(lambda source=source: read_responses(source))  # type: ignore[misc]
         assert problem.what.startswith("cannot read rows from ")
+
+
+def test_places_of_sources_in_memory(problems_of: Caught) -> None:
+    assert [rows.where for rows in read_responses(["a"])] == ["responses"]
+    assert [rows.where for rows in read_responses({"m": ["a"]})] == ["m"]
+    [problem] = problems_of(lambda: read_responses({}))
+    assert (problem.where, problem.what) == ("responses", "is an empty mapping")
+    [problem] = problems_of(lambda: read_responses({"m": {}}))
+    assert (problem.where, problem.what) == ("m", "is an empty mapping")
 
 
 def test_names_of_systems_in_a_named_source() -> None:
