@@ -316,6 +316,9 @@ def test_answers_among_other_records() -> None:
         *(False, True, False, False, False, True)
     ]
     assert not filters.pass_over(sample)
+    assert not Filters().again
+    unfiltered = Filters()
+    assert not any(unfiltered.pass_over(row) for row in (sample, sample | {"filter": "a"}))
     assert not filters.pass_over({"type": "x", "filter": "y"})
     pairs: list[dict[str, object]] = [{"prompt": "a", "completion": "b", "filter": n, "x": n} for n in range(2)]
     assert not any(map(filters.pass_over, pairs)), "other programs have no filters"
@@ -348,6 +351,7 @@ def test_columns_that_shapes_look_at() -> None:
     columns = list_columns()
     assert {"response.body", "response", "choices.0.turns", "choices", "g1_winner", "trace_id", "span_kind"} <= columns
     assert {"filter", "doc_id", "doc_hash", "prompt_hash", "info.agent_info.llm", "info", "instruction"} <= columns
+    assert columns.isdisjoint({"GENERATION", "LLM"}), "values of a column are none"
     assert not [name for name in columns if "|" in name or "&" in name or name != name.strip()]
 
 

@@ -255,7 +255,7 @@ def may_hold_rows(header: Collection[str], names: FieldNames) -> bool:
 @cache
 def list_columns() -> frozenset[str]:
     """Return the columns of a table that some shape looks at."""
-    given = [paths for shape in SHAPES for paths in (*shape.paths.values(), *shape.signs, *shape.only[:1])]
+    given = [paths for shape in SHAPES for paths in (*shape.paths.values(), *shape.signs)]
     paths = [path.strip() for each in (*given, *_FILTERS, *_ANSWER) for path in each.replace("&", "|").split("|")]
     return frozenset(paths) | frozenset(_steps(path)[0] for path in paths)
 
