@@ -15,7 +15,7 @@ import pyarrow.feather
 import pytest
 
 from dialeval.core.batch import Need
-from dialeval.core.columns import RaggedColumn
+from dialeval.core.columns import RaggedColumn, TextColumn
 from dialeval.core.errors import DataError, Problem, SettingError
 from dialeval.io import reading
 from dialeval.io.parquet import to_table
@@ -386,6 +386,7 @@ def test_objects_that_are_arrays_and_other_sequences(problems_of: Caught) -> Non
     assert list(read_responses(np.array(["a", "b"]))[0].responses) == ["a", "b"]
     assert list(read_responses(UserList(["a", "b"]))[0].responses) == ["a", "b"]
     assert list(read_responses(("a", "b"))[0].responses) == ["a", "b"]
+    assert list(read_responses(TextColumn.from_strings(["a", "b"]))[0].responses) == ["a", "b"]
     for source in (np.array([["a"]]), b"ab", bytearray(b"ab"), memoryview(b"ab"), 7):
         [problem] = problems_of(lambda source=source: read_responses(source))  # type: ignore[misc]
         assert problem.what.startswith("cannot read rows from ")
