@@ -13,11 +13,12 @@ import pytest
 from scipy import stats
 
 import dialeval
+from dialeval.analysis import agreement as module
 from dialeval.analysis.agreement import correlate_metrics
 from dialeval.analysis.matching import RatedRows
 from dialeval.core.errors import SettingError
 from dialeval.stats.correlation import NAMES
-from dialeval.stats.resampling import draw_resamples
+from dialeval.stats.resampling import draw_resamples, expanded_percentiles
 
 WORDS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
 
@@ -351,3 +352,56 @@ def test_metrics_that_are_better_when_lower_are_ranked_by_the_negated_correlatio
     assert (first.metric, first.turned) == ("unigram-kl-div", True)
     assert first.value > 0.9
     assert found.control.not_above == []
+
+
+def test_p_of_systems_from_resamples() -> None:
+    """Student's, with the factor for few dialogues; not below 1 - confidence where 0 is in the interval."""
+    drawn = np.array([0.2, 0.9, math.nan, -0.1, 0.5, 0.7])
+    known = drawn[~np.isnan(drawn)]
+    for clusters in (2, 3, 12):
+        error = known.std(ddof=1) * math.sqrt(clusters / (clusters - 1))
+        p = 2 * stats.t.sf(3.0 / error, clusters - 1)
+        (low, high), found = module._test_resamples(3.0, drawn, clusters, 0.9)
+        assert (low, high) == expanded_percentiles(known, 0.9, clusters)
+        assert low < 0 < high
+        assert found == pytest.approx(max(p, 0.1))
+        (low, high), found = module._test_resamples(3.0, drawn + 1, clusters, 0.9)
+        assert low > 0
+        assert found == pytest.approx(p)
+        (low, high), found = module._test_resamples(-3.0, drawn - 2, clusters, 0.9)
+        assert high < 0
+        assert found == pytest.approx(p)
+    two = module._test_resamples(3.0, np.array([0.5, 0.7]), 9, 0.9)[1]
+    assert two == pytest.approx(2 * stats.t.sf(3 / (0.2 / math.sqrt(2) * math.sqrt(9 / 8)), 8))
+    for samples, clusters in ((drawn, 1), (np.array([0.5, math.nan]), 9), (np.array([math.nan]), 9)):
+        ends, found = module._test_resamples(0.5, samples, clusters, 0.9)
+        assert all(map(math.isnan, (*ends, found)))
+    assert module._test_resamples(0.5, np.full(3, 0.5), 6, 0.9) == ((0.5, 0.5), 2 / 2**6)
+    assert module._test_resamples(0.0, np.zeros(3), 6, 0.9) == ((0, 0), 1)
+
+
+def test_a_table_has_a_line_per_metric_and_level() -> None:
+    found = dialeval.agreement(rated(24), metrics=["length", "rouge-l"], resamples=20)
+    table = found.to_arrow()
+    assert table.num_rows == len(found.lines()) == 6
+    assert table.column_names == list(found.lines()[0])
+    assert table.column("metric").to_pylist() == ["length"] * 3 + ["rouge-l"] * 3
+    assert {str(table.schema.field(name).type) for name in ("metric", "level", "reason")} == {"string"}
+    assert {str(field.type) for field in table.schema if field.name not in ("metric", "level", "reason", "n")} == {
+        "double"
+    }
+    assert table.column("n").to_pylist() == [each["n"] for each in found.lines()]
+    assert table.column("spearman").to_pylist() == pytest.approx(
+        [each["spearman"] for each in found.lines()], nan_ok=True
+    )
+
+
+def test_ratings_must_differ_by_a_billionth_of_the_largest() -> None:
+    message = "the ratings of fun differ by less than a billionth of their size"
+    module._check_spread(np.array([1.0, 1.0, 1.0]), "fun")
+    module._check_spread(np.array([0.0, 1.0, math.nan]), "fun")
+    module._check_spread(np.array([]), "fun")
+    module._check_spread(np.array([-1e9, -1e9 + 1.5]), "fun")
+    for ratings in (np.array([1e9, 1e9 + 0.5]), np.array([-1e9, -1e9 + 0.5, math.nan])):
+        with pytest.raises(SettingError, match=message):
+            module._check_spread(ratings, "fun")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,13 +14,21 @@ import pytest
 
 import dialeval as toolkit
 from conftest import Dialeval
-from dialeval.analysis.labels import measure_label_agreement, measure_pair_agreement
+from dialeval.analysis.labels import (
+    _find_disputes,
+    _weigh_panel,
+    estimate_rate,
+    measure_label_agreement,
+    measure_pair_agreement,
+)
 from dialeval.core.errors import DataError, SettingError
 from dialeval.judges import LLM
 from dialeval.judges.llm.attack import attack_llm
 from dialeval.judges.llm.pairs import PairTexts, judge_pairs, list_run_pairs, read_pair_texts
 from dialeval.judges.llm.rubrics import read_rubric
 from dialeval.judges.validation import read_attacked
+from dialeval.stats.intervals import wilson
+from dialeval.stats.labels import estimate_effective_judges
 from llm_server import MODEL, Body, ChatServer, Reply, asked_text, shown_texts
 from realistic_logs import make_log, make_prompts
 
@@ -237,6 +247,23 @@ def test_ties_of_the_judge_count_a_half() -> None:
         measure_pair_agreement(np.zeros(3, np.int64), np.ones(3), np.ones(3), np.arange(3))
 
 
+def test_the_difference_of_judge_and_length_lies_between_both_ends() -> None:
+    """Every pair: the judge is wrong and the longer response is right."""
+    human, dialogue = np.array([1, -1, 1, -1, 1, 1]), np.array([0, 0, 1, 2, 3, 3])
+    found = measure_pair_agreement(human, -1.0 * human, 2.0 * human, dialogue, 0.9)
+    assert (found.judge.value, found.longer.value, found.difference.value) == (0, 1, -1)
+    for each, bounds in ((found.judge, (0, 1)), (found.longer, (0, 1)), (found.difference, (-1, 1))):
+        value = np.full(6, each.value)
+        assert each == estimate_rate(value, dialogue, 0.9, bounds)
+        assert each.n == 6
+    assert found.difference.interval == pytest.approx(wilson(-1, 4, (-1, 1), 1.6448536), rel=1e-6)
+    turned = measure_pair_agreement(human, 1.0 * human, -2.0 * human, dialogue, 0.9)
+    assert turned.difference.interval == pytest.approx([-end for end in found.difference.interval[::-1]])
+    alone = estimate_rate(np.array([1.0, math.nan]), np.array([5, 5]))
+    assert (alone.value, alone.n) == (1, 1)
+    assert all(map(math.isnan, alone.interval))
+
+
 # Labels.
 
 
@@ -266,6 +293,61 @@ def test_labels_of_a_metric_against_the_majority(tmp_path: Path) -> None:
     assert found.panel is None
     with pytest.raises(SettingError, match="no metric has values on the scale"):
         measure_label_agreement([{**row, "scores": {"overall": [10, 20]}} for row in rated_rows()], metrics="length")
+
+
+def test_lines_of_labels_and_the_rows_that_are_disputed() -> None:
+    rows = [{**row, "id": f"r{place}"} for place, row in enumerate(rated_rows(12))]
+    found = measure_label_agreement(rows, metrics="length", most=3)
+    fit = found.metrics["length"]
+    assert found.lines() == [
+        {"metric": "length", "statistic": name, "rows": fit.n, "value": each.value, "low": ends[0], "high": ends[1]}
+        for name, each in fit.statistics.items()
+        for ends in [each.interval]
+    ]
+    lengths = np.array([len(row["response"].split()) for row in rows], float)
+    people = np.array([np.mean(row["scores"]["overall"]) for row in rows])
+    gaps = (lengths - lengths.mean()) / lengths.std() - (people - people.mean()) / people.std()
+    order = np.argsort(-np.abs(gaps), kind="stable")[:3]
+    assert [each.gap for each in found.disputes] == pytest.approx(gaps[order])
+    assert [(each.human, each.value) for each in found.disputes] == [(people[at], lengths[at]) for at in order]
+    assert len(measure_label_agreement(rated_rows(30), metrics="length").disputes) == 20
+
+
+def test_two_rows_may_be_disputed_and_constants_may_not() -> None:
+    rated = SimpleNamespace(ids=["x", "y", "z"])
+    two = _find_disputes({"m": np.array([1.0, 3.0, math.nan])}, np.array([5.0, 2.0, 1.0]), rated, 9)
+    assert [(each.id, each.human, each.value, each.gap) for each in two] == [("x", 5, 1, -2), ("y", 2, 3, 2)]
+    assert _find_disputes({"m": np.ones(3)}, np.arange(3.0), rated, 9) == []
+    assert _find_disputes({"m": np.arange(3.0)}, np.ones(3), rated, 9) == []
+    assert _find_disputes({"m": np.array([1.0, math.nan, math.nan])}, np.arange(3.0), rated, 9) == []
+    later = {"a": np.ones(3), "b": np.arange(3.0)}
+    assert {each.metric for each in _find_disputes(later, np.array([1.0, 2.0, 4.0]), rated, 9)} == {"b"}
+
+
+@pytest.mark.parametrize(("number", "allowed"), [(1, False), (2, True), (12, True), (13, False)])
+def test_labels_are_two_to_twelve_values(number: int, allowed: bool) -> None:
+    rows = [
+        {"dialog_id": f"d{at}", "response": " ".join(["w"] * (1 + at % number)), "scores": {"overall": 1 + at % number}}
+        for at in range(26)
+    ]
+    if allowed:
+        found = measure_label_agreement(rows, metrics="length")
+        assert len(found.labels) == number
+        assert found.metrics["length"].statistics["agreement"].value == 1
+        return
+    with pytest.raises(SettingError, match=f"overall has {number} different values; labels are 2 to 12 of them"):
+        measure_label_agreement(rows, metrics="length")
+
+
+def test_a_panel_is_of_two_judges_and_three_rows() -> None:
+    values = np.array([[1.0, 2.0], [2.0, 1.0], [4.0, 3.0], [math.nan, 3.0], [2.0, 5.0]])
+    human, dialogue = np.array([1.0, 2.0, 3.0, 1.0, math.nan]), np.arange(5)
+    assert _weigh_panel(values[:2], human[:2], dialogue[:2], 0.9) is None
+    assert _weigh_panel(values[:, 1:], human, dialogue, 0.9) is None
+    found = _weigh_panel(values, human, dialogue, 0.9)
+    assert found is not None
+    assert found.n == 3
+    assert found.value == estimate_effective_judges(values[:3], human[:3], dialogue[:3], 0.9)[0]
 
 
 def test_split_annotators_are_left_out() -> None:
