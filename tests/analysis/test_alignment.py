@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dialeval.analysis.alignment import Design, align
+from dialeval.analysis.alignment import Design, align, count_different
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Estimate
 from dialeval.core.result import Result
@@ -136,3 +136,111 @@ def test_designs_in_words() -> None:
         align(left, right, "pairs")  # type: ignore[arg-type]
     with pytest.raises(SettingError, match="which rows belong to which dialogue"):
         align(left, replace(right, rows=None))
+
+
+def test_the_fewest_units_in_common_that_are_compared() -> None:
+    """Half of the smaller log; at least one."""
+    left = result([1] * 6, list("abcdef"))
+    for names, design in (("abcxyz", "common"), ("abwxyz", "unpaired"), ("ax", "common"), ("axy", "unpaired")):
+        found = align(left, result([1] * len(names), list(names)))
+        assert found.design.name == design, names
+        assert found.design.common == len(set("abcdef") & set(names))
+        assert found.by_row == (design == "common")
+    one = align(result([1, 1], ["a", "b"]), result([1], ["b"]))
+    assert (one.design.name, one.design.common, one.changed) == ("common", 1, True)
+    assert (rows_of(one.left), rows_of(one.right)) == ([1], [0])
+    none = align(result([1], ["a"]), result([1], ["b"]))
+    assert (none.design.name, none.design.common, none.by_row) == ("unpaired", 0, False)
+
+
+def test_references_of_whole_dialogues_are_a_key() -> None:
+    left = result([2, 1, 2, 1], references=[1, 2, 3, 4, 5, 0])
+    right = result([1, 2, 2, 1], references=[3, 0, 5, 1, 2, 0])
+    found = align(left, right, "common")
+    assert (found.design.by, found.design.common) == ("references", 2)
+    assert rows_of(found.left) == [0, 1, 2]
+    assert rows_of(found.right) == [3, 4, 0]
+    other = align(left, result([2, 2, 1], references=[4, 0, 1, 2, 3]), "common")
+    assert (rows_of(other.left), rows_of(other.right)) == ([0, 1, 2], [2, 3, 4]), "0 is no reference"
+
+
+def test_a_dialogue_with_some_references_has_a_key() -> None:
+    left, right = result([2, 1], references=[4, 0, 7]), result([1, 2], references=[7, 4, 0])
+    found = align(left, right)
+    assert (found.design.name, found.design.by) == ("paired", "references")
+    assert rows_of(found.right) == [1, 2, 0]
+
+
+@pytest.mark.parametrize(
+    ("turns", "others", "whole"),
+    [(None, None, False), ([0, 1, 0], None, False), (None, [5, 6, 7], False), ([0, 1, 0], [0, 1, 1], True)],
+)
+def test_turns_with_other_numbers_are_compared_as_wholes(
+    turns: list[int] | None, others: list[int] | None, whole: bool
+) -> None:
+    sides = []
+    for numbers in (turns, others):
+        made = result([2, 1], ["x", "y"])
+        assert made.rows is not None
+        own = None if numbers is None else np.array(numbers, np.int64)
+        sides.append(replace(made, rows=replace(made.rows, turns=own)))
+    found = align(*sides)
+    assert (found.design.whole, found.by_row) == (whole, not whole)
+    expected = ["Turns are numbered differently, so dialogues are compared as wholes."] if whole else []
+    assert list(found.design.notes) == expected
+
+
+def test_dialogues_of_other_lengths_are_counted() -> None:
+    found = align(result([2, 1, 3], list("xyz")), result([2, 2, 1], list("xyz")))
+    assert found.design.whole
+    assert list(found.design.notes) == [
+        "2 of 3 dialogues have different numbers of turns, so dialogues are compared as wholes."
+    ]
+
+
+def test_user_turns_that_differ_in_rows_with_the_same_id_are_counted() -> None:
+    left = result([2, 1], ["x", "y"], prompts=[1, 2, 3])
+    found = align(left, result([2, 1], ["x", "y"], prompts=[1, 4, 5]))
+    assert list(found.design.notes) == ["User turns differ in 2 of 3 rows with the same id."]
+    assert list(align(left, result([2, 1], ["x", "y"], prompts=[1, 2, 3])).design.notes) == []
+    assert list(align(left, result([2, 1], ["x", "y"])).design.notes) == []
+    by_prompt = align(result([2, 1], prompts=[1, 2, 3]), result([2, 1], prompts=[9, 2, 3]))
+    assert (by_prompt.design.by, list(by_prompt.design.notes)) == ("prompts", [])
+    assert (
+        count_different(*(RowTable(np.arange(3), digests=each) for each in ({}, {PROMPT: np.ones(2)})), PROMPT) is None
+    )
+
+
+def test_beginnings_are_of_dialogues_in_both_logs() -> None:
+    """Dialogues whose user turns agree at first are matched as far as that; single rows have no beginnings."""
+    left = result([3, 2, 1], prompts=[1, 2, 3, 7, 8, 9])
+    right = result([2, 2, 2], prompts=[5, 6, 1, 2, 7, 4])
+    found = align(left, right, "common")
+    assert (found.design.by, found.design.common) == ("prompts", 2)
+    assert (rows_of(found.left), rows_of(found.right)) == ([0, 1, 3], [2, 3, 4])
+    assert found.design.baseline_only == (
+        "dialogue 3",
+        "turns of dialogue 1 after user turns differ",
+        "turns of dialogue 2 after user turns differ",
+    )
+    assert found.design.system_only == ("dialogue 1", "turns of dialogue 3 after user turns differ")
+    single = align(result([1, 1, 1], prompts=[1, 2, 3]), result([1, 2], prompts=[2, 1, 5]), "common")
+    assert (rows_of(single.left), rows_of(single.right)) == ([1], [0])
+    turned = align(result([1, 2], prompts=[2, 1, 5]), result([1, 1, 1], prompts=[1, 2, 3]), "common")
+    assert (rows_of(turned.left), rows_of(turned.right)) == ([0], [1])
+
+
+def test_designs_that_are_impossible_say_why() -> None:
+    left = result([1] * 4, list("abcd"))
+    for right, message in (
+        (result([1] * 3, list("abx")), "2 of 4 and 3 rows are in common by id; use --design common or unpaired"),
+        (result([1] * 3, list("xyz")), "0 of 4 and 3 rows are in common by id; use --design unpaired"),
+    ):
+        with pytest.raises(SettingError) as info:
+            align(left, right, "paired")
+        assert str(info.value).startswith("the systems do not have the same units: ")
+        assert str(info.value).split(": ", 1)[1].replace("dialogues", "rows").replace("ids", "id") == message
+    with pytest.raises(SettingError, match="neither ids nor prompts in common, and different numbers of rows"):
+        align(result([1] * 4), result([1] * 3), "common")
+    with pytest.raises(SettingError, match="the designs are paired, common, unpaired, not 'odd'"):
+        align(left, left, "odd")  # type: ignore[arg-type]

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 import dialeval
 from dialeval import sample_data
-from dialeval.analysis.comparison import choose_trials, compare
+from dialeval.analysis.comparison import adjust_together, choose_trials, compare
 from dialeval.analysis.pairing import label_folders
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Estimate
@@ -312,3 +313,58 @@ def test_no_interval_goes_beyond_what_the_metric_allows() -> None:
     assert -1 <= low <= rows["rouge-l"].difference <= high <= 1
     low, high = rows["length"].interval or (0, 0)
     assert high - low > 2, "a length has no upper end"
+
+
+def test_trials_by_the_number_of_tests() -> None:
+    """One and a half times the tests over a fifth of alpha, in thousands."""
+    assert [choose_trials(tests, 0.05) for tests in (0, 13, 14, 20, 21, 6666)] == [
+        2000,
+        2000,
+        3000,
+        3000,
+        4000,
+        1_000_000,
+    ]
+    assert choose_trials(100, 0.05, 1.0) == 3000
+    assert choose_trials(1000, 0.01, 0.5) == 300_000
+    with pytest.raises(SettingError) as info:
+        choose_trials(6667, 0.05)
+    assert str(info.value) == (
+        "an alpha of 0.05 for 6667 tests takes 1,001,000 trials, more than the limit of 1,000,000; "
+        "choose a larger --alpha, fewer metrics (-m), or --trials"
+    )
+
+
+def test_signatures_are_of_the_metrics_that_are_compared(run: Run) -> None:
+    found = compare(run, metrics=["distinct-1"], **QUICK)
+    assert found.signatures == {"distinct-1": str(run["a"]["distinct-1"].signature)}
+    bare = Run(
+        {
+            name: replace(result, estimates={"length": replace(result["length"], signature=None)})
+            for name, result in run.items()
+        },
+        "0",
+    )
+    assert compare(bare, **QUICK).signatures == {}
+
+
+@pytest.mark.parametrize(
+    ("interval", "p", "noted"),
+    [
+        ((-0.1, 0.2), 0.01, True),
+        ((0.0, 0.2), 0.01, True),
+        ((-0.2, 0.0), 0.01, True),
+        ((0.1, 2.0), 0.01, False),
+        ((-2.0, -0.1), 0.01, False),
+        ((-0.1, 0.2), 0.2, False),
+        (None, 0.01, False),
+    ],
+)
+def test_test_and_interval_disagree(run: Run, interval: tuple[float, float] | None, p: float, noted: bool) -> None:
+    found = compare(run, systems=["a", "b"], metrics=["distinct-1"], **QUICK)
+    row = structs.replace(found.rows[0], interval=interval, p=p, note="a note")
+    (again,) = adjust_together([structs.replace(found, rows=[row])])
+    doubt = "the test (p = 0.01) and the interval, which contains 0, disagree: treat the difference as inconclusive"
+    assert again.rows[0].note == (f"a note; {doubt}" if noted else "a note")
+    assert again.rows[0].significant == (p < 0.05)
+    assert adjust_together([]) == []
