@@ -184,7 +184,7 @@ def test_turns_with_other_numbers_are_compared_as_wholes(
         assert made.rows is not None
         own = None if numbers is None else np.array(numbers, np.int64)
         sides.append(replace(made, rows=replace(made.rows, turns=own)))
-    found = align(*sides)
+    found = align(sides[0], sides[1])
     assert (found.design.whole, found.by_row) == (whole, not whole)
     expected = ["Turns are numbered differently, so dialogues are compared as wholes."] if whole else []
     assert list(found.design.notes) == expected
@@ -206,9 +206,9 @@ def test_user_turns_that_differ_in_rows_with_the_same_id_are_counted() -> None:
     assert list(align(left, result([2, 1], ["x", "y"])).design.notes) == []
     by_prompt = align(result([2, 1], prompts=[1, 2, 3]), result([2, 1], prompts=[9, 2, 3]))
     assert (by_prompt.design.by, list(by_prompt.design.notes)) == ("prompts", [])
-    assert (
-        count_different(*(RowTable(np.arange(3), digests=each) for each in ({}, {PROMPT: np.ones(2)})), PROMPT) is None
-    )
+    bare, known = RowTable(np.arange(3)), RowTable(np.arange(3), digests={PROMPT: np.ones(2, np.uint64)})
+    assert [count_different(one, other, PROMPT) for one, other in ((bare, known), (known, bare))] == [None, None]
+    assert count_different(known, known, PROMPT) == 0
 
 
 def test_beginnings_are_of_dialogues_in_both_logs() -> None:
