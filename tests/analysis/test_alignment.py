@@ -244,3 +244,13 @@ def test_designs_that_are_impossible_say_why() -> None:
         align(result([1] * 4), result([1] * 3), "common")
     with pytest.raises(SettingError, match="the designs are paired, common, unpaired, not 'odd'"):
         align(left, left, "odd")  # type: ignore[arg-type]
+
+
+def test_ids_that_count_identify_where_one_log_has_no_prompts_or_is_of_tasks() -> None:
+    names = ["0", "1", "2"]
+    left, other = result([1] * 3, names, prompts=[1, 2, 3]), result([1] * 3, names, prompts=[7, 8, 9])
+    assert align(left, other).design.by == "prompts"
+    bare, tasks = result([1] * 3, names), result([1] * 3, names, prompts=[7, 8, 9], trials=[1, 1, 1])
+    for right in (bare, tasks):
+        for pair in ((left, right), (right, left)):
+            assert align(*pair).design.by == "ids"

@@ -267,3 +267,9 @@ def test_the_worst_slices_of_a_single_system_come_first(key: str, order: list[st
     found = slices(Run({"only": Result({key: estimate}, rows=table)}, "0"), "topic")
     assert [each.label for each in found.worst_first("topic", key)] == order
     assert [each.label for each in found.worst_first("topic", "nothing")] == ["x", "y", "z"]
+
+
+def test_trials_are_enough_for_the_tests_of_all_slices() -> None:
+    found = slices(drawn(1), "topic", alpha=0.001, resamples=20)
+    assert {each.comparison.trials for each in found.slices if each.comparison is not None} == {9000}
+    assert found.tests == 3

@@ -157,6 +157,9 @@ def test_trends_of_few_or_equal_rows() -> None:
     equal = Run(dict.fromkeys(("x", "y", "z"), same["v0"]), "0")
     (row,) = dialeval.trend(equal, metrics=["length"]).rows
     assert (row.slope, row.interval, row.p, row.significant) == (0, (0, 0), 1, False)
+    silent = {name: dialeval.evaluate([""] * 4, metrics="length") for name in "xyz"}
+    (row,) = dialeval.trend(silent).rows
+    assert (row.slope, row.p) == (0, 1)
     for rows, reason in ((1, "a trend needs at least two dialogues or rows of each system"), (2, None)):
         made = {f"v{at}": dialeval.evaluate(["a " * (1 + at)] * rows, metrics="length") for at in range(3)}
         (row,) = dialeval.trend(made).rows

@@ -17,7 +17,8 @@ from dialeval.analysis.difference import Difference, Settings
 from dialeval.analysis.unpaired import compare_unpaired
 from dialeval.analysis.values import Values, compute_influences
 from dialeval.core.arrays import Floats
-from dialeval.core.fold import Estimate, Level
+from dialeval.core.exact import Moments
+from dialeval.core.fold import Estimate, Level, compute_interval
 from dialeval.core.result import Result
 from dialeval.core.rowtable import RowTable
 from dialeval.core.signature import Signature
@@ -26,6 +27,7 @@ from dialeval.stats.independent import (
     Resampled,
     Spread,
     join_changes,
+    newcombe,
     permutation_p,
     reassign,
     spread_stratified,
@@ -266,8 +268,28 @@ def test_the_least_p_is_that_of_an_exact_test(monkeypatch: pytest.MonkeyPatch) -
     small = 1e-6 * np.array([1.0, 1.001, 1.002, 0.999])
     (row,) = compare_unpaired("a", "b", result(small), result(2 * small), ["length"], SETTINGS)
     assert row.p == 2 / math.comb(8, 4)
-    (row,) = compare_unpaired("a", "b", result(np.ones(4)), result(np.ones(9)), ["length"], SETTINGS)
-    assert (row.p, row.effect) == (1, 0)
+    for value in (0.0, 1.0):
+        same = result(np.full(4, value)), result(np.full(9, value))
+        (row,) = compare_unpaired("a", "b", same[0], same[1], ["length"], SETTINGS)
+        assert (row.p, row.effect) == (1, 0)
+
+
+def test_proportions_in_dialogues_have_newcombes_interval_of_clustered_intervals() -> None:
+    rng = np.random.default_rng(3)
+    logs, ends = [], []
+    for sizes in SIZES:
+        values = np.repeat(rng.integers(0, 2, len(sizes)), sizes).astype(np.float64)
+        values[0], values[-1] = 1 - values[1], 0.0
+        logs.append(result(values, sizes, key="rouge-l"))
+        estimate = Estimate.of_moments(Moments.of(values, np.concatenate([[0], np.cumsum(sizes)])), (0.0, 1.0))
+        found = compute_interval(estimate, (0.0, 1.0), 0.9)
+        assert found is not None
+        assert found[1].method == "wilson"
+        ends.append(found[0])
+    (row,) = compare_unpaired("a", "b", logs[0], logs[1], ["rouge-l"], SETTINGS)
+    first, second = (log["rouge-l"].mean for log in logs)
+    assert row.interval_by == "newcombe"
+    assert row.interval == pytest.approx(newcombe(first, second, ends[0], ends[1]))
 
 
 @pytest.mark.parametrize("missing", [0, 1])

@@ -232,3 +232,4 @@ def test_p_counts_what_is_as_large_but_for_rounding() -> None:
     assert significance.student_p(1e-10, 0.0, 5, 1.0) == 0
     assert significance.student_p(1e-10, 0.0, 5, 100.0) == 1
     assert significance.student_p(-1e-11, 0.1, 5, 1.0) == 1
+    assert significance.student_p(0.0, 0.0, 5, 0.0) == 1
