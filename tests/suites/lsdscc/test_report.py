@@ -60,6 +60,10 @@ def test_rows_without_an_alignment_show_none() -> None:
     nothing: list[dict[str, Any]] = [{}, {"a": []}]
     for alignments in nothing:
         assert explain_rows(["a"], np.array([0]), details={"alignments": alignments}, number=len) == {}
+    details = run_of("a b").details
+    assert explain_rows(["one"], np.array([1]), details=details, number=len) != {}
+    assert explain_rows(["one"], np.array([2]), details=details, number=len) == {}
+    assert explain_rows(["one", "two"], np.array([0]), details=details, number=len) == {}
     found = make_explorer(dialeval.evaluate(["a b"], metrics="length"))
     assert found is not None
     assert "landed" not in found[1]["groups"][0]

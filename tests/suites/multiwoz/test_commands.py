@@ -29,6 +29,13 @@ def test_only_what_is_asked_for(dialeval: Dialeval) -> None:
     assert not any(key.startswith(("bleu", "msttr", "joint")) for key in metrics)
 
 
+def test_without_a_choice_all_but_state_tracking(dialeval: Dialeval) -> None:
+    done = dialeval("multiwoz", "-i", PATIENT, "--data", "town", "-f", "json")
+    metrics = set(json.loads(done.stdout)["systems"]["patient"]["metrics"])
+    assert metrics >= {"inform", "success", "bleu/town", "combined", "entropy", "msttr"}
+    assert "joint-accuracy" not in metrics
+
+
 def test_several_systems(dialeval: Dialeval, tmp_path: Path) -> None:
     done = dialeval(
         "multiwoz",
@@ -65,7 +72,12 @@ def test_strict_and_gates(dialeval: Dialeval) -> None:
 def test_explain(dialeval: Dialeval) -> None:
     done = dialeval("multiwoz", "explain", "town03", "-i", HASTY, "--data", "town")
     assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("town03: inform no, success no\n")
     assert "lost inform, ferry: no offer; turn 0: no venue has from=town square" in done.stdout
+    both = dialeval("multiwoz", "explain", "town08", "-i", PATIENT, "-i", HASTY, "--data", "town")
+    assert both.returncode == 0
+    assert both.stdout.startswith("patient\n\ntown08: inform yes, success yes\n")
+    assert both.stderr == "hasty does not give town08\n"
     done = dialeval("multiwoz", "explain", "town08", "-i", HASTY, "--data", "town")
     assert done.returncode == 2
     assert "hasty does not give town08" in done.stderr
@@ -76,6 +88,7 @@ def test_explain(dialeval: Dialeval) -> None:
 
 def test_failures(dialeval: Dialeval) -> None:
     done = dialeval("multiwoz", "-i", HASTY, "--data", "town", "--failures")
+    assert done.returncode == 0
     for cause in (
         "wrong venue", "no offer", "never informed", "missing PHONE", "reference before booking", "domain estimate",
     ):  # fmt: skip
@@ -113,6 +126,9 @@ def test_domains(dialeval: Dialeval, tmp_path: Path) -> None:
     assert (
         "many.json: has active_domains in x[0], x[1], x[2] and 1,497 more turns; pass --replace-domains" in done.stderr
     )
+    (tmp_path / "many.json").write_text(json.dumps({"x": many["x"][:3]}))
+    done = dialeval("multiwoz", "domains", "-i", "many.json", "--save", "new.json")
+    assert "many.json: has active_domains in x[0], x[1], x[2]; pass --replace-domains" in done.stderr
     (tmp_path / "bad.json").write_text('{"x": [{"response": null}]}')
     done = dialeval("multiwoz", "domains", "-i", "bad.json", "--save", "new.json")
     assert "x[0].response: is null" in done.stderr

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +59,10 @@ def test_systems_by_name_by_path_and_in_memory() -> None:
     for source in (dialogues, {each["dialogue_id"]: each for each in dialogues}):
         assert repr(evaluate_sgd(source, REFERENCES)["predictions"].estimates) == repr(expected.estimates)
     assert list(evaluate_sgd({"a": dialogues, "b": SYSTEMS["steady"]}, REFERENCES)) == ["a", "b"]
+    with pytest.raises(DataError) as caught:  # dialogues, one of which is none, and no systems
+        evaluate_sgd({"bay_00001": {"turns": []}, "bay_00002": 5}, REFERENCES)
+    assert [problem.where for problem in caught.value.problems] == ["predictions: bay_00002"]
+    assert original_output(replace(expected, rows=None)) == {}
 
 
 def test_settings_stand_in_signatures() -> None:
