@@ -40,7 +40,7 @@ def test_every_turn_of_the_assistant_gets_a_label(tmp_path: Path, judge: dict[st
     first, second = document["turns"]
     assert [turn["turn-index"] for turn in (first, second)] == [0, 2]
     # Nothing stands before the first turn: the mean.
-    assert first["labels"][0]["prob-O"] == pytest.approx(1 / 3, abs=1e-5)
+    assert [first["labels"][0][f"prob-{label}"] for label in "OTX"] == [0.333333] * 3
     verdict = tiny_dialogue_judge(tmp_path / "again").verdicts([["hello", "how are you ?"]], ["i am fine"], [[]])
     found = [second["labels"][0][f"prob-{label}"] for label in "OTX"]
     assert found == pytest.approx(verdict.breakdown[0].tolist(), abs=1e-6)

@@ -254,6 +254,12 @@ def test_what_is_behind_a_wrong_venue(last: dict[str, str], origin: str) -> None
     assert group_by_cause([found], gold=True) == {f"inform: {origin}": ["d"]}
 
 
+def test_constraints_that_exclude_no_offer_are_behind_nothing() -> None:
+    found = explain([turn_of(0, "NAME", {"inn": {"area": "hill"}}, "inn"), turn_of(1, "bye", {"inn": {"price": "4"}})])
+    (cause,) = found.causes
+    assert found.find_origin(cause) == "the last offer is before the user has named a constraint"
+
+
 def test_a_whole_explanation() -> None:
     turns = [
         turn_of(0, "NAME PHONE", {}, "cart", estimated=True),

@@ -248,6 +248,11 @@ def test_without_data_the_remedy_is_named() -> None:
         load_task()
 
 
+def test_the_files_of_the_official_repository() -> None:
+    assert [len(list_dialogue_files(split)) for split in ("train", "dev", "test")] == [17, 2, 2]
+    assert list_dialogue_files("dev") == [f"data/MultiWOZ_2.2/dev/dialogues_00{number}.json" for number in (1, 2)]
+
+
 def test_goals_bookings_and_texts() -> None:
     goal = convert_goal(GOAL, load_ontology(MULTIWOZ))
     assert goal == {

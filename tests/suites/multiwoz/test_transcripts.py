@@ -10,7 +10,7 @@ import pytest
 from dialeval import sample_data
 from dialeval.core.result import Run
 from dialeval.suites.multiwoz.data import load_task
-from dialeval.suites.multiwoz.evaluation import MOST, _choose_dialogues, evaluate_task, with_transcripts
+from dialeval.suites.multiwoz.evaluation import MOST, Choices, _choose_dialogues, evaluate_task, with_transcripts
 
 TASK = load_task("town")
 PREDICTIONS = sample_data.folder() / "town" / "predictions"
@@ -78,3 +78,20 @@ def test_responses_are_as_the_system_gave_them(run: Run) -> None:
         for entry in entries:
             responses = [turn["response"] for turn in entry["turns"]]
             assert responses == [turn["response"] for turn in given[entry["dialogue"]]]
+
+
+def test_of_many_dialogues_two_hundred_are_kept() -> None:
+    names = [f"d{at}" for at in range(201)]
+    assert TASK.files.states is not None
+    assert TASK.files.goals.booked is not None
+    goals = replace(
+        TASK.files.goals,
+        goals=dict.fromkeys(names, TASK.files.goals.goals["town01"]),
+        booked=dict.fromkeys(names, TASK.files.goals.booked["town01"][:1]),
+    )
+    states = replace(TASK.files.states, states=dict.fromkeys(names, TASK.files.states.states["town01"][:1]))
+    files = replace(TASK.files, goals=goals, states=states, turns=dict.fromkeys(names, 1), references=None, users=None)
+    task, choices = replace(TASK, files=files), Choices(bleu=False, richness=False)
+    document = {name: [{"response": "[name]"}] for name in names}
+    found = with_transcripts(evaluate_task(document, task, choices), document, task, choices)
+    assert [entry["dialogue"] for entry in found.details["transcripts"]["predictions"]] == names[:200]
