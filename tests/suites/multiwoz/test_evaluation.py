@@ -171,3 +171,24 @@ def test_the_original_output_has_what_was_asked_for() -> None:
     assert output["bleu"] is output["richness"] is None
     assert set(output["success"]) == {"inform", "success"}
     assert "total" in output["success"]["inform"]
+
+
+def test_the_original_output_has_rates_with_one_decimal_and_whole_counts() -> None:
+    choices = Choices(dst=True)
+    result = evaluate_task(predictions("hasty"), TASK, choices)["predictions"]
+    means = {key: estimate.mean for key, estimate in result.items()}
+    output = original_output(result, choices)
+    domains = ("cart", "eatery", "ferry", "inn")
+    assert output["bleu"] == {"town": means["bleu/town"]}
+    assert output["success"] == {
+        rate: {**{domain: round(means[f"{rate}/{domain}"], 1) for domain in domains}, "total": round(means[rate], 1)}
+        for rate in ("inform", "success")
+    }
+    names = ("entropy", "cond-entropy", "avg-lengths", "msttr", "num-unigrams", "num-bigrams", "num-trigrams")
+    assert output["richness"] == {name.replace("-", "_"): means[name] for name in names}
+    assert [type(value) for value in output["richness"].values()] == [float] * 4 + [int] * 3
+    tracked = ("joint-accuracy", "slot-f1", "slot-precision", "slot-recall")
+    assert output["dst"] == {name.replace("-", "_"): means[name] for name in tracked}
+    assert means["inform"] == pytest.approx(300 / 7)
+    assert output["success"]["inform"]["total"] == 42.9
+    assert original_output(result, Choices()).keys() == {"bleu", "success", "richness"}
