@@ -566,6 +566,9 @@ def test_few_or_nameless_raters_say_nothing_of_others() -> None:
     nameless = [{"id": row.id, "scores": {"overall": [1.0, 2, 3, 4, 5]}} for row in drawn.rows]
     with pytest.raises(SettingError, match="each with a name; there are 0"):
         dialeval.estimate(RUN, nameless, sample=drawn, raters="random")
+    _, five = by_raters(5, 0.5)
+    with pytest.raises(SettingError, match="each with a name; there are 5"):
+        dialeval.estimate(RUN, [*five, nameless[0]], sample=drawn, raters="random")
     with pytest.raises(SettingError, match="fixed or random"):
         dialeval.estimate(RUN, lines, sample=drawn, raters="many")  # type: ignore[arg-type]
 

@@ -268,6 +268,7 @@ def test_a_port_that_is_taken_by_now_is_told(dialeval: Dialeval, monkeypatch: py
     monkeypatch.setattr(RatingServer, "serve_forever", ends)
     first = dialeval("rate", "serve", "to-rate", "--raters", "ann")
     port = int(first.stdout.split(":")[2].partition("/")[0])
+    assert port > 1023
     assert dialeval("rate", "serve", "to-rate").stdout == first.stdout
     with socket.create_server(("127.0.0.1", port)):
         other = dialeval("rate", "serve", "to-rate")
@@ -275,6 +276,7 @@ def test_a_port_that_is_taken_by_now_is_told(dialeval: Dialeval, monkeypatch: py
     assert other.returncode == 0
     assert f"warning: port {port} is taken" in other.stderr
     assert other.stdout != first.stdout
+    assert int(other.stdout.split(":")[2].partition("/")[0]) > 1023
     assert named.returncode == 2
     assert "cannot listen" in named.stderr
 
@@ -338,6 +340,17 @@ def test_what_cannot_be_served(dialeval: Dialeval, tmp_path: Path, arguments: li
     done = dialeval("rate", "serve", "to-rate", *arguments)
     assert done.returncode == 2
     assert words in done.stderr
+
+
+def test_a_name_may_have_64_characters(dialeval: Dialeval, monkeypatch: pytest.MonkeyPatch) -> None:
+    def ends(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(RatingServer, "serve_forever", ends)
+    done = dialeval("rate", "serve", "to-rate", "--db", "r.sqlite", "--raters", f"{'a' * 64}, ,bob,bob", "--port", "0")
+    assert done.returncode == 0, done.stderr
+    assert [row.split()[0] for row in done.stdout.splitlines()] == ["a" * 64, "bob"]
+    assert done.stderr.splitlines()[-2:] == [f"{'a' * 64}: 0 of 20 rated", "bob: 0 of 20 rated"]
 
 
 def test_a_server_that_others_reach_is_warned_of(dialeval: Dialeval, monkeypatch: pytest.MonkeyPatch) -> None:

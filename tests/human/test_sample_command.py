@@ -20,7 +20,7 @@ def test_rows_to_rate_are_written(dialeval: Dialeval, tmp_path: Path) -> None:
     done = dialeval("sample", "run", "-n", "40", "-o", "to-rate")
     assert done.returncode == 0, done.stderr
     assert done.stdout == ""
-    assert "40 responses to rate (contexts, seed 12345) are in to-rate" in done.stderr
+    assert done.stderr == "40 responses to rate (contexts, seed 12345) are in to-rate\n"
     rows = [json.loads(line) for line in (tmp_path / "to-rate" / "rows.jsonl").read_text().splitlines()]
     assert len(rows) == 40
     design = json.loads((tmp_path / "to-rate" / "sample.json").read_text())
@@ -42,7 +42,10 @@ def test_a_sample_that_has_ratings_is_refused_before_any_work(dialeval: Dialeval
 
 def test_strata_are_told(dialeval: Dialeval) -> None:
     done = dialeval("sample", "run", "-n", "36", "--stratify", "turn", "-o", "to-rate")
-    assert "turn=0: 12 of 60 responses" in done.stderr
+    assert done.stderr.splitlines() == [
+        *(f"turn={turn}: 12 of 60 responses" for turn in range(3)),
+        "36 responses to rate (contexts, seed 12345) are in to-rate",
+    ]
 
 
 def test_the_run_is_not_overwritten(dialeval: Dialeval, tmp_path: Path) -> None:

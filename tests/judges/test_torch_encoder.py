@@ -22,6 +22,7 @@ from dialeval.judges.torch_encoder import TorchEncoder, _make_batches  # noqa: E
 TEXTS = ["the cat sat on a mat", "", "hello there", "how are you ?", "dogs do not know .", "cat " * 40, "i am fine"]
 KINDS = {
     "mean": {},
+    "of any length": {"normalized": False},
     "cls": {"pooling": "cls_token", "normalized": False},
     "prefix": {"prefix": "bert."},
 }
