@@ -355,8 +355,8 @@ def test_how_long_connections_may_take(server: RatingServer) -> None:
     """128 of them; 5 seconds for the secret, 30 for the request, 300 for the answer."""
     assert (server.request_queue_size, rating_server.MOST_CONNECTIONS) == (128, 128)
     assert vars(RatingServer)["daemon_threads"], "the program ends with open connections"
-    seconds = (rating_server.SECRET_SECONDS, rating_server.REQUEST_SECONDS, rating_server.ANSWER_SECONDS)
-    assert seconds == (5, 30, 300)
+    seconds = {"SECRET_SECONDS": 5, "REQUEST_SECONDS": 30, "ANSWER_SECONDS": 300}
+    assert {name: getattr(rating_server, name) for name in seconds} == seconds
     one, other = socket.socketpair()
     with one, other:
         unknown = server._connections[one] = rating_server._Connection(time.monotonic() + 60)
