@@ -14,6 +14,7 @@ import dialeval
 from dialeval.core.errors import SettingError
 from dialeval.core.result import Run
 from dialeval.core.signature import Signature
+from dialeval.human import rank as ranking
 from dialeval.human.rank import Ranking, compare_rows
 from dialeval.io.ratings import length_ratio
 from dialeval.stats.resampling import LOG_ODDS, jackknife
@@ -242,6 +243,18 @@ def test_only_some_systems_are_ranked() -> None:
         assert counts_of(found) == counts_of(alone)
         assert found.systems[0].interval == pytest.approx(alone.systems[0].interval)
         assert (found.pairs, found.dialogues) == (alone.pairs, alone.dialogues)
+
+
+def test_fits_are_the_same_however_few_are_made_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = compared(90, length=1.0)
+    whole = dialeval.rank(rows, length=True)
+    for cells in (1, 1000):
+        monkeypatch.setattr(ranking, "_PART_CELLS", cells)
+        found = dialeval.rank(rows, length=True)
+        assert counts_of(found) == counts_of(whole)
+        for one, other in zip(found.systems, whole.systems, strict=True):
+            assert (one.strength, *one.interval) == pytest.approx((other.strength, *other.interval))
+        assert found.length_interval == pytest.approx(whole.length_interval)
 
 
 def test_of_one_dialogue_there_are_no_intervals() -> None:

@@ -11,9 +11,11 @@ import socket
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import wait
 from email.utils import formatdate
 from pathlib import Path
 from typing import Any
@@ -863,6 +865,32 @@ def test_threads_that_store_at_once_lose_nothing(tmp_path: Path) -> None:
     store.store(AnswerRecord(records[0].key, b"request", None, "failed later"))
     assert store.find([records[0].key])[records[0].key].answer == b"answer"
     store.close()
+
+
+def test_a_record_is_committed_before_its_thread_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the record of one thread is written together with that of another."""
+    store = AnswerStore(tmp_path / "a.sqlite")
+    begun, go_on = threading.Event(), threading.Event()
+
+    def write(_: object) -> None:
+        begun.set()
+        go_on.wait(60)
+
+    monkeypatch.setattr(store, "write", write)
+    store._waiting += [AnswerRecord("1", b"", b""), AnswerRecord("2", b"", b"")]
+    both = [store._writer.submit(store._flush) for _ in range(2)]
+    assert begun.wait(60)
+    assert not wait(both, timeout=0.05).done
+    go_on.set()
+    assert all(future.result() is None for future in both)
+    store.close()
+
+
+def test_answers_that_are_not_there_are_not_copied(tmp_path: Path) -> None:
+    missing = tmp_path / "none.sqlite"
+    with pytest.raises(DataError, match=r"none\.sqlite: there is no such file"):
+        LLM("http://localhost/v1", MODEL, cache=missing).copy_answers(tmp_path)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_many_records_are_found_and_failures_only_if_asked(tmp_path: Path) -> None:
