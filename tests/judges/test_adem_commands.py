@@ -126,7 +126,10 @@ def test_what_goes_wrong_is_said(place: Path) -> None:
     (place / "bare.txt").write_text("hello\n")
     with pytest.raises(NeedError, match="adem needs"):
         run("adem", "score", place / "bare.txt", "--judge-dir", place / "judge", "--encoder", place / "encoder")
-    assert CliRunner().invoke(dialeval_command, ["adem", "train"]).exit_code == 2
+    for given, missing in (([], "--ratings"), (["--ratings", "other.jsonl"], "--output")):
+        done = CliRunner().invoke(dialeval_command, ["adem", "train", *given])
+        assert done.exit_code == 2
+        assert missing in done.output
 
 
 def test_a_folder_that_cannot_be_written_is_found_before_the_training(place: Path) -> None:
