@@ -88,6 +88,8 @@ OPERATORS: dict[type[ast.operator], tuple[str, str]] = {
     ast.BitOr: (r"\|", "&"),
 }
 _PAIRS = [("min", "max"), ("any", "all"), ("minimum", "maximum"), ("argmin", "argmax"), ("floor", "ceil")]
+UNCHANGED = ("math.nan", "np.nan", 'float("nan")')
+"""Values to which nothing can be added."""
 OPPOSITES = {name: other for pair in _PAIRS for name, other in (pair, pair[::-1])}
 
 
@@ -286,8 +288,8 @@ class Changes(ast.NodeVisitor):
         value = node.value
         if value is None:
             return
-        if not isinstance(value, ast.Constant):
-            text = self.text(value)
+        text = self.text(value)
+        if not isinstance(value, ast.Constant) and text not in UNCHANGED:
             others = {"bool": f"not ({text})", "int": f"({text}) + 1", "float": f"({text}) + 1", "str": '""'}
             self.replace(value, others.get(self.returns[-1], "None"))
         self.visit(value)
@@ -541,7 +543,11 @@ def fate(mutant: Mutant, original: Path, tests: Map, steps: int) -> str:
 def explained() -> dict[tuple[str, str, str], str]:
     """Reasons why mutants make no difference."""
     table = tomllib.loads(EXPLAINED.read_text(encoding="utf-8")) if EXPLAINED.exists() else {}
-    return {(each["file"], each["before"], each["after"]): each["reason"] for each in table.get("survivor", [])}
+    return {
+        (each["file"], each["before"], after): each["reason"]
+        for each in table.get("survivor", [])
+        for after in ([each["after"]] if isinstance(each["after"], str) else each["after"])
+    }
 
 
 def main() -> int:

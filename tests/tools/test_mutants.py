@@ -54,6 +54,7 @@ def test_a_line(line: str, expected: set[str]) -> None:
 )
 def test_another_value_is_returned(returned: str, expected: str) -> None:
     assert changed(f"def g(x) -> {returned}:\n    return f(x)\n") == {f"return {expected}"}
+    assert changed(f"def g(x) -> {returned}:\n    return math.nan\n") == set()
 
 
 def test_another_default() -> None:
@@ -136,7 +137,7 @@ def mutant(line: int) -> Mutant:
 def test_the_score(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     reasons = tmp_path / "survivors.toml"
     reasons.write_text(
-        '[[survivor]]\nfile = "src/dialeval/core/a.py"\nbefore = "x = 1"\nafter = "x = 2"\nreason = "never read"\n'
+        '[[survivor]]\nfile = "src/dialeval/core/a.py"\nbefore = "x = 1"\nafter = ["x = 0", "x = 2"]\nreason = "never read"\n'
     )
     monkeypatch.setattr(tool, "EXPLAINED", reasons)
     fates = ["", "test_a", "test_b", ""]
