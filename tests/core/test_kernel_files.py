@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -17,6 +18,7 @@ import pytest
 import dialeval
 from core.some_kernels import SOURCE, some_kernels
 from dialeval.core import kernels
+from dialeval.core.files import write_sealed
 
 NOWHERE = "/dev/null/nowhere"
 DAMAGES: dict[str, Callable[[bytes], bytes]] = {
@@ -174,11 +176,11 @@ def test_a_group_is_private_if_it_is_the_users_alone(monkeypatch: pytest.MonkeyP
     import pwd
 
     monkeypatch.setattr(pwd, "getpwuid", lambda _user: SimpleNamespace(pw_name="ann"))
-    known = {1: ("ann", []), 2: ("ann", ["ann"]), 3: ("ann", ["bob"]), 4: ("users", [])}
+    known = {1: ("ann", []), 2: ("ann", ["ann"]), 3: ("ann", ["bob"]), 4: ("users", []), 6: ("ann", ["ann", "root"])}
     groups = {group: SimpleNamespace(gr_name=name, gr_mem=members) for group, (name, members) in known.items()}
     monkeypatch.setattr(grp, "getgrgid", groups.__getitem__)
     asked = kernels._is_private_group.__wrapped__
-    assert [asked(group) for group in (1, 2, 3, 4, 5)] == [True, True, False, False, False]
+    assert [asked(group) for group in (1, 2, 3, 4, 5, 6)] == [True, True, False, False, False, True]
 
 
 def test_a_package_that_may_only_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -235,3 +237,91 @@ def test_the_whole_program_runs_without_any_place_to_write_to(tmp_path: Path) ->
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines()[0] == str(package / "__init__.py")
     assert "1.5" in done.stdout
+
+
+CODE = kernels.Code("symbol", ["int64"], False, ["needed"], b"object\nfile")
+
+
+def test_the_next_folder_is_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a folder has no file, or one that is not ours, and where one cannot be written to."""
+    folders = [tmp_path / name for name in ("first", "second", "third")]
+    monkeypatch.setattr(kernels, "_list_folders", lambda _beside: iter(folders))
+    kernels._is_writable.cache_clear()
+    folders[0].write_text("in the way of a folder")
+    assert kernels.read(tmp_path, "x.kernel") is None
+    kernels.write(tmp_path, "x.kernel", CODE)
+    assert [path.name for path in tmp_path.rglob("*.kernel")] == ["x.kernel"]
+    written = folders[1] / "x.kernel"
+    assert written.stat().st_mode & 0o777 == 0o644
+    assert kernels.read(tmp_path, "x.kernel") == CODE
+    folders[0].unlink()
+    folders[0].mkdir()
+    assert kernels.read(tmp_path, "x.kernel") == CODE, "there is none in the first"
+    os.mkfifo(folders[0] / "x.kernel")
+    assert kernels.read(tmp_path, "x.kernel") == CODE, "that of the first is no plain file"
+    (folders[0] / "x.kernel").unlink()
+    (folders[0] / "x.kernel").write_bytes(b"damaged")
+    assert kernels.read(tmp_path, "x.kernel") == CODE
+    written.unlink()
+    (folders[0] / "x.kernel").unlink()
+
+    def full_at_first(target: Path, content: bytes) -> None:
+        if target.parent == folders[0]:
+            raise OSError(28, "No space left on device")
+        write_sealed(target, content)
+
+    monkeypatch.setattr(kernels, "write_sealed", full_at_first)
+    kernels._is_writable.cache_clear()
+    kernels.write(tmp_path, "x.kernel", CODE)
+    assert [path.parent for path in tmp_path.rglob("*.kernel")] == [folders[1]]
+    kernels._is_writable.cache_clear()
+
+
+def test_what_a_compiler_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    described = kernels._describe_compiler()
+    assert f", {sys.version_info[:2]}, " in described
+    assert f"'{import_module('llvmlite').__version__}'" in described
+    monkeypatch.setattr(kernels, "find_spec", lambda _name: None)
+    with pytest.raises(ModuleNotFoundError, match="there is no module numba"):
+        kernels._describe_compiler.__wrapped__()
+    monkeypatch.setattr(kernels, "find_spec", lambda _name: SimpleNamespace(origin=None))
+    with pytest.raises(ModuleNotFoundError, match="there is no module numba"):
+        kernels._describe_compiler.__wrapped__()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="owners and modes")
+def test_which_folders_are_safe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    is_safe, choose = kernels._is_safe.__wrapped__, kernels._choose_folder.__wrapped__
+    monkeypatch.setattr(kernels, "_is_private_group", lambda _group: False)
+    kernels._is_safe.cache_clear()
+    chosen = choose(str(tmp_path / "new" / "deep"), "NUMBA_CACHE_DIR")
+    assert chosen == (tmp_path / "new" / "deep").resolve()
+    assert chosen.stat().st_mode & 0o777 == 0o700
+    assert choose(str(tmp_path / "new" / "deep"), "NUMBA_CACHE_DIR") == chosen, "it exists by now"
+    assert is_safe(chosen) is True
+    assert is_safe(chosen / "missing") is False
+    chosen.parent.chmod(0o777)
+    assert is_safe(chosen) is False
+    chosen.parent.chmod(0o1777)
+    assert is_safe(chosen) is True, "nobody can replace the files of others there"
+    chosen.chmod(0o1777)
+    assert is_safe(chosen) is False, "anybody can write a new file there"
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "name", "nt")
+        assert is_safe(chosen) is True
+    (tmp_path / "file").write_text("")
+    assert choose(str(tmp_path / "file" / "folder"), "NUMBA_CACHE_DIR") is None
+    kernels._is_safe.cache_clear()
+
+
+def test_docstrings_are_no_part_of_the_code() -> None:
+    def digest(source: str) -> str:
+        names: dict[str, Any] = {}
+        exec(source, names)
+        digest: str = kernels.Kernel(names["f"]).source_digest
+        return digest
+
+    plain = digest('def f(x):\n    "one"\n    return x + 1')
+    assert digest('def f(x):\n    "two"\n    return x + 1') == plain
+    assert digest('def f(x):\n    "one"\n    return x + 2') != plain
+    assert digest('def f(y):\n    "one"\n    return y + 1') != plain
