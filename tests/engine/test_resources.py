@@ -15,6 +15,7 @@ from dialeval.core.columns import TextColumn
 from dialeval.core.errors import DataError, SettingError
 from dialeval.core.result import Result
 from dialeval.engine.resources import Resources, explain_missing, read_train_texts
+from dialeval.io.vectors import load_embeddings
 from dialeval.metrics.registry import registry
 from dialeval.text.vocabulary import Vocabulary
 
@@ -89,6 +90,36 @@ def test_of_vectors_with_a_header_only_listed_words_are_known(tmp_path: Path, li
     assert known(text, **listed, vectors=plain, in_vocabulary="listed") == cut
     alone = {**whole, "two": False}
     assert known(text, vectors=headed) == known(text, vectors=plain) == alone
+
+
+class Bare:
+    """Vectors that are open and do not say whether their file had a header."""
+
+    def __init__(self, inner: Any) -> None:
+        self.inner = inner
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "header":
+            raise AttributeError(name)
+        return getattr(self.inner, name)
+
+
+def test_of_vectors_that_are_open_all_words_are_known(tmp_path: Path) -> None:
+    headed = tmp_path / "headed.vec"
+    headed.write_text("2 2\none 1 2\nthree 3 4\n")
+    vectors = load_embeddings(headed)
+    text, cut = "one two three", {"one": True, "two": False, "three": False}
+    assert known(text, train=["one"], vectors=vectors) == cut
+    assert known(text, train=["one"], vectors=Bare(vectors)) == {**cut, "three": True}
+    assert known(text, train=["one"], vectors=Bare(vectors), in_vocabulary="listed") == cut
+
+
+def test_only_what_is_given_is_opened() -> None:
+    model = object()
+    opened = Resources(llm=model).open(Vocabulary())
+    assert opened[Need.LLM] is model
+    assert not {Need.ASSERTIONS, Need.TRAIN, Need.VOCABULARY, Need.EMBEDDINGS} & set(opened)
+    assert Need.LLM not in Resources(train=["a"]).open(Vocabulary())
 
 
 @pytest.mark.parametrize("header", ["", "3 2\n"])
