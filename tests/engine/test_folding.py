@@ -184,7 +184,7 @@ def test_what_options_are_unless_given() -> None:
     assert {options.progress, options.output, options.resume, options.chunk_bytes} == {None}
 
 
-@pytest.mark.parametrize("finished", [(0,), (1,), (2,), (0, 1), (0, 2), (1, 2), (0, 1, 2), ()])
+@pytest.mark.parametrize("finished", [(0,), (1,), (0, 2), (0, 1, 2)])
 def test_progress_of_a_run_that_is_resumed(tmp_path: Path, finished: tuple[int, ...]) -> None:
     """Chunks that were folded before count with their size and their rows, in their order."""
     line = '{"response": "x"}\n'

@@ -90,7 +90,7 @@ class Noted(Engine):
 def test_chunks_are_folded_by_themselves_where_their_results_are_kept(shards: Path) -> None:
     for resume in (None, shards / "work"):
         engine = Noted()
-        scored(shards, engine=engine, resume=resume)
+        scored(shards, engine=engine, resume=resume, metrics="length", chunk_bytes=None)
         assert engine.alone == {resume is not None}
 
 
