@@ -6,6 +6,7 @@ import errno
 import hashlib
 import os
 import re
+import shutil
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -316,6 +317,9 @@ def test_files_together_replace_the_old_ones_and_leave_others_alone(tmp_path: Pa
     (tmp_path / "notes.txt").write_text("of the user")
     (tmp_path / LEFT).write_text("half")
     os.utime(tmp_path / LEFT, (0, 0))
+    save(tmp_path / "new" / "deep", "one")
+    assert saved(tmp_path / "new" / "deep") == "one"
+    shutil.rmtree(tmp_path / "new")
     for content in ("one", "two"):
         save(tmp_path / ".", content)
         assert saved(tmp_path) == content

@@ -13,7 +13,7 @@ import dialeval
 from dialeval.core.arrays import Floats
 from dialeval.core.batch import Batch, Need
 from dialeval.core.errors import NeedError, SettingError
-from dialeval.core.fold import RowMetric
+from dialeval.core.fold import Fact, RowMetric
 from dialeval.engine.plan import (
     MOST_JUDGED,
     Plan,
@@ -24,6 +24,7 @@ from dialeval.engine.plan import (
     with_labels,
     with_tokenizer,
 )
+from dialeval.metrics.log_columns import LabelNames
 from dialeval.metrics.registry import register, registry
 from metrics.evaluated import unregister
 
@@ -189,6 +190,28 @@ def test_rates_of_single_labels_stand_behind_that_of_all() -> None:
 def test_other_subjects_have_all_their_metrics_by_default() -> None:
     plan = make_plan(None, frozenset({Need.RESPONSE, Need.TRIALS}))
     assert {"pass-hat-1", "pass-hat-4", "flips"} <= plan.metrics.keys() - set(PANEL)
+    assert list(plan.details) == ["trials"]
+    assert make_plan("length", frozenset({Need.RESPONSE, Need.TRIALS})).details == {}
+
+
+@dataclass(frozen=True)
+class Counted(Fact[int, int]):
+    """For tests: a detail that holds a metric."""
+
+    metric: Any
+
+    def empty(self) -> int:
+        return 0
+
+    def gather(self, batch: Batch) -> int:
+        return len(batch)
+
+
+def test_details_get_the_tokenizer_of_their_metric() -> None:
+    metric = registry().parse("length(tokenizer=auto)")
+    plan = Plan({"x": metric}, details={"with": Counted(metric), "without": LabelNames()})
+    found = with_tokenizer(lambda *_: plan, "zh")(0, RESPONSES)
+    assert found.details == {"with": Counted(registry().parse("length(tokenizer=zh)")), "without": LabelNames()}
 
 
 @pytest.mark.parametrize(
