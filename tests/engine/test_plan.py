@@ -120,10 +120,10 @@ def tokenizers(plan: Plan) -> dict[str, str | None]:
 
 def test_a_tokenizer_is_that_of_metrics_that_name_none() -> None:
     given = registry().parse("distinct-2")
-    asked: list[Any] = ["length", "length( tokenizer = 13a )", given, "echo-context"]
+    asked: list[Any] = ["length", "length( tokenizer = 13a )", "length@dialogue-max", given, "echo-context"]
     plan = make_plan(asked, frozenset(Need), tokenizer="zh")
     found = tokenizers(plan)
-    assert found["length"] == "zh"
+    assert found["length"] == found["length@dialogue-max"] == "zh"
     assert found["length(tokenizer=13a)"] == "13a"
     assert found["distinct-2"] == find_tokenizer(given), "an object keeps its own"
     assert found["echo-context"] is None
@@ -185,6 +185,15 @@ def test_rates_of_single_labels_stand_behind_that_of_all() -> None:
         "label:bad",
     ]
     assert not asks_for_labels([make_plan("label:good", columns)])
+    over_dialogues = with_labels(
+        lambda _number, available: make_plan("labels@dialogue-max,length@dialogue-max", available), ["good"]
+    )
+    assert asks_for_labels([over_dialogues(0, columns)])
+    assert list(over_dialogues(0, columns).metrics) == [
+        "labels@dialogue-max",
+        "label:good@dialogue-max",
+        "length@dialogue-max",
+    ]
 
 
 def test_other_subjects_have_all_their_metrics_by_default() -> None:
