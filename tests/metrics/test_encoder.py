@@ -220,6 +220,7 @@ def test_groups_are_filled_with_the_shortest_texts_first() -> None:
     assert list(group_texts([half, 1, TOGETHER + 5, half - 1, 1])) == [[1, 4, 3], [0], [2]]
     assert list(group_texts([])) == []
     assert list(group_texts([half, half])) == [[0, 1]]
+    assert list(group_texts([half] * 4)) == [[0, 1], [2, 3]]
     assert list(group_texts([half + 1, half])) == [[1], [0]]
 
 

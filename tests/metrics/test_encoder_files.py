@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -172,6 +173,12 @@ def test_where_the_hub_cache_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     (in_home.parents[1] / "refs" / "main").write_text("abd")
     with pytest.raises(SettingError, match="there is no encoder 'own/tiny' here"):
         find_encoder("own/tiny")
+
+
+def test_the_weights_of_a_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = SimpleNamespace(submodule_search_locations=[str(tmp_path / "package")])
+    monkeypatch.setattr(encoder_files, "find_spec", lambda name: spec)
+    assert find_encoder() == find_encoder("minilm") == EncoderFiles("minilm", tmp_path / "package" / "model")
 
 
 def test_nothing_to_install_where_all_is_there(monkeypatch: pytest.MonkeyPatch) -> None:

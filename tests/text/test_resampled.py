@@ -72,6 +72,11 @@ def test_clusters_may_leave_rows_out() -> None:
 # Values of n-grams, against a dict and a loop.
 
 
+def test_nothing_is_known_of_ngrams_without_values() -> None:
+    values = NgramValues(np.empty(0, np.int64), np.empty(0), 1, Vocabulary())
+    assert np.isnan(values.look_up(np.array([0, 7]))).tolist() == [True, True]
+
+
 def test_values_go_with_their_words() -> None:
     values = NgramValues(np.array([1, 1 << 32]), np.array([0.5, -2.0]), 2, Vocabulary(["a", "b"]))
     own = values.vocabulary

@@ -13,7 +13,7 @@ from rouge_score.tokenize import tokenize as rouge_tokenize
 from sacrebleu.metrics import BLEU
 
 from dialeval.core.columns import TextColumn
-from dialeval.text.separation import CODE_POINTS
+from dialeval.text.separation import CODE_POINTS, SPACES
 from dialeval.text.tokenizers import Tokenizer, tokenize
 from dialeval.text.vocabulary import Vocabulary
 from text.scripts_of_the_world import texts
@@ -91,6 +91,13 @@ def test_the_characters_around_the_widths_of_utf_8(name: Tokenizer) -> None:
 def test_a_line_of_stops(name: Tokenizer) -> None:
     text = "a" + "." * 50_000 + "b"
     assert ours(["x", text, "a."], name) == [["x"], list(text), oracle(name)("a.")]
+
+
+@each
+def test_every_space_at_the_end_of_a_text(name: Tokenizer) -> None:
+    spaces = [chr(point) for first, last in SPACES for point in range(first, last + 1)]
+    several = [f"{text}{space}{more}" for text in ("5.", ".", "a", "") for space in spaces for more in ("", " ", space)]
+    assert ours(several, name) == [oracle(name)(text) for text in several]
 
 
 def test_marks_at_the_ends_of_texts() -> None:

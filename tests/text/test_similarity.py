@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from random import Random
 
 import pytest
 from hypothesis import given
@@ -102,6 +103,10 @@ def test_the_token_sort_ratio_of_edits_is_that_of_rapidfuzz(one: str, other: str
         ("café", "caf", 100, 100),
         ("", "?!", 100, 100),
         ("", "six", 0, 0),
+        ("six", "?", 0, 0),
+        ("a\x7fb", "a b", 100, 100),  # this one and those from U+0100 on are not taken out
+        ("a\x80\xffb", "ab", 100, 100),
+        ("a\u0100", "a", 67, 67),
         ("a_b", "a b", 67, 67),
         ("ab ac", "ba ca", 60, 60),
         ("abcd", "acbd", 75, 75),
@@ -114,3 +119,14 @@ def test_the_token_sort_ratio_of_edits_is_that_of_rapidfuzz(one: str, other: str
 def test_token_sort_ratios(one: str, other: str, blocks: int, edits: int) -> None:
     assert token_sort_ratio(one, other) == blocks
     assert token_sort_ratio(one, other, "edits") == edits
+
+
+def test_a_text_is_similar_to_those_with_its_ratio() -> None:
+    """Ratios are rounded, so that one just below half of a percent more is found too."""
+    random = Random(5)
+    texts = ["".join(random.choices("abcd", k=random.randint(1, 14))) for _ in range(60)]
+    for one, other in zip(texts[:30], texts[30:], strict=True):
+        for ratio in ("historical", "exact"):
+            value = partial_ratio(other, one, ratio)  # type: ignore[arg-type]
+            assert find_similar(one, [other, "zz"], value, ratio)[:1] == [other]  # type: ignore[arg-type]
+            assert find_similar(one, [other], value + 1, ratio) == []  # type: ignore[arg-type]

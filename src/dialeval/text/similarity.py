@@ -83,8 +83,6 @@ def token_sort_ratio(one: str, other: str, matching: Matching = "blocks") -> int
     one, other = _sort_words(one), _sort_words(other)
     if one == other:
         return 100
-    if not one or not other:
-        return 0
     if matching == "blocks":
         return round(100 * SequenceMatcher(None, one, other).ratio())
     from rapidfuzz.distance import Indel
