@@ -127,6 +127,6 @@ def test_a_text_is_similar_to_those_with_its_ratio() -> None:
     texts = ["".join(random.choices("abcd", k=random.randint(1, 14))) for _ in range(60)]
     for one, other in zip(texts[:30], texts[30:], strict=True):
         for ratio in ("historical", "exact"):
-            value = partial_ratio(other, one, ratio)  # type: ignore[arg-type]
-            assert find_similar(one, [other, "zz"], value, ratio)[:1] == [other]  # type: ignore[arg-type]
-            assert find_similar(one, [other], value + 1, ratio) == []  # type: ignore[arg-type]
+            value = partial_ratio(other, one, ratio)
+            assert find_similar(one, [other, "zz"], value, ratio)[:1] == [other]
+            assert find_similar(one, [other], value + 1, ratio) == []
