@@ -130,3 +130,8 @@ def test_a_text_is_similar_to_those_with_its_ratio() -> None:
             value = partial_ratio(other, one, ratio)
             assert find_similar(one, [other, "zz"], value, ratio)[:1] == [other]
             assert find_similar(one, [other], value + 1, ratio) == []
+
+
+def test_of_texts_of_one_length_the_first_is_moved_over_the_second() -> None:
+    assert partial_ratio("acbcabcac", "caabcbaba") == 75
+    assert partial_ratio("caabcbaba", "acbcabcac") == 67
