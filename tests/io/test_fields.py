@@ -484,6 +484,7 @@ def test_what_is_no_list_of_calls() -> None:
         ([{"act": NAN}], {}),
         ([{"ok": True}, {"ok": False}, {"ok": True}], {"ok": [3, {"": 2}]}),
         ([{"ok": [True, False, None]}], {"ok": [2, {"": 1}]}),
+        ([{"ok": [None, True]}], {"ok": [1, {"": 1}]}),
         ([{"ok": np.bool_(True)}], {"ok": [1, {"": 1}]}),
         ([{"ok": 0.25}], {"ok": [1, {"": 0.25}]}),
         ([{"ok": 1}, {"ok": 0}, {"ok": 1.0}], {"ok": [3, {"": 2.0}]}),
@@ -650,3 +651,9 @@ def test_the_nearest_shape_is_named_where_a_response_is_missing() -> None:
         + nearest,
     )
     assert nearest not in describe_missing("reference", "reference", ["prompt"])[1]
+
+
+def test_references_are_read_where_it_is_unclear_whether_the_response_is_one() -> None:
+    given: dict[str, object] = {"response_is_reference": "yes", "reference": 3}
+    found = reading(lambda reader: reader.read_references(given))
+    assert found == ([], ["response_is_reference is a string", "reference is a number"])

@@ -299,6 +299,7 @@ def test_fields_of_our_names_that_mean_something_else() -> None:
     assert list_unlike(keys, FieldNames()) == []
     assert list_unlike([key for key in keys if key != "context"], mapped) == []
     assert list_unlike(["context", "answer"], mapped) == []
+    assert list_unlike(["context", "input", "span_kind"], mapped) == [], "the first sign counts"
     assert list_unlike(keys, FieldNames.of({"response": "answer", "context": "input"})) == []
 
 
