@@ -80,9 +80,12 @@ def test_sizes_of_chunks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: 
     sources = find_sources(tmp_path / "a.jsonl")
     monkeypatch.setattr(opening, "size_of", lambda _: size)
     chunks = [c for c in split_sources(sources, 9) if isinstance(c, FileChunk)]
-    assert [c.span.start for c in chunks] == list(range(0, size - chunk // 2, chunk))
-    assert [c.span.stop for c in chunks] == [*(c.span.start for c in chunks[1:]), size]
-    assert [c.size for c in chunks] == [c.span.stop - c.span.start for c in chunks]
+    edges = [*range(0, size - chunk // 2, chunk), size]
+    first, last = chunks[0].span, chunks[-1].span
+    assert (len(chunks), first.start, first.stop) == (len(edges) - 1, 0, edges[1])
+    assert (last.start, last.stop) == (edges[-2], size)
+    assert all(one.span.stop == other.span.start for one, other in pairwise(chunks))
+    assert all(c.size == c.span.stop - c.span.start for c in chunks)
 
 
 @pytest.mark.parametrize(("size", "last"), [(100, (0, 100)), (101, (0, 101)), (150, (0, 150)), (151, (100, 151))])
