@@ -67,7 +67,7 @@ def test_the_number_of_chunks_does_not_grow_without_end(tmp_path: Path, monkeypa
 @pytest.mark.parametrize(
     ("size", "chunk"),
     [
-        (3 << 20, 2 << 20),
+        (8 << 20, 2 << 20),
         (1 << 30, 4 << 20),
         (10 << 30, 40 << 20),
         (100 << 30, 64 << 20),
