@@ -254,3 +254,18 @@ def test_ids_that_count_identify_where_one_log_has_no_prompts_or_is_of_tasks() -
     for right in (bare, tasks):
         for pair in ((left, right), (right, left)):
             assert align(*pair).design.by == "ids"
+
+
+def test_ids_that_begin_like_places_are_ids() -> None:
+    left, right = result([1, 1], ["room", "late"]), result([1, 1], ["late", "room"])
+    found = align(left, right)
+    assert (found.design.by, found.design.name, found.changed) == ("ids", "paired", True)
+    assert rows_of(found.right) == [1, 0]
+    assert not align(left, left).changed
+    assert not align(left, right, "unpaired").changed
+
+
+def test_dialogues_without_prompts_have_no_beginning_in_common() -> None:
+    left, right = result([2, 2], prompts=[0, 0, 5, 6]), result([2, 2], prompts=[0, 0, 5, 7])
+    found = align(left, right, "common")
+    assert (found.design.common, rows_of(found.left), rows_of(found.right)) == (1, [2], [2])

@@ -171,6 +171,14 @@ def test_what_cannot_be_asked(baseline: Run) -> None:
     dialeval.assert_no_worse(several, baseline, "rouge-l")  # each of its systems
 
 
+def test_each_metric_that_was_named_must_be_comparable() -> None:
+    before = dialeval.evaluate(rows(), metrics="rouge-l,distinct-1")
+    other = dialeval.evaluate([{**row, "reference": "x"} for row in rows()], metrics="rouge-l,distinct-1")
+    with pytest.raises(SettingError, match="on rouge-l: references differ in 40 of 40 rows"):
+        dialeval.assert_no_worse(other, before, "rouge-l,distinct-1")
+    assert dialeval.assert_no_worse(other, before, "distinct-1").tests == 1
+
+
 def test_in_pytest(tmp_path: Path, baseline: Run) -> None:
     """The failure as somebody reads it who runs pytest."""
     import subprocess

@@ -9,7 +9,7 @@ import pytest
 
 import dialeval
 from analysis.test_agreement import rated
-from dialeval.analysis.matching import RatedRows, bring_to_one_scale, match_ratings, score_ratings
+from dialeval.analysis.matching import RatedRows, bring_to_one_scale, find_rated_rows, match_ratings, score_ratings
 from dialeval.core.columns import TextColumn
 from dialeval.core.errors import DataError, SettingError
 from dialeval.core.fold import Estimate, Level
@@ -238,3 +238,20 @@ def test_a_run_without_rows_is_named_by_its_source_or_system() -> None:
             matched(bare, [{"response": "a", "scores": 1}, {"response": "b", "scores": 2}])
         (problem,) = info.value.problems
         assert (problem.where, problem.what) == (name, "the run does not identify its rows")
+
+
+def test_places_of_ratings_and_of_rows() -> None:
+    run = dialeval.evaluate({"a": ["one", "two"], "b": ["three", "four"]}, metrics="length")
+
+    def places(*rated: tuple[str, str]) -> dict[str, tuple[list[int], list[int]]]:
+        lines = [{"system": name, "response": text, "scores": 1 + at} for at, (name, text) in enumerate(rated)]
+        found = find_rated_rows(run, read_ratings(lines))
+        return {name: (own.tolist(), rows.tolist()) for name, (own, rows) in found.items()}
+
+    assert places(("b", "four"), ("a", "nobody"), ("a", "one"), ("b", "three")) == {
+        "b": ([0, 3], [1, 0]),
+        "a": ([2], [0]),
+    }
+    assert places(("b", "four"), ("a", "nobody")) == {"b": ([0], [1]), "a": ([], [])}
+    with pytest.raises(DataError, match="no rated row is in the run"):
+        places(("b", "nobody"), ("a", "nobody"))
