@@ -269,3 +269,13 @@ def test_dialogues_without_prompts_have_no_beginning_in_common() -> None:
     left, right = result([2, 2], prompts=[0, 0, 5, 6]), result([2, 2], prompts=[0, 0, 5, 7])
     found = align(left, right, "common")
     assert (found.design.common, rows_of(found.left), rows_of(found.right)) == (1, [2], [2])
+
+
+def test_units_are_rows_where_no_log_knows_dialogues() -> None:
+    plain, named = result([1, 1]), result([1, 1], ["x", "y"])
+    assert align(plain, plain).design.unit == "rows"
+    assert align(plain, result([1] * 3), "unpaired").design.unit == "rows"
+    for left, right in ((named, plain), (plain, named), (named, named), (plain, result([2, 1])), (result([2]), plain)):
+        assert align(left, right, "unpaired").design.unit == "dialogues"
+    three = align(plain, result([1] * 3), "unpaired").design
+    assert (three.baseline_units, three.system_units, three.common, three.by) == (2, 3, 0, None)

@@ -368,3 +368,11 @@ def test_test_and_interval_disagree(run: Run, interval: tuple[float, float] | No
     assert again.rows[0].note == (f"a note; {doubt}" if noted else "a note")
     assert again.rows[0].significant == (p < 0.05)
     assert adjust_together([]) == []
+
+
+def test_trials_are_for_the_larger_need_of_both_families(run: Run) -> None:
+    """Tests of the panel are to be far below alpha, others just below."""
+    keys = ["length", "distinct-1", "distinct-2"]
+    found = compare(run, systems=["a", "b"], metrics=keys, alpha=0.001, resamples=20)
+    assert (found.panel, found.trials) == (("distinct-1", "distinct-2"), 15_000)
+    assert compare(run, systems=["a", "b"], metrics=keys[:2], alpha=0.001, resamples=20).trials == 8000

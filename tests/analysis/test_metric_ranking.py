@@ -214,6 +214,14 @@ def test_a_metric_must_leave_a_quarter_of_the_rows(scored: int, kept: bool) -> N
         assert np.isnan(found.metrics["few"]).all()
 
 
+def test_the_metric_that_scores_most_rows_comes_first() -> None:
+    few, many = (np.where(part, 1.0, math.nan) for part in (np.arange(12) >= 8, np.arange(12) < 10))
+    for metrics in ({"few": few, "many": many}, {"many": many, "few": few}):
+        found, left_out, _ = keep_common_rows(rated_rows(np.arange(12.0), np.arange(12), **metrics))
+        assert list(left_out) == ["few"]
+        assert np.flatnonzero(~np.isnan(found.metrics["many"])).tolist() == list(range(10))
+
+
 def test_a_metric_as_good_as_the_control_is_not_above_it() -> None:
     places = [Place("x", 0.5, False, "a"), Place("length", 0.3, False, "b"), Place("y", 0.3, False, "a")]
     ranking = MetricRanking("spearman", "turn", 3, [*places, Place("z", 0.2, False, "c")])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -238,6 +239,11 @@ def test_slices_of_ten_dialogues_are_tested() -> None:
         ("y", "old"),
         ("y", "new"),
     ]
+    for line, (each, system) in zip(lines, product(found.slices, ("old", "new")), strict=True):
+        own = each.run[system]["rouge-l"]
+        assert own.interval is not None
+        assert (line["mean"], line["low"], line["high"], line["scored"]) == (own.mean, *own.interval, own.scored)
+        assert (line["field"], line["rows"], line["dialogues"]) == ("topic", each.rows, each.dialogues)
     (row,) = found.slices[0].differences
     assert row.interval is not None
     assert (lines[1]["difference"], lines[1]["difference_low"], lines[1]["difference_high"]) == (

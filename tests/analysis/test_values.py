@@ -14,6 +14,8 @@ from dialeval.core.fold import Estimate, Level
 from dialeval.core.result import Result
 from dialeval.core.rowtable import RowTable
 from dialeval.core.signature import Signature
+from dialeval.stats.intervals import two_sided_t
+from dialeval.stats.resampling import Influence, leave_out_clusters
 
 TEXTS = ["the cat sat", "a dog", "the dog ran by", "", "a cat", "the the the"]
 
@@ -183,3 +185,34 @@ def test_dialogues_that_count_once_and_those_that_are_rows(result: Result) -> No
     assert {collapsed[key].level for key in collapsed} == {Level.TURN}
     assert collapsed.rows is not None
     assert (len(collapsed.rows), collapsed.contributions) == (3, {})
+
+
+def timed(seed: int, rows: int = 30) -> dialeval.Run:
+    seconds = np.random.default_rng(seed).exponential(size=rows)
+    return dialeval.evaluate(
+        [{"dialog_id": f"d{at}", "response": "a", "latency": float(each)} for at, each in enumerate(seconds)],
+        metrics="latency-p50",
+    )
+
+
+def test_errors_of_percentiles_are_those_of_their_linear_part() -> None:
+    """Without one dialogue a percentile is another or the same value: the plain jackknife is not consistent."""
+    runs = {f"v{at}": timed(at) for at in range(3)}
+    values = [Values.of(run["system"], ["latency-p50"]) for run in runs.values()]
+    left_out = [np.concatenate(list(leave_out_clusters(30)))]
+    plain, linear = (
+        [each.compute(left_out, jackknife)["latency-p50"] for each in values] for jackknife in (False, True)
+    )
+    assert np.array_equal(values[0].compute(left_out)["latency-p50"], plain[0])
+    latency = [run["system"]["latency-p50"].mean for run in runs.values()]
+    errors = [Influence.of(at, each, np.ones(30)).error for at, each in zip(latency, linear, strict=True)]
+    assert errors[0] != pytest.approx(Influence.of(latency[0], plain[0], np.ones(30)).error, rel=0.01)
+    found = module.compute_influences(values[0], {"latency-p50": latency[0]})["latency-p50"]
+    assert found.error == pytest.approx(errors[0])
+    paired = dialeval.compare({key: runs[key] for key in ("v0", "v1")}, resamples=20, trials=20).rows[0]
+    joint = Influence.of(latency[1] - latency[0], linear[1] - linear[0], np.ones(30))
+    assert paired.error == pytest.approx(joint.error)
+    trend = dialeval.trend(runs).rows[0]
+    slope = Influence.of((latency[2] - latency[0]) / 2, (linear[2] - linear[0]) / 2, np.ones(30))
+    assert trend.interval is not None
+    assert trend.interval[1] - trend.slope == pytest.approx(two_sided_t(0.95, 30) * slope.error)

@@ -313,6 +313,16 @@ def test_lines_of_labels_and_the_rows_that_are_disputed() -> None:
     assert len(measure_label_agreement(rated_rows(30), metrics="length").disputes) == 20
 
 
+def test_values_half_a_step_beyond_the_labels_are_not_on_their_scale() -> None:
+    rows = rated_rows(12)
+    rows[0]["response"] = "four words are here"
+    with pytest.raises(SettingError, match="no metric has values on the scale of overall, 1 to 3"):
+        measure_label_agreement(rows, metrics="length")
+    wide = [{**row, "scores": {"overall": [2 * vote for vote in row["scores"]["overall"]]}} for row in rated_rows(12)]
+    found = measure_label_agreement(wide, metrics="length,distinct-1")
+    assert (found.labels, list(found.metrics), found.excluded) == ([2, 4, 6], ["length"], ["distinct-1"])
+
+
 def test_two_rows_may_be_disputed_and_constants_may_not() -> None:
     rated = SimpleNamespace(ids=["x", "y", "z"])
     two = _find_disputes({"m": np.array([1.0, 3.0, math.nan])}, np.array([5.0, 2.0, 1.0]), rated, 9)
@@ -355,6 +365,13 @@ def test_split_annotators_are_left_out() -> None:
     rows[0]["scores"] = {"overall": [1, 3]}
     found = measure_label_agreement(rows, metrics="length")
     assert (found.split, found.metrics["length"].n) == (1, 5)
+    rows[0]["scores"] = {"overall": [3, 1, 2, 3]}
+    found = measure_label_agreement(rows, metrics="length")
+    assert (found.split, found.metrics["length"].n) == (0, 6)
+    alone = measure_label_agreement(
+        [{**row, "scores": {"overall": 1 + at}} for at, row in enumerate(rows)], metrics="length"
+    )
+    assert (alone.split, list(alone.labels)) == (0, [1, 2, 3, 4, 5, 6])
 
 
 def test_a_panel_and_its_disputes_as_a_rating_page(dialeval: Dialeval, tmp_path: Path) -> None:

@@ -388,6 +388,8 @@ def test_skewed_differences_and_unpaired_runs_are_watched() -> None:
     (enough,) = dialeval.sequential({"a": evaluate(plain[:50]), "b": evaluate([4, 5] * 25)}).rows
     assert (enough.reason, enough.dialogues, enough.decided, enough.better) == (None, 50, 50, None)
     assert enough.difference == 1.5
+    (equal,) = dialeval.sequential({"a": evaluate(plain), "b": evaluate(plain)}).rows
+    assert (equal.interval, equal.decided, equal.better, equal.reason) == ((0, 0), None, None, None)
     left, right = [3, 4, 5] * 30, [5, 6] * 40
     (row,) = dialeval.sequential({"a": evaluate(left), "b": evaluate(right)}, design="unpaired", alpha=0.1).rows
     low, high, _ = unpaired_confidence_sequence(
