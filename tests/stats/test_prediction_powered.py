@@ -515,6 +515,32 @@ def test_a_probability_above_one_by_rounding_is_one() -> None:
     assert_equal(estimate_mean(above, None, "run"), estimate_mean(certain, None, "run"))
 
 
+def test_a_judge_without_any_value_counts_for_nothing() -> None:
+    system = rated_system(4, rows=30)
+    found = estimate_mean(replace(system, judges=np.full((30, 1), np.nan)))
+    bare = estimate_mean(replace(system, judges=np.zeros((30, 0))))
+    assert found.factors == (0.0,)
+    assert_equal(replace_factors(found), replace_factors(bare))
+
+
+def test_a_stratum_of_one_row_needs_a_rating() -> None:
+    system = rated_system(4, rows=30, per_dialogue=1, strata=1)
+    stratum = np.where(np.arange(30) == int(np.flatnonzero(np.isnan(system.people))[0]), 1, 0)
+    with pytest.raises(SettingError, match="a stratum has no rating at all"):
+        estimate_mean(replace(system, stratum=stratum))
+
+
+def test_two_rated_dialogues_have_one_degree_of_freedom() -> None:
+    people = np.array([1.0, 2.0, math.nan, math.nan])
+    places = np.arange(4)
+    system = RatedSystem(people, np.zeros((4, 0)), np.full(4, 0.5), np.zeros(4, np.int64), places, places)
+    found = estimate_mean(system, level=0.9)
+    half = float(scipy.stats.t.ppf(0.95, 1)) * 0.5
+    assert found.interval == found.alone_interval == pytest.approx((1.5 - half, 1.5 + half))
+    uneven = replace(system, dialogue=np.array([0, 1, 0, 0]), people=np.array([1.0, 2.0, 3.0, math.nan]))
+    assert estimate_mean(uneven).freedom == 1
+
+
 YES_NO: Bounds = (0.0, 1.0)
 
 
@@ -597,6 +623,7 @@ def test_equal_ratings_have_an_interval_where_their_scale_is_known(value: float,
     unknown = estimate_mean(system, None, target)
     assert (unknown.value, unknown.alone_error) == (value, 0)
     assert unknown.p == 2 / 2**4
+    assert unknown.effective_ratings == 8
     assert all(map(math.isnan, (*unknown.interval, *unknown.alone_interval)))
     found = estimate_mean(system, None, target, 0.9, RatingScale((1.0, 5.0)))
     expected = [1 + 4 * end for end in clopper_pearson(share, 4, 0.9)]
@@ -656,6 +683,9 @@ def test_large_ratings_that_are_equal_but_for_rounding() -> None:
     assert math.isnan(found.alone_interval[1])
     other = replace(system, people=system.people / 2)
     assert math.isnan(estimate_mean(system, other).interval[0])
+    small = replace(system, people=np.full(30, 1e-9))
+    assert math.isnan(estimate_mean(system, small).interval[0])
+    assert math.isnan(estimate_mean(small, system).interval[0])
     scaled = estimate_mean(system, scale=RatingScale((0.0, 1e9)))
     assert scaled.interval == pytest.approx([1e9 * end for end in clopper_pearson(1 / 3, 10, 0.95)])
 
