@@ -227,6 +227,14 @@ def test_the_permutation_test_does_not_depend_on_the_scale_of_values_and_counts(
     assert test_of(sums + 1e8 * counts, counts) == expected, "far from 0"
 
 
+def test_equal_means_have_the_largest_p() -> None:
+    left, right = (
+        ClusterSums(np.array([1.0, 3.0, 8.0]), np.ones(3)),
+        ClusterSums(np.array([4.0, 4.0, 2.0, 6.0]), np.ones(4)),
+    )
+    assert permutation_p(left, right, 100, 1) == permutation_p(right, left, 100, 1) == 1
+
+
 def test_one_cluster_has_no_permutation_test() -> None:
     one, two = ClusterSums(np.array([1.0]), np.ones(1)), ClusterSums(np.array([1.0, 2.0]), np.ones(2))
     with np.errstate(divide="ignore", invalid="ignore"):
