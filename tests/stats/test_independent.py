@@ -153,7 +153,7 @@ def test_changes_of_a_difference_have_both_errors() -> None:
         )
         for each in (left, right)
     ]
-    assert join_changes(*small, 10.0) == pytest.approx(found)
+    assert join_changes(small[0], small[1], 10.0) == pytest.approx(found)
     same = join_changes(
         left._replace(values=np.array([2.0]), changes=np.array([math.inf])),
         right._replace(values=np.array([6.0]), changes=np.array([math.inf])),
