@@ -225,6 +225,7 @@ def test_word_vectors() -> None:
         lambda: NLTKNistAligner(-1),
         lambda: SacreAligner(-1),
         lambda: NLTKBleuAligner(8),
+        lambda: NLTKBleuAligner(n=0),
         lambda: NLTKBleuAligner(n=101),
         lambda: NLTKBleuAligner("method1"),  # type: ignore[arg-type]
         lambda: to_aligner("bleu"),
@@ -265,6 +266,7 @@ def test_pairs_in_order_however_they_are_cut(corpus: list[Query], most: int) -> 
     for part in parts:
         ends = [(each[0], each[-1]) for each in (part.lists, part.groups, part.group_lists)]
         assert ends == [(0, len(part.hypotheses)), (0, len(part.references)), (0, len(part.groups) - 1)]
+        assert len(part.lists) == len(part.group_lists)
 
 
 @given(st.lists(queries(), max_size=5), st.sampled_from([1, 7, 1 << 16]))

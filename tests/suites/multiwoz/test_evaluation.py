@@ -189,6 +189,8 @@ def test_the_original_output_has_rates_with_one_decimal_and_whole_counts() -> No
     assert [type(value) for value in output["richness"].values()] == [float] * 4 + [int] * 3
     tracked = ("joint-accuracy", "slot-f1", "slot-precision", "slot-recall")
     assert output["dst"] == {name.replace("-", "_"): means[name] for name in tracked}
+    assert result["slot-f1"].signature is not None
+    assert result["slot-f1"].signature["booking"] == "apart"
     assert means["inform"] == pytest.approx(300 / 7)
     assert output["success"]["inform"]["total"] == 42.9
     assert original_output(result, Choices()).keys() == {"bleu", "success", "richness"}

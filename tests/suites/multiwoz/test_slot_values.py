@@ -14,6 +14,7 @@ from dialeval.suites.multiwoz.venues import Spelling, StateNormalizer, count_min
         ("Noon", "12:00"),
         ("one o'clock p.m. sharp", "13:00"),
         ("by 8:45", "08:45"),
+        ("by12:45", "02:45"),  # the original takes three letters away, whatever the third is
         ("after 5 pm", "17:00"),
         ("afer 17:00", "17:00"),
         ("10 a.m.", "10:00"),

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 
@@ -155,6 +156,11 @@ def test_domains_without_a_table_are_passed_over(tmp_path: Path) -> None:
     venues = load_venues(ontology, tmp_path)
     assert list(venues.tables) == ["inn"]
     assert list(venues["inn"].venues) == [{"id": "1", "garden": "yes", "lamps": "no"}]
+    (tmp_path / "packed").mkdir()
+    (tmp_path / "packed" / "inns.json.gz").write_bytes(gzip.compress((tmp_path / "inns.json").read_bytes()))
+    packed = load_venues(ontology, tmp_path / "packed")
+    assert list(packed["inn"].venues) == list(venues["inn"].venues)
+    assert packed.digest == venues.digest
     (tmp_path / "inns.json").write_text('[7, {"name": "x"}]')
     assert problems_of(tmp_path) == [
         ("inns.json: [0]", None, "is not an object"),
