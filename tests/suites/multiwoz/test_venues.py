@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,8 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dialeval.core.errors import DataError
+from dialeval.suites.multiwoz.data import Goals
 from dialeval.suites.multiwoz.ontology import Domain, Ontology, load_ontology
-from dialeval.suites.multiwoz.venues import Spelling, VenueTable, count_minutes, load_venues
+from dialeval.suites.multiwoz.turns import Criteria, find_goal_venues
+from dialeval.suites.multiwoz.venues import Spelling, Venues, VenueTable, count_minutes, load_venues
 from dialeval.text.similarity import partial_ratio
 
 pytestmark = pytest.mark.usefixtures("cache")
@@ -108,6 +111,15 @@ def test_a_query_within_limits(slots: dict[str, str], rows: list[int]) -> None:
     table = VenueTable(DOMAIN, ONTOLOGY, venues)
     assert list(table.iterate_rows(table.query(slots))) == rows
     assert len(table) == 4
+
+
+def test_names_are_searched_as_in_the_original_unless_asked() -> None:
+    table = VenueTable(DOMAIN, ONTOLOGY, [{"id": "1", "name": "aababbababbababbbbbbaab"}])
+    found = [table.query({"name": "ababbbb"}), table.query({"name": "ababbbb"}, "historical")]
+    assert (found, table.query({"name": "ababbbb"}, "exact")) == ([0, 0], 1)
+    criteria = Criteria(Goals({}, None, "0"), ONTOLOGY, Venues({"inn": table}, "0"))
+    assert find_goal_venues("inn", {"informable": {"name": "ababbbb"}}, criteria) == 0
+    assert find_goal_venues("inn", {"informable": {"name": "ababbbb"}}, replace(criteria, ratio="exact")) == 1
 
 
 def test_rows_with_one_key_are_one_venue() -> None:
