@@ -38,6 +38,12 @@ def test_rows_slices_and_selections(rows: Rows, data: st.DataObject) -> None:
     assert lists(whole.take(np.array(order, np.int64))) == [rows[row] for row in order]
 
 
+@given(st.lists(rows, min_size=1, max_size=3))
+def test_joined_columns_have_all_rows(parts: list[Rows]) -> None:
+    joined = GroupedColumn.join([column(part) for part in parts])
+    assert lists(joined) == [row for part in parts for row in part]
+
+
 @given(rows, rows)
 def test_digests_tell_columns_apart(left: Rows, right: Rows) -> None:
     assert (column(left).digest == column(right).digest) == (left == right)
