@@ -121,6 +121,9 @@ def test_a_row_says_what_it_is_and_its_id_does_not() -> None:
     assert row.row == row.place + 1, "rows are counted from 1 in all output"
     assert row.context == [f"what {row.place}"]
     assert (row.dialog_id, row.turn) == (f"d{row.place // 3}", row.place % 3)
+    assert repr(drawn) == "<Sample: 10 responses of 2 systems (a, b), unit contexts>"
+    assert row.response in drawn._repr_html_()
+    assert [line["id"] for line in drawn.lines()] == [each.id for each in drawn.rows]
     assert len({each.id for each in drawn.rows}) == 10
     assert all(len(each.id) == 8 for each in drawn.rows)
     assert [each.id for each in dialeval.sample(RUN, 10).rows] == [each.id for each in drawn.rows]

@@ -391,7 +391,7 @@ def estimate(run: str, human: tuple[str, ...], output: Path | None, format_: str
     from dialeval.human.estimate import estimate as estimated
 
     out.check_places(None, (files_of(run), *human), files=(output,))
-    found = estimated(run, human[0] if len(human) == 1 else list(human), **settings)
+    found = estimated(run, list(human), **settings)
     out.print_as(format_, report, found, output, _FILE_WIDTH)
     out.print_warnings(found.warnings)
 
