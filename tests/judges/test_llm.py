@@ -37,6 +37,7 @@ from dialeval.judges.llm.client import (
     Completion,
     Counts,
     FailedRequestError,
+    StoppedError,
     _connect,
     _read_retry_after,
     read_completion,
@@ -865,6 +866,28 @@ def test_threads_that_store_at_once_lose_nothing(tmp_path: Path) -> None:
     store.store(AnswerRecord(records[0].key, b"request", None, "failed later"))
     assert store.find([records[0].key])[records[0].key].answer == b"answer"
     store.close()
+
+
+def test_signals_stop_a_judge_and_are_given_back() -> None:
+    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+    llm = LLM("http://localhost/v1", MODEL)
+    with llm:
+        assert signal.getsignal(signal.SIGINT) == llm._interrupt
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        assert llm._client._stop.is_set()
+    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
+    with pytest.raises(StoppedError):
+        llm._client.send(b"{}")
+    assert llm.counts.requests == 0
+
+
+def test_the_first_error_is_why_a_run_ends() -> None:
+    llm = LLM("http://localhost/v1", MODEL)
+    first = SettingError("first")
+    for error, kept in ((StoppedError(), None), (first, first), (SettingError("second"), first)):
+        llm.stop(error)
+        assert llm._error is kept
 
 
 def test_a_record_is_committed_before_its_thread_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
