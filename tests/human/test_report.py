@@ -378,6 +378,23 @@ def test_figures_of_what_is_known() -> None:
         assert count(None, None, None, read_pairs(rows)) == figures
 
 
+def test_length_and_preference_are_drawn_as_ratios_and_shares(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[tuple[list[float], list[float]]] = []
+    monkeypatch.setattr(
+        "dialeval.reports.charts.length_preference", lambda ratios, won: drawn.append((ratios.tolist(), won.tolist()))
+    )
+    number = 3 * FEWEST_POINTS
+    rows: list[dict[str, object]] = [
+        {"a": "x", "b": "y", "better": ("a", "b", "tie")[n % 3], "response_a": "w " * (1 + n), "response_b": "w w"}
+        for n in range(number)
+    ]
+    del rows[-1]["response_a"]
+    assert report.draw_human_figures(None, None, None, read_pairs(rows)) == []
+    ((ratios, won),) = drawn
+    assert ratios == pytest.approx([(1 + n) / 2 for n in range(number - 1)])
+    assert won == ([1, 0, 0.5] * FEWEST_POINTS)[:-1]
+
+
 def test_raters_have_a_line_for_each_of_several_qualities(merged: MergedRatings, tmp_path: Path) -> None:
     assert "| rater | rows |" in FORMATS["md"](merged)
     lines = [line(f"r{n}", rater, n % 5) for n in range(8) for rater in ("ann", "bob")]

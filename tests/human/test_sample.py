@@ -66,6 +66,8 @@ def test_strata_give_in_proportion_to_their_weights() -> None:
     assert allocate(weights, units, 20).tolist() == [15, 2, 1, 2]
     assert allocate(weights, units, 64).tolist() == [50, 3, 1, 10]
     assert allocate(np.array([1.0, 1.0]), np.array([5, 5]), 5).tolist() == [3, 2]
+    for wanted, shares in ((9, [7, 2]), (10, [7, 3]), (11, [8, 3])):  # 10 / 7 > 4 / 3 > 10 / 8 > 4 / 4
+        assert allocate(np.array([10.0, 4.0]), np.array([50, 50]), wanted).tolist() == shares
     message = r"^4 strata give at least 7 units, more than the 6 to be sampled; sample more, or use fewer strata$"
     with pytest.raises(SettingError, match=message):
         allocate(weights, units, 6)
