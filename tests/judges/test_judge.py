@@ -94,6 +94,17 @@ def test_a_context_is_its_last_turns(tmp_path: Path) -> None:
     assert not encode_rows(vectors, [[]], ["x"], [[]], 3).has_context.any()
 
 
+def test_of_a_long_context_the_end_counts_and_of_replies_the_beginning(tmp_path: Path) -> None:
+    vectors = tiny_vectors(tmp_path / "e", tokens=8)
+    long = "the cat sat on a mat . how are you ? i am fine"
+    rows = encode_rows(vectors, [[long]], [long], [[long]], 3)
+    begin, end = vectors.of([long]), vectors.of([long], ends=True)
+    assert not np.array_equal(begin, end)
+    np.testing.assert_array_equal(rows.context, end)
+    np.testing.assert_array_equal(rows.response, begin)
+    np.testing.assert_array_equal(rows.reference, begin)
+
+
 def test_a_judge_that_was_not_opened_keeps_its_settings_in_a_pickle(tmp_path: Path) -> None:
     again = pickle.loads(pickle.dumps(Judge("folder", tmp_path, "torch")))
     assert again.__reduce__() == (Judge, ("folder", tmp_path, "torch"))
