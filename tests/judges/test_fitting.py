@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +17,9 @@ from dialeval.judges.fitting import (
     AdemSettings,
     _calibrate,
     _fit_line,
+    _LeastSquares,
     _sample_rows,
+    _solve,
     fit,
     fit_adem,
     fit_identity,
@@ -62,6 +65,23 @@ def test_the_fit_is_the_solution_of_the_problem(tmp_path: Path) -> None:
     for left in (found.context_left, found.reference_left):
         assert (left[np.abs(left).argmax(axis=0), np.arange(left.shape[1])] > 0).all(), "signs are the same everywhere"
     assert SET_WEIGHT == 1000
+
+
+def test_conjugate_gradients_end_where_the_gradient_is_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = _LeastSquares.of(make_examples(invented_ratings(), tiny_vectors(tmp_path / "e")))
+    settings, steps, predict = AdemSettings(strength=0.03, response_strength=0.05), list[int](), _LeastSquares.predict
+
+    def count(*given: Any) -> Any:
+        steps.append(1)
+        return predict(*given)
+
+    monkeypatch.setattr(_LeastSquares, "predict", count)
+    found = _solve(problem, problem.scores, settings)
+    assert 1 < len(steps) <= 12, "there are few directions in the tiny vectors"
+    scale = np.sqrt(0.03 / 0.05)
+    first = problem.gradient(problem.scores, scale)
+    left = first - problem.gradient(predict(problem, found, scale), scale) - 0.03 * found
+    assert np.linalg.norm(left) < 1e-7 * np.linalg.norm(first)
 
 
 def test_fits_are_on_the_scale_and_better_than_nothing(tmp_path: Path) -> None:

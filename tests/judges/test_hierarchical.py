@@ -13,6 +13,7 @@ from dialeval.core.errors import SettingError
 torch = pytest.importorskip("torch")
 
 from dialeval.adem import ADEMWithEncoder, EncoderSettings  # noqa: E402
+from dialeval.judges.hierarchical import Recurrent  # noqa: E402
 
 SIZES = (12, 5)
 SETTINGS = EncoderSettings(utterance=6, context=4)
@@ -167,6 +168,23 @@ def test_who_shares_weights_is_a_setting(
     assert moved >= {*cells, "turns"}
     again = ADEMWithEncoder.load(model.save(tmp_path))
     np.testing.assert_array_equal(again.predict_on_single_batch(*data), model.predict_on_single_batch(*data))
+
+
+@pytest.mark.parametrize("cell", ["gru", "lstm"])
+def test_a_sequence_of_one_element_has_a_vector_and_an_empty_one_has_none(cell: Any) -> None:
+    torch.manual_seed(0)
+    reader = Recurrent(5, 6, EncoderSettings(6, 4, layers=2, cell=cell))
+    sequences = torch.randn(3, 2, 5)
+    with torch.no_grad():
+        found = reader(sequences, torch.tensor([1, 0, 2]))
+        state = reader.cells(sequences[:1, :1])[1]
+        expected = (state[0] if cell == "lstm" else state)[-1][0]
+        nothing = reader(sequences, torch.tensor([0, 0, 0]))
+    np.testing.assert_allclose(found[0].numpy(), expected.numpy(), rtol=1e-6)
+    assert (found[1] == 0).all()
+    assert (found[[0, 2]] != 0).all()
+    assert nothing.shape == (3, 6)
+    assert (nothing == 0).all()
 
 
 def test_an_encoder_has_these_settings_by_default() -> None:
