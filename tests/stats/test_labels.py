@@ -160,6 +160,9 @@ def test_panels_without_errors_or_ratings() -> None:
     flat = estimate_effective_judges(values, np.ones(12), dialogue, 0.9)[0]
     assert flat == pytest.approx(4 / np.corrcoef(values.T).sum())
     away = values[:, 0] - np.polyval(np.polyfit(human, values[:, 0], 1), human)
+    nearly = np.column_stack([away, values[:, 1] / 3 - away])
+    assert effective_by_hand(nearly, human) > 4
+    assert estimate_effective_judges(nearly, human, dialogue, 0.9)[0] == pytest.approx(effective_by_hand(nearly, human))
     opposite = np.column_stack([away, -away])
     with np.errstate(invalid="ignore"):
         assert estimate_effective_judges(opposite, human, dialogue, 0.9)[0] > 1e10
