@@ -129,6 +129,7 @@ def test_many_unknown_dialogues_are_counted(dialogues: list[Any]) -> None:
     found = problems_of([{"dialogue_id": f"x{number}", "turns": []} for number in range(23)])
     assert len(found) == 21
     assert found[-1].startswith("mine: and 3 more dialogues that the references do not have")
+    assert len(problems_of([{"dialogue_id": f"x{number}", "turns": []} for number in range(20)])) == 20
 
 
 def test_references_must_fit_the_schema(dialogues: list[Any]) -> None:
