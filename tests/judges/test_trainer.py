@@ -20,6 +20,7 @@ torch = pytest.importorskip("torch")
 from dialeval.judges.trainer import ADEM, iterate_batches, to_tensor  # noqa: E402
 
 DIMENSIONS = (4, 3, 5)
+ALL_SIZES = ("context_dim", "model_response_dim", "reference_response_dim")
 
 
 def batch(rows: int = 6, seed: int = 0) -> tuple[Floats, Floats, Floats, Floats]:
@@ -206,6 +207,10 @@ def test_weights_that_do_not_fit_the_settings_are_refused(tmp_path: Path) -> Non
         write_sealed({**document, "settings": {**document["settings"], name: 7}}, file)
         with pytest.raises(DataError, match="holds no model"):
             ADEM.load(folder)
+    write_sealed({**document, "settings": {**document["settings"], **dict.fromkeys(ALL_SIZES, 7)}}, file)
+    with pytest.raises(DataError) as error:
+        ADEM.load(folder)
+    assert len(error.value.problems[0].what) == 300, "what PyTorch says is cut"
     file.write_text(json.dumps({**document, "settings": {}}))
     with pytest.raises(DataError, match="was changed after it was saved"):
         ADEM.load(folder)
