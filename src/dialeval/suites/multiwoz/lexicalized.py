@@ -38,7 +38,7 @@ By = Literal["database", "state", "pattern"]
 LONGEST = 12
 """Words of the longest value that is looked for."""
 SHORTEST = 4
-"""Letters of the shortest value of a state, and of the shortest name that is left of a longer one."""
+"""Letters of the shortest value of a state; what is left of a longer name has more."""
 EXAMPLES, LEFT = 3, 10
 """Texts that a report shows of each word, and words with a digit that it shows."""
 _WORD = re.compile(r"[^\W_]+|&")
