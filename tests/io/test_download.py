@@ -11,6 +11,7 @@ from email.message import Message
 from pathlib import Path
 from typing import Any
 
+import filelock
 import pytest
 from filelock import FileLock
 
@@ -155,6 +156,18 @@ def test_one_at_a_time(site: Site, target: Path) -> None:
     with FileLock(target.with_name("file.lock")), pytest.raises(DataError, match="another process"):
         download(site.address, target)
     download(site.address, target)
+
+
+def test_another_download_is_not_waited_for(site: Site, target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    waits: list[float] = []
+
+    def lock(path: Path, timeout: float) -> FileLock:
+        waits.append(timeout)
+        return FileLock(path, timeout=timeout)
+
+    monkeypatch.setattr(filelock, "FileLock", lock)
+    download(site.address, target)
+    assert waits == [0]
 
 
 def test_a_download_without_an_end_is_given_up(site: Site, target: Path) -> None:
