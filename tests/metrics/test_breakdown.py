@@ -134,3 +134,22 @@ def test_what_is_declared() -> None:
     ]
     assert LabelAccuracy(-0.5).threshold == -0.5
     assert DetectionCounts() == DetectionCounts(0, 0, 0)
+
+
+def test_distances_of_opposite_and_equal_distributions() -> None:
+    rows = [
+        Row(0.0, (1.0, 0.0, 0.0), (0, 0, 4)),
+        Row(0.0, (0.25, 0.25, 0.5), (1, 1, 2)),
+        Row(0.0, (0.0, 1.0, 0.0), (0, 0, 4)),
+    ]
+    expected = {
+        "jsd-o-t-x": [1, 0, 1],
+        "jsd-o-tx": [1, 0, 0],
+        "jsd-ot-x": [1, 0, 1],
+        "mse-o-t-x": [2 / 3, 0, 2 / 3],
+        "mse-o-tx": [1, 0, 0],
+        "mse-ot-x": [1, 0, 1],
+    }
+    for name, values in expected.items():
+        metric = registry().parse(name)
+        assert Place(WORLD, rows).scored(metric, rows).items[name].tolist() == values
