@@ -382,6 +382,12 @@ def test_names_of_assertions(rule: dict[str, Any], key: str) -> None:
     assert [each.key for each in load_assertions([rule]).rules] == [key]
 
 
+def test_a_call_is_not_before_itself() -> None:
+    [rule] = load_assertions([{"rule": "before", "call": "a", "before": "a"}]).rules
+    assert rule.holds([B, A, A]) is False
+    assert rule.holds([B]) is None
+
+
 def test_all_problems_of_assertions_are_listed() -> None:
     rules = [{"rule": "before", "call": "a"}, *[{"rule": "must", "call": "b"}] * 2, {"rule": "must", "call": "c"}]
     with pytest.raises(DataError) as caught:

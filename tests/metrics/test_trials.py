@@ -395,3 +395,10 @@ def test_intervals_of_differences_cover() -> None:
         assert row.interval is not None
         hits.append(row.interval[0] <= 0.375 * (0.64 - 1) <= row.interval[1])  # the mean of p^2 is 3/8
     assert np.mean(hits) >= 0.93
+
+
+def test_trials_that_begin_in_one_row_are_averaged() -> None:
+    given: list[list[float | None]] = [[1.0, 0.5, None], [None], [], [0.25]]
+    texts = [[json.dumps({"task": "a", "trial": "0", "reward": each}) for each in row] for row in given]
+    batch = Batch(4, {Need.TRIALS: RaggedColumn.from_lists(texts)}, Vocabulary(), np.arange(5))
+    np.testing.assert_array_equal(module.Reward().score(batch), [0.75, np.nan, np.nan, 0.25])
