@@ -137,7 +137,8 @@ def mutant(line: int) -> Mutant:
 def test_the_score(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     reasons = tmp_path / "survivors.toml"
     reasons.write_text(
-        '[[survivor]]\nfile = "src/dialeval/core/a.py"\nbefore = "x = 1"\nafter = ["x = 0", "x = 2"]\nreason = "never read"\n'
+        '[[survivor]]\nfile = "src/dialeval/core/a.py"\nbefore = "x = 1"\nafter = ["x = 0", "x = 2"]\n'
+        'reason = "never read"\n'
     )
     monkeypatch.setattr(tool, "EXPLAINED", reasons)
     fates = ["", "test_a", "test_b", ""]
