@@ -88,7 +88,7 @@ OPERATORS: dict[type[ast.operator], tuple[str, str]] = {
     ast.BitOr: (r"\|", "&"),
 }
 _PAIRS = [("min", "max"), ("any", "all"), ("minimum", "maximum"), ("argmin", "argmax"), ("floor", "ceil")]
-UNCHANGED = ("math.nan", "np.nan", 'float("nan")')
+UNCHANGED = ("nan", "math.nan", "np.nan", 'float("nan")')
 """Values to which nothing can be added."""
 OPPOSITES = {name: other for pair in _PAIRS for name, other in (pair, pair[::-1])}
 

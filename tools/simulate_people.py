@@ -222,7 +222,7 @@ def compared(rng: np.random.Generator, kind: str, quality: Sequence[float], dial
         careless = (rng.random(dialogues) < 0.25)[dialogue]
         outcome = np.where(careless, rng.choice([-1, 1], size=number), outcome)
     names = [f"system {place}" for place in range(len(quality))]
-    return Pairs(names, left, right, outcome, dialogue, np.full(number, np.nan))
+    return Pairs(names, left, right, outcome, dialogue, np.full(number, np.nan), named=True)
 
 
 @lru_cache

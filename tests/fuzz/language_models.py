@@ -128,7 +128,7 @@ def _answer_all(path: Path, rubric: Rubric, *modes: Mode) -> None:
                     AnswerRecord(*request, None, "status 400: no") if failed else AnswerRecord(*request, answer)
                 )
     with closing(AnswerStore(path)) as store:
-        store.write(records, "DELETE")
+        store.write(records, one_file=True)
 
 
 @cache
