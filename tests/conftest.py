@@ -9,6 +9,7 @@ import gzip
 import inspect
 import os
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -38,6 +39,10 @@ QUICK_EXAMPLES = 3
 # A first call compiles kernels, so a deadline would measure the compiler. On CI the examples are the same every time.
 settings.register_profile("dialeval", deadline=None, max_examples=25, derandomize=QUICK or "CI" in os.environ)
 settings.load_profile("dialeval")
+
+# Shells ignore Ctrl-C for what they run in the background, and programs that tests start would do so, too.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 TESTS = Path(__file__).parent
 SHARED_DATA = TESTS.parent.parent / "shared" / "data"

@@ -868,15 +868,6 @@ def test_threads_that_store_at_once_lose_nothing(tmp_path: Path) -> None:
     store.close()
 
 
-@pytest.fixture
-def default_interrupt() -> Iterator[None]:
-    """Have SIGINT raise KeyboardInterrupt; shells ignore it for what they run in the background."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
-@pytest.mark.usefixtures("default_interrupt")
 def test_signals_stop_a_judge_and_are_given_back() -> None:
     before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
     llm = LLM("http://localhost/v1", MODEL)
