@@ -17,7 +17,7 @@ from dialeval.core.errors import DataError, NeedError, SettingError
 from dialeval.core.fold import RowMetric
 from dialeval.metrics.registry import registry
 from dialeval.suites.lsdscc.data import read_groups, read_hypotheses
-from dialeval.suites.lsdscc.evaluation import make_baselines
+from dialeval.suites.lsdscc.evaluation import QueryAlignments, make_baselines
 from dialeval.suites.lsdscc.metrics import Coverage, compute_bleu_floors, warn_of_short
 from laws.coverage import WORLD, Row
 from laws.responses import FewVectors
@@ -53,6 +53,14 @@ def test_three_figures_share_one_alignment() -> None:
     metrics = [Coverage("mds"), Coverage("pds"), Coverage("max-bleu")]
     found = {id(metric.align_batch(batch.restrict_to(metric.needs))) for metric in metrics}
     assert len(found) == 1
+
+
+def test_alignments_of_batches_are_joined_in_order() -> None:
+    fact = QueryAlignments(Coverage("mds"))
+    batches = [Place(WORLD).batch(rows) for rows in (WORLD.rich[:1], WORLD.rich[1:], WORLD.rich)]
+    first, second, both = map(fact.gather, batches)
+    assert fact.merge(fact.merge(fact.empty(), first), second) == both
+    assert [said for _, said in both] == [list(row.hypotheses) for row in WORLD.rich]
 
 
 def test_the_training_text_weighs_words() -> None:
