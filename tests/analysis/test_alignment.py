@@ -120,6 +120,9 @@ def test_rows_of_a_dialogue_are_matched_as_far_as_prompts_agree() -> None:
 
 
 def test_designs_in_words() -> None:
+    for common, words in ((1, "1 row"), (2, "2 rows")):
+        found = Design("paired", "rows", common, common, common).describe("a", "b")
+        assert found == f"Paired design: the systems have the same {words}."
     assert Design("paired", "rows", 9, 9, 9, "position").describe("a", "b") == (
         "Paired design: the systems have the same 9 rows, matched by position."
     )
