@@ -158,7 +158,7 @@ def test_rows_of_other_formats_are_read_whole(tmp_path: Path) -> None:
 def test_a_part_may_be_without_rows(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text("\n" * 30 + '{"messages": [{"role": "user", "content": "hello"}]}\n' + '{"response": "x"}\n')
-    assert [row[0] for row in rows_of(read(cut(find_sources(path), 10), 2))] == ["x"]
+    assert [row[0] for row in rows_of(read(cut(find_sources(path), 10), 2))] == ["", "x"]
 
 
 def test_a_cut_off_archive_is_a_problem(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ def test_each_message_of_the_assistant_is_a_response() -> None:
     assert list(rows.columns[Need.CONTEXT]) == [["hi"], ["hi", "ho", "?"]]
     assert list(rows.columns[Need.ROLES]) == [["user"], ["user", "assistant", "user"]]
     assert rows.turns is not None
-    assert rows.turns.tolist() == [2, 4]
+    assert rows.turns.tolist() == [1, 2]
     assert rows.dialogue_offsets().tolist() == [0, 2]
 
 
@@ -51,7 +51,8 @@ def test_names_of_chats() -> None:
 
 def test_chats_and_plain_rows_may_be_mixed() -> None:
     [rows] = gathered([{"messages": CHAT[:3]}, {"response": "x", "messages": None}, {"messages": CHAT[:2]}])
-    assert list(rows.responses) == ["ho", "x"]
+    assert list(rows.responses) == ["ho", "x", ""]
+    assert rows.account.without_reply == 1
 
 
 def test_content_may_come_in_parts() -> None:
@@ -69,7 +70,7 @@ def test_a_call_of_a_tool_is_shown_and_is_no_response() -> None:
         assert list(rows.responses) == ["c"]
         assert list(rows.columns[Need.CONTEXT]) == [["a", '[call search({"q": "boat"})]', "b"]]
         assert rows.turns is not None
-        assert rows.turns.tolist() == [3]
+        assert rows.turns.tolist() == [1]
 
 
 def test_what_is_said_beside_a_call_is_a_response_without_it() -> None:
@@ -117,14 +118,27 @@ def test_problems(messages: object, what: str, problems_of: Caught) -> None:
     assert (problem.where, problem.line, problem.what) == ("chats.jsonl", 2, what)
 
 
-def test_a_row_cannot_be_both_a_chat_and_a_response(problems_of: Caught) -> None:
+def test_a_row_cannot_have_two_replies(problems_of: Caught) -> None:
     [problem] = problems_of(lambda: gathered([{"messages": CHAT, "response": "x"}]))
-    assert problem.what == "has both response and messages"
+    assert problem.what == "has two replies: response, and the last of messages"
 
 
-def test_chats_in_which_the_assistant_never_speaks_are_no_rows(problems_of: Caught) -> None:
-    [problem] = problems_of(lambda: gathered([{"messages": CHAT[:2]}, {"messages": []}]))
-    assert problem.what == "holds no rows"
+def test_a_reply_next_to_the_messages_of_a_request() -> None:
+    calls = {"choices": [{"message": {"role": "assistant", "content": "Yes."}}]}
+    rows = [
+        {"messages": CHAT[:4], "output": output} for output in ("Yes.", {"role": "assistant", "content": "Yes."}, calls)
+    ]
+    [found] = gathered([*rows, {"messages": CHAT, "completion": "!"}, {"messages": CHAT[:2], "output": None}])
+    assert list(found.responses) == ["Yes.", "Yes.", "Yes.", "!", ""]
+    assert [list(context) for context in found.columns[Need.CONTEXT]] == [*[["hi", "ho", "?"]] * 4, ["hi"]]
+    assert (found.account.replies, found.account.merged, found.account.without_reply) == (4, 1, 1)
+
+
+def test_chats_without_a_reply_are_rows_that_failed() -> None:
+    [rows] = gathered([{"messages": CHAT[:4]}, {"messages": CHAT[:2]}, {"messages": []}, {"messages": None}])
+    assert list(rows.responses) == ["ho", "", "", "", ""]
+    account = rows.account
+    assert (account.conversations, account.user_turns, account.replies, account.without_reply) == (4, 3, 1, 4)
 
 
 def test_contexts_of_a_chat_are_shared() -> None:

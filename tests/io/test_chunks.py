@@ -210,7 +210,7 @@ def test_very_many_empty_lines_before_a_boundary(monkeypatch: pytest.MonkeyPatch
 
 def test_blocks_name_the_lines_of_their_rows(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
-    rows = [{"response": "x"}] * 5 + [{"response": 3}, {"response": "y"}, {"response": None}]
+    rows = [{"response": "x"}] * 5 + [{"response": 3}, {"response": "y"}, {"response": 4}]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     (chunk,) = file_chunks(path, None)
     first, second = read_blocks(chunk, NAMES, 4)
@@ -269,8 +269,8 @@ def test_lines_beside_that_are_not_text_name_their_file(tmp_path: Path) -> None:
 
 def test_a_part_of_a_table_may_be_without_rows(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
-    chats = [[{"role": "user", "content": "a"}], [{"role": "assistant", "content": "b"}]]
-    pq.write_table(pa.table({"messages": list(map(json.dumps, chats))}), path, row_group_size=1)
+    rows = {"span_kind": ["TOOL", "LLM"], "attributes.output.value": ["a", "b"]}
+    pq.write_table(pa.table(rows), path, row_group_size=1)
     assert read_all(path, 1, 1) == ["b"]
 
 

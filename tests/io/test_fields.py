@@ -15,6 +15,7 @@ from dialeval.io.fields import (
     FieldReader,
     Message,
     describe_missing,
+    find_role,
     parse_cell,
     read_labels,
     read_message,
@@ -127,7 +128,6 @@ def test_a_wrong_mapping_is_a_setting_error(names: Any) -> None:
         ({"Response": "x"}, "has no field 'response', only Response", "--field response=Response"),
         ({"said": "x"}, "has no field 'response', only said", "--field response=NAME"),
         ({}, "has no field 'response', only nothing", "--field"),
-        (row(response=None), "response is null", "empty string"),
         (row(response=3), "response is a number", "string"),
         (row(response=["x"]), "response is a list", "string"),
         (row(response=True), "response is true or false", "string"),
@@ -226,8 +226,13 @@ CALLING = say("assistant", None, tool_calls=[{"name": "f", "arguments": {"a": 1}
 @pytest.mark.parametrize(
     ("given", "text", "problems"),
     [
-        ({"response": NAN}, "", ["response is null"]),
-        ({"response": None}, "", ["response is null"]),
+        ({"response": NAN}, "missing", []),
+        ({"response": None}, "missing", []),
+        ({"response": None, "error": {"code": 500}}, "error", []),
+        ({"response": "x", "status": 503}, "error", []),
+        ({"response": "x", "finish_reason": "content_filter"}, "error", []),
+        ({"response": "x", "status": "done", "error": None, "finish_reason": "length"}, "x", []),
+        ({"error": "timeout"}, "error", []),
         ({"response": 1.5}, "", ["response is a number"]),
         ({"said": "x"}, "", ["has no field 'response', only said"]),
         ({"response": {"content": "x"}}, "x", []),
@@ -249,14 +254,15 @@ CALLING = say("assistant", None, tool_calls=[{"name": "f", "arguments": {"a": 1}
     ],
 )
 def test_forms_of_a_response(given: dict[str, object], text: str, problems: list[str]) -> None:
-    assert reading(lambda reader: reader.read_response(given)) == (text, problems)
+    (found, failure), listed = reading(lambda reader: reader.read_response(given))
+    assert (text if listed else failure or found, listed) == (text, problems)
 
 
 def test_an_object_in_a_field_that_the_user_named_is_read() -> None:
-    given: dict[str, object] = {"custom_id": "r1", "error": {"code": "x"}, "response": {"content": "x"}}
-    assert reading(lambda reader: reader.read_response(given)) == ("", ["is a request of a batch that failed"])
+    given: dict[str, object] = {"games": [], "model": "m", "response": {"content": "x"}}
+    assert reading(lambda reader: reader.read_response(given))[1] == ["is a judgment of arena-hard"]
     given["answer"] = given["response"]
-    assert reading(lambda reader: reader.read_response(given), response="answer") == ("x", [])
+    assert reading(lambda reader: reader.read_response(given), response="answer") == (("x", None), [])
 
 
 @pytest.mark.parametrize(
@@ -529,7 +535,15 @@ def test_labels_of_a_turn_are_one_text() -> None:
     ],
 )
 def test_plain_messages(message: object, found: tuple[str, str] | None) -> None:
-    assert read_plain_message(message) == found
+    assert read_plain_message(message, FieldNames()) == found
+
+
+def test_roles_in_any_case_and_by_names_of_ones_own() -> None:
+    names = FieldNames.of(None, roles={"Shopper": "user"})
+    found = [find_role(name, names) for name in ("USER", "Agent", "shopper", "Customer", "narrator", 3)]
+    assert found == ["user", "assistant", "user", "user", None, None]
+    with pytest.raises(SettingError, match="roles are system, user, assistant, tool"):
+        FieldNames.of(None, roles={"a": "b"})
 
 
 F = Call("[call f()]", "f")
@@ -591,7 +605,6 @@ def test_messages(message: dict[str, object], role: str, found: Message) -> None
 @pytest.mark.parametrize(
     ("message", "problem"),
     [
-        ({"content": None}, "m is null"),
         ({"said": "a"}, "m has neither text nor content, only said"),
         ({"content": "a", "tool_calls": ["\ud800"]}, "m holds half of a surrogate pair"),
         ({"content": [{"type": 3}]}, "m has a part of type 3 without text"),

@@ -74,7 +74,7 @@ def test_roles_of_some_rows() -> None:
     assert texts_of(rows, Need.ROLES) == [["", ""], ["user"], ["user", "assistant", "user"], [], ["user"]]
     assert list(rows.dialogues or []) == ["row 1", "line 2", "line 2", "row 4", "row 5"]
     assert rows.turns is not None
-    assert rows.turns.tolist() == [-1, 1, 3, -1, -1]
+    assert rows.turns.tolist() == [-1, 1, 2, -1, -1]
 
 
 def test_latencies_of_a_chat_are_counted_from_the_turn_before() -> None:
@@ -201,7 +201,8 @@ def test_a_silent_trial_has_the_turns_before_the_assistant() -> None:
     assert texts_of(rows, Need.CONTEXT) == [["a"]]
     assert texts_of(rows, Need.ROLES) == [["user"]]
     assert texts_of(rows, Need.CALLS) == [['[{"arguments":{},"error":false,"name":"f"}]']]
-    assert rows.turns is None
+    assert rows.turns is not None
+    assert rows.turns.tolist() == [1]
 
 
 def test_trials_and_calls_of_a_chat_are_in_its_first_and_last_row() -> None:

@@ -112,6 +112,6 @@ def test_problems_stand_in_the_order_of_the_lines(problems_of: Callable[[Callabl
     from dialeval.io.delimited import split
     from dialeval.io.json import parse_lines
 
-    lines = split(np.frombuffer(b'{"response": 3}\n{"response"\n{"response": null}\n{"response": "a"}\n[', np.uint8))
+    lines = split(np.frombuffer(b'{"response": 3}\n{"response"\n{"response": 4}\n{"response": "a"}\n[', np.uint8))
     problems = problems_of(lambda: gather_rows(parse_lines(lines, "rows.jsonl"), NAMES, "file"))
     assert [problem.line for problem in problems] == [1, 2, 3, 5]

@@ -72,17 +72,8 @@ def test_names_of_fields() -> None:
     names = FieldNames()
     assert names.all == [
         *("dialog_id", "turn", "system", "context", "response", "reference", "response_is_reference", "messages"),
-        *(
-            "trial",
-            "reward",
-            "reward_parts",
-            "termination",
-            "cost",
-            "tool_calls",
-            "expected_calls",
-            "labels",
-            "latency",
-        ),
+        *("trial", "reward", "reward_parts", "termination", "cost", "tool_calls", "expected_calls", "labels"),
+        *("latency", "error", "status", "finish_reason"),
     ]
     assert [name for name in names.all if name not in names.beside] == ["system", "response", "messages"]
     assert (names.mapped, names.paths, names.kept) == (False, [], ())
@@ -98,9 +89,6 @@ def test_names_of_fields() -> None:
     assert "who" in mapped.beside
     assert FieldNames.of({"messages": "chat"}).mapped
     assert not FieldNames.of({"reference": "gold"}).mapped
-    assert set(names.careful) == {
-        *("messages", "response_is_reference", "trial", "tool_calls", "expected_calls", "labels", "latency")
-    }
 
 
 @pytest.mark.parametrize("separator", ["", ";;", '"', "\r", "\n", "\0", "é"])

@@ -57,14 +57,17 @@ def test_every_example_is_told_by_its_signs(shape: RowShape) -> None:
 def test_every_example_is_read(tmp_path: Path, shape: RowShape, suffix: str) -> None:
     path = tmp_path / f"x.{suffix}"
     numbered = shape.paths.get("trial", "")
-    rows: Any = [shape.example | ({numbered: n} if numbered in shape.example else {}) for n in range(2)]
+    named = shape.paths.get("dialog_id", "").split(" | ")
+    rows: Any = [
+        {key: n if key in (numbered, *named) else value for key, value in shape.example.items()} for n in range(2)
+    ]
     if suffix == "json" and shape.document:
         rows = {shape.document[0]: {}, shape.document[-1]: rows}
     text = json.dumps(rows) if suffix == "json" else "".join(json.dumps(row) + "\n" for row in rows)
     path.write_text(text)
     [system] = read_responses(path)
-    assert set(system.responses) <= {"At nine.", "Hi."}
-    assert len(system) == (4 if shape.several else 2)
+    assert set(system.responses) <= {"At nine.", "Hi.", *([""] if "input" in shape.name else [])}
+    assert len(system) == (4 if shape.several or "input" in shape.name else 2)
 
 
 @pytest.mark.parametrize("shape", REFUSED, ids=lambda shape: shape.name)
@@ -150,11 +153,9 @@ def test_an_answer_that_is_written_once_per_filter_is_read_once(tmp_path: Path) 
 
     rows = [sample(n, name, f"{name} {n}") for name in ("strict-match", "flexible-extract") for n in range(300)]
     for given in given_as(rows, tmp_path):
-        with collect_warnings() as notes:
-            [system] = read_responses(given)
+        [system] = read_responses(given)
         assert list(system.responses) == [f"answer {n}" for n in range(300)]
-        [line] = notes
-        assert line.endswith("rows that repeat an answer under another filter, which are not read: 300")
+        assert system.account.dropped == 300
     repeated = [sample(0, "none", "a"), sample(0, "none", "a")]
     assert len(read_responses(repeated)[0]) == 2, "the same filter: the program wrote it twice"
     [chosen] = read_responses(rows, {"response": "filtered_resps.0"})
@@ -193,11 +194,8 @@ def test_a_mapping_may_lead_into_objects_beside_a_plain_response(response: str, 
     ("row", "what"),
     [
         ({"doc": {}, "target": "t"}, "looks like a sample of lm-evaluation-harness, but lacks resps"),
-        ({"doc": {}, "resps": []}, "looks like a sample of lm-evaluation-harness, but lacks resps.0.0"),
-        ({"custom_id": "r", "response": {"body": {"error": {}}}}, "looks like an answer of an OpenAI batch, but lacks"),
-        ({"custom_id": "r", "result": {"type": "errored"}}, "looks like an answer of an Anthropic batch, but lacks"),
         ({"prompt": "a", "answer": "b"}, "looks like a prompt with its completion, but lacks completion"),
-        ({"epoch": 1, "input": "a"}, "looks like a sample of an inspect_ai log, but lacks output"),
+        ({"id": 1, "epoch": 1, "input": "a"}, "looks like a sample of an inspect_ai log, but lacks output"),
         ({"input": "a", "output": "b"}, "has no field 'response', only input, output"),
         ({"text": "a"}, "has no field 'response', only text"),
     ],
@@ -206,6 +204,23 @@ def test_what_an_unknown_row_looks_like(row: dict[str, Any], what: str, problems
     [problem] = problems_of(lambda: read_responses([row]))
     assert problem.what.startswith(what)
     assert explain_shape(row, FieldNames.of({"response": "answer"})) is None, "a mapping by hand is taken at its word"
+
+
+@pytest.mark.parametrize(
+    ("row", "errors"),
+    [
+        ({"doc": {}, "resps": []}, 0),
+        ({"custom_id": "r", "response": {"status_code": 429, "body": {"error": {"code": "rate"}}}}, 1),
+        ({"custom_id": "r", "response": None, "error": {"code": "batch_expired"}}, 1),
+        ({"custom_id": "r", "result": {"type": "errored"}}, 1),
+        ({"epoch": 1, "input": "a", "output": {"choices": []}, "error": {"message": "limit"}}, 1),
+        ({"instruction": "a", "output": None}, 0),
+        ({"prompt": {"raw": "a"}, "response": {"error": "refused"}, "error": "refused"}, 1),
+    ],
+)
+def test_a_reply_that_a_program_does_not_have_failed(row: dict[str, Any], errors: int) -> None:
+    [system] = read_responses([row])
+    assert (system.account.errors, system.account.without_reply) == (errors, 1 - errors)
 
 
 def test_headers_of_tables() -> None:
@@ -265,7 +280,6 @@ def test_words_about_shapes() -> None:
     assert BY_NAME["mt-bench-pair"].explained == (
         "pairs, for `dialeval rank`: a = model_1; b = model_2; better = g1_winner & g2_winner; dialog_id = question_id"
     )
-    assert BY_NAME["batch-failure"].explained == "not read: send it again, or leave it out"
     assert BY_NAME["sharegpt"].explained == "messages = conversations; dialog_id = id"
     assert BY_NAME["inspect"].explained.startswith("rows in `samples`; response = output.choices.0.message | ")
 
@@ -317,13 +331,11 @@ def test_answers_among_other_records() -> None:
         *(False, True, False, False, False, True)
     ]
     assert not filters.pass_over(sample)
-    assert not Filters().again
     unfiltered = Filters()
     assert not any(unfiltered.pass_over(row) for row in (sample, sample | {"filter": "a"}))
     assert not filters.pass_over({"type": "x", "filter": "y"})
     pairs: list[dict[str, object]] = [{"prompt": "a", "completion": "b", "filter": n, "x": n} for n in range(2)]
     assert not any(map(filters.pass_over, pairs)), "other programs have no filters"
-    assert filters.again == 2
 
 
 def test_what_a_row_with_some_signs_looks_like() -> None:

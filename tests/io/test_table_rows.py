@@ -117,7 +117,6 @@ def test_chats() -> None:
 @pytest.mark.parametrize(
     ("columns", "problems"),
     [
-        ({"response": ["a", None]}, [(2, "response is null")]),
         ({"response": [1, 2]}, [(1, "response is a number"), (2, "response is a number")]),
         ({"response": ["a", "b"], "turn": [0, -1]}, [(2, "turn is -1")]),
         ({"response": ["a", "b"], "turn": [0.5, 1.0]}, [(1, "turn is 0.5")]),

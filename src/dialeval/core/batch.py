@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
-from dialeval.core.arrays import Cache, Floats, Ints
+import numpy as np
+
+from dialeval.core.arrays import Cache, Floats, Ints, Mask
 from dialeval.core.columns import Column, NumberColumn, ObjectColumn, RaggedColumn, SharedColumn, TextColumn, Words
 from dialeval.core.errors import NeedError
 
@@ -54,6 +56,8 @@ class Need(str, Enum):
     """Labels of a reply by annotators or models: at most one text, a JSON object with counts of annotators."""
     LATENCY = "latency", "latency", "a field latency, or messages with a timestamp, in RESPONSES"
     """The seconds until a reply was there: at most one text, a number."""
+    OUTCOME = "outcome", "responses", "RESPONSES"
+    """Of a reply that failed, why: `missing`, `empty`, `error` or `skipped`; at most one text."""
     ASSERTIONS = "assertions", "assertions", "--assertions"
     """Rules about tool calls, from a TOML file."""
     STATES = "states", "states", "a `state` in every turn of -i"
@@ -142,6 +146,34 @@ class Batch(Cache):
         """Return the resource behind a declared need."""
         self._check(need, self.resources)
         return self.resources[need]
+
+    @property
+    def failed(self) -> Mask:
+        """Whether the reply of each row failed: there is none, it is empty, or it is an error."""
+        return self._has_text(Need.OUTCOME)
+
+    @property
+    def silent(self) -> Mask:
+        """Whether each row only calls tools: it is no failure, and has no text to be measured."""
+        if Need.CALLS not in self.columns or not isinstance(self.columns.get(Need.RESPONSE), TextColumn):
+            return np.zeros(self.size, np.bool_)
+        return self.derive("silent", self._find_silent)
+
+    def _find_silent(self) -> Mask:
+        responses, calls = cast("TextColumn", self.columns[Need.RESPONSE]), self.columns[Need.CALLS]
+        silent: Mask = (responses.ends == responses.starts) & self._has_text(Need.CALLS) & ~self.failed
+        for row in np.flatnonzero(silent).tolist():
+            silent[row] = cast("RaggedColumn", calls)[row] != ["[]"]
+        return silent
+
+    def _has_text(self, need: Need) -> Mask:
+        column = self.columns.get(need)
+        return np.zeros(self.size, np.bool_) if column is None else np.diff(cast("RaggedColumn", column).offsets) > 0
+
+    def take(self, rows: Ints) -> Batch:
+        """Return some rows as a batch in which each is a dialogue of its own."""
+        columns: dict[Need, Column] = {need: cast("Any", column).take(rows) for need, column in self.columns.items()}
+        return replace(self, size=len(rows), columns=columns, dialogues=np.arange(len(rows) + 1), ids=None, kept={})
 
     def fact(self, fact: Hashable) -> Any:
         """Return the value of a declared fact."""

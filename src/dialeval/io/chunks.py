@@ -32,6 +32,7 @@ from dialeval.core.errors import DataError, Problem
 from dialeval.io import json, opening, parquet
 from dialeval.io.delimited import find_encoding_problems, split
 from dialeval.io.gathering import gather_rows
+from dialeval.io.outcomes import account_for, mark_outcomes
 from dialeval.io.reading import join_rowwise, read_source
 from dialeval.io.row_shapes import map_fields
 from dialeval.io.rows import FieldNames, Rows, length_problem
@@ -131,7 +132,10 @@ def _split_rows(source: int, rows: Rows, batch_rows: int) -> list[MemoryChunk]:
     if len(ranges) < 2:
         return [MemoryChunk(source, rows, 0, 0, only=True)]
     starts = [(first, int(offsets[first]), int(offsets[last])) for first, last in ranges]
-    return [MemoryChunk(source, rows.slice(start, stop), start, first, only=False) for first, start, stop in starts]
+    first, *others = [
+        MemoryChunk(source, rows.slice(start, stop), start, first, only=False) for first, start, stop in starts
+    ]
+    return [replace(first, rows=replace(first.rows, account=rows.account)), *others]
 
 
 def _split_shard(shard: Shard, size: int, most: int) -> Iterable[FileChunk]:
@@ -249,7 +253,7 @@ def read_dialogue(line: bytes, names: FieldNames) -> str | None:
     except orjson.JSONDecodeError:
         return None
     known = map_fields(row, names) if isinstance(row, dict) else None
-    name = None if known is None else known.get(names.dialog_id)
+    name = None if known is None else known.get(names.find_dialog_id(known))
     return str(name) if isinstance(name, str | int) and name != "" else None
 
 
@@ -277,15 +281,19 @@ class RowBlock:
     def rows(self, start: int = 0, stop: int | None = None) -> list[Rows]:
         """Return the rows of each system in the block or in a part of it; problems name the lines of the file."""
         try:
-            return self.read(start, self.size if stop is None else stop)
+            systems = self.read(start, self.size if stop is None else stop)
         except DataError as error:
-            shift = self.line(start) - 1
-            raise DataError(
-                [
-                    problem if problem.line is None else replace(problem, line=problem.line + shift)
-                    for problem in error.problems
-                ]
-            ) from None
+            raise DataError(self._shift(error.problems, start)) from None
+        for rows in systems:
+            if rows.account.problems and self.lines_before():
+                problems = tuple(self._shift(rows.account.problems, start))
+                return [replace(rows, account=replace(rows.account, problems=problems)), *systems[1:]]
+        return systems
+
+    def _shift(self, problems: Sequence[Problem], start: int) -> list[Problem]:
+        """Return problems of a part of the block with the lines of the file."""
+        shift = self.line(start) - 1
+        return [each if each.line is None else replace(each, line=each.line + shift) for each in problems]
 
     def line(self, row: int) -> int:
         """Return the line (row) of the file of a row of the block."""
@@ -298,7 +306,7 @@ def read_blocks(chunk: Chunk, names: FieldNames, rows: int) -> Iterator[RowBlock
         return iter([_make_block(chunk.rows, chunk.first_row)])
     pieces = opening.file_format(chunk.span.path).pieces
     if pieces == "lines":
-        return _read_line_blocks(chunk, rows)
+        return _read_line_blocks(chunk, names, rows)
     if pieces == "rows":
         return _read_json_blocks(chunk, names, rows)
     return (_read_table_blocks if chunk.kind == "groups" else _read_whole_file)(chunk, names, rows)
@@ -306,10 +314,14 @@ def read_blocks(chunk: Chunk, names: FieldNames, rows: int) -> Iterator[RowBlock
 
 def _make_block(rows: Rows, lines_before: int) -> RowBlock:
     """Return a block of rows that are read already."""
-    return RowBlock(rows.where, len(rows), lambda start, stop: [rows.slice(start, stop)], lambda: lines_before)
+
+    def read(start: int, stop: int) -> list[Rows]:
+        return [rows if stop - start == len(rows) else rows.slice(start, stop)]
+
+    return RowBlock(rows.where, len(rows), read, lambda: lines_before)
 
 
-def _read_line_blocks(chunk: FileChunk, rows: int) -> Iterator[RowBlock]:
+def _read_line_blocks(chunk: FileChunk, names: FieldNames, rows: int) -> Iterator[RowBlock]:
     beside = [(need, span) for need, spans in chunk.beside for span in spans]
     with ExitStack() as files:
         spans = [chunk.span, *(span for _, span in beside)]
@@ -329,12 +341,17 @@ def _read_line_blocks(chunk: FileChunk, rows: int) -> Iterator[RowBlock]:
                 sets[need][f"{len(sets[need])} {span.path}" if span.path in sets[need] else span.path] = texts
             if not len(column):
                 return
-            read = partial(_read_lines, chunk, column, sets)
+            read = partial(_read_lines, chunk, column, sets, names.keep_reasoning)
             yield RowBlock(chunk.span.path, len(column), read, partial(int, chunk.span.lines_before + taken))
 
 
 def _read_lines(
-    chunk: FileChunk, responses: TextColumn, beside: Mapping[Need, Mapping[str, TextColumn]], start: int, stop: int
+    chunk: FileChunk,
+    responses: TextColumn,
+    beside: Mapping[Need, Mapping[str, TextColumn]],
+    keep_reasoning: bool,
+    start: int,
+    stop: int,
 ) -> list[Rows]:
     """Return lines of responses, with those of references and contexts next to them."""
     where = chunk.span.path
@@ -347,7 +364,9 @@ def _read_lines(
         columns[need] = join_rowwise({file: RaggedColumn.from_texts(part) for file, part in parts.items()}, where)
     if problems:
         raise DataError(problems)
-    return [Rows(chunk.system, columns, where=where)] if stop > start else []
+    if stop == start:
+        return []
+    return account_for([mark_outcomes(Rows(chunk.system, columns, where=where), {}, keep_reasoning)])
 
 
 @contextmanager
@@ -410,7 +429,8 @@ def _read_whole_file(chunk: FileChunk, names: FieldNames, rows: int) -> Iterator
         offsets = system.dialogue_offsets()
         for first, last in split_clusters(offsets, rows):
             start = int(offsets[first])
-            yield _make_block(system.slice(start, int(offsets[last])), start)
+            part = system.slice(start, int(offsets[last]))
+            yield _make_block(part if start else replace(part, account=system.account), start)
 
 
 def _read_table_blocks(chunk: FileChunk, names: FieldNames, rows: int) -> Iterator[RowBlock]:
@@ -437,6 +457,7 @@ def read_row_groups(span: Span, names: FieldNames, rows: int) -> Iterator[tuple[
         file = pq.ParquetFile(stream)
         number = file.metadata.num_row_groups
         starts = offsets_of([file.metadata.row_group(group).num_rows for group in range(number)]).tolist()
+        names = names.with_columns(file.schema_arrow.names)
         columns = names.choose_columns(file.schema_arrow.names, Need.RESPONSE)
         named = file.schema_arrow.names.count(names.dialog_id)
         if named > 1:

@@ -35,6 +35,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dialeval.core.account import ERROR, MISSING
 from dialeval.core.errors import Problem, add_warning
 from dialeval.io.calls import (
     NONE,
@@ -49,11 +50,24 @@ from dialeval.io.calls import (
     read_result,
     unwrap,
 )
+from dialeval.io.outcomes import is_failed
 from dialeval.io.row_shapes import explain_shape, find_nearest, value_at
-from dialeval.io.rows import LISTS, FieldNames, RowObject, join_names, kind_of
+from dialeval.io.rows import (
+    ASSISTANT,
+    CONTENT_KEYS,
+    LISTS,
+    OUR_ROLES,
+    ROLE_KEYS,
+    SYSTEM,
+    TIME_KEYS,
+    TOOL,
+    USER,
+    FieldNames,
+    RowObject,
+    join_names,
+    kind_of,
+)
 
-TIME = "timestamp"
-"""The field with the time of a message, in logs of chats."""
 _MILLISECONDS = 1e11
 """Times beyond it are milliseconds: as seconds they would be after the year 5000."""
 _LABEL = re.compile(r"[^\w.+-]+")
@@ -66,21 +80,18 @@ _ONLY_TEXTS = frozenset({str})
 _USUAL = ["answer", "output", "prediction", "hypothesis", "generated_text", "generation", "completion", "reply", "text"]
 """What responses are often called; for a remedy, and never taken without being asked."""
 
-SYSTEM, USER, ASSISTANT, TOOL = "system", "user", "assistant", "tool"
-
 ROLES = {
     **dict.fromkeys(("system", "developer"), SYSTEM),
-    **dict.fromkeys(("user", "human", "prompter"), USER),
+    **dict.fromkeys(("user", "human", "prompter", "customer", "visitor", "client", "caller"), USER),
     **dict.fromkeys(("assistant", "gpt", "model", "bot", "ai", "chatgpt", "bing", "bard", "claude"), ASSISTANT),
+    **dict.fromkeys(("agent", "operator", "chatbot"), ASSISTANT),
     **dict.fromkeys(("tool", "function", "observation", "ipython", "function_response"), TOOL),
     "function_call": ASSISTANT,
 }
-"""The role of each name."""
+"""The role of each name, in lower case."""
 CALLER = "function_call"
 """The role of a message whose whole text is a call."""
 
-_ROLE_KEYS = ("role", "from")
-_CONTENT_KEYS = ("content", "value", "text", "parts")
 
 PARTS: Mapping[str, str] = {
     **dict.fromkeys(("text", "input_text", "output_text"), "text"),
@@ -106,6 +117,8 @@ class Message(NamedTuple):
     text: str
     calls: tuple[Call, ...] = ()
     results: tuple[ToolResult, ...] = ()
+    failure: str | None = None
+    """Why it is no reply, where it is one of the assistant without a content."""
 
     @property
     def shown(self) -> str:
@@ -130,11 +143,15 @@ def describe_missing(name: str, wanted: str, there: Iterable[object], kind: str 
 class FieldReader:
     """A reader of the fields of rows; `line` is the line of the current row, `problems` collects what is wrong."""
 
-    __slots__ = ("_unknown", "line", "names", "problems", "where")
+    __slots__ = ("_unknown", "bare_latencies", "fields", "line", "names", "problems", "where")
 
     def __init__(self, where: str, names: FieldNames, problems: list[Problem]) -> None:
         self.where, self.names, self.problems = where, names, problems
         self.line = 0
+        self.fields: dict[str, str] = {}
+        """Which field was read as what, where a row may have it by several names."""
+        self.bare_latencies: list[float] = []
+        """Latencies whose field does not name their unit."""
         self._unknown: Counter[str] = Counter()
 
     def add_problem(self, what: str, remedy: str) -> None:
@@ -165,35 +182,38 @@ class FieldReader:
             self.add_problem(f"{what} is {kind_of(value)}", "make it a string")
         return ""
 
-    def read_response(self, row: RowObject) -> str:
-        """Return the response, which every row has."""
+    def read_response(self, row: RowObject) -> tuple[str, str | None]:
+        """Return the response, and why it failed where the row says so; a null is a reply that is not there."""
         name = self.names.response
-        value = row.get(name)
+        value, failure = row.get(name), ERROR if self.is_failed(row) else None
         if type(value) is str:
-            return self.read_text(value, name)
+            return self.read_text(value, name), failure
         if value is None or (isinstance(value, float) and value != value):
-            if name not in row or explain_shape(row, self.names) is not None:
+            if failure is None and (name not in row or explain_shape(row, self.names) is not None):
                 self.add_unknown_shape(row)
-            else:
-                remedy = "give the row a response (an empty string if nothing was said) or leave it out"
-                self.add_problem(f"{name} is null", remedy)
-            return ""
+            return "", failure or MISSING
         if isinstance(value, dict) and self.names.response == "response" and (known := explain_shape(row, self.names)):
             self.add_problem(*known)
-            return ""
-        return self._read_answer(value, name)
+            return "", None
+        text = self._read_answer(value, name)
+        return text or "", failure or (MISSING if text is None else None)
 
-    def _read_answer(self, value: object, name: str) -> str:
+    def is_failed(self, row: RowObject) -> bool:
+        """Return whether a row or a message declares an error."""
+        return is_failed(*read_status(row, self.names))
+
+    def _read_answer(self, value: object, name: str) -> str | None:
         """Return what a message says, or the last message of the assistant among several; nothing if it only calls."""
         if not isinstance(value, dict | list | tuple):
             return self.read_text(value, name)
         given = list(value) if isinstance(value, LISTS) else [value]
-        said = [each for each in given if not isinstance(each, dict) or _is_spoken(each)]
+        said = [each for each in given if not isinstance(each, dict) or _is_spoken(each, self.names)]
         if not said and self._read_log(value, name).calls:
             return ""
         if not said or not isinstance(said[-1], dict):
             return self.read_text(value, name)
-        return read_message(self, unwrap(said[-1]) or said[-1], name, ASSISTANT).text
+        message = read_message(self, unwrap(said[-1]) or said[-1], name, ASSISTANT)
+        return message.text if message.failure is None else None
 
     def read_calls(self, row: RowObject, log: CallLog | None = None) -> tuple[str | None, str | None]:
         """Return the calls of a row and the expected ones as texts (see `calls`), None where there are none.
@@ -234,7 +254,7 @@ class FieldReader:
         for each in value if isinstance(value, LISTS) else [value]:
             given = unwrap(each) if isinstance(each, dict) else None
             if given is not None:
-                role = ROLES.get(str(given.get("role", given.get("from", ASSISTANT))), "")
+                role = find_role(given.get("role", given.get("from", ASSISTANT)), self.names) or ""
                 message = read_message(reader, given, name, role)
                 log.add(message.calls if role == ASSISTANT else (), message.results)
         return log
@@ -288,12 +308,14 @@ class FieldReader:
         if not isinstance(value, dict):
             return Message("", self.read_text(value, what, index))
         value = unwrap(value) or value
-        role = next((value[key] for key in ("role", "from") if isinstance(value.get(key), str)), "")
-        return read_message(self, value, f"{what}[{index}]", ROLES.get(str(role), ""))
+        role = next((value[key] for key in ROLE_KEYS[:2] if isinstance(value.get(key), str)), None)
+        return read_message(self, value, f"{what}[{index}]", find_role(role, self.names) or "")
 
     def read_dialogue(self, row: RowObject) -> str | None:
         """Return the dialogue's name, if the row gives one."""
-        return self.read_identifier(row, self.names.dialog_id)
+        name = self.names.find_dialog_id(row)
+        self.fields.setdefault("id", name)
+        return self.read_identifier(row, name)
 
     def read_identifier(self, row: RowObject, name: str) -> str | None:
         """Return a name or number of something."""
@@ -308,6 +330,16 @@ class FieldReader:
             return None if value != value else str(int(value))
         self.add_problem(f"{name} is {kind_of(value)}", "make it a string or a whole number")
         return None
+
+    def read_system(self, row: RowObject) -> str | None:
+        """Return the name of the system; where `system` is a prompt, that of the model, if the row has one."""
+        name = self.names.system
+        if name == "system" and looks_like_prompt(row.get(name)):
+            name = next((each for each in ("system_name", "model") if isinstance(row.get(each), str)), "")
+            self.fields.setdefault("system prompt", "system")
+        system = self.read_identifier(row, name) if name else None
+        self.fields.setdefault("system", "the file name" if system is None else name)
+        return system
 
     def read_labels(self, value: object, name: str) -> list[str]:
         """Return the values of a further field as texts: none for null and an empty text, several for a list."""
@@ -335,14 +367,20 @@ class FieldReader:
 
     def read_latency(self, row: RowObject, since: float | None = None) -> str | None:
         """Return the seconds until the response as a text; `since`: the time of the message before."""
-        given = row.get(self.names.latency)
-        if given is None and since is not None and (time := read_time(row.get(TIME))) is not None:
+        name = next((name for name in self.names.latencies if row.get(name) is not None), self.names.latency)
+        given, unit = row.get(name), self.names.latencies.get(name, 1.0)
+        if given is None and since is not None and (time := read_message_time(row)) is not None:
             given = time - since
         elif isinstance(given, LISTS):
             start, end = map(read_time, given) if len(given) == 2 else (None, None)
             given = None if start is None or end is None else end - start
         seconds = None if isinstance(given, bool) else read_number(given)
-        return repr(seconds) if seconds is not None and seconds >= 0 else None
+        if seconds is None or seconds < 0:
+            return None
+        self.fields.setdefault("latency", name + (" (milliseconds)" if unit != 1 else ""))
+        if name == self.names.latency and not isinstance(row.get(name), LISTS):
+            self.bare_latencies.append(seconds)
+        return repr(seconds if unit == 1 else seconds * unit)
 
     def read_turn(self, row: RowObject) -> int | None:
         """Return the number of the turn, if the row gives one."""
@@ -408,6 +446,30 @@ def read_number(value: object) -> float | None:
     return number if number is not None and np.isfinite(number) else None
 
 
+_PROMPT = re.compile(
+    r"(you are|you're|act as|your (task|role|job|goal)|always|never|please|answer|respond|be) ", re.IGNORECASE
+)
+
+
+def looks_like_prompt(value: object) -> bool:
+    """Return whether the value of a field `system` is a system prompt and not the name of a system."""
+    if not isinstance(value, str) or value.count(" ") < 1:
+        return False
+    is_sentence = value.count(" ") > 1 and value.rstrip()[-1:] in tuple(".!?:")
+    return is_sentence or len(value) > 80 or "\n" in value or _PROMPT.match(value) is not None
+
+
+def read_status(row: Mapping[str, object], names: FieldNames) -> tuple[object, object, object]:
+    """Return what a row or a message says about errors."""
+    return row.get(names.error), row.get(names.status), row.get(names.finish_reason)
+
+
+def read_message_time(message: Mapping[str, object]) -> float | None:
+    """Return the time of a message as seconds, where it has one."""
+    given = next((message[key] for key in TIME_KEYS if message.get(key) is not None), None)
+    return None if given is None else read_time(given)
+
+
 def read_time(value: object) -> float | None:
     """Return a time as seconds: a number of seconds or milliseconds since 1970, or a text as ISO 8601 has it."""
     if isinstance(value, int | float) and (number := read_number(value)) is not None:
@@ -437,12 +499,12 @@ def _parse_chat(value: object) -> object:
     return chat if known else value
 
 
-def _is_spoken(message: Mapping[str, object]) -> bool:
+def _is_spoken(message: Mapping[str, object], names: FieldNames) -> bool:
     """Return whether a message is the assistant's or has no role and type; thoughts and calls of an API have a type."""
     role = message.get("role", message.get("from", message.get("message.role")))
     if role is None:
         return message.get("type") is None
-    return isinstance(role, str) and ROLES.get(role) == ASSISTANT
+    return find_role(role, names) == ASSISTANT
 
 
 def _is_unicode(text: str) -> bool:
@@ -463,31 +525,41 @@ def _read_whole_number(value: object) -> int | None:
     return value if isinstance(value, int) else None
 
 
-def read_plain_message(message: object) -> tuple[str, str] | None:
+def find_role(name: object, names: FieldNames) -> str | None:
+    """Return our role of a name in any case; None for one that is not known."""
+    if not isinstance(name, str):
+        return None
+    own = dict(names.roles).get(name.lower()) if names.roles else None
+    return own or ROLES.get(name) or ROLES.get(name.lower())
+
+
+def read_plain_message(message: object, names: FieldNames) -> tuple[str, str] | None:
     """Return role and text of a message that has nothing else, as most have; None for others."""
     if type(message) is not dict or len(message) != 2:
         return None
     name, text = message.get("role"), message.get("content")
     if type(name) is not str or type(text) is not str or name == CALLER:
         return None
-    role = ROLES.get(name)
+    role = find_role(name, names)
     return None if role is None else (role, text)
 
 
 def read_message(reader: FieldReader, message: RowObject, what: str, role: str) -> Message:
     """Return the message of an object whose role is known."""
     calls = [_check_call(reader, each, what) for each in _list_calls(message)]
-    key = next((key for key in _CONTENT_KEYS if message.get(key) is not None), None)
+    key = next((key for key in CONTENT_KEYS if message.get(key) is not None), None)
     if key is None:
         if message.get("refusal") is not None:
             return Message(role, reader.read_text(message["refusal"], what))
         if not calls:
-            empty = any(key in message for key in _CONTENT_KEYS)
-            lacking = "is null" if empty else f"has neither text nor content, only {join_names(message)}"
+            is_null = any(key in message for key in CONTENT_KEYS)
+            if role == ASSISTANT and (is_null or is_failed(*read_status(message, reader.names))):
+                return Message(role, "", failure=MISSING)
+            lacking = "is null" if is_null else f"has neither text nor content, only {join_names(message)}"
             reader.add_problem(f"{what} {lacking}", "give each turn its text")
         return Message(role, "", tuple(calls))
     text, parts = read_content(reader, message[key], what, results=role != ASSISTANT)
-    if any(isinstance(message.get(key), str) and message[key] == CALLER for key in _ROLE_KEYS):
+    if any(isinstance(message.get(key), str) and message[key] == CALLER for key in ROLE_KEYS):
         given, shown = parse_text(text, None), f"[call {text}]"  # the call is the whole text of the message
         call = read_call(given)._replace(shown=shown) if isinstance(given, dict) else Call(shown)
         return Message(role, "", (*calls, call))
@@ -509,11 +581,12 @@ def _check_call(reader: FieldReader, value: object, what: str) -> Call:
 
 def read_role(reader: FieldReader, message: RowObject, what: str) -> str | None:
     """Return the role of a message; None, and a problem, where it has none that is known."""
-    role = next((message[key] for key in _ROLE_KEYS if message.get(key) is not None), None)
-    if isinstance(role, str) and role in ROLES:
-        return ROLES[role]
+    role = next((message[key] for key in ROLE_KEYS if message.get(key) is not None), None)
+    if (known := find_role(role, reader.names)) is not None:
+        return known
     shown = f"has no role, only {join_names(message)}" if role is None else f"has the role {role!r:.40}"
-    reader.add_problem(f"{what} {shown}", f"use one of {', '.join(dict.fromkeys(ROLES.values()))}")
+    mapped = f", or map it: --role {role}=user (roles={{{role!r}: 'user'}} in Python)" if isinstance(role, str) else ""
+    reader.add_problem(f"{what} {shown}", f"use one of {', '.join(OUR_ROLES)}{mapped}")
     return None
 
 

@@ -9,13 +9,9 @@ each but the response may be null or missing. Blocks of plain rows are read colu
 an Arrow table of plain columns is used over its buffers. Everything else, and every problem, is left to `FieldReader`,
 which reads rows one by one, with equal results for plain ones.
 
-A row with `messages` is a chat. Each message of the assistant is one response. Its context is every message before it
-but for system prompts, which are part of it only if asked for; its turn is its index in the list. A message that only
-calls a tool is no response: the call is in the context of those after it. The row's reference, if it has one, belongs
-to its only response; with several responses it is unclear whose it is, and that is a problem. In a cell of a table,
-messages may be JSON.
-
-Tool calls of a chat are data of its last row (`calls`); a chat that calls tools and says nothing is an empty response.
+A row with `messages` is a chat (`chats`). The row's reference, if it has one, belongs to its only response; with
+several responses it is unclear whose it is, and that is a problem. In a cell of a table, messages may be JSON. Tool
+calls of a chat are data of its last row (`calls`).
 
 A row or chat with `trial` and `reward` is one trial of the task that its `dialog_id` names. Its first row holds it, as
 a JSON text with task, trial, reward and, where known, the parts of the reward, the reason for which it ended, and its
@@ -27,38 +23,50 @@ might have no row, and be missing among the failed ones.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from itertools import chain, islice, takewhile
+from itertools import chain, islice
+from statistics import median
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from dialeval.core.account import MISSING, MOST_LISTED, SKIPPED, Account
 from dialeval.core.arrays import offsets_of
 from dialeval.core.batch import Need
 from dialeval.core.columns import Column, RaggedColumn, SharedColumn, TextColumn
 from dialeval.core.errors import DataError, Problem, add_warning
 from dialeval.core.validation import InvalidError
 from dialeval.io import parquet
-from dialeval.io.calls import CallLog, dump, read_result, unwrap
-from dialeval.io.fields import (
-    ASSISTANT,
-    LARGEST_TURN,
-    SYSTEM,
-    TIME,
-    TOOL,
-    USER,
-    FieldReader,
-    Message,
-    describe_missing,
-    parse_cell,
-    read_message,
-    read_number,
-    read_plain_message,
-    read_role,
-    read_time,
+from dialeval.io.calls import NONE, dump
+from dialeval.io.chats import (
+    JOINED,
+    Chat,
+    ReplyRow,
+    find_first_prompt,
+    group_messages,
+    join_output,
+    peek_messages,
 )
-from dialeval.io.row_shapes import Filters, explain_shape, list_unlike, map_fields, may_hold_rows, split_turns, value_at
-from dialeval.io.rows import LISTS, NO_TURN, OF_SOME_ROWS, FieldNames, Records, RowObject, Rows, kind_of, split_systems
+from dialeval.io.fields import (
+    LARGEST_TURN,
+    FieldReader,
+    describe_missing,
+    looks_like_prompt,
+    parse_cell,
+    read_number,
+)
+from dialeval.io.outcomes import account_for, mark_outcomes
+from dialeval.io.row_shapes import (
+    Filters,
+    explain_shape,
+    list_unlike,
+    map_fields,
+    may_hold_rows,
+    split_turns,
+    value_at,
+)
+from dialeval.io.rows import NO_TURN, OF_SOME_ROWS, FieldNames, Records, RowObject, Rows, kind_of, split_systems
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -69,31 +77,12 @@ _GRADES = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0, "true": 1.0, "yes": 1.0, "fal
 _ROWS_AT_ONCE = 256
 """Rows that are parsed before they are gathered: few, as they may hold many fields that are not read."""
 
+_LONG_LATENCY = 120
+"""Seconds; a median above it is most likely one of milliseconds."""
+_MOST_PROMPTS = 2
 _NOTHING = type(None)
 _Task: TypeAlias = tuple[str | None, str | None]
 """The system of a row, and its task."""
-
-
-class _Row(NamedTuple):
-    """One response with what belongs to it."""
-
-    response: str
-    references: Sequence[str] = ()
-    context: Sequence[str] = ()
-    roles: Sequence[str] = ()
-    """The role of each turn of the context; empty where no turn has a role."""
-    continues: bool = False
-    """Whether its context is that of the row before, and then `context`."""
-    system: str | None = None
-    dialogue: str | None = None
-    turn: int | None = None
-    labels: Sequence[Sequence[str]] = ()
-    """Values of the further fields that rows keep."""
-    calls: str | None = None
-    expected: str | None = None
-    trial: str | None = None
-    turn_labels: str | None = None
-    latency: str | None = None
 
 
 class Texts(NamedTuple):
@@ -130,30 +119,48 @@ def gather_rows(records: Records, names: FieldNames, system: str, part: bool = F
 
     A part of an input may be without a row; a whole input may not.
     """
-    _require_response(records, names)
-    if records.table is not None and (found := _read_table(records.table, names, system, records.where)) is not None:
-        return found
-    gathered = _RowCollector(names)
     reader = FieldReader(records.where, names, records.problems)
-    parsed, problems = iter(records.rows), 0
+    parsed, messages = peek_messages(records, names)
+    if messages:
+        parsed = group_messages(reader, parsed)
+    else:
+        _require_response(records, names)
+        table = records.table
+        if table is not None and (found := _read_table(table, names, system, records.where)) is not None:
+            return found
+    gathered = _RowCollector(names)
+    skipped: list[Problem] = []
+    problems = 0
     while block := list(islice(parsed, _ROWS_AT_ONCE)):
         plain = read_plain_rows(_collect_columns([row for _, row in block], names), names)
         if plain is not None:
             gathered.extend(plain)
         else:
-            for row in _read_rows(reader, block, gathered.trials, gathered.filters):
+            for row in _read_rows(reader, block, gathered, skipped):
                 gathered.add(row)
         # Lines that do not parse are found before the fields of the lines above them.
         records.problems[problems:] = sorted(records.problems[problems:], key=lambda problem: problem.line or 0)
         problems = len(records.problems)
+        if names.skip_invalid:
+            problems = records.move_problems(skipped)
+    if names.skip_invalid:
+        records.move_problems(skipped)
     reader.count_unknown()
     if not records.problems and not gathered.rows.responses and not part:
-        records.problems.append(no_rows(records.where))
+        records.problems.extend(skipped or [no_rows(records.where)])
     records.raise_problems()
-    if gathered.filters.again:
-        repeated = gathered.filters.again
-        add_warning(f"{records.where}: rows that repeat an answer under another filter, which are not read: {repeated}")
-    return gathered.split_by_system(system, records.where, part) if gathered.rows.responses else []
+    if reader.bare_latencies and median(reader.bare_latencies) > _LONG_LATENCY:
+        what = f"half of the values of {names.latency} are above {_LONG_LATENCY} and are read as seconds"
+        add_warning(f"{records.where}: {what}; for milliseconds, call the field latency_ms")
+    lines = {problem.line if problem.line is not None else -at for at, problem in enumerate(skipped)}
+    extra = Account(
+        skipped=len(lines), problems=tuple(skipped[:MOST_LISTED]), fields=reader.fields, **dict(gathered.counts)
+    )
+    if not gathered.rows.responses:  # what was left out is counted, also where nothing else is in this part
+        if not extra.skipped and not extra.dropped:
+            return []
+        return [Rows(system, {Need.RESPONSE: TextColumn.from_strings([])}, where=records.where, account=extra)]
+    return account_for(gathered.split_by_system(system, records.where, part), extra)
 
 
 def _read_table(table: pa.Table, names: FieldNames, system: str, where: str) -> list[Rows] | None:
@@ -171,7 +178,8 @@ def _read_table(table: pa.Table, names: FieldNames, system: str, where: str) -> 
             column = columns.get(names.name(need))
             if column is not None and len((lists := parquet.read_text_lists(column)).values):
                 found[need] = lists
-        dialogues, systems = (parquet.read_identifiers(columns.get(name)) for name in (names.dialog_id, names.system))
+        ids = (names.with_columns(columns).dialog_id, names.system)
+        dialogues, systems = (parquet.read_identifiers(columns.get(name)) for name in ids)
         turns = parquet.read_turn_numbers(columns.get(names.turn))
     except InvalidError:
         return None
@@ -179,8 +187,11 @@ def _read_table(table: pa.Table, names: FieldNames, system: str, where: str) -> 
         named = dialogues
     else:
         named = _name_dialogues(list(dialogues))
-    rows = Rows(system, found, named, turns, where)
-    return split_systems(rows, [None] * len(table) if systems is None else list(systems), system)
+    given = [None] * len(table) if systems is None else list(systems)
+    if any(map(looks_like_prompt, {name for name in given if name})):
+        return None
+    rows = mark_outcomes(Rows(system, found, named, turns, where), {}, names.keep_reasoning)
+    return account_for(split_systems(rows, given, system))
 
 
 class _RowCollector:
@@ -195,8 +206,28 @@ class _RowCollector:
         self._texts: dict[Need, dict[int, str]] = {need: {} for need in OF_SOME_ROWS}
         self.trials = _Trials()
         self.filters = Filters()
+        self.counts: Counter[str] = Counter()
+        """Numbers of the account that are not those of rows."""
+        self._asked: dict[int, int] = {}
+        self._chats: dict[_Task, list[int]] = {}
 
-    def add(self, row: _Row) -> None:
+    def name_chat(self, reader: FieldReader, system: str | None, dialogue: str, messages: object) -> str:
+        """Return the id of a chat; another one has a number behind it, and one with the same prompt is a problem."""
+        digest = hash(repr(find_first_prompt(messages, self.names)))
+        known = self._chats.setdefault((system, dialogue), [])
+        if digest in known:
+            what = f"the conversation {dialogue!r:.60} is there twice, with the same first prompt"
+            remedy = "number repeated trials (a field trial), and keep the last of the versions of a growing log"
+            reader.add_problem(what, remedy)
+            return dialogue
+        known.append(digest)
+        if len(known) == 1:
+            return dialogue
+        self.counts["renamed"] += 1
+        add_warning(f"{reader.where}: conversations with the same id and other prompts are kept apart, as 'ID (2)'")
+        return f"{dialogue} ({len(known)})"
+
+    def add(self, row: ReplyRow) -> None:
         """Add a row."""
         rows, number = self.rows, len(self.rows.responses)
         if row.continues:
@@ -210,7 +241,9 @@ class _RowCollector:
         rows.dialogues.append(row.dialogue)
         rows.turns.append(NO_TURN if row.turn is None else row.turn)
         self._labels.append(row.labels)
-        texts = (row.calls, row.expected, row.trial, row.turn_labels, row.latency)
+        if row.asked >= 0:
+            self._asked[number] = row.asked
+        texts = (row.calls, row.expected, row.trial, row.turn_labels, row.latency, row.failure)
         for need, text in zip(OF_SOME_ROWS, texts, strict=True):
             if text is not None:
                 self._texts[need][number] = text
@@ -234,6 +267,7 @@ class _RowCollector:
         turns = np.array(numbers, np.int64)
         if not self.trials.judged and not part:  # numbers of trials, and no reward
             self._texts[Need.TRIALS] = {}
+        failures = self._texts.pop(Need.OUTCOME)
         for need, texts in self._texts.items():
             if texts:
                 counts = np.zeros(len(responses), np.int64)
@@ -246,7 +280,15 @@ class _RowCollector:
             if any(lists := [labels[number] for labels in self._labels])
         }
         names = _name_dialogues(dialogues)
-        rows = Rows(system, columns, names, turns if (turns != NO_TURN).any() else None, where, fields=fields)
+        asked = np.full(len(responses), -1)
+        asked[list(self._asked)] = list(self._asked.values())
+        numbered = turns if (turns != NO_TURN).any() else None
+        rows = Rows(system, columns, names, numbered, where, fields=fields, asked=asked)
+        rows = mark_outcomes(rows, failures, self.names.keep_reasoning)
+        if self.names.system == "system" and not part:  # as many names as conversations are no names of systems
+            prompts = {name for name in systems if name and " " in name}
+            if len(prompts) > _MOST_PROMPTS and 2 * len(prompts) > len(rows.dialogue_offsets()) - 1:
+                systems = [None if name in prompts else name for name in systems]
         if tried:  # rows of a task are brought together; one without a task is alone
             first: dict[_Task, int] = {}
             tasks = enumerate(zip(systems, dialogues, strict=True))
@@ -279,9 +321,13 @@ def _collect_columns(rows: Sequence[Any], names: FieldNames) -> Mapping[str, lis
         return {names.response: list(rows)}
     fields = set().union(*rows) if types == {dict} else set()
     _warn_plural(fields, names)
-    if list_unlike(fields, names):
+    ids = fields.intersection(names.dialog_ids)
+    if list_unlike(fields, names) or len(ids) > 1 or not fields.isdisjoint(names.careful):
         return {}
-    return {name: [row.get(name) for row in rows] for name in fields.intersection(names.all)}
+    found = {name: name for name in fields.intersection(names.all)}
+    for name in ids:
+        found[names.dialog_id] = name
+    return {name: [row.get(field) for row in rows] for name, field in found.items()}
 
 
 def _warn_plural(fields: Collection[str], names: FieldNames) -> None:
@@ -302,6 +348,8 @@ def read_plain_rows(columns: Mapping[str, list[Any]], names: FieldNames) -> Plai
     try:
         (references, contexts), (systems, dialogues) = map(_read_plain_texts, own), map(_read_plain_names, labels)
         turns = _read_plain_turns(columns.get(names.turn, nothing))
+        if any(map(looks_like_prompt, {name for name in systems if name})):
+            return None
         texts = chain(responses, references.values, contexts.values, filter(None, systems), filter(None, dialogues))
         "".join(texts).encode()
     except (InvalidError, UnicodeEncodeError):  # the second one: half of a surrogate pair
@@ -349,39 +397,66 @@ def _read_plain_turns(column: list[Any]) -> list[int]:
 
 
 def _read_rows(
-    reader: FieldReader, rows: Sequence[tuple[int, object]], trials: _Trials, filters: Filters
-) -> Iterator[_Row]:
-    """Read rows one by one; a chat is several rows, and what cannot be read is a problem."""
-    names = reader.names
+    reader: FieldReader, rows: Sequence[tuple[int, object]], gathered: _RowCollector, skipped: list[Problem]
+) -> Iterator[ReplyRow]:
+    """Read rows one by one; what cannot be read is a problem, or is skipped if that is asked for."""
     for reader.line, given in rows:
-        if isinstance(given, str):
-            yield _Row(reader.read_text(given, "the row"), labels=[()] * len(names.kept))
-            continue
-        if not isinstance(given, dict):
-            reader.add_problem(f"the row is {kind_of(given)}", "make it an object with a response, or a string")
-            continue
-        if not names.mapped and filters.pass_over(given):
-            continue
-        row = map_fields(given, names)
-        if row is None:
-            reader.add_unknown_shape(given)
-            continue
-        labels = [reader.read_labels(value_at(given, name), name) for name in names.kept]
-        for each in [row] if row is given or names.mapped else split_turns(row, given, names):
-            yield from _read_row(reader, each, labels, trials)
+        before = len(reader.problems)
+        found = list(_read_given(reader, given, gathered))
+        if reader.names.skip_invalid and len(reader.problems) > before:
+            skipped += reader.problems[before:]
+            del reader.problems[before:]
+            found = _list_requests(found)
+        yield from found
 
 
-def _read_row(reader: FieldReader, row: RowObject, labels: Sequence[Sequence[str]], trials: _Trials) -> Iterator[_Row]:
-    """Read one row, with the names of our fields."""
+def _list_requests(found: Sequence[ReplyRow]) -> list[ReplyRow]:
+    """Return the reply that was due where a row that is skipped has a turn of the user."""
+    asked = next((row for row in found if row.asked > 0 or (row.context and row.asked < 0)), None)
+    return [] if asked is None else [asked._replace(response="", references=(), continues=False, failure=SKIPPED)]
+
+
+def _read_given(reader: FieldReader, given: object, gathered: _RowCollector) -> Iterator[ReplyRow]:
+    """Read what a file holds in one place; a chat is several rows."""
     names = reader.names
-    system, dialogue = reader.read_identifier(row, names.system), reader.read_dialogue(row)
+    if isinstance(given, str):
+        yield ReplyRow(reader.read_text(given, "the row"), labels=[()] * len(names.kept))
+        return
+    if not isinstance(given, dict):
+        reader.add_problem(f"the row is {kind_of(given)}", "make it an object with a response, or a string")
+        return
+    if not names.mapped and gathered.filters.pass_over(given):
+        gathered.counts["dropped"] += 1
+        return
+    row = map_fields(given, names)
+    if row is None:
+        reader.add_unknown_shape(given)
+        return
+    labels = [reader.read_labels(value_at(given, name), name) for name in names.kept]
+    for each in [row] if row is given or names.mapped else split_turns(row, given, names):
+        yield from _read_row(reader, each, labels, gathered)
+
+
+def _read_row(
+    reader: FieldReader, row: RowObject, labels: Sequence[Sequence[str]], gathered: _RowCollector
+) -> Iterator[ReplyRow]:
+    """Read one row, with the names of our fields."""
+    names, trials = reader.names, gathered.trials
+    system, dialogue = reader.read_system(row), reader.read_dialogue(row)
+    if names.messages in row and row[names.messages] is None and names.response not in row:
+        row = {**row, names.messages: []}  # nobody speaks
     if row.get(names.messages) is not None:
-        dialogue = dialogue or reader.read_identifier(row, "id") or f"line {reader.line}"
-        responses, log, asked = _read_chat(reader, row, system, dialogue, labels)
-        trial, (calls, expected) = trials.read(reader, row, system, dialogue), reader.read_calls(row, log)
-        if not responses and (trial is not None or calls is not None):
-            turns, roles = [turn for turn, _ in asked], [role for _, role in asked]
-            responses = [_Row("", (), turns, roles, system=system, dialogue=dialogue, labels=labels)]
+        row, twice = join_output(reader, row)
+        gathered.counts["merged"] += twice
+    if row.get(names.messages) is not None:
+        named = dialogue or reader.read_identifier(row, "id")
+        if named is not None and row.get(names.trial) is None:
+            named = gathered.name_chat(reader, system, named, parse_cell(row[names.messages]))
+        dialogue = named or f"line {reader.line}"
+        chat = Chat(reader, row, labels)
+        trial, (calls, expected) = trials.read(reader, row, system, dialogue), reader.read_calls(row, chat.log)
+        replies = chat.close(trial is not None, calls not in (None, NONE))
+        responses = [reply._replace(system=system, dialogue=dialogue) for reply in replies]
         if len(responses) == 1:
             mine, seconds = reader.read_turn_labels(row), reader.read_latency(row)
             first = responses[0]
@@ -393,68 +468,15 @@ def _read_row(reader: FieldReader, row: RowObject, labels: Sequence[Sequence[str
             responses[-1] = responses[-1]._replace(calls=calls, expected=expected)
         yield from responses
     else:
+        dialogue = dialogue or reader.read_identifier(row, "id") if row.get(JOINED) else dialogue
         trial, (calls, expected) = trials.read(reader, row, system, dialogue), reader.read_calls(row)
-        response, references = reader.read_response(row), reader.read_references(row)
+        (response, failure), references = reader.read_response(row), reader.read_references(row)
+        if failure == MISSING and calls not in (None, NONE):  # it only calls tools
+            failure = None
         (context, roles), turn = reader.read_context(row), reader.read_turn(row)
         own = (False, system, dialogue, turn, labels, calls, expected, trial)
-        yield _Row(response, references, context, roles, *own, reader.read_turn_labels(row), reader.read_latency(row))
-
-
-def _read_chat(
-    reader: FieldReader, row: RowObject, system: str | None, dialogue: str, labels: Sequence[Sequence[str]]
-) -> tuple[list[_Row], CallLog, list[tuple[str, str]]]:
-    """Return the responses in a chat, none where the assistant says nothing; its calls; and the turns before these."""
-    name, prompts = reader.names.messages, reader.names.system_prompts
-    messages, log = parse_cell(row[name]), CallLog()
-    if row.get(reader.names.response) is not None:
-        remedy = "keep one; or map the other: --field messages=NAME"
-        reader.add_problem(f"has both {reader.names.response} and {name}", remedy)
-    if not isinstance(messages, LISTS):
-        reader.add_problem(f"{name} is {kind_of(messages)}", "make it a list of role/content objects")
-        return [], log, []
-    references = reader.read_references(row)
-    said: list[str] = []
-    roles: list[str] = []
-    responses: list[_Row] = []
-    since: float | None = None
-    for turn, given in enumerate(messages):
-        if (plain := read_plain_message(given)) is not None:
-            role, text = plain[0], reader.read_text(plain[1], name, turn)
-            shown, speaks = text, role == ASSISTANT
-            if role == TOOL:
-                log.add((), [read_result(given, text)])
-        elif (message := _read_message(reader, given, f"{name}[{turn}]")) is not None:
-            role, text, shown = message.role, message.text, message.shown
-            log.add(message.calls if role == ASSISTANT else (), message.results)
-            speaks = role == ASSISTANT and (bool(message.text.strip()) or not message.calls)
-        else:
-            continue
-        if role == SYSTEM and not prompts:
-            continue
-        if speaks:
-            own = {"turn_labels": reader.read_turn_labels(given), "latency": reader.read_latency(given, since)}
-            responses.append(
-                _Row(text, references, said, roles, bool(responses), system, dialogue, turn, labels, **own)
-            )
-            said, roles = [], []
-        if speaks or role == USER:
-            since = read_time(given.get(TIME))
-        said.append(shown)
-        roles.append(role)
-    if references and len(responses) > 1:
-        what = f"has {reader.names.reference} for one response but {len(responses)} assistant messages"
-        reader.add_problem(what, "give one row per response")
-    before = takewhile(lambda turn: turn[1] != ASSISTANT, zip(said, roles, strict=True)) if not responses else ()
-    return responses, log, list(before)
-
-
-def _read_message(reader: FieldReader, given: object, what: str) -> Message | None:
-    if not isinstance(given, dict):
-        reader.add_problem(f"{what} is {kind_of(given)}", "make each message an object with role and content")
-        return None
-    message = unwrap(given)
-    role = None if message is None else read_role(reader, message, what)
-    return None if message is None or role is None else read_message(reader, message, what, role)
+        more = (reader.read_turn_labels(row), reader.read_latency(row), failure)
+        yield ReplyRow(response, references, context, roles, *own, *more)
 
 
 class _Trials:

@@ -28,6 +28,7 @@ from typing import NamedTuple, TypeAlias, TypeGuard
 import numpy as np
 import numpy.typing as npt
 
+from dialeval.core.account import MISSING
 from dialeval.core.arguments import check_arguments
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.errors import SettingError, add_warning
@@ -118,13 +119,16 @@ def read_ratings(
                 reader.add_problem(shown, "give the ratings of the rows in this folder, each with its id")
                 return
             row = {**row, **sampled[identifier]}  # the texts of the sample were rated
+        response, failure = reader.read_response(row)
+        if failure == MISSING and row.get(reader.names.response) is None and reader.names.response in row:
+            reader.add_problem(f"{reader.names.response} is null", "give the rated reply, or leave the row out")
         dataset = reader.read_identifier(row, own["dataset"]) or (name if sampled is None else "sample")
         yield _RatedRow(
             dataset,
             f"{dataset}/{reader.read_dialogue(row) or f'row {reader.line}'}",
             reader.read_identifier(row, reader.names.system),
             reader.read_context(row)[0],
-            reader.read_response(row),
+            response,
             reader.read_references(row),
             reader.read_identifier(row, own["level"]) or "turn",
             identifier,

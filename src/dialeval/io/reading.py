@@ -29,6 +29,7 @@ from dialeval.io.delimited import read_lines
 from dialeval.io.fields import FieldReader
 from dialeval.io.gathering import gather_rows, gather_texts
 from dialeval.io.opening import LINES, PathSource, format_of, stem_of
+from dialeval.io.outcomes import account_for, mark_outcomes
 from dialeval.io.rows import LISTS, FieldNames, Records, RowObject, Rows, kind_of, length_problem, read_each
 
 T = TypeVar("T")
@@ -215,7 +216,9 @@ def read_source(source: Any, where: str, names: FieldNames, system: str) -> list
     """Return the rows of every system in a file or an object; `system` is the name of those that give none."""
     content = _read_content(source, where, names)
     if isinstance(content, TextColumn):
-        return [Rows(system, {Need.RESPONSE: content}, where=where)]
+        return account_for(
+            [mark_outcomes(Rows(system, {Need.RESPONSE: content}, where=where), {}, names.keep_reasoning)]
+        )
     return _chain(partial(gather_rows, records, names, inner or system) for inner, records in content.items())
 
 

@@ -129,9 +129,14 @@ def find(row: RowObject, paths: str) -> Any:
 
 
 def find_shape(row: RowObject) -> RowShape | None:
-    """Return the shape that a row has all signs of."""
-    for shape in _find_possible(tuple(row)):
+    """Return the shape that a row has all signs of; a null where a shape has its reply is a reply that is missing."""
+    possible = _find_possible(tuple(row))
+    for shape in possible:
         if all(find(row, sign) is not None for sign in shape.signs):
+            return shape
+    for shape in possible:
+        mains = shape.main.split(" | ")
+        if all(find(row, sign) is not None or (sign in row and sign in mains) for sign in shape.signs):
             return shape
     return None
 
@@ -158,13 +163,29 @@ def map_fields(row: RowObject, names: FieldNames) -> RowObject | None:
     shape = find_shape(row)
     if shape is None or shape is CHAT:
         return row
-    if shape.refused or find(row, shape.main) is None:
+    if shape.refused:
         return None
     found = {name: row[name] for name in names.beside if name not in shape.unlike and row.get(name) is not None}
     taken = {getattr(names, name): find(row, paths) for name, paths in shape.paths.items()} | found
+    reply = taken.get(names.response)
+    if isinstance(reply, str) and reply.lstrip().startswith(("{", "[")):
+        taken[names.response] = _parse_reply(reply)
     if isinstance(parts := taken.get(names.system), list):  # such as an agent and its model
         taken[names.system] = "/".join(map(str, parts)) or None
     return taken
+
+
+def _parse_reply(text: str) -> object:
+    """Return the message that a text of JSON is, as logs of API calls have it; a reply in JSON stays a text."""
+    try:
+        value = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return text
+    found = find(value, "choices.0.message | message") if isinstance(value, dict) else None
+    value = value if found is None else found
+    parts = value if isinstance(value, list) and value else [value]
+    is_message = all(isinstance(part, dict) and ("role" in part or part.get("type") == "message") for part in parts)
+    return value if is_message else text
 
 
 def split_turns(row: RowObject, given: RowObject, names: FieldNames) -> list[RowObject]:
@@ -193,23 +214,20 @@ def _drop_unlike(row: RowObject, names: FieldNames) -> RowObject:
 
 
 class Filters:
-    """The answers that a program wrote once per filter of them: which were met, and how many were met again."""
+    """The answers that a program wrote once per filter of them, as far as they were met."""
 
     def __init__(self) -> None:
         self._first: dict[str, object] = {}
-        self.again = 0
 
     def pass_over(self, row: RowObject) -> bool:
-        """Return whether a row is no answer, or repeats one of another filter; the latter are counted."""
+        """Return whether a row is no answer, or repeats one of another filter."""
         shape = find_shape(row) if row.keys() & _FILTERS else None
         if shape is not None and shape.only:
             return value_at(row, shape.only[0]) not in shape.only[1:]
         if shape is None or not shape.filter:
             return False
         answer = repr([row.get(name) for name in _ANSWER])
-        again = self._first.setdefault(answer, row.get(shape.filter)) != row.get(shape.filter)
-        self.again += again
-        return again
+        return self._first.setdefault(answer, row.get(shape.filter)) != row.get(shape.filter)
 
 
 _FILTERS = {name for shape in SHAPES for name in (shape.filter, *shape.only[:1]) if name}

@@ -9,13 +9,14 @@ the rows is the input's.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 import numpy as np
 
+from dialeval.core.account import Account
 from dialeval.core.arrays import Ints, Mask, offsets_of, ranges, row_numbers
 from dialeval.core.batch import Need
 from dialeval.core.columns import Column, RaggedColumn, SharedColumn, TextColumn, join_columns
@@ -36,7 +37,7 @@ SHOWN = (Need.CONTEXT, Need.ROLES, Need.RESPONSE, Need.REFERENCE, Need.HYPOTHESE
 _COMPARED_ROWS = 1 << 16
 """Rows whose names are compared at a time, so that many millions need little memory."""
 
-OF_SOME_ROWS = (Need.CALLS, Need.EXPECTED_CALLS, Need.TRIALS, Need.TURN_LABELS, Need.LATENCY)
+OF_SOME_ROWS = (Need.CALLS, Need.EXPECTED_CALLS, Need.TRIALS, Need.TURN_LABELS, Need.LATENCY, Need.OUTCOME)
 """Columns of files with a text in some rows only."""
 
 _PLACE_NAME = re.compile(r"(row|line) \d+")
@@ -58,6 +59,10 @@ class Rows:
     """Further fields that were asked for, by name: any number of values per row, as texts."""
     shown: Mapping[str, TextColumn] = field(default_factory=dict)
     """Texts by name that are shown in reports and used by no metric."""
+    asked: Ints | None = None
+    """User turns since the row before, where they were counted; -1 where they were not."""
+    account: Account = field(default_factory=Account)
+    """What was read; parts of the rows have an empty one."""
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values())))
@@ -88,6 +93,8 @@ class Rows:
             offsets=offsets,
             fields={name: pick(column) for name, column in self.fields.items()},
             shown={name: pick(column) for name, column in self.shown.items()},
+            asked=None if self.asked is None else self.asked[rows],
+            account=Account(),
         )
 
     @classmethod
@@ -122,6 +129,8 @@ class Rows:
                 for name in parts[0].shown
                 if all(name in part.shown for part in parts)
             },
+            asked=None,
+            account=sum((part.account for part in parts), Account()),
         )
 
     def names(self, before: int = 0) -> TextColumn:
@@ -222,9 +231,25 @@ EOS = "</s>"
 LISTS = (list, tuple)
 """A list, from a file or from Python; as a tuple, since building a union type on every check costs time."""
 
+SYSTEM, USER, ASSISTANT, TOOL = OUR_ROLES = ("system", "user", "assistant", "tool")
+"""The roles of messages."""
+ROLE_KEYS = ("role", "from", "sender", "speaker", "author", "sender_type")
+"""The fields of a message with its role."""
+CONTENT_KEYS = ("content", "value", "text", "parts", "message", "body", "utterance")
+"""The fields of a message with its content."""
+TIME_KEYS = ("timestamp", "created_at", "createdAt", "sent_at", "time", "date", "datetime")
+"""The fields of a message with its time."""
+_MESSAGE_COLUMNS = (*ROLE_KEYS, *CONTENT_KEYS, *TIME_KEYS)
 _SHOWN_NAMES = 12
-_SETTINGS = frozenset({"kept", "system_prompts", "separator", "every_call"})
+_SETTINGS = frozenset({"kept", "system_prompts", "separator", "every_call", "skip_invalid", "keep_reasoning", "roles"})
 """What `FieldNames` holds next to names of our fields."""
+
+
+DIALOGUE_IDS = ("dialog_id", "dialogue_id", "conversation_id", "chat_id", "thread_id", "session_id", "trace_id")
+"""The names of the field with the dialogue's id, the finest first; a trace is often a single request."""
+_CAMEL_CASE = {name: re.sub("_(.)", lambda match: match[1].upper(), name) for name in DIALOGUE_IDS}
+_SECONDS = {"latency": 1.0, "latency_seconds": 1.0, "latency_s": 1.0, "latency_ms": 0.001, "latencyMs": 0.001}
+"""The names of the field with the latency, and their units in seconds."""
 
 
 def length_problem(path: str, rows: int, other: str, others: int) -> Problem:
@@ -255,6 +280,10 @@ class FieldNames:
     expected_calls: str = "expected_calls"
     labels: str = "labels"
     latency: str = "latency"
+    error: str = "error"
+    """What went wrong with a reply; see `outcomes`."""
+    status: str = "status"
+    finish_reason: str = "finish_reason"
     kept: tuple[str, ...] = ()
     """Further fields that rows keep, by the names that they have in the input."""
     system_prompts: bool = False
@@ -263,6 +292,12 @@ class FieldNames:
     """What is between the cells of a CSV file; None: it is found."""
     every_call: bool = False
     """Whether a row without any call counts as one that makes none, for assertions about calls."""
+    skip_invalid: bool = False
+    """Whether rows that cannot be read are skipped and counted, instead of being errors."""
+    keep_reasoning: bool = False
+    """Whether reasoning blocks (`<think>...</think>`) are part of replies."""
+    roles: tuple[tuple[str, str], ...] = ()
+    """Further names of roles, in lower case, each with ours."""
 
     @classmethod
     def of(cls, names: Mapping[str, str] | None, kept: Iterable[str] = (), **settings: Any) -> FieldNames:
@@ -276,7 +311,11 @@ class FieldNames:
                 raise SettingError(f"there is no field {name!r} to map; a row has {', '.join(known)}")
             if not isinstance(actual, str) or not actual:
                 raise SettingError(f"field {name!r} is mapped to {actual!r}; map it to the name it has in the input")
-        return cls(**{**(names or {}), **settings, "kept": tuple(kept)})
+        roles = tuple((str(theirs).lower(), ours) for theirs, ours in dict(settings.pop("roles", None) or ()).items())
+        for theirs, ours in roles:
+            if ours not in OUR_ROLES:
+                raise SettingError(f"the role {theirs!r} is mapped to {ours!r}; roles are {', '.join(OUR_ROLES)}")
+        return cls(**{**(names or {}), **settings, "kept": tuple(kept), "roles": roles})
 
     @property
     def mapped(self) -> bool:
@@ -287,7 +326,30 @@ class FieldNames:
     def careful(self) -> tuple[str, ...]:
         """The fields that only the reader of single rows knows: rows that have one are not read by column."""
         own = (self.messages, self.response_is_reference, self.trial, self.tool_calls, self.expected_calls)
-        return (*own, self.labels, self.latency)
+        return (*own, self.labels, *self.latencies, self.error, self.status, self.finish_reason)
+
+    @cached_property
+    def dialog_ids(self) -> tuple[str, ...]:
+        """The fields that may hold the dialogue's id, in the order in which they are looked for."""
+        usual = [name for own in DIALOGUE_IDS for name in dict.fromkeys((own, _CAMEL_CASE[own]))]
+        return tuple(usual) if self.dialog_id == "dialog_id" else (self.dialog_id,)
+
+    @cached_property
+    def latencies(self) -> Mapping[str, float]:
+        """The fields that may hold the latency, with their units in seconds."""
+        name = self.latency
+        if name == "latency":
+            return _SECONDS
+        return {name: 0.001 if re.search(r"(_ms|Ms|_millis|Millis|_milliseconds|Milliseconds)$", name) else 1.0}
+
+    def find_dialog_id(self, row: Mapping[str, object]) -> str:
+        """Return the field of a row that holds the dialogue's id."""
+        return next((name for name in self.dialog_ids if row.get(name) not in (None, "")), self.dialog_id)
+
+    def with_columns(self, there: Collection[str]) -> FieldNames:
+        """Return the names of fields for a table with some columns."""
+        found = next((name for name in self.dialog_ids if name in there), self.dialog_id)
+        return self if found == self.dialog_id else replace(self, dialog_id=found)
 
     @cached_property
     def paths(self) -> list[str]:
@@ -310,7 +372,7 @@ class FieldNames:
             return list(there)
         main = {self.name(need), self.response, *([self.messages] if need is Need.RESPONSE else [])}
         shapes = frozenset() if self.response in there else row_shapes.list_columns()
-        own = [*self.all, *self.kept]
+        own = [*self.all, *self.kept, *self.dialog_ids, *self.latencies, *_MESSAGE_COLUMNS]
         known = {*own, *(name.partition(".")[0] for name in own), "id", *shapes}
         return [name for name in there if name in known] if main.intersection(there) else list(there)
 
@@ -339,6 +401,12 @@ class Records:
     def __post_init__(self) -> None:
         if isinstance(self.problems, ProblemList):
             self.problems.when_full = self.raise_problems
+
+    def move_problems(self, target: list[Problem]) -> int:
+        """Move all problems behind others; return how many are left."""
+        target += self.problems
+        self.problems.clear()
+        return 0
 
     def raise_problems(self) -> None:
         """Raise if anything is wrong."""

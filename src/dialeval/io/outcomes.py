@@ -1,0 +1,212 @@
+"""Outcomes: which replies failed, and the account of the rows of a system.
+
+A reply failed if there is none, if it is empty, or if it is an error. A log declares errors: a reply, or a row with one
+reply, has an `error`, a `status` (a word of `FAILED`, or a code from 400 on) or a `finish_reason` among `FAILED`.
+
+A text is an error by itself if it is short (`LONGEST`) and is one of these, in upper or lower case: the page or the
+line of a gateway (`<html>...`, `502 Bad Gateway`, `HTTP 503`, `upstream connect error`), an error with its code or a
+colon (`Error 500: ...`, `Error: ...`), the name of an exception with a colon, a Python traceback, a JSON object
+`{"error": ...}`, and `null` or `undefined`. "Error 404 means that the page is gone." is no error.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import orjson
+
+from dialeval.core.account import EMPTY, ERROR, MISSING, SKIPPED, Account
+from dialeval.core.arrays import Ints, Mask, offsets_of
+from dialeval.core.batch import Need
+from dialeval.core.columns import Column, RaggedColumn, SharedColumn, TextColumn
+from dialeval.io.rows import Rows
+
+FAILED = frozenset(
+    (
+        *("error", "errored", "failed", "failure", "cancelled", "canceled", "expired", "timeout", "timed_out"),
+        *("blocked", "content_filter", "safety", "recitation", "blocklist", "prohibited_content"),
+        "malformed_function_call",
+    )
+)
+"""The words by which logs declare an error."""
+LONGEST = 1000
+"""Characters of an error message; of a page, as a gateway answers it, any number."""
+_WORDS = b"trac inte serv api_ http erro stat bad_ gate too_ upst requ conn read null unde".replace(b"_", b" ")
+_STARTS = [int.from_bytes(_WORDS[at : at + 4], "little") | 0x20202020 for at in range(0, len(_WORDS), 5)]
+_KEYS = np.array(_STARTS, np.uint32)
+"""The first letters of error texts: only texts that begin with them, with a mark, or with a name and a colon are
+decoded."""
+_MARKS = np.frombuffer(b"<{[45\xc2", np.uint8)
+_REASONING = re.compile(
+    r"\s*(?:<think(?:ing)?>(?:.*?</think(?:ing)?>|.*)|(?:(?!<think).)*?</think(?:ing)?>)\s*", re.DOTALL
+)
+_ERROR = re.compile(
+    r"""\s*(?:
+      (?:<!doctype\s+html|<html)\b.*
+    | \{\s*"(?:error|detail|errorMessage)"\s*:.*\}
+    | traceback\s+\(most\s+recent\s+call\s+last\).*
+    | \[?(?:internal\s+)?(?:server\s+|api\s+|http\s+)?error\]?(?:\s+code)?\s*:.*
+    | (?:http\s+|status\s+|server\s+|api\s+)?error\s*\(?(?:code\s*:?\s*)?[45]\d\d\)?\s*(?:[:,.–—-].*)?
+    | (?:http(?:/\d(?:\.\d)?)?\s+|status(?:\s+code)?:?\s+)[45]\d\d\b(?:\s*[:–—-].*|\s+[A-Z][\w\ ]*\.?)?
+    | [45]\d\d:?\s+(?:bad\s+(?:request|gateway)|unauthorized|forbidden|too\s+many\s+requests|internal\s+server\s+error
+        |service\s+(?:temporarily\s+)?unavailable|gateway\s+time-?out|request\s+time-?out)\b.{0,80}
+    | (?:bad\s+gateway|service\s+unavailable|gateway\s+time-?out|internal\s+server\s+error|too\s+many\s+requests)\W*
+    | upstream\s+(?:connect\s+error|request\s+timeout|timeout|timed\s+out)\b.*
+    | (?:request|connection|read)\s+(?:timed\s+out|timeout|reset(?:\s+by\s+peer)?|refused)\W*
+    | (?:[a-z_]+\.)*[a-z]+(?:error|exception)\s*:.*
+    | null | undefined
+    )\s*""",
+    re.IGNORECASE | re.VERBOSE | re.DOTALL,
+)
+
+
+def is_error_text(text: str) -> bool:
+    """Return whether a text is nothing but an error message."""
+    return (len(text) <= LONGEST or text.lstrip()[:1] == "<") and _ERROR.fullmatch(text) is not None
+
+
+def is_failed(error: object, status: object, reason: object) -> bool:
+    """Return whether a log declares an error, by the fields `error`, `status` and `finish_reason`."""
+    if isinstance(error, Mapping):
+        error = any(value not in (None, "", False) for value in error.values())
+    if error not in (None, False, "", 0) and error == error and error != []:
+        return True
+    words = {str(given).lower() for given in (status, reason) if isinstance(given, str)}
+    is_code = isinstance(status, int) and not isinstance(status, bool)
+    return not words.isdisjoint(FAILED) or (is_code and 400 <= status < 600)  # type: ignore[operator]
+
+
+def remove_reasoning(text: str) -> str:
+    """Return a reply without the reasoning block before it; one that never ends is all of the reply."""
+    return _REASONING.sub("", text, count=1) if "<think" in text or "</think" in text else text
+
+
+def _may_reason(texts: TextColumn) -> bool:
+    """Return whether some texts may hold a reasoning block."""
+    content = texts.data[int(texts.starts.min()) : int(texts.ends.max())].tobytes() if len(texts) else b""
+    return b"<think" in content or b"</think" in content
+
+
+def _find_candidates(texts: TextColumn) -> Ints:
+    """Return the rows whose texts may be blank or an error message."""
+    starts, lengths, data = texts.starts, texts.ends - texts.starts, texts.data
+    chosen: Mask = lengths == 0
+    long = np.flatnonzero(lengths >= 4)
+    keys = sum((data[starts[long] + at].astype(np.uint32) | 32) << (8 * at) for at in range(4))
+    chosen[long] = np.isin(keys, _KEYS)
+    there = np.flatnonzero(lengths > 0)
+    first = data[starts[there]]
+    chosen[there] |= (first <= ord(" ")) | np.isin(first, _MARKS)
+    if len(there):
+        order = np.argsort(starts, kind="stable")
+        low, high = int(starts[order[0]]), int(texts.ends.max())
+        colons = np.flatnonzero(data[low:high] == ord(":")) + low
+        before = data[np.maximum(colons - 1, low)] | 32
+        colons = colons[(before == ord("r")) | (before == ord("n"))]  # ...Error: or ...Exception:
+        rows = order[np.maximum(np.searchsorted(starts[order], colons, "right") - 1, 0)]
+        chosen[rows[(colons < texts.ends[rows]) & (colons - starts[rows] < 80)]] = True
+    return np.flatnonzero(chosen)
+
+
+def find_failed_texts(texts: TextColumn) -> dict[int, str]:
+    """Return why the reply of a row failed, by row, for texts that are blank or an error message."""
+    failed = {}
+    for row in _find_candidates(texts).tolist():
+        text = texts[row]
+        if not text.strip():
+            failed[row] = EMPTY
+        elif is_error_text(text):
+            failed[row] = ERROR
+    return failed
+
+
+def mark_outcomes(rows: Rows, declared: Mapping[int, str], keep_reasoning: bool = False) -> Rows:
+    """Return the rows without reasoning blocks, and with the outcomes of replies that failed.
+
+    Args:
+        rows: The rows of one or several systems.
+        declared: Why a reply failed, by row, where the log says so.
+        keep_reasoning: Whether reasoning blocks are part of replies.
+    """
+    columns, texts, account = dict(rows.columns), rows.responses, rows.account
+    if not keep_reasoning and _may_reason(texts):
+        given = list(texts)
+        replies = list(map(remove_reasoning, given))
+        account = replace(account, reasoning=sum(map(str.__ne__, given, replies)))
+        columns[Need.RESPONSE] = texts = TextColumn.from_strings(replies)
+    calls = columns.get(Need.CALLS)
+    failed = find_failed_texts(texts)
+    if isinstance(calls, RaggedColumn):  # a reply of calls alone is no failure
+        failed = {row: why for row, why in failed.items() if why != EMPTY or calls[row] in ([], ["[]"])}
+    failed |= declared
+    if failed:
+        ordered = dict(sorted(failed.items()))
+        counts = np.zeros(len(rows), np.int64)
+        counts[list(ordered)] = 1
+        columns[Need.OUTCOME] = RaggedColumn(TextColumn.from_strings(list(ordered.values())), offsets_of(counts))
+    return replace(rows, columns=columns, account=account)
+
+
+def count_rows(rows: Rows) -> Account:
+    """Return the account of the rows of one system, with what was counted while they were read."""
+    columns, offsets = rows.columns, rows.dialogue_offsets()
+    outcomes = columns.get(Need.OUTCOME)
+    kinds = list(outcomes.values) if isinstance(outcomes, RaggedColumn) else []
+    calls, trials = (_read_lists(columns.get(need)) for need in (Need.CALLS, Need.TRIALS))
+    failed = np.zeros(len(rows), np.bool_) if outcomes is None else np.diff(outcomes.offsets) > 0  # type: ignore[union-attr]
+    called = np.array([row for row, made in calls if made], np.int64)
+    texts = rows.responses
+    calls_only = int(np.count_nonzero(~failed[called] & (texts.ends == texts.starts)[called]))
+    tried = np.searchsorted(offsets, [row for row, _ in trials], "right")
+    scores = [max(len(trial["parts"]), int(trial["reward"] is not None)) for _, trial in trials]
+    return rows.account + Account(
+        conversations=len(offsets) - 1 + len(tried) - len(np.unique(tried)),
+        user_turns=int(_count_user_turns(rows, offsets).sum()),
+        replies=len(rows) - len(kinds) - calls_only,
+        tool_calls=sum(len(made) for _, made in calls),
+        scores=sum(scores),
+        without_reply=kinds.count(MISSING),
+        empty=kinds.count(EMPTY),
+        errors=kinds.count(ERROR),
+        skipped_requests=kinds.count(SKIPPED),
+        calls_only=calls_only,
+    )
+
+
+def _read_lists(column: Column | None) -> list[tuple[int, Any]]:
+    """Return the parsed JSON texts of a column, each with its row."""
+    if not isinstance(column, RaggedColumn):
+        return []
+    rows = np.repeat(np.arange(len(column)), np.diff(column.offsets)).tolist()
+    return [(row, orjson.loads(text)) for row, text in zip(rows, column.values, strict=True)]
+
+
+def _count_user_turns(rows: Rows, offsets: Ints) -> Ints:
+    """Return how many turns of the user each row adds to those of the row before."""
+    asked = np.full(len(rows), -1) if rows.asked is None else rows.asked
+    context, roles = rows.columns.get(Need.CONTEXT), rows.columns.get(Need.ROLES)
+    if not isinstance(context, RaggedColumn | SharedColumn) or (asked >= 0).all():
+        return np.maximum(asked, 0)
+    users = (context.ends - context.starts + 1) // 2  # where no role is given, turns alternate
+    if isinstance(roles, RaggedColumn | SharedColumn):
+        names = roles.values
+        known, spoken = names.ends > names.starts, np.zeros(len(names), np.bool_)
+        spoken[known] = names.data[names.starts[known]] == ord("u")
+        before, named = (offsets_of(mask.astype(np.int64)) for mask in (spoken, known))
+        users = np.where(named[roles.ends] > named[roles.starts], before[roles.ends] - before[roles.starts], users)
+    first = np.zeros(len(rows), np.bool_)
+    first[offsets[:-1]] = True
+    previous = np.where(first, 0, np.roll(users, 1))
+    return np.where(asked >= 0, asked, np.where(users > previous, users - previous, users > 0))
+
+
+def account_for(systems: Iterable[Rows], extra: Account | None = None) -> list[Rows]:
+    """Return the rows of each system with their accounts; `extra`, about the whole input, is counted in the first."""
+    counted = [replace(rows, account=count_rows(rows)) for rows in systems]
+    return [
+        replace(rows, account=rows.account + extra) if extra and not at else rows for at, rows in enumerate(counted)
+    ]
