@@ -303,6 +303,9 @@ reading = combine_options(
         callback=parse_separator,
         help="Delimiter of CSV files.  [default: detected]",
     ),
+    pairs("--role", "roles", "THEIRS=OURS", "Map a role of messages to system, user, assistant or tool."),
+    click.option("--skip-invalid", is_flag=True, help="Skip and count rows that cannot be read."),
+    click.option("--keep-reasoning", is_flag=True, help="Keep <think> blocks as part of replies."),
 )
 resources = combine_options(
     click.option("--train", type=click.Path(), help="Training text (source side), one text a line."),

@@ -166,6 +166,7 @@ def _evaluate(
         from dialeval.analysis.slices import FOUND
 
         inputs["keep"] = [field for field in by if field not in FOUND]
+    inputs["invalid"] = "skip" if inputs.pop("skip_invalid") else "refuse"
     needs_all_rows = baselines or bool(by) or intervals.is_resampled
     rows = Inputs(inputs["responses"], inputs["references"], inputs["contexts"], shards=inputs["shards"])
     workers = _make_engine(engine, jobs, address, gpus_per_task, inputs["threads"])

@@ -167,35 +167,77 @@ def schema(name: str | None) -> None:
         raise click.UsageError(str(error)) from None
 
 
-@options.command("dialeval validate outputs/*.txt rows.jsonl")
+@options.command("dialeval validate outputs/*.txt rows.jsonl", "dialeval validate chats.jsonl -f json")
 @click.argument("files", nargs=-1, required=True, type=click.Path())
 @options.row_fields
 @options.reading
-def validate(files: tuple[str, ...], fields: Mapping[str, str], **reading: Any) -> int:
-    """List every problem of every file, or what each good file holds. Exit status 2 if there is a problem."""
+@options.format_(("table", "json"))
+def validate(files: tuple[str, ...], fields: Mapping[str, str], format_: str, **reading: Any) -> int:
+    """List every problem of every file, or the account of what each holds. Exit status 2 if there is a problem.
+
+    The account counts conversations, user turns and replies, and what is missing; the first conversation is shown as
+    it was understood.
+    """
     from dialeval.io.reading import check
 
+    documents = []
     status = 0
     for file in files:
         systems, problems, notes = check(file, fields or None, **reading)
-        lines = list(map(str, problems)) or [_describe(file, systems), *(f"  {note}" for note in notes)]
-        print_out("\n".join(lines))
         status = 2 if problems else status
+        if format_ == "json":
+            accounts = {rows.system: rows.account.to_dict() for rows in systems}
+            found = {"systems": accounts, "problems": list(map(str, problems)), "warnings": list(notes)}
+            documents.append({"file": file, **found})
+        else:
+            lines = list(map(str, problems)) or [_describe(file, systems), *(f"  {note}" for note in notes)]
+            print_out("\n".join(lines))
+    if documents:
+        print_content(encode_json(documents[0] if len(files) == 1 else documents).decode())
     return status
 
 
+_SHOWN_TEXT = 100
+"""Characters of a turn that `validate` shows."""
+
+
 def _describe(file: str, systems: Sequence[Rows]) -> str:
-    """Return one line about what a file, or a folder of files, holds."""
+    """Return what a file, or a folder of files, holds, and the first conversation of each system."""
     from dialeval.io.opening import format_of
     from dialeval.io.reading import is_folder
 
-    columns = [str(need) for need in dict.fromkeys(need for rows in systems for need in rows.columns)]
-    columns += ["dialog_id"] * any(rows.dialogues is not None for rows in systems)
-    columns += ["turn"] * any(rows.turns is not None for rows in systems)
-    kind, number = "folder" if is_folder(file) else format_of(file), sum(map(len, systems))
-    rows = "1 row" if number == 1 else f"{number} rows"
-    named = "system" if len(systems) == 1 else f"{len(systems)} systems:"
-    return f"{file}: {kind}, {rows}, {named} {', '.join(each.system for each in systems)}; {', '.join(columns)}"
+    kind = "folder" if is_folder(file) else format_of(file)
+    lines = []
+    for rows in systems:
+        account = rows.account
+        columns = [str(need) for need in rows.columns if str(need) != "outcome"]
+        lines.append(f"{file}: {kind}, system {rows.system}: {account.describe()}")
+        read = "; ".join(f"{name}: {given}" for name, given in account.fields.items())
+        lines.append(
+            f"  {account.user_turns:,} user turns, {account.tool_calls:,} tool calls, {account.scores:,} scores; "
+            f"columns {', '.join(columns)}{'; ' * bool(read)}{read}"
+        )
+        lines += [f"  skipped: {problem}" for problem in account.problems]
+        lines += _show_conversation(rows)
+    return "\n".join(lines)
+
+
+def _show_conversation(rows: Rows) -> Iterable[str]:
+    """Yield the turns of the first conversation, with their roles."""
+    from dialeval.core.batch import Need
+
+    offsets = rows.dialogue_offsets()
+    row = int(offsets[1]) - 1
+    texts, roles = (_read_row(rows.columns.get(need), row) for need in (Need.CONTEXT, Need.ROLES))
+    yield f"  conversation {rows.names()[0]!r}:"
+    for text, role in zip(texts, roles or ["turn"] * len(texts), strict=False):
+        yield f"    {role}: {text[:_SHOWN_TEXT]}"
+    outcome = _read_row(rows.columns.get(Need.OUTCOME), row)
+    yield f"    reply{''.join(f' ({why})' for why in outcome)}: {rows.responses[row][:_SHOWN_TEXT]}"
+
+
+def _read_row(column: Any, row: int) -> list[str]:
+    return [] if column is None else list(column[row])
 
 
 # `dialeval data`: data packs, large public data in the user's cache.

@@ -9,7 +9,7 @@ and is kept with the result of its system.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from dialeval.core.errors import Problem
@@ -117,12 +117,12 @@ class Account:
         return [(self.conversations, "conversation"), (self.replies, "reply")]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the counts as plain data for JSON.
+        """Return the attributes as plain data for JSON.
 
         Returns:
-            The attributes, with problems as texts.
+            The attributes, in order.
         """
-        return {**vars(self), "fields": dict(self.fields), "problems": list(map(str, self.problems))}
+        return asdict(self)
 
 
 _LISTED = ("fields", "problems")

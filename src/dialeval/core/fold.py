@@ -345,6 +345,8 @@ class Metric(Fold[State]):
     """The maximum rows of a batch of a costly metric, so that all threads have work and progress is shown."""
     limits: ClassVar[Mapping[str, tuple[float, float]]] = {}
     """The smallest and the largest value of numeric settings."""
+    judges: ClassVar[bool] = False
+    """Whether it judges replies, so that it does not score those that failed."""
     one_of: ClassVar[frozenset[Need]] = frozenset()
     """Optional inputs of which at least one must be given."""
 
@@ -495,6 +497,9 @@ class RowMetric(Metric[Moments]):
     def partial(self, batch: Batch) -> Partial[Moments]:
         items, dialogues = self.score(batch), batch.dialogues if self.level is Level.TURN else None
         check_column(self.name, items, len(batch) if dialogues is not None else len(batch.dialogues) - 1)
+        if self.level is Level.TURN and self.subject is Need.RESPONSE:  # there is no text to be measured
+            left_out = batch.silent | batch.failed if self.judges else batch.silent
+            items = np.where(left_out, nan, items) if left_out.any() else items
         return Partial(Moments.of(items, dialogues), {self.name: items})
 
     def finish(self, state: Moments) -> Mapping[str, Estimate]:

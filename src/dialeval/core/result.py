@@ -38,6 +38,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 import numpy as np
 
 from dialeval.core import display, rowtable, validation
+from dialeval.core.account import Account
 from dialeval.core.arguments import check_arguments
 from dialeval.core.arrays import Floats
 from dialeval.core.arrow import read_table, text_array, write_tables
@@ -82,6 +83,7 @@ class Result(Mapping[str, Estimate], Tabular, Displayable):
         rows: The rows behind the per-row scores, where they are known: dialogues, turns, texts, kept fields.
         contributions: The per-row statistics of corpus metrics, for resampling.
         role: `"system"`, or `"floor"` or `"ceiling"` for a baseline that was scored next to the systems.
+        account: How many conversations and replies were read, and what is missing; None where rows are not replies.
 
     Examples:
         >>> import dialeval
@@ -98,6 +100,7 @@ class Result(Mapping[str, Estimate], Tabular, Displayable):
     rows: RowTable | None = None
     contributions: Mapping[str, Contributions] = field(default_factory=dict)
     role: Role = "system"
+    account: Account | None = None
 
     def __getitem__(self, key: str) -> Estimate:
         if key not in self.estimates:
@@ -258,6 +261,7 @@ class Run(Mapping[str, Result], Tabular, Displayable):
                 "skipped": dict(result.skipped),
                 "source": result.source,
                 "role": result.role,
+                "account": None if result.account is None else result.account.to_dict(),
             }
             for name, result in self.systems.items()
         }
@@ -512,6 +516,7 @@ def _read_result(
         RowTable.join(tables) if any(map(len, tables)) else None,  # a table without it has no rows of the system
         statistics[0] if statistics else {},
         saved.role,
+        saved.account,
     )
     with validation.explain_errors(file, _REMEDY):
         _check_result(name, result)

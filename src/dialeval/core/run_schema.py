@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from msgspec import UNSET, Meta, Struct, UnsetType, convert, defstruct, field, structs, to_builtins
 
+from dialeval.core.account import Account
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Analytic, Level, Resampling
 from dialeval.core.signature import Signature
@@ -92,6 +93,7 @@ class SavedResult(Struct):
     skipped: dict[str, str]
     source: str | None
     role: Role
+    account: Account | None = None
 
 
 class SavedStanding(Struct):

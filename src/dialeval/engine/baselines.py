@@ -31,6 +31,7 @@ from typing import Any
 import numpy as np
 from msgspec import to_builtins
 
+from dialeval.core.account import Account
 from dialeval.core.arrays import Ints, offsets_of, ranges
 from dialeval.core.batch import Need
 from dialeval.core.columns import RaggedColumn, TextColumn
@@ -51,7 +52,7 @@ SEED = 8
 
 Floors = Mapping[str, Sequence[str]]
 """By key the systems that are floors of it."""
-_OF_RESPONSES = (Need.TURN_LABELS, Need.LATENCY)
+_OF_RESPONSES = (Need.OUTCOME, Need.TURN_LABELS, Need.LATENCY)
 """Columns about the responses of a system, of which other responses have nothing."""
 _PAIRED = frozenset({Need.REFERENCE, Need.CONTEXT})
 _OWN_ROW = frozenset({Need.GOALS, Need.REFERENCE_SETS, Need.REFERENCE_GROUPS, Need.TRUE_FRAMES, Need.TRUE_STATES})
@@ -137,7 +138,9 @@ def _has_other_references(one: Rows, other: Rows) -> bool:
 
 def _with_responses(rows: Rows, name: str, responses: TextColumn) -> Rows:
     unknown = {need: no_texts(len(rows)) for need in _OF_RESPONSES if need in rows.columns}
-    return replace(rows, system=name, columns={**rows.columns, **unknown, Need.RESPONSE: responses}, where=name)
+    return replace(
+        rows, system=name, columns={**rows.columns, **unknown, Need.RESPONSE: responses}, where=name, account=Account()
+    )
 
 
 def _make_gold(rows: Rows, references: RaggedColumn) -> Rows:

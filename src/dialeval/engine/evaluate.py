@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import Any
+from typing import Any, Literal
 
 from dialeval.core.arguments import check_arguments
 from dialeval.core.batch import Need
@@ -60,6 +60,9 @@ class Inputs:
     """Whether rows without a tool call count as making none, for assertions."""
     shards: bool = False
     """Whether the files of a folder are the parts of one system."""
+    roles: Mapping[str, str] | None = None
+    skip_invalid: bool = False
+    keep_reasoning: bool = False
 
     def are_chunked(self, options: Options, large_too: bool = False) -> bool:
         """Return whether they are read in chunks and released: the one place where the route is chosen.
@@ -89,7 +92,8 @@ class Inputs:
 
     @property
     def _reading(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in ("system_prompts", "separator", "every_call")}
+        names = ("system_prompts", "separator", "every_call", "roles", "skip_invalid", "keep_reasoning")
+        return {name: getattr(self, name) for name in names}
 
     @property
     def names(self) -> FieldNames:
@@ -147,6 +151,9 @@ def evaluate(
     tokenizer: Tokenizer | None = None,
     fields: Mapping[str, str] | None = None,
     keep: str | Sequence[str] = (),
+    roles: Mapping[str, str] | None = None,
+    invalid: Literal["refuse", "skip"] = "refuse",
+    keep_reasoning: bool = False,
     system_prompts: bool = False,
     separator: str | None = None,
     eos: str | None = EOS,
@@ -202,6 +209,9 @@ def evaluate(
         fields: The names of fields in the input, by ours: `{"response": "answer"}`.
         keep: Further fields of the rows that the run keeps, to slice it by them: names in a comma-separated text or a
             list.
+        roles: Further names of roles of messages, with ours: `{"shopper": "user"}`.
+        invalid: What to do with rows that cannot be read: `"refuse"` them, or `"skip"` and count them.
+        keep_reasoning: Keep reasoning blocks (`<think>...</think>`) as part of replies.
         system_prompts: Count the system prompts of chats as part of contexts.
         separator: The separator of CSV files; None: found from the file.
         eos: The text between several responses on one line; None: a line is one response.
@@ -248,7 +258,10 @@ def evaluate(
         check_folder(output, *read, sources=() if force else list_file_names(responses))
     kept = split_fields(keep)
     texts = (responses, references, contexts, reference_groups)
-    inputs = Inputs(*texts, fields, eos, kept, system_prompts, separator, assertions is not None, shards)
+    if invalid not in ("refuse", "skip"):
+        raise SettingError(f"invalid rows are refused or skipped: invalid='refuse' or 'skip', not {invalid!r}")
+    more: Any = {"skip_invalid": invalid == "skip", "keep_reasoning": keep_reasoning, "roles": roles}
+    inputs = Inputs(*texts, fields, eos, kept, system_prompts, separator, assertions is not None, shards, **more)
     resources = Resources(train, vocabulary, vectors, judge_dir, in_vocabulary, assertions, llm)
     if llm is not None:
         metrics, settings = llm.plan(metrics, settings)

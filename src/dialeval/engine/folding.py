@@ -16,10 +16,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, reduce
 from typing import Any, NamedTuple, cast
 
+from dialeval.core.account import Account
 from dialeval.core.batch import Need
 from dialeval.core.errors import DataError, Problem, SettingError, UnsavedRunError, collect_warnings
 from dialeval.core.files import make_workplace
@@ -122,6 +123,7 @@ class FinishedSystem:
     digests: Mapping[Need, str]
     """Of the columns and resources that are in signatures."""
     store: ItemStore
+    account: Account = field(default_factory=Account)
 
     @cached_property
     def rows(self) -> RowTable:
@@ -142,7 +144,8 @@ class FinishedSystem:
                 estimates[label] = intervals.add_interval(estimate, metric.bounds_of(key))
         rows = None if self.source.rows is None else self.rows
         contributions = self.store.join_contributions(self.system)
-        return Result(estimates, self.plan.skipped, self.source.where, rows, contributions, self.source.role)
+        place = (self.source.where, rows, contributions, self.source.role)
+        return Result(estimates, self.plan.skipped, *place, self.account if self.account.due else None)
 
     def finish_details(self) -> dict[str, Any]:
         """Return the results of the details that the plan asked for."""
@@ -387,6 +390,8 @@ def _finish_systems(
 ) -> dict[str, FinishedSystem]:
     """Return every system by the name it is shown under."""
     finished: dict[str, FinishedSystem] = {}
+    totals = _refuse_silent_systems(sources, _drop_empty_systems(totals))
+    failed = {Need.OUTCOME} if any(_has_failures(total) for total in totals.values()) else set()
     digest_of = cache(lambda column: str(column.digest))  # several systems share a column
     for name, system in _name_systems(sources, totals).items():
         number, source, state = system[0], sources[system[0]], totals[system]
@@ -398,13 +403,40 @@ def _finish_systems(
         else:
             columns = {Need(need): each.digest for need, each in state.fingerprints.items() if each.texts}
             # What rows really had may be less than what they might have had.
-            available = frozenset({Need.RESPONSE, *columns})
+            available = frozenset({Need.RESPONSE, *columns, *failed})
         plan = planner(number, available | resources)
         states = dict(zip(metrics, state.states, strict=False))  # details follow the metrics
         details = [(*check, each) for check, each in zip(checks.items(), state.states[len(metrics) :], strict=True)]
         digests = {**job.resources.digests, **columns}
-        finished[name] = FinishedSystem(source, system, plan, states, details, digests, store)
+        finished[name] = FinishedSystem(source, system, plan, states, details, digests, store, state.account)
     return finished
+
+
+def _has_failures(state: SystemState) -> bool:
+    """Return whether a reply of a system in files failed."""
+    outcomes = state.fingerprints.get(Need.OUTCOME.value)
+    return outcomes is not None and bool(outcomes.texts)
+
+
+def _drop_empty_systems(totals: Mapping[System, SystemState]) -> dict[System, SystemState]:
+    """Return the systems that have rows; what was left out where there are none is counted in the first of a source."""
+    kept = {system: state for system, state in totals.items() if state.rows}
+    for system, state in totals.items():
+        first = next((each for each in kept if each[0] == system[0]), None)
+        if not state.rows and first is not None and system not in kept:
+            kept[first] = replace(kept[first], account=kept[first].account + state.account)
+    return kept
+
+
+def _refuse_silent_systems(sources: Sequence[Source], totals: dict[System, SystemState]) -> dict[System, SystemState]:
+    """Refuse a system without a single reply, of which the input does not say that it was asked for one."""
+    for (number, _), state in totals.items():
+        account = state.account
+        if account.without_reply and account.without_reply == account.due and "reply" not in account.fields:
+            what = f"holds {account.describe()}: it may be the requests, without what came back"
+            remedy = "give the log with the replies; or, if none came, write null as the response of each row"
+            raise DataError(Problem(sources[number].where, None, what, remedy))
+    return totals
 
 
 def _name_systems(sources: Sequence[Source], totals: Iterable[System]) -> dict[str, System]:

@@ -3,7 +3,8 @@
 A metric that was asked for by its own name and cannot run is an error. One that was asked for as part of a group
 (`all`, a family, or nothing in particular) is skipped, with one line that names the missing input. `all` means all
 metrics whose subject is there: scoring responses does not list the metrics of breakdown labels. Metrics that are
-costly, because they take longer than all others together, are not among them; `all,adem` adds one.
+costly, because they take longer than all others together, are not among them; `all,adem` adds one. Where a reply of
+some system failed, `failure-rate` comes first whatever is asked for.
 
 Where nothing in particular is asked for (`default`), responses are scored by a few metrics of `GROUPS`, and by the
 judge if it is installed, there are contexts, and rows are few (`MOST_JUDGED`); other subjects by all their metrics.
@@ -37,6 +38,8 @@ Settings: TypeAlias = Mapping[str, Mapping[str, object]]
 
 MOST_JUDGED = 200
 """Responses of all systems together that are judged unasked: about two seconds of work for two processors."""
+FAILURES = "failure-rate"
+"""The metric that is computed wherever a reply of some system failed."""
 TRIALS = "trials"
 """The detail of a run that lists its trials, by system."""
 _TOKENIZER = "tokenizer"
@@ -127,6 +130,8 @@ def make_plan(
                 skipped[plain.name] = reasons
             else:
                 raise NeedError(f"{plain.name} {reasons}")
+    if Need.OUTCOME in available:
+        metrics = {FAILURES: registry().parse(FAILURES), **metrics}
     if not metrics:
         reasons = "; ".join(f"{key} {reason}" for key, reason in skipped.items())
         raise NeedError(f"nothing can be computed: {reasons}")

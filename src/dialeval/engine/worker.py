@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar
 
+from dialeval.core.account import Account
 from dialeval.core.arrays import Floats
 from dialeval.core.batch import Batch, Need
 from dialeval.core.columns import Column, RaggedColumn, SharedColumn
@@ -61,6 +62,7 @@ class SystemState:
     """Of the columns of a file, by need."""
     notes: tuple[str, ...] = ()
     """What was guessed while the rows were read."""
+    account: Account = field(default_factory=Account)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +182,8 @@ class StateSums:
             for need, fingerprint in state.fingerprints.items():
                 prints[need] = prints.get(need, Fingerprint()) + fingerprint
             notes = tuple(dict.fromkeys(before.notes + state.notes))
-            self._totals[system] = SystemState(before.rows + state.rows, (), prints, notes)
+            account = before.account + state.account
+            self._totals[system] = SystemState(before.rows + state.rows, (), prints, notes, account)
 
     def finish(self) -> SystemStates:
         """Return everything that was added, by system."""
@@ -323,7 +326,7 @@ class _ChunkFold:
     def __init__(self, job: Job, stage: Stage, chunk: Chunk, context: Context) -> None:
         self.stage, self.chunk, self._context = stage, chunk, context
         self._plan, self._columns = job.plans[chunk.source], job.columns[chunk.source]
-        self._facts = job.list_facts(chunk.source)
+        self._facts, self._folds = job.list_facts(chunk.source), job.list_folds(stage, chunk.source)
         self._in_memory = isinstance(chunk, MemoryChunk)
         self._sums = StateSums(job, stage)
         self._items: dict[System, SystemItems] = {}
@@ -341,12 +344,16 @@ class _ChunkFold:
 
     def add(self, block: RowBlock, rows: Rows, batch: Batch, notes: tuple[str, ...]) -> None:
         """Fold one more batch, the rows of a system in a block, with the notes of the reader so far."""
+        system = (self.chunk.source, rows.system)
+        if not len(rows):  # of rows that were all left out there is only an account
+            empty = tuple(fold.empty() for fold in self._folds)
+            self._sums.add({system: SystemState(0, empty, notes=notes, account=rows.account)})
+            return
         try:
             state, items = self._score(batch, rows.system)
         except _MetricError as error:
             raise self._trace(block, error) from error.__cause__
-        system = (self.chunk.source, rows.system)
-        self._sums.add({system: replace(state, notes=notes)})
+        self._sums.add({system: replace(state, notes=notes, account=rows.account)})
         if self._in_memory:  # a chunk of rows in memory is one batch
             self._items[system] = items
         elif self._writer is not None:

@@ -119,6 +119,9 @@ class Chat:
         if names.system_prompts and names.system == "system" and looks_like_prompt(prompt):
             messages = [{"role": SYSTEM, "content": prompt}, *messages]
         self._references = reader.read_references(row)
+        first = next((message for message in messages if isinstance(message, dict)), {})
+        if (role := next((key for key in ROLE_KEYS if key in first), None)) is not None:
+            reader.fields.setdefault("role", role)
         for index, given in enumerate(_sort_by_time(messages)):
             self._add(index, given)
         if self._references and len(self.replies) > 1:
@@ -142,6 +145,8 @@ class Chat:
                 failure = ERROR
         else:
             return
+        if role == ASSISTANT:
+            reader.fields.setdefault("reply", what)
         if role == SYSTEM and not names.system_prompts:
             return
         if speaks:

@@ -186,6 +186,7 @@ class FieldReader:
         """Return the response, and why it failed where the row says so; a null is a reply that is not there."""
         name = self.names.response
         value, failure = row.get(name), ERROR if self.is_failed(row) else None
+        self.fields.setdefault("reply", name)
         if type(value) is str:
             return self.read_text(value, name), failure
         if value is None or (isinstance(value, float) and value != value):
@@ -263,7 +264,10 @@ class FieldReader:
         """Return the references of a row."""
         if self.names.response_is_reference in row and self._is_reference(row):
             return []
-        return self.read_texts(row.get(self.names.reference), self.names.reference)
+        references = self.read_texts(row.get(self.names.reference), self.names.reference)
+        if references:
+            self.fields.setdefault("reference", self.names.reference)
+        return references
 
     def read_context(self, row: RowObject) -> tuple[list[str], list[str]]:
         """Return the turns of a row's context, and the role of each; no roles where no turn has one."""
@@ -314,8 +318,10 @@ class FieldReader:
     def read_dialogue(self, row: RowObject) -> str | None:
         """Return the dialogue's name, if the row gives one."""
         name = self.names.find_dialog_id(row)
-        self.fields.setdefault("id", name)
-        return self.read_identifier(row, name)
+        dialogue = self.read_identifier(row, name)
+        if dialogue is not None:
+            self.fields.setdefault("id", name)
+        return dialogue
 
     def read_identifier(self, row: RowObject, name: str) -> str | None:
         """Return a name or number of something."""
@@ -378,7 +384,7 @@ class FieldReader:
         if seconds is None or seconds < 0:
             return None
         self.fields.setdefault("latency", name + (" (milliseconds)" if unit != 1 else ""))
-        if name == self.names.latency and not isinstance(row.get(name), LISTS):
+        if name == self.names.latency and unit == 1 and not isinstance(row.get(name), LISTS):
             self.bare_latencies.append(seconds)
         return repr(seconds if unit == 1 else seconds * unit)
 

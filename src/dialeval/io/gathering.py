@@ -60,6 +60,7 @@ from dialeval.io.outcomes import account_for, mark_outcomes
 from dialeval.io.row_shapes import (
     Filters,
     explain_shape,
+    find_shape,
     list_unlike,
     map_fields,
     may_hold_rows,
@@ -77,6 +78,8 @@ _GRADES = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0, "true": 1.0, "yes": 1.0, "fal
 _ROWS_AT_ONCE = 256
 """Rows that are parsed before they are gathered: few, as they may hold many fields that are not read."""
 
+WITHIN = 1e-6
+"""How far from 0 to 1 a reward may be."""
 _LONG_LATENCY = 120
 """Seconds; a median above it is most likely one of milliseconds."""
 _MOST_PROMPTS = 2
@@ -432,6 +435,11 @@ def _read_given(reader: FieldReader, given: object, gathered: _RowCollector) -> 
     if row is None:
         reader.add_unknown_shape(given)
         return
+    if row is not given and "shape" not in reader.fields and (shape := find_shape(given)) is not None:
+        known = {"id": "dialog_id", "reply": "response" if "response" in shape.paths else "messages"}
+        known |= {name: name for name in ("system", "reference", "latency", "reward")}
+        reader.fields |= {"shape": shape.name}
+        reader.fields |= {name: shape.paths[own] for name, own in known.items() if own in shape.paths}
     labels = [reader.read_labels(value_at(given, name), name) for name in names.kept]
     for each in [row] if row is given or names.mapped else split_turns(row, given, names):
         yield from _read_row(reader, each, labels, gathered)
@@ -485,6 +493,8 @@ class _Trials:
     def __init__(self) -> None:
         self.judged = False
         """Whether a trial has a reward."""
+        self._is_scale = False
+        """Whether rewards are points of a scale, and not passes and failures."""
         self._met: set[tuple[_Task, str]] = set()
 
     def read(self, reader: FieldReader, row: RowObject, system: str | None, task: str | None) -> str | None:
@@ -493,9 +503,19 @@ class _Trials:
         if row.get(names.trial) is None:
             return None
         trial, given = reader.read_identifier(row, names.trial), row.get(names.reward)
-        parts = {} if not isinstance(given, dict) else {key: _read_grade(each) for key, each in given.items()}
-        reward = next(iter(parts.values()), None) if isinstance(given, dict) else _read_grade(given)
-        if reward is None and given is not None and given != {}:
+        is_grade = isinstance(given, dict) and "value" in given
+        scores = given if isinstance(given, dict) and not is_grade else {}
+        parts = {key: _read_grade(score) for key, score in scores.items()}
+        if len(parts) > 1:
+            chosen = f"choose one: --field reward={names.reward if names.reward != 'reward' else 'scores'}.NAME"
+            add_warning(f"{reader.where} has several scores, {', '.join(parts)}, and no reward; {chosen}")
+        reward = (next(iter(parts.values())) if len(parts) == 1 else None) if scores else _read_grade(given)
+        if reward is not None and not -WITHIN <= reward <= 1 + WITHIN:
+            self._is_scale, reward = True, None
+            add_warning(
+                f"{reader.where}: {names.reward} is not between 0 and 1, so no trial counts as passed or failed"
+            )
+        if reward is None and not parts and not self._is_scale and given is not None and given != {}:
             reader.add_problem(f"{names.reward} is {kind_of(given)}", "make it a number; 1 is a pass")
             return None
         if trial is None:
@@ -507,7 +527,9 @@ class _Trials:
         if ((system, task), trial) in self._met:
             reader.add_problem(f"{names.trial} {trial} of {task} occurs twice", "number the trials of a task")
         self._met.add(((system, task), trial))
-        self.judged = self.judged or reward is not None
+        self.judged = (self.judged or reward is not None) and not self._is_scale
+        if reward is not None:
+            reader.fields.setdefault("reward", names.reward)
         if isinstance(own := row.get(names.reward_parts), dict):
             parts = {str(key): _read_grade(each) for key, each in own.items()}
         elif len(parts) == 1:  # a single score is the reward itself

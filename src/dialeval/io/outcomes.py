@@ -3,10 +3,10 @@
 A reply failed if there is none, if it is empty, or if it is an error. A log declares errors: a reply, or a row with one
 reply, has an `error`, a `status` (a word of `FAILED`, or a code from 400 on) or a `finish_reason` among `FAILED`.
 
-A text is an error by itself if it is short (`LONGEST`) and is one of these, in upper or lower case: the page or the
-line of a gateway (`<html>...`, `502 Bad Gateway`, `HTTP 503`, `upstream connect error`), an error with its code or a
-colon (`Error 500: ...`, `Error: ...`), the name of an exception with a colon, a Python traceback, a JSON object
-`{"error": ...}`, and `null` or `undefined`. "Error 404 means that the page is gone." is no error.
+A text is an error by itself if it is short (`LONGEST`) and is one of these, in upper or lower case: the page or line of
+a gateway (HTML with an error in its title or heading, `502 Bad Gateway`, `HTTP 503`, `upstream connect error`), an
+error with its code or a colon (`Error 500: ...`, `Error: ...`), the name of an exception with a colon, a Python
+traceback, a JSON object `{"error": ...}`, and `null` or `undefined`. "Error 404 means that the page is gone." is none.
 """
 
 from __future__ import annotations
@@ -42,22 +42,24 @@ _KEYS = np.array(_STARTS, np.uint32)
 decoded."""
 _MARKS = np.frombuffer(b"<{[45\xc2", np.uint8)
 _REASONING = re.compile(
-    r"\s*(?:<think(?:ing)?>(?:.*?</think(?:ing)?>|.*)|(?:(?!<think).)*?</think(?:ing)?>)\s*", re.DOTALL
+    r"\s*<think(?:ing)?>(?:.*?</think(?:ing)?>|.*)\s*|\A(?:(?!<think).)*?</think(?:ing)?>\s*", re.DOTALL
 )
+_PHRASES = r"""(?:bad\s+(?:request|gateway)|unauthorized|forbidden|too\s+many\s+requests|internal\s+server\s+error
+    |service\s+(?:temporarily\s+)?unavailable|gateway\s+time-?out|request\s+time-?out)"""
 _ERROR = re.compile(
-    r"""\s*(?:
-      (?:<!doctype\s+html|<html)\b.*
-    | \{\s*"(?:error|detail|errorMessage)"\s*:.*\}
+    rf"""\s*(?:
+      (?:<!doctype\s+html|<html)\b.{{0,1000}}<(title|h1)>[^<]*
+        (?:\b[45]\d\d\b|error|unavailable|time-?out|timed\s+out|denied|{_PHRASES})[^<]*</\1>.*
+    | \{{\s*"(?:error|detail|errorMessage)"\s*:.*\}}
     | traceback\s+\(most\s+recent\s+call\s+last\).*
-    | \[?(?:internal\s+)?(?:server\s+|api\s+|http\s+)?error\]?(?:\s+code)?\s*:.*
+    | \[?(?:internal\s+)?(?:server\s+|api\s+|http\s+)?error(?:\s+code)?(?:\]?\s*:.*|\].*|\W*)
     | (?:http\s+|status\s+|server\s+|api\s+)?error\s*\(?(?:code\s*:?\s*)?[45]\d\d\)?\s*(?:[:,.–—-].*)?
-    | (?:http(?:/\d(?:\.\d)?)?\s+|status(?:\s+code)?:?\s+)[45]\d\d\b(?:\s*[:–—-].*|\s+[A-Z][\w\ ]*\.?)?
-    | [45]\d\d:?\s+(?:bad\s+(?:request|gateway)|unauthorized|forbidden|too\s+many\s+requests|internal\s+server\s+error
-        |service\s+(?:temporarily\s+)?unavailable|gateway\s+time-?out|request\s+time-?out)\b.{0,80}
-    | (?:bad\s+gateway|service\s+unavailable|gateway\s+time-?out|internal\s+server\s+error|too\s+many\s+requests)\W*
+    | (?:http(?:/\d(?:\.\d)?)?\s+|status(?:\s+code)?:?\s+)?[45]\d\d:?\s+(?:{_PHRASES}|not\s+found)\b.{{0,80}}
+    | (?:http(?:/\d(?:\.\d)?)?\s+|status(?:\s+code)?:?\s+)[45]\d\d(?:\s*[:–—-].*)?
+    | {_PHRASES}\W*
     | upstream\s+(?:connect\s+error|request\s+timeout|timeout|timed\s+out)\b.*
-    | (?:request|connection|read)\s+(?:timed\s+out|timeout|reset(?:\s+by\s+peer)?|refused)\W*
-    | (?:[a-z_]+\.)*[a-z]+(?:error|exception)\s*:.*
+    | (?:request|connection|read)\s*(?:timed\s+out|timeout|reset(?:\s+by\s+peer)?|refused)\W*
+    | (?:[a-z_]+\.)*[a-z]*(?:error|exception)\s*:.*
     | null | undefined
     )\s*""",
     re.IGNORECASE | re.VERBOSE | re.DOTALL,
@@ -81,8 +83,8 @@ def is_failed(error: object, status: object, reason: object) -> bool:
 
 
 def remove_reasoning(text: str) -> str:
-    """Return a reply without the reasoning block before it; one that never ends is all of the reply."""
-    return _REASONING.sub("", text, count=1) if "<think" in text or "</think" in text else text
+    """Return a reply without its reasoning blocks; one that never ends is the rest of the reply."""
+    return _REASONING.sub("", text) if "<think" in text or "</think" in text else text
 
 
 def _may_reason(texts: TextColumn) -> bool:

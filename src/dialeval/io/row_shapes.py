@@ -166,7 +166,10 @@ def map_fields(row: RowObject, names: FieldNames) -> RowObject | None:
     if shape.refused:
         return None
     found = {name: row[name] for name in names.beside if name not in shape.unlike and row.get(name) is not None}
-    taken = {getattr(names, name): find(row, paths) for name, paths in shape.paths.items()} | found
+    ours = {name: getattr(names, name) for name in shape.paths}
+    taken = {
+        own: find(row, shape.paths[name]) if own == name else value_at(row, own) for name, own in ours.items()
+    } | found
     reply = taken.get(names.response)
     if isinstance(reply, str) and reply.lstrip().startswith(("{", "[")):
         taken[names.response] = _parse_reply(reply)

@@ -23,7 +23,7 @@ from dialeval.core.errors import DataError, Problem, SettingError, escape_surrog
 from dialeval.core.run_schema import Role
 from dialeval.io import opening
 from dialeval.io.reading import find_response_files, is_folder
-from dialeval.io.rows import OF_SOME_ROWS, Rows, kind_of
+from dialeval.io.rows import OF_SOME_ROWS, Rows, kind_of, no_texts
 
 ROW_COLUMNS = frozenset({Need.RESPONSE, Need.REFERENCE, Need.CONTEXT, *OF_SOME_ROWS})
 """The columns that rows in a file may have."""
@@ -76,7 +76,12 @@ def list_file_names(responses: Any) -> list[str]:
 
 
 def wrap_systems(systems: Sequence[Rows], roles: Mapping[str, Role] | None = None) -> list[Source]:
-    """Return systems whose rows are in memory."""
+    """Return systems whose rows are in memory; where a reply of one failed, all have the column of outcomes."""
+    if any(Need.OUTCOME in rows.columns for rows in systems):
+        outcomes = [{Need.OUTCOME: no_texts(len(rows))} if Need.RESPONSE in rows.columns else {} for rows in systems]
+        systems = [
+            replace(rows, columns={**more, **rows.columns}) for rows, more in zip(systems, outcomes, strict=True)
+        ]
     return [
         Source(
             number,

@@ -148,6 +148,7 @@ class Adem(RowMetric):
     wants = one_of = frozenset({Need.REFERENCE, Need.CONTEXT})
     costly = True
     device = True
+    judges = True
     better = "higher"
     bounds = (LOWEST, HIGHEST)
 

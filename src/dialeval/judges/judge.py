@@ -191,13 +191,21 @@ def list_reasons(parts: Mapping[str, float]) -> list[str]:
 
 
 def judge_batch(batch: Batch) -> Verdicts:
-    """Return the verdicts on the responses of a batch, computed once for all metrics."""
+    """Return the verdicts on the responses of a batch, computed once for all metrics; none on those that failed."""
 
     def judge_all() -> Verdicts:
-        responses, judge = list(batch.texts(Need.RESPONSE)), batch.resource(Need.DIALOGUE_JUDGE)
-        references = list(batch.lists(Need.REFERENCE)) if batch.has(Need.REFERENCE) else [()] * len(responses)
-        contexts = list(batch.contexts().take_last(judge.weights.shape.turns))
-        return judge.verdicts(contexts, responses, references)
+        rows = np.flatnonzero(~(batch.failed | batch.silent))
+        said = batch if len(rows) == len(batch) else batch.take(rows)
+        responses, judge = list(said.texts(Need.RESPONSE)), batch.resource(Need.DIALOGUE_JUDGE)
+        references = list(said.lists(Need.REFERENCE)) if said.has(Need.REFERENCE) else [()] * len(responses)
+        contexts = list(said.contexts().take_last(judge.weights.shape.turns))
+        verdicts = judge.verdicts(contexts, responses, references)
+        if said is batch:
+            return verdicts
+        columns = {name: np.full((len(batch), *values.shape[1:]), np.nan) for name, values in vars(verdicts).items()}
+        for name, values in vars(verdicts).items():
+            columns[name][rows] = values
+        return Verdicts(**columns)
 
     return batch.derive("verdicts", judge_all)
 

@@ -1,4 +1,10 @@
-"""Columns of logs as metrics: labels of replies, and their latency.
+"""Columns of logs as metrics: failed replies, labels of replies, and their latency.
+
+    failure-rate       fraction of replies that failed: there is none, it is empty, or it is an error
+
+Which replies failed is decided while a log is read (`io.outcomes`). The metric is computed without being asked for
+wherever a reply of some system failed, since judges do not score failed replies: a system that fails where it would
+have been graded badly looks better without it. Replies that only call tools did not fail.
 
 Labels are given to single replies by annotators or models: a class (breakdown O, T or X), a set of types (of errors),
 or yes or no (the behaviors of ABC-Eval). Rows hold them in the field `labels`, chats in that of each message:
@@ -64,6 +70,20 @@ _RowLabels: TypeAlias = Mapping[str, tuple[float, Mapping[str, float]]]
 def _parse_labels(batch: Batch) -> list[_RowLabels]:
     column = batch.lists(Need.TURN_LABELS)
     return batch.derive("labels", lambda: [orjson.loads(texts[0]) if texts else {} for texts in column])
+
+
+@dataclass(frozen=True)
+class FailureRate(RowMetric):
+    """Fraction of replies that failed: there is none, it is empty, or it is an error."""
+
+    family = "failure-rate"
+    subject = Need.OUTCOME
+    needs = frozenset({Need.RESPONSE})
+    better = "lower"
+    bounds = (0.0, 1.0)
+
+    def score(self, batch: Batch) -> Floats:
+        return batch.failed.astype(np.float64)
 
 
 @dataclass(frozen=True)

@@ -255,6 +255,7 @@ _BUILT_IN: Mapping[Need, Sequence[str]] = {
         "suites.multiwoz.richness:Richness",
     ),
     Need.TRIALS: ("metrics.trials:PassHat,PassAt,Flips,TaskVariance,TrialVariance,Reward,TrialCost",),
+    Need.OUTCOME: ("metrics.log_columns:FailureRate",),
     Need.TURN_LABELS: ("metrics.log_columns:Label",),
     Need.LATENCY: ("metrics.log_columns:Latency,LatencyPercentile",),
     Need.CALLS: (

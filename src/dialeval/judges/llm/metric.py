@@ -17,7 +17,7 @@ the document), the response. Higher grades are better. The requests of a row do 
 
 Edge cases: a row whose answer is missing, cut off, of another model or not the JSON object asked for has no grade. The
 run states how many there are and why, and the answers are kept. A conversation is the context of its last row, and the
-response of that row. An empty response is graded as any text.
+response of that row. Replies that failed (none, an empty one, an error) are not graded.
 
 Paper: Liu et al. 2023, "G-Eval: NLG Evaluation using GPT-4 with Better Human Alignment", EMNLP (expected grades).
 """
@@ -122,15 +122,16 @@ class LLMGrades(Metric[GradeState]):
     def partial(self, batch: Batch) -> Partial[GradeState]:
         judge, rubric = batch.resource(Need.LLM).judge(self.model), self._rubric
         of_dialogues = self.level is Level.DIALOGUE
-        rows = [int(end) - 1 for end in batch.dialogues[1:]] if of_dialogues else list(range(len(batch)))
+        rows = batch.dialogues[1:] - 1 if of_dialogues else np.arange(len(batch))
+        failed = np.maximum.reduceat(~batch.failed, batch.dialogues[:-1]) == 0 if of_dialogues else batch.failed
+        asked = np.flatnonzero(~(failed | batch.silent[rows])) if len(rows) else rows
         dialogues = None if of_dialogues else batch.dialogues
         columns = {need: batch.column(need) for need in self.needs | self.wants if need in batch.columns}
-        texts = [label_row(rubric, columns, row) for row in rows]
+        texts = [label_row(rubric, columns, row) for row in rows[asked].tolist()]
         graded: list[Grades] = judge.grade(rubric, texts, self.mode, self.samples)
-        scores = {
-            key: np.array([each.values.get(name, np.nan) for each in graded], np.float64)
-            for name, key in self._keys.items()
-        }
+        scores = {key: np.full(len(rows), np.nan) for key in self._keys.values()}
+        for name, key in self._keys.items():
+            scores[key][asked] = [grades.values.get(name, np.nan) for grades in graded]
         state = GradeState(
             {key: Moments.of(values, dialogues) for key, values in scores.items()},
             Moments.of(np.array([each.mass for each in graded], np.float64)),
