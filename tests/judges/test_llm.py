@@ -86,7 +86,7 @@ def ask(server: ChatServer, tmp_path: Path) -> Callable[..., LLM]:
     return make
 
 
-RESPONSES = ["one", "one two", "one two three", "", "one two three four five six"]
+RESPONSES = ["one", "one two", "one two three", "uno", "one two three four five six"]
 
 
 def score(llm: Any, responses: list[str] = RESPONSES, metrics: str = "llm", **inputs: Any) -> dialeval.Run:
@@ -1263,3 +1263,9 @@ def test_changes_of_grades_are_as_large_as_the_scale_allows() -> None:
     assert found.change is not None
     assert found.change.value == pytest.approx(rises.mean())
     assert found.change.value < found.change.interval[1] <= highest - lowest
+
+
+def test_replies_that_failed_are_not_graded(server: ChatServer, ask: Callable[..., LLM]) -> None:
+    run = score(ask(), ["one", "", "Error 500: upstream timeout", "one two"])
+    assert np.array_equal(items(run), [1, np.nan, np.nan, 2], equal_nan=True)
+    assert {graded_text(request) for request in server.requests} == {"one", "one two"}

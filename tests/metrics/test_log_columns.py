@@ -234,9 +234,9 @@ def test_the_latency_of_messages_begins_with_what_they_answer(times: tuple[Any, 
         {"role": "assistant", "content": None, "tool_calls": [{"name": "book"}], "timestamp": called},
         {"role": "tool", "content": "ok", "timestamp": called},
         {"role": "assistant", "content": "Booked.", "timestamp": replied},
-        {"role": "assistant", "content": "Anything else?", "timestamp": called},
+        {"role": "assistant", "content": "Anything else?", "timestamp": replied},
     ]
-    assert items([{"messages": messages}], "latency") == [None, 9, None]
+    assert items([{"messages": messages}], "latency") == [None, 9, 0]
 
 
 @pytest.mark.parametrize(
@@ -269,7 +269,7 @@ def test_the_latency_of_messages_begins_with_what_they_answer(times: tuple[Any, 
             },
             0.75,
         ),
-        ({"id": 1, "epoch": 1, "input": "hi", "output": {"completion": "hello", "time": 0.5}, "total_time": 3.0}, 0.5),
+        ({"id": 1, "epoch": 1, "input": "hi", "output": {"completion": "hello", "time": 0.5}, "total_time": 3.0}, 3.0),
         ({"id": 1, "epoch": 1, "input": "hi", "output": {"completion": "hello"}, "working_time": 2.5}, 2.5),
         ({"input": "hi", "actual_output": "hello", "completion_time": 0.125}, 0.125),
         (
@@ -286,14 +286,14 @@ def test_the_latency_of_messages_begins_with_what_they_answer(times: tuple[Any, 
 )
 def test_latency_in_the_logs_of_programs(row: dict[str, Any], seconds: float | None) -> None:
     other = (
-        {"response": "b", "dialog_id": "other", "latency": 1} if "response" in row else {**row, "id": 2, "latency": 1}
+        {"response": "b", "dialog_id": "other", "latency": 1} if "response" in row else {**row, "id": 2, "sender_id": "d", "latency": 1}
     )
     assert items([row, other], "latency")[0] == seconds
 
 
 def test_latency_of_a_real_log_of_inspect_ai(shared_data: Path) -> None:
     path = shared_data / "logs" / "inspect" / "security-guide.json"
-    expected = [sample["output"]["time"] for sample in json.loads(path.read_text(encoding="utf-8"))["samples"]]
+    expected = [sample["working_time"] for sample in json.loads(path.read_text(encoding="utf-8"))["samples"]]
     [result] = dialeval.evaluate(path, metrics="latency").systems.values()
     assert result["latency"].items is not None
     assert sorted(result["latency"].items.tolist()) == sorted(expected)

@@ -32,6 +32,7 @@ from dialeval.engine.resources import Resources, WordChoice
 from dialeval.engine.worker import Context, Engine, Job, open_context
 from dialeval.io.opening import LINES, format_of, is_pattern, is_remote
 from dialeval.io.reading import attach, read_responses, read_texts
+from dialeval.io.outcomes import account_for
 from dialeval.io.rows import EOS, LISTS, FieldNames, Rows, split_fields
 from dialeval.io.sources import Source, find_sources, list_file_names, wrap_systems
 from dialeval.text.tokenizers import Tokenizer
@@ -432,7 +433,7 @@ class Tally:
         if not len(self):
             raise SettingError("there are no rows yet; call update first")
         # A dialogue may continue from one part to the next: offsets are found again.
-        self._parts = [replace(Rows.join(self._parts), offsets=None)]
+        self._parts = account_for([replace(Rows.join(self._parts), offsets=None)])
         sources, notes = wrap_systems(self._parts), tuple(self._notes)
         given = (self._planner, self._resources, self._options)
         return run_sources(sources, *given, warnings=notes, context=self._context).run

@@ -14,7 +14,7 @@ Estimates are signed and named here and nowhere else.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, reduce
@@ -30,6 +30,7 @@ from dialeval.core.rowtable import ItemPart, RowTable
 from dialeval.core.version import __version__
 from dialeval.engine.checks import warn_of_split_dialogues, warn_of_unsplit_texts, with_checks
 from dialeval.engine.plan import (
+    FAILURES,
     SCRIPT_COUNTS,
     TRIALS,
     Plan,
@@ -231,6 +232,11 @@ def run_sources(
         check_number_of_systems(len(totals), sources[0].where if sources else "responses")
         systems = _finish_systems(planner, job, sources, totals, store, ready)
         results = {name: system.make_result(intervals) for name, system in systems.items()}
+        if any(system.plan.unasked for system in systems.values()) and not _leave_out_failures(results.values()):
+            results = {
+                name: replace(result, estimates={key: own for key, own in result.items() if key != FAILURES})
+                for name, result in results.items()
+            }
         notes |= {line: None for total in totals.values() for line in total.notes}
         needs = [need for need in (Need.EMBEDDINGS, Need.LLM) if need in ready]
         of_resources = [line for need in needs for line in context.resources[need].warnings]
@@ -410,6 +416,13 @@ def _finish_systems(
         digests = {**job.resources.digests, **columns}
         finished[name] = FinishedSystem(source, system, plan, states, details, digests, store, state.account)
     return finished
+
+
+def _leave_out_failures(results: Collection[Result]) -> bool:
+    """Return whether systems are compared by a metric that does not score every reply that failed."""
+    several = sum(result.role == "system" for result in results) > 1
+    failed = any(FAILURES in result and result[FAILURES].mean for result in results)
+    return several and failed and any(own.scored < own.rows for result in results for own in result.values())
 
 
 def _has_failures(state: SystemState) -> bool:

@@ -4,7 +4,7 @@ A metric that was asked for by its own name and cannot run is an error. One that
 (`all`, a family, or nothing in particular) is skipped, with one line that names the missing input. `all` means all
 metrics whose subject is there: scoring responses does not list the metrics of breakdown labels. Metrics that are
 costly, because they take longer than all others together, are not among them; `all,adem` adds one. Where a reply of
-some system failed, `failure-rate` comes first whatever is asked for.
+some system failed, `failure-rate` comes first, also where only metrics are asked for that do not score it.
 
 Where nothing in particular is asked for (`default`), responses are scored by a few metrics of `GROUPS`, and by the
 judge if it is installed, there are contexts, and rows are few (`MOST_JUDGED`); other subjects by all their metrics.
@@ -61,6 +61,8 @@ class Plan:
     """Folds next to the metrics that give no estimate but plain data, by name. They see the batch as it is."""
     by_script: frozenset[str] = frozenset()
     """Metrics that get another tokenizer where the script of the texts has no spaces."""
+    unasked: bool = False
+    """Whether `failure-rate` was not asked for: it is left out where no other metric leaves out what failed."""
 
     @property
     def folded(self) -> list[Metric[Any]]:
@@ -130,6 +132,7 @@ def make_plan(
                 skipped[plain.name] = reasons
             else:
                 raise NeedError(f"{plain.name} {reasons}")
+    unasked = Need.OUTCOME in available and FAILURES not in metrics
     if Need.OUTCOME in available:
         metrics = {FAILURES: registry().parse(FAILURES), **metrics}
     if not metrics:
@@ -142,7 +145,7 @@ def make_plan(
         from dialeval.metrics.trials import TrialTable
 
         details = {TRIALS: TrialTable()}
-    return Plan(metrics, skipped, details, by_script=frozenset(by_script))
+    return Plan(metrics, skipped, details, frozenset(by_script), unasked)
 
 
 def _judge_if_fast(available: frozenset[Need], rows: int | None, skipped: dict[str, str]) -> list[Metric[Any]]:

@@ -153,8 +153,15 @@ def mark_outcomes(rows: Rows, declared: Mapping[int, str], keep_reasoning: bool 
     return replace(rows, columns=columns, account=account)
 
 
+_OF_ROWS = (
+    *("conversations", "user_turns", "replies", "tool_calls", "scores", "without_reply", "empty", "errors"),
+    *("skipped_requests", "calls_only"),
+)
+"""The counts of an account that its rows have."""
+
+
 def count_rows(rows: Rows) -> Account:
-    """Return the account of the rows of one system, with what was counted while they were read."""
+    """Return the account of the rows of one system, with what else was counted while they were read."""
     columns, offsets = rows.columns, rows.dialogue_offsets()
     outcomes = columns.get(Need.OUTCOME)
     kinds = list(outcomes.values) if isinstance(outcomes, RaggedColumn) else []
@@ -165,7 +172,8 @@ def count_rows(rows: Rows) -> Account:
     calls_only = int(np.count_nonzero(~failed[called] & (texts.ends == texts.starts)[called]))
     tried = np.searchsorted(offsets, [row for row, _ in trials], "right")
     scores = [max(len(trial["parts"]), int(trial["reward"] is not None)) for _, trial in trials]
-    return rows.account + Account(
+    kept = replace(rows.account, **dict.fromkeys(_OF_ROWS, 0))
+    return kept + Account(
         conversations=len(offsets) - 1 + len(tried) - len(np.unique(tried)),
         user_turns=int(_count_user_turns(rows, offsets).sum()),
         replies=len(rows) - len(kinds) - calls_only,

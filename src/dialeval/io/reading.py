@@ -114,7 +114,7 @@ def attach(rows: Rows, need: Need, column: RaggedColumn, where: str) -> Rows:
     if len(column) != len(rows):
         raise DataError(length_problem(rows.where, len(rows), where, len(column)))
     own = {each: kept for each, kept in rows.columns.items() if each is not Need.ROLES or need is not Need.CONTEXT}
-    return replace(rows, columns={**own, need: column})
+    return account_for([replace(rows, columns={**own, need: column})])[0]
 
 
 def find_response_files(folder: PathSource) -> list[Path]:

@@ -129,7 +129,7 @@ class Rows:
                 for name in parts[0].shown
                 if all(name in part.shown for part in parts)
             },
-            asked=None,
+            asked=np.concatenate([np.full(len(part), -1) if part.asked is None else part.asked for part in parts]),
             account=sum((part.account for part in parts), Account()),
         )
 
