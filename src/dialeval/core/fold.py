@@ -125,6 +125,7 @@ class Estimate(EqualByFields):
         signature: The metric, its settings, and digests of its inputs, as one text.
         interval_by: How the interval was computed.
         error: The clustered standard error that intervals are computed from.
+        missing: How many rows or dialogues should have a value and have none: their reply failed, or was not graded.
 
     Examples:
         >>> import dialeval
@@ -147,6 +148,7 @@ class Estimate(EqualByFields):
     signature: Signature | None = None
     interval_by: Resampling | Analytic | None = None
     error: ClusterError | None = None
+    missing: int = 0
 
     def __repr__(self) -> str:
         spread = "" if self.interval is None else " [{:.4g}, {:.4g}]".format(*self.interval)
@@ -347,6 +349,8 @@ class Metric(Fold[State]):
     """The smallest and the largest value of numeric settings."""
     judges: ClassVar[bool] = False
     """Whether it judges replies, so that it does not score those that failed."""
+    complete: ClassVar[bool] = False
+    """Whether every row should have a value, as where a model was asked for one."""
     one_of: ClassVar[frozenset[Need]] = frozenset()
     """Optional inputs of which at least one must be given."""
 
@@ -438,6 +442,15 @@ class Metric(Fold[State]):
     @abstractmethod
     def finish(self, state: State) -> Mapping[str, Estimate]:
         """Return the results of a state, by key."""
+
+    def count_missing(self, items: Floats, batch: Batch) -> int:
+        """Count the units that should have a value and have none: those of replies that failed, or all of them."""
+        if not self.complete and Need.OUTCOME not in batch.columns:
+            return 0
+        failed = batch.failed | (self.complete and ~batch.silent)
+        if self.level is Level.DIALOGUE:
+            failed = np.add.reduceat(failed, batch.dialogues[:-1]) > 0 if len(items) else failed
+        return int(np.count_nonzero(np.isnan(items) & failed))
 
     def find_warnings(self, states: Sequence[State]) -> Iterable[str]:
         """Return warnings about its values, from the states of all systems of a run."""

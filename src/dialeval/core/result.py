@@ -334,6 +334,7 @@ def _estimate_to_dict(estimate: Estimate) -> dict[str, Any]:
         "of": "corpus" if estimate.corpus else "rows",
         "level": estimate.level.value,
         "signature": None if estimate.signature is None else str(estimate.signature),
+        "missing": estimate.missing,
     }
 
 
@@ -552,6 +553,7 @@ def _read_estimate(saved: SavedEstimate, items: Floats | None) -> Estimate:
         level=saved.level,
         signature=None if saved.signature is None else Signature.parse(saved.signature),
         interval_by=saved.read_method(),
+        missing=saved.missing,
     )
 
 

@@ -69,6 +69,7 @@ class SavedEstimate(Struct):
     of: Literal["corpus", "rows"]
     level: Level
     signature: str | None
+    missing: Count = 0
 
     def __post_init__(self) -> None:
         if self.scored > self.rows:

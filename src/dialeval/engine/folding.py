@@ -125,6 +125,7 @@ class FinishedSystem:
     """Of the columns and resources that are in signatures."""
     store: ItemStore
     account: Account = field(default_factory=Account)
+    missing: Mapping[str, int] = field(default_factory=dict)
 
     @cached_property
     def rows(self) -> RowTable:
@@ -142,6 +143,7 @@ class FinishedSystem:
             signature = metric.signature().with_fields(**data, **metric.list_other_signatures(self.states[metric]))
             for key, label in self.plan.name_results(name, results).items():
                 estimate = replace(results[key], items=columns.get(key), level=metric.level, signature=signature)
+                estimate = replace(estimate, missing=self.missing.get(key, 0))
                 estimates[label] = intervals.add_interval(estimate, metric.bounds_of(key))
         rows = None if self.source.rows is None else self.rows
         contributions = self.store.join_contributions(self.system)
@@ -414,7 +416,9 @@ def _finish_systems(
         states = dict(zip(metrics, state.states, strict=False))  # details follow the metrics
         details = [(*check, each) for check, each in zip(checks.items(), state.states[len(metrics) :], strict=True)]
         digests = {**job.resources.digests, **columns}
-        finished[name] = FinishedSystem(source, system, plan, states, details, digests, store, state.account)
+        finished[name] = FinishedSystem(
+            source, system, plan, states, details, digests, store, state.account, state.missing
+        )
     return finished
 
 

@@ -7,7 +7,7 @@ of this process: its threads share one worker, since kernels release the lock of
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass, field, replace
@@ -63,6 +63,8 @@ class SystemState:
     notes: tuple[str, ...] = ()
     """What was guessed while the rows were read."""
     account: Account = field(default_factory=Account)
+    missing: dict[str, int] = field(default_factory=dict)
+    """By key: how many units should have a value and have none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +185,8 @@ class StateSums:
                 prints[need] = prints.get(need, Fingerprint()) + fingerprint
             notes = tuple(dict.fromkeys(before.notes + state.notes))
             account = before.account + state.account
-            self._totals[system] = SystemState(before.rows + state.rows, (), prints, notes, account)
+            missing = dict(Counter(before.missing) + Counter(state.missing))
+            self._totals[system] = SystemState(before.rows + state.rows, (), prints, notes, account, missing)
 
     def finish(self) -> SystemStates:
         """Return everything that was added, by system."""
@@ -372,6 +375,7 @@ class _ChunkFold:
         scored = "a metric"
         values: dict[str, dict[str, Floats]] = {}
         states, contributions = [], []
+        missing = Counter[str]()
         try:
             if self.stage == "facts":
                 facts = tuple(fact.gather(batch.restrict_to(needs)) for fact, needs in self._facts.items())
@@ -383,6 +387,7 @@ class _ChunkFold:
                 rows = len(batch) if metric.level is Level.TURN else len(batch.dialogues) - 1
                 for key, column in partial.items.items():
                     check_column(key, column, rows, f"{metric.level.value}s")
+                    missing[key] += metric.count_missing(column, batch)
                 states.append(partial.state)
                 contributions.append(partial.contributions)
                 if self._in_memory:
@@ -398,11 +403,12 @@ class _ChunkFold:
         except Exception as error:
             raise _MetricError(scored) from error
         if self._in_memory:  # a column in memory has its digest as a whole
-            return SystemState(len(batch), tuple(states)), SystemItems(values, tuple(contributions))
+            state = SystemState(len(batch), tuple(states), missing=dict(missing))
+            return state, SystemItems(values, tuple(contributions))
         kinds = (RaggedColumn, SharedColumn)
         lists = {need: column for need, column in batch.columns.items() if isinstance(column, kinds)}
         fingerprints = {need.value: column.fingerprint for need, column in lists.items()}
-        return SystemState(len(batch), tuple(states), fingerprints), SystemItems(values)
+        return SystemState(len(batch), tuple(states), fingerprints, missing=dict(missing)), SystemItems(values)
 
     def _trace(self, block: RowBlock, error: _MetricError) -> DataError:
         """Find the first row that cannot be scored, by halving."""

@@ -66,6 +66,7 @@ class LLMGrades(Metric[GradeState]):
     family = "llm"
     implied = {"samples": 5, "model": ""}
     costly = True
+    complete = True
     costly_rows = 1024
     better = "higher"
     _of = "reply"
