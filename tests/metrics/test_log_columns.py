@@ -285,11 +285,9 @@ def test_the_latency_of_messages_begins_with_what_they_answer(times: tuple[Any, 
     ],
 )
 def test_latency_in_the_logs_of_programs(row: dict[str, Any], seconds: float | None) -> None:
-    other = (
-        {"response": "b", "dialog_id": "other", "latency": 1}
-        if "response" in row
-        else {**row, "id": 2, "sender_id": "d", "latency": 1}
-    )
+    other: dict[str, Any] = {**row, "id": 2, "sender_id": "d", "latency": 1}
+    if "response" in row:
+        other = {"response": "b", "dialog_id": "other", "latency": 1}
     assert items([row, other], "latency")[0] == seconds
 
 

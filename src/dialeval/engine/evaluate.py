@@ -31,8 +31,8 @@ from dialeval.engine.plan import Asked, Planner, Settings, list_asked, make_plan
 from dialeval.engine.resources import Resources, WordChoice
 from dialeval.engine.worker import Context, Engine, Job, open_context
 from dialeval.io.opening import LINES, format_of, is_pattern, is_remote
-from dialeval.io.reading import attach, read_responses, read_texts
 from dialeval.io.outcomes import account_for
+from dialeval.io.reading import attach, read_responses, read_texts
 from dialeval.io.rows import EOS, LISTS, FieldNames, Rows, split_fields
 from dialeval.io.sources import Source, find_sources, list_file_names, wrap_systems
 from dialeval.text.tokenizers import Tokenizer

@@ -16,11 +16,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache, cached_property, reduce
 from typing import Any, NamedTuple, cast
 
-from dialeval.core.account import Account
 from dialeval.core.batch import Need
 from dialeval.core.errors import DataError, Problem, SettingError, UnsavedRunError, collect_warnings
 from dialeval.core.files import make_workplace
@@ -124,8 +123,8 @@ class FinishedSystem:
     digests: Mapping[Need, str]
     """Of the columns and resources that are in signatures."""
     store: ItemStore
-    account: Account = field(default_factory=Account)
-    missing: Mapping[str, int] = field(default_factory=dict)
+    total: SystemState
+    """Everything else that merges about its rows."""
 
     @cached_property
     def rows(self) -> RowTable:
@@ -143,12 +142,12 @@ class FinishedSystem:
             signature = metric.signature().with_fields(**data, **metric.list_other_signatures(self.states[metric]))
             for key, label in self.plan.name_results(name, results).items():
                 estimate = replace(results[key], items=columns.get(key), level=metric.level, signature=signature)
-                estimate = replace(estimate, missing=self.missing.get(key, 0))
+                estimate = replace(estimate, missing=self.total.missing.get(key, 0))
                 estimates[label] = intervals.add_interval(estimate, metric.bounds_of(key))
         rows = None if self.source.rows is None else self.rows
         contributions = self.store.join_contributions(self.system)
         place = (self.source.where, rows, contributions, self.source.role)
-        return Result(estimates, self.plan.skipped, *place, self.account if self.account.due else None)
+        return Result(estimates, self.plan.skipped, *place, self.total.account if self.total.account.due else None)
 
     def finish_details(self) -> dict[str, Any]:
         """Return the results of the details that the plan asked for."""
@@ -416,9 +415,7 @@ def _finish_systems(
         states = dict(zip(metrics, state.states, strict=False))  # details follow the metrics
         details = [(*check, each) for check, each in zip(checks.items(), state.states[len(metrics) :], strict=True)]
         digests = {**job.resources.digests, **columns}
-        finished[name] = FinishedSystem(
-            source, system, plan, states, details, digests, store, state.account, state.missing
-        )
+        finished[name] = FinishedSystem(source, system, plan, states, details, digests, store, state)
     return finished
 
 

@@ -101,9 +101,12 @@ class Chat:
         log: The calls of tools so far.
     """
 
-    def __init__(self, reader: FieldReader, row: RowObject, labels: Sequence[Sequence[str]]) -> None:
+    def __init__(
+        self, reader: FieldReader, row: RowObject, system: str | None, dialogue: str, labels: Sequence[Sequence[str]]
+    ) -> None:
         names = reader.names
         self._reader, self._row, self._labels = reader, row, labels
+        self._system, self._dialogue = system, dialogue
         self._references: Sequence[str] = ()
         self._said: list[str] = []
         self._roles: list[str] = []
@@ -150,11 +153,12 @@ class Chat:
         if role == SYSTEM and not names.system_prompts:
             return
         if speaks:
-            labels, latency = reader.read_turn_labels(given), reader.read_latency(given, self._since)
+            labels = None if plain else reader.read_turn_labels(given)
+            latency = None if plain else reader.read_latency(given, self._since)
             self._add_reply(text, index, failure, labels, latency)
             shown = shown if names.keep_reasoning else remove_reasoning(shown)
-        if speaks or role == USER:
-            self._since = read_message_time(given)
+        if speaks or role == USER:  # a plain message has a role and a text, and no time
+            self._since = None if plain else read_message_time(given)
         self._said.append(shown)
         self._roles.append(role)
 
@@ -164,9 +168,9 @@ class Chat:
         labels, kept, asked = self._labels, self._reader.names.kept, self._roles.count(USER)
         if INDEX in kept:
             labels = [[str(index)] if name == INDEX else own for name, own in zip(kept, labels, strict=True)]
-        row = ReplyRow(text, self._references, self._said, self._roles, bool(self.replies), labels=labels, asked=asked)
-        turn = len(self.replies) + 1
-        self.replies.append(row._replace(turn=turn, turn_labels=turn_labels, latency=latency, failure=failure))
+        place = (bool(self.replies), self._system, self._dialogue, len(self.replies) + 1, labels)
+        more: Any = {"turn_labels": turn_labels, "latency": latency, "failure": failure, "asked": asked}
+        self.replies.append(ReplyRow(text, self._references, self._said, self._roles, *place, **more))
         self._said, self._roles = [], []
 
     def close(self, tried: bool, called: bool) -> list[ReplyRow]:

@@ -533,10 +533,11 @@ def _read_whole_number(value: object) -> int | None:
 
 def find_role(name: object, names: FieldNames) -> str | None:
     """Return our role of a name in any case; None for one that is not known."""
-    if not isinstance(name, str):
+    if type(name) is not str:
         return None
-    own = dict(names.roles).get(name.lower()) if names.roles else None
-    return own or ROLES.get(name) or ROLES.get(name.lower())
+    if names.roles and (own := dict(names.roles).get(name.lower())) is not None:
+        return own
+    return ROLES.get(name) or ROLES.get(name.lower())
 
 
 def read_plain_message(message: object, names: FieldNames) -> tuple[str, str] | None:

@@ -461,10 +461,9 @@ def _read_row(
         if named is not None and row.get(names.trial) is None:
             named = gathered.name_chat(reader, system, named, parse_cell(row[names.messages]))
         dialogue = named or f"line {reader.line}"
-        chat = Chat(reader, row, labels)
+        chat = Chat(reader, row, system, dialogue, labels)
         trial, (calls, expected) = trials.read(reader, row, system, dialogue), reader.read_calls(row, chat.log)
-        replies = chat.close(trial is not None, calls not in (None, NONE))
-        responses = [reply._replace(system=system, dialogue=dialogue) for reply in replies]
+        responses = chat.close(trial is not None, calls not in (None, NONE))
         if len(responses) == 1:
             mine, seconds = reader.read_turn_labels(row), reader.read_latency(row)
             first = responses[0]
@@ -512,9 +511,7 @@ class _Trials:
         reward = (next(iter(parts.values())) if len(parts) == 1 else None) if scores else _read_grade(given)
         if reward is not None and not -WITHIN <= reward <= 1 + WITHIN:
             self._is_scale, reward = True, None
-            add_warning(
-                f"{reader.where}: {names.reward} is not between 0 and 1, so no trial counts as passed or failed"
-            )
+            add_warning(f"{reader.where}: {names.reward} is not between 0 and 1, so no trial passed or failed")
         if reward is None and not parts and not self._is_scale and given is not None and given != {}:
             reader.add_problem(f"{names.reward} is {kind_of(given)}", "make it a number; 1 is a pass")
             return None

@@ -172,7 +172,8 @@ def count_rows(rows: Rows) -> Account:
     calls_only = int(np.count_nonzero(~failed[called] & (texts.ends == texts.starts)[called]))
     tried = np.searchsorted(offsets, [row for row, _ in trials], "right")
     scores = [max(len(trial["parts"]), int(trial["reward"] is not None)) for _, trial in trials]
-    kept = replace(rows.account, **dict.fromkeys(_OF_ROWS, 0))
+    nothing: Any = dict.fromkeys(_OF_ROWS, 0)
+    kept = replace(rows.account, **nothing)
     return kept + Account(
         conversations=len(offsets) - 1 + len(tried) - len(np.unique(tried)),
         user_turns=int(_count_user_turns(rows, offsets).sum()),
