@@ -15,7 +15,6 @@ from scipy import stats
 
 from dialeval.core.arrays import Floats, Ints
 from dialeval.stats.correlation import (
-    MeanPoints,
     Points,
     correlate_with_others,
     kurtosis,
@@ -67,26 +66,6 @@ def test_a_resample_is_the_sample_with_rows_repeated(rows: list[tuple[float, flo
             np.testing.assert_allclose(values, by_scipy(one, other), atol=1e-9)
         else:
             assert np.isnan(values).all()
-
-
-@given(st.data())
-def test_means_of_groups_are_formed_in_each_resample(data: st.DataObject) -> None:
-    seed = data.draw(st.integers(0, 1000))
-    random = np.random.default_rng(seed)
-    groups, clusters = np.arange(40) % 4, random.integers(0, 9, 40)
-    x, y = random.normal(size=(2, 40)) + groups
-    counts: Ints = np.concatenate(list(draw_resamples(9, 5, seed)))
-    found = MeanPoints(x, y, clusters, groups, 4).correlate_resamples(counts)
-    for values, taken in zip(found, counts, strict=True):
-        weights = taken[clusters].astype(np.float64)
-        there = [weights[groups == group].sum() > 0 for group in range(4)]
-        if not all(there):
-            assert np.isnan(values).all()
-            continue
-        one, other = (
-            np.array([np.average(side[groups == g], weights=weights[groups == g]) for g in range(4)]) for side in (x, y)
-        )
-        np.testing.assert_allclose(values, by_scipy(one, other), atol=1e-9)
 
 
 def test_large_values_lose_no_digits() -> None:
@@ -194,15 +173,6 @@ def test_no_second_opinion_no_ceiling() -> None:
 def test_annotators_without_variety() -> None:
     found = measure_ceiling([np.array([1.0, 1.0])] * 4)
     assert all(map(math.isnan, [*found.alpha.values(), *found.one_against_others.values()]))
-
-
-def test_points_and_their_clusters_are_counted() -> None:
-    points = Points(np.arange(4.0), np.arange(4.0), np.array([7, 2, 7, 0]))
-    assert (len(points), points.dialogues) == (4, 3)
-    means = MeanPoints(np.arange(4.0), np.arange(4.0), np.array([0, 0, 1, 1]), np.array([0, 1, 0, 2]), 3)
-    assert (len(means), means.dialogues) == (3, 2)
-    found = means.correlate_resamples(np.array([[1, 1], [2, 0], [0, 3], [1, 2]]))
-    assert np.isnan(found).all(axis=1).tolist() == [False, True, True, False], "a group without a pair"
 
 
 def test_ceilings_are_over_responses_with_two_annotators() -> None:

@@ -44,7 +44,7 @@ import msgspec
 import numpy as np
 from msgspec import Struct
 
-from dialeval.analysis.matching import bring_to_one_scale, find_rated_rows
+from dialeval.analysis.matching import bring_to_one_scale, find_rated_rows, find_training_rows
 from dialeval.analysis.pairing import choose_systems
 from dialeval.analysis.values import collapse_dialogues
 from dialeval.core.arguments import check_arguments
@@ -52,7 +52,7 @@ from dialeval.core.arrays import Floats, Ints
 from dialeval.core.display import Displayable, Tabular, count_names, flatten_intervals
 from dialeval.core.errors import SettingError
 from dialeval.core.errors import escape_controls as shown
-from dialeval.core.result import TRAINED_ON, Run, load
+from dialeval.core.result import Run, load
 from dialeval.core.rowtable import RowTable
 from dialeval.core.run_schema import Record
 from dialeval.core.version import __version__
@@ -539,15 +539,10 @@ def _find_scale(ratings: Ratings, quality: str) -> RatingScale | None:
 
 def _check_unseen(run: Run, keys: Sequence[str], ratings: Ratings, quality: str) -> list[str]:
     """Refuse ratings that a judge of the run learned from; return warnings about a few."""
-    known = run.details.get(TRAINED_ON)
-    if not isinstance(known, Mapping):
-        return []
     rated = set(digest_ratings(ratings.take(~np.isnan(ratings.values[quality]))))
     warnings = []
     for key in keys:
-        signatures = [run[name][key].signature for name in run if key in run[name]]
-        judges = {value for signature in signatures if signature is not None for value in signature.values()}
-        seen = {row for judge in judges for row in known.get(judge, ())} & rated
+        seen = find_training_rows(run, key) & rated
         learned = f"{key} learned from {len(seen)} of the {len(rated)} rated rows"
         if len(seen) > MOST_KNOWN * len(rated):
             raise SettingError(

@@ -46,9 +46,9 @@ if TYPE_CHECKING:
 
 
 _MERGED_NOTES = (
-    "alpha: Krippendorff's, of ordered values (ordinal); 1 is perfect, 0 is chance. r: one rater against the mean of "
-    "the others. repeated: rows rated twice by the same rater; intra-rater: the fraction of these with the same "
-    "answer; difference: mean absolute difference of the two answers. higher: mean difference from the other raters."
+    "ordinal alpha: Krippendorff's alpha with distances of ordered values, and its 95% interval over rows (jackknife); "
+    "1 is perfect, 0 is chance. r: one rater against the mean of the others. repeated: rows rated twice by the same "
+    "rater; intra-rater: the fraction of these with the same answer; difference: mean absolute difference of the two answers. higher: mean difference from the other raters."
 )
 
 HASTY = 1.0
@@ -126,15 +126,17 @@ def _explain_estimates(people: HumanEstimates) -> list[str]:
 def _make_estimate_cells(each: HumanEstimate, people: HumanEstimates) -> list[str]:
     signed = each.baseline is not None
 
-    def show(value: float, interval: tuple[float, float]) -> str:
-        return show_rounded(value, interval if all(map(math.isfinite, interval)) else None, signed)
-
     name = " - ".join(shorten(name) for name in (each.system, each.baseline) if name is not None)
-    alone = [show(each.alone, each.alone_interval), str(each.ratings)]
+    alone = [_show_known(each.alone, each.alone_interval, signed), str(each.ratings)]
     if not people.judge:
         return [name, *alone]
     last = show_p(each.adjusted_p) if signed else show_fixed(each.agreement, 2)
-    return [name, show(each.value, each.interval), *alone, show_fixed(each.effective_ratings, 0), last]
+    return [name, _show_known(each.value, each.interval, signed), *alone, show_fixed(each.effective_ratings, 0), last]
+
+
+def _show_known(value: float, interval: tuple[float, float], signed: bool = False) -> str:
+    """Return a value, with its interval if that is known."""
+    return show_rounded(value, interval if all(map(math.isfinite, interval)) else None, signed)
 
 
 @to_document.register
@@ -204,7 +206,7 @@ def _(merged: MergedRatings) -> Document:
     ceilings = [
         [
             shorten(quality),
-            show_fixed(each.alpha.get("ordinal", math.nan), 2),
+            _show_known(each.alpha.get("ordinal", math.nan), each.alpha_interval.get("ordinal", (math.nan, math.nan))),
             show_fixed(each.one_against_others.get("pearson", math.nan), 2),
             str(each.n),
             "-".join(map(str, dict.fromkeys(each.annotators))) if each.n else MISSING,
@@ -232,7 +234,7 @@ def _(merged: MergedRatings) -> Document:
         for each in merged.disputed
     ]
     tables = [
-        Table(["quality", "alpha", "r", "rows with two or more", "raters a row"], ceilings),
+        Table(["quality", "ordinal alpha", "r", "rows with two or more", "raters a row"], ceilings),
         Table(["rater", *(["quality"] if several else []), *columns], raters),
         Table(["to adjudicate", "quality", "answers"], disputed),
     ]

@@ -34,8 +34,7 @@ The scales are that of the value itself (strengths, which are logarithms of odds
 which lie between 0 and 1) and Fisher's z = artanh(r) (correlations). In simulations with 10 dialogues percentiles of a
 bootstrap cover 86 to 89% where these intervals cover 95 to 98% (docs/simulations-human.md).
 
-Papers: Efron 1982, "The Jackknife, the Bootstrap and Other Resampling Plans"; Hesterberg 2015, "What Teachers Should
-Know About the Bootstrap", American Statistician; Efron and Stein 1981, "The Jackknife Estimate of Variance", Annals of
+Papers: Efron 1982, "The Jackknife, the Bootstrap and Other Resampling Plans"; Efron and Stein 1981, "The Jackknife Estimate of Variance", Annals of
 Statistics; Hall 1988, "Theoretical Comparison of Bootstrap Confidence Intervals", Annals of Statistics; Cameron,
 Gelbach and Miller 2008, "Bootstrap-Based Improvements for Inference with Clustered Errors", Review of Economics and
 Statistics; Fisher 1915, "Frequency Distribution of the Values of the Correlation Coefficient", Biometrika; Kish 1965,
@@ -54,7 +53,6 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from statistics import NormalDist
 from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
@@ -270,9 +268,6 @@ def _group_clusters(clusters: int) -> tuple[Ints, Ints]:
     return order, np.arange(groups + 1) * clusters // groups
 
 
-_normal = NormalDist()
-
-
 def make_interval(
     influence: Influence, changes: Floats | None, level: float, clusters: int
 ) -> tuple[tuple[float, float], Literal["studentized", "jackknife"]]:
@@ -294,20 +289,6 @@ def absolute_quantile(changes: Floats, level: float) -> float:
     # Of n changes and the true one, each is as likely to be the largest: the rank is among n + 1.
     rank = math.ceil(level * (len(sizes) + 1)) if len(sizes) else 0
     return math.nan if not rank else float(sizes[min(rank, len(sizes)) - 1])
-
-
-def expanded_percentiles(drawn: Floats, level: float, clusters: int) -> tuple[float, float]:
-    """Return the percentile interval of resampled values, its ends moved outwards by Student's factor.
-
-    With K clusters the ends are at Phi(-+ t sqrt(K / (K - 1))) with t of K - 1 degrees of freedom, since values vary
-    too little in resamples of few clusters (Hesterberg 2015).
-    """
-    known = drawn[~np.isnan(drawn)]
-    if not len(known):
-        return math.nan, math.nan
-    factor = two_sided_t(level, clusters) * math.sqrt(clusters / (clusters - 1))
-    low, high = np.quantile(known, [_normal.cdf(-factor), _normal.cdf(factor)])
-    return float(low), float(high)
 
 
 _AT_END = 1e-12
