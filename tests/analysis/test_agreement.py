@@ -264,9 +264,9 @@ def test_correlations_of_systems_are_about_further_systems() -> None:
     points = RatedRows(
         ["a"], none, each, means[0], none.astype(np.bool_), dict(zip(rows.metrics, means[1:], strict=True))
     )
-    found, same = correlate(rows, "system"), correlate(points, "turn")
-    assert found["rouge-l"]["system"].flat() == pytest.approx(same["rouge-l"]["turn"].flat())
-    (p,), (same_p,) = (list(each.ranking.p.values())[0].values() for each in (found, same))
+    of_systems, same = correlate(rows, "system"), correlate(points, "turn")
+    assert of_systems["rouge-l"]["system"].flat() == pytest.approx(same["rouge-l"]["turn"].flat())
+    (p,), (same_p,) = (next(iter(each.ranking.p.values())).values() for each in (of_systems, same))
     assert p == pytest.approx(same_p)
 
 

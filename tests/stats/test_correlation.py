@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
 
-from dialeval.core.arrays import Floats, Ints
+from dialeval.core.arrays import Floats
 from dialeval.stats.correlation import (
     Points,
     correlate_with_others,
@@ -24,7 +24,6 @@ from dialeval.stats.correlation import (
     scale_to_unit,
     spearman_matrix,
 )
-from dialeval.stats.resampling import draw_resamples
 
 pairs = st.lists(
     st.tuples(st.sampled_from([0.0, 1.0, 1.5, 2.0, -3.0, 7.25]), st.sampled_from([1.0, 2.0, 3.0, 5.0])),

@@ -10,12 +10,12 @@ Only rows that people rated and that every metric scores count, so that n is the
 that leaves out is reported (`excluded`). A judge has no value on rows that it learned from (`find_training_rows`).
 Intervals and p-values are Student's on Fisher's z scale (`jackknife`): of turns and dialogues over dialogues, with the
 replies of all systems to them; of systems over systems, since a correlation of systems is about further systems. There
-they need `FEWEST_SYSTEMS` systems, and the interval contains what the sampled dialogues contribute. The p of all coefficients of all
-metrics at one level are one family (Holm), since they are in one table. Pearson's r has heavy tails where the
-kurtosis of the metric or of the ratings is above 6, twice that of normal values: it then rests on few points, intervals
-may be too narrow, and a warning says so. Coefficients are to be read against the ceiling that the annotators set
-(`correlation.measure_ceiling`; a Pearson correlation above it is flagged), and the length of the response, which needs no reference and no model (`list_not_above`).
-`metric_ranking` tests which metrics differ.
+they need `FEWEST_SYSTEMS` systems, and the interval contains what the sampled dialogues contribute. The p of all
+coefficients of all metrics at one level are one family (Holm), since they are in one table. Pearson's r has heavy tails
+where the kurtosis of the metric or of the ratings is above 6, twice that of normal values: it then rests on few points,
+intervals may be too narrow, and a warning says so. Coefficients are to be read against the ceiling that the annotators
+set (`correlation.measure_ceiling`; a Pearson correlation above it is flagged), and the length of the response, which
+needs no reference and no model (`list_not_above`). `metric_ranking` tests which metrics differ.
 """
 
 from __future__ import annotations
@@ -327,26 +327,18 @@ def agreement(
         rows = match_metrics(run, rated, quality, names)
     trained = [key for key in rows.learned if np.isnan(rows.metrics[key]).all()]
     if trained and {*trained} >= {key for key in rows.metrics if key != CONTROL}:
+        names_of = ", ".join(trained)
         raise SettingError(
-            f"{', '.join(trained)} learned from all of these ratings, so no agreement can be measured; use other ratings"
+            f"{names_of} learned from all of these ratings, so agreement means nothing; use other ratings"
         )
     if CONTROL not in rows.metrics:
         words = np.array([len(response.split()) for response in rated.responses], np.float64)
         if rows.unmatched and rows.metrics:  # the run does not have these rows
             words[np.all([np.isnan(values) for values in rows.metrics.values()], axis=0)] = np.nan
         rows = replace(rows, metrics={**rows.metrics, CONTROL: words})
-    raters = set(rated.raters.get(quality, [()]))
-    found = correlate_metrics(
-        rows,
-        rated.annotations[quality],
-        quality,
-        levels,
-        resamples,
-        seed,
-        confidence,
-        threads,
-        same_raters=len(raters) == 1 and () not in raters,
-    )
+    chosen = (levels, resamples, seed, confidence, threads)
+    same_raters = len(who := {*rated.raters.get(quality, [()])}) == 1 and () not in who
+    found = correlate_metrics(rows, rated.annotations[quality], quality, *chosen, same_raters)
     return found if rescaled is None else msgspec.structs.replace(found, warnings=[rescaled, *found.warnings])
 
 
@@ -492,18 +484,17 @@ def _measure_ceiling(
 def _correlate(points: Points, level: str, confidence: float) -> Correlation:
     """Return the coefficients of some points, with their intervals unless these are of too few systems."""
     values: list[float] = points.correlate().tolist()
-    found = Correlation(n=len(points), **dict(zip(NAMES, values, strict=True)))
+    fields: dict[str, Any] = dict(zip(NAMES, values, strict=True))
     if level == "system" and len(points) < FEWEST_SYSTEMS:
-        return found
+        return Correlation(n=len(points), **fields)
     clusters, codes = np.unique(points.clusters, return_inverse=True)
     own = Points(points.first, points.second, codes.ravel())
     without = np.concatenate([own.correlate_resamples(counts) for counts in leave_out_clusters(len(clusters))])
     sizes = np.bincount(own.clusters).astype(np.float64)
-    fields: dict[str, Any] = {}
     for name, value, column in zip(NAMES, values, without.T, strict=True):
         error = jackknife(value, column, sizes, FISHER)
         fields |= {f"{name}_interval": error.interval(confidence), f"{name}_p": error.p}
-    return msgspec.structs.replace(found, **fields)
+    return Correlation(n=len(points), **fields)
 
 
 def _adjust(correlations: Mapping[tuple[str, str], Correlation]) -> dict[tuple[str, str], Correlation]:

@@ -36,6 +36,7 @@ import math
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
+from itertools import permutations
 from os import PathLike
 from statistics import NormalDist
 from typing import Any, Literal, get_args
@@ -56,7 +57,7 @@ from dialeval.core.result import Run, load
 from dialeval.core.rowtable import RowTable
 from dialeval.core.run_schema import Record
 from dialeval.core.version import __version__
-from dialeval.human.sample import collect_row_values, find_strata
+from dialeval.human.sample import collect_row_values, find_strata, number_clusters
 from dialeval.human.sample_files import Sample, check_same_run, find_sample, read_sample
 from dialeval.io.ratings import DIALOGUE, OVERALL, Ratings, digest_ratings, read_ratings
 from dialeval.metrics.registry import split_names
@@ -230,6 +231,7 @@ def estimate(
     fields: Mapping[str, str] | None = None,
     seed: int = DEFAULT_SEED,
     raters: Raters = "fixed",
+    cluster: str | None = None,
 ) -> HumanEstimates:
     """Estimate the mean human rating of every system, from ratings of some rows and a judge's scores of all rows.
 
@@ -249,6 +251,7 @@ def estimate(
         fields: The names of fields in the ratings, by ours.
         seed: The seed of the folds by which several judges are combined.
         raters: `"fixed"`, for ratings by these raters, or `"random"`, for other raters as well.
+        cluster: A field that the run kept, such as the user, whose values intervals are over; None: dialogues.
 
     Returns:
         An estimate for each system, and for each difference to the baseline.
@@ -287,7 +290,9 @@ def estimate(
     if len(levels) > 1:
         raise SettingError("some ratings are of whole dialogues and others of responses; estimate each level by itself")
     known = collapse_dialogues(known) if levels & {DIALOGUE, "dialogue"} else known
-    study = _Study(known, drawn, ratings, quality, keys, seed)
+    if cluster is not None and population == "run":
+        raise SettingError("the rows of a run are no sample of users; cluster is for the population of dialogues")
+    study = _Study(known, drawn, ratings, quality, keys, seed, cluster)
     systems, scale = study.make_systems(ratings.values[quality]), _find_scale(ratings, quality)
     first, others = _choose_baseline(known, systems, baseline)
     targets = [*((name, None) for name in (first, *others)), *((name, first) for name in others)]
@@ -322,14 +327,14 @@ def estimate(
         )
         for each, (name, base), p in zip(found, targets, [math.nan] * single + adjusted, strict=True)
     ]
-    tables = [study.tables[name] for name in systems]
+    unit = "dialogues" if any(len(table.offsets) - 1 < len(table) for table in study.tables.values()) else "rows"
     return HumanEstimates(
         version=__version__,
         quality=quality,
         judge=keys,
         population=population,
         confidence=confidence,
-        unit="dialogues" if any(len(table.offsets) - 1 < len(table) for table in tables) else "rows",
+        unit=unit if cluster is None else f"clusters by {cluster}",
         seed=seed,
         at_random=drawn is not None,
         raters=raters,
@@ -337,7 +342,12 @@ def estimate(
         baseline=first,
         systems=estimates[:single],
         differences=estimates[single:],
-        warnings=[*study.list_warnings(), *overlap, *_warn_about_estimates(estimates[:single], keys, scale)],
+        warnings=[
+            *study.list_warnings(),
+            *overlap,
+            *(study.find_confounding(first, others) if names and raters == "fixed" else ()),
+            *_warn_about_estimates(estimates[:single], keys, scale),
+        ],
     )
 
 
@@ -396,7 +406,14 @@ class _Study:
     """
 
     def __init__(
-        self, run: Run, sample: Sample | None, ratings: Ratings, quality: str, keys: Sequence[str], seed: int
+        self,
+        run: Run,
+        sample: Sample | None,
+        ratings: Ratings,
+        quality: str,
+        keys: Sequence[str],
+        seed: int,
+        cluster: str | None = None,
     ) -> None:
         self.run, self.sample, self.ratings, self.quality = run, sample, ratings, quality
         self.keys, self.seed = keys, seed
@@ -407,7 +424,8 @@ class _Study:
             self.strata = _number_strata(run, sample)
             self.places = _locate_ratings(sample, ratings)
         self.tables = {name: table for name in self.places if (table := run[name].rows) is not None}
-        self.dialogues = _number_dialogues(self.tables)
+        numbered = _number_dialogues(self.tables) if cluster is None else number_clusters(self.tables, cluster)
+        self.dialogues = numbered
 
     def make_systems(self, values: Floats) -> dict[str, RatedSystem]:
         """Return the rows of every system with ratings and judges; `values`: a mean rating for each rated row."""
@@ -479,6 +497,16 @@ class _Study:
                 raise SettingError(f"without {name!r} a system has no ratings; take raters as fixed")
             found.append(left)
         return found
+
+    def find_confounding(self, baseline: str, others: Sequence[str]) -> list[str]:
+        """Return warnings about differences of systems that were mostly rated by different raters."""
+        raters = self.ratings.raters.get(self.quality, ())
+        given = {name: [who for row in rows.tolist() for who in raters[row]] for name, (rows, _) in self.places.items()}
+        pairs = {name: permutations((given[name], given[baseline])) for name in others}
+        shares = {name: min(np.isin(own, other).mean() for own, other in both) for name, both in pairs.items()}
+        apart = [shown(name) for name, share in shares.items() if share < 0.5]
+        different = f"{', '.join(apart)} and {shown(baseline)} were mostly rated by different raters: their difference"
+        return [f"{different} contains that of the raters; let the same raters rate both systems"] if apart else []
 
     def list_warnings(self) -> list[str]:
         """Return warnings about the choice of the rated rows."""

@@ -5,9 +5,10 @@
 
 The verdict comes first: which metric agrees best with human ratings, and which do not differ significantly from it.
 Then a table per level, a row per metric: three coefficients with their intervals, `*` where one differs from 0 (its p,
-corrected for all coefficients of the table, is below 1 - confidence). Of too few systems there are no intervals. At the level of the ranking the best metric is
-first, and metrics that share a letter (`group`) do not differ significantly. Where every dialogue has one rated turn,
-the level of dialogues would repeat that of turns and is left out of tables. JSON and CSV hold every digit.
+corrected for all coefficients of the table, is below 1 - confidence). Of too few systems there are no intervals. At the
+level of the ranking the best metric is first, and metrics that share a letter (`group`) do not differ significantly.
+Where every dialogue has one rated turn, the level of dialogues would repeat that of turns and is left out of tables.
+JSON and CSV hold every digit.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from dialeval.analysis.agreement import Agreement, Correlation, Interval
 
 DIFFERS = "*"
+_NO_ENDS = f"[{MISSING}, {MISSING}] "
 HEADS = {"pearson": "Pearson r", "spearman": "Spearman rho", "kendall": "Kendall tau"}
 
 
@@ -118,7 +120,7 @@ def list_notes(agreement: Agreement) -> list[str]:
             for name, value in people.alpha.items()
         )
         highest = ", ".join(
-            f"{show_fixed(value, 3)} {_show_ends(people.highest_interval[at])} at {at} level"
+            f"{show_fixed(value, 3)} {_show_ends(people.highest_interval[at])} at {at} level".replace(_NO_ENDS, "")
             for at, value in people.highest.items()
             if at in levels
         )

@@ -385,7 +385,7 @@ def measure_ceiling(
         without.append([_compute_alpha(*rest, distance, distinct) for distance in DISTANCES])
     alpha: dict[str, float] = {distance: krippendorff_alpha(counts, distance, distinct) for distance in DISTANCES}
     held = np.bincount(cluster.ravel()).astype(np.float64)
-    intervals = {
+    intervals: dict[str, tuple[float, float]] = {
         distance: jackknife(alpha[distance], column, held, FISHER).interval(confidence)
         for distance, column in zip(DISTANCES, np.array(without).T, strict=True)
     }
