@@ -61,15 +61,7 @@ from dialeval.core.version import __version__
 from dialeval.engine.resources import Resources
 from dialeval.io.ratings import OVERALL, Ratings, read_ratings
 from dialeval.metrics.registry import split_names
-from dialeval.stats.correlation import (
-    FEWEST_POINTS,
-    NAMES,
-    Ceiling,
-    Points,
-    kurtosis,
-    measure_ceiling,
-    measure_highest_correlation,
-)
+from dialeval.stats.correlation import NAMES, Ceiling, Points, kurtosis, measure_ceiling, measure_highest_correlation
 from dialeval.stats.intervals import DEFAULT_LEVEL
 from dialeval.stats.resampling import (
     DEFAULT_RESAMPLES,
@@ -327,10 +319,7 @@ def agreement(
         rows = match_metrics(run, rated, quality, names)
     trained = [key for key in rows.learned if np.isnan(rows.metrics[key]).all()]
     if trained and {*trained} >= {key for key in rows.metrics if key != CONTROL}:
-        names_of = ", ".join(trained)
-        raise SettingError(
-            f"{names_of} learned from all of these ratings, so agreement means nothing; use other ratings"
-        )
+        raise SettingError(f"{', '.join(trained)} learned from all of these ratings; measure agreement with others")
     if CONTROL not in rows.metrics:
         words = np.array([len(response.split()) for response in rated.responses], np.float64)
         if rows.unmatched and rows.metrics:  # the run does not have these rows
@@ -408,9 +397,9 @@ def correlate_metrics(
     here = {key: each for (key, at), each in points.items() if at == level}
     values = {key: getattr(correlations[key, level], RANKED_BY) for key in here}
     clusters = max((len(np.unique(each.clusters)) for each in here.values()), default=0)
-    drawn = _resample({} if level == "system" and clusters < FEWEST_SYSTEMS else here, resamples, seed, threads)
-    nothing = np.empty(0)
-    ranking = rank_metrics(level, values, {key: drawn.get(key, nothing) for key in here}, clusters)
+    few = level == "system" and clusters < FEWEST_SYSTEMS
+    drawn = dict.fromkeys(here, np.empty(0)) if few else _resample(here, resamples, seed, threads)
+    ranking = rank_metrics(level, values, drawn, clusters)
     ceiling = _measure_ceiling(rows, annotations, points, same_raters, confidence)
     found = {key: {at: correlations[key, at] for at in asked} for key in rows.metrics}
     rated = ~np.isnan(rows.human)
@@ -422,9 +411,8 @@ def correlate_metrics(
         metrics=found,
         ceiling=ceiling,
         above_ceiling={
-            at: above
+            at: [key for key in found if abs(found[key][at].pearson) > highest]
             for at, highest in ceiling.highest.items()
-            if (above := [key for key in found if abs(found[key][at].pearson) > highest])
         },
         control=Control(CONTROL, level, list_not_above(ranking, CONTROL)),
         ranking=ranking,
@@ -448,10 +436,11 @@ def _check_spread(human: Floats, quality: str) -> None:
 def _resample(points: Mapping[str, Points], resamples: int, seed: int, threads: int | None) -> dict[str, Floats]:
     """Return the coefficient by which metrics are ranked in every resample; every metric sees the same resamples."""
     parts: dict[str, list[Floats]] = {key: [] for key in points}
-    clusters = 1 + max((int(each.clusters.max()) for each in points.values()), default=-1)
+    which = np.unique(np.concatenate([np.empty(0, np.int64), *(each.clusters for each in points.values())]))
+    own = [replace(each, clusters=np.searchsorted(which, each.clusters)) for each in points.values()]
     with ThreadPoolExecutor(threads or cpu_count() or 1) as pool:
-        for counts in draw_resamples(clusters, resamples, seed):
-            made = pool.map(lambda each, counts=counts: each.correlate_resamples(counts), points.values())
+        for counts in draw_resamples(len(which), resamples, seed):
+            made = pool.map(lambda each, counts=counts: each.correlate_resamples(counts), own)
             for key, values in zip(points, made, strict=True):
                 parts[key].append(values[:, NAMES.index(RANKED_BY)])
     return {key: np.concatenate(values) for key, values in parts.items()}
@@ -465,20 +454,13 @@ def _measure_ceiling(
     used = {at: find_used_rows(rows, key, at) for key, at in reversed(points)}  # the same of every metric
     counted = np.unique(np.concatenate([*used.values()] or [np.flatnonzero(~np.isnan(rows.human))]))
     ceiling = measure_ceiling([annotations[row] for row in counted.tolist()], rows.dialogue[counted], confidence)
-    highest = {}
-    for at in (at for at in LEVELS if at in used):
+    highest, intervals = {}, {}
+    for at in (at for at in LEVELS if at in used and several[used[at]].any()):
         known = used[at][several[used[at]]]
-        if len(known):
-            values = [annotations[row] for row in known.tolist()]
-            groups, clusters = number_points(rows, known, at)
-            value, ends = measure_highest_correlation(values, groups, clusters, same_raters, confidence)
-            few = at == "system" and len(clusters) < FEWEST_SYSTEMS
-            highest[at] = value, (math.nan, math.nan) if few else ends
-    return msgspec.structs.replace(
-        ceiling,
-        highest={at: value for at, (value, _) in highest.items()},
-        highest_interval={at: ends for at, (_, ends) in highest.items()},
-    )
+        values = [annotations[row] for row in known.tolist()]
+        points_of = number_points(rows, known, at)
+        highest[at], intervals[at] = measure_highest_correlation(values, *points_of, same_raters, confidence)
+    return msgspec.structs.replace(ceiling, highest=highest, highest_interval=intervals)
 
 
 def _correlate(points: Points, level: str, confidence: float) -> Correlation:
@@ -528,9 +510,8 @@ def _list_warnings(rows: RatedRows, found: Mapping[str, Mapping[str, Correlation
     both = {"turn", "dialogue"} <= set(asked)
     if both and any(each["turn"].n and each["turn"].n == each["dialogue"].n for each in found.values()):
         warnings.append("every dialogue has one rated turn: the levels turn and dialogue are the same")
-    systems = max((each["system"].n for each in found.values() if "system" in each), default=0)
-    if FEWEST_POINTS <= systems < FEWEST_SYSTEMS:
-        warnings.append(
-            f"{systems} systems: no intervals at system level, which need at least {FEWEST_SYSTEMS} systems"
-        )
+    systems = [own["system"].n for own in found.values() if "system" in own and own["system"].reason is None]
+    if systems and max(systems) < FEWEST_SYSTEMS:
+        needed = f"no intervals at system level, which need at least {FEWEST_SYSTEMS} systems"
+        warnings.append(f"{max(systems)} systems: {needed}")
     return warnings

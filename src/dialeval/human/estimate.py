@@ -292,7 +292,9 @@ def estimate(
     known = collapse_dialogues(known) if levels & {DIALOGUE, "dialogue"} else known
     if cluster is not None and population == "run":
         raise SettingError("the rows of a run are no sample of users; cluster is for the population of dialogues")
-    study = _Study(known, drawn, ratings, quality, keys, seed, cluster)
+    study = _Study(known, drawn, ratings, quality, keys, seed)
+    if cluster is not None:
+        study.dialogues = number_clusters(study.tables, cluster)
     systems, scale = study.make_systems(ratings.values[quality]), _find_scale(ratings, quality)
     first, others = _choose_baseline(known, systems, baseline)
     targets = [*((name, None) for name in (first, *others)), *((name, first) for name in others)]
@@ -406,14 +408,7 @@ class _Study:
     """
 
     def __init__(
-        self,
-        run: Run,
-        sample: Sample | None,
-        ratings: Ratings,
-        quality: str,
-        keys: Sequence[str],
-        seed: int,
-        cluster: str | None = None,
+        self, run: Run, sample: Sample | None, ratings: Ratings, quality: str, keys: Sequence[str], seed: int
     ) -> None:
         self.run, self.sample, self.ratings, self.quality = run, sample, ratings, quality
         self.keys, self.seed = keys, seed
@@ -424,8 +419,7 @@ class _Study:
             self.strata = _number_strata(run, sample)
             self.places = _locate_ratings(sample, ratings)
         self.tables = {name: table for name in self.places if (table := run[name].rows) is not None}
-        numbered = _number_dialogues(self.tables) if cluster is None else number_clusters(self.tables, cluster)
-        self.dialogues = numbered
+        self.dialogues = _number_dialogues(self.tables)
 
     def make_systems(self, values: Floats) -> dict[str, RatedSystem]:
         """Return the rows of every system with ratings and judges; `values`: a mean rating for each rated row."""
@@ -484,11 +478,7 @@ class _Study:
         """Return the systems without the ratings of each rater in turn."""
         annotations, raters = self.ratings.annotations[self.quality], self.ratings.raters.get(self.quality, ())
         rows = list(zip(annotations, raters, strict=True))
-        if len(names) < FEWEST_RATERS or any(len(values) != len(who) for values, who in rows):
-            raise SettingError(
-                f"intervals for other raters need ratings of at least {FEWEST_RATERS} raters, each with a name; there "
-                f"are {len(names)}: take raters as fixed"
-            )
+        require_raters(len(names), all(len(values) == len(who) for values, who in rows))
         found = []
         for name in names:
             kept = [values[[other != name for other in who]] for values, who in rows]
@@ -521,6 +511,15 @@ class _Study:
         if used < given:
             warnings.append(f"{given - used} of {given} rated rows are not in the run and are left out")
         return warnings
+
+
+def require_raters(number: int, named: bool) -> None:
+    """Raise a SettingError for too few raters, or nameless ones, for intervals that hold for other raters."""
+    if number < FEWEST_RATERS or not named:
+        raise SettingError(
+            f"intervals for other raters need ratings of at least {FEWEST_RATERS} raters, each with a name; there "
+            f"are {number}: take raters as fixed"
+        )
 
 
 def _locate_ratings(sample: Sample, ratings: Ratings) -> dict[str, tuple[Ints, Ints]]:

@@ -50,22 +50,14 @@ from dialeval.core.errors import escape_controls as shown
 from dialeval.core.result import Run
 from dialeval.core.run_schema import Record
 from dialeval.core.version import __version__
-from dialeval.human.estimate import FEWEST_RATERS, Raters
+from dialeval.human.estimate import Raters, require_raters
 from dialeval.human.sample import collect_row_values, number_clusters, select_tables
 from dialeval.human.sample_files import RatedLevel
 from dialeval.io.ratings import Pairs, length_ratio, read_pairs
 from dialeval.stats import significance
 from dialeval.stats.bradley_terry import Cells, Fits, fit, is_connected
 from dialeval.stats.intervals import DEFAULT_LEVEL
-from dialeval.stats.resampling import (
-    LOG_ODDS,
-    PLAIN,
-    Jackknifed,
-    Transformation,
-    check_resampling,
-    jackknife,
-    leave_out_clusters,
-)
+from dialeval.stats.resampling import LOG_ODDS, PLAIN, Jackknifed, check_resampling, jackknife, leave_out_clusters
 
 ALPHA = 0.05
 _PART_CELLS = 1 << 20
@@ -331,27 +323,21 @@ def rank_pairs(
         )
     cells, codes = _group_pairs(pairs, length, position)
     whole = fit(cells, _count(codes, pairs.outcome, np.ones((1, len(pairs))), len(cells.left)))
-    ways = [pairs.dialogue]
+    clusters = [pairs.dialogue]
     people = list(dict.fromkeys(who for who in pairs.rater if who is not None))
     if raters == "random":
-        if len(people) < FEWEST_RATERS or None in pairs.rater:
-            raise SettingError(
-                f"intervals for other raters need pairs of at least {FEWEST_RATERS} raters, each with a name (rater); "
-                f"there are {len(people)}: take raters as fixed"
-            )
+        require_raters(len(people), None not in pairs.rater)
         rater = np.array([people.index(str(who)) for who in pairs.rater], np.int64)
-        ways += [rater, pairs.dialogue * len(people) + rater]
-    fits = [_fit_without_each(cells, codes, pairs, way) for way in ways]
+        clusters += [rater, pairs.dialogue * len(people) + rater]
+    ways = [_fit_without_each(cells, codes, pairs, each) for each in clusters]
 
-    def measure(name: str, at: int, scale: Transformation = PLAIN, less: int | None = None) -> Jackknifed:
+    def measure(name: str, at: int, less: int | None = None) -> Jackknifed:
         """Return a parameter, or its difference to another one, with its error over all clusters."""
-        value, *without = (
-            column[:, at] if less is None else column[:, at] - column[:, less]
-            for column in (getattr(each, name) for each in (whole, *(each for each, _ in fits)))
-        )
-        errors = [
-            jackknife(float(value[0]), left, sizes, scale) for left, (_, sizes) in zip(without, fits, strict=True)
-        ]
+        errors, scale = [], LOG_ODDS if name == "scores" else PLAIN
+        for fits, sizes in ways:
+            both = (getattr(whole, name), getattr(fits, name))
+            value, without = (each[:, at] - (0.0 if less is None else each[:, less]) for each in both)
+            errors.append(jackknife(float(value[0]), without, sizes, scale))
         return errors[0].cross(*errors[1:]) if len(errors) > 1 else errors[0]
 
     effects = {
@@ -374,7 +360,7 @@ def rank_pairs(
                 strength=strength,
                 interval=measure("strengths", place).interval(confidence),
                 score=score,
-                score_interval=measure("scores", place, LOG_ODDS).interval(confidence),
+                score_interval=measure("scores", place).interval(confidence),
                 wins=wins,
                 ties=ties,
                 losses=losses,
@@ -416,10 +402,8 @@ def _list_warnings(pairs: Pairs, position: bool) -> list[str]:
         first, second = int((pairs.left == code).sum()), int((pairs.right == code).sum())
         many = first + second
         if not position and first > max(_MOST_FIRST * many, many / 2 + 1.5 * math.sqrt(many)):
-            warnings.append(
-                f"{shown(name)} is a in {first} of {many} pairs: if a was shown first, its strength includes that; control "
-                "for it (--position)"
-            )
+            often = f"{shown(name)} is a in {first} of {many} pairs"
+            warnings.append(f"{often}: if a was shown first, its strength includes that (--position controls for it)")
         own = {who for who, one, two in zip(pairs.rater, pairs.left, pairs.right, strict=False) if code in (one, two)}
         if len(own) == 1 < len({*pairs.rater}):
             warnings.append(f"all pairs of {shown(name)} are by one rater, so its strength is that rater's taste")
@@ -435,10 +419,7 @@ def _group_pairs(pairs: Pairs, length: bool, position: bool) -> tuple[Cells, Int
     if position:
         design, _ = Cells(len(pairs.systems), left, right, np.ones(len(left))).make_design(ties=False)
         if np.linalg.matrix_rank(design) == np.linalg.matrix_rank(design[:, :-1]):
-            raise SettingError(
-                "the effect of the position cannot be told from the systems: of every two the same one is always a "
-                "(shown first); leave --position out, or exchange the sides in some pairs"
-            )
+            raise SettingError("of every two systems the same is always a, so that it cannot be told from its position")
     return cells, codes.ravel()
 
 

@@ -174,16 +174,11 @@ def number_clusters(tables: Mapping[str, RowTable], name: str) -> dict[str, Ints
         there = ", ".join(tables[lacking].fields) or "none"
         raise SettingError(f"the run kept no field {name!r} (dialeval score --keep); there is {there}")
     numbers: dict[object, int] = {}
-    return {
-        system: np.array(
-            [
-                numbers.setdefault(tuple(values) or (system, row), len(numbers))
-                for row, values in enumerate(table.fields[name])
-            ],
-            np.int64,
-        )
-        for system, table in tables.items()
-    }
+    found = {}
+    for system, table in tables.items():
+        keys = [tuple(values) or (system, row) for row, values in enumerate(table.fields[name])]
+        found[system] = np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.int64)
+    return found
 
 
 def select_tables(run: Run, systems: Sequence[str] | None) -> dict[str, RowTable]:

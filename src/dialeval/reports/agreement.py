@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from dialeval.analysis.agreement import Agreement, Correlation, Interval
 
 DIFFERS = "*"
-_NO_ENDS = f"[{MISSING}, {MISSING}] "
 HEADS = {"pearson": "Pearson r", "spearman": "Spearman rho", "kendall": "Kendall tau"}
 
 
@@ -120,7 +119,7 @@ def list_notes(agreement: Agreement) -> list[str]:
             for name, value in people.alpha.items()
         )
         highest = ", ".join(
-            f"{show_fixed(value, 3)} {_show_ends(people.highest_interval[at])} at {at} level".replace(_NO_ENDS, "")
+            f"{show_fixed(value, 3)} {_show_ends(people.highest_interval[at])} at {at} level"
             for at, value in people.highest.items()
             if at in levels
         )
@@ -130,13 +129,14 @@ def list_notes(agreement: Agreement) -> list[str]:
             f"one annotator against the mean of the others: {one}",
         ]
     for at, keys in agreement.above_ceiling.items():
-        names = list_names(keys)
-        lines.append(f"ABOVE THE CEILING at {at} level, by chance or because the ratings were seen: {names}")
+        if keys and at in levels:
+            names = list_names(keys)
+            lines.append(f"ABOVE THE CEILING at {at} level, by chance or because the ratings were seen: {names}")
     tests = ", ".join(f"{count} at {at} level" for at in levels if (count := _count_tests(agreement, at)))
     alpha = f"significance level {1 - bootstrap.confidence:.3g}"
     if tests:
         lines.append(f"{DIFFERS} differs from 0 ({alpha}, corrected by Holm for all coefficients of a table: {tests})")
-    if len(agreement.ranking.metrics) > 1:
+    if agreement.ranking.tests:
         lines.append(f"group: metrics that share a letter do not differ significantly ({agreement.ranking.test})")
     lines += agreement.excluded
     return [plain(line) for line in lines]
