@@ -18,6 +18,8 @@ two systems that are equal over all raters there could be. `position`: the respo
 and one of two equal systems is first in four fifths of its pairs. `one-rater`: raters who are stricter or milder rate
 one of two equal systems each.
 
+`ceiling`: k annotators whose errors have so many standard deviations of what they rate; the truth follows from both.
+
 `yes-no`: shares of yes up to 99.7%, dialogues of unequal propensity, with a judge that knows something. `raters`:
 ratings by some raters who are stricter or milder, who all rate every drawn row (`crossed`) or were dealt out, two a row
 (`dealt`); the truth is over all raters there could be.
@@ -30,7 +32,7 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -54,7 +56,7 @@ from dialeval.human.sample import allocate, inclusion_probabilities, measure_unc
 from dialeval.human.sample import sample as draw
 from dialeval.human.sample_files import Sample
 from dialeval.io.ratings import OVERALL, Pairs, Ratings, read_ratings
-from dialeval.stats.correlation import NAMES, Points
+from dialeval.stats.correlation import NAMES, Points, measure_ceiling, measure_highest_correlation
 from dialeval.stats.independent import ClusterSums
 from dialeval.stats.prediction_powered import RatedSystem, RatingScale, Target, estimate_mean
 from dialeval.stats.sequences import FIRST, confidence_sequence
@@ -68,6 +70,7 @@ SETS = {
     "rank-raters": 400,
     "position": 400,
     "one-rater": 400,
+    "ceiling": 400,
     "yes-no": 400,
     "raters": 400,
     "ratings": 500,
@@ -421,6 +424,27 @@ def one_rater(seeds: Iterable[int], raters: int, how: Literal["fixed", "random"]
     return differ, warned
 
 
+ANNOTATED = ((40, 2, 1.0), (40, 3, 2.0), (150, 3, 1.5), (150, 9, 3.0), (600, 3, 2.0))
+"""Rated rows in dialogues of two, annotators of each, and the standard deviation of their errors."""
+
+
+def ceiling_coverage(seeds: Iterable[int], rows: int, k: int, error: float) -> tuple[list[bool], list[bool]]:
+    """Whether the intervals of the ceiling and of alpha (interval) cover."""
+    highest, alphas = [], []
+    dialogue = np.arange(rows) // 2
+    for seed in seeds:
+        rng = np.random.default_rng([seed, rows, k])
+        meant = math.sqrt(BETWEEN) * rng.normal(size=rows)[dialogue]
+        meant += math.sqrt(1 - BETWEEN) * rng.laplace(size=rows) / math.sqrt(2)
+        said = list(meant[:, None] + error * rng.standard_t(6, size=(rows, k)) / math.sqrt(1.5))
+        _, (low, high) = measure_highest_correlation(said, np.arange(rows), dialogue, same_raters=False)
+        highest.append(low <= math.sqrt(1 / (1 + error**2 / k)) <= high)
+        rounded = [np.round(2 * values) / 2 for values in said]  # which adds 1 / 48 to the variance of errors
+        low, high = measure_ceiling(rounded, dialogue).alpha_interval["interval"]
+        alphas.append(low <= 1 / (1 + error**2 + 1 / 48) <= high)
+    return highest, alphas
+
+
 SHARES = (0.5, 0.9, 0.97, 0.99, 0.997)
 ANSWERS = (20, 40, 100, 200)
 YES_NO = RatingScale((0.0, 1.0), yes_no=True)
@@ -586,6 +610,12 @@ def one_rater_lines(seeds: range) -> Iterator[Sequence[object]]:
         yield [raters, share(differ), share(warned), random]
 
 
+def ceiling_lines(seeds: range) -> Iterator[Sequence[object]]:
+    """The lines of the table of ceilings."""
+    for rows, k, error in ANNOTATED:
+        yield [rows, k, error, *map(share, ceiling_coverage(seeds, rows, k, error))]
+
+
 def yes_no_lines(seeds: range) -> Iterator[Sequence[object]]:
     """The lines of the table of yes/no answers."""
     for of in TARGETS:
@@ -625,45 +655,52 @@ def looks_lines(seeds: range) -> Iterator[Sequence[object]]:
         yield [kind, "betting" if kind == "yes/no" else "asymptotic", share(missed), share(ordinary)]
 
 
+TABLES: dict[str, tuple[str, list[str], Callable[[range], Iterator[Sequence[object]]]]] = {
+    "coverage": ("Estimates", ["of", "design", "r", "covers", "alone covers", "width", "formula"], coverage_lines),
+    "rank": (
+        "Rankings",
+        ["choices", "systems", "dialogues", "ranked", "strength covers", "score covers", "told apart"],
+        rank_lines,
+    ),
+    "agreement": (
+        "Agreement",
+        ["metric", "r", "dialogues x turns", "Pearson covers", "Spearman covers", "Kendall covers", "warned"],
+        agreement_lines,
+    ),
+    "stars": ("Unrelated metrics", ["dialogues x turns", "a star", "a p below 5%"], stars_lines),
+    "systems": (
+        "Agreement over systems",
+        ["r", "systems", "Pearson covers", "Spearman covers", "Kendall covers"],
+        systems_lines,
+    ),
+    "rank-raters": ("Raters who compare", ["raters", "fixed: told apart", "random: told apart"], rank_raters_lines),
+    "position": ("Position", ["effect of the position", "first", "told apart", "with --position"], position_lines),
+    "one-rater": (
+        "Other raters for each system",
+        ["raters of each system", "fixed: differ", "warned", "random: differ"],
+        one_rater_lines,
+    ),
+    "ceiling": ("Ceiling", ["rows", "annotators", "error", "ceiling covers", "alpha covers"], ceiling_lines),
+    "yes-no": (
+        "Yes/no answers",
+        ["of", "proportion of yes", "ratings", "covers", "alone covers", "difference covers"],
+        yes_no_lines,
+    ),
+    "raters": ("Raters", ["design", "raters", "fixed: mean", "difference", "random: mean", "difference"], raters_lines),
+    "looks": ("Interim looks", ["differences", "sequence", "misses", "ordinary interval misses"], looks_lines),
+}
+"""The title, the head and the lines of each table but that of rated sets."""
+
+
 def table_named(name: str, sets: int, seed: int, folder: Path) -> str:
     """A table with its title."""
     seeds = range(seed * 10**6, seed * 10**6 + sets)
-    if name == "coverage":
-        head = ["of", "design", "r", "covers", "alone covers", "width", "formula"]
-        title, table = "Estimates", markdown(head, coverage_lines(seeds))
-    elif name == "rank":
-        head = ["choices", "systems", "dialogues", "ranked", "strength covers", "score covers", "told apart"]
-        title, table = "Rankings", markdown(head, rank_lines(seeds))
-    elif name == "agreement":
-        head = ["metric", "r", "dialogues x turns", "Pearson covers", "Spearman covers", "Kendall covers", "warned"]
-        title, table = "Agreement", markdown(head, agreement_lines(seeds))
-    elif name == "stars":
-        head = ["dialogues x turns", "a star", "a p below 5%"]
-        title, table = "Unrelated metrics", markdown(head, stars_lines(seeds))
-    elif name == "systems":
-        head = ["r", "systems", "Pearson covers", "Spearman covers", "Kendall covers"]
-        title, table = "Agreement over systems", markdown(head, systems_lines(seeds))
-    elif name == "rank-raters":
-        head = ["raters", "fixed: told apart", "random: told apart"]
-        title, table = "Raters who compare", markdown(head, rank_raters_lines(seeds))
-    elif name == "position":
-        head = ["effect of the position", "first", "told apart", "with --position"]
-        title, table = "Position", markdown(head, position_lines(seeds))
-    elif name == "one-rater":
-        head = ["raters of each system", "fixed: differ", "warned", "random: differ"]
-        title, table = "Other raters for each system", markdown(head, one_rater_lines(seeds))
-    elif name == "yes-no":
-        head = ["of", "proportion of yes", "ratings", "covers", "alone covers", "difference covers"]
-        title, table = "Yes/no answers", markdown(head, yes_no_lines(seeds))
-    elif name == "raters":
-        head = ["design", "raters", "fixed: mean", "difference", "random: mean", "difference"]
-        title, table = "Raters", markdown(head, raters_lines(seeds))
-    elif name == "ratings":
+    if name == "ratings":
         head = ["set", "rows", "r", "covers", "alone covers", "width", "effective sample size"]
         title, table = "Public data sets", markdown(head, ratings_lines(seeds, folder))
     else:
-        head = ["differences", "sequence", "misses", "ordinary interval misses"]
-        title, table = "Interim looks", markdown(head, looks_lines(seeds))
+        title, head, lines = TABLES[name]
+        table = markdown(head, lines(seeds))
     return f"## {title}\n\n{sets} data sets per case.\n\n{table}"
 
 
