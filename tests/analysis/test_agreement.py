@@ -338,7 +338,7 @@ def test_judges_do_not_score_rows_that_they_learned_from(level: str) -> None:
     rest = dialeval.agreement(kept, metrics="rouge-l,chrf", resamples=10)
     for key in run["s0"]:
         assert found[key][level].pearson == pytest.approx(rest[key][level].pearson)
-    assert "20 of 60 rated rows trained rouge-l, which has no score of them" in found.excluded
+    assert "20 of 60 rated rows are not scored by rouge-l, which learned from them" in found.excluded
     nothing = dialeval.agreement(every, rows, resamples=10, levels=[level])
     assert nothing["rouge-l"][level].reason == "it learned from all rated rows"
     assert not math.isnan(nothing["chrf"][level].pearson)

@@ -10,7 +10,6 @@ turns.
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -161,9 +160,9 @@ def _build_rated_rows(
 @cache
 def _read_shipped_training_rows(judge: str) -> frozenset[str]:
     """Return the digests of the rated rows that a shipped judge learned from, by the digest in its signature."""
-    weights = re.search("@([0-9a-f]+)", judge)
-    file = _SHIPPED_ROWS / f"{weights[1] if weights else ''}.rows"
-    data = file.read_bytes() if file.is_file() else b""
+    weights = judge.partition("@")[2].partition("+")[0]
+    file = _SHIPPED_ROWS / f"{weights}.rows"
+    data = file.read_bytes() if weights.isalnum() and file.is_file() else b""
     return frozenset(data[start : start + 6].hex() for start in range(0, len(data), 6))
 
 

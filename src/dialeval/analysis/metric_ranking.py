@@ -172,7 +172,7 @@ def keep_common_rows(rows: RatedRows) -> tuple[RatedRows, dict[str, str], list[s
         sentences = [f"{count} are left out, so that all metrics have the same: {why}"]
     for n in dict.fromkeys(rows.learned.values()):
         names = ", ".join(key for key, own in rows.learned.items() if own == n)
-        sentences.append(f"{n} of {len(rows)} rated rows trained {names}, which has no score of them")
+        sentences.append(f"{n} of {len(rows)} rated rows are not scored by {names}, which learned from them")
     sentences += [f"{key} {reason}" for key, reason in left_out.items()]
     return replace(rows, metrics=kept), left_out, sentences
 

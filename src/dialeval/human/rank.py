@@ -64,7 +64,7 @@ _PART_CELLS = 1 << 20
 """Cells that are fitted at once, which keeps memory small."""
 _UNKNOWN = (math.nan, (math.nan, math.nan))
 _MOST_FIRST = 0.6
-"""The share of its pairs in which a system is `a`, above which there is a warning if it is not chance."""
+"""The fraction of its pairs in which a system is `a`, above which there is a warning if it is not chance."""
 
 
 class Ranked(Struct, frozen=True, kw_only=True):

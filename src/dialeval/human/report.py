@@ -364,7 +364,9 @@ def make_human_section(
         add("Correlation of metrics with human ratings", shown, "Correlation coefficients, with their intervals.")
     if ranking is not None:
         strengths = "Strengths, with their intervals."
-        add("Ranking by preferences", to_document(ranking), strengths, "Wins between all pairs.")
+        shown = to_document(ranking)
+        shown = replace(shown, notes=[*shown.notes, *ranking.warnings])
+        add("Ranking by preferences", shown, strengths, "Wins between all pairs.")
     if merged is not None:
         parts.append(f"<h3>Raters</h3>{_render_raters(merged)}")
     return Section("people", "Human evaluation", "".join(parts)) if any(parts) else None
