@@ -37,5 +37,5 @@ def test_agreement_with_ratings_that_trained_the_judge_is_refused() -> None:
     if not file.is_file():
         pytest.skip("needs the public data")
     rated = read_ratings(file)
-    with pytest.raises(SettingError, match="judge.* learned from all of these ratings"):
+    with pytest.raises(SettingError, match="learned from all of these ratings"):
         dialeval.agreement(rated.take(range(40)), metrics="judge")  # type: ignore[arg-type]

@@ -512,6 +512,5 @@ def _list_warnings(rows: RatedRows, found: Mapping[str, Mapping[str, Correlation
         warnings.append("every dialogue has one rated turn: the levels turn and dialogue are the same")
     systems = [own["system"].n for own in found.values() if "system" in own and own["system"].reason is None]
     if systems and max(systems) < FEWEST_SYSTEMS:
-        needed = f"no intervals at system level, which need at least {FEWEST_SYSTEMS} systems"
-        warnings.append(f"{max(systems)} systems: {needed}")
+        warnings.append(f"{max(systems)} systems: no intervals at system level, which need {FEWEST_SYSTEMS} systems")
     return warnings

@@ -130,8 +130,7 @@ def list_notes(agreement: Agreement) -> list[str]:
         ]
     for at, keys in agreement.above_ceiling.items():
         if keys and at in levels:
-            names = list_names(keys)
-            lines.append(f"ABOVE THE CEILING at {at} level, by chance or because the ratings were seen: {names}")
+            lines.append(f"ABOVE THE CEILING at {at} level, by chance or as it saw the ratings: {list_names(keys)}")
     tests = ", ".join(f"{count} at {at} level" for at in levels if (count := _count_tests(agreement, at)))
     alpha = f"significance level {1 - bootstrap.confidence:.3g}"
     if tests:
