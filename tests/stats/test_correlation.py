@@ -174,6 +174,23 @@ def test_annotators_without_variety() -> None:
     assert all(map(math.isnan, [*found.alpha.values(), *found.one_against_others.values()]))
 
 
+def test_alpha_has_the_interval_of_a_jackknife_over_clusters() -> None:
+    random = np.random.default_rng(3)
+    said = list(np.round(random.normal(size=(20, 1)) + random.normal(size=(20, 3))))
+    clusters = np.arange(20) // 2
+    found = measure_ceiling(said, clusters, 0.9)
+    for distance, alpha in found.alpha.items():
+        kept = [[values for place, values in enumerate(said) if clusters[place] != out] for out in range(10)]
+        without = np.arctanh([measure_ceiling(rest).alpha[distance] for rest in kept])
+        error = np.sqrt(9 / 10 * ((without - without.mean()) ** 2).sum())
+        freedom = 10 * 2 / (2 + max(float(stats.kurtosis(without)), 0)) - 1
+        ends = np.tanh(stats.t.interval(0.9, freedom, np.arctanh(alpha), error))
+        assert found.alpha_interval[distance] == pytest.approx(tuple(ends))
+    continuous = measure_ceiling(list(random.normal(size=(200, 2))))
+    assert np.isnan(list(continuous.alpha_interval.values())).all(), "which would take minutes"
+    assert not np.isnan(list(continuous.alpha.values())).any()
+
+
 def test_ceilings_are_over_responses_with_two_annotators() -> None:
     found = measure_ceiling([np.array([1.0]), np.array([])])
     assert (found.n, found.annotators, found.alpha, found.one_against_others) == (0, (0, 0), {}, {})

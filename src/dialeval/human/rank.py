@@ -399,8 +399,7 @@ def _list_warnings(pairs: Pairs, position: bool) -> list[str]:
     """Return warnings about systems that are mostly shown first, and about those that one rater compared."""
     warnings = []
     for code, name in enumerate(pairs.systems):
-        first, second = int((pairs.left == code).sum()), int((pairs.right == code).sum())
-        many = first + second
+        first, many = (int(np.sum(own)) for own in (pairs.left == code, (pairs.left == code) | (pairs.right == code)))
         if not position and first > max(_MOST_FIRST * many, many / 2 + 1.5 * math.sqrt(many)):
             often = f"{shown(name)} is a in {first} of {many} pairs"
             warnings.append(f"{often}: if a was shown first, its strength includes that (--position controls for it)")

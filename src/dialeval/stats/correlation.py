@@ -342,6 +342,10 @@ def rank_values(values: Floats) -> Floats:
 DISTANCES: tuple[Distance, ...] = ("nominal", "ordinal", "interval")
 
 
+MOST_VALUES = 100
+"""Distinct values above which alpha has no interval: on a continuous scale it would take minutes."""
+
+
 class Ceiling(Struct, frozen=True):
     """The agreement of annotators; NaN where it is not defined."""
 
@@ -379,7 +383,8 @@ def measure_ceiling(
     _, cluster = np.unique(places if clusters is None else clusters[places], return_inverse=True)
     together, totals = _count_coincidences(counts), counts.sum(axis=0)
     without: list[list[float]] = []
-    for kept in (row[cluster.ravel()] for part in leave_out_clusters(int(cluster.max()) + 1) for row in part):
+    parts = leave_out_clusters(int(cluster.max()) + 1) if len(distinct) <= MOST_VALUES else ()
+    for kept in (row[cluster.ravel()] for part in parts for row in part):
         left = counts[kept == 0]
         rest = together - _count_coincidences(left), totals - left.sum(axis=0)
         without.append([_compute_alpha(*rest, distance, distinct) for distance in DISTANCES])
@@ -387,7 +392,7 @@ def measure_ceiling(
     held = np.bincount(cluster.ravel()).astype(np.float64)
     intervals: dict[str, tuple[float, float]] = {
         distance: jackknife(alpha[distance], column, held, FISHER).interval(confidence)
-        for distance, column in zip(DISTANCES, np.array(without).T, strict=True)
+        for distance, column in zip(DISTANCES, np.array(without or [[math.nan] * 3]).T, strict=True)
     }
     return Ceiling(len(several), (min(sizes), max(sizes)), alpha, intervals, correlate_with_others(several))
 
@@ -413,11 +418,11 @@ def measure_highest_correlation(
     squares = np.array([float(((values - values.mean()) ** 2).sum()) for values in annotations])
     n = np.bincount(groups).astype(np.float64)
     y = np.bincount(groups, means - means.mean()) / n
-    terms = (np.ones(len(n)), y, y * y, *(np.bincount(groups, each) for each in (squares, spent)))
-    columns = np.column_stack([*terms, np.bincount(groups, 1 / k) / n**2])
-    _, codes = np.unique(clusters, return_inverse=True)
-    held = np.bincount(codes.ravel()).astype(np.float64)
-    sums = np.stack([np.bincount(codes.ravel(), column) for column in columns.T]).T
+    of_rows = (squares, spent, 1 / (k * n[groups] ** 2))
+    terms = [np.ones(len(n)), y, y * y, *(np.bincount(groups, each) for each in of_rows)]
+    codes = np.unique(clusters, return_inverse=True)[1].ravel()
+    held = np.bincount(codes).astype(np.float64)
+    sums = np.column_stack([np.bincount(codes, term) for term in terms])
 
     def find_reliability(counts: Ints) -> Floats:
         points, total, square, within, freedom, weight = (counts @ sums).T
