@@ -89,12 +89,11 @@ def rank_metrics(
     different = {frozenset(pair) for pair, p in ps.items() if p < SIGNIFICANT}
     letters = letter_display(find_homogeneous_groups(order, different))
     places = [Place(metric, turned[metric], signs[metric] < 0, letters[metric]) for metric in order]
-    tests = sum(not math.isnan(p) for p in ps.values())
     over = f"{clusters} {'systems' if level == 'system' else 'dialogues'}"
     test = f"paired bootstrap of the difference in {RANKED_BY} over {over}, Student's t, adjusted by Holm"
     known = ps | {(other, one): p for (one, other), p in ps.items()}
     table = {one: {other: known[one, other] for other in order[at:]} for at, one in enumerate(order[:-1], 1)}
-    return MetricRanking(RANKED_BY, level, tests, places, test, table)
+    return MetricRanking(RANKED_BY, level, sum(not math.isnan(p) for p in ps.values()), places, test, table)
 
 
 def compare_pairs(
