@@ -342,7 +342,7 @@ def rank_pairs(
 
     effects = {
         name: (float(whole.control[0, at]), measure("control", at).interval(confidence))
-        for at, name in enumerate(["position"] * position + ["length"] * length)
+        for at, name in enumerate(["position"] * bool(position) + ["length"] * bool(length))
     }
     order = np.argsort(-whole.strengths[0], kind="stable").tolist()
     counts = np.zeros((len(names), len(names), 3), np.int64)
@@ -411,7 +411,7 @@ def _list_warnings(pairs: Pairs, position: bool) -> list[str]:
 
 def _group_pairs(pairs: Pairs, length: bool, position: bool) -> tuple[Cells, Ints]:
     """Return the different kinds of comparisons, and the kind of each pair."""
-    controls = [np.ones(len(pairs))] * position + [pairs.length_ratio] * length
+    controls = [np.ones(len(pairs))] * bool(position) + [pairs.length_ratio] * bool(length)
     kinds, codes = np.unique(np.column_stack([pairs.left, pairs.right, *controls]), axis=0, return_inverse=True)
     left, right = kinds[:, :2].T.astype(np.int64)
     cells = Cells(len(pairs.systems), left, right, kinds[:, 2:] if controls else None)
