@@ -2,6 +2,7 @@
 
     python tools/make_checkpoint.py RATINGS [OUTPUT]                                             that of `adem`
     python tools/make_checkpoint.py judge CORPORA RATINGS [DEVICE [WORK [OUTPUT]]] [NAME=VALUE...]   that of `judge`
+    python tools/make_checkpoint.py rows RATINGS              the digests of the rated rows that both were trained on
 
 RATINGS is a folder of rated sets by name (`NAME.jsonl.gz`), CORPORA one of dialogues (`NAME/*.jsonl.gz`). Trained on
 are only those whose license is stated and permits it; the others are for validation.
@@ -13,6 +14,10 @@ with one thread and with the instructions that all of them have, so that sums of
 (build/judge), and the same command goes on from there. On a GPU sums have no fixed order, so the weights come out
 nearly the same, not bit for bit. `tools/judge_training` has the recipe. NAME=VALUE are settings of it
 (`steps=20 batch_size=8`), to try the program.
+
+`rows` writes a file per judge, `checkpoints/DIGEST.rows` by the digest of its weights: `agreement` and `estimate` look
+there for rows that a shipped judge learned from. In the document of a judge (`trained_on`) they would be copied into
+every saved run.
 """
 
 from __future__ import annotations
@@ -81,6 +86,9 @@ def main() -> None:
     if sys.argv[1] == "judge":
         _make_judge(sys.argv[2:])
         return
+    if sys.argv[1] == "rows":
+        _write_training_rows(Path(sys.argv[2]))
+        return
     if any(os.environ.get(name) != value for name, value in SAME_EVERYWHERE.items()):
         os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, **SAME_EVERYWHERE})
     import warnings
@@ -88,6 +96,15 @@ def main() -> None:
     # Where a processor lacks what is switched off, NumPy remarks on it.
     warnings.filterwarnings("ignore", category=ImportWarning)
     _make(Path(sys.argv[1]), Path(sys.argv[2]) if len(sys.argv) > 2 else SHIPPED)
+
+
+def _write_training_rows(ratings: Path) -> None:
+    from dialeval.io.ratings import digest_ratings, read_ratings
+    from dialeval.judges import adem, judge
+
+    for digest, sets in ((adem.Judge().weights.digest, TRAINED), (judge.DialogueJudge().weights.digest, JUDGE_TRAINED)):
+        rows = digest_ratings(read_ratings([ratings / f"{name}.jsonl.gz" for name in sets]))
+        (SHIPPED.parent / f"{digest}.rows").write_bytes(b"".join(map(bytes.fromhex, sorted(set(rows)))))
 
 
 def _make(ratings: Path, output: Path) -> None:

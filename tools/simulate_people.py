@@ -12,6 +12,14 @@ noise and dialogues suit systems differently (`gamma`), or a quarter of the dial
 random (`clicks`). The truth is what the model gives for 40,000 dialogues. `agreement`: metrics and ratings from a
 Gaussian copula with other marginals. `stars`: tables of five metrics that have nothing to do with the ratings.
 
+`systems`: correlations of a metric with ratings over some systems of twelve dialogues each, which differ in what the
+metric and what people say; the truth is over very many systems. `rank-raters`: raters with tastes of their own compare
+two systems that are equal over all raters there could be. `position`: the response that is shown first is preferred,
+and one of two equal systems is first in four fifths of its pairs. `one-rater`: raters who are stricter or milder rate
+one of two equal systems each.
+
+`ceiling`: k annotators whose errors have so many standard deviations of what they rate; the truth follows from both.
+
 `yes-no`: shares of yes up to 99.7%, dialogues of unequal propensity, with a judge that knows something. `raters`:
 ratings by some raters who are stricter or milder, who all rate every drawn row (`crossed`) or were dealt out, two a row
 (`dealt`); the truth is over all raters there could be.
@@ -24,7 +32,7 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -34,6 +42,7 @@ import numpy as np
 
 from dialeval.analysis.agreement import Agreement, correlate_metrics
 from dialeval.analysis.matching import RatedRows
+from dialeval.analysis.metric_ranking import collect_points
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.columns import TextColumn
 from dialeval.core.errors import SettingError
@@ -47,7 +56,7 @@ from dialeval.human.sample import allocate, inclusion_probabilities, measure_unc
 from dialeval.human.sample import sample as draw
 from dialeval.human.sample_files import Sample
 from dialeval.io.ratings import OVERALL, Pairs, Ratings, read_ratings
-from dialeval.stats.correlation import NAMES, Points
+from dialeval.stats.correlation import NAMES, Points, measure_ceiling, measure_highest_correlation
 from dialeval.stats.independent import ClusterSums
 from dialeval.stats.prediction_powered import RatedSystem, RatingScale, Target, estimate_mean
 from dialeval.stats.sequences import FIRST, confidence_sequence
@@ -57,6 +66,11 @@ SETS = {
     "rank": 400,
     "agreement": 400,
     "stars": 400,
+    "systems": 1000,
+    "rank-raters": 400,
+    "position": 400,
+    "one-rater": 400,
+    "ceiling": 400,
     "yes-no": 400,
     "raters": 400,
     "ratings": 500,
@@ -74,10 +88,10 @@ DIALOGUES = 120
 ALONE = 1000
 RATED = 100
 RATED_SETS = (
-    *("abc_eval", "conture", "convai2_thumbs", "engage_dailydialog", "grade_convai2", "grade_empathetic"),
+    *("abc_eval", "convai2_thumbs", "grade_convai2", "grade_empathetic"),
     *("gupta_dailydialog", "humod_test", "llmeval_dailydialog", "usr_topicalchat", "zhao_dailydialog"),
 )
-"""Sets of up to a few thousand single replies."""
+"""Sets of up to a few thousand single replies that the shipped judge was not trained on."""
 
 
 def simulated(rng: np.random.Generator, lengths: Ints, r: float) -> tuple[Floats, Floats]:
@@ -335,6 +349,102 @@ def starred(seeds: Iterable[int], dialogues: int, turns: int) -> tuple[list[bool
     return corrected, plain
 
 
+SYSTEMS = (6, 8, 12, 20)
+
+
+def system_rows(rng: np.random.Generator, r: float, systems: int) -> RatedRows:
+    """Ratings of systems, and a metric; what is true of both systems has a Gaussian copula with correlation r."""
+    dialogues = 12
+    first, other = rng.normal(size=(2, systems))
+    second = r * first + math.sqrt(1 - r * r) * other
+    system, dialogue = np.divmod(np.arange(systems * dialogues), dialogues)
+    hard = rng.uniform(-1, 1, size=dialogues)[dialogue]
+    metric = np.exp(0.5 * first)[system] + hard + rng.gamma(2.0, 0.4, size=len(system))
+    ratings = 3 + second[system] + hard + rng.laplace(size=len(system))
+    whole = np.zeros(len(system), np.bool_)
+    return RatedRows([f"s{number}" for number in range(systems)], system, dialogue, ratings, whole, {"m": metric})
+
+
+@lru_cache
+def true_system_correlations(r: float) -> Floats:
+    """The coefficients over very many systems."""
+    rows = system_rows(np.random.default_rng(0), r, 20_000)
+    return collect_points(rows, "m", np.arange(len(rows)), "system").correlate()
+
+
+def system_coverage(seeds: Iterable[int], r: float, systems: int) -> list[list[bool]]:
+    """Whether the intervals of each coefficient cover; one that is not known does."""
+    truth, covered = true_system_correlations(r), []
+    for seed in seeds:
+        rows = system_rows(np.random.default_rng([seed, systems]), r, systems)
+        each = correlate_metrics(rows, [np.empty(0)] * len(rows), OVERALL, levels=["system"], resamples=2, threads=1)[
+            "m"
+        ]["system"]
+        ends = [getattr(each, f"{name}_interval") for name in NAMES]
+        covered.append([not (high < value or low > value) for (low, high), value in zip(ends, truth, strict=True)])
+    return covered
+
+
+def preferred(rng: np.random.Generator, raters: int, place: float = 0.0, first: float = 0.5) -> Pairs:
+    """Preferences of raters with tastes of their own between two systems that are equal over all raters."""
+    dialogues = 60
+    taste, suits = 0.5 * rng.standard_t(6, size=raters), 0.7 * rng.laplace(size=dialogues)
+    rater, dialogue = np.divmod(np.arange(raters * dialogues), dialogues)
+    ahead = taste[rater] + suits[dialogue] + rng.logistic(size=len(rater))
+    left = (rng.random(len(rater)) >= first).astype(np.int64)  # 0: the first system is shown first
+    seen = np.where(left == 0, ahead, -ahead) + place
+    outcome = np.where(np.abs(seen) < 0.3, 0, np.sign(seen)).astype(np.int64)
+    unknown, who = np.full(len(rater), np.nan), [f"rater {number}" for number in rater.tolist()]
+    return Pairs(["one", "two"], left, 1 - left, outcome, dialogue, unknown, named=True, rater=who)
+
+
+def told_apart(seeds: Iterable[int], number: int, place: float, first: float, **settings: Any) -> list[bool]:
+    """Whether two equal systems are told apart."""
+    return [
+        len(rank_pairs(preferred(np.random.default_rng([seed, number]), number, place, first), **settings).groups) > 1
+        for seed in seeds
+    ]
+
+
+def one_rater(seeds: Iterable[int], raters: int, how: Literal["fixed", "random"]) -> tuple[list[bool], list[bool]]:
+    """Whether equal systems differ if each is rated by other raters, and whether there is a warning."""
+    differ, warned = [], []
+    for seed in seeds:
+        run, lines, sample = rated_by(np.random.default_rng([seed, raters]), "crossed", 2 * raters)
+        system = {row.id: row.system for row in sample.rows}
+        own = [
+            each
+            for each in lines
+            if (int(str(each["rater"]).split()[1]) < raters) == (system[str(each["id"])] == "one")
+        ]
+        found = estimate_people(run, own, judge="judge", sample=sample, raters=how)
+        low, high = found.differences[0].interval
+        differ.append(low > 0 or high < 0)
+        warned.append(any("different raters" in warning for warning in found.warnings))
+    return differ, warned
+
+
+ANNOTATED = ((40, 2, 1.0), (40, 3, 2.0), (150, 3, 1.5), (150, 9, 3.0), (600, 3, 2.0))
+"""Rated rows in dialogues of two, annotators of each, and the standard deviation of their errors."""
+
+
+def ceiling_coverage(seeds: Iterable[int], rows: int, k: int, error: float) -> tuple[list[bool], list[bool]]:
+    """Whether the intervals of the ceiling and of alpha (interval) cover."""
+    highest, alphas = [], []
+    dialogue = np.arange(rows) // 2
+    for seed in seeds:
+        rng = np.random.default_rng([seed, rows, k])
+        meant = math.sqrt(BETWEEN) * rng.normal(size=rows)[dialogue]
+        meant += math.sqrt(1 - BETWEEN) * rng.laplace(size=rows) / math.sqrt(2)
+        said = list(meant[:, None] + error * rng.standard_t(6, size=(rows, k)) / math.sqrt(1.5))
+        _, (low, high) = measure_highest_correlation(said, np.arange(rows), dialogue, same_raters=False)
+        highest.append(low <= math.sqrt(1 / (1 + error**2 / k)) <= high)
+        rounded = [np.round(2 * values) / 2 for values in said]  # which adds 1 / 48 to the variance of errors
+        low, high = measure_ceiling(rounded, dialogue).alpha_interval["interval"]
+        alphas.append(low <= 1 / (1 + error**2 + 1 / 48) <= high)
+    return highest, alphas
+
+
 SHARES = (0.5, 0.9, 0.97, 0.99, 0.997)
 ANSWERS = (20, 40, 100, 200)
 YES_NO = RatingScale((0.0, 1.0), yes_no=True)
@@ -470,6 +580,42 @@ def stars_lines(seeds: range) -> Iterator[Sequence[object]]:
         yield [f"{dialogues} x {turns}", share(corrected), share(plain)]
 
 
+def systems_lines(seeds: range) -> Iterator[Sequence[object]]:
+    """The lines of the table of systems."""
+    for r in COPULA_CORRELATIONS:
+        for systems in SYSTEMS:
+            yield [r, systems, *map(share, zip(*system_coverage(seeds, r, systems), strict=True))]
+
+
+def rank_raters_lines(seeds: range) -> Iterator[Sequence[object]]:
+    """The lines of the table of raters who compare."""
+    for raters in RATERS:
+        random = share(told_apart(seeds, raters, 0.0, 0.5, raters="random")) if raters >= FEWEST_RATERS else "–"
+        yield [raters, share(told_apart(seeds, raters, 0.0, 0.5)), random]
+
+
+def position_lines(seeds: range) -> Iterator[Sequence[object]]:
+    """The lines of the table of positions."""
+    for place in (0.0, 0.5):
+        for first in (0.5, 0.8):
+            found = [told_apart(seeds, 8, place, first, raters="random", position=own) for own in (False, True)]
+            yield [place, f"{first:.0%}", *map(share, found)]
+
+
+def one_rater_lines(seeds: range) -> Iterator[Sequence[object]]:
+    """The lines of the table of systems with raters of their own."""
+    for raters in (1, 3, 5):
+        differ, warned = one_rater(seeds, raters, "fixed")
+        random = share(one_rater(seeds, raters, "random")[0]) if raters > 2 else "–"
+        yield [raters, share(differ), share(warned), random]
+
+
+def ceiling_lines(seeds: range) -> Iterator[Sequence[object]]:
+    """The lines of the table of ceilings."""
+    for rows, k, error in ANNOTATED:
+        yield [rows, k, error, *map(share, ceiling_coverage(seeds, rows, k, error))]
+
+
 def yes_no_lines(seeds: range) -> Iterator[Sequence[object]]:
     """The lines of the table of yes/no answers."""
     for of in TARGETS:
@@ -509,33 +655,52 @@ def looks_lines(seeds: range) -> Iterator[Sequence[object]]:
         yield [kind, "betting" if kind == "yes/no" else "asymptotic", share(missed), share(ordinary)]
 
 
+TABLES: dict[str, tuple[str, list[str], Callable[[range], Iterator[Sequence[object]]]]] = {
+    "coverage": ("Estimates", ["of", "design", "r", "covers", "alone covers", "width", "formula"], coverage_lines),
+    "rank": (
+        "Rankings",
+        ["choices", "systems", "dialogues", "ranked", "strength covers", "score covers", "told apart"],
+        rank_lines,
+    ),
+    "agreement": (
+        "Agreement",
+        ["metric", "r", "dialogues x turns", "Pearson covers", "Spearman covers", "Kendall covers", "warned"],
+        agreement_lines,
+    ),
+    "stars": ("Unrelated metrics", ["dialogues x turns", "a star", "a p below 5%"], stars_lines),
+    "systems": (
+        "Agreement over systems",
+        ["r", "systems", "Pearson covers", "Spearman covers", "Kendall covers"],
+        systems_lines,
+    ),
+    "rank-raters": ("Raters who compare", ["raters", "fixed: told apart", "random: told apart"], rank_raters_lines),
+    "position": ("Position", ["effect of the position", "first", "told apart", "with --position"], position_lines),
+    "one-rater": (
+        "Other raters for each system",
+        ["raters of each system", "fixed: differ", "warned", "random: differ"],
+        one_rater_lines,
+    ),
+    "ceiling": ("Ceiling", ["rows", "annotators", "error", "ceiling covers", "alpha covers"], ceiling_lines),
+    "yes-no": (
+        "Yes/no answers",
+        ["of", "proportion of yes", "ratings", "covers", "alone covers", "difference covers"],
+        yes_no_lines,
+    ),
+    "raters": ("Raters", ["design", "raters", "fixed: mean", "difference", "random: mean", "difference"], raters_lines),
+    "looks": ("Interim looks", ["differences", "sequence", "misses", "ordinary interval misses"], looks_lines),
+}
+"""The title, the head and the lines of each table but that of rated sets."""
+
+
 def table_named(name: str, sets: int, seed: int, folder: Path) -> str:
     """A table with its title."""
     seeds = range(seed * 10**6, seed * 10**6 + sets)
-    if name == "coverage":
-        head = ["of", "design", "r", "covers", "alone covers", "width", "formula"]
-        title, table = "Estimates", markdown(head, coverage_lines(seeds))
-    elif name == "rank":
-        head = ["choices", "systems", "dialogues", "ranked", "strength covers", "score covers", "told apart"]
-        title, table = "Rankings", markdown(head, rank_lines(seeds))
-    elif name == "agreement":
-        head = ["metric", "r", "dialogues x turns", "Pearson covers", "Spearman covers", "Kendall covers", "warned"]
-        title, table = "Agreement", markdown(head, agreement_lines(seeds))
-    elif name == "stars":
-        head = ["dialogues x turns", "a star", "a p below 5%"]
-        title, table = "Unrelated metrics", markdown(head, stars_lines(seeds))
-    elif name == "yes-no":
-        head = ["of", "proportion of yes", "ratings", "covers", "alone covers", "difference covers"]
-        title, table = "Yes/no answers", markdown(head, yes_no_lines(seeds))
-    elif name == "raters":
-        head = ["design", "raters", "fixed: mean", "difference", "random: mean", "difference"]
-        title, table = "Raters", markdown(head, raters_lines(seeds))
-    elif name == "ratings":
+    if name == "ratings":
         head = ["set", "rows", "r", "covers", "alone covers", "width", "effective sample size"]
         title, table = "Public data sets", markdown(head, ratings_lines(seeds, folder))
     else:
-        head = ["differences", "sequence", "misses", "ordinary interval misses"]
-        title, table = "Interim looks", markdown(head, looks_lines(seeds))
+        title, head, lines = TABLES[name]
+        table = markdown(head, lines(seeds))
     return f"## {title}\n\n{sets} data sets per case.\n\n{table}"
 
 

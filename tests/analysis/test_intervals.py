@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from dialeval.core.errors import SettingError
 from dialeval.core.fold import Estimate, Resampling
 from dialeval.core.result import Result, Run
 from dialeval.core.rowtable import RowTable
-from dialeval.stats.resampling import absolute_quantile, draw_resamples, expanded_percentiles
+from dialeval.stats.resampling import absolute_quantile, draw_resamples
 
 
 def run_of(items: Floats, offsets: Ints | None = None) -> Run:
@@ -25,22 +24,6 @@ def run_of(items: Floats, offsets: Ints | None = None) -> Run:
     estimate = Estimate(float(known.mean()), float(known.std()), len(items), len(known), items=items)
     table = RowTable(np.arange(len(items) + 1) if offsets is None else offsets)
     return Run({"a": Result({"x": estimate}, rows=table)}, "0")
-
-
-@pytest.mark.parametrize("level", [0.95, 0.8])
-def test_percentiles_are_those_of_scipy_with_students_factor(level: float) -> None:
-    items = np.random.default_rng(1).exponential(size=60)
-    drawn = np.concatenate(list(draw_resamples(60, 500))) @ items / 60
-    factor = scipy.stats.t.ppf((1 + level) / 2, 59) * np.sqrt(60 / 59)
-    oracle = scipy.stats.bootstrap(
-        (items,),
-        np.mean,
-        method="percentile",
-        confidence_level=float(2 * scipy.stats.norm.cdf(factor) - 1),
-        n_resamples=0,
-        bootstrap_result=SimpleNamespace(bootstrap_distribution=drawn),  # scipy takes the resamples that we drew
-    ).confidence_interval
-    assert expanded_percentiles(drawn, level, 60) == pytest.approx(tuple(oracle), rel=1e-9)
 
 
 @pytest.mark.parametrize("level", [0.95, 0.8])
@@ -203,7 +186,6 @@ def test_what_cannot_be_resampled_says_why(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_equal_values_make_an_interval_of_that_value() -> None:
     assert with_intervals(run_of(np.full(9, 2.0)))["a"]["x"].interval == (2.0, 2.0)
-    assert expanded_percentiles(np.full(4, np.nan), 0.95, 4) == pytest.approx((np.nan, np.nan), nan_ok=True)
 
 
 @pytest.mark.parametrize("wrong", [{"confidence": 1.0}, {"resamples": 0}])

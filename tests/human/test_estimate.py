@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from statistics import NormalDist
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -525,6 +526,36 @@ def test_intervals_for_other_raters() -> None:
     (one_difference,), (other_difference,) = fixed.differences, random.differences
     assert other_difference.error == pytest.approx(one_difference.error, rel=1e-6)
     assert other_difference.p >= one_difference.p
+
+
+def test_intervals_over_users() -> None:
+    rng = np.random.default_rng(2)
+    mood = np.repeat(rng.normal(size=8), 10)
+    rows = [{"dialog_id": f"d{n}", "user": f"u{n // 10}", "response": f"says {n}", "context": ["x"]} for n in range(80)]
+    by_user = [{**row, "dialog_id": row["user"], "turn": n % 10} for n, row in enumerate(rows)]
+    run, whole = (dialeval.evaluate({"a": each}, metrics="length", keep="user") for each in (rows, by_user))
+
+    def estimated(run: Run, **settings: Any) -> Any:
+        drawn = dialeval.sample(run, 80)
+        lines = [{"id": row.id, "rater": "ann", "scores": {"overall": mood[row.place]}} for row in drawn.rows]
+        return dialeval.estimate(run, lines, sample=drawn, **settings)["a"]
+
+    found, same = estimated(run, cluster="user"), estimated(whole)
+    assert found.interval == pytest.approx(same.interval)
+    assert found.error > 2 * estimated(run).error
+    with pytest.raises(SettingError, match="kept no field 'session'"):
+        estimated(run, cluster="session")
+    with pytest.raises(SettingError, match="population of dialogues"):
+        estimated(run, cluster="user", population="run")
+
+
+def test_systems_with_raters_of_their_own_are_warned_about() -> None:
+    drawn, lines = by_raters(4, 0.5)
+    system = {row.id: row.system for row in drawn.rows}
+    apart = [line for line in lines if (line["rater"] in ("r0", "r1")) == (system[str(line["id"])] == "a")]
+    (warning,) = dialeval.estimate(RUN, apart, sample=drawn).warnings
+    assert warning.startswith("b and a were mostly rated by different raters: their difference contains that of")
+    assert not dialeval.estimate(RUN, lines, sample=drawn).warnings
 
 
 def test_intervals_for_other_raters_stay_on_the_scale() -> None:

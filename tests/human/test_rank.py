@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import dialeval
-from dialeval.core.errors import SettingError
+from dialeval.core.errors import DataError, SettingError
 from dialeval.core.result import Run
 from dialeval.core.signature import Signature
 from dialeval.human import rank as ranking
@@ -78,6 +78,78 @@ def test_what_is_left_at_equal_length() -> None:
     assert {each.system: each.strength for each in plain.systems}["z"] > by_name["z"] + 0.5
     assert held.length_interval[0] < 1.5 < held.length_interval[1]
     assert held.length_interval[0] > 0
+
+
+def preferred(first: float, place: float = 1.0, raters: int = 6, seed: int = 3) -> list[dict[str, object]]:
+    """Two equal systems; what is shown first is preferred, and raters have tastes; `first`: how often that is `x`."""
+    rng = np.random.default_rng(seed)
+    taste = rng.normal(size=raters)
+    rows: list[dict[str, object]] = []
+    for number in range(raters * 60):
+        rater, dialogue = divmod(number, 60)
+        a, b = ("x", "y") if rng.random() < first else ("y", "x")
+        odds = place + taste[rater] * (1 if a == "x" else -1)
+        better = "a" if rng.random() < 1 / (1 + math.exp(-odds)) else "b"
+        rows.append(
+            {"dialog_id": f"d{dialogue}", "a": a, "b": b, "better": better, "rater": f"r{rater}", "user": rater}
+        )
+    return rows
+
+
+def test_what_is_shown_first_is_held_equal() -> None:
+    rows = preferred(0.8)
+    plain, held = dialeval.rank(rows), dialeval.rank(rows, position=True)
+    assert plain.systems[0].system == "x"
+    assert plain.systems[0].strength > 0.15 + max(each.strength for each in held.systems)
+    assert held.position_interval[0] < 1 < held.position_interval[1]
+    assert plain.warnings == [
+        "x is a in 295 of 360 pairs: if a was shown first, its strength includes that (--position controls for it)"
+    ]
+    assert not held.warnings
+    assert not dialeval.rank(preferred(0.5)).warnings
+    with pytest.raises(SettingError, match="the same is always a"):
+        dialeval.rank(preferred(1.0), position=True)
+
+
+def test_intervals_for_other_raters_add_both_variances() -> None:
+    rows = preferred(0.5)
+    fixed, other = dialeval.rank(rows), dialeval.rank(rows, raters="random")
+    assert (fixed.raters, other.raters, other.named_raters) == ("fixed", "random", 6)
+    singles = [
+        dialeval.rank([{**row, "dialog_id": key(row)} for row in rows])
+        for key in (
+            lambda row: row["dialog_id"],
+            lambda row: row["rater"],
+            lambda row: f"{row['dialog_id']} {row['rater']}",
+        )
+    ]
+    one, two, both = ((each.systems[0].interval[1] - each.systems[0].strength) for each in singles)
+    width = other.systems[0].interval[1] - other.systems[0].strength
+    assert width > one
+    assert width == pytest.approx(two, rel=0.2), "raters differ more than dialogues"
+    assert both < two
+    assert len(fixed.groups) >= len(other.groups)
+    with pytest.raises(SettingError, match="at least 5 raters, each with a name"):
+        dialeval.rank(preferred(0.5, raters=4), raters="random")
+    with pytest.raises(SettingError, match="there are 6"):
+        dialeval.rank([*rows, {"a": "x", "b": "y", "better": "a"}], raters="random")
+
+
+def test_another_field_names_the_clusters() -> None:
+    rows = preferred(0.5)
+    found = dialeval.rank(rows, cluster="user")
+    same = dialeval.rank([{**row, "dialog_id": f"u{row['user']}"} for row in rows])
+    assert found.systems == same.systems
+    assert (found.dialogues, found.unit) == (6, "clusters by user")
+    with pytest.raises(DataError, match="has no session"):
+        dialeval.rank(rows, cluster="session")
+
+
+def test_a_system_that_one_rater_compared_is_warned_about() -> None:
+    rows = [
+        {**row, "rater": "ann" if "z" in (row["a"], row["b"]) else f"r{n % 3}"} for n, row in enumerate(compared(200))
+    ]
+    assert dialeval.rank(rows).warnings == ["all pairs of z are by one rater, so its strength is that rater's taste"]
 
 
 def test_pairs_without_texts_are_left_out_at_equal_length() -> None:

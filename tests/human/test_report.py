@@ -304,7 +304,13 @@ def test_all_cells_of_merged_ratings(tmp_path: Path) -> None:
     agreement, raters, disputed = report.to_document(merged).tables
     ceiling = merged.ceilings["overall"]
     assert [list(row) for row in agreement.rows] == [
-        ["overall", f"{ceiling.alpha['ordinal']:.2f}", f"{ceiling.one_against_others['pearson']:.2f}", "4", "2"]
+        [
+            "overall",
+            f"{ceiling.alpha['ordinal']:.2f} [-0.50, 1.00]",
+            f"{ceiling.one_against_others['pearson']:.2f}",
+            "4",
+            "2",
+        ]
     ]
     r = f"{np.corrcoef([1, 2, 3, 5], [1, 3, 3, 4])[0, 1]:.2f}"
     assert [list(row) for row in raters.rows] == [

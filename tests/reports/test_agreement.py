@@ -41,7 +41,7 @@ def test_the_terminal_shows_levels_ceiling_and_control(found: dialeval.Agreement
         "system level, n = 3",
     ]
     family = "corrected by Holm for all coefficients of a table: " + ", ".join(
-        f"9 at {level} level" for level in ("turn", "dialogue", "system")
+        f"9 at {level} level" for level in ("turn", "dialogue")
     )
     assert f"* differs from 0 (significance level 0.05, {family})" in " ".join(text.split())
     assert "group: metrics that share a letter do not differ significantly" in text
@@ -116,7 +116,7 @@ def test_no_metric_is_said_to_agree_without_a_small_corrected_p(found: dialeval.
 
 def test_no_interval_is_broken_over_lines(found: dialeval.Agreement) -> None:
     figures = [line for line in printed(found).splitlines() if re.match(r"(rouge-l|length)  .*\[", line)]
-    assert sum(line.count("[") for line in figures) == 2 * 9
+    assert sum(line.count("[") for line in figures) == 2 * 6, "three systems have none"
     assert all(line.count("[") == line.count("]") for line in figures)
 
 
@@ -133,7 +133,8 @@ def test_csv_reads_back_to_the_last_digit(found: dialeval.Agreement) -> None:
     for line in lines:
         each = found[line["metric"]][line["level"]]
         assert float(line["spearman"]) == each.spearman
-        assert (float(line["kendall_low"]), float(line["kendall_high"])) == each.kendall_interval
+        if line["level"] != "system":
+            assert (float(line["kendall_low"]), float(line["kendall_high"])) == each.kendall_interval
         assert int(line["n"]) == each.n
 
 

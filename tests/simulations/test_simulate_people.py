@@ -30,6 +30,7 @@ from tools.simulate_people import (
     Found,
     agreement_coverage,
     by_dialogue,
+    ceiling_coverage,
     coverage,
     formula,
     judged,
@@ -40,6 +41,8 @@ from tools.simulate_people import (
     ratio,
     share_coverage,
     starred,
+    system_coverage,
+    told_apart,
 )
 
 from dialeval.io.ratings import read_ratings
@@ -54,6 +57,14 @@ ENOUGH = tuple(design for design in DESIGNS if design != "dialogues")
 
 def covered(found: Found, column: int = 0) -> float:
     return float(np.mean([each[column] for each in found]))
+
+
+def test_intervals_hold_for_other_systems_and_raters() -> None:
+    assert np.mean(system_coverage(range(60), 0.0, 6)) >= 0.95 - chance(0.95, 60)
+    assert np.mean(told_apart(range(60), 8, 0.0, 0.5, raters="random")) <= 0.1
+    assert np.mean(told_apart(range(60), 8, 0.0, 0.5)) > 0.1, "these raters may prefer one of them"
+    for covers in ceiling_coverage(range(60), 40, 3, 2.0):
+        assert np.mean(covers) >= 0.85
 
 
 @pytest.mark.parametrize("of", TARGETS)

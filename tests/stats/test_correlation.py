@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
 
-from dialeval.core.arrays import Floats, Ints
+from dialeval.core.arrays import Floats
 from dialeval.stats.correlation import (
-    MeanPoints,
     Points,
     correlate_with_others,
     kurtosis,
@@ -25,7 +24,6 @@ from dialeval.stats.correlation import (
     scale_to_unit,
     spearman_matrix,
 )
-from dialeval.stats.resampling import draw_resamples
 
 pairs = st.lists(
     st.tuples(st.sampled_from([0.0, 1.0, 1.5, 2.0, -3.0, 7.25]), st.sampled_from([1.0, 2.0, 3.0, 5.0])),
@@ -67,26 +65,6 @@ def test_a_resample_is_the_sample_with_rows_repeated(rows: list[tuple[float, flo
             np.testing.assert_allclose(values, by_scipy(one, other), atol=1e-9)
         else:
             assert np.isnan(values).all()
-
-
-@given(st.data())
-def test_means_of_groups_are_formed_in_each_resample(data: st.DataObject) -> None:
-    seed = data.draw(st.integers(0, 1000))
-    random = np.random.default_rng(seed)
-    groups, clusters = np.arange(40) % 4, random.integers(0, 9, 40)
-    x, y = random.normal(size=(2, 40)) + groups
-    counts: Ints = np.concatenate(list(draw_resamples(9, 5, seed)))
-    found = MeanPoints(x, y, clusters, groups, 4).correlate_resamples(counts)
-    for values, taken in zip(found, counts, strict=True):
-        weights = taken[clusters].astype(np.float64)
-        there = [weights[groups == group].sum() > 0 for group in range(4)]
-        if not all(there):
-            assert np.isnan(values).all()
-            continue
-        one, other = (
-            np.array([np.average(side[groups == g], weights=weights[groups == g]) for g in range(4)]) for side in (x, y)
-        )
-        np.testing.assert_allclose(values, by_scipy(one, other), atol=1e-9)
 
 
 def test_large_values_lose_no_digits() -> None:
@@ -196,13 +174,21 @@ def test_annotators_without_variety() -> None:
     assert all(map(math.isnan, [*found.alpha.values(), *found.one_against_others.values()]))
 
 
-def test_points_and_their_clusters_are_counted() -> None:
-    points = Points(np.arange(4.0), np.arange(4.0), np.array([7, 2, 7, 0]))
-    assert (len(points), points.dialogues) == (4, 3)
-    means = MeanPoints(np.arange(4.0), np.arange(4.0), np.array([0, 0, 1, 1]), np.array([0, 1, 0, 2]), 3)
-    assert (len(means), means.dialogues) == (3, 2)
-    found = means.correlate_resamples(np.array([[1, 1], [2, 0], [0, 3], [1, 2]]))
-    assert np.isnan(found).all(axis=1).tolist() == [False, True, True, False], "a group without a pair"
+def test_alpha_has_the_interval_of_a_jackknife_over_clusters() -> None:
+    random = np.random.default_rng(3)
+    said = list(np.round(random.normal(size=(20, 1)) + random.normal(size=(20, 3))))
+    clusters = np.arange(20) // 2
+    found = measure_ceiling(said, clusters, 0.9)
+    for distance, alpha in found.alpha.items():
+        kept = [[values for place, values in enumerate(said) if clusters[place] != out] for out in range(10)]
+        without = np.arctanh([measure_ceiling(rest).alpha[distance] for rest in kept])
+        error = np.sqrt(9 / 10 * ((without - without.mean()) ** 2).sum())
+        freedom = 10 * 2 / (2 + max(float(stats.kurtosis(without)), 0)) - 1
+        ends = np.tanh(stats.t.interval(0.9, freedom, np.arctanh(alpha), error))
+        assert found.alpha_interval[distance] == pytest.approx(tuple(ends))
+    continuous = measure_ceiling(list(random.normal(size=(200, 2))))
+    assert np.isnan(list(continuous.alpha_interval.values())).all(), "which would take minutes"
+    assert not np.isnan(list(continuous.alpha.values())).any()
 
 
 def test_ceilings_are_over_responses_with_two_annotators() -> None:

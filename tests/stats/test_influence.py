@@ -17,7 +17,6 @@ from dialeval.stats.resampling import (
     Influence,
     absolute_quantile,
     draw_resamples,
-    expanded_percentiles,
     leave_out_clusters,
     make_interval,
     studentize,
@@ -157,14 +156,6 @@ def test_intervals_of_studentized_changes_and_of_the_jackknife() -> None:
     assert by == "jackknife"
     assert math.isnan(absolute_quantile(np.zeros(0), 0.9))
     assert absolute_quantile(np.array([-3.0]), 0.1) == 3
-
-
-def test_percentiles_are_moved_outwards_by_students_factor() -> None:
-    drawn = np.append(np.random.default_rng(1).exponential(size=500), math.nan)
-    factor = float(scipy.stats.t.ppf(0.95, 7)) * math.sqrt(8 / 7)
-    ends = np.quantile(drawn[:-1], scipy.stats.norm.cdf([-factor, factor]))
-    assert expanded_percentiles(drawn, 0.9, 8) == pytest.approx(ends.tolist())
-    assert all(map(math.isnan, expanded_percentiles(np.array([math.nan]), 0.9, 8)))
 
 
 @pytest.mark.parametrize("metric", ["length", "distinct-1"])

@@ -7,15 +7,15 @@ At three levels, each with Pearson's r, Spearman's rho and Kendall's tau-b:
 - `system`: one point per system, the means over its rated responses.
 
 Only rows that people rated and that every metric scores count, so that n is the same for all (`keep_common_rows`); what
-that leaves out is reported (`excluded`). Intervals and p-values are over dialogues, with the replies of all systems to
-them: of turns and dialogues Student's on Fisher's z scale (`jackknife`); of systems, of which there are few and whose
-order a single dialogue hardly changes, percentiles of a bootstrap that draws whole dialogues, with Student's factor
-(`intervals.interval`), and p = the value over its standard deviation in the resamples. The p of all coefficients of all
-metrics at one level are one family (Holm), since they are in one table. Pearson's r has heavy tails where the
-kurtosis of the metric or of the ratings is above 6, twice that of normal values: it then rests on few points, intervals
-may be too narrow, and a warning says so. Coefficients are to be read against the agreement of the annotators
-(`correlation.ceiling`), and the length of the response, which needs no reference and no model (`list_not_above`).
-`metric_ranking` tests which metrics differ.
+that leaves out is reported (`excluded`). A judge has no value on rows that it learned from (`find_training_rows`).
+Intervals and p-values are Student's on Fisher's z scale (`jackknife`): of turns and dialogues over dialogues, with the
+replies of all systems to them; of systems over systems, since a correlation of systems is about further systems. There
+they need `FEWEST_SYSTEMS` systems, and the interval contains what the sampled dialogues contribute. The p of all
+coefficients of all metrics at one level are one family (Holm), since they are in one table. Pearson's r has heavy tails
+where the kurtosis of the metric or of the ratings is above 6, twice that of normal values: it then rests on few points,
+intervals may be too narrow, and a warning says so. Coefficients are to be read against the ceiling that the annotators
+set (`correlation.measure_ceiling`; a Pearson correlation above it is flagged), and the length of the response, which
+needs no reference and no model (`list_not_above`). `metric_ranking` tests which metrics differ.
 """
 
 from __future__ import annotations
@@ -37,13 +37,16 @@ from msgspec import Struct
 from dialeval.analysis.matching import RatedRows, bring_to_one_scale, match_ratings, score_ratings
 from dialeval.analysis.metric_ranking import (
     CONTROL,
+    FEWEST_SYSTEMS,
     LEVELS,
     RANKED_BY,
     MetricRanking,
     NoPointsError,
+    find_used_rows,
     keep_common_rows,
     list_not_above,
     make_points,
+    number_points,
     rank_metrics,
 )
 from dialeval.analysis.pairing import find_keys
@@ -58,19 +61,18 @@ from dialeval.core.version import __version__
 from dialeval.engine.resources import Resources
 from dialeval.io.ratings import OVERALL, Ratings, read_ratings
 from dialeval.metrics.registry import split_names
-from dialeval.stats.correlation import NAMES, Ceiling, MeanPoints, Points, kurtosis, measure_ceiling
-from dialeval.stats.intervals import DEFAULT_LEVEL, two_sided_p
+from dialeval.stats.correlation import NAMES, Ceiling, Points, kurtosis, measure_ceiling, measure_highest_correlation
+from dialeval.stats.intervals import DEFAULT_LEVEL
 from dialeval.stats.resampling import (
     DEFAULT_RESAMPLES,
     DEFAULT_SEED,
     FISHER,
     check_resampling,
     draw_resamples,
-    expanded_percentiles,
     jackknife,
     leave_out_clusters,
 )
-from dialeval.stats.significance import holm, least_p
+from dialeval.stats.significance import holm
 from dialeval.text.tokenizers import Tokenizer
 
 if TYPE_CHECKING:
@@ -157,7 +159,7 @@ class Control(Struct, frozen=True):
 
 
 class Bootstrap(Struct, frozen=True):
-    """Resamples, seed and confidence level of the bootstrap over dialogues."""
+    """Resamples and seed of the bootstrap that compares metrics, and the confidence level of all intervals."""
 
     resamples: int
     seed: int
@@ -175,7 +177,9 @@ class Agreement(
         rows: The number of rated rows.
         rated: How many of them have a rating of the quality.
         metrics: The correlations, by metric and level.
-        ceiling: The agreement of the annotators with each other, which correlations are to be read against.
+        ceiling: The agreement of the annotators over the same rows, and the highest correlation that it allows.
+        above_ceiling: By level, the metrics whose Pearson's r is above the ceiling: by chance, or because they have
+            seen the ratings.
         control: The length of the response as a metric, and which metrics are not significantly better than it.
         ranking: The metrics, best first, in groups without significant differences.
         excluded: Rated rows and metrics that were left out so that all metrics have the same rows, and why.
@@ -202,6 +206,7 @@ class Agreement(
     rated: int
     metrics: Mapping[str, Mapping[str, Correlation]]
     ceiling: Ceiling
+    above_ceiling: Mapping[str, Sequence[str]]
     control: Control
     ranking: MetricRanking
     excluded: Sequence[str]
@@ -263,7 +268,8 @@ def agreement(
 ) -> Agreement:
     """Correlate metrics with human ratings over turns, dialogues and systems.
 
-    Coefficients are Pearson's r, Spearman's rho and Kendall's tau-b, with confidence intervals over dialogues.
+    Coefficients are Pearson's r, Spearman's rho and Kendall's tau-b, with confidence intervals over dialogues; of
+    systems, over systems. Rows that a judge learned from are left out.
 
     Rated rows are objects with `response`, `scores` and, where known, `reference`, `context`, `system` and `dialog_id`.
 
@@ -291,7 +297,7 @@ def agreement(
 
     Raises:
         DataError: The rated rows cannot be read.
-        SettingError: There are no ratings of the quality, or the metric does not exist.
+        SettingError: There are no ratings of the quality, the metric does not exist, or it learned from all ratings.
 
     Examples:
         >>> import dialeval
@@ -311,12 +317,17 @@ def agreement(
         rows = score_ratings(rated, quality, resources, asked, settings, tokenizer)
     else:
         rows = match_metrics(run, rated, quality, names)
+    trained = [key for key in rows.learned if np.isnan(rows.metrics[key]).all()]
+    if trained and {*trained} >= {key for key in rows.metrics if key != CONTROL}:
+        raise SettingError(f"{', '.join(trained)} learned from all of these ratings; measure agreement with others")
     if CONTROL not in rows.metrics:
         words = np.array([len(response.split()) for response in rated.responses], np.float64)
         if rows.unmatched and rows.metrics:  # the run does not have these rows
             words[np.all([np.isnan(values) for values in rows.metrics.values()], axis=0)] = np.nan
         rows = replace(rows, metrics={**rows.metrics, CONTROL: words})
-    found = correlate_metrics(rows, rated.annotations[quality], quality, levels, resamples, seed, confidence, threads)
+    chosen = (levels, resamples, seed, confidence, threads)
+    same_raters = len(who := {*rated.raters.get(quality, [()])}) == 1 and () not in who
+    found = correlate_metrics(rows, rated.annotations[quality], quality, *chosen, same_raters)
     return found if rescaled is None else msgspec.structs.replace(found, warnings=[rescaled, *found.warnings])
 
 
@@ -360,6 +371,7 @@ def correlate_metrics(
     seed: int = DEFAULT_SEED,
     confidence: float = DEFAULT_LEVEL,
     threads: int | None = None,
+    same_raters: bool = False,
 ) -> Agreement:
     """Correlate every metric of some rated rows with the ratings; `annotations` are the values behind them."""
     asked = LEVELS if levels is None else levels
@@ -377,19 +389,18 @@ def correlate_metrics(
         except NoPointsError as error:
             correlations[key, at] = Correlation(n=error.n, reason=left_out.get(key, str(error)))
     level = next((at for at in asked if any(at == own for _, own in points)), asked[0])
-    drawn_for = {place: each for place, each in points.items() if place[1] == level or isinstance(each, MeanPoints)}
-    samples = _resample(drawn_for, int(rows.dialogue.max(initial=-1)) + 1, resamples, seed, threads)
-    nothing = np.empty((0, len(NAMES)))
     with ThreadPoolExecutor(threads or cpu_count() or 1) as pool:
-        made = pool.map(lambda at: _correlate(points[at], samples.get(at, nothing), confidence), points)
+        made = pool.map(lambda place: _correlate(points[place], place[1], confidence), points)
         correlations |= dict(zip(points, made, strict=True))
     for at in asked:
         correlations |= _adjust({place: correlations[place] for place in points if place[1] == at})
     here = {key: each for (key, at), each in points.items() if at == level}
     values = {key: getattr(correlations[key, level], RANKED_BY) for key in here}
-    drawn = {key: samples[key, level][:, NAMES.index(RANKED_BY)] for key in here}
-    clusters = max((each.dialogues for each in here.values()), default=0)
+    clusters = max((len(np.unique(each.clusters)) for each in here.values()), default=0)
+    few = level == "system" and clusters < FEWEST_SYSTEMS
+    drawn = dict.fromkeys(here, np.empty(0)) if few else _resample(here, resamples, seed, threads)
     ranking = rank_metrics(level, values, drawn, clusters)
+    ceiling = _measure_ceiling(rows, annotations, points, same_raters, confidence)
     found = {key: {at: correlations[key, at] for at in asked} for key in rows.metrics}
     rated = ~np.isnan(rows.human)
     return Agreement(
@@ -398,7 +409,11 @@ def correlate_metrics(
         rows=len(rows),
         rated=int(rated.sum()),
         metrics=found,
-        ceiling=measure_ceiling([values for values, known in zip(annotations, rated, strict=True) if known]),
+        ceiling=ceiling,
+        above_ceiling={
+            at: [key for key in found if abs(found[key][at].pearson) > highest]
+            for at, highest in ceiling.highest.items()
+        },
         control=Control(CONTROL, level, list_not_above(ranking, CONTROL)),
         ranking=ranking,
         excluded=excluded,
@@ -418,47 +433,50 @@ def _check_spread(human: Floats, quality: str) -> None:
         )
 
 
-def _resample(
-    points: _Points, clusters: int, resamples: int, seed: int, threads: int | None
-) -> dict[tuple[str, str], Floats]:
-    """Return the coefficients of every resample, a row each; every metric and level sees the same resamples."""
-    parts: dict[tuple[str, str], list[Floats]] = {place: [] for place in points}
+def _resample(points: Mapping[str, Points], resamples: int, seed: int, threads: int | None) -> dict[str, Floats]:
+    """Return the coefficient by which metrics are ranked in every resample; every metric sees the same resamples."""
+    parts: dict[str, list[Floats]] = {key: [] for key in points}
+    which = np.unique(np.concatenate([np.empty(0, np.int64), *(each.clusters for each in points.values())]))
+    own = [replace(each, clusters=np.searchsorted(which, each.clusters)) for each in points.values()]
     with ThreadPoolExecutor(threads or cpu_count() or 1) as pool:
-        for counts in draw_resamples(clusters, resamples, seed):
-            made = pool.map(lambda each, counts=counts: each.correlate_resamples(counts), points.values())
-            for place, values in zip(points, made, strict=True):
-                parts[place].append(values)
-    return {place: np.concatenate(values) for place, values in parts.items()}
+        for counts in draw_resamples(len(which), resamples, seed):
+            made = pool.map(lambda each, counts=counts: each.correlate_resamples(counts), own)
+            for key, values in zip(points, made, strict=True):
+                parts[key].append(values[:, NAMES.index(RANKED_BY)])
+    return {key: np.concatenate(values) for key, values in parts.items()}
 
 
-def _correlate(points: Points, samples: Floats, confidence: float) -> Correlation:
-    """Return the coefficients of some points with their intervals; `samples` are those of resamples, for systems."""
+def _measure_ceiling(
+    rows: RatedRows, annotations: Sequence[Floats], points: _Points, same_raters: bool, confidence: float
+) -> Ceiling:
+    """Return the agreement of the annotators over the rows that metrics are correlated over, at every level."""
+    several = np.array([len(values) > 1 for values in annotations], np.bool_)
+    used = {at: find_used_rows(rows, key, at) for key, at in reversed(points)}  # the same of every metric
+    counted = np.unique(np.concatenate([*used.values()] or [np.flatnonzero(~np.isnan(rows.human))]))
+    ceiling = measure_ceiling([annotations[row] for row in counted.tolist()], rows.dialogue[counted], confidence)
+    highest, intervals = {}, {}
+    for at in (at for at in LEVELS if at in used and several[used[at]].any()):
+        known = used[at][several[used[at]]]
+        values = [annotations[row] for row in known.tolist()]
+        points_of = number_points(rows, known, at)
+        highest[at], intervals[at] = measure_highest_correlation(values, *points_of, same_raters, confidence)
+    return msgspec.structs.replace(ceiling, highest=highest, highest_interval=intervals)
+
+
+def _correlate(points: Points, level: str, confidence: float) -> Correlation:
+    """Return the coefficients of some points, with their intervals unless these are of too few systems."""
     values: list[float] = points.correlate().tolist()
-    if not isinstance(points, MeanPoints):
-        clusters, codes = np.unique(points.clusters, return_inverse=True)
-        own = Points(points.first, points.second, codes.ravel())
-        without = np.concatenate([own.correlate_resamples(counts) for counts in leave_out_clusters(len(clusters))])
-        sizes = np.bincount(own.clusters).astype(np.float64)
-        made = [jackknife(value, column, sizes, FISHER) for value, column in zip(values, without.T, strict=True)]
-        found = [(each.interval(confidence), each.p) for each in made]
-    else:
-        columns = zip(values, samples.T, strict=True)
-        found = [_test_resamples(value, column, points.dialogues, confidence) for value, column in columns]
-    fields: dict[str, Any] = {}
-    for name, value, (ends, p) in zip(NAMES, values, found, strict=True):
-        fields |= {name: value, f"{name}_interval": ends, f"{name}_p": p}
+    fields: dict[str, Any] = dict(zip(NAMES, values, strict=True))
+    if level == "system" and len(points) < FEWEST_SYSTEMS:
+        return Correlation(n=len(points), **fields)
+    clusters, codes = np.unique(points.clusters, return_inverse=True)
+    own = Points(points.first, points.second, codes.ravel())
+    without = np.concatenate([own.correlate_resamples(counts) for counts in leave_out_clusters(len(clusters))])
+    sizes = np.bincount(own.clusters).astype(np.float64)
+    for name, value, column in zip(NAMES, values, without.T, strict=True):
+        error = jackknife(value, column, sizes, FISHER)
+        fields |= {f"{name}_interval": error.interval(confidence), f"{name}_p": error.p}
     return Correlation(n=len(points), **fields)
-
-
-def _test_resamples(value: float, drawn: Floats, clusters: int, confidence: float) -> tuple[tuple[float, float], float]:
-    """Return the interval of a correlation of systems and its p, which is not below 1 - confidence if 0 is within."""
-    known = drawn[~np.isnan(drawn)]
-    if clusters < 2 or len(known) < 2:
-        return (math.nan, math.nan), math.nan
-    low, high = expanded_percentiles(known, confidence, clusters)
-    error = float(known.std(ddof=1)) * math.sqrt(clusters / (clusters - 1))
-    p = two_sided_p(value / error, clusters - 1) if error else least_p(clusters) if value else 1.0
-    return (low, high), max(p, 1 - confidence) if low <= 0 <= high else p
 
 
 def _adjust(correlations: Mapping[tuple[str, str], Correlation]) -> dict[tuple[str, str], Correlation]:
@@ -474,10 +492,9 @@ def _warn_of_heavy_tails(points: _Points) -> list[str]:
     """Return warnings about values of Pearson's r that rest on few points."""
     heavy: dict[str, list[str]] = {}
     for (key, level), each in points.items():
-        if not isinstance(each, MeanPoints):
-            columns = {key: each.first, "the ratings": each.second}
-            names = [name for name, column in columns.items() if kurtosis(column) > HEAVY_TAILS]
-            heavy.setdefault(level, []).extend(names)
+        columns = {key: each.first, "the ratings": each.second}
+        names = [name for name, column in columns.items() if kurtosis(column) > HEAVY_TAILS]
+        heavy.setdefault(level, []).extend(names)
     return [
         f"{', '.join(dict.fromkeys(names))} at {level} level: heavy tails (kurtosis above {HEAVY_TAILS:g}), so "
         "Pearson's r depends on few points and its interval may be too narrow; prefer Spearman's rho"
@@ -493,4 +510,7 @@ def _list_warnings(rows: RatedRows, found: Mapping[str, Mapping[str, Correlation
     both = {"turn", "dialogue"} <= set(asked)
     if both and any(each["turn"].n and each["turn"].n == each["dialogue"].n for each in found.values()):
         warnings.append("every dialogue has one rated turn: the levels turn and dialogue are the same")
+    systems = [own["system"].n for own in found.values() if "system" in own and own["system"].reason is None]
+    if systems and max(systems) < FEWEST_SYSTEMS:
+        warnings.append(f"{max(systems)} systems: no intervals at system level, which need {FEWEST_SYSTEMS} systems")
     return warnings

@@ -13,6 +13,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -23,18 +25,20 @@ from dialeval.core.batch import Need
 from dialeval.core.columns import RaggedColumn, SharedColumn, TextColumn
 from dialeval.core.errors import DataError, Problem, SettingError
 from dialeval.core.fold import Estimate, Level
-from dialeval.core.result import Result, Run
+from dialeval.core.result import TRAINED_ON, Result, Run
 from dialeval.core.rowtable import RowTable
 from dialeval.engine.folding import run_sources
 from dialeval.engine.plan import Asked, Settings, make_planner
 from dialeval.engine.resources import Resources
-from dialeval.io.ratings import DIALOGUE, OVERALL, Ratings
+from dialeval.io.ratings import DIALOGUE, OVERALL, Ratings, digest_ratings
 from dialeval.io.reading import UNNAMED
 from dialeval.io.rows import Rows, split_systems
 from dialeval.io.sources import wrap_systems
 from dialeval.text.tokenizers import Tokenizer
 
 _SHOWN = 60
+_SHIPPED_ROWS = Path(__file__).parents[1] / "judges" / "checkpoints"
+"""The folder with the digests of the rated rows that the shipped judges learned from: six bytes for each row."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +60,8 @@ class RatedRows:
     skipped: Mapping[str, str] = field(default_factory=dict)
     unmatched: int = 0
     """Rated rows that the run does not have."""
+    learned: Mapping[str, int] = field(default_factory=dict)
+    """How many rated rows each metric learned from; it has no value there."""
 
     def __len__(self) -> int:
         return len(self.human)
@@ -128,6 +134,14 @@ def _build_rated_rows(
     _, dialogues = np.unique(np.array(ratings.dialogues, object), return_inverse=True)
     estimates = {key: estimate for result in run.values() for key, estimate in result.items()}
     without_items = [key for key in estimates if key not in metrics]
+    rated, learned = digest_ratings(ratings), {}
+    for key, rows in ((key, find_training_rows(run, key)) for key in metrics):
+        seen = (
+            np.array([digest in rows for digest in rated]) & ~np.isnan(metrics[key]) if rows else np.zeros(0, np.bool_)
+        )
+        if seen.any():
+            learned[key] = int(seen.sum())
+            metrics = {**metrics, key: np.where(seen, np.nan, metrics[key])}
     return RatedRows(
         names,
         np.array([-1 if name is None else number[name] for name in ratings.systems], np.int64),
@@ -139,7 +153,26 @@ def _build_rated_rows(
         signatures={key: str(est.signature) for key, est in estimates.items() if est.signature is not None},
         skipped=dict.fromkeys(without_items, "is a corpus-level value without per-row scores") | run.skipped,
         unmatched=unmatched,
+        learned=learned,
     )
+
+
+@cache
+def _read_shipped_training_rows(judge: str) -> frozenset[str]:
+    """Return the digests of the rated rows that a shipped judge learned from, by the digest in its signature."""
+    weights = judge.partition("@")[2].partition("+")[0]
+    file = _SHIPPED_ROWS / f"{weights}.rows"
+    data = file.read_bytes() if weights.isalnum() and file.is_file() else b""
+    return frozenset(data[start : start + 6].hex() for start in range(0, len(data), 6))
+
+
+def find_training_rows(run: Run, key: str) -> frozenset[str]:
+    """Return the digests (`digest_ratings`) of the rated rows that the judges of a metric learned from."""
+    known = run.details.get(TRAINED_ON)
+    signatures = [run[name][key].signature for name in run if key in run[name]]
+    judges = {value for signature in signatures if signature is not None for value in signature.values()}
+    listed = [known.get(judge, ()) for judge in judges] if isinstance(known, Mapping) else []
+    return frozenset().union(*listed, *(_read_shipped_training_rows(judge) for judge in judges))
 
 
 def score_ratings(

@@ -1,14 +1,14 @@
 """Rank metrics by their correlation with human ratings, and test their differences.
 
 Metrics are ranked by Spearman's rho with the human scores, turned so that higher is better (`find_direction`). Two
-metrics are compared by the bootstrap that their intervals are of, which draws whole dialogues and gives both metrics
-the same resamples:
+metrics are compared by a bootstrap that draws whole dialogues and gives both metrics the same resamples:
 
     t = (rho1 - rho2) / (standard deviation of rho1 - rho2 over the resamples * sqrt(k / (k - 1)))
 
-with k dialogues and k - 1 degrees of freedom, two-sided; p is adjusted for all pairs (Holm). Groups are letters, as in
-the compact displays of statisticians: two metrics share a letter exactly if they do not differ significantly. A metric
-may be in several groups, for it may be close to two others that differ.
+with k dialogues and k - 1 degrees of freedom, two-sided; p is adjusted for all pairs (Holm). At the level of systems
+whole systems are drawn instead, from `FEWEST_SYSTEMS` systems on. Groups are letters, as in the compact displays of
+statisticians: two metrics share a letter exactly if they do not differ significantly. A metric may be in several
+groups, for it may be close to two others that differ.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from dialeval.analysis.matching import RatedRows
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.errors import DialevalError, SettingError
 from dialeval.metrics.registry import registry
-from dialeval.stats.correlation import FEWEST_POINTS, MeanPoints, Points, scale_to_unit
+from dialeval.stats.correlation import FEWEST_POINTS, Points, scale_to_unit
 from dialeval.stats.intervals import two_sided_p
 from dialeval.stats.significance import find_homogeneous_groups, holm, letter_display
 
@@ -58,6 +58,10 @@ class MetricRanking(Struct, frozen=True):
     tests: int
     """The pairs that were tested."""
     metrics: Sequence[Place]
+    test: str = ""
+    """The test of the difference of two correlations."""
+    p: Mapping[str, Mapping[str, float]] = {}
+    """The adjusted p-value of each two metrics, the better one first; NaN where they were not tested."""
 
     def differ(self, one: str, other: str) -> bool:
         """Return whether two metrics differ significantly: they share no letter."""
@@ -77,7 +81,7 @@ def find_direction(metric: str, correlation: float) -> float:
 def rank_metrics(
     level: str, values: Mapping[str, float], samples: Mapping[str, Floats], clusters: int
 ) -> MetricRanking:
-    """Rank metrics by their correlations; `samples` are those of resamples of `clusters` dialogues."""
+    """Rank metrics by their correlations; `samples` are those of resamples of `clusters` dialogues or systems."""
     signs = {metric: find_direction(metric, value) for metric, value in values.items()}
     turned = {metric: signs[metric] * value for metric, value in values.items()}
     ps = compare_pairs(turned, {metric: signs[metric] * samples[metric] for metric in values}, clusters)
@@ -85,7 +89,11 @@ def rank_metrics(
     different = {frozenset(pair) for pair, p in ps.items() if p < SIGNIFICANT}
     letters = letter_display(find_homogeneous_groups(order, different))
     places = [Place(metric, turned[metric], signs[metric] < 0, letters[metric]) for metric in order]
-    return MetricRanking(RANKED_BY, level, sum(not math.isnan(p) for p in ps.values()), places)
+    over = f"{clusters} {'systems' if level == 'system' else 'dialogues'}"
+    test = f"paired bootstrap of the difference in {RANKED_BY} over {over}, Student's t, adjusted by Holm"
+    known = ps | {(other, one): p for (one, other), p in ps.items()}
+    table = {one: {other: known[one, other] for other in order[at:]} for at, one in enumerate(order[:-1], 1)}
+    return MetricRanking(RANKED_BY, level, sum(not math.isnan(p) for p in ps.values()), places, test, table)
 
 
 def compare_pairs(
@@ -119,6 +127,8 @@ def _compute_p(difference: float, samples: Floats, clusters: int) -> float:
 
 LEVELS = ("turn", "dialogue", "system")
 
+FEWEST_SYSTEMS = 6
+"""The fewest systems for inference about other systems: intervals, p-values and groups at the level of systems."""
 LEAST_SHARE = 0.25
 """Of the rated rows that metrics score, the share that they must have in common."""
 MOST_NAMED = 3
@@ -159,7 +169,11 @@ def keep_common_rows(rows: RatedRows) -> tuple[RatedRows, dict[str, str], list[s
         why = ", ".join(f"{key} cannot score {missing[key]}" for key in short[:MOST_NAMED]) + more
         count = f"{int(rated.sum() - common.sum())} of {int(rated.sum())} rated rows"
         sentences = [f"{count} are left out, so that all metrics have the same: {why}"]
-    return replace(rows, metrics=kept), left_out, [*sentences, *(f"{key} {reason}" for key, reason in left_out.items())]
+    for n in dict.fromkeys(rows.learned.values()):
+        names = ", ".join(key for key, own in rows.learned.items() if own == n)
+        sentences.append(f"{n} of {len(rows)} rated rows are not scored by {names}, which learned from them")
+    sentences += [f"{key} {reason}" for key, reason in left_out.items()]
+    return replace(rows, metrics=kept), left_out, sentences
 
 
 def find_used_rows(rows: RatedRows, key: str, level: str) -> Ints:
@@ -180,9 +194,6 @@ def make_points(rows: RatedRows, key: str, level: str) -> Points:
     if not len(used):
         raise NoPointsError(_explain_unused(rows, key, level))
     points = collect_points(rows, key, used, level)
-    if level == "system":
-        systems, codes = np.unique(rows.system[used], return_inverse=True)
-        points = MeanPoints(points.first, points.second, points.clusters, codes.ravel(), len(systems))
     if len(points) < FEWEST_POINTS:
         number = f"{len(points)} {level}{'' if len(points) == 1 else 's'}"
         raise NoPointsError(f"{number} cannot be correlated; {FEWEST_POINTS} can", len(points))
@@ -192,24 +203,29 @@ def make_points(rows: RatedRows, key: str, level: str) -> Points:
 
 
 def collect_points(rows: RatedRows, key: str, used: Ints, level: str) -> Points:
-    """Return a metric and the human scores of some rows; of dialogues the means over each system's rows.
+    """Return a metric and the human scores of some rows, their means over the rows of each point.
 
     Both are divided by a power of two (`scale_to_unit`), which no correlation depends on.
     """
     metric, human = scale_to_unit(rows.metrics[key][used]), scale_to_unit(rows.human[used])
-    if level != "dialogue":
-        return Points(metric, human, rows.dialogue[used])
-    pairs = np.column_stack((rows.system[used], rows.dialogue[used]))
-    distinct, codes = np.unique(pairs, axis=0, return_inverse=True)
-    codes = codes.ravel()
+    codes, clusters = number_points(rows, used, level)
     sizes = np.bincount(codes)
     first, second = (np.bincount(codes, column) / sizes for column in (metric, human))
-    return Points(first, second, distinct[:, 1].astype(np.int64))
+    return Points(first, second, clusters)
+
+
+def number_points(rows: RatedRows, used: Ints, level: str) -> tuple[Ints, Ints]:
+    """Return the point of each row at a level, and the cluster of each point: its dialogue, or its system."""
+    if level == "turn":
+        return np.arange(len(used)), rows.dialogue[used]
+    columns = [rows.system[used]] if level == "system" else [rows.system[used], rows.dialogue[used]]
+    distinct, codes = np.unique(np.column_stack(columns), axis=0, return_inverse=True)
+    return codes.ravel(), distinct[:, -1].astype(np.int64)
 
 
 def _explain_unused(rows: RatedRows, key: str, level: str) -> str:
     if np.isnan(rows.metrics[key]).all():
-        return "no rated row could be scored"
+        return "it learned from all rated rows" if key in rows.learned else "no rated row could be scored"
     if level == "turn":
         return "whole dialogues were rated and not turns"
     return "no rated row names its system" if level == "system" else "no row has both values"

@@ -31,6 +31,14 @@ def _split(_context: click.Context, _parameter: click.Parameter, names: str | No
 
 _form = click.option("--form", type=options.FILE, help="Rating form, a TOML file.  [default: overall, from 1 to 5]")
 _quality = click.option("--quality", default="overall", help="Quality (score name) to use.")
+_raters = options.choice(
+    "--raters",
+    ["fixed", "random"],
+    "Whether intervals hold for these raters only (fixed), or also for others (random, from 5 raters on).",
+)
+_cluster = click.option(
+    "--cluster", metavar="FIELD", help="The field whose values intervals are over, such as user.  [default: dialogues]"
+)
 _sample = click.option("--sample", type=click.Path(), help="The folder of the sample that the ratings are of.")
 _confidence = click.option("--confidence", type=float, default=0.95, metavar="LEVEL", help="Confidence level.")
 
@@ -358,11 +366,8 @@ def export(database: str, output: Path | None) -> None:
 )
 @options.judge_keys("The judge: a metric of the run, or several, comma-separated.")
 @_quality
-@options.choice(
-    "--raters",
-    ["fixed", "random"],
-    "Whether intervals hold for these raters only (fixed), or also for others (random, from 5 raters on).",
-)
+@_raters
+@_cluster
 @options.choice(
     "--population",
     ["dialogues", "run"],
@@ -399,6 +404,7 @@ def estimate(run: str, human: tuple[str, ...], output: Path | None, format_: str
 @options.command(
     "dialeval rank pairs.jsonl",
     "dialeval rank ann.csv bob.csv --field a=left --field b=right --field better=winner --length",
+    "dialeval rank pairs.jsonl --raters random --position        for other raters, and free of the order",
     "dialeval rank results/ --metric judge --tie 0.2",
 )
 @click.argument("pairs", nargs=-1, required=True, type=click.Path(exists=True), metavar="PAIRS...|RUN")
@@ -406,6 +412,9 @@ def estimate(run: str, human: tuple[str, ...], output: Path | None, format_: str
 @click.option("--tie", type=float, default=0.0, help="With a run: a difference up to this is a tie.")
 @options.choice("--level", ["turn", "dialogue"], "With a run: compare each response, or each dialogue.")
 @click.option("--length", is_flag=True, help="Control for the length of the responses.")
+@click.option("--position", is_flag=True, help="Control for the position of the responses: a was shown first.")
+@_raters
+@_cluster
 @_systems("all")
 @_confidence
 @options.field_names("pairs")
@@ -416,7 +425,7 @@ def rank(pairs: tuple[str, ...], output: Path | None, format_: str, **settings: 
 
     A pair is a row with a, b (the systems) and better (a, b or tie), and where known dialog_id, response_a and
     response_b (.jsonl, .json, .csv, .tsv, .parquet). Strengths are those of Bradley and Terry with ties; intervals are
-    Student's over dialogues (jackknife).
+    Student's over dialogues (jackknife), with --raters random over raters, too.
     """
     from dialeval.core.result import files_of, load
     from dialeval.human import report
@@ -428,6 +437,7 @@ def rank(pairs: tuple[str, ...], output: Path | None, format_: str, **settings: 
     out.check_places(None, files_of(pairs[0]) if saved else pairs, files=(output,))
     found = ranked(load(pairs[0]) if saved else list(pairs), **settings)
     out.print_as(format_, report, found, output, _FILE_WIDTH)
+    out.print_warnings(found.warnings)
 
 
 @options.command(

@@ -36,6 +36,7 @@ import math
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
+from itertools import permutations
 from os import PathLike
 from statistics import NormalDist
 from typing import Any, Literal, get_args
@@ -44,7 +45,7 @@ import msgspec
 import numpy as np
 from msgspec import Struct
 
-from dialeval.analysis.matching import bring_to_one_scale, find_rated_rows
+from dialeval.analysis.matching import bring_to_one_scale, find_rated_rows, find_training_rows
 from dialeval.analysis.pairing import choose_systems
 from dialeval.analysis.values import collapse_dialogues
 from dialeval.core.arguments import check_arguments
@@ -52,11 +53,11 @@ from dialeval.core.arrays import Floats, Ints
 from dialeval.core.display import Displayable, Tabular, count_names, flatten_intervals
 from dialeval.core.errors import SettingError
 from dialeval.core.errors import escape_controls as shown
-from dialeval.core.result import TRAINED_ON, Run, load
+from dialeval.core.result import Run, load
 from dialeval.core.rowtable import RowTable
 from dialeval.core.run_schema import Record
 from dialeval.core.version import __version__
-from dialeval.human.sample import collect_row_values, find_strata
+from dialeval.human.sample import collect_row_values, find_strata, number_clusters
 from dialeval.human.sample_files import Sample, check_same_run, find_sample, read_sample
 from dialeval.io.ratings import DIALOGUE, OVERALL, Ratings, digest_ratings, read_ratings
 from dialeval.metrics.registry import split_names
@@ -230,6 +231,7 @@ def estimate(
     fields: Mapping[str, str] | None = None,
     seed: int = DEFAULT_SEED,
     raters: Raters = "fixed",
+    cluster: str | None = None,
 ) -> HumanEstimates:
     """Estimate the mean human rating of every system, from ratings of some rows and a judge's scores of all rows.
 
@@ -249,6 +251,7 @@ def estimate(
         fields: The names of fields in the ratings, by ours.
         seed: The seed of the folds by which several judges are combined.
         raters: `"fixed"`, for ratings by these raters, or `"random"`, for other raters as well.
+        cluster: A field that the run kept, such as the user, whose values intervals are over; None: dialogues.
 
     Returns:
         An estimate for each system, and for each difference to the baseline.
@@ -287,7 +290,11 @@ def estimate(
     if len(levels) > 1:
         raise SettingError("some ratings are of whole dialogues and others of responses; estimate each level by itself")
     known = collapse_dialogues(known) if levels & {DIALOGUE, "dialogue"} else known
+    if cluster is not None and population == "run":
+        raise SettingError("the rows of a run are no sample of users; cluster is for the population of dialogues")
     study = _Study(known, drawn, ratings, quality, keys, seed)
+    if cluster is not None:
+        study.dialogues = number_clusters(study.tables, cluster)
     systems, scale = study.make_systems(ratings.values[quality]), _find_scale(ratings, quality)
     first, others = _choose_baseline(known, systems, baseline)
     targets = [*((name, None) for name in (first, *others)), *((name, first) for name in others)]
@@ -322,14 +329,14 @@ def estimate(
         )
         for each, (name, base), p in zip(found, targets, [math.nan] * single + adjusted, strict=True)
     ]
-    tables = [study.tables[name] for name in systems]
+    unit = "dialogues" if any(len(table.offsets) - 1 < len(table) for table in study.tables.values()) else "rows"
     return HumanEstimates(
         version=__version__,
         quality=quality,
         judge=keys,
         population=population,
         confidence=confidence,
-        unit="dialogues" if any(len(table.offsets) - 1 < len(table) for table in tables) else "rows",
+        unit=unit if cluster is None else f"clusters by {cluster}",
         seed=seed,
         at_random=drawn is not None,
         raters=raters,
@@ -337,7 +344,12 @@ def estimate(
         baseline=first,
         systems=estimates[:single],
         differences=estimates[single:],
-        warnings=[*study.list_warnings(), *overlap, *_warn_about_estimates(estimates[:single], keys, scale)],
+        warnings=[
+            *study.list_warnings(),
+            *overlap,
+            *(study.find_confounding(first, others) if names and raters == "fixed" else ()),
+            *_warn_about_estimates(estimates[:single], keys, scale),
+        ],
     )
 
 
@@ -466,11 +478,7 @@ class _Study:
         """Return the systems without the ratings of each rater in turn."""
         annotations, raters = self.ratings.annotations[self.quality], self.ratings.raters.get(self.quality, ())
         rows = list(zip(annotations, raters, strict=True))
-        if len(names) < FEWEST_RATERS or any(len(values) != len(who) for values, who in rows):
-            raise SettingError(
-                f"intervals for other raters need ratings of at least {FEWEST_RATERS} raters, each with a name; there "
-                f"are {len(names)}: take raters as fixed"
-            )
+        require_raters(len(names), all(len(values) == len(who) for values, who in rows))
         found = []
         for name in names:
             kept = [values[[other != name for other in who]] for values, who in rows]
@@ -479,6 +487,16 @@ class _Study:
                 raise SettingError(f"without {name!r} a system has no ratings; take raters as fixed")
             found.append(left)
         return found
+
+    def find_confounding(self, baseline: str, others: Sequence[str]) -> list[str]:
+        """Return warnings about differences of systems that were mostly rated by different raters."""
+        raters = self.ratings.raters.get(self.quality, ())
+        given = {name: [who for row in rows.tolist() for who in raters[row]] for name, (rows, _) in self.places.items()}
+        pairs = {name: permutations((given[name], given[baseline])) for name in others}
+        shares = {name: min(np.isin(own, other).mean() for own, other in both) for name, both in pairs.items()}
+        apart = [shown(name) for name, share in shares.items() if share < 0.5]
+        different = f"{', '.join(apart)} and {shown(baseline)} were mostly rated by different raters: their difference"
+        return [f"{different} contains that of the raters; let the same raters rate both systems"] if apart else []
 
     def list_warnings(self) -> list[str]:
         """Return warnings about the choice of the rated rows."""
@@ -493,6 +511,15 @@ class _Study:
         if used < given:
             warnings.append(f"{given - used} of {given} rated rows are not in the run and are left out")
         return warnings
+
+
+def require_raters(number: int, named: bool) -> None:
+    """Raise a SettingError for too few raters, or nameless ones, for intervals that hold for other raters."""
+    if number < FEWEST_RATERS or not named:
+        raise SettingError(
+            f"intervals for other raters need ratings of at least {FEWEST_RATERS} raters, each with a name; there "
+            f"are {number}: take raters as fixed"
+        )
 
 
 def _locate_ratings(sample: Sample, ratings: Ratings) -> dict[str, tuple[Ints, Ints]]:
@@ -539,15 +566,10 @@ def _find_scale(ratings: Ratings, quality: str) -> RatingScale | None:
 
 def _check_unseen(run: Run, keys: Sequence[str], ratings: Ratings, quality: str) -> list[str]:
     """Refuse ratings that a judge of the run learned from; return warnings about a few."""
-    known = run.details.get(TRAINED_ON)
-    if not isinstance(known, Mapping):
-        return []
     rated = set(digest_ratings(ratings.take(~np.isnan(ratings.values[quality]))))
     warnings = []
     for key in keys:
-        signatures = [run[name][key].signature for name in run if key in run[name]]
-        judges = {value for signature in signatures if signature is not None for value in signature.values()}
-        seen = {row for judge in judges for row in known.get(judge, ())} & rated
+        seen = find_training_rows(run, key) & rated
         learned = f"{key} learned from {len(seen)} of the {len(rated)} rated rows"
         if len(seen) > MOST_KNOWN * len(rated):
             raise SettingError(

@@ -6,6 +6,14 @@ significantly if the p-value of the difference of their strengths, of the same j
 pairs of systems, is below alpha. Two systems share one of the `groups` exactly if they do not differ significantly; a
 system may be in several.
 
+Raters are fixed: the intervals are for other dialogues that these raters compare. `raters="random"` gives intervals for
+other raters as well, from `FEWEST_RATERS` named raters on: the variance is that of two-way clusters, dialogues and
+raters (`Jackknifed.cross`). `cluster` takes another field than `dialog_id` (users, sessions) for the dialogues.
+
+`position`: people prefer the response that they see first (or last). With the order as a control, strengths are what is
+left of the preference where either is shown first. A system that is `a` in far more than half of its pairs is warned
+about, and so is one that a single rater compared.
+
 `length`: longer responses are often preferred for their length. With the logarithm of the ratio of words as a control,
 strengths are what is left of the preference between responses of equal length; its effect has an interval of its own.
 
@@ -42,17 +50,21 @@ from dialeval.core.errors import escape_controls as shown
 from dialeval.core.result import Run
 from dialeval.core.run_schema import Record
 from dialeval.core.version import __version__
-from dialeval.human.sample import collect_row_values, select_tables
+from dialeval.human.estimate import Raters, require_raters
+from dialeval.human.sample import collect_row_values, number_clusters, select_tables
 from dialeval.human.sample_files import RatedLevel
 from dialeval.io.ratings import Pairs, length_ratio, read_pairs
 from dialeval.stats import significance
 from dialeval.stats.bradley_terry import Cells, Fits, fit, is_connected
 from dialeval.stats.intervals import DEFAULT_LEVEL
-from dialeval.stats.resampling import LOG_ODDS, check_resampling, jackknife, leave_out_clusters
+from dialeval.stats.resampling import LOG_ODDS, PLAIN, Jackknifed, check_resampling, jackknife, leave_out_clusters
 
 ALPHA = 0.05
 _PART_CELLS = 1 << 20
 """Cells that are fitted at once, which keeps memory small."""
+_UNKNOWN = (math.nan, (math.nan, math.nan))
+_MOST_FIRST = 0.6
+"""The fraction of its pairs in which a system is `a`, above which there is a warning if it is not chance."""
 
 
 class Ranked(Struct, frozen=True, kw_only=True):
@@ -107,11 +119,16 @@ class Ranking(Tabular, Displayable, Record, frozen=True, kw_only=True, rename={"
         tie: The tie parameter (nu) of the model; 0 without ties.
         length: The effect of the logarithm of the length ratio on the log odds; NaN where length is not controlled for.
         length_interval: Its confidence interval.
+        position: The effect of being `a` (shown first) on the log odds; NaN where position is not controlled for.
+        position_interval: Its confidence interval.
         pairs: The number of pairs.
         left_out: Pairs without texts, where length is controlled for.
         dialogues: The number of dialogues.
-        unit: What intervals are over, `dialogues` or `rows`.
+        unit: What intervals are over: `dialogues`, `rows`, or clusters by a field.
         intervals: How intervals were computed.
+        raters: Whether intervals are for these raters (`fixed`) or for others as well (`random`).
+        named_raters: The number of raters that the pairs name.
+        warnings: Remarks about the order of the responses and about the raters.
 
     Examples:
         >>> import dialeval
@@ -134,11 +151,16 @@ class Ranking(Tabular, Displayable, Record, frozen=True, kw_only=True, rename={"
     tie: float
     length: float
     length_interval: tuple[float, float]
+    position: float = math.nan
+    position_interval: tuple[float, float] = (math.nan, math.nan)
     pairs: int
     left_out: int
     dialogues: int
     unit: str
     intervals: Intervals
+    raters: Raters = "fixed"
+    named_raters: int = 0
+    warnings: Sequence[str] = ()
 
     def __repr__(self) -> str:
         names = count_names([each.system for each in self.systems], "system")
@@ -172,6 +194,9 @@ def rank(
     confidence: float = DEFAULT_LEVEL,
     level: RatedLevel = "turn",
     fields: Mapping[str, str] | None = None,
+    position: bool = False,
+    raters: Raters = "fixed",
+    cluster: str | None = None,
 ) -> Ranking:
     """Rank systems by pairwise preferences of raters or of a metric (Bradley-Terry with ties).
 
@@ -185,6 +210,9 @@ def rank(
         confidence: The confidence level of the intervals.
         level: With a run: compare the values of each response (`turn`) or of each dialogue (`dialogue`).
         fields: The names of fields in the pairs, by ours.
+        position: Control for the position: `a` is the response that was shown first.
+        raters: `"fixed"`, for preferences of these raters, or `"random"`, for other raters as well (`rater` in pairs).
+        cluster: The field of the pairs, or one that the run kept, whose values intervals are over; None: `dialog_id`.
 
     Returns:
         The ranking, best system first.
@@ -205,11 +233,14 @@ def rank(
     if isinstance(pairs, Run):
         if metric is None:
             raise SettingError("a run is ranked by one of its metrics; name it (metric=, --metric)")
+        if position or raters != "fixed":
+            raise SettingError("a metric has no raters and sees no order; position and raters are for pairs")
         run = collapse_dialogues(pairs) if level == "dialogue" else pairs
-        return rank_pairs(compare_rows(run, metric, tie, systems), metric, length=length, confidence=confidence)
+        compared = compare_rows(run, metric, tie, systems, cluster)
+        return rank_pairs(compared, metric, length=length, confidence=confidence, cluster=cluster)
     if metric is not None or tie or level != "turn":
         raise SettingError("pairs state the preferred response themselves; metric, tie and level are for runs")
-    known = pairs if isinstance(pairs, Pairs) else read_pairs(pairs, fields)
+    known = pairs if isinstance(pairs, Pairs) else read_pairs(pairs, fields, cluster)
     if systems is not None:
         unknown = [name for name in systems if name not in known.systems]
         if unknown:
@@ -218,16 +249,19 @@ def rank(
         code = np.array([names.index(name) if name in names else -1 for name in known.systems])
         known = replace(known, systems=names, left=code[known.left], right=code[known.right])
         known = _keep(known, (known.left >= 0) & (known.right >= 0))
-    return rank_pairs(known, length=length, confidence=confidence)
+    return rank_pairs(known, length=length, confidence=confidence, position=position, raters=raters, cluster=cluster)
 
 
 def _keep(pairs: Pairs, kept: npt.NDArray[np.bool_]) -> Pairs:
     """Return some of the pairs."""
     columns = ("left", "right", "outcome", "dialogue", "length_ratio")
-    return replace(pairs, **{name: getattr(pairs, name)[kept] for name in columns})
+    rater = [who for who, own in zip(pairs.rater, kept.tolist(), strict=False) if own]
+    return replace(pairs, rater=rater, **{name: getattr(pairs, name)[kept] for name in columns})
 
 
-def compare_rows(run: Run, key: str, tie: float = 0.0, systems: Sequence[str] | None = None) -> Pairs:
+def compare_rows(
+    run: Run, key: str, tie: float = 0.0, systems: Sequence[str] | None = None, cluster: str | None = None
+) -> Pairs:
     """Compare every two systems of a run in every row that both have a value of."""
     if not 0 <= tie < math.inf:
         raise SettingError(f"tie must be 0 or above, not {tie}")
@@ -248,7 +282,7 @@ def compare_rows(run: Run, key: str, tie: float = 0.0, systems: Sequence[str] | 
     values = [collect_row_values(run[name], table, key, name) for name, table in tables.items()]
     metric = find_metric(run[names[0]][key])
     sign = -1.0 if metric is not None and metric.better == "lower" else 1.0
-    clusters = tables[names[0]].clusters
+    clusters = tables[names[0]].clusters if cluster is None else number_clusters(tables, cluster)[names[0]]
     texts = [[str(text) for text in table.texts["response"]] for table in tables.values()]
     parts: list[tuple[Any, ...]] = []
     for one, two in combinations(range(len(names)), 2):
@@ -263,7 +297,14 @@ def compare_rows(run: Run, key: str, tie: float = 0.0, systems: Sequence[str] | 
 
 
 def rank_pairs(
-    pairs: Pairs, source: str = "annotators", *, length: bool = False, confidence: float = DEFAULT_LEVEL
+    pairs: Pairs,
+    source: str = "annotators",
+    *,
+    length: bool = False,
+    confidence: float = DEFAULT_LEVEL,
+    position: bool = False,
+    raters: Raters = "fixed",
+    cluster: str | None = None,
 ) -> Ranking:
     """Rank the systems of some pairs."""
     known = ~np.isnan(pairs.length_ratio)
@@ -280,17 +321,35 @@ def rank_pairs(
             "some systems won against all others they met, or were never compared with them, so their strengths "
             "cannot be estimated; compare more responses, or rank fewer systems (--systems)"
         )
-    cells, codes = _group_pairs(pairs, length)
-    which, dialogue = np.unique(pairs.dialogue, return_inverse=True)
-    dialogue = dialogue.ravel()
-    sizes = np.bincount(dialogue).astype(np.float64)
+    cells, codes = _group_pairs(pairs, length, position)
     whole = fit(cells, _count(codes, pairs.outcome, np.ones((1, len(pairs))), len(cells.left)))
-    without = _fit_without_each(cells, codes, pairs, dialogue, len(which))
+    clusters = [pairs.dialogue]
+    people = list(dict.fromkeys(who for who in pairs.rater if who is not None))
+    if raters == "random":
+        require_raters(len(people), None not in pairs.rater)
+        rater = np.array([people.index(str(who)) for who in pairs.rater], np.int64)
+        clusters += [rater, pairs.dialogue * len(people) + rater]
+    ways = [_fit_without_each(cells, codes, pairs, each) for each in clusters]
+
+    def measure(name: str, at: int, less: int | None = None) -> Jackknifed:
+        """Return a parameter, or its difference to another one, with its error over all clusters."""
+        errors, scale = [], LOG_ODDS if name == "scores" else PLAIN
+        for fits, sizes in ways:
+            both = (getattr(whole, name), getattr(fits, name))
+            value, without = (each[:, at] - (0.0 if less is None else each[:, less]) for each in both)
+            errors.append(jackknife(float(value[0]), without, sizes, scale))
+        return errors[0].cross(*errors[1:]) if len(errors) > 1 else errors[0]
+
+    effects = {
+        name: (float(whole.control[0, at]), measure("control", at).interval(confidence))
+        for at, name in enumerate(["position"] * bool(position) + ["length"] * bool(length))
+    }
     order = np.argsort(-whole.strengths[0], kind="stable").tolist()
     counts = np.zeros((len(names), len(names), 3), np.int64)
     np.add.at(counts, (pairs.left, pairs.right, 1 - pairs.outcome), 1)
     counts += counts.transpose(1, 0, 2)[..., ::-1]  # wins, ties and losses of each system against each other
-    p = _adjust_p_values(whole, without, order, sizes)
+    raw = {pair: measure("strengths", pair[0], less=pair[1]).p for pair in combinations(order, 2)}
+    p = dict(zip(raw, significance.holm([1.0 if math.isnan(each) else each for each in raw.values()]), strict=True))
     systems = []
     for place in order:
         strength, score = float(whole.strengths[0, place]), float(whole.scores[0, place])
@@ -299,15 +358,14 @@ def rank_pairs(
             Ranked(
                 system=names[place],
                 strength=strength,
-                interval=jackknife(strength, without.strengths[:, place], sizes).interval(confidence),
+                interval=measure("strengths", place).interval(confidence),
                 score=score,
-                score_interval=jackknife(score, without.scores[:, place], sizes, LOG_ODDS).interval(confidence),
+                score_interval=measure("scores", place).interval(confidence),
                 wins=wins,
                 ties=ties,
                 losses=losses,
             )
         )
-    effect = float(whole.control[0])
     return Ranking(
         version=__version__,
         source=source,
@@ -322,24 +380,46 @@ def rank_pairs(
         },
         p={names[left]: {names[right]: p[left, right] for right in order if (left, right) in p} for left in order[:-1]},
         tie=float(whole.tie[0]),
-        length=effect,
-        length_interval=jackknife(effect, without.control, sizes).interval(confidence),
+        length=effects.get("length", _UNKNOWN)[0],
+        length_interval=effects.get("length", _UNKNOWN)[1],
+        position=effects.get("position", _UNKNOWN)[0],
+        position_interval=effects.get("position", _UNKNOWN)[1],
         pairs=len(pairs),
         left_out=left_out,
-        dialogues=len(which),
-        unit="dialogues" if pairs.named else "rows",
+        dialogues=len(np.unique(pairs.dialogue)),
+        unit=f"clusters by {cluster}" if cluster else "dialogues" if pairs.named else "rows",
         intervals=Intervals("jackknife", confidence),
+        raters=raters,
+        named_raters=len(people),
+        warnings=_list_warnings(pairs, position) if source == "annotators" else [],
     )
 
 
-def _group_pairs(pairs: Pairs, length: bool) -> tuple[Cells, Ints]:
+def _list_warnings(pairs: Pairs, position: bool) -> list[str]:
+    """Return warnings about systems that are mostly shown first, and about those that one rater compared."""
+    warnings = []
+    for code, name in enumerate(pairs.systems):
+        first, many = (int(np.sum(own)) for own in (pairs.left == code, (pairs.left == code) | (pairs.right == code)))
+        if not position and first > max(_MOST_FIRST * many, many / 2 + 1.5 * math.sqrt(many)):
+            often = f"{shown(name)} is a in {first} of {many} pairs"
+            warnings.append(f"{often}: if a was shown first, its strength includes that (--position controls for it)")
+        own = {who for who, one, two in zip(pairs.rater, pairs.left, pairs.right, strict=False) if code in (one, two)}
+        if len(own) == 1 < len({*pairs.rater}):
+            warnings.append(f"all pairs of {shown(name)} are by one rater, so its strength is that rater's taste")
+    return warnings
+
+
+def _group_pairs(pairs: Pairs, length: bool, position: bool) -> tuple[Cells, Ints]:
     """Return the different kinds of comparisons, and the kind of each pair."""
-    columns = [pairs.left.astype(np.float64), pairs.right.astype(np.float64)]
-    if length:
-        columns.append(pairs.length_ratio)
-    kinds, codes = np.unique(np.column_stack(columns), axis=0, return_inverse=True)
-    control = kinds[:, 2] if length else None
-    return Cells(len(pairs.systems), kinds[:, 0].astype(np.int64), kinds[:, 1].astype(np.int64), control), codes.ravel()
+    controls = [np.ones(len(pairs))] * bool(position) + [pairs.length_ratio] * bool(length)
+    kinds, codes = np.unique(np.column_stack([pairs.left, pairs.right, *controls]), axis=0, return_inverse=True)
+    left, right = kinds[:, :2].T.astype(np.int64)
+    cells = Cells(len(pairs.systems), left, right, kinds[:, 2:] if controls else None)
+    if position:
+        design, _ = Cells(len(pairs.systems), left, right, np.ones(len(left))).make_design(ties=False)
+        if np.linalg.matrix_rank(design) == np.linalg.matrix_rank(design[:, :-1]):
+            raise SettingError("of every two systems the same is always a, so that it cannot be told from its position")
+    return cells, codes.ravel()
 
 
 def _count(codes: Ints, outcome: Ints, weights: Floats, cells: int) -> Floats:
@@ -348,22 +428,13 @@ def _count(codes: Ints, outcome: Ints, weights: Floats, cells: int) -> Floats:
     return np.stack([np.bincount(places, row, cells * 3).reshape(cells, 3) for row in weights])
 
 
-def _fit_without_each(cells: Cells, codes: Ints, pairs: Pairs, dialogue: Ints, dialogues: int) -> Fits:
-    """Return the fits without one dialogue each, or one group of them each where there are many."""
+def _fit_without_each(cells: Cells, codes: Ints, pairs: Pairs, cluster: Ints) -> tuple[Fits, Floats]:
+    """Return the fits without one cluster each, or one group of them each where there are many, and their pairs."""
+    which, own = np.unique(cluster, return_inverse=True)
     step = max(1, _PART_CELLS // max(len(cells.left) * 3, len(pairs), 1))
     fits = []
-    for counts in leave_out_clusters(dialogues):
+    for counts in leave_out_clusters(len(which)):
         for start in range(0, len(counts), step):
-            weights = counts[start : start + step][:, dialogue].astype(np.float64)
+            weights = counts[start : start + step][:, own.ravel()].astype(np.float64)
             fits.append(fit(cells, _count(codes, pairs.outcome, weights, len(cells.left))))
-    return Fits(*map(np.concatenate, zip(*fits, strict=True)))
-
-
-def _adjust_p_values(whole: Fits, without: Fits, order: Sequence[int], sizes: Floats) -> dict[tuple[int, int], float]:
-    """Return the adjusted p of each two systems, the higher one first; 1 where nothing is known of the difference."""
-    raw = {}
-    for left, right in combinations(order, 2):
-        difference = float(whole.strengths[0, left] - whole.strengths[0, right])
-        p = jackknife(difference, without.strengths[:, left] - without.strengths[:, right], sizes).p
-        raw[left, right] = 1.0 if math.isnan(p) else p
-    return dict(zip(raw, significance.holm(list(raw.values())), strict=True))
+    return Fits(*map(np.concatenate, zip(*fits, strict=True))), np.bincount(own.ravel()).astype(np.float64)

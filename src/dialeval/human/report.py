@@ -46,9 +46,10 @@ if TYPE_CHECKING:
 
 
 _MERGED_NOTES = (
-    "alpha: Krippendorff's, of ordered values (ordinal); 1 is perfect, 0 is chance. r: one rater against the mean of "
-    "the others. repeated: rows rated twice by the same rater; intra-rater: the fraction of these with the same "
-    "answer; difference: mean absolute difference of the two answers. higher: mean difference from the other raters."
+    "ordinal alpha: Krippendorff's alpha with distances of ordered values, and its 95% interval over rows "
+    "(jackknife); 1 is perfect, 0 is chance. r: one rater against the mean of the others. repeated: rows rated twice "
+    "by the same rater; intra-rater: the fraction of these with the same answer; difference: mean absolute difference "
+    "of the two answers. higher: mean difference from the other raters."
 )
 
 HASTY = 1.0
@@ -111,11 +112,7 @@ def _explain_estimates(people: HumanEstimates) -> list[str]:
             f"estimate: ratings, and {judge} on all rows (prediction-powered). effective: effective sample size, as "
             "many ratings alone would give the same precision. r: correlation of judge and human ratings."
         )
-    if people.raters == "random":
-        lines.append(f"Raters are random: intervals hold for other raters too ({people.named_raters} raters).")
-    elif people.named_raters:
-        count = f"these {people.named_raters} raters" if people.named_raters > 1 else "this one rater"
-        lines.append(f"Raters are fixed: intervals are for ratings by {count}, and not for other raters.")
+    lines += _describe_raters(people)
     if not people.at_random:
         lines.append(
             "NOT A RANDOM SAMPLE: estimates assume that the rated rows were sampled at random, which is not known."
@@ -126,15 +123,26 @@ def _explain_estimates(people: HumanEstimates) -> list[str]:
 def _make_estimate_cells(each: HumanEstimate, people: HumanEstimates) -> list[str]:
     signed = each.baseline is not None
 
-    def show(value: float, interval: tuple[float, float]) -> str:
-        return show_rounded(value, interval if all(map(math.isfinite, interval)) else None, signed)
-
     name = " - ".join(shorten(name) for name in (each.system, each.baseline) if name is not None)
-    alone = [show(each.alone, each.alone_interval), str(each.ratings)]
+    alone = [_show_known(each.alone, each.alone_interval, signed), str(each.ratings)]
     if not people.judge:
         return [name, *alone]
     last = show_p(each.adjusted_p) if signed else show_fixed(each.agreement, 2)
-    return [name, show(each.value, each.interval), *alone, show_fixed(each.effective_ratings, 0), last]
+    return [name, _show_known(each.value, each.interval, signed), *alone, show_fixed(each.effective_ratings, 0), last]
+
+
+def _describe_raters(result: HumanEstimates | Ranking) -> list[str]:
+    """Return for which raters intervals hold; nothing where no rater is named."""
+    number = result.named_raters
+    if result.raters == "random":
+        return [f"Raters are random: intervals hold for other raters too ({number} raters)."]
+    count = f"these {number} raters" if number > 1 else "this one rater"
+    return [f"Raters are fixed: intervals are for ratings by {count}, and not for other raters."] if number else []
+
+
+def _show_known(value: float, interval: tuple[float, float], signed: bool = False) -> str:
+    """Return a value, with its interval if that is known."""
+    return show_rounded(value, interval if all(map(math.isfinite, interval)) else None, signed)
 
 
 @to_document.register
@@ -192,6 +200,13 @@ def _explain_ranking(ranking: Ranking) -> list[str]:
             f"Controlled for length: doubling the length multiplies the odds by {show_fixed(factor, 2)} "
             f"{show_interval((low, high), 2)}, and the strengths are free of this effect."
         )
+    if not math.isnan(ranking.position):
+        factor, low, high = (math.exp(effect) for effect in (ranking.position, *ranking.position_interval))
+        lines.append(
+            f"Controlled for position: being a (shown first) multiplies the odds by {show_fixed(factor, 2)} "
+            f"{show_interval((low, high), 2)}, and the strengths are free of this effect."
+        )
+    lines += _describe_raters(ranking)
     if ranking.left_out:
         lines.append(f"{ranking.left_out} pairs without texts are left out.")
     return lines
@@ -204,7 +219,7 @@ def _(merged: MergedRatings) -> Document:
     ceilings = [
         [
             shorten(quality),
-            show_fixed(each.alpha.get("ordinal", math.nan), 2),
+            _show_known(each.alpha.get("ordinal", math.nan), each.alpha_interval.get("ordinal", (math.nan, math.nan))),
             show_fixed(each.one_against_others.get("pearson", math.nan), 2),
             str(each.n),
             "-".join(map(str, dict.fromkeys(each.annotators))) if each.n else MISSING,
@@ -232,7 +247,7 @@ def _(merged: MergedRatings) -> Document:
         for each in merged.disputed
     ]
     tables = [
-        Table(["quality", "alpha", "r", "rows with two or more", "raters a row"], ceilings),
+        Table(["quality", "ordinal alpha", "r", "rows with two or more", "raters a row"], ceilings),
         Table(["rater", *(["quality"] if several else []), *columns], raters),
         Table(["to adjudicate", "quality", "answers"], disputed),
     ]
@@ -349,7 +364,9 @@ def make_human_section(
         add("Correlation of metrics with human ratings", shown, "Correlation coefficients, with their intervals.")
     if ranking is not None:
         strengths = "Strengths, with their intervals."
-        add("Ranking by preferences", to_document(ranking), strengths, "Wins between all pairs.")
+        shown = to_document(ranking)
+        shown = replace(shown, notes=[*shown.notes, *ranking.warnings])
+        add("Ranking by preferences", shown, strengths, "Wins between all pairs.")
     if merged is not None:
         parts.append(f"<h3>Raters</h3>{_render_raters(merged)}")
     return Section("people", "Human evaluation", "".join(parts)) if any(parts) else None

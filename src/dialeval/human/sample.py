@@ -167,6 +167,20 @@ def find_strata(run: Run, sample: Sample) -> dict[str, list[str]]:
     }
 
 
+def number_clusters(tables: Mapping[str, RowTable], name: str) -> dict[str, Ints]:
+    """Return the number of each row's value of a field that the run kept, the same for all systems."""
+    lacking = next((system for system, table in tables.items() if name not in table.fields), None)
+    if lacking is not None:
+        there = ", ".join(tables[lacking].fields) or "none"
+        raise SettingError(f"the run kept no field {name!r} (dialeval score --keep); there is {there}")
+    numbers: dict[object, int] = {}
+    found = {}
+    for system, table in tables.items():
+        keys = [tuple(values) or (system, row) for row, values in enumerate(table.fields[name])]
+        found[system] = np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.int64)
+    return found
+
+
 def select_tables(run: Run, systems: Sequence[str] | None) -> dict[str, RowTable]:
     """Return the rows of the systems to rate: those named, or all but floors and ceilings."""
     wanted = [name for name in run if run[name].role == "system"] or list(run) if systems is None else list(systems)

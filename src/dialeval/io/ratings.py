@@ -360,8 +360,9 @@ def read_rating_lines(
 #
 # - `a`, `b`: the two systems. `better`: `a`, `b` or `tie`, or the name of the better system. Where a system is itself
 #   called `a`, `b` or `tie`, a value that means one thing as a name and another as a side is refused.
-# - `dialog_id`: pairs of equal name are a cluster; a row without one is a cluster of its own. Texts of responses are
-#   only needed to control for length. `fields` maps names as everywhere.
+# - `dialog_id`: pairs of equal name are a cluster; a row without one is a cluster of its own. `cluster` names another
+#   field for that, which every row then has. Texts of responses are only needed to control for length. `rater`: who
+#   preferred. `a` is the response that was shown first, if one was. `fields` maps names as everywhere.
 #
 # Pairs of Chatbot Arena, MT-bench, arena-hard and AlpacaEval are found by the table of shapes (`row_shapes`):
 #
@@ -372,7 +373,7 @@ def read_rating_lines(
 #
 # Every problem of every file is found before one is raised.
 
-NAMES = ("a", "b", "better", "response_a", "response_b", "dialog_id")
+NAMES = ("a", "b", "better", "response_a", "response_b", "dialog_id", "rater")
 TIE = "tie"
 
 
@@ -392,6 +393,8 @@ class Pairs:
     """The natural logarithm of the ratio of the responses' words, first to second; NaN where texts are not known."""
     named: bool
     """Whether dialogues have names; if not, every pair is a cluster."""
+    rater: Sequence[str | None] = ()
+    """Who preferred, for each pair; none where that is not known of any."""
 
     def __len__(self) -> int:
         return len(self.left)
@@ -404,7 +407,9 @@ def length_ratio(left: str, right: str) -> float:
 
 @check_arguments
 def read_pairs(
-    paths: PathSource | Iterable[PathSource] | Sequence[RowObject], fields: Mapping[str, str] | None = None
+    paths: PathSource | Iterable[PathSource] | Sequence[RowObject],
+    fields: Mapping[str, str] | None = None,
+    cluster: str | None = None,
 ) -> Pairs:
     """Read the pairs of files (.jsonl, .json, .csv, .tsv, .parquet, .arrow), or of a list of objects."""
     names = dict(zip(NAMES, NAMES, strict=True))
@@ -416,30 +421,36 @@ def read_pairs(
 
     def read(reader: FieldReader, row: RowObject, _name: str) -> list[_Row]:
         found = [_read_pair(reader, each, names) for each in _map_pairs(row, names)]
-        return [pair for pair in found if pair is not None]
+        rater = reader.read_identifier(row, names["rater"])
+        own = None if cluster is None else reader.read_identifier(row, cluster)
+        if cluster is not None and own is None:
+            reader.add_problem(f"has no {cluster}", "name a field that every pair has, or leave --cluster out")
+        return [(*pair[:3], own or pair[3], pair[4], rater) for pair in found if pair is not None]
 
     rows = read_objects(paths, "pairs", "a, b and better", columns, read)
     if not rows:
         raise SettingError("no pairs were given; name at least one file of compared responses")
     systems = list(dict.fromkeys(name for left, right, *_ in rows for name in (left, right)))
+    raters = [rater for *_, rater in rows]
     number = {name: code for code, name in enumerate(systems)}
     dialogues: dict[str, int] = {}
     codes = [
         dialogues.setdefault(f"{place}" if name is None else f"={name}", len(dialogues))
-        for place, (_, _, _, name, _) in enumerate(rows)
+        for place, (_, _, _, name, *_) in enumerate(rows)
     ]
     return Pairs(
         systems,
         np.array([number[left] for left, *_ in rows], np.int64),
         np.array([number[right] for _, right, *_ in rows], np.int64),
-        np.array([outcome for _, _, outcome, _, _ in rows], np.int64),
+        np.array([outcome for _, _, outcome, *_ in rows], np.int64),
         np.array(codes, np.int64),
-        np.array([ratio for *_, ratio in rows], np.float64),
-        any(name is not None for _, _, _, name, _ in rows),
+        np.array([ratio for *_, ratio, _ in rows], np.float64),
+        any(name is not None for _, _, _, name, *_ in rows),
+        raters if any(rater is not None for rater in raters) else (),
     )
 
 
-_Row = tuple[str, str, int, "str | None", float]
+_Row = tuple[str, str, int, "str | None", float, "str | None"]
 
 
 _DECIDED = {
@@ -453,7 +464,7 @@ _DECIDED = {
 def _map_pairs(row: RowObject, names: Mapping[str, str]) -> list[RowObject]:
     """Return the pairs of a row of another program; a row of ours as it is."""
     shape = row_shapes.find_shape(row)
-    if shape is None or not shape.pairs or any(name != actual for name, actual in names.items()):
+    if shape is None or not shape.pairs or any(own != name for name, own in names.items() if name != "rater"):
         return [row]
     found: RowObject = {name: row_shapes.find(row, paths) for name, paths in shape.pairs.items()}
     for name in ("response_a", "response_b"):
@@ -490,7 +501,7 @@ def _read_pair(reader: FieldReader, row: RowObject, names: Mapping[str, str]) ->
     texts = [row.get(names[name]) for name in ("response_a", "response_b")]
     known = all(isinstance(text, str) for text in texts)
     ratio = length_ratio(*texts) if known else float("nan")  # type: ignore[arg-type]
-    return left, right, outcome, reader.read_dialogue(row), ratio
+    return left, right, outcome, reader.read_dialogue(row), ratio, None
 
 
 def list_outcomes(better: object, left: str, right: str) -> set[int]:

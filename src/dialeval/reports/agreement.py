@@ -5,9 +5,10 @@
 
 The verdict comes first: which metric agrees best with human ratings, and which do not differ significantly from it.
 Then a table per level, a row per metric: three coefficients with their intervals, `*` where one differs from 0 (its p,
-corrected for all coefficients of the table, is below 1 - confidence). At the level of the ranking the best metric is
-first, and metrics that share a letter (`group`) do not differ significantly. Where every dialogue has one rated turn,
-the level of dialogues would repeat that of turns and is left out of tables. JSON and CSV hold every digit.
+corrected for all coefficients of the table, is below 1 - confidence). Of too few systems there are no intervals. At the
+level of the ranking the best metric is first, and metrics that share a letter (`group`) do not differ significantly.
+Where every dialogue has one rated turn, the level of dialogues would repeat that of turns and is left out of tables.
+JSON and CSV hold every digit.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from dialeval.stats.correlation import NAMES
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dialeval.analysis.agreement import Agreement, Correlation
+    from dialeval.analysis.agreement import Agreement, Correlation, Interval
 
 DIFFERS = "*"
 HEADS = {"pearson": "Pearson r", "spearman": "Spearman rho", "kendall": "Kendall tau"}
@@ -65,11 +66,13 @@ def state_verdict(agreement: Agreement) -> list[str]:
     first, *others = ranking.metrics
     best = shorten(first.metric)
     found = agreement[first.metric][level]
-    low, high = getattr(found, f"{RANKED_BY}_interval")
     turned = " (sign reversed: lower values are better)" if first.turned else ""
-    ends = "[{}, {}]".format(*map(_show_bound, (-high, -low) if first.turned else (low, high)))
-    figure = f"{HEADS[RANKED_BY]} {show_fixed(first.value, 2)} {ends}{turned}"
-    over = f"{found.n:,} {level}s"
+    figure, over = f"{HEADS[RANKED_BY]} {show_fixed(first.value, 2)}", f"{found.n:,} {level}s"
+    ends = getattr(found, f"{RANKED_BY}_interval")
+    if ends is None:
+        return [f"{best} has the highest {figure}{turned}, but {over} are too few to say anything about other systems."]
+    low, high = ends
+    figure += " [{}, {}]".format(*map(_show_bound, (-high, -low) if first.turned else (low, high))) + turned
     if not _is_significant(found, RANKED_BY, agreement):
         highest = f"the highest, {best}, has {figure} over {over}"
         family = f"corrected for {_count_tests(agreement, level)} coefficients, it does not differ from 0"
@@ -102,22 +105,38 @@ def list_notes(agreement: Agreement) -> list[str]:
     """Return what the coefficients are to be read against, a line each."""
     bootstrap = agreement.bootstrap
     level = f"{100 * bootstrap.confidence:g}%"
+    levels = dict(_select_levels(agreement))
     lines = [f"{agreement.rated} rated rows, quality {agreement.quality}; {level} intervals over dialogues"]
-    if any(levels["system"].reason is None for levels in agreement.metrics.values() if "system" in levels):
-        lines[0] += f" (of systems: {bootstrap.resamples} resamples of dialogues, seed {bootstrap.seed})"
+    if "system" in levels:
+        lines[0] += " (of systems: over systems)"
     people = agreement.ceiling
     if people.reason is not None:
         lines.append(f"no ceiling: {people.reason}")
     else:
         one = ", ".join(f"{HEADS[name]} {show_fixed(value, 3)}" for name, value in people.one_against_others.items())
-        alpha = ", ".join(f"{name} {show_fixed(value, 3)}" for name, value in people.alpha.items())
-        lines += [f"one annotator against the others ({people.n} rows): {one}", f"Krippendorff's alpha: {alpha}"]
-    tests = ", ".join(f"{_count_tests(agreement, at)} at {at} level" for at, _ in _select_levels(agreement))
+        alpha = ", ".join(
+            f"{name} {show_fixed(value, 3)} {_show_ends(people.alpha_interval[name])}"
+            for name, value in people.alpha.items()
+        )
+        highest = ", ".join(
+            f"{show_fixed(value, 3)} {_show_ends(people.highest_interval[at])} at {at} level"
+            for at, value in people.highest.items()
+            if at in levels
+        )
+        lines += [
+            f"ceiling (square root of the reliability of the mean rating, {people.n} rows): Pearson r {highest}",
+            f"Krippendorff's alpha: {alpha}",
+            f"one annotator against the mean of the others: {one}",
+        ]
+    for at, keys in agreement.above_ceiling.items():
+        if keys and at in levels:
+            lines.append(f"ABOVE THE CEILING at {at} level, by chance or as it saw the ratings: {list_names(keys)}")
+    tests = ", ".join(f"{count} at {at} level" for at in levels if (count := _count_tests(agreement, at)))
     alpha = f"significance level {1 - bootstrap.confidence:.3g}"
     if tests:
         lines.append(f"{DIFFERS} differs from 0 ({alpha}, corrected by Holm for all coefficients of a table: {tests})")
-    if len(agreement.ranking.metrics) > 1:
-        lines.append("group: metrics that share a letter do not differ significantly")
+    if agreement.ranking.tests:
+        lines.append(f"group: metrics that share a letter do not differ significantly ({agreement.ranking.test})")
     lines += agreement.excluded
     return [plain(line) for line in lines]
 
@@ -151,9 +170,13 @@ def _make_cells(each: Correlation, agreement: Agreement) -> list[str]:
     cells = []
     for name in NAMES:
         mark = DIFFERS if _is_significant(each, name, agreement) else ""
-        ends = ", ".join(map(_show_bound, getattr(each, f"{name}_interval")))
-        cells.append(f"{show_fixed(getattr(each, name), 3)}{mark} [{ends}]")
+        ends = getattr(each, f"{name}_interval")
+        cells.append(f"{show_fixed(getattr(each, name), 3)}{mark}" + ("" if ends is None else f" {_show_ends(ends)}"))
     return cells
+
+
+def _show_ends(ends: Interval) -> str:
+    return f"[{', '.join(map(_show_bound, ends))}]"
 
 
 def _show_bound(value: float) -> str:

@@ -1,7 +1,7 @@
 """The Bradley-Terry model with ties (Davidson), fitted to wins, ties and losses.
 
-Every system has a strength b; with d = b_i - b_j + gamma x, where x is what is to be held equal (for example the
-logarithm of the ratio of lengths),
+Every system has a strength b; with d = b_i - b_j + gamma x, where x is what is to be held equal (the logarithm of the
+ratio of lengths; 1 for being shown first),
 
     P(i is better) = e^(d/2) / (e^(d/2) + e^(-d/2) + nu)         P(tie) = nu / (the same)
 
@@ -43,16 +43,16 @@ class Cells:
     left: Ints
     right: Ints
     control: Floats | None = None
+    """A column for each thing that is to be held equal."""
 
     def make_design(self, ties: bool) -> tuple[Floats, Floats]:
         """Return what multiplies the parameters in d, and in the logarithm of a tie's weight; a line per cell."""
         rows = np.arange(len(self.left))
-        controls = 0 if self.control is None else 1
-        first = np.zeros((len(rows), self.systems + controls + ties))
+        controls = np.zeros((len(rows), 0)) if self.control is None else self.control.reshape(len(rows), -1)
+        first = np.zeros((len(rows), self.systems + controls.shape[1] + ties))
         first[rows, self.left] += 1
         first[rows, self.right] -= 1
-        if self.control is not None:
-            first[:, self.systems] = self.control
+        first[:, self.systems : self.systems + controls.shape[1]] = controls
         second = np.zeros_like(first)
         second[:, -1] = ties
         return first, second
@@ -64,7 +64,7 @@ class Fits(NamedTuple):
     strengths: Floats
     """A row per set, a column per system; they add up to 0."""
     control: Floats
-    """The effect of what is held equal; NaN where nothing is."""
+    """The effects of what is held equal, a column each."""
     tie: Floats
     """nu; 0 without ties."""
     scores: Floats
@@ -91,11 +91,9 @@ def fit(cells: Cells, counts: Floats) -> Fits:
             break
     strengths = parameters[:, : cells.systems]
     strengths = strengths - strengths.mean(axis=1, keepdims=True)
-    none = np.full(len(counts), np.nan)
+    control = parameters[:, cells.systems : parameters.shape[1] - ties]
     nu = np.exp(parameters[:, -1]) if ties else np.zeros(len(counts))
-    return Fits(
-        strengths, none if cells.control is None else parameters[:, cells.systems], nu, _expected_scores(strengths, nu)
-    )
+    return Fits(strengths, control, nu, _expected_scores(strengths, nu))
 
 
 def _log_weights(parameters: Floats, first: Floats, second: Floats, ties: bool) -> tuple[Floats, Floats, Floats]:

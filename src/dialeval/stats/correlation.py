@@ -1,8 +1,7 @@
 """Correlation of two columns: Pearson's r, Spearman's rho (midranks) and Kendall's tau-b, and all of them resampled.
 
-`Points` are pairs of values, each in a cluster (a dialogue). A resample draws whole clusters (`draws`), so that replies
-to one context, or turns of one dialogue, are not taken for independent of each other. Where points are themselves means
-of what is drawn (systems), `MeanPoints` forms the means of each resample first.
+`Points` are pairs of values, each in a cluster (a dialogue, or a system). A resample draws whole clusters (`draws`), so
+that replies to one context, or turns of one dialogue, are not taken for independent of each other.
 
     tau-b = (concordant - discordant) / sqrt((pairs - ties of the first) * (pairs - ties of the second))
 
@@ -14,14 +13,25 @@ one thing twice; one that moves with `length` may measure nothing else.
 
 `measure_ceiling`: how far people agree with each other about what a metric is to predict.
 
-- Krippendorff's alpha of the annotators' values: nominal, ordinal and interval.
+- Krippendorff's alpha of the annotators' values: nominal, ordinal and interval, with an interval (jackknife).
 - One against the others: each annotator's values against the means of the others for the same responses, correlated
   over the responses, then averaged over the annotators. A list holds one value per annotator, and the k-th values of
-  all lists are taken for those of one annotator. The mean of several people is less noisy than a single one, so a
-  metric may come above this figure without being better than people.
+  all lists are taken for those of one annotator. This describes single annotators and bounds nothing.
+- The ceiling: the highest expected Pearson correlation of anything with the mean ratings y of some points, which is the
+  square root of their reliability
+
+      reliability = 1 - error / variance of y,    error = s^2 * mean over points of (sum of 1 / k_i) / n^2
+
+  where a point is the mean of n responses with k_i annotators each and s^2 is the variance of single values around the
+  mean of their response (pooled). With one response per point and k annotators each this is ICC(1, k) of Shrout and
+  Fleiss. Where the same named annotators rated every response, their means are subtracted first, since a strict
+  annotator changes no correlation: ICC(3, k), which is Cronbach's alpha.
 
 Responses with fewer than two annotators say nothing about agreement. Where there are none with more (a mean, a majority
 and a single label are one value each), there is no ceiling, and `reason` says so.
+
+Papers: Shrout and Fleiss 1979, "Intraclass Correlations: Uses in Assessing Rater Reliability", Psychological Bulletin;
+Spearman 1904, "The Proof and Measurement of Association between Two Things" (attenuation).
 """
 
 from __future__ import annotations
@@ -38,6 +48,8 @@ from msgspec import Struct
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.errors import SettingError
 from dialeval.core.kernels import kernel
+from dialeval.stats.intervals import DEFAULT_LEVEL
+from dialeval.stats.resampling import FISHER, jackknife, leave_out_clusters
 
 # Kernel: Spearman's rho and Kendall's tau-b of many resamples, each in one walk along the sorted first column.
 #
@@ -176,14 +188,19 @@ def krippendorff_alpha(counts: Floats, distance: Distance = "nominal", values: F
         0.444
     """
     units = counts[counts.sum(axis=1) >= 2]
-    sizes = units.sum(axis=1)
-    together = (units / (sizes - 1)[:, None]).T @ units - np.diag((units / (sizes - 1)[:, None]).sum(axis=0))
-    totals = units.sum(axis=0)
+    return _compute_alpha(_count_coincidences(units), units.sum(axis=0), distance, values)
+
+
+def _count_coincidences(units: Floats) -> Floats:
+    """Return how often two values are in one unit: a row per value, a column per value."""
+    shares = units / (units.sum(axis=1) - 1)[:, None]
+    return np.asarray(shares.T @ units - np.diag(shares.sum(axis=0)))
+
+
+def _compute_alpha(together: Floats, totals: Floats, distance: Distance, values: Floats | None) -> float:
     apart = _distances(totals, distance, values)
     by_chance = float((np.outer(totals, totals) * apart).sum())
-    if not by_chance:
-        return float("nan")
-    return 1 - (float(sizes.sum()) - 1) * float((together * apart).sum()) / by_chance
+    return 1 - (float(totals.sum()) - 1) * float((together * apart).sum()) / by_chance if by_chance else math.nan
 
 
 def _distances(totals: Floats, distance: Distance, values: Floats | None) -> Floats:
@@ -218,11 +235,6 @@ class Points:
     def __len__(self) -> int:
         return len(self.first)
 
-    @property
-    def dialogues(self) -> int:
-        """Return the number of clusters that have a point."""
-        return len(np.unique(self.clusters))
-
     def correlate(self) -> Floats:
         """Return the three coefficients of the points as they are."""
         once = np.ones((1, int(self.clusters.max(initial=-1)) + 1), np.int64)
@@ -232,31 +244,6 @@ class Points:
         """Return the three coefficients of each resample, a row each; `counts`: how often it takes each cluster."""
         rho, tau = _resample_rank_correlations(self, counts)
         return np.column_stack((_resample_pearson(self, counts), rho, tau))
-
-
-@dataclass(frozen=True, eq=False)
-class MeanPoints(Points):
-    """Pairs of means, of the pairs of each group (system): `groups` numbers them from 0."""
-
-    groups: Ints
-    size: int
-
-    def __len__(self) -> int:
-        return self.size
-
-    def correlate_resamples(self, counts: Ints) -> Floats:
-        """Return the three coefficients of each resample's means; NaN where a group has no pair in it."""
-        shape = (counts.shape[1], self.size)
-        cells = self.clusters * self.size + self.groups
-        columns = (None, self.first, self.second)
-        cell_sums = [np.bincount(cells, column, minlength=shape[0] * shape[1]).reshape(shape) for column in columns]
-        number, first, second = (counts.astype(np.float64) @ sums for sums in cell_sums)
-        number = np.where(number == 0, np.nan, number)
-        first, second = first / number, second / number
-        clusters, coefficients = np.arange(self.size), np.full((len(counts), len(NAMES)), np.nan)
-        for row in np.flatnonzero(~np.isnan(first).any(axis=1)).tolist():
-            coefficients[row] = Points(first[row], second[row], clusters).correlate()
-        return coefficients
 
 
 def pearson(first: Floats, second: Floats) -> float:
@@ -355,6 +342,10 @@ def rank_values(values: Floats) -> Floats:
 DISTANCES: tuple[Distance, ...] = ("nominal", "ordinal", "interval")
 
 
+MOST_VALUES = 100
+"""Distinct values above which alpha has no interval: on a continuous scale it would take minutes."""
+
+
 class Ceiling(Struct, frozen=True):
     """The agreement of annotators; NaN where it is not defined."""
 
@@ -363,22 +354,87 @@ class Ceiling(Struct, frozen=True):
     annotators: tuple[int, int]
     """The fewest and the most annotators of such a response."""
     alpha: dict[str, float] = {}
+    alpha_interval: dict[str, tuple[float, float]] = {}
     one_against_others: dict[str, float] = {}
+    highest: dict[str, float] = {}
+    """By level: the square root of the reliability of the mean ratings, the highest expected Pearson correlation."""
+    highest_interval: dict[str, tuple[float, float]] = {}
     reason: str | None = None
 
 
-def measure_ceiling(annotations: Sequence[Floats]) -> Ceiling:
-    """Compute the agreement of the annotators of a quality, one array of values per response."""
-    several = [values for values in annotations if len(values) > 1]
+def measure_ceiling(
+    annotations: Sequence[Floats], clusters: Ints | None = None, confidence: float = DEFAULT_LEVEL
+) -> Ceiling:
+    """Compute the agreement of the annotators of a quality, one array of values per response.
+
+    Args:
+        annotations: The values of each response.
+        clusters: The cluster (dialogue) of each response; None: every response is one.
+        confidence: The confidence level of the intervals.
+    """
+    places = [place for place, values in enumerate(annotations) if len(values) > 1]
+    several = [annotations[place] for place in places]
     if not several:
         return Ceiling(0, (0, 0), reason="no response has the values of two annotators or more")
     sizes = [len(values) for values in several]
     distinct, codes = np.unique(np.concatenate(several), return_inverse=True)
-    units = np.repeat(np.arange(len(several)), sizes)
     counts = np.zeros((len(several), len(distinct)))
-    np.add.at(counts, (units, codes), 1)
+    np.add.at(counts, (np.repeat(np.arange(len(several)), sizes), codes), 1)
+    _, cluster = np.unique(places if clusters is None else clusters[places], return_inverse=True)
+    together, totals = _count_coincidences(counts), counts.sum(axis=0)
+    without: list[list[float]] = []
+    parts = leave_out_clusters(int(cluster.max()) + 1) if len(distinct) <= MOST_VALUES else ()
+    for kept in (row[cluster.ravel()] for part in parts for row in part):
+        left = counts[kept == 0]
+        rest = together - _count_coincidences(left), totals - left.sum(axis=0)
+        without.append([_compute_alpha(*rest, distance, distinct) for distance in DISTANCES])
     alpha: dict[str, float] = {distance: krippendorff_alpha(counts, distance, distinct) for distance in DISTANCES}
-    return Ceiling(len(several), (min(sizes), max(sizes)), alpha, correlate_with_others(several))
+    held = np.bincount(cluster.ravel()).astype(np.float64)
+    intervals: dict[str, tuple[float, float]] = {
+        distance: jackknife(alpha[distance], column, held, FISHER).interval(confidence)
+        for distance, column in zip(DISTANCES, np.array(without or [[math.nan] * 3]).T, strict=True)
+    }
+    return Ceiling(len(several), (min(sizes), max(sizes)), alpha, intervals, correlate_with_others(several))
+
+
+def measure_highest_correlation(
+    annotations: Sequence[Floats], groups: Ints, clusters: Ints, same_raters: bool, confidence: float = DEFAULT_LEVEL
+) -> tuple[float, tuple[float, float]]:
+    """Return the highest expected Pearson correlation with mean ratings, and its interval.
+
+    Args:
+        annotations: The values of each response, two or more.
+        groups: The number of the point that each response belongs to, from 0 on.
+        clusters: The cluster of each point.
+        same_raters: Whether the same raters rated every response, in one order.
+        confidence: The confidence level of the interval.
+    """
+    k = np.array([len(values) for values in annotations], np.float64)
+    means, spent = np.array([values.mean() for values in annotations]), k - 1
+    if same_raters:
+        offsets = np.mean(np.stack(annotations), axis=0)
+        annotations = [values - offsets for values in annotations]
+        spent = spent * (1 - 1 / len(k))
+    squares = np.array([float(((values - values.mean()) ** 2).sum()) for values in annotations])
+    n = np.bincount(groups).astype(np.float64)
+    y = np.bincount(groups, means - means.mean()) / n
+    of_rows = (squares, spent, 1 / (k * n[groups] ** 2))
+    terms = [np.ones(len(n)), y, y * y, *(np.bincount(groups, each) for each in of_rows)]
+    codes = np.unique(clusters, return_inverse=True)[1].ravel()
+    held = np.bincount(codes).astype(np.float64)
+    sums = np.column_stack([np.bincount(codes, term) for term in terms])
+
+    def find_reliability(counts: Ints) -> Floats:
+        points, total, square, within, freedom, weight = (counts @ sums).T
+        with np.errstate(divide="ignore", invalid="ignore"):
+            variance = (square - total * total / points) / (points - 1)
+            return np.asarray(1 - within / freedom * weight / points / variance)
+
+    whole = float(find_reliability(np.ones((1, len(held)), np.int64))[0])
+    without = np.concatenate([find_reliability(counts) for counts in leave_out_clusters(len(held))])
+    low, high = jackknife(whole, without, held, FISHER).interval(confidence)
+    root = [math.sqrt(max(each, 0.0)) if not math.isnan(each) else each for each in (whole, low, high)]
+    return root[0], (root[1], root[2])
 
 
 def correlate_with_others(annotations: Sequence[Floats]) -> dict[str, float]:
