@@ -273,7 +273,8 @@ def compare(
         trials: Trials of the randomization test; None: enough for the number of tests.
         seed: The seed of resamples and trials.
         detect: A difference, in units of each metric, for which the number of dialogues needed is computed.
-        design: `"paired"` (the same rows or dialogues in both systems), `"common"` (paired on those that both have) or
+        design: `"paired"` (the same rows or dialogues in both systems), `"common"` (paired on those that both have),
+            `"openings"` (paired on the rows before user turns differ), `"ids"` (paired by id, whatever users said) or
             `"unpaired"` (independent samples); None: chosen by what the systems have in common.
         weight: `"rows"`: every row counts equally in a mean. `"dialogues"`: every dialogue does.
         adjust: Fields that the runs kept, whose mix is made equal in an unpaired design (post-stratification).
@@ -391,7 +392,7 @@ def _test_pairs(selection: Selection, key: str, settings: Settings) -> list[Diff
             designs |= {design.name for design in pair.designs.values()}
     except SettingError:  # two of the systems cannot be compared with each other
         return []
-    return [] if len(designs) > 1 or "common" in designs else found
+    return [] if len(designs) > 1 or designs & {"common", "openings"} else found
 
 
 def _find_differences(selection: Selection, settings: Settings, fields: Sequence[str]) -> Iterator[Difference]:

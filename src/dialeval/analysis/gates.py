@@ -86,10 +86,17 @@ def check_limits(
 def check_baseline(comparison: Comparison, margins: Mapping[str, float], named: bool = False) -> Iterator[Gate]:
     """Yield a gate for each system and key: it is no worse than the baseline; `margins` by key, in units of the metric.
 
-    `named`: the metrics were asked for, so that one that cannot be compared is an error; so it is where none can be.
+    `named`: the metrics were asked for, so that one that cannot be compared is an error; so it is where none can be, or
+    where less than half of the rows of either system are compared.
     """
     margins = {find_key(key, comparison.keys): margin for key, margin in margins.items()}
     _check_margins(comparison, margins)
+    for system, design in comparison.designs.items():
+        if design.compares_few:
+            compared = f"{design.baseline_compared:,} of {design.baseline_rows:,} rows of {comparison.baseline}"
+            compared += f" and {design.system_compared:,} of {design.system_rows:,} of {system}"
+            remedy = "score both systems on the same dialogues, or compare all rows with --design unpaired"
+            raise SettingError(f"a gate on less than half of the rows says too little ({compared}); {remedy}")
     left_out = [row for row in comparison.rows if math.isnan(row.difference) and row.reason is not None]
     for row in left_out:
         if named or row.key in margins or len(left_out) == len(comparison.rows):
@@ -158,7 +165,8 @@ def assert_no_worse(
         test: `"randomization"` or `"bootstrap"`.
         seed: The seed of the test.
         rows: The number of rows that lost most to show for each metric in the message.
-        design: `"paired"` (the same rows or dialogues in both systems), `"common"` (paired on those that both have) or
+        design: `"paired"` (the same rows or dialogues in both systems), `"common"` (paired on those that both have),
+            `"openings"` (paired on the rows before user turns differ), `"ids"` (paired by id, whatever users said) or
             `"unpaired"` (independent samples); None: chosen by what the systems have in common.
         adjust: Fields whose mix is made equal in an unpaired design.
 

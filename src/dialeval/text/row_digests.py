@@ -49,7 +49,7 @@ def digest_prompts(context: Column, roles: Column | None = None) -> Digests | No
     if speakers is None or len(speakers.values) != len(hashes):
         return _add_alternate(turns.starts, turns.ends, hashes)
     by_user = np.array([role == "user" for role in speakers.values], np.bool_)
-    digests = _add_selected(turns.starts, turns.ends, hashes, by_user)
+    digests = add_selected(turns.starts, turns.ends, hashes, by_user)
     # A row without a user: its speakers have no roles.
     return np.where(digests == 0, _add_alternate(turns.starts, turns.ends, hashes), digests)
 
@@ -59,7 +59,7 @@ def digest_lists(texts: Column) -> Digests | None:
     lists = _list_texts(texts)
     if lists is None or not len(lists.values):
         return None
-    return _add_selected(lists.starts, lists.ends, hash_column(lists.values), np.ones(len(lists.values), np.bool_))
+    return add_selected(lists.starts, lists.ends, hash_column(lists.values), np.ones(len(lists.values), np.bool_))
 
 
 def _list_texts(column: Column) -> RaggedColumn | SharedColumn | None:
@@ -71,12 +71,12 @@ def _list_texts(column: Column) -> RaggedColumn | SharedColumn | None:
 def _add_alternate(starts: Ints, ends: Ints, hashes: Digests) -> Digests:
     """Digest the last text of each row and every second one before it."""
     odd = np.arange(len(hashes)) % 2 == 1
-    sums = [_add_selected(starts, ends, hashes, mask) for mask in (~odd, odd)]
+    sums = [add_selected(starts, ends, hashes, mask) for mask in (~odd, odd)]
     return np.where(ends % 2 == 1, *sums)
 
 
-def _add_selected(starts: Ints, ends: Ints, hashes: Digests, selected: Mask) -> Digests:
-    """Digest the selected texts of each row."""
+def add_selected(starts: Ints, ends: Ints, hashes: Digests, selected: Mask) -> Digests:
+    """Digest the selected hashes between each start and end."""
     before = np.concatenate(([0], np.cumsum(selected)))
     factors = np.repeat(np.array([[_BASE], [_INVERSE]], np.uint64), int(before[-1]) + 1, axis=1)
     factors[:, 0] = 1
