@@ -261,8 +261,8 @@ def test_user_turns_that_differ_in_rows_with_the_same_id_are_counted() -> None:
 
 def test_beginnings_are_of_dialogues_in_both_logs() -> None:
     """Dialogues whose user turns agree at first are matched as far as that; on request."""
-    left = result([3, 2, 1], prompts=[1, 2, 3, 7, 8, 9])
-    right = result([2, 2, 2], prompts=[5, 6, 1, 2, 7, 4])
+    prompts: Any = ([1, 2, 3, 7, 8, 9], [5, 6, 1, 2, 7, 4])
+    left, right = result([3, 2, 1], prompts=prompts[0]), result([2, 2, 2], prompts=prompts[1])
     assert align(left, right).design.name == "unpaired"
     found = align(left, right, "openings")
     assert (found.design.by, found.design.common) == ("prompts", 2)
@@ -271,10 +271,7 @@ def test_beginnings_are_of_dialogues_in_both_logs() -> None:
     counts = found.design.baseline_compared, found.design.baseline_rows
     assert counts == (found.design.system_compared, found.design.system_rows) == (3, 6)
     assert not found.design.compares_few
-    named = (
-        replace(left, rows=replace(left.rows, dialogues=["x", "y", "z"])),
-        replace(right, rows=replace(right.rows, dialogues=["z", "x", "y"])),
-    )
+    named = result([3, 2, 1], list("xyz"), prompts=prompts[0]), result([2, 2, 2], list("zxy"), prompts=prompts[1])
     cut = align(*named, "openings")
     assert (cut.design.by, rows_of(cut.left), rows_of(cut.right)) == ("ids", [0, 1, 3], [2, 3, 4])
     with pytest.raises(SettingError, match="not both systems have user turns"):

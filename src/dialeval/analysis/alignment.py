@@ -31,7 +31,6 @@ are compared as wholes.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias, get_args
@@ -57,7 +56,6 @@ LEAST_COMMON = 0.5
 """The fraction of the units and rows of each system that must be in common for a paired comparison by default."""
 _MOST_LISTED = 5
 """Units outside of a comparison that are named before the rest is counted."""
-_PLACE_NAME = re.compile(r"(row|line) \d+")
 _WORDS: dict[Key, str] = {"ids": "id", "prompts": "prompt", "references": "reference", "position": "position"}
 
 
@@ -218,7 +216,7 @@ def _describe_overlap(design: Design) -> str:
 
 def _name_others(table: RowTable, matched: Ints) -> tuple[str, ...]:
     """Name the units that were not matched."""
-    ids, units = _read_ids(table), len(table.offsets) - 1
+    ids, units = table.read_ids(), len(table.offsets) - 1
     others = np.setdiff1d(np.arange(units), matched).tolist()
     return tuple(ids[at] or (f"dialogue {at + 1}" if len(table) > units else f"row {at + 1}") for at in others)
 
@@ -253,7 +251,7 @@ def _count_units(left: RowTable, right: RowTable) -> tuple[int, int]:
 def _match_tables(left: RowTable, right: RowTable, design: DesignName | None) -> tuple[_Match, Key | None, list[str]]:
     """Match dialogues by the first kind of key that both tables have and that identifies them."""
     tables, notes = (left, right), list[str]()
-    ids = [_read_ids(table) for table in tables]
+    ids = [table.read_ids() for table in tables]
     kinds: dict[Key, str] = {"prompts": PROMPT, "references": REFERENCE}
     kind = next((kind for kind, name in kinds.items() if all(name in table.digests for table in tables)), None)
     keys = [
@@ -285,12 +283,6 @@ def _match_tables(left: RowTable, right: RowTable, design: DesignName | None) ->
     here = np.arange(len(left.offsets) - 1 if np.array_equal(left.offsets, right.offsets) and not notes else 0)
     sizes = np.diff(left.offsets)[: len(here)]
     return _Match(here, here, sizes, sizes), "position" if len(here) else None, notes
-
-
-def _read_ids(table: RowTable) -> list[str | None]:
-    """Return the id of each dialogue; a name that only says where a row is in its file is none."""
-    names = table.dialogues or [None] * (len(table.offsets) - 1)
-    return [None if not name or (name[0] in "rl" and _PLACE_NAME.fullmatch(name)) else name for name in names]
 
 
 def _join_keys(table: RowTable, name: str) -> list[Hashable | None]:

@@ -23,6 +23,7 @@ from itertools import islice
 from os import PathLike
 from typing import Any
 
+import numpy as np
 from msgspec import to_builtins
 from msgspec.structs import asdict, replace
 
@@ -39,7 +40,7 @@ from dialeval.analysis.difference import (
 )
 from dialeval.analysis.pairing import Runs, Selection, Weight, adjust_families, select
 from dialeval.analysis.unpaired import check_adjusted, compare_mixes, compare_unpaired, list_strata
-from dialeval.analysis.values import Values, find_better, find_bounds, find_metric
+from dialeval.analysis.values import Values, find_better, find_bounds, find_metric, sort_clusters
 from dialeval.core import validation
 from dialeval.core.arguments import check_arguments
 from dialeval.core.display import Displayable, Tabular, count_names, flatten_intervals
@@ -379,6 +380,10 @@ def _test_pairs(selection: Selection, key: str, settings: Settings) -> list[Diff
     same = all(each.by_row and not each.changed for each in selection.alignments.values())
     values = {name: Values.of(selection.known[name], [key], alone=True) for name in names}
     if designs == {"paired"} and same and settings.test == "randomization" and all(v.items for v in values.values()):
+        order, places = np.arange(0), None
+        for name, each in values.items():
+            order, places = sort_clusters(selection.known[name], each, places)
+        values = {name: each.take(order) for name, each in values.items()}
         return exchange_means(values, {name: selection.known[name][key] for name in names}, key, settings)
     # Only p-values are used, which do not depend on the resamples of intervals.
     resamples = settings.resamples if settings.test == "bootstrap" else min(settings.resamples, _PAIR_RESAMPLES)

@@ -43,14 +43,24 @@ import math
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import partial
 from os import cpu_count
 from typing import Any, TypeVar
 
 import numpy as np
 
 from dialeval.core.arguments import check_arguments
-from dialeval.core.arrays import Floats, Ints
-from dialeval.core.contributions import KEPT_ROWS, ClusteredRows, Resamples, join_parts, sum_by_cluster, take_rows
+from dialeval.core.arrays import Floats, Ints, offsets_of, ranges
+from dialeval.core.columns import TextColumn
+from dialeval.core.contributions import (
+    KEPT_ROWS,
+    ClusteredRows,
+    Resamples,
+    RowSums,
+    join_parts,
+    sum_by_cluster,
+    take_rows,
+)
 from dialeval.core.errors import DialevalError, SettingError
 from dialeval.core.exact import Moments
 from dialeval.core.fold import (
@@ -66,7 +76,7 @@ from dialeval.core.fold import (
     compute_interval,
 )
 from dialeval.core.result import Result, Run
-from dialeval.core.rowtable import RowTable
+from dialeval.core.rowtable import Digests, RowTable
 from dialeval.metrics.registry import registry
 from dialeval.stats.independent import ClusterSums
 from dialeval.stats.intervals import DEFAULT_LEVEL
@@ -80,6 +90,8 @@ from dialeval.stats.resampling import (
     make_interval,
     studentize,
 )
+from dialeval.text.ngrams import hash_column
+from dialeval.text.row_digests import digest_clusters, digest_dialogues, hash_ids
 
 AnyRun = TypeVar("AnyRun", bound=Run)
 
@@ -138,6 +150,34 @@ class Values:
             else:
                 items[key] = estimate.items
         return cls(rows, items, metrics, reasons)
+
+    @classmethod
+    def sort(cls, result: Result, keys: Iterable[str] | None = None, alone: bool = False) -> Values:
+        """Collect what can be resampled, with the clusters in an order that does not depend on that in the file."""
+        values = cls.of(result, keys, alone)
+        return values.take(sort_clusters(result, values)[0])
+
+    def take(self, clusters: Ints) -> Values:
+        """Return some clusters in the given order."""
+        offsets, count = self.rows.offsets, self.clusters
+        sizes = np.diff(offsets)[clusters]
+        rows = ranges(offsets[clusters], sizes)
+        contributions = {name: take_rows(each, rows) for name, each in self.rows.contributions.items()}
+        items = {key: each[clusters if len(each) == count else rows] for key, each in self.items.items()}
+        return replace(self, rows=ClusteredRows(contributions, offsets_of(sizes)), items=items)
+
+    def digest(self) -> Digests:
+        """Return a digest of the items and statistics of each cluster."""
+        columns = [*self.items.values()]
+        hashes = []
+        for each in self.rows.contributions.values():
+            if isinstance(each, RowSums):
+                columns += list(each.values.T)
+            else:
+                words = hash_column(TextColumn.from_strings(each.words))[each.ids]
+                hashes.append(digest_clusters([words], each.offsets))
+        bits = (np.where(np.isnan(column), np.nan, column + 0.0).view(np.uint64) for column in columns)
+        return digest_clusters([*bits, *hashes], self.rows.offsets)
 
     @property
     def clusters(self) -> int:
@@ -202,6 +242,30 @@ class Values:
             for counts in draws:
                 parts += pool.map(work, np.array_split(counts, max(threads, -(-len(counts) // _PART))))
         return dict(zip(self.keys, np.concatenate(parts).T, strict=True))
+
+
+def sort_clusters(result: Result, values: Values, first: Ints | None = None) -> tuple[Ints, Ints]:
+    """Sort clusters by digests of their ids, of their texts, and of their values: random draws go by this order.
+
+    Args:
+        result: The result of a system.
+        values: Its values.
+        first: Numbers of the clusters that are sorted by before the digests.
+
+    Returns:
+        The clusters in order, and the place of each in it, which equal clusters share.
+    """
+    table = RowTable(values.rows.offsets) if result.rows is None else result.rows
+    order, places, keys = np.arange(values.clusters), np.zeros(values.clusters, np.int64), list[Ints | Digests]()
+    for digest in (lambda: first, partial(hash_ids, table), partial(digest_dialogues, table), values.digest):
+        if (key := digest()) is not None:
+            keys.insert(0, key)
+            order = np.lexsort(keys)
+            changes = np.any([each[order[1:]] != each[order[:-1]] for each in keys], axis=0)
+            places[order[1:]] = np.cumsum(changes)
+            if changes.all():
+                break
+    return order, places
 
 
 def sum_known(values: Floats, offsets: Ints) -> Floats:
@@ -288,7 +352,7 @@ def with_intervals(
 
 def _with_intervals(result: Result, how: Resampling) -> tuple[Result, dict[str, str], list[str]]:
     """Return the result with intervals, why keys have none, and warnings of doubtful intervals."""
-    values = Values.of(result)
+    values = Values.sort(result)
     reasons = dict(values.reasons)
     if values.clusters < 2:
         reasons |= dict.fromkeys(values.keys, "there is only one dialogue, or none")
@@ -446,7 +510,7 @@ def _recompute_mean(key: str, estimate: Estimate, rows: RowTable) -> Estimate:
 def _recompute_corpus(part: Result, whole: Result, intervals: bool) -> Result:
     """Return the result with corpus values from the statistics of its rows, with the jackknife's intervals."""
     keys = [key for key, estimate in part.items() if estimate.corpus]
-    values = Values.of(part, keys)
+    values = Values.sort(part, keys)
     estimates = dict(part.estimates)
     now = {key: float(column[0]) for key, column in values.compute([np.ones((1, values.clusters), np.int64)]).items()}
     influences = compute_influences(values, now) if intervals and values.clusters > 1 and now else {}

@@ -1,7 +1,8 @@
-"""Digests of what rows are about: 64 bits for the user turns before each response, and for its references.
+"""Digests of rows: 64 bits for the user turns before each response, for its references, and for the response.
 
-Systems are aligned by them (`analysis.alignment`), also where a run does not keep texts. A prompt is made of the user
-turns of a context only, so that two systems whose contexts contain their own replies have the same prompts:
+Systems are aligned by them (`analysis.alignment`), and dialogues sorted for random draws (`analysis.values`), also
+where a run does not keep texts. A prompt is made of the user turns of a context only, so that two systems whose
+contexts contain their own replies have the same prompts:
 
 - where roles are known, the turns of the user;
 - elsewhere the last turn and every second one before it, since speakers take turns.
@@ -13,14 +14,14 @@ grows with the messages, not with their square. 0 is the digest of a row without
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
 from dialeval.core.arrays import Ints, Mask
 from dialeval.core.batch import Need
 from dialeval.core.columns import Column, RaggedColumn, SharedColumn, TextColumn
-from dialeval.core.rowtable import PROMPT, REFERENCE, TRIALS, Digests
+from dialeval.core.rowtable import PROMPT, REFERENCE, RESPONSE, TRIALS, Digests, RowTable
 from dialeval.text.ngrams import hash_column
 
 _BASE = 0x9E3779B97F4A7C15
@@ -34,6 +35,8 @@ def digest_rows(columns: Mapping[Need, Column]) -> dict[str, Digests]:
         found[PROMPT] = digest_prompts(columns[Need.CONTEXT], columns.get(Need.ROLES))
     if Need.REFERENCE in columns:
         found[REFERENCE] = digest_lists(columns[Need.REFERENCE])
+    if Need.RESPONSE in columns:
+        found[RESPONSE] = digest_lists(columns[Need.RESPONSE])
     if isinstance(trials := columns.get(Need.TRIALS), RaggedColumn):
         found[TRIALS] = np.diff(trials.offsets).astype(np.uint64)
     return {name: digests for name, digests in found.items() if digests is not None}
@@ -60,6 +63,34 @@ def digest_lists(texts: Column) -> Digests | None:
     if lists is None or not len(lists.values):
         return None
     return add_selected(lists.starts, lists.ends, hash_column(lists.values), np.ones(len(lists.values), np.bool_))
+
+
+def hash_ids(table: RowTable) -> Digests:
+    """Return a hash of the id of each dialogue."""
+    return hash_column(TextColumn.from_strings([name or "" for name in table.read_ids()]))
+
+
+def digest_dialogues(table: RowTable) -> Digests:
+    """Return a digest of the texts of each dialogue, wherever it is in its file."""
+    return digest_clusters([table.digests[name] for name in sorted(table.digests)], table.offsets)
+
+
+def digest_clusters(columns: Iterable[Digests], offsets: Ints) -> Digests:
+    """Return a digest of each cluster of rows; a column has a number per row or per cluster."""
+    units, rows = np.diff(offsets).astype(np.uint64), np.zeros(int(offsets[-1]), np.uint64)
+    for column in columns:
+        if len(column) == len(units):
+            units = _mix(units + _mix(column))
+        else:
+            rows = _mix(rows + _mix(column))
+    return _mix(units + add_selected(offsets[:-1], offsets[1:], rows, np.ones(len(rows), np.bool_)))
+
+
+def _mix(numbers: Digests) -> Digests:
+    """Return numbers whose bits all depend on all bits of the given ones."""
+    for _ in range(2):
+        numbers = (numbers ^ (numbers >> np.uint64(32))) * np.uint64(_BASE)
+    return numbers ^ (numbers >> np.uint64(32))
 
 
 def _list_texts(column: Column) -> RaggedColumn | SharedColumn | None:
