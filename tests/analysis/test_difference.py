@@ -115,7 +115,7 @@ def test_the_bootstrap_takes_both_systems_in_the_same_resamples() -> None:
     left, right = np.array([1.0, 4.0, 2.0, 0.5, 3.0]), np.array([2.0, 4.5, 1.0, 3.0, 3.5])
     settings = Settings(test="bootstrap", resamples=300, confidence=0.9, detect=0.25, alpha=0.1)
     row = difference(result(left), result(right), settings)
-    order, _ = sort_clusters(result(left), Values.of(result(left)))
+    order = sort_clusters(result(left))
     away = (right - left)[order]
     error = away.std(ddof=1) / math.sqrt(5)
     changes = []

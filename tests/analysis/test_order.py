@@ -1,4 +1,4 @@
-"""The order of dialogues in a file changes no interval and no p-value."""
+"""The order of dialogues in a file changes no interval and no p-value, and the seed no decision."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def make_log(seed: int, kind: str, dialogues: int = 40) -> list[list[dict[str, A
         for _ in range(1 if kind == "lines" else asked.randint(1, 3)):
             context = [*context, f"user {asked.randint(0, 9)} {number if kind == 'prompts' else ''}"]
             reply = " ".join(said.choices(_WORDS, k=said.choice([1, 1, 2, 5])))
-            row = {"response": reply, "reference": " ".join(asked.choices(_WORDS, k=3)), "topic": topic}
+            row: dict[str, Any] = {"response": reply, "reference": " ".join(asked.choices(_WORDS, k=3)), "topic": topic}
             if kind != "lines":
                 row |= {"context": context}
             if kind == "ids":
@@ -75,10 +75,28 @@ def test_the_order_of_dialogues_changes_nothing(kind: str, test: Test) -> None:
 def test_the_order_of_dialogues_changes_no_interval_of_a_score() -> None:
     log = make_log(1, "lines", 1100)
     for name in METRICS.split(","):
-        intervals = []
+        intervals: list[Any] = []
         for each in (log, log[::-1]):
             run = dialeval.evaluate([row for rows in each for row in rows], metrics=name)
             intervals.append(
                 [estimate.interval for estimate in dialeval.with_intervals(run, resamples=50)["system"].values()]
             )
-        np.testing.assert_array_equal(*intervals)
+        np.testing.assert_array_equal(intervals[0], intervals[1])
+
+
+@dialeval.metric_of_rows("number", better="higher")
+def number(response: str) -> float:
+    return float(response)
+
+
+def test_p_values_near_alpha_take_more_trials_so_that_seeds_agree() -> None:
+    """A difference of 60 dialogues with Student's p of 0.054, and one that is clear."""
+    noise = np.random.default_rng(4).normal(size=60)
+    noise = (noise - noise.mean()) / noise.std(ddof=1) * np.sqrt(60)
+    near, clear = ({"old": ["0"] * 60, "new": [repr(value + t) for value in noise.tolist()]} for t in (1.965, 4.0))
+    found = [dialeval.compare(dialeval.evaluate(near, metrics=[number]), seed=seed) for seed in range(6)]
+    assert min(each.trials for each in found) >= 8000
+    assert [row.significant for each in found for row in each.rows] == [False] * 6
+    once = [dialeval.compare(dialeval.evaluate(near, metrics=[number]), seed=seed, trials=2000) for seed in range(6)]
+    assert len({row.significant for each in once for row in each.rows}) == 2, "as many trials as were asked for"
+    assert dialeval.compare(dialeval.evaluate(clear, metrics=[number])).trials == 2000

@@ -177,7 +177,7 @@ def two_logs() -> tuple[tuple[Result, ClusterSums], tuple[Result, ClusterSums]]:
         values = rng.normal(mean, 1, sum(sizes))
         values[4] = math.nan
         log = result(values, sizes)
-        order, _ = sort_clusters(log, Values.of(log))
+        order = sort_clusters(log)
         parts = [np.split(values, np.cumsum(sizes)[:-1])[at] for at in order]
         sums = ClusterSums(
             np.array([np.nansum(part) for part in parts]),
@@ -405,7 +405,7 @@ def test_distinct_is_thinned_to_the_smaller_log() -> None:
 
     small, large = texts(1, 7), texts(2, 12)
     logs = [dialeval.evaluate({"s": said}, metrics="distinct-1")["s"] for said in (small, large)]
-    large = [large[at] for at in sort_clusters(logs[1], Values.of(logs[1]))[0]]
+    large = [large[at] for at in sort_clusters(logs[1])]
     generator = np.random.default_rng(SETTINGS.seed)
     subsets = [np.sort(generator.choice(12, 7, replace=False)) for _ in range(50)]
     mean = float(np.mean([distinct([large[at] for at in subset]) for subset in subsets]))

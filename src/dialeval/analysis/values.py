@@ -155,7 +155,7 @@ class Values:
     def sort(cls, result: Result, keys: Iterable[str] | None = None, alone: bool = False) -> Values:
         """Collect what can be resampled, with the clusters in an order that does not depend on that in the file."""
         values = cls.of(result, keys, alone)
-        return values.take(sort_clusters(result, values)[0])
+        return values.take(sort_clusters(result))
 
     def take(self, clusters: Ints) -> Values:
         """Return some clusters in the given order."""
@@ -244,28 +244,23 @@ class Values:
         return dict(zip(self.keys, np.concatenate(parts).T, strict=True))
 
 
-def sort_clusters(result: Result, values: Values, first: Ints | None = None) -> tuple[Ints, Ints]:
-    """Sort clusters by digests of their ids, of their texts, and of their values: random draws go by this order.
+def sort_clusters(*systems: Result) -> Ints:
+    """Return the clusters of systems with the same clusters in an order that does not depend on that in their files.
 
-    Args:
-        result: The result of a system.
-        values: Its values.
-        first: Numbers of the clusters that are sorted by before the digests.
-
-    Returns:
-        The clusters in order, and the place of each in it, which equal clusters share.
+    They are sorted by digests of ids; equal ones by texts, by values, and then by those of the next system. Random
+    draws go by this order.
     """
-    table = RowTable(values.rows.offsets) if result.rows is None else result.rows
-    order, places, keys = np.arange(values.clusters), np.zeros(values.clusters, np.int64), list[Ints | Digests]()
-    for digest in (lambda: first, partial(hash_ids, table), partial(digest_dialogues, table), values.digest):
-        if (key := digest()) is not None:
-            keys.insert(0, key)
+    order, keys = np.arange(0), list[Digests]()
+    for result in systems:
+        offsets = _find_offsets(result)
+        table = RowTable(offsets) if result.rows is None else result.rows
+        everything = partial(lambda each: Values.of(each, alone=True).digest(), result)
+        for digest in (partial(hash_ids, table), partial(digest_dialogues, table), everything):
+            keys.insert(0, digest())
             order = np.lexsort(keys)
-            changes = np.any([each[order[1:]] != each[order[:-1]] for each in keys], axis=0)
-            places[order[1:]] = np.cumsum(changes)
-            if changes.all():
-                break
-    return order, places
+            if np.any([key[order[1:]] != key[order[:-1]] for key in keys], axis=0).all():
+                return order
+    return order
 
 
 def sum_known(values: Floats, offsets: Ints) -> Floats:
