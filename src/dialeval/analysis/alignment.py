@@ -31,7 +31,7 @@ are compared as wholes.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
@@ -45,6 +45,7 @@ from dialeval.core.errors import SettingError
 from dialeval.core.result import Result
 from dialeval.core.rowtable import PROMPT, REFERENCE, TRIALS, RowTable
 from dialeval.core.run_schema import Record
+from dialeval.io.opening import LINES, format_of
 from dialeval.text.row_digests import add_selected
 
 DesignName: TypeAlias = Literal["paired", "common", "openings", "ids", "unpaired"]
@@ -59,12 +60,15 @@ _MOST_LISTED = 5
 _WORDS: dict[Key, str] = {"ids": "id", "prompts": "prompt", "references": "reference", "position": "position"}
 
 
+OVER_LINES = "Statistics are over lines, as if all were independent; `score --dialogues` names the dialogue of each."
+
+
 class Design(Record, frozen=True):
     """The relation of the units of a system to those of the baseline."""
 
     name: DesignName
     unit: str
-    """What a unit is: `dialogues` or `rows`."""
+    """What a unit is: `dialogues`, `rows`, or `lines` of a text file."""
     baseline_units: int
     system_units: int
     common: int = 0
@@ -171,7 +175,9 @@ def align(left: Result, right: Result, design: DesignName | None = None) -> Alig
     common, matched = len(match.left), (int(match.left_rows.sum()), int(match.right_rows.sum()))
     complete = units == (common, len(match.right)) and matched == rows
     is_alone = units == rows and not any(table.dialogues is not None for table in tables)
-    plain = Design("unpaired", "rows" if is_alone else "dialogues", *units, common, by, notes=tuple(notes))
+    unit = "dialogues" if not is_alone else "lines" if are_lines([left, right]) else "rows"
+    notes += [OVER_LINES] if unit == "lines" else []
+    plain = Design("unpaired", unit, *units, common, by, notes=tuple(notes))
     plain = replace(plain, baseline_rows=rows[0], system_rows=rows[1])
     of_rows = replace(plain, baseline_compared=matched[0], system_compared=matched[1])
     few = not complete and (common < max(1, LEAST_COMMON * max(units)) or of_rows.compares_few)
@@ -198,6 +204,18 @@ def align(left: Result, right: Result, design: DesignName | None = None) -> Alig
         )
     notes += _describe_rows(found, require_table(left), require_table(right))
     return Alignment(replace(found, notes=tuple(notes)), left, right, moved)
+
+
+def are_lines(results: Iterable[Result]) -> bool:
+    """Return whether the rows of all systems are lines of text files whose dialogues are not known."""
+    return all(
+        result.source is not None
+        and format_of(result.source) == LINES
+        and result.rows is not None
+        and result.rows.dialogues is None
+        and len(result.rows) == len(result.rows.offsets) - 1
+        for result in results
+    )
 
 
 def count_different(left: RowTable, right: RowTable, name: str) -> int | None:

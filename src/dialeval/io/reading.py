@@ -33,6 +33,8 @@ from dialeval.io.rows import LISTS, FieldNames, Records, RowObject, Rows, kind_o
 
 T = TypeVar("T")
 
+BLANK_LINES = "blank-lines"
+"""In the place of dialogue ids: blank lines separate dialogues."""
 UNNAMED = "system"
 """The system of responses without a name."""
 
@@ -114,6 +116,29 @@ def attach(rows: Rows, need: Need, column: RaggedColumn, where: str) -> Rows:
         raise DataError(length_problem(rows.where, len(rows), where, len(column)))
     own = {each: kept for each, kept in rows.columns.items() if each is not Need.ROLES or need is not Need.CONTEXT}
     return replace(rows, columns={**own, need: column})
+
+
+def name_dialogues(rows: Rows, source: Any) -> Rows:
+    """Return lines with the dialogue of each: ids, one per line, of a file or list; or blank lines between dialogues.
+
+    Blank lines are no rows then. An empty id is that of a dialogue of one line.
+    """
+    if rows.dialogues is not None:
+        remedy = "name the field of dialogue ids: --field dialog_id=NAME"
+        raise DataError(Problem(rows.where, None, "holds rows with dialogues of their own", remedy))
+    if source == BLANK_LINES:
+        columns = [column for column in rows.columns.values() if isinstance(column, TextColumn | RaggedColumn)]
+        lines = zip(*columns, strict=True)
+        filled = np.array([any(text.strip() for texts in line for text in texts) for line in lines], np.bool_)
+        kept = np.flatnonzero(filled)
+        starts = filled & ~np.concatenate(([False], filled[:-1]))
+        places = (kept[starts[kept]] + 1)[np.cumsum(starts[kept]) - 1].tolist()
+        return replace(rows.take(kept), dialogues=TextColumn.from_strings([f"line {place}" for place in places]))
+    where = os.fspath(source) if isinstance(source, str | os.PathLike) else "dialogues"
+    named = read_lines(source) if isinstance(source, str | os.PathLike) else [str(name) for name in source]
+    if len(named) != len(rows):
+        raise DataError(length_problem(rows.where, len(rows), where, len(named)))
+    return replace(rows, dialogues=TextColumn.from_strings([name or f"line {at}" for at, name in enumerate(named, 1)]))
 
 
 def find_response_files(folder: PathSource) -> list[Path]:
