@@ -153,8 +153,8 @@ def test_designs_in_words() -> None:
     ).replace("rows", "dialogues").replace("6)", "6; 5 of 9 rows and 5 of 6)")
     other = result([1] * 4, ["w", "x", "y", "d1"])
     assert align(left, other).design.describe("a", "b") == (
-        "Unpaired design: 9 dialogues (9 rows) of a and 4 (4 rows) of b are compared as independent samples; 1 is in "
-        "common (--design common pairs these alone)."
+        "Unpaired design: 9 dialogues (9 rows) of a and 4 (4 rows) of b are compared as independent samples; 1 "
+        "dialogue in common (--design common pairs these alone)."
     )
     longer = align(result([2, 2], list("xy")), result([1, 2], list("yx"))).design
     assert longer.describe("a", "b") == (
@@ -268,8 +268,7 @@ def test_beginnings_are_of_dialogues_in_both_logs() -> None:
     assert (found.design.by, found.design.common) == ("prompts", 2)
     assert (rows_of(found.left), rows_of(found.right)) == ([0, 1, 3], [2, 3, 4])
     assert (found.design.baseline_only, found.design.system_only) == (("dialogue 3",), ("dialogue 1",))
-    counts = found.design.baseline_compared, found.design.baseline_rows
-    assert counts == (found.design.system_compared, found.design.system_rows) == (3, 6)
+    assert (found.design.compared, found.design.rows) == ((3, 3), (6, 6))
     assert not found.design.compares_few
     named = result([3, 2, 1], list("xyz"), prompts=prompts[0]), result([2, 2, 2], list("zxy"), prompts=prompts[1])
     cut = align(*named, "openings")

@@ -172,8 +172,7 @@ def test_openings_are_compared_on_request_only(compare: Callable[..., dict[str, 
     design = found["designs"]["new"]
     assert (design["name"], design["common"], design["whole"]) == ("openings", 30, False)
     read = [sum(map(len, log.lengths())) for log in (left, right)]
-    assert (design["baseline_rows"], design["system_rows"]) == tuple(read)
-    assert (design["baseline_compared"], design["system_compared"]) == (30, 30)
+    assert (design["rows"], design["compared"]) == (read, [30, 30])
     firsts = [np.mean([each[0] for each in log.lengths()]) for log in (left, right)]
     assert length(found)["difference"] == pytest.approx(firsts[1] - firsts[0])
 
@@ -196,9 +195,10 @@ def test_a_gate_needs_half_of_the_rows(dialeval: Dialeval, tmp_path: Path) -> No
     refused = dialeval(*gate, "--design", "openings")
     assert refused.returncode == 2
     message = " ".join(refused.stderr.split())
-    assert "a gate on less than half of the rows says too little (50 of " in message
+    assert "a gate takes half of the rows of old and new, or more; score both on the same dialogues" in message
+    assert "Paired design on the common openings of 50 dialogues" in message
     assert "--design unpaired" in message
-    with pytest.raises(SettingError, match="less than half"):
+    with pytest.raises(SettingError, match="half of the rows"):
         package.assert_no_worse(tmp_path / "new", tmp_path / "old", "distinct-1", design="openings")
 
 

@@ -1,4 +1,4 @@
-"""Dialogues of text files: an id per line, or blank lines; without them the output states that lines are units."""
+"""Dialogues of text files: an id per line, or empty lines; without them the output states that lines are units."""
 
 from __future__ import annotations
 
@@ -42,16 +42,16 @@ def test_ids_of_lines_make_dialogues(dialeval: Dialeval, files: Path) -> None:
     assert package.load(files / "run")["old"]["length"].interval_by is not None
 
 
-def test_blank_lines_separate_dialogues(files: Path) -> None:
-    """A blank reply to a reference is a reply."""
+def test_empty_lines_separate_dialogues(files: Path) -> None:
+    """An empty reply to a reference is a reply."""
     responses, references = files / "apart.txt", files / "references.txt"
-    run = package.evaluate(responses, references, metrics="length", dialogues="blank-lines")
+    run = package.evaluate(responses, references, metrics="length", dialogues="empty-lines")
     rows = run["apart"].rows
     assert rows is not None
     np.testing.assert_array_equal(rows.offsets, [0, 2, 3, 6])
     named = package.evaluate(files / "old.txt", files / "refs.txt", metrics="length", dialogues=list("aabccc"))
     assert run["apart"]["length"].interval == named["old"]["length"].interval
-    alone = package.evaluate(responses, metrics="length", dialogues="blank-lines")["apart"].rows
+    alone = package.evaluate(responses, metrics="length", dialogues="empty-lines")["apart"].rows
     assert alone is not None
     np.testing.assert_array_equal(alone.offsets, [0, 2, 3, 4, 5])
 
@@ -61,7 +61,7 @@ def test_dialogues_that_do_not_fit_are_refused(dialeval: Dialeval, files: Path) 
         package.evaluate(files / "old.txt", metrics="length", dialogues=["a", "b"])
     with pytest.raises(DataError, match="holds rows with dialogues of their own"):
         package.evaluate([{"dialog_id": "x", "response": "a"}], metrics="length", dialogues=["a"])
-    with pytest.raises(SettingError, match="dialogues can only be named for rows in memory"):
+    with pytest.raises(SettingError, match="dialogues are only kept for rows in memory"):
         package.evaluate(files / "old.txt", metrics="length", dialogues=files / "ids.txt", items=False)
     refused = dialeval("score", "old.txt", "-m", "length", "--dialogues", "ids.txt", "--jobs", "2")
     assert refused.returncode == 2

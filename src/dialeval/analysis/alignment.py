@@ -9,8 +9,8 @@ first of these that both systems have:
 4. position, where neither system has any of these and both have the same numbers of rows.
 
 A key that occurs several times is matched in order if it occurs equally often in both systems, and not at all
-otherwise. Dialogues without an id are matched by their prompts. Rows without an id and with different prompts are never
-matched; a shared opening alone matches no dialogues.
+otherwise. Dialogues without an id are matched by the next of these. Rows without an id and with different prompts are
+never matched; a shared opening alone matches no dialogues.
 
 Ids identify nothing if most dialogues with the same id begin with different user turns: such ids count the dialogues of
 each log. Ids of tasks with trials identify them, since simulated users speak freely. Where ids match less than half of
@@ -82,12 +82,10 @@ class Design(Record, frozen=True):
     system_only: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     """What a reader should know about the units, in sentences."""
-    baseline_rows: int = 0
-    """Rows that were read."""
-    system_rows: int = 0
-    baseline_compared: int = 0
-    """Rows that are compared."""
-    system_compared: int = 0
+    rows: tuple[int, int] = (0, 0)
+    """Rows of the baseline and of the system that were read."""
+    compared: tuple[int, int] = (0, 0)
+    """Rows of them that are compared."""
 
     @property
     def clusters(self) -> int:
@@ -97,31 +95,28 @@ class Design(Record, frozen=True):
     @property
     def compares_few(self) -> bool:
         """Whether less than half of the rows of either system are compared."""
-        sides = (self.baseline_compared, self.baseline_rows), (self.system_compared, self.system_rows)
-        return any(compared < LEAST_COMMON * rows for compared, rows in sides)
+        return any(compared < LEAST_COMMON * rows for compared, rows in zip(self.compared, self.rows, strict=True))
 
     def describe(self, baseline: str, system: str) -> str:
         """Return the design in one sentence."""
         units = self.unit if self.common != 1 else self.unit.removesuffix("s")
         by, sizes = "" if self.by is None else _WORDS[self.by], f"{self.baseline_units:,} and {self.system_units:,}"
-        rows = self.baseline_rows, self.system_rows
-        has_rows = self.unit == "dialogues" and any(rows)
+        has_rows = self.unit == "dialogues" and any(self.rows)
         if self.name == "paired":
             how = "" if self.by is None else ", matched by " + by
-            counts = " and ".join(f"{count:,}" for count in dict.fromkeys(rows))
-            of = f" ({counts} {'row' if set(rows) == {1} else 'rows'})" if has_rows else ""
+            counts = " and ".join(f"{count:,}" for count in dict.fromkeys(self.rows))
+            of = f" ({counts} {'row' if set(self.rows) == {1} else 'rows'})" if has_rows else ""
             return f"Paired design: the systems have the same {self.common:,} {units}{of}{how}."
         if self.name == "unpaired":
-            own, other = (f" ({count:,} {'row' if count == 1 else 'rows'})" if has_rows else "" for count in rows)
-            sizes = (
+            own, other = (f" ({count:,} {'row' if count == 1 else 'rows'})" if has_rows else "" for count in self.rows)
+            logs = (
                 f"{self.baseline_units:,} {self.unit}{own} of {baseline} and {self.system_units:,}{other} of {system}"
             )
-            why = f"; {self.common:,} {'is' if self.common == 1 else 'are'} in common" if self.common else ""
-            why += " (--design common pairs these alone)" if self.common else ""
-            return f"Unpaired design: {sizes} are compared as independent samples{why}."
-        compared = f"{self.baseline_compared:,} of {rows[0]:,} rows and {self.system_compared:,} of {rows[1]:,}"
+            why = f"; {self.common:,} {units} in common (--design common pairs these alone)" if self.common else ""
+            return f"Unpaired design: {logs} are compared as independent samples{why}."
+        compared = f"{self.compared[0]:,} of {self.rows[0]:,} rows and {self.compared[1]:,} of {self.rows[1]:,}"
         if self.name == "openings":
-            left_out = sum(rows) - self.baseline_compared - self.system_compared
+            left_out = sum(self.rows) - sum(self.compared)
             on = f"the common openings of {self.common:,} {units} (of {sizes}; {compared}; {left_out:,} rows left out)"
             return f"Paired design on {on}, matched by {by}."
         only = "".join(
@@ -177,12 +172,10 @@ def align(left: Result, right: Result, design: DesignName | None = None) -> Alig
     is_alone = units == rows and not any(table.dialogues is not None for table in tables)
     unit = "dialogues" if not is_alone else "lines" if are_lines([left, right]) else "rows"
     notes += [OVER_LINES] if unit == "lines" else []
-    plain = Design("unpaired", unit, *units, common, by, notes=tuple(notes))
-    plain = replace(plain, baseline_rows=rows[0], system_rows=rows[1])
-    of_rows = replace(plain, baseline_compared=matched[0], system_compared=matched[1])
-    few = not complete and (common < max(1, LEAST_COMMON * max(units)) or of_rows.compares_few)
+    plain = Design("unpaired", unit, *units, common, by, rows=rows, compared=matched, notes=tuple(notes))
+    few = not complete and (common < max(1, LEAST_COMMON * max(units)) or plain.compares_few)
     if design == "unpaired" or (design is None and few):
-        return Alignment(replace(plain, baseline_compared=rows[0], system_compared=rows[1]), left, right)
+        return Alignment(replace(plain, compared=rows), left, right)
     if (design == "paired" and not complete) or not common:
         instead = "common or unpaired" if common else "unpaired"
         raise SettingError(
@@ -190,7 +183,7 @@ def align(left: Result, right: Result, design: DesignName | None = None) -> Alig
         )
     only = [_name_others(table, own) for table, (own, _) in zip(tables, match.sides, strict=True)]
     found = replace(
-        of_rows,
+        plain,
         name="paired" if complete else "openings" if design == "openings" else "common",
         whole=not _has_same_turns(*tables, match),
         baseline_only=only[0],
@@ -208,14 +201,8 @@ def align(left: Result, right: Result, design: DesignName | None = None) -> Alig
 
 def are_lines(results: Iterable[Result]) -> bool:
     """Return whether the rows of all systems are lines of text files whose dialogues are not known."""
-    return all(
-        result.source is not None
-        and format_of(result.source) == LINES
-        and result.rows is not None
-        and result.rows.dialogues is None
-        and len(result.rows) == len(result.rows.offsets) - 1
-        for result in results
-    )
+    known = [(result.source, result.rows) for result in results]
+    return all(at and format_of(at) == LINES and rows is not None and rows.dialogues is None for at, rows in known)
 
 
 def count_different(left: RowTable, right: RowTable, name: str) -> int | None:
@@ -272,16 +259,12 @@ def _match_tables(left: RowTable, right: RowTable, design: DesignName | None) ->
     ids = [table.read_ids() for table in tables]
     kinds: dict[Key, str] = {"prompts": PROMPT, "references": REFERENCE}
     kind = next((kind for kind, name in kinds.items() if all(name in table.digests for table in tables)), None)
-    keys = [
-        [None] * len(own) if kind is None else _join_keys(table, kinds[kind])
-        for table, own in zip(tables, ids, strict=True)
-    ]
+    keys: list[list[Hashable | None]] = [[None] * len(own) for own in ids]
+    if kind is not None:
+        keys = [_join_keys(table, kinds[kind]) for table in tables]
     match = None if kind is None else _match_keys(left, right, *keys)
     if all(map(any, ids)):
-        prompts = keys if kind == "prompts" else [[None] * len(own) for own in ids]
-        named = [
-            [name or prompt for name, prompt in zip(*both, strict=True)] for both in zip(ids, prompts, strict=True)
-        ]
+        named = [[name or key for name, key in zip(*both, strict=True)] for both in zip(ids, keys, strict=True)]
         by_id = _match_keys(left, right, *named)
         least = LEAST_COMMON * max(_count_units(left, right))
         different = 0 if design == "ids" else _count_other_openings(left, right, by_id)

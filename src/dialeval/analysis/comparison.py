@@ -314,7 +314,7 @@ def compare(
     pairs = math.comb(1 + len(selection.others), 2)
     ranked = pairwise and not fields and 1 < pairs <= (most_tests or pairs)
     rows = _test_differences(selection, settings, fields)
-    while trials is None and (more := _count_more_trials(rows, selection.designs, settings, fields)) > settings.trials:
+    while trials is None and (more := _count_trials(rows, selection, settings, fields)) > settings.trials:
         settings = replace(settings, trials=more)
         rows = _test_differences(selection, settings, fields)
     untestable = {row.key for row in rows if math.isnan(row.p)}
@@ -349,11 +349,9 @@ def _test_differences(selection: Selection, settings: Settings, fields: Sequence
     return _adjust(rows, settings.alpha, selection.panel)
 
 
-def _count_more_trials(
-    rows: Sequence[Difference], designs: Mapping[str, Design], settings: Settings, fields: Sequence[str]
-) -> int:
+def _count_trials(rows: Sequence[Difference], selection: Selection, settings: Settings, fields: Sequence[str]) -> int:
     """Return the trials after which all p-values near alpha are on one side of it, within limits; 0 for enough."""
-    needed, made = 0.0, settings.trials
+    needed, made, designs = 0.0, settings.trials, selection.designs
     for row in rows if settings.test == "randomization" else ():
         design = designs[row.system]
         ways = 2 ** min(design.clusters, 60)

@@ -93,10 +93,9 @@ def check_baseline(comparison: Comparison, margins: Mapping[str, float], named: 
     _check_margins(comparison, margins)
     for system, design in comparison.designs.items():
         if design.compares_few:
-            compared = f"{design.baseline_compared:,} of {design.baseline_rows:,} rows of {comparison.baseline}"
-            compared += f" and {design.system_compared:,} of {design.system_rows:,} of {system}"
-            remedy = "score both systems on the same dialogues, or compare all rows with --design unpaired"
-            raise SettingError(f"a gate on less than half of the rows says too little ({compared}); {remedy}")
+            few = f"a gate takes half of the rows of {comparison.baseline} and {system}, or more"
+            found = design.describe(comparison.baseline, system)
+            raise SettingError(f"{few}; score both on the same dialogues, or use --design unpaired. {found}")
     left_out = [row for row in comparison.rows if math.isnan(row.difference) and row.reason is not None]
     for row in left_out:
         if named or row.key in margins or len(left_out) == len(comparison.rows):

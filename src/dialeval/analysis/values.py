@@ -91,7 +91,7 @@ from dialeval.stats.resampling import (
     studentize,
 )
 from dialeval.text.ngrams import hash_column
-from dialeval.text.row_digests import digest_clusters, digest_dialogues, hash_ids
+from dialeval.text.row_digests import digest_clusters
 
 AnyRun = TypeVar("AnyRun", bound=Run)
 
@@ -155,7 +155,7 @@ class Values:
     def sort(cls, result: Result, keys: Iterable[str] | None = None, alone: bool = False) -> Values:
         """Collect what can be resampled, with the clusters in an order that does not depend on that in the file."""
         values = cls.of(result, keys, alone)
-        return values.take(sort_clusters(result))
+        return values.take(sort_clusters(result)) if values.clusters else values
 
     def take(self, clusters: Ints) -> Values:
         """Return some clusters in the given order."""
@@ -165,19 +165,6 @@ class Values:
         contributions = {name: take_rows(each, rows) for name, each in self.rows.contributions.items()}
         items = {key: each[clusters if len(each) == count else rows] for key, each in self.items.items()}
         return replace(self, rows=ClusteredRows(contributions, offsets_of(sizes)), items=items)
-
-    def digest(self) -> Digests:
-        """Return a digest of the items and statistics of each cluster."""
-        columns = [*self.items.values()]
-        hashes = []
-        for each in self.rows.contributions.values():
-            if isinstance(each, RowSums):
-                columns += list(each.values.T)
-            else:
-                words = hash_column(TextColumn.from_strings(each.words))[each.ids]
-                hashes.append(digest_clusters([words], each.offsets))
-        bits = (np.where(np.isnan(column), np.nan, column + 0.0).view(np.uint64) for column in columns)
-        return digest_clusters([*bits, *hashes], self.rows.offsets)
 
     @property
     def clusters(self) -> int:
@@ -254,13 +241,28 @@ def sort_clusters(*systems: Result) -> Ints:
     for result in systems:
         offsets = _find_offsets(result)
         table = RowTable(offsets) if result.rows is None else result.rows
-        everything = partial(lambda each: Values.of(each, alone=True).digest(), result)
-        for digest in (partial(hash_ids, table), partial(digest_dialogues, table), everything):
+        ids = TextColumn.from_strings([name or "" for name in table.read_ids()])
+        texts = partial(digest_clusters, [table.digests[name] for name in sorted(table.digests)], offsets)
+        for digest in (partial(hash_column, ids), texts, partial(_digest_values, result)):
             keys.insert(0, digest())
             order = np.lexsort(keys)
             if np.any([key[order[1:]] != key[order[:-1]] for key in keys], axis=0).all():
                 return order
     return order
+
+
+def _digest_values(result: Result) -> Digests:
+    """Return a digest of the items and statistics of each cluster."""
+    values = Values.of(result, alone=True)
+    columns, hashes = list(values.items.values()), []
+    for each in result.contributions.values():
+        if isinstance(each, RowSums):
+            columns += list(each.values.T)
+        else:
+            words = hash_column(TextColumn.from_strings(each.words))[each.ids]
+            hashes.append(digest_clusters([words], each.offsets))
+    bits = (np.where(np.isnan(column), np.nan, column + 0.0).view(np.uint64) for column in columns)
+    return digest_clusters([*bits, *hashes], values.rows.offsets)
 
 
 def sum_known(values: Floats, offsets: Ints) -> Floats:

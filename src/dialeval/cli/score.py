@@ -35,11 +35,7 @@ _FILES = ("responses", "contexts", "dialogues", "train", "vocabulary", "vectors"
     "-r", "--references", multiple=True, type=click.Path(), help="One reference per response; repeat for several."
 )
 @options.contexts
-@click.option(
-    "--dialogues",
-    metavar="FILE",
-    help="For lines: the dialogue id of each, one per line; blank-lines: blank lines separate dialogues.",
-)
+@click.option("--dialogues", metavar="FILE", help="Dialogue id of each line; empty-lines: these separate dialogues.")
 @options.resources
 @options.in_vocabulary
 @click.option("--judge-dir", type=click.Path(file_okay=False), help="Folder of a judge.  [default: the shipped ones]")

@@ -101,8 +101,7 @@ class Inputs:
     def find_sources(self) -> list[Source]:
         """Find the files of every system, to be read in chunks."""
         if self.keep or self.dialogues is not None:
-            what = "fields can only be kept" if self.keep else "dialogues can only be named"
-            raise SettingError(f"{what} for rows in memory, not for a run in chunks")
+            raise SettingError("fields and dialogues are only kept for rows in memory, not for a run in chunks")
         return find_sources(self.responses, self.references, self.contexts, self.shards)
 
     def read(self) -> tuple[list[Rows], Any]:
@@ -220,7 +219,7 @@ def evaluate(
         alignments: Keep in `Run.details` which reference group each response is aligned with.
         shards: The files of a folder are parts of one system.
         dialogues: The dialogue id of each response, for responses that are lines or texts: a file with an id per line,
-            a list, or `"blank-lines"` if blank lines (in all files) separate dialogues.
+            a list, or `"empty-lines"` if empty lines (in all files) separate dialogues.
         engine: What runs the work: `Threads`, `Processes` or `Cluster` of `dialeval.engine`.
         threads: The number of threads; None: one per core.
         output: A folder to save the run in.

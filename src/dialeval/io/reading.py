@@ -33,8 +33,8 @@ from dialeval.io.rows import LISTS, FieldNames, Records, RowObject, Rows, kind_o
 
 T = TypeVar("T")
 
-BLANK_LINES = "blank-lines"
-"""In the place of dialogue ids: blank lines separate dialogues."""
+EMPTY_LINES = "empty-lines"
+"""In the place of dialogue ids: empty lines separate dialogues."""
 UNNAMED = "system"
 """The system of responses without a name."""
 
@@ -119,17 +119,18 @@ def attach(rows: Rows, need: Need, column: RaggedColumn, where: str) -> Rows:
 
 
 def name_dialogues(rows: Rows, source: Any) -> Rows:
-    """Return lines with the dialogue of each: ids, one per line, of a file or list; or blank lines between dialogues.
+    """Return lines with the dialogue of each: ids, one per line, of a file or list; or empty lines between dialogues.
 
-    Blank lines are no rows then. An empty id is that of a dialogue of one line.
+    Empty lines are no rows then. An empty id is that of a dialogue of one line.
     """
     if rows.dialogues is not None:
         remedy = "name the field of dialogue ids: --field dialog_id=NAME"
         raise DataError(Problem(rows.where, None, "holds rows with dialogues of their own", remedy))
-    if source == BLANK_LINES:
+    if source == EMPTY_LINES:
         columns = [column for column in rows.columns.values() if isinstance(column, TextColumn | RaggedColumn)]
-        lines = zip(*columns, strict=True)
-        filled = np.array([any(text.strip() for texts in line for text in texts) for line in lines], np.bool_)
+        filled = np.array(
+            [any(text.strip() for texts in line for text in texts) for line in zip(*columns, strict=True)]
+        )
         kept = np.flatnonzero(filled)
         starts = filled & ~np.concatenate(([False], filled[:-1]))
         places = (kept[starts[kept]] + 1)[np.cumsum(starts[kept]) - 1].tolist()

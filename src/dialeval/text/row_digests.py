@@ -18,10 +18,10 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from dialeval.core.arrays import Ints, Mask
+from dialeval.core.arrays import Ints, Mask, row_numbers
 from dialeval.core.batch import Need
 from dialeval.core.columns import Column, RaggedColumn, SharedColumn, TextColumn
-from dialeval.core.rowtable import PROMPT, REFERENCE, RESPONSE, TRIALS, Digests, RowTable
+from dialeval.core.rowtable import PROMPT, REFERENCE, RESPONSE, TRIALS, Digests
 from dialeval.text.ngrams import hash_column
 
 _BASE = 0x9E3779B97F4A7C15
@@ -65,31 +65,17 @@ def digest_lists(texts: Column) -> Digests | None:
     return add_selected(lists.starts, lists.ends, hash_column(lists.values), np.ones(len(lists.values), np.bool_))
 
 
-def hash_ids(table: RowTable) -> Digests:
-    """Return a hash of the id of each dialogue."""
-    return hash_column(TextColumn.from_strings([name or "" for name in table.read_ids()]))
-
-
-def digest_dialogues(table: RowTable) -> Digests:
-    """Return a digest of the texts of each dialogue, wherever it is in its file."""
-    return digest_clusters([table.digests[name] for name in sorted(table.digests)], table.offsets)
-
-
 def digest_clusters(columns: Iterable[Digests], offsets: Ints) -> Digests:
     """Return a digest of each cluster of rows; a column has a number per row or per cluster."""
-    units, rows = np.diff(offsets).astype(np.uint64), np.zeros(int(offsets[-1]), np.uint64)
+    rows = np.zeros(int(offsets[-1]), np.uint64)
     for column in columns:
-        if len(column) == len(units):
-            units = _mix(units + _mix(column))
-        else:
-            rows = _mix(rows + _mix(column))
-    return _mix(units + add_selected(offsets[:-1], offsets[1:], rows, np.ones(len(rows), np.bool_)))
+        rows = _mix(rows + _mix(column if len(column) == len(rows) else column[row_numbers(offsets)]))
+    return add_selected(offsets[:-1], offsets[1:], rows, np.ones(len(rows), np.bool_))
 
 
 def _mix(numbers: Digests) -> Digests:
     """Return numbers whose bits all depend on all bits of the given ones."""
-    for _ in range(2):
-        numbers = (numbers ^ (numbers >> np.uint64(32))) * np.uint64(_BASE)
+    numbers = (numbers ^ (numbers >> np.uint64(32))) * np.uint64(_BASE)
     return numbers ^ (numbers >> np.uint64(32))
 
 
