@@ -33,6 +33,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
@@ -45,7 +46,6 @@ from dialeval.core.errors import SettingError
 from dialeval.core.result import Result
 from dialeval.core.rowtable import PROMPT, REFERENCE, TRIALS, RowTable
 from dialeval.core.run_schema import Record
-from dialeval.io.opening import LINES, format_of
 from dialeval.text.row_digests import add_selected
 
 DesignName: TypeAlias = Literal["paired", "common", "openings", "ids", "unpaired"]
@@ -201,8 +201,8 @@ def align(left: Result, right: Result, design: DesignName | None = None) -> Alig
 
 def are_lines(results: Iterable[Result]) -> bool:
     """Return whether the rows of all systems are lines of text files whose dialogues are not known."""
-    known = [(result.source, result.rows) for result in results]
-    return all(at and format_of(at) == LINES and rows is not None and rows.dialogues is None for at, rows in known)
+    known = [(PurePath(result.source or "").name, result.rows) for result in results]
+    return bool(known) and all(".txt" in name and rows is not None and rows.dialogues is None for name, rows in known)
 
 
 def count_different(left: RowTable, right: RowTable, name: str) -> int | None:

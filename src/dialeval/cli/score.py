@@ -173,7 +173,7 @@ def _evaluate(
     scoring = Options(engine=workers if jobs or engine else None, items=inputs["items"], resume=inputs["resume"])
     chunked = rows.are_chunked(scoring, large_too=not needs_all_rows)
     if chunked and needs_all_rows:
-        flags = "--baselines, --by, --dialogues and --intervals studentized"
+        flags = "--baselines, --dialogues, --by and --intervals studentized"
         raise click.UsageError(f"{flags} need all rows in memory, which a run in chunks does not keep")
     try:
         run = evaluate(
