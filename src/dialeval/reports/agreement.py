@@ -101,8 +101,8 @@ def _count_tests(agreement: Agreement, level: str) -> int:
 def list_notes(agreement: Agreement) -> list[str]:
     """Return what the coefficients are to be read against, a line each."""
     bootstrap = agreement.bootstrap
-    level = f"{100 * bootstrap.confidence:g}%"
-    lines = [f"{agreement.rated} rated rows, quality {agreement.quality}; {level} intervals over dialogues"]
+    level = f"{100 * bootstrap.confidence:g}% intervals over dialogues (or rows without one)"
+    lines = [f"{agreement.rated} rated rows, quality {agreement.quality}; {level}"]
     if any(levels["system"].reason is None for levels in agreement.metrics.values() if "system" in levels):
         lines[0] += f" (of systems: {bootstrap.resamples} resamples of dialogues, seed {bootstrap.seed})"
     people = agreement.ceiling
