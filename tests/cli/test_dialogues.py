@@ -59,7 +59,7 @@ def test_empty_lines_separate_dialogues(files: Path) -> None:
 def test_dialogues_that_do_not_fit_are_refused(dialeval: Dialeval, files: Path) -> None:
     with pytest.raises(DataError, match="has 6 rows, but dialogues has 2"):
         package.evaluate(files / "old.txt", metrics="length", dialogues=["a", "b"])
-    with pytest.raises(DataError, match="holds rows with dialogues of their own"):
+    with pytest.raises(DataError, match="has dialogues of its own"):
         package.evaluate([{"dialog_id": "x", "response": "a"}], metrics="length", dialogues=["a"])
     with pytest.raises(SettingError, match="dialogues are only kept for rows in memory"):
         package.evaluate(files / "old.txt", metrics="length", dialogues=files / "ids.txt", items=False)

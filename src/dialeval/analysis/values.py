@@ -254,15 +254,13 @@ def sort_clusters(*systems: Result) -> Ints:
 def _digest_values(result: Result) -> Digests:
     """Return a digest of the items and statistics of each cluster."""
     values = Values.of(result, alone=True)
-    columns, hashes = list(values.items.values()), []
+    columns = [np.where(np.isnan(items), np.nan, items + 0.0).view(np.uint64) for items in values.items.values()]
     for each in result.contributions.values():
         if isinstance(each, RowSums):
-            columns += list(each.values.T)
+            columns += list(np.ascontiguousarray(each.values.T + 0.0).view(np.uint64))
         else:
-            words = hash_column(TextColumn.from_strings(each.words))[each.ids]
-            hashes.append(digest_clusters([words], each.offsets))
-    bits = (np.where(np.isnan(column), np.nan, column + 0.0).view(np.uint64) for column in columns)
-    return digest_clusters([*bits, *hashes], values.rows.offsets)
+            columns.append(digest_clusters([hash_column(TextColumn.from_strings(each.words))[each.ids]], each.offsets))
+    return digest_clusters(columns, values.rows.offsets)
 
 
 def sum_known(values: Floats, offsets: Ints) -> Floats:

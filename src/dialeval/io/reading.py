@@ -124,8 +124,9 @@ def name_dialogues(rows: Rows, source: Any) -> Rows:
     Empty lines are no rows then. An empty id is that of a dialogue of one line.
     """
     if rows.dialogues is not None:
-        remedy = "name the field of dialogue ids: --field dialog_id=NAME"
-        raise DataError(Problem(rows.where, None, "holds rows with dialogues of their own", remedy))
+        raise DataError(
+            Problem(rows.where, None, "has dialogues of its own", "name their field: --field dialog_id=NAME")
+        )
     if source == EMPTY_LINES:
         columns = [column for column in rows.columns.values() if isinstance(column, TextColumn | RaggedColumn)]
         filled = np.array(

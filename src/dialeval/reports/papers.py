@@ -14,7 +14,6 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from typing import Literal
 
-from dialeval.analysis.alignment import are_lines
 from dialeval.analysis.comparison import Best, find_best_systems
 from dialeval.analysis.pairing import choose_main_keys, find_keys
 from dialeval.analysis.values import find_better
@@ -101,8 +100,7 @@ def _make_caption(runs: Mapping[str, Run], keys: Mapping[str, Sequence[str]], be
         prefix = f"{plain(name)}: " if len(best) > 1 else ""
         words += [f"{prefix}{line}" for line in explain_best(found)]
     if any(found.tests for found in best.values()):
-        lines = all(are_lines(run.values()) for run in runs.values())
-        words.append(f"Test: paired approximate randomization over {'lines' if lines else 'dialogues'}.")
+        words.append("Test: paired approximate randomization over dialogues (or rows without one).")
     for name, run in runs.items():
         rows = max((est.rows for result in run.values() for est in result.values()), default=0)
         words.append(f"{plain(name)}: {rows:,} rows.")
