@@ -49,7 +49,7 @@ def test_it_says_what_is_worse_and_where(baseline: Run) -> None:
     with pytest.raises(AssertionError) as error:
         dialeval.assert_no_worse(scored(range(10, 30)), baseline, "rouge-l", rows=2)
     first, design, difference, p, won, lost, *worst = str(error.value).splitlines()
-    assert design == "  Paired design: the systems have the same 20 dialogues, matched by id."
+    assert design == "  Paired design: the systems have the same 20 dialogues (40 rows), matched by id."
     assert first.startswith("rouge-l of run/system is ")
     assert "significantly worse (adjusted p 0.00" in first
     assert difference.startswith("  difference -0.3")
@@ -110,7 +110,7 @@ def test_the_whole_message_of_one_test_and_of_two(baseline: Run) -> None:
             f"rouge-l of run/system is {row.mean:.6g}, of baseline/system {row.baseline_mean:.6g}: "
             f"significantly worse (adjusted p {row.adjusted_p:.4g})"
         ),
-        "  Paired design: the systems have the same 20 dialogues, matched by id.",
+        "  Paired design: the systems have the same 20 dialogues (40 rows), matched by id.",
         f"  difference {row.difference:+.4g} [{low:+.4g}, {high:+.4g}], 95% over 20 dialogues",
         f"  p {row.p:.4g} (randomization, seed 12345); alpha 0.05",
         "  won 0, tied 22, lost 18",

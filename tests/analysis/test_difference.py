@@ -13,7 +13,7 @@ from scipy import stats
 import dialeval
 from dialeval.analysis import difference as module
 from dialeval.analysis.difference import Baseline, Difference, Settings, Test, exchange_means, pair_values
-from dialeval.analysis.values import Values
+from dialeval.analysis.values import Values, sort_clusters
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Estimate
@@ -115,7 +115,8 @@ def test_the_bootstrap_takes_both_systems_in_the_same_resamples() -> None:
     left, right = np.array([1.0, 4.0, 2.0, 0.5, 3.0]), np.array([2.0, 4.5, 1.0, 3.0, 3.5])
     settings = Settings(test="bootstrap", resamples=300, confidence=0.9, detect=0.25, alpha=0.1)
     row = difference(result(left), result(right), settings)
-    away = right - left
+    order = sort_clusters(result(left))
+    away = (right - left)[order]
     error = away.std(ddof=1) / math.sqrt(5)
     changes = []
     for times in np.concatenate(list(draw_resamples(5, 300, settings.seed))):

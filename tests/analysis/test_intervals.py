@@ -22,7 +22,8 @@ from dialeval.stats.resampling import absolute_quantile, draw_resamples
 def run_of(items: Floats, offsets: Ints | None = None) -> Run:
     known = items[~np.isnan(items)]
     estimate = Estimate(float(known.mean()), float(known.std()), len(items), len(known), items=items)
-    table = RowTable(np.arange(len(items) + 1) if offsets is None else offsets)
+    offsets = np.arange(len(items) + 1) if offsets is None else offsets
+    table = RowTable(offsets, [f"d{at}" for at in range(len(offsets) - 1)])
     return Run({"a": Result({"x": estimate}, rows=table)}, "0")
 
 
@@ -30,6 +31,7 @@ def run_of(items: Floats, offsets: Ints | None = None) -> Run:
 def test_a_studentized_interval_of_rows_is_the_symmetric_bootstrap_t_of_textbooks(level: float) -> None:
     items = np.random.default_rng(1).exponential(size=30)
     found = with_intervals(run_of(items), confidence=level, resamples=500)["a"]["x"]
+    items = Values.sort(run_of(items)["a"]).items["x"]
     error = items.std(ddof=1) / np.sqrt(30)
     ts = []
     for times in np.concatenate(list(draw_resamples(30, 500))):

@@ -142,7 +142,7 @@ def test_designs_of_many_systems_are_one_sentence() -> None:
     found = compare(run, design="unpaired")
     assert state_verdict(found)[0] == "Designs: unpaired (s1, s2, s3, s4, s5)."
     assert state_system_verdicts(found)[4].startswith(
-        "Unpaired design: 30 dialogues of s0 and 35 of s5 are compared as "
+        "Unpaired design: 30 dialogues (60 rows) of s0 and 35 (70 rows) of s5 are compared as "
     )
 
 

@@ -15,7 +15,7 @@ from dialeval.analysis import unpaired as module
 from dialeval.analysis.comparison import compare
 from dialeval.analysis.difference import Difference, Settings
 from dialeval.analysis.unpaired import compare_unpaired
-from dialeval.analysis.values import Values, compute_influences
+from dialeval.analysis.values import Values, compute_influences, sort_clusters
 from dialeval.core.arrays import Floats
 from dialeval.core.exact import Moments
 from dialeval.core.fold import Estimate, Level, compute_interval
@@ -176,12 +176,14 @@ def two_logs() -> tuple[tuple[Result, ClusterSums], tuple[Result, ClusterSums]]:
     for sizes, mean in zip(SIZES, (1.0, 2.0), strict=True):
         values = rng.normal(mean, 1, sum(sizes))
         values[4] = math.nan
-        parts = np.split(values, np.cumsum(sizes)[:-1])
+        log = result(values, sizes)
+        order = sort_clusters(log)
+        parts = [np.split(values, np.cumsum(sizes)[:-1])[at] for at in order]
         sums = ClusterSums(
             np.array([np.nansum(part) for part in parts]),
             np.array([np.count_nonzero(~np.isnan(part)) for part in parts], float),
         )
-        made.append((result(values, sizes), sums))
+        made.append((log, sums))
     return made[0], made[1]
 
 
@@ -379,7 +381,7 @@ def test_corpus_values_are_compared_by_both_logs_resamples() -> None:
     (row,) = compare_unpaired("a", "b", logs[0], logs[1], [key], settings)
     sides = []
     for at, log in enumerate(logs):
-        values = Values.of(log, [key], alone=True)
+        values = Values.sort(log, [key], alone=True)
         influence = compute_influences(values, {key: log[key].mean})[key]
         drawn = list(draw_resamples(values.clusters, 60, 3 + at))
         resampled = values.compute(drawn)
@@ -403,6 +405,7 @@ def test_distinct_is_thinned_to_the_smaller_log() -> None:
 
     small, large = texts(1, 7), texts(2, 12)
     logs = [dialeval.evaluate({"s": said}, metrics="distinct-1")["s"] for said in (small, large)]
+    large = [large[at] for at in sort_clusters(logs[1])]
     generator = np.random.default_rng(SETTINGS.seed)
     subsets = [np.sort(generator.choice(12, 7, replace=False)) for _ in range(50)]
     mean = float(np.mean([distinct([large[at] for at in subset]) for subset in subsets]))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import pytest
 
 import dialeval as package
 from conftest import Dialeval
+from dialeval.core.errors import SettingError
 from realistic_logs import Log, make_log, make_prompts
 
 PROMPTS = make_prompts(40, 1)
@@ -145,8 +147,9 @@ def test_different_users_are_independent_samples(compare: Callable[..., dict[str
 
 
 def test_dialogues_with_other_numbers_of_turns_are_compared_as_wholes(compare: Callable[..., dict[str, Any]]) -> None:
-    left = make_log(make_prompts(30, 4), 1, 8, "task")
-    right = make_log(make_prompts(30, 5), 2, 9, "task")  # simulated users said something else to each version
+    prompts = make_prompts(30, 4)
+    later = [[own[0], *other[1:]] for own, other in zip(prompts, make_prompts(30, 5), strict=True)]
+    left, right = make_log(prompts, 1, 8, "task"), make_log(later, 2, 9, "task")  # users go on differently
     found = compare(left, right)
     design = found["designs"]["new"]
     assert (design["name"], design["whole"], design["common"]) == ("paired", True, 30)
@@ -156,22 +159,55 @@ def test_dialogues_with_other_numbers_of_turns_are_compared_as_wholes(compare: C
     assert row["wins"] + row["ties"] + row["losses"] == 30
 
 
-def test_only_rows_before_the_users_differ_are_paired(compare: Callable[..., dict[str, Any]]) -> None:
-    prompts = make_prompts(30, 6, most=3)
-    changed = [[asked[0], *(f"{text} again" for text in asked[1:])] for asked in prompts]
+@pytest.mark.parametrize("ending", [" again", None])
+def test_openings_are_compared_on_request_only(compare: Callable[..., dict[str, Any]], ending: str | None) -> None:
+    """Users who go on differently, or leave after the first reply."""
+    prompts = [["/start", *asked] for asked in make_prompts(30, 6, most=3)]
+    changed = [
+        asked[:1] if ending is None else [asked[0], *(f"{text}{ending}" for text in asked[1:])] for asked in prompts
+    ]
     left, right = make_log(prompts, 1, 8, None), make_log(changed, 2, 9, None)
-    found = compare(left, right)
+    assert compare(left, right)["designs"]["new"]["name"] == "unpaired"
+    found = compare(left, right, "--design", "openings")
     design = found["designs"]["new"]
-    assert (design["name"], design["common"], design["whole"]) == ("common", 30, False)
+    assert (design["name"], design["common"], design["whole"]) == ("openings", 30, False)
+    read = [sum(map(len, log.lengths())) for log in (left, right)]
+    assert (design["rows"], design["compared"]) == (read, [30, 30])
     firsts = [np.mean([each[0] for each in log.lengths()]) for log in (left, right)]
     assert length(found)["difference"] == pytest.approx(firsts[1] - firsts[0])
+
+
+def test_a_gate_needs_half_of_the_rows(dialeval: Dialeval, tmp_path: Path) -> None:
+    """A bot that repeats itself after a scripted greeting does not pass on the greetings."""
+    for name, seed, words in (("old", 1, 4), ("new", 2, 12)):
+        log = make_log([["/start", *asked] for asked in make_prompts(50, seed)], seed, words, None)
+        rows = [
+            tuple((user, "hello" if not turn else reply) for turn, (user, reply) in enumerate(each.turns))
+            for each in log.dialogues
+        ]
+        same = Log(tuple(replace(each, turns=turns) for each, turns in zip(log.dialogues, rows, strict=True)))
+        same.openai(tmp_path / f"{name}.jsonl")
+        assert dialeval("score", f"{name}.jsonl", "-m", "distinct-1,length", "-o", name).returncode == 0
+    shown = dialeval("compare", "old", "new", "-m", "length")
+    assert shown.stdout.startswith("Unpaired design: 50 dialogues (")
+    gate = "compare", "new", "--no-worse-than", "old", "-m", "distinct-1", "--margin", "distinct-1=0.01"
+    assert dialeval(*gate).returncode == 1
+    refused = dialeval(*gate, "--design", "openings")
+    assert refused.returncode == 2
+    message = " ".join(refused.stderr.split())
+    assert "a gate takes half of the rows of old and new, or more; score both on the same dialogues" in message
+    assert "Paired design on the common openings of 50 dialogues" in message
+    assert "--design unpaired" in message
+    with pytest.raises(SettingError, match="half of the rows"):
+        package.assert_no_worse(tmp_path / "new", tmp_path / "old", "distinct-1", design="openings")
 
 
 def test_ids_that_count_dialogues_of_other_users_do_not_pair_them(compare: Callable[..., dict[str, Any]]) -> None:
     left, right = make_log(make_prompts(40, 1), 1, 8, ""), make_log(make_prompts(25, 9), 3, 10, "")
     design = compare(left, right)["designs"]["new"]
     assert (design["name"], design["by"]) == ("unpaired", "prompts")
-    assert design["notes"] == ["The dialogue ids only count the dialogues of each log, and their prompts differ."]
+    (note,) = design["notes"]
+    assert note.startswith("In 25 of 25 dialogues with the same id users begin differently")
 
 
 def test_duplicate_ids_are_matched_in_order_or_not_at_all(compare: Callable[..., dict[str, Any]]) -> None:
@@ -213,7 +249,7 @@ def test_what_is_impossible_is_refused_in_words(dialeval: Dialeval, tmp_path: Pa
     assert "30 of 40 and 30 dialogues are in common by prompt; use --design common or unpaired" in refused.stderr
     free = dialeval("compare", "old", "part", "--design", "unpaired")
     assert free.returncode == 0
-    assert free.stdout.startswith("Unpaired design: 40 dialogues of old and 30 of part")
+    assert free.stdout.startswith("Unpaired design: 40 dialogues (")
     assert "--force" not in dialeval("compare", "--help").stdout
 
 
@@ -268,7 +304,7 @@ def test_score_states_the_design_and_calls_nobody_better_by_diversity(dialeval: 
     NEW.openai(tmp_path / "new.jsonl")
     found = dialeval("score", "old.jsonl", "new.jsonl", "-m", "length,distinct-2")
     first = " ".join(found.stdout.split())
-    assert first.startswith("Paired design: the systems have the same 40 dialogues, matched by prompt.")
+    assert first.startswith("Paired design: the systems have the same 40 dialogues (90 rows), matched by prompt.")
     assert "new and old differ in length" in first
     assert "better than" not in first
     assert "worse than" not in first
@@ -372,7 +408,7 @@ def test_agents_on_the_same_tasks_are_paired_by_task(dialeval: Dialeval, tmp_pat
     agent("two", 2, lambda task, trial: task % 3 > 0)
     scored = dialeval("score", "one.jsonl", "two.jsonl", "-m", "pass-hat,length", "-o", "run")
     assert scored.returncode == 0, scored.stderr
-    assert scored.stdout.startswith("Paired design: the systems have the same 12 dialogues, matched by id.")
+    assert scored.stdout.startswith("Paired design: the systems have the same 12 dialogues (87 and 85 rows), matched")
     found = json.loads(dialeval("compare", "run", "-f", "json").stdout)
     design = found["designs"]["two"]
     assert (design["name"], design["by"], design["whole"], design["common"]) == ("paired", "ids", True, 12)

@@ -104,7 +104,7 @@ def test_an_agreement_says_what_the_terminal_says() -> None:
 
 def test_one_system_is_not_compared(run: dialeval.Run) -> None:
     alone = dialeval.Run({"a": run["careful"]}, run.version)
-    assert alone._repr_html_().startswith("<table>")
+    assert alone._repr_html_().startswith("<p>Statistics are over lines")
 
 
 def test_the_comparison_of_the_last_run_is_made_once(run: dialeval.Run, monkeypatch: pytest.MonkeyPatch) -> None:

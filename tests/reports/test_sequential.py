@@ -18,7 +18,7 @@ FOUND = dialeval.sequential(RUN)
 
 def test_interim_looks_in_the_terminal() -> None:
     text = printed(SEQUENTIAL.lay_out(FOUND))
-    assert text.startswith("Paired design: the systems have the same 60 dialogues, matched by id.")
+    assert text.startswith("Paired design: the systems have the same 60 dialogues (180 rows), matched by id.")
     assert "confidence sequences" in text
     assert "Alpha is divided by 2" in text
 

@@ -4,23 +4,26 @@ A unit is a dialogue, or a single row where rows are not part of dialogues. Unit
 first of these that both systems have:
 
 1. dialogue ids (for several trials of a task, the id of the task);
-2. prompts: the user turns before the responses, whatever the systems replied in between (`text.row_digests`);
+2. prompts: all user turns of the dialogue, whatever the systems replied in between (`text.row_digests`);
 3. references;
 4. position, where neither system has any of these and both have the same numbers of rows.
 
 A key that occurs several times is matched in order if it occurs equally often in both systems, and not at all
-otherwise. Dialogues without an id are matched by their prompts. Where only the first user turns of two dialogues
-without ids agree, only the rows before the first difference are matched. Rows without an id and with different prompts
-are never matched.
+otherwise. Dialogues without an id are matched by the next of these. Rows without an id and with different prompts are
+never matched; a shared opening alone matches no dialogues.
 
-Ids that merely count the dialogues of a log (1, 2, 3, ...) do not identify anything if most of their first prompts
-differ, unless they are ids of tasks with trials, in which simulated users speak freely.
+Ids identify nothing if most dialogues with the same id begin with different user turns: such ids count the dialogues of
+each log. Ids of tasks with trials identify them, since simulated users speak freely. Where ids match less than half of
+the units, prompts are used if they match at least half.
 
 The design is
 
 - `paired`: every unit of both systems is matched;
-- `common`: paired on the units in common, at least half of those of the smaller system;
+- `common`: paired on the units in common, at least half of the units and of the rows of each system;
+- `openings`, on request only: paired on the rows before the user turns of two dialogues differ;
 - `unpaired`: the systems are independent samples.
+
+The request `ids` pairs dialogues with the same id, whatever their users said.
 
 Within matched dialogues rows are compared one by one if all of them have the same numbers of turns; otherwise dialogues
 are compared as wholes.
@@ -28,32 +31,36 @@ are compared as wholes.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 from msgspec.structs import replace
 
 from dialeval.analysis.values import NO_DIALOGUES, cut, require_table
-from dialeval.core.arrays import Ints, offsets_of, ranges
+from dialeval.core.arrays import Ints, ranges
 from dialeval.core.display import list_some
 from dialeval.core.errors import SettingError
 from dialeval.core.result import Result
 from dialeval.core.rowtable import PROMPT, REFERENCE, TRIALS, RowTable
 from dialeval.core.run_schema import Record
+from dialeval.text.row_digests import add_selected
 
-DesignName: TypeAlias = Literal["paired", "common", "unpaired"]
+DesignName: TypeAlias = Literal["paired", "common", "openings", "ids", "unpaired"]
+"""What can be asked for; `ids` is then paired or common."""
 DESIGNS: tuple[DesignName, ...] = get_args(DesignName)
 Key: TypeAlias = Literal["ids", "prompts", "references", "position"]
 
 LEAST_COMMON = 0.5
-"""The fraction of the smaller system's units that must be in common for a paired comparison by default."""
+"""The fraction of the units and rows of each system that must be in common for a paired comparison by default."""
 _MOST_LISTED = 5
 """Units outside of a comparison that are named before the rest is counted."""
-_PLACE_NAME = re.compile(r"(row|line) \d+")
 _WORDS: dict[Key, str] = {"ids": "id", "prompts": "prompt", "references": "reference", "position": "position"}
+
+
+OVER_LINES = "Statistics are over lines, as if all were independent; `score --dialogues` names the dialogue of each."
 
 
 class Design(Record, frozen=True):
@@ -61,7 +68,7 @@ class Design(Record, frozen=True):
 
     name: DesignName
     unit: str
-    """What a unit is: `dialogues` or `rows`."""
+    """What a unit is: `dialogues`, `rows`, or `lines` of a text file."""
     baseline_units: int
     system_units: int
     common: int = 0
@@ -75,30 +82,50 @@ class Design(Record, frozen=True):
     system_only: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     """What a reader should know about the units, in sentences."""
+    rows: tuple[int, int] = (0, 0)
+    """Rows of the baseline and of the system that were read."""
+    compared: tuple[int, int] = (0, 0)
+    """Rows of them that are compared."""
 
     @property
     def clusters(self) -> int:
         """The number of dialogues or rows that the comparison is made of."""
         return self.baseline_units + self.system_units if self.name == "unpaired" else self.common
 
+    @property
+    def compares_few(self) -> bool:
+        """Whether less than half of the rows of either system are compared."""
+        return any(compared < LEAST_COMMON * rows for compared, rows in zip(self.compared, self.rows, strict=True))
+
     def describe(self, baseline: str, system: str) -> str:
         """Return the design in one sentence."""
         units = self.unit if self.common != 1 else self.unit.removesuffix("s")
+        by, sizes = "" if self.by is None else _WORDS[self.by], f"{self.baseline_units:,} and {self.system_units:,}"
+        has_rows = self.unit == "dialogues" and any(self.rows)
         if self.name == "paired":
-            how = "" if self.by is None else ", matched by " + _WORDS[self.by]
-            return f"Paired design: the systems have the same {self.common:,} {units}{how}."
-        if self.name == "common":
-            by = "" if self.by is None else _WORDS[self.by]
-            only = "; ".join(
-                f"only in {name}: {list_some(names, _MOST_LISTED)}"
-                for name, names in ((baseline, self.baseline_only), (system, self.system_only))
-                if names
+            how = "" if self.by is None else ", matched by " + by
+            counts = " and ".join(f"{count:,}" for count in dict.fromkeys(self.rows))
+            of = f" ({counts} {'row' if set(self.rows) == {1} else 'rows'})" if has_rows else ""
+            return f"Paired design: the systems have the same {self.common:,} {units}{of}{how}."
+        if self.name == "unpaired":
+            own, other = (f" ({count:,} {'row' if count == 1 else 'rows'})" if has_rows else "" for count in self.rows)
+            logs = (
+                f"{self.baseline_units:,} {self.unit}{own} of {baseline} and {self.system_units:,}{other} of {system}"
             )
-            sizes = f"{self.baseline_units:,} and {self.system_units:,}"
-            return f"Paired design on the {self.common:,} {units} in common (of {sizes}), matched by {by}; {only}."
-        sizes = f"{self.baseline_units:,} {self.unit} of {baseline} and {self.system_units:,} of {system}"
-        why = f"; {self.common:,} {'is' if self.common == 1 else 'are'} in common" if self.common else ""
-        return f"Unpaired design: {sizes} are compared as independent samples{why}."
+            why = f"; {self.common:,} {units} in common (--design common pairs these alone)" if self.common else ""
+            return f"Unpaired design: {logs} are compared as independent samples{why}."
+        compared = f"{self.compared[0]:,} of {self.rows[0]:,} rows and {self.compared[1]:,} of {self.rows[1]:,}"
+        if self.name == "openings":
+            left_out = sum(self.rows) - sum(self.compared)
+            on = f"the common openings of {self.common:,} {units} (of {sizes}; {compared}; {left_out:,} rows left out)"
+            return f"Paired design on {on}, matched by {by}."
+        only = "".join(
+            f"; only in {name}: {list_some(names, _MOST_LISTED)}"
+            for name, names in ((baseline, self.baseline_only), (system, self.system_only))
+            if names
+        )
+        of = f"{sizes}; {compared}" if has_rows else sizes
+        return f"Paired design on the {self.common:,} {units} in common (of {of}), matched by {by}{only}."
 
 
 @dataclass(frozen=True)
@@ -138,24 +165,26 @@ def align(left: Result, right: Result, design: DesignName | None = None) -> Alig
     if left.rows is None or right.rows is None:
         raise SettingError(f"{NO_DIALOGUES}; score the responses again and save the per-row scores")
     tables = left.rows, right.rows
-    units = len(left.rows.offsets) - 1, len(right.rows.offsets) - 1
-    match, by, notes = _match_tables(*tables)
+    units, rows = _count_units(*tables), (len(left.rows), len(right.rows))
+    match, by, notes = _match_tables(*tables, design)
     common, matched = len(match.left), (int(match.left_rows.sum()), int(match.right_rows.sum()))
-    complete = units == (common, len(match.right)) and matched == (len(left.rows), len(right.rows))
-    is_alone = units == (len(left.rows), len(right.rows)) and not any(table.dialogues is not None for table in tables)
-    plain = Design("unpaired", "rows" if is_alone else "dialogues", *units, common, by, notes=tuple(notes))
-    few = not complete and common < max(1, LEAST_COMMON * min(units))
+    complete = units == (common, len(match.right)) and matched == rows
+    is_alone = units == rows and not any(table.dialogues is not None for table in tables)
+    unit = "dialogues" if not is_alone else "lines" if are_lines([left, right]) else "rows"
+    notes += [OVER_LINES] if unit == "lines" else []
+    plain = Design("unpaired", unit, *units, common, by, rows=rows, compared=matched, notes=tuple(notes))
+    few = not complete and (common < max(1, LEAST_COMMON * max(units)) or plain.compares_few)
     if design == "unpaired" or (design is None and few):
-        return Alignment(plain, left, right)
+        return Alignment(replace(plain, compared=rows), left, right)
     if (design == "paired" and not complete) or not common:
         instead = "common or unpaired" if common else "unpaired"
         raise SettingError(
             f"the systems do not have the same units: {_describe_overlap(plain)}; use --design {instead}"
         )
-    only = [_name_others(table, *side) for table, side in zip(tables, match.sides, strict=True)]
+    only = [_name_others(table, own) for table, (own, _) in zip(tables, match.sides, strict=True)]
     found = replace(
         plain,
-        name="paired" if complete else "common",
+        name="paired" if complete else "openings" if design == "openings" else "common",
         whole=not _has_same_turns(*tables, match),
         baseline_only=only[0],
         system_only=only[1],
@@ -163,11 +192,17 @@ def align(left: Result, right: Result, design: DesignName | None = None) -> Alig
     moved = not complete or not np.array_equal(match.left, match.right)
     if moved:
         left, right = (
-            cut(side, ranges(require_table(side).offsets[own], rows), intervals=False)
-            for side, (own, rows) in zip((left, right), match.sides, strict=True)
+            cut(side, ranges(require_table(side).offsets[own], taken), intervals=False)
+            for side, (own, taken) in zip((left, right), match.sides, strict=True)
         )
     notes += _describe_rows(found, require_table(left), require_table(right))
     return Alignment(replace(found, notes=tuple(notes)), left, right, moved)
+
+
+def are_lines(results: Iterable[Result]) -> bool:
+    """Return whether the rows of all systems are lines of text files whose dialogues are not known."""
+    known = [(PurePath(result.source or "").name, result.rows) for result in results]
+    return bool(known) and all(".txt" in name and rows is not None and rows.dialogues is None for name, rows in known)
 
 
 def count_different(left: RowTable, right: RowTable, name: str) -> int | None:
@@ -184,14 +219,11 @@ def _describe_overlap(design: Design) -> str:
     return f"{design.common:,} of {sizes} are in common by {_WORDS[design.by]}"
 
 
-def _name_others(table: RowTable, matched: Ints, rows: Ints) -> tuple[str, ...]:
-    """Name the units that were not matched, and those of which only the first rows were."""
-    ids = _read_ids(table)
-    sizes = np.diff(table.offsets)
-    others = np.setdiff1d(np.arange(len(sizes)), matched).tolist()
-    names = [ids[at] or (f"dialogue {at + 1}" if len(table) > len(sizes) else f"row {at + 1}") for at in others]
-    part = matched[rows < sizes[matched]].tolist()
-    return (*names, *(f"turns of {ids[at] or f'dialogue {at + 1}'} after user turns differ" for at in part))
+def _name_others(table: RowTable, matched: Ints) -> tuple[str, ...]:
+    """Name the units that were not matched."""
+    ids, units = table.read_ids(), len(table.offsets) - 1
+    others = np.setdiff1d(np.arange(units), matched).tolist()
+    return tuple(ids[at] or (f"dialogue {at + 1}" if len(table) > units else f"row {at + 1}") for at in others)
 
 
 def _describe_rows(design: Design, left: RowTable, right: RowTable) -> list[str]:
@@ -217,42 +249,53 @@ def _has_same_turns(left: RowTable, right: RowTable, match: _Match) -> bool:
     return np.array_equal(first, second)
 
 
-def _match_tables(left: RowTable, right: RowTable) -> tuple[_Match, Key | None, list[str]]:
-    """Match dialogues by the first kind of key that both tables have."""
-    ids = [_read_ids(table) for table in (left, right)]
-    notes: list[str] = []
+def _count_units(left: RowTable, right: RowTable) -> tuple[int, int]:
+    return len(left.offsets) - 1, len(right.offsets) - 1
+
+
+def _match_tables(left: RowTable, right: RowTable, design: DesignName | None) -> tuple[_Match, Key | None, list[str]]:
+    """Match dialogues by the first kind of key that both tables have and that identifies them."""
+    tables, notes = (left, right), list[str]()
+    ids = [table.read_ids() for table in tables]
+    kinds: dict[Key, str] = {"prompts": PROMPT, "references": REFERENCE}
+    kind = next((kind for kind, name in kinds.items() if all(name in table.digests for table in tables)), None)
+    keys: list[list[Hashable | None]] = [[None] * len(own) for own in ids]
+    if kind is not None:
+        keys = [_join_keys(table, kinds[kind]) for table in tables]
+    match = None if kind is None else _match_keys(left, right, *keys)
     if all(map(any, ids)):
-        prompts = [_join_keys(table, PROMPT) for table in (left, right)]
-        keys = [[name or prompt for name, prompt in zip(*both, strict=True)] for both in zip(ids, prompts, strict=True)]
-        match = _match_keys(left, right, *keys)
-        if not _are_counters(left, right, ids, match):
-            return match, "ids", notes
-        notes.append("The dialogue ids only count the dialogues of each log, and their prompts differ.")
-    kinds: tuple[tuple[Key, str], ...] = (("prompts", PROMPT), ("references", REFERENCE))
-    for kind, name in kinds:
-        if name in left.digests and name in right.digests:
-            match = _match_keys(left, right, _join_keys(left, name), _join_keys(right, name))
-            return _add_beginnings(left, right, match) if name == PROMPT else match, kind, notes
+        named = [[name or key for name, key in zip(*both, strict=True)] for both in zip(ids, keys, strict=True)]
+        by_id = _match_keys(left, right, *named)
+        least = LEAST_COMMON * max(_count_units(left, right))
+        different = 0 if design == "ids" else _count_other_openings(left, right, by_id)
+        if different > LEAST_COMMON * len(by_id.left):
+            what = f"In {different:,} of {len(by_id.left):,} dialogues with the same id users begin differently"
+            notes.append(f"{what}, so ids are not used to match dialogues (--design ids does).")
+        elif design == "ids" or kind != "prompts" or match is None or not len(by_id.left) < least <= len(match.left):
+            match, kind = by_id, "ids"
+    elif design == "ids":
+        raise SettingError("not both systems have dialogue ids; use --design common or unpaired")
+    if design == "openings":
+        if match is None or any(PROMPT not in table.digests for table in tables):
+            raise SettingError("not both systems have user turns (contexts), so openings cannot be compared")
+        return _cut_openings(left, right, match, kind == "prompts"), kind, notes
+    if match is not None:
+        return match, kind, notes
     here = np.arange(len(left.offsets) - 1 if np.array_equal(left.offsets, right.offsets) and not notes else 0)
     sizes = np.diff(left.offsets)[: len(here)]
     return _Match(here, here, sizes, sizes), "position" if len(here) else None, notes
 
 
-def _read_ids(table: RowTable) -> list[str | None]:
-    """Return the id of each dialogue; a name that only says where a row is in its file is none."""
-    names = table.dialogues or [None] * (len(table.offsets) - 1)
-    return [None if not name or (name[0] in "rl" and _PLACE_NAME.fullmatch(name)) else name for name in names]
-
-
 def _join_keys(table: RowTable, name: str) -> list[Hashable | None]:
-    """Return a key for each dialogue: of prompts that of its last row, which has all user turns; else of all rows."""
-    if name not in table.digests:
-        return [None] * (len(table.offsets) - 1)
+    """Return a key for each dialogue: all its references, or all its user turns, however many replies each of them got.
+
+    Contexts may hold the whole dialogue so far or a part of it, so that the prompts of all rows are the key.
+    """
     digests = table.digests[name]
-    if name == PROMPT or len(table) == len(table.offsets) - 1:
-        return [last or None for last in digests[table.offsets[1:] - 1].tolist()]
-    parts = np.split(digests, table.offsets[1:-1])
-    return [part.tobytes() if part.any() else None for part in parts]
+    selected = digests != 0
+    if name == PROMPT:
+        selected[1:] &= (digests[1:] != digests[:-1]) | (np.diff(table.clusters) > 0)
+    return [key or None for key in add_selected(table.offsets[:-1], table.offsets[1:], digests, selected).tolist()]
 
 
 def _match_keys(
@@ -278,21 +321,19 @@ def _match_keys(
     return _Match(first, second, np.diff(left.offsets)[first], np.diff(right.offsets)[second])
 
 
-def _add_beginnings(left: RowTable, right: RowTable, match: _Match) -> _Match:
-    """Match the first rows of further dialogues whose first user turns agree, as far as their prompts agree."""
-    tables, matched = (left, right), (match.left, match.right)
-    rest = [np.setdiff1d(np.arange(len(t.offsets) - 1), own) for t, own in zip(tables, matched, strict=True)]
-    if not all(map(len, rest)) or len(left) == len(left.offsets) - 1 or len(right) == len(right.offsets) - 1:
-        return match
-    firsts = [_find_first_prompts(table)[own] for table, own in zip(tables, rest, strict=True)]
-    keys = [[int(key) or None for key in each.tolist()] for each in firsts]
-    beginnings = [RowTable(offsets_of(np.diff(t.offsets)[own])) for t, own in zip(tables, rest, strict=True)]
-    found = _match_keys(beginnings[0], beginnings[1], keys[0], keys[1])
-    pairs = [(int(rest[0][one]), int(rest[1][other])) for one, other in zip(found.left, found.right, strict=True)]
+def _cut_openings(left: RowTable, right: RowTable, match: _Match, more: bool) -> _Match:
+    """Cut matched dialogues where their prompts differ first; `more`: match others by their first user turn alone."""
+    pairs = list(zip(match.left.tolist(), match.right.tolist(), strict=True))
+    if more:
+        rest = [np.setdiff1d(np.arange(u), own) for u, own in zip(_count_units(left, right), match[:2], strict=True)]
+        firsts = [_find_first_prompts(table)[own] for table, own in zip((left, right), rest, strict=True)]
+        keys = [[int(key) or None for key in each.tolist()] for each in firsts]
+        units = [RowTable(np.arange(len(own) + 1)) for own in rest]
+        found = _match_keys(units[0], units[1], keys[0], keys[1])
+        pairs = sorted([*pairs, *zip(rest[0][found.left].tolist(), rest[1][found.right].tolist(), strict=True)])
     lengths = [_count_equal(left, one, right, other) for one, other in pairs]
-    more = np.array([(*pair, length) for pair, length in zip(pairs, lengths, strict=True) if length], np.int64)
-    both = np.concatenate([np.stack([*match], axis=1), more.reshape(-1, 3)[:, [0, 1, 2, 2]]])
-    return _Match(*both[np.argsort(both[:, 0])].T)
+    cut_pairs = [(*pair, length, length) for pair, length in zip(pairs, lengths, strict=True) if length]
+    return _Match(*np.array(cut_pairs, np.int64).reshape(-1, 4).T)
 
 
 def _find_first_prompts(table: RowTable) -> Ints:
@@ -313,12 +354,12 @@ def _count_equal(left: RowTable, one: int, right: RowTable, other: int) -> int:
     return int(different[0]) if len(different) else shared
 
 
-def _are_counters(left: RowTable, right: RowTable, ids: Sequence[Sequence[str | None]], match: _Match) -> bool:
-    """Return whether ids only count the dialogues of their file: 0, 1, 2, ... with other prompts in most dialogues."""
+def _count_other_openings(left: RowTable, right: RowTable, match: _Match) -> int:
+    """Count the matched dialogues that begin with other user turns; 0 where that says nothing.
+
+    It says nothing of tasks with trials, whose simulated users speak freely.
+    """
     if any(TRIALS in table.digests or PROMPT not in table.digests for table in (left, right)):
-        return False
-    for names in ids:
-        if names not in ([str(at) for at in range(len(names))], [str(at + 1) for at in range(len(names))]):
-            return False
+        return 0
     first, second = _find_first_prompts(left)[match.left], _find_first_prompts(right)[match.right]
-    return bool(np.count_nonzero(first == second) < LEAST_COMMON * len(first))
+    return int(np.count_nonzero((first != second) & (first != 0) & (second != 0)))

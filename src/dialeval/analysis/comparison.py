@@ -38,8 +38,8 @@ from dialeval.analysis.difference import (
     subtract_estimates,
 )
 from dialeval.analysis.pairing import Runs, Selection, Weight, adjust_families, select
-from dialeval.analysis.unpaired import check_adjusted, compare_mixes, compare_unpaired, list_strata
-from dialeval.analysis.values import Values, find_better, find_bounds, find_metric
+from dialeval.analysis.unpaired import MOST_PERMUTED, check_adjusted, compare_mixes, compare_unpaired, list_strata
+from dialeval.analysis.values import Values, find_better, find_bounds, find_metric, sort_clusters
 from dialeval.core import validation
 from dialeval.core.arguments import check_arguments
 from dialeval.core.display import Displayable, Tabular, count_names, flatten_intervals
@@ -59,6 +59,10 @@ MOST_TESTS = 300
 """Tests that `find_best_systems` makes."""
 _MOST_CORPUS_PAIRS = 28
 """Pairs of systems that are tested under a corpus value without being asked for: those of eight systems."""
+_NEAR = 3.0
+"""More trials are made where p is fewer standard errors of its trials from where its adjusted value is alpha."""
+_MOST_REPEATED, _MOST_CELLS, _CELLS_OF_TRIAL, _CELLS_OF_CORPUS = 200_000, 1 << 30, 8, 16
+"""The most trials of that, also by cells (a few seconds): some per dialogue, one per mean, more per corpus value."""
 _PAIR_RESAMPLES = 50
 """Resamples of pairs whose intervals are not shown."""
 
@@ -270,10 +274,12 @@ def compare(
         alpha: The significance level.
         confidence: The confidence level of the intervals.
         resamples: Resamples of the bootstrap.
-        trials: Trials of the randomization test; None: enough for the number of tests.
+        trials: Trials of the randomization test; None: enough for the number of tests, and more where a p-value is so
+            near alpha that another seed might decide otherwise.
         seed: The seed of resamples and trials.
         detect: A difference, in units of each metric, for which the number of dialogues needed is computed.
-        design: `"paired"` (the same rows or dialogues in both systems), `"common"` (paired on those that both have) or
+        design: `"paired"` (the same rows or dialogues in both systems), `"common"` (paired on those that both have),
+            `"openings"` (paired on the rows before user turns differ), `"ids"` (paired by id, whatever users said) or
             `"unpaired"` (independent samples); None: chosen by what the systems have in common.
         weight: `"rows"`: every row counts equally in a mean. `"dialogues"`: every dialogue does.
         adjust: Fields that the runs kept, whose mix is made equal in an unpaired design (post-stratification).
@@ -307,14 +313,10 @@ def compare(
     warnings = (compare_mixes(selection.first, *each, fields, settings) for each in selection.alignments.items())
     pairs = math.comb(1 + len(selection.others), 2)
     ranked = pairwise and not fields and 1 < pairs <= (most_tests or pairs)
-    rows = []
-    for row in _find_differences(selection, settings, fields):
-        if row.interval is not None:  # no interval goes beyond what the range of the metric allows
-            least, largest = find_bounds(row.key, selection.known[selection.first][row.key])
-            ends = max(row.interval[0], least - largest), min(row.interval[1], largest - least)
-            row = replace(row, interval=ends)
-        rows.append(row)
-    rows = _adjust(rows, alpha, selection.panel)
+    rows = _test_differences(selection, settings, fields)
+    while trials is None and (more := _count_trials(rows, selection, settings, fields)) > settings.trials:
+        settings = replace(settings, trials=more)
+        rows = _test_differences(selection, settings, fields)
     untestable = {row.key for row in rows if math.isnan(row.p)}
     return Comparison(
         baseline=selection.first,
@@ -333,6 +335,37 @@ def compare(
         },
         ranking=_rank_systems(selection, settings, untestable, trials is None, most_tests is None) if ranked else None,
     )
+
+
+def _test_differences(selection: Selection, settings: Settings, fields: Sequence[str]) -> list[Difference]:
+    """Compare each system with the baseline, with adjusted p-values."""
+    rows = []
+    for row in _find_differences(selection, settings, fields):
+        if row.interval is not None:  # no interval goes beyond what the range of the metric allows
+            least, largest = find_bounds(row.key, selection.known[selection.first][row.key])
+            ends = max(row.interval[0], least - largest), min(row.interval[1], largest - least)
+            row = replace(row, interval=ends)
+        rows.append(row)
+    return _adjust(rows, settings.alpha, selection.panel)
+
+
+def _count_trials(rows: Sequence[Difference], selection: Selection, settings: Settings, fields: Sequence[str]) -> int:
+    """Return the trials after which all p-values near alpha are on one side of it, within limits; 0 for enough."""
+    needed, made, designs = 0.0, settings.trials, selection.designs
+    for row in rows if settings.test == "randomization" else ():
+        design = designs[row.system]
+        ways = 2 ** min(design.clusters, 60)
+        if design.name == "unpaired":
+            without_trials = row.corpus or fields or design.clusters > MOST_PERMUTED
+            ways = 0 if without_trials else math.comb(design.clusters, design.baseline_units)
+        if ways > made + 1 and row.adjusted_p > 0:
+            away = row.p * (1 - settings.alpha / row.adjusted_p)
+            # Of a p-value that no trial reaches the error is 0.
+            trials = _NEAR**2 * (row.p - 1 / (made + 1)) * (1 - row.p) / away**2 if away else math.inf
+            needed = max(needed, trials if trials > made else 0)
+    clusters = max((design.clusters for design in designs.values()), default=0) or 1
+    cells = sum(_CELLS_OF_CORPUS if row.corpus else 1 for row in rows) + _CELLS_OF_TRIAL * len(designs)
+    return round(min(max(needed, 4 * made), _MOST_CELLS / (clusters * cells), _MOST_REPEATED)) if needed else 0
 
 
 def _rank_systems(
@@ -378,6 +411,8 @@ def _test_pairs(selection: Selection, key: str, settings: Settings) -> list[Diff
     same = all(each.by_row and not each.changed for each in selection.alignments.values())
     values = {name: Values.of(selection.known[name], [key], alone=True) for name in names}
     if designs == {"paired"} and same and settings.test == "randomization" and all(v.items for v in values.values()):
+        order = sort_clusters(*(selection.known[name] for name in names))
+        values = {name: each.take(order) for name, each in values.items()}
         return exchange_means(values, {name: selection.known[name][key] for name in names}, key, settings)
     # Only p-values are used, which do not depend on the resamples of intervals.
     resamples = settings.resamples if settings.test == "bootstrap" else min(settings.resamples, _PAIR_RESAMPLES)
@@ -391,7 +426,7 @@ def _test_pairs(selection: Selection, key: str, settings: Settings) -> list[Diff
             designs |= {design.name for design in pair.designs.values()}
     except SettingError:  # two of the systems cannot be compared with each other
         return []
-    return [] if len(designs) > 1 or "common" in designs else found
+    return [] if len(designs) > 1 or designs & {"common", "openings"} else found
 
 
 def _find_differences(selection: Selection, settings: Settings, fields: Sequence[str]) -> Iterator[Difference]:
@@ -399,7 +434,8 @@ def _find_differences(selection: Selection, settings: Settings, fields: Sequence
     first, known, tested = selection.first, selection.known, selection.tested
     same = [name for name, each in selection.alignments.items() if each.design.name != "unpaired" and not each.changed]
     keys = [key for key in known[first] if any(key in tested[name] for name in same)]
-    shared = Baseline(first, known[first], settings, keys) if keys else None
+    order = sort_clusters(known[first], *(known[name] for name in same)) if keys else None
+    shared = Baseline(first, known[first], settings, keys, order) if keys else None
     for name, alignment in selection.alignments.items():
         left, right, here = alignment.left, alignment.right, tested[name]
         if alignment.design.name == "unpaired":
@@ -409,7 +445,8 @@ def _find_differences(selection: Selection, settings: Settings, fields: Sequence
             what = "have the same units, so that their case mix is the same"
             raise SettingError(f"{name} and {first} {what}; leave --adjust out, or choose --design unpaired")
         else:
-            own = shared if shared and not alignment.changed else Baseline(first, left, settings, here)
+            own = None if alignment.changed else shared
+            own = own or Baseline(first, left, settings, here, sort_clusters(left, right))
             found = own.compare(name, right, here, alignment.by_row)
         rows = {row.key: row for row in found}
         for key in selection.common[name]:

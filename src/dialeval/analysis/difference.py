@@ -30,8 +30,8 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from dialeval.analysis.values import Values, average_known, find_bounds, find_metric, sum_known
-from dialeval.core.arrays import Floats, row_numbers
+from dialeval.analysis.values import Values, average_known, find_bounds, find_metric, sort_clusters, sum_known
+from dialeval.core.arrays import Floats, Ints, row_numbers
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Better, Estimate
 from dialeval.core.result import Result
@@ -175,9 +175,13 @@ class Difference(Record, frozen=True):
 class Baseline:
     """The baseline, with what its comparisons share: its corpus values in every resample and without every cluster."""
 
-    def __init__(self, name: str, result: Result, settings: Settings, keys: Sequence[str]) -> None:
+    def __init__(
+        self, name: str, result: Result, settings: Settings, keys: Sequence[str], order: Ints | None = None
+    ) -> None:
         self.name, self.result, self.settings = name, result, settings
-        self.values = Values.of(result, keys, alone=True)
+        self._order = sort_clusters(result) if order is None else order
+        """The order of clusters in which they are drawn (`values.sort_clusters`)."""
+        self.values = Values.of(result, keys, alone=True).take(self._order)
         self.clusters = self.values.clusters
         self._draw = partial(draw_resamples, self.clusters, settings.resamples, settings.seed)
         """Draws the resamples, which are the same for all systems."""
@@ -193,7 +197,8 @@ class Baseline:
 
         `by_row`: row i of both is the same unit; otherwise only dialogue k of both is.
         """
-        left, right = pair_values(self.values, Values.of(result, keys, alone=True), keys, by_row)
+        own = Values.of(result, keys, alone=True).take(self._order)
+        left, right = pair_values(self.values, own, keys, by_row)
         rows = {key: self._subtract(key, name, result, left, right, by_row) for key in keys}
         exchanged = self._exchange(left, right) if self.settings.test == "randomization" else None
         influences, changes = self._find_changes(left, right, rows) if self.clusters > 1 else ({}, {})

@@ -86,10 +86,16 @@ def check_limits(
 def check_baseline(comparison: Comparison, margins: Mapping[str, float], named: bool = False) -> Iterator[Gate]:
     """Yield a gate for each system and key: it is no worse than the baseline; `margins` by key, in units of the metric.
 
-    `named`: the metrics were asked for, so that one that cannot be compared is an error; so it is where none can be.
+    `named`: the metrics were asked for, so that one that cannot be compared is an error; so it is where none can be, or
+    where less than half of the rows of either system are compared.
     """
     margins = {find_key(key, comparison.keys): margin for key, margin in margins.items()}
     _check_margins(comparison, margins)
+    for system, design in comparison.designs.items():
+        if design.compares_few:
+            few = f"a gate takes half of the rows of {comparison.baseline} and {system}, or more"
+            found = design.describe(comparison.baseline, system)
+            raise SettingError(f"{few}; score both on the same dialogues, or use --design unpaired. {found}")
     left_out = [row for row in comparison.rows if math.isnan(row.difference) and row.reason is not None]
     for row in left_out:
         if named or row.key in margins or len(left_out) == len(comparison.rows):
@@ -158,7 +164,8 @@ def assert_no_worse(
         test: `"randomization"` or `"bootstrap"`.
         seed: The seed of the test.
         rows: The number of rows that lost most to show for each metric in the message.
-        design: `"paired"` (the same rows or dialogues in both systems), `"common"` (paired on those that both have) or
+        design: `"paired"` (the same rows or dialogues in both systems), `"common"` (paired on those that both have),
+            `"openings"` (paired on the rows before user turns differ), `"ids"` (paired by id, whatever users said) or
             `"unpaired"` (independent samples); None: chosen by what the systems have in common.
         adjust: Fields whose mix is made equal in an unpaired design.
 

@@ -160,7 +160,8 @@ def sequential(
         systems: Only these systems; None: all but floor and ceiling systems.
         metrics: Only these metrics; None: all.
         alpha: The error probability of all intervals of the panel together.
-        design: `"paired"` (the same rows or dialogues in both systems), `"common"` (paired on those that both have) or
+        design: `"paired"` (the same rows or dialogues in both systems), `"common"` (paired on those that both have),
+            `"openings"` (paired on the rows before user turns differ), `"ids"` (paired by id, whatever users said) or
             `"unpaired"` (independent samples); None: chosen by what the systems have in common.
         weight: `"rows"`: every row counts equally in a mean. `"dialogues"`: every dialogue does.
 
@@ -369,7 +370,7 @@ def trend(
     """
     if not 0 < alpha < 1 or not 0 < confidence < 1:
         raise SettingError(f"alpha and the confidence level must be between 0 and 1, not {alpha} and {confidence}")
-    if design == "common":
+    if design in ("common", "openings"):
         raise SettingError("a trend is over all units of each system; the designs are paired and unpaired")
     systems, metrics = (None if names is None else list(names) for names in (systems, metrics))
     selection = select(runs, None, systems, metrics, design)

@@ -339,7 +339,8 @@ def slices(
         compared: False: values only, without tests.
         alpha: The significance level.
         trials: Trials of the randomization test; None: enough for the number of tests.
-        design: `"paired"` (the same rows or dialogues in both systems), `"common"` (paired on those that both have) or
+        design: `"paired"` (the same rows or dialogues in both systems), `"common"` (paired on those that both have),
+            `"openings"` (paired on the rows before user turns differ), `"ids"` (paired by id, whatever users said) or
             `"unpaired"` (independent samples); None: chosen by what the systems have in common.
         most_tests: The largest number of tests.
         **settings: Further arguments of `dialeval.compare`.
@@ -387,7 +388,8 @@ def slices(
         trials = choose_trials(int(min(testable * pairs, most)), alpha, _SHARE)
     # A slice has the design of the whole; of units in common some may be in the slice of one system only.
     designs = {alignment.design.name for alignment in alignments.values()}
-    design = "unpaired" if designs == {"unpaired"} else "common" if "unpaired" not in designs else None
+    if design not in ("openings", "ids"):
+        design = "unpaired" if designs == {"unpaired"} else "common" if "unpaired" not in designs else None
     settings |= {"alpha": alpha, "trials": trials, "design": design}
     settings["most_tests"] = None if most_tests is None else most_tests // testable
     done = [each if each.reason is not None else _compare_slice(each, keys, settings) for each in found]

@@ -83,7 +83,7 @@ def compare_unpaired(
     strata: Strata | None = None,
 ) -> Iterator[Difference]:
     """Compare two independent systems under some keys, at the same mix of `strata`, not yet adjusted for many tests."""
-    values = Values.of(left, keys, alone=True), Values.of(right, keys, alone=True)
+    values = Values.sort(left, keys, alone=True), Values.sort(right, keys, alone=True)
     for key in keys:
         plain = subtract_estimates(baseline, system, left[key], right[key], key)
         reason = values[0].reasons.get(key) or values[1].reasons.get(key)
@@ -92,7 +92,12 @@ def compare_unpaired(
         if reason is not None:
             yield replace(plain, reason=reason)
         elif key in values[0].items:
-            yield _compare_means(plain, *values, settings, find_bounds(key, left[key]), strata)
+            found = _compare_means(plain, *values, settings, find_bounds(key, left[key]))
+            if strata is not None and found.reason is None:
+                here, there = (Values.of(side, [key], alone=True) for side in (left, right))  # sorted as the strata are
+                adjusted = _post_stratify(plain, here, there, settings, strata)
+                found = replace(adjusted, unadjusted=found.difference, unadjusted_interval=found.interval)
+            yield found
         else:
             compare = _compare_thinned if values[0].metrics[key].counts_kinds else _compare_resampled
             found = compare(plain, *values, settings)
@@ -100,9 +105,7 @@ def compare_unpaired(
             yield replace(found, note="; ".join(notes) or None)
 
 
-def _compare_means(
-    plain: Difference, left: Values, right: Values, settings: Settings, bounds: Bounds, strata: Strata | None
-) -> Difference:
+def _compare_means(plain: Difference, left: Values, right: Values, settings: Settings, bounds: Bounds) -> Difference:
     key = plain.key
     samples = left.sum_clusters(key), right.sum_clusters(key)
     spreads = samples[0].spread, samples[1].spread
@@ -122,10 +125,7 @@ def _compare_means(
         found = _with_changes(found, here, there, (len(samples[0].sums), len(samples[1].sums)), settings)
     elif sum(spread.clusters for spread in spreads) <= MOST_PERMUTED:
         found = replace(found, p=permutation_p(*samples, settings.trials, settings.seed))
-    if strata is None:
-        return found
-    adjusted = _post_stratify(plain, left, right, settings, strata)
-    return replace(adjusted, unadjusted=found.difference, unadjusted_interval=found.interval)
+    return found
 
 
 def _with_student(plain: Difference, here: Spread, there: Spread, settings: Settings) -> Difference:

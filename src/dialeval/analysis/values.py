@@ -43,14 +43,24 @@ import math
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import partial
 from os import cpu_count
 from typing import Any, TypeVar
 
 import numpy as np
 
 from dialeval.core.arguments import check_arguments
-from dialeval.core.arrays import Floats, Ints
-from dialeval.core.contributions import KEPT_ROWS, ClusteredRows, Resamples, join_parts, sum_by_cluster, take_rows
+from dialeval.core.arrays import Floats, Ints, offsets_of, ranges
+from dialeval.core.columns import TextColumn
+from dialeval.core.contributions import (
+    KEPT_ROWS,
+    ClusteredRows,
+    Resamples,
+    RowSums,
+    join_parts,
+    sum_by_cluster,
+    take_rows,
+)
 from dialeval.core.errors import DialevalError, SettingError
 from dialeval.core.exact import Moments
 from dialeval.core.fold import (
@@ -66,7 +76,7 @@ from dialeval.core.fold import (
     compute_interval,
 )
 from dialeval.core.result import Result, Run
-from dialeval.core.rowtable import RowTable
+from dialeval.core.rowtable import Digests, RowTable
 from dialeval.metrics.registry import registry
 from dialeval.stats.independent import ClusterSums
 from dialeval.stats.intervals import DEFAULT_LEVEL
@@ -80,6 +90,8 @@ from dialeval.stats.resampling import (
     make_interval,
     studentize,
 )
+from dialeval.text.ngrams import hash_column
+from dialeval.text.row_digests import digest_clusters
 
 AnyRun = TypeVar("AnyRun", bound=Run)
 
@@ -138,6 +150,21 @@ class Values:
             else:
                 items[key] = estimate.items
         return cls(rows, items, metrics, reasons)
+
+    @classmethod
+    def sort(cls, result: Result, keys: Iterable[str] | None = None, alone: bool = False) -> Values:
+        """Collect what can be resampled, with the clusters in an order that does not depend on that in the file."""
+        values = cls.of(result, keys, alone)
+        return values.take(sort_clusters(result)) if values.clusters else values
+
+    def take(self, clusters: Ints) -> Values:
+        """Return some clusters in the given order."""
+        offsets, count = self.rows.offsets, self.clusters
+        sizes = np.diff(offsets)[clusters]
+        rows = ranges(offsets[clusters], sizes)
+        contributions = {name: take_rows(each, rows) for name, each in self.rows.contributions.items()}
+        items = {key: each[clusters if len(each) == count else rows] for key, each in self.items.items()}
+        return replace(self, rows=ClusteredRows(contributions, offsets_of(sizes)), items=items)
 
     @property
     def clusters(self) -> int:
@@ -202,6 +229,38 @@ class Values:
             for counts in draws:
                 parts += pool.map(work, np.array_split(counts, max(threads, -(-len(counts) // _PART))))
         return dict(zip(self.keys, np.concatenate(parts).T, strict=True))
+
+
+def sort_clusters(*systems: Result) -> Ints:
+    """Return the clusters of systems with the same clusters in an order that does not depend on that in their files.
+
+    They are sorted by digests of ids; equal ones by texts, by values, and then by those of the next system. Random
+    draws go by this order.
+    """
+    order, keys = np.arange(0), list[Digests]()
+    for result in systems:
+        offsets = _find_offsets(result)
+        table = RowTable(offsets) if result.rows is None else result.rows
+        ids = TextColumn.from_strings([name or "" for name in table.read_ids()])
+        texts = partial(digest_clusters, [table.digests[name] for name in sorted(table.digests)], offsets)
+        for digest in (partial(hash_column, ids), texts, partial(_digest_values, result)):
+            keys.insert(0, digest())
+            order = np.lexsort(keys)
+            if np.any([key[order[1:]] != key[order[:-1]] for key in keys], axis=0).all():
+                return order
+    return order
+
+
+def _digest_values(result: Result) -> Digests:
+    """Return a digest of the items and statistics of each cluster."""
+    values = Values.of(result, alone=True)
+    columns = [np.where(np.isnan(items), np.nan, items + 0.0).view(np.uint64) for items in values.items.values()]
+    for each in result.contributions.values():
+        if isinstance(each, RowSums):
+            columns += list(np.ascontiguousarray(each.values.T + 0.0).view(np.uint64))
+        else:
+            columns.append(digest_clusters([hash_column(TextColumn.from_strings(each.words))[each.ids]], each.offsets))
+    return digest_clusters(columns, values.rows.offsets)
 
 
 def sum_known(values: Floats, offsets: Ints) -> Floats:
@@ -288,7 +347,7 @@ def with_intervals(
 
 def _with_intervals(result: Result, how: Resampling) -> tuple[Result, dict[str, str], list[str]]:
     """Return the result with intervals, why keys have none, and warnings of doubtful intervals."""
-    values = Values.of(result)
+    values = Values.sort(result)
     reasons = dict(values.reasons)
     if values.clusters < 2:
         reasons |= dict.fromkeys(values.keys, "there is only one dialogue, or none")
@@ -446,7 +505,7 @@ def _recompute_mean(key: str, estimate: Estimate, rows: RowTable) -> Estimate:
 def _recompute_corpus(part: Result, whole: Result, intervals: bool) -> Result:
     """Return the result with corpus values from the statistics of its rows, with the jackknife's intervals."""
     keys = [key for key, estimate in part.items() if estimate.corpus]
-    values = Values.of(part, keys)
+    values = Values.sort(part, keys)
     estimates = dict(part.estimates)
     now = {key: float(column[0]) for key, column in values.compute([np.ones((1, values.clusters), np.int64)]).items()}
     influences = compute_influences(values, now) if intervals and values.clusters > 1 and now else {}

@@ -55,8 +55,9 @@ _FILE_WIDTH = 160
 )
 @click.option(
     "--design",
-    type=options.Choice(["paired", "common", "unpaired"]),
-    help="paired: the same units; common: only the units in common; unpaired: independent logs.  "
+    type=options.Choice(["paired", "common", "openings", "ids", "unpaired"]),
+    help="paired: the same units; common: only the units in common; openings: only rows before the users differ; ids: "
+    "by id, whatever users said; unpaired: independent logs.  "
     "[default: by what the systems have in common]",
 )
 @options.choice("--weight", ["rows", "dialogues"], "Whether every row or every dialogue has equal weight in a mean.")

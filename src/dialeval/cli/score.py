@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from dialeval.engine.worker import Engine
 
 
-_FILES = ("responses", "contexts", "train", "vocabulary", "vectors", "assertions")
+_FILES = ("responses", "contexts", "dialogues", "train", "vocabulary", "vectors", "assertions")
 """The arguments that name files to read."""
 
 
@@ -35,6 +35,7 @@ _FILES = ("responses", "contexts", "train", "vocabulary", "vectors", "assertions
     "-r", "--references", multiple=True, type=click.Path(), help="One reference per response; repeat for several."
 )
 @options.contexts
+@click.option("--dialogues", metavar="FILE", help="Dialogue id of each line; empty-lines: these separate dialogues.")
 @options.resources
 @options.in_vocabulary
 @click.option("--judge-dir", type=click.Path(file_okay=False), help="Folder of a judge.  [default: the shipped ones]")
@@ -167,13 +168,13 @@ def _evaluate(
 
         inputs["keep"] = [field for field in by if field not in FOUND]
     inputs["invalid"] = "skip" if inputs.pop("skip_invalid") else "refuse"
-    needs_all_rows = baselines or bool(by) or intervals.is_resampled
+    needs_all_rows = baselines or bool(by) or intervals.is_resampled or inputs["dialogues"] is not None
     rows = Inputs(inputs["responses"], inputs["references"], inputs["contexts"], shards=inputs["shards"])
     workers = _make_engine(engine, jobs, address, gpus_per_task, inputs["threads"])
     scoring = Options(engine=workers if jobs or engine else None, items=inputs["items"], resume=inputs["resume"])
     chunked = rows.are_chunked(scoring, large_too=not needs_all_rows)
     if chunked and needs_all_rows:
-        flags = "--baselines, --by and --intervals studentized"
+        flags = "--baselines, --dialogues, --by and --intervals studentized"
         raise click.UsageError(f"{flags} need all rows in memory, which a run in chunks does not keep")
     try:
         run = evaluate(

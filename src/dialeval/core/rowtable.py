@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -51,9 +52,10 @@ _NAME_BYTES = 70
 """Of a short string."""
 
 _PLACES = ("system", "row", "dialogue", "dialog_id", "turn")
-_DIGESTS = ("digest/prompt", "digest/reference", "digest/trials")
-PROMPT, REFERENCE, TRIALS = "prompt", "reference", "trials"
-"""The names of digests: of the user turns before a response, of its references, and the number of trials of a task."""
+_DIGESTS = ("digest/prompt", "digest/reference", "digest/response", "digest/trials")
+PROMPT, REFERENCE, RESPONSE, TRIALS = "prompt", "reference", "response", "trials"
+"""The names of digests: of the user turns before a response, its references, itself, and the trials of a task."""
+_PLACE_NAME = re.compile(r"(row|line) \d+")
 _DIGEST = "digest/"
 """Before the name of a digest in a file."""
 _FIELD = "field/"
@@ -96,6 +98,11 @@ class RowTable(EqualByFields):
     def clusters(self) -> Ints:
         """The number of the dialogue that each row belongs to."""
         return row_numbers(self.offsets)
+
+    def read_ids(self) -> list[str | None]:
+        """Return the id of each dialogue; a name that only says where a row is in its file is none."""
+        names = self.dialogues or [None] * (len(self.offsets) - 1)
+        return [None if not name or (name[0] in "rl" and _PLACE_NAME.fullmatch(name)) else name for name in names]
 
     def take(self, rows: Ints) -> RowTable:
         """Return some of the rows in the given order, in which rows of one dialogue are neighbors."""

@@ -32,7 +32,7 @@ from dialeval.engine.resources import Resources, WordChoice
 from dialeval.engine.worker import Context, Engine, Job, open_context
 from dialeval.io.opening import LINES, format_of, is_pattern, is_remote
 from dialeval.io.outcomes import account_for
-from dialeval.io.reading import attach, read_responses, read_texts
+from dialeval.io.reading import attach, name_dialogues, read_responses, read_texts
 from dialeval.io.rows import EOS, LISTS, FieldNames, Rows, split_fields
 from dialeval.io.sources import Source, find_sources, list_file_names, wrap_systems
 from dialeval.text.tokenizers import Tokenizer
@@ -64,6 +64,8 @@ class Inputs:
     roles: Mapping[str, str] | None = None
     skip_invalid: bool = False
     keep_reasoning: bool = False
+    dialogues: Any = None
+    """The dialogue of each line."""
 
     def are_chunked(self, options: Options, large_too: bool = False) -> bool:
         """Return whether they are read in chunks and released: the one place where the route is chosen.
@@ -103,8 +105,8 @@ class Inputs:
 
     def find_sources(self) -> list[Source]:
         """Find the files of every system, to be read in chunks."""
-        if self.keep:
-            raise SettingError("fields can only be kept for rows in memory, not for a run in chunks")
+        if self.keep or self.dialogues is not None:
+            raise SettingError("fields and dialogues are only kept for rows in memory, not for a run in chunks")
         return find_sources(self.responses, self.references, self.contexts, self.shards)
 
     def read(self) -> tuple[list[Rows], Any]:
@@ -123,6 +125,8 @@ class Inputs:
                 if isinstance(source, Mapping):
                     where = ", ".join(map(str, source))
                 systems = [attach(rows, need, column, where) for rows in systems]
+        if self.dialogues is not None:
+            systems = [name_dialogues(rows, self.dialogues) for rows in systems]
         return systems, groups
 
 
@@ -164,6 +168,7 @@ def evaluate(
     baselines: bool = False,
     alignments: bool = True,
     shards: bool = False,
+    dialogues: str | os.PathLike[str] | Sequence[str] | None = None,
     engine: Engine | None = None,
     threads: int | None = None,
     output: str | os.PathLike[str] | None = None,
@@ -224,6 +229,8 @@ def evaluate(
             training lines), named `floor/...` and `ceiling/...`.
         alignments: Keep in `Run.details` which reference group each response is aligned with.
         shards: The files of a folder are parts of one system.
+        dialogues: The dialogue id of each response, for responses that are lines or texts: a file with an id per line,
+            a list, or `"empty-lines"` if empty lines (in all files) separate dialogues.
         engine: What runs the work: `Threads`, `Processes` or `Cluster` of `dialeval.engine`.
         threads: The number of threads; None: one per core.
         output: A folder to save the run in.
@@ -255,13 +262,18 @@ def evaluate(
         [0.535, 0.814]
     """
     if output is not None:
-        read = (responses, references, contexts, reference_groups, train, vocabulary, vectors, assertions)
+        read = (responses, references, contexts, reference_groups, train, vocabulary, vectors, assertions, dialogues)
         check_folder(output, *read, sources=() if force else list_file_names(responses))
     kept = split_fields(keep)
     texts = (responses, references, contexts, reference_groups)
     if invalid not in ("refuse", "skip"):
         raise SettingError(f"invalid rows are refused or skipped: invalid='refuse' or 'skip', not {invalid!r}")
-    more: Any = {"skip_invalid": invalid == "skip", "keep_reasoning": keep_reasoning, "roles": roles}
+    more: Any = {
+        "skip_invalid": invalid == "skip",
+        "keep_reasoning": keep_reasoning,
+        "roles": roles,
+        "dialogues": dialogues,
+    }
     inputs = Inputs(*texts, fields, eos, kept, system_prompts, separator, assertions is not None, shards, **more)
     resources = Resources(train, vocabulary, vectors, judge_dir, in_vocabulary, assertions, llm)
     if llm is not None:

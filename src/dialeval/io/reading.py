@@ -34,6 +34,8 @@ from dialeval.io.rows import LISTS, FieldNames, Records, RowObject, Rows, kind_o
 
 T = TypeVar("T")
 
+EMPTY_LINES = "empty-lines"
+"""In the place of dialogue ids: empty lines separate dialogues."""
 UNNAMED = "system"
 """The system of responses without a name."""
 
@@ -115,6 +117,31 @@ def attach(rows: Rows, need: Need, column: RaggedColumn, where: str) -> Rows:
         raise DataError(length_problem(rows.where, len(rows), where, len(column)))
     own = {each: kept for each, kept in rows.columns.items() if each is not Need.ROLES or need is not Need.CONTEXT}
     return account_for([replace(rows, columns={**own, need: column})])[0]
+
+
+def name_dialogues(rows: Rows, source: Any) -> Rows:
+    """Return lines with the dialogue of each: ids, one per line, of a file or list; or empty lines between dialogues.
+
+    Empty lines are no rows then. An empty id is that of a dialogue of one line.
+    """
+    if rows.dialogues is not None:
+        raise DataError(
+            Problem(rows.where, None, "has dialogues of its own", "name their field: --field dialog_id=NAME")
+        )
+    if source == EMPTY_LINES:
+        columns = [column for column in rows.columns.values() if isinstance(column, TextColumn | RaggedColumn)]
+        filled = np.array(
+            [any(text.strip() for texts in line for text in texts) for line in zip(*columns, strict=True)]
+        )
+        kept = np.flatnonzero(filled)
+        starts = filled & ~np.concatenate(([False], filled[:-1]))
+        places = (kept[starts[kept]] + 1)[np.cumsum(starts[kept]) - 1].tolist()
+        return replace(rows.take(kept), dialogues=TextColumn.from_strings([f"line {place}" for place in places]))
+    where = os.fspath(source) if isinstance(source, str | os.PathLike) else "dialogues"
+    named = read_lines(source) if isinstance(source, str | os.PathLike) else [str(name) for name in source]
+    if len(named) != len(rows):
+        raise DataError(length_problem(rows.where, len(rows), where, len(named)))
+    return replace(rows, dialogues=TextColumn.from_strings([name or f"line {at}" for at, name in enumerate(named, 1)]))
 
 
 def find_response_files(folder: PathSource) -> list[Path]:

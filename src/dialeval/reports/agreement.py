@@ -106,7 +106,8 @@ def list_notes(agreement: Agreement) -> list[str]:
     bootstrap = agreement.bootstrap
     level = f"{100 * bootstrap.confidence:g}%"
     levels = dict(_select_levels(agreement))
-    lines = [f"{agreement.rated} rated rows, quality {agreement.quality}; {level} intervals over dialogues"]
+    over = f"{level} intervals over dialogues (or rows without one)"
+    lines = [f"{agreement.rated} rated rows, quality {agreement.quality}; {over}"]
     if "system" in levels:
         lines[0] += " (of systems: over systems)"
     people = agreement.ceiling

@@ -100,7 +100,7 @@ def _make_caption(runs: Mapping[str, Run], keys: Mapping[str, Sequence[str]], be
         prefix = f"{plain(name)}: " if len(best) > 1 else ""
         words += [f"{prefix}{line}" for line in explain_best(found)]
     if any(found.tests for found in best.values()):
-        words.append("Test: paired approximate randomization over dialogues.")
+        words.append("Test: paired approximate randomization over dialogues (or rows without one).")
     for name, run in runs.items():
         rows = max((est.rows for result in run.values() for est in result.values()), default=0)
         words.append(f"{plain(name)}: {rows:,} rows.")

@@ -100,8 +100,16 @@ def describe(
         columns += ([systems[name], *_align([cells[name, key] for key in keys])] for name in run)
     head, *rows = zip(*columns, strict=True)
     below = [*list_footnotes(run, comparison, intervals)] if notes else []
-    sentences = [*describe_tokenizer(run), *(() if verdict is None else verdict.sentences)]
+    sentences = [*(_describe_units(run) if comparison is None else []), *describe_tokenizer(run)]
+    sentences += [] if verdict is None else verdict.sentences
     return Document(sentences, [Table(head, rows)], below, tight=True)
+
+
+def _describe_units(run: Run) -> list[str]:
+    """Return a line that says that statistics are over lines, if they are."""
+    from dialeval.analysis.alignment import OVER_LINES, are_lines
+
+    return [OVER_LINES] if are_lines(result for result in run.values() if result.role == "system") else []
 
 
 def describe_tokenizer(run: Run) -> list[str]:
@@ -142,7 +150,7 @@ def to_document(run: Run, transpose: bool = False) -> Document:
     rows = [[key, *(_make_cell(result.get(key), decimals) for result in run.values())] for key in run.keys_in_order]
     table = Table(["metric", *run], rows)
     shown = table.transpose("system") if transpose else table
-    return Document(describe_tokenizer(run), [shown], _describe_values(run))
+    return Document([*_describe_units(run), *describe_tokenizer(run)], [shown], _describe_values(run))
 
 
 def to_markdown(run: Run, transpose: bool = False) -> str:

@@ -244,6 +244,7 @@ def mix_p(counts: Floats, first: int, trials: int, seed: int) -> float:
         trials: Reassignments.
         seed: Of the reassignments.
     """
+    counts = np.concatenate([part[np.lexsort(part.T)] for part in np.split(counts, [first])])
     own = np.zeros((1, len(counts)))
     own[0, first:] = 1
     observed = _mix_distances(own, counts)[0]

@@ -1,7 +1,8 @@
-"""Digests of what rows are about: 64 bits for the user turns before each response, and for its references.
+"""Digests of rows: 64 bits for the user turns before each response, for its references, and for the response.
 
-Systems are aligned by them (`analysis.alignment`), also where a run does not keep texts. A prompt is made of the user
-turns of a context only, so that two systems whose contexts contain their own replies have the same prompts:
+Systems are aligned by them (`analysis.alignment`), and dialogues sorted for random draws (`analysis.values`), also
+where a run does not keep texts. A prompt is made of the user turns of a context only, so that two systems whose
+contexts contain their own replies have the same prompts:
 
 - where roles are known, the turns of the user;
 - elsewhere the last turn and every second one before it, since speakers take turns.
@@ -13,14 +14,14 @@ grows with the messages, not with their square. 0 is the digest of a row without
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from dialeval.core.arrays import Ints, Mask
+from dialeval.core.arrays import Ints, Mask, row_numbers
 from dialeval.core.batch import Need
 from dialeval.core.columns import Column, RaggedColumn, SharedColumn, TextColumn
-from dialeval.core.rowtable import PROMPT, REFERENCE, TRIALS, Digests
+from dialeval.core.rowtable import PROMPT, REFERENCE, RESPONSE, TRIALS, Digests
 from dialeval.text.ngrams import hash_column
 
 _BASE = 0x9E3779B97F4A7C15
@@ -34,6 +35,8 @@ def digest_rows(columns: Mapping[Need, Column]) -> dict[str, Digests]:
         found[PROMPT] = digest_prompts(columns[Need.CONTEXT], columns.get(Need.ROLES))
     if Need.REFERENCE in columns:
         found[REFERENCE] = digest_lists(columns[Need.REFERENCE])
+    if Need.RESPONSE in columns:
+        found[RESPONSE] = digest_lists(columns[Need.RESPONSE])
     if isinstance(trials := columns.get(Need.TRIALS), RaggedColumn):
         found[TRIALS] = np.diff(trials.offsets).astype(np.uint64)
     return {name: digests for name, digests in found.items() if digests is not None}
@@ -49,7 +52,7 @@ def digest_prompts(context: Column, roles: Column | None = None) -> Digests | No
     if speakers is None or len(speakers.values) != len(hashes):
         return _add_alternate(turns.starts, turns.ends, hashes)
     by_user = np.array([role == "user" for role in speakers.values], np.bool_)
-    digests = _add_selected(turns.starts, turns.ends, hashes, by_user)
+    digests = add_selected(turns.starts, turns.ends, hashes, by_user)
     # A row without a user: its speakers have no roles.
     return np.where(digests == 0, _add_alternate(turns.starts, turns.ends, hashes), digests)
 
@@ -59,7 +62,21 @@ def digest_lists(texts: Column) -> Digests | None:
     lists = _list_texts(texts)
     if lists is None or not len(lists.values):
         return None
-    return _add_selected(lists.starts, lists.ends, hash_column(lists.values), np.ones(len(lists.values), np.bool_))
+    return add_selected(lists.starts, lists.ends, hash_column(lists.values), np.ones(len(lists.values), np.bool_))
+
+
+def digest_clusters(columns: Iterable[Digests], offsets: Ints) -> Digests:
+    """Return a digest of each cluster of rows; a column has a number per row or per cluster."""
+    rows = np.zeros(int(offsets[-1]), np.uint64)
+    for column in columns:
+        rows = _mix(rows + _mix(column if len(column) == len(rows) else column[row_numbers(offsets)]))
+    return add_selected(offsets[:-1], offsets[1:], rows, np.ones(len(rows), np.bool_))
+
+
+def _mix(numbers: Digests) -> Digests:
+    """Return numbers whose bits all depend on all bits of the given ones."""
+    numbers = (numbers ^ (numbers >> np.uint64(32))) * np.uint64(_BASE)
+    return numbers ^ (numbers >> np.uint64(32))
 
 
 def _list_texts(column: Column) -> RaggedColumn | SharedColumn | None:
@@ -71,12 +88,12 @@ def _list_texts(column: Column) -> RaggedColumn | SharedColumn | None:
 def _add_alternate(starts: Ints, ends: Ints, hashes: Digests) -> Digests:
     """Digest the last text of each row and every second one before it."""
     odd = np.arange(len(hashes)) % 2 == 1
-    sums = [_add_selected(starts, ends, hashes, mask) for mask in (~odd, odd)]
+    sums = [add_selected(starts, ends, hashes, mask) for mask in (~odd, odd)]
     return np.where(ends % 2 == 1, *sums)
 
 
-def _add_selected(starts: Ints, ends: Ints, hashes: Digests, selected: Mask) -> Digests:
-    """Digest the selected texts of each row."""
+def add_selected(starts: Ints, ends: Ints, hashes: Digests, selected: Mask) -> Digests:
+    """Digest the selected hashes between each start and end."""
     before = np.concatenate(([0], np.cumsum(selected)))
     factors = np.repeat(np.array([[_BASE], [_INVERSE]], np.uint64), int(before[-1]) + 1, axis=1)
     factors[:, 0] = 1

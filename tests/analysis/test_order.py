@@ -1,0 +1,102 @@
+"""The order of dialogues in a file changes no interval and no p-value, and the seed no decision."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dialeval
+from dialeval.analysis.difference import Test
+
+_WORDS = [
+    "yes",
+    "no",
+    "it",
+    "is",
+    "open",
+    "at",
+    "nine",
+    "and",
+    "costs",
+    "ten",
+    "euros",
+    "near",
+    "the",
+    "old",
+    "town",
+    "hall",
+]
+METRICS = "length,distinct-2,bleu(per=corpus),rouge-l"
+
+
+def make_log(seed: int, kind: str, dialogues: int = 40) -> list[list[dict[str, Any]]]:
+    """Dialogues of a few rows, with repeated replies; `kind`: what identifies them."""
+    said, asked = random.Random(seed), random.Random(1 if kind != "unpaired" else 10 + seed)
+    log = []
+    for number in range(dialogues):
+        topic, context, rows = asked.choice(["hotel", "train"]), list[str](), []
+        for _ in range(1 if kind == "lines" else asked.randint(1, 3)):
+            context = [*context, f"user {asked.randint(0, 9)} {number if kind == 'prompts' else ''}"]
+            reply = " ".join(said.choices(_WORDS, k=said.choice([1, 1, 2, 5])))
+            row: dict[str, Any] = {"response": reply, "reference": " ".join(asked.choices(_WORDS, k=3)), "topic": topic}
+            if kind != "lines":
+                row |= {"context": context}
+            if kind == "ids":
+                row |= {"dialog_id": f"d{number}"}
+            rows.append(row)
+            context = [*context, reply]
+        log.append(rows)
+    return log
+
+
+def score(logs: dict[str, list[list[dict[str, Any]]]]) -> dialeval.Run:
+    rows = {name: [row for dialogue in log for row in dialogue] for name, log in logs.items()}
+    return dialeval.evaluate(rows, metrics=METRICS, keep=["topic"])
+
+
+@pytest.mark.parametrize("test", ["randomization", "bootstrap"])
+@pytest.mark.parametrize("kind", ["ids", "prompts", "lines", "unpaired"])
+def test_the_order_of_dialogues_changes_nothing(kind: str, test: Test) -> None:
+    logs = {f"v{seed}": make_log(seed, kind) for seed in (1, 2, 3)}
+    straight = score(logs)
+    order = random.Random(5).sample(range(40), 40)
+    turned = score({name: [log[at] for at in order] for name, log in logs.items()})
+    settings: dict[str, Any] = {"test": test, "trials": 300, "resamples": 200}
+    settings |= {"design": "unpaired"} if kind == "unpaired" else {}
+    found, again = (dialeval.compare(run, **settings) for run in (straight, turned))
+    assert found.design.name == ("unpaired" if kind == "unpaired" else "paired")
+    assert [row.to_dict() for row in found.rows] == [row.to_dict() for row in again.rows]
+    assert found.ranking == again.ranking
+
+
+def test_the_order_of_dialogues_changes_no_interval_of_a_score() -> None:
+    log = make_log(1, "lines", 1100)
+    for name in METRICS.split(","):
+        intervals: list[Any] = []
+        for each in (log, log[::-1]):
+            run = dialeval.evaluate([row for rows in each for row in rows], metrics=name)
+            intervals.append(
+                [estimate.interval for estimate in dialeval.with_intervals(run, resamples=50)["system"].values()]
+            )
+        np.testing.assert_array_equal(intervals[0], intervals[1])
+
+
+@dialeval.metric_of_rows("number", better="higher")
+def number(response: str) -> float:
+    return float(response)
+
+
+def test_p_values_near_alpha_take_more_trials_so_that_seeds_agree() -> None:
+    """A difference of 60 dialogues with Student's p of 0.054, and one that is clear."""
+    noise = np.random.default_rng(4).normal(size=60)
+    noise = (noise - noise.mean()) / noise.std(ddof=1) * np.sqrt(60)
+    near, clear = ({"old": ["0"] * 60, "new": [repr(value + t) for value in noise.tolist()]} for t in (1.965, 4.0))
+    found = [dialeval.compare(dialeval.evaluate(near, metrics=[number]), seed=seed) for seed in range(6)]
+    assert min(each.trials for each in found) >= 8000
+    assert [row.significant for each in found for row in each.rows] == [False] * 6
+    once = [dialeval.compare(dialeval.evaluate(near, metrics=[number]), seed=seed, trials=200) for seed in range(6)]
+    assert len({row.significant for each in once for row in each.rows}) == 2, "as many trials as were asked for"
+    assert dialeval.compare(dialeval.evaluate(clear, metrics=[number])).trials == 2000
