@@ -126,7 +126,7 @@ class Inputs:
                     where = ", ".join(map(str, source))
                 systems = [attach(rows, need, column, where) for rows in systems]
         if self.dialogues is not None:
-            systems = [name_dialogues(rows, self.dialogues) for rows in systems]
+            systems = account_for(name_dialogues(rows, self.dialogues) for rows in systems)
         return systems, groups
 
 
