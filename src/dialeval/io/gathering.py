@@ -155,6 +155,7 @@ def gather_rows(records: Records, names: FieldNames, system: str, part: bool = F
     if reader.bare_latencies and median(reader.bare_latencies) > _LONG_LATENCY:
         what = f"half of the values of {names.latency} are above {_LONG_LATENCY} and are read as seconds"
         add_warning(f"{records.where}: {what}; for milliseconds, call the field latency_ms")
+    skipped.sort(key=lambda problem: problem.line or 0)
     lines = {problem.line if problem.line is not None else -at for at, problem in enumerate(skipped)}
     extra = Account(
         skipped=len(lines), problems=tuple(skipped[:MOST_LISTED]), fields=reader.fields, **dict(gathered.counts)
