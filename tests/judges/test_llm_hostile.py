@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -116,7 +117,7 @@ def test_a_connection_and_a_handshake_have_a_deadline() -> None:
                 first.connect(("127.0.0.1", port))
             client = Client(f"{scheme}://127.0.0.1:{port}/v1", MODEL, timeout=0.4, retries=0)
             start = time.monotonic()
-            with pytest.raises(FailedRequestError, match="no answer within 0.4 seconds"):
+            with pytest.raises(FailedRequestError, match=r"no answer within 0\.4 seconds"):
                 client.send(b"{}")
             assert time.monotonic() - start < 1.5
             client.close()
@@ -381,8 +382,42 @@ def test_answers_of_others_are_not_overwritten(
         done = dialeval("score", str(rows), *given, "--force")
         assert done.returncode == 2, done.stderr
         assert "llm-answers.sqlite" in done.stderr
-        with pytest.raises(DataError, match="llm-answers.sqlite"):
+        with pytest.raises(DataError, match=r"llm-answers\.sqlite"):
             score(ask(server.address), ["one"], output=target.parent)
         assert server.bodies == []
     assert os.path.lexists(target)
     assert kind == "link" or target.read_bytes() == before
+
+
+def test_a_full_disk_names_the_file_that_was_asked_for(
+    ask: Callable[..., LLM], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with ChatServer(Reply(grades=GOOD)) as server:
+        llm = ask(server.address)
+        score(llm, [f"row {number}" for number in range(200)])
+    write = AnswerStore.write
+
+    def write_to_a_full_disk(store: AnswerStore, *arguments: Any, **settings: Any) -> None:
+        store._connection.execute("PRAGMA max_page_count=4")
+        write(store, *arguments, **settings)
+
+    monkeypatch.setattr(AnswerStore, "write", write_to_a_full_disk)
+    with pytest.raises(DataError, match=r"run/llm-answers\.sqlite: cannot be used \(database or disk is full\)"):
+        llm.copy_answers(tmp_path / "run")
+    assert list((tmp_path / "run").iterdir()) == []
+
+
+def test_too_few_open_files_are_not_the_failure_of_a_row(
+    ask: Callable[..., LLM], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with ChatServer(Reply(grades=GOOD)) as server:
+        llm = ask(server.address)
+        opened = socket.socket
+
+        def refuse(*arguments: Any, **settings: Any) -> socket.socket:
+            raise OSError(errno.EMFILE, "Too many open files")
+
+        monkeypatch.setattr(socket, "socket", refuse)
+        with pytest.raises(SettingError, match="too many open files; lower the concurrency"):
+            score(llm, ["one", "two"])
+        monkeypatch.setattr(socket, "socket", opened)

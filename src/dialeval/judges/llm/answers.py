@@ -18,10 +18,12 @@ import threading
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 from dialeval.core import validation
+from dialeval.core.errors import DataError
 from dialeval.core.files import cache_root, refuse_link, replace_file
 
 APPLICATION = 0x6C6C6D32
@@ -150,10 +152,13 @@ class AnswerStore:
         """
         records = self.find(sorted(used), failures=True)
         records |= {key: failure for key, failure in used.items() if failure is not None}
-        with replace_file(target) as beside, validation.explain_sqlite_errors(target, _REMEDY):
+        with replace_file(target) as beside:
             beside.unlink(missing_ok=True)
-            with closing(AnswerStore(beside)) as copied:
-                copied.write(records.values(), one_file=True)
+            try:
+                with closing(AnswerStore(beside)) as copied:
+                    copied.write(records.values(), one_file=True)
+            except DataError as error:  # such as a full disk
+                raise DataError(replace(each, where=os.fspath(target)) for each in error.problems) from None
 
     def close(self) -> None:
         """Close the file."""
