@@ -27,8 +27,8 @@ from dialeval.core.arrays import Bytes
 from dialeval.core.columns import TextColumn
 from dialeval.core.errors import DataError, Problem, ProblemList
 from dialeval.io.delimited import encoding_problem, find_encoding_problems, split
-from dialeval.io.opening import LimitedStream, PathSource, read_bytes, strip_mark, unpacked_limit
-from dialeval.io.row_shapes import find_document_rows, is_row
+from dialeval.io.opening import PathSource, read_bytes, strip_mark, unpacked_limit
+from dialeval.io.row_shapes import find_document_rows, is_row, value_at
 from dialeval.io.rows import Records, kind_of
 
 _FORMS = "give a list of strings, a list of row objects, or an object of system name -> list"
@@ -103,13 +103,9 @@ def read_archive(path: PathSource) -> dict[str | None, Records]:
     """
     where = os.fspath(path)
     archive = _Archive(where, read_bytes(path))
-    names = archive.check_names()
-    header = next(
-        (archive.read(name) for name in ("header.json", "_journal/start.json") if name in archive.members), {}
-    )
-    if not names or not isinstance(header, dict):
-        raise DataError(Problem(where, None, "holds no samples of inspect_ai", _CONVERT))
-    archive.check_counts(names, header)
+    heads = (name for name in ("header.json", "_journal/start.json") if name in archive.members)
+    header: Any = next(map(archive.read, heads), {})
+    names = archive.list_samples(header)
     problems, samples = ProblemList(), {}
     for number, name in enumerate(names, 1):
         try:
@@ -121,11 +117,10 @@ def read_archive(path: PathSource) -> dict[str | None, Records]:
 
 
 class _Archive:
-    """The members of a zip archive; no size that it states is trusted."""
+    """The members of a zip archive; no more is unpacked than their sizes say, and these are bounded together."""
 
     def __init__(self, where: str, data: Bytes) -> None:
-        self.where, self._left = where, unpacked_limit(len(data))
-        self._refusal = DataError(Problem(where, None, "unpacks to far more than its size", _CONVERT))
+        self.where = where
         with _explain_archive_errors(where):
             self._archive = zipfile.ZipFile(io.BytesIO(data.data))
             self._listed = self._archive.infolist()
@@ -135,45 +130,39 @@ class _Archive:
         if stated not in (len(self._listed), _MANY):
             what = f"lists {len(self._listed):,} members and states {stated:,}"
             raise DataError(Problem(where, None, what, _CONVERT))
-        if sum(member.file_size for member in self._listed) > self._left:
-            raise self._refusal
+        if sum(member.file_size for member in self._listed) > unpacked_limit(len(data)):
+            raise DataError(Problem(where, None, "unpacks to far more than its size", _CONVERT))
 
-    def check_names(self) -> list[str]:
-        """Return the names of samples; DataError for members that a log does not have, or has once."""
+    def list_samples(self, header: Any) -> list[str]:
+        """Return the names of samples; DataError where the members are not those of a whole log."""
         times = Counter(member.filename for member in self._listed)
+        names = sorted(name for name in times if name.startswith("samples/") and not name.endswith("/"))
         strange = {name: "is no member of a log of inspect_ai" for name in times if not _MEMBER.fullmatch(name)}
         strange |= {name: f"is in the archive {number} times" for name, number in times.items() if number > 1}
-        if strange:
-            raise DataError(Problem(f"{self.where}: {name}", None, what, _CONVERT) for name, what in strange.items())
-        return sorted(name for name in times if name.startswith("samples/") and not name.endswith("/"))
-
-    def check_counts(self, names: list[str], header: dict[str, Any]) -> None:
-        """Raise DataError where the samples are not those that the log lists, or fewer than it counts."""
-        listed = self.read("summaries.json") if "summaries.json" in self.members else None
+        listed = self.read("summaries.json") if "summaries.json" in times and not strange else None
         if isinstance(listed, list) and all(isinstance(each, dict) for each in listed):
             stated = {f"samples/{each.get('id')}_epoch_{each.get('epoch')}.json" for each in listed}
-            problems = dict.fromkeys(sorted(stated.difference(names)), "is listed by the log and missing")
-            problems |= {name: "is not listed by the log" for name in names if name not in stated}
-            if problems:
-                raise DataError(
-                    Problem(f"{self.where}: {name}", None, what, _CONVERT) for name, what in problems.items()
-                )
-        results = header.get("results")
-        number = results.get("completed_samples") if isinstance(results, dict) else None
+            strange |= dict.fromkeys(sorted(stated.difference(names)), "is listed by the log and missing")
+            strange |= {name: "is not listed by the log" for name in names if name not in stated}
+        if strange:
+            raise DataError(Problem(f"{self.where}: {name}", None, what, _CONVERT) for name, what in strange.items())
+        number = value_at(header, "results.completed_samples") if isinstance(header, dict) else None
+        what = "holds no samples of inspect_ai" if not names or not isinstance(header, dict) else ""
         if isinstance(number, int) and number > len(names):
             what = f"holds {len(names):,} samples, and its header counts {number:,}"
+        if what:
             raise DataError(Problem(self.where, None, what, _CONVERT))
+        return names
 
     def read(self, name: str) -> Any:
-        """Return the document of a member; DataError where it cannot be read, or all read so far is too much."""
+        """Return the document of a member; DataError where it cannot be read."""
         member, where = self.members[name], f"{self.where}: {name}"
         if member.compress_type not in _METHODS:
             what = f"is packed by method {member.compress_type}, and only stored and deflated members are read"
             raise DataError(Problem(where, None, what, _CONVERT))
         with _explain_archive_errors(where), self._archive.open(member) as packed:
-            stream = LimitedStream(packed, self._left, self._refusal)
-            content = b"".join(iter(partial(stream.read, _READ_BYTES), b""))
-            self._left = stream.left
+            # By pieces, so that no more is unpacked than the member states.
+            content = b"".join(iter(partial(packed.read, _READ_BYTES), b""))
         return parse_bytes(np.frombuffer(content, np.uint8), where)
 
 

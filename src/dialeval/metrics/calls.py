@@ -118,8 +118,9 @@ class Rule:
 
     def is_transitive(self, expected: Calls) -> bool:
         """Return whether two calls that equal the same expected call are equal too, so that calls have an identity."""
-        loose = any(call["arguments"] is None or call.get("compare") is not None for call in expected)
-        return self.match == "name" or not (loose or self.tolerance or self.arguments == "expected")
+        is_loose = self.tolerance > 0 or self.arguments == "expected"
+        is_open = any(call["arguments"] is None or call.get("compare") is not None for call in expected)
+        return self.match == "name" or not (is_loose or is_open)
 
     def identify(self, call: Call) -> Any:
         """Return what equal calls have in common, where the rule is transitive."""

@@ -111,8 +111,7 @@ class AnswerStore:
                 for *content, digest in self._connection.execute(query, some).fetchall():
                     record = AnswerRecord(*content)
                     if record.digest != digest:
-                        what = f"{str(record.key)[:12]} was changed after it was recorded"
-                        raise validation.InvalidError(f"the answer to request {what}")
+                        raise validation.InvalidError(f"{str(record.key)[:12]} was changed after it was recorded")
                     if failures or record.answer is not None:
                         found[record.key] = record
         return found

@@ -30,7 +30,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
-from functools import cached_property
 from typing import Annotated, Any
 from urllib.parse import SplitResult, urlsplit
 
@@ -53,11 +52,8 @@ FIRST_REQUESTS = 32
 """If so many requests failed and none succeeded, the run ends."""
 MOST_TOKENS = 10**9
 """A larger number of tokens of an answer is not believed."""
-SHORTEST_SECRET = 8
-"""A shorter key, such as EMPTY, is a placeholder: replacing it would change words of answers."""
 STOPPED_SECONDS = 1.5
 """How long requests may go on after Ctrl-C or SIGTERM."""
-_WATCH_SECONDS = 0.1
 _MASK = b"***"
 _ESCAPE = re.compile(r'\\(?:u([0-9a-fA-F]{4})|(["\\/]))')
 """A character of a text in JSON that is written with an escape."""
@@ -117,11 +113,7 @@ class FailedRequestError(Exception):
 
 
 class _PassingError(Exception):
-    """A failure that may pass; `wait`: the seconds that the server asks for."""
-
-    def __init__(self, reason: str, wait: float = 0.0) -> None:
-        super().__init__(reason)
-        self.wait = wait
+    """A failure that may pass: the reason, and the seconds that the server asks to wait."""
 
 
 class StoppedError(Exception):
@@ -133,10 +125,12 @@ class Connections:
 
     def __init__(self, address: SplitResult, timeout: float) -> None:
         self._address, self._timeout = address, timeout
+        self._tls = ssl.create_default_context() if address.scheme == "https" else None
         self._idle: list[http.client.HTTPConnection] = []
         self._ends: dict[socket.socket, float] = {}
-        self._last_end = math.inf
-        self._lock, self._closed = threading.Lock(), threading.Event()
+        self.last_end = math.inf
+        """When all sockets are shut down."""
+        self._lock = threading.Lock()
         self._watcher: threading.Thread | None = None
 
     def post(self, body: bytes, headers: Mapping[str, str]) -> tuple[http.client.HTTPResponse, bytes]:
@@ -165,33 +159,17 @@ class Connections:
             self._idle.append(connection)
         return response, content
 
-    def end_by(self, seconds: float) -> None:
-        """Shut down every socket in use after some seconds, and those of later requests at once."""
-        self._last_end = min(self._last_end, time.monotonic() + seconds)
-
     def close(self) -> None:
         """Close all connections, and shut down those that are in use."""
-        self._closed.set()
-        if self._watcher is not None:
-            self._watcher.join()
         self._shut_down(math.inf)
         while self._idle:
             self._idle.pop().close()
-        self._closed.clear()
-        self._watcher = None
-
-    @cached_property
-    def _context(self) -> ssl.SSLContext:
-        return ssl.create_default_context()
 
     def _connect(self, end: float) -> http.client.HTTPConnection:
         """Return a new connection; an address of the host that does not answer is followed by the next one."""
-        host, secure = self._address.hostname or "", self._address.scheme == "https"
-        connection = (
-            http.client.HTTPSConnection(host, self._address.port, context=self._context)
-            if secure
-            else http.client.HTTPConnection(host, self._address.port)
-        )
+        host, usual = self._address.hostname or "", 80 if self._tls is None else 443
+        connection = http.client.HTTPConnection(host, self._address.port or usual)
+        connection.default_port = usual  # the header Host does not name it
         refusal = OSError(errno.EADDRNOTAVAIL, "the host has no address")
         for family, kind, number, _, place in socket.getaddrinfo(host, connection.port, type=socket.SOCK_STREAM):
             opened = socket.socket(family, kind, number)
@@ -200,8 +178,8 @@ class Connections:
                 with self._limit(opened, end):
                     opened.connect(place)
                 opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                if secure:
-                    opened = self._context.wrap_socket(opened, server_hostname=host, do_handshake_on_connect=False)
+                if self._tls is not None:
+                    opened = self._tls.wrap_socket(opened, server_hostname=host, do_handshake_on_connect=False)
                     with self._limit(opened, end):
                         opened.do_handshake()
             except OSError as error:
@@ -229,13 +207,18 @@ class Connections:
                 raise TimeoutError
 
     def _watch(self) -> None:
-        while not self._closed.wait(_WATCH_SECONDS):
+        """Shut sockets down when their time is over, until none is in use."""
+        while True:
+            time.sleep(0.1)
+            with self._lock:
+                if not self._ends:
+                    self._watcher = None
+                    return
             self._shut_down(time.monotonic())
 
     def _shut_down(self, now: float) -> None:
-        """Shut down the sockets whose time is over, so that whoever waits for them goes on."""
         with self._lock:
-            late = [used for used, end in self._ends.items() if now >= min(end, self._last_end)]
+            late = [used for used, end in self._ends.items() if now >= min(end, self.last_end)]
         for used in late:
             with suppress(OSError):  # it may be closed, or not connected yet
                 socket.socket.shutdown(used, socket.SHUT_RDWR)  # not that of TLS, which another thread uses
@@ -301,7 +284,8 @@ class Client:
         self._headers = {"Content-Type": "application/json", "User-Agent": f"dialeval/{__version__}"}
         if self._key:
             self._headers["Authorization"] = f"Bearer {self._key}"
-        self._secret = self._key if len(self._key) >= SHORTEST_SECRET else ""
+        # A shorter key, such as EMPTY, is a placeholder: replacing it would change words of answers.
+        self._secret = self._key if len(self._key) >= 8 else ""
         self._last_failure = ""
         self._lock = threading.Lock()
         self._stop = threading.Event()
@@ -312,11 +296,11 @@ class Client:
         """Close the connections."""
         self._connections.close()
 
-    def stop(self, seconds: float | None = None) -> None:
-        """Send nothing more; wait for the answers to requests that were sent, some seconds or until their deadlines."""
+    def stop(self, soon: bool = False) -> None:
+        """Send nothing more; answers to requests that were sent are waited for, with `soon` for a short time."""
         self._stop.set()
-        if seconds is not None:
-            self._connections.end_by(seconds)
+        if soon:
+            self._connections.last_end = time.monotonic() + STOPPED_SECONDS
 
     def send(self, body: bytes) -> bytes:
         """Return an answer; FailedRequestError with the reason, or SettingError where the whole run must end."""
@@ -328,7 +312,7 @@ class Client:
             try:
                 return self._send_once(body)
             except _PassingError as error:
-                reason, wait = str(error), error.wait
+                reason, wait = error.args
             if self._stop.is_set():  # it may have failed because of that
                 raise StoppedError
         raise self._count_failure(reason)
@@ -336,21 +320,14 @@ class Client:
     def _send_once(self, body: bytes) -> bytes:
         try:
             response, content = self._connections.post(body, self._headers)
-        except TimeoutError:
-            raise _PassingError(f"no answer within {self.timeout:g} seconds") from None
-        except http.client.HTTPException:
-            raise _PassingError("the answer was cut off") from None
-        except OSError as error:
-            self._refuse_hopeless(error)
-            raise _PassingError(f"no connection ({error.strerror or type(error).__name__})") from None
-        except ValueError:
-            raise _PassingError("the answer was cut off") from None
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            raise _PassingError(self._explain(error), 0.0) from None
         status = response.status
         if status == 200:
             try:
                 return self._accept(content)
             except (msgspec.MsgspecError, ValueError, TypeError, RecursionError):  # also of nesting that is too deep
-                raise _PassingError("the answer is not a chat completion") from None
+                raise _PassingError("the answer is not a chat completion", 0.0) from None
         if status in _REFUSED:
             what = f"{self.endpoint} {_REFUSED[status]} (status {status})"
             raise SettingError(f"{what}: {self._quote(content)}. The key is read from {self.key_variable}")
@@ -358,18 +335,23 @@ class Client:
             raise self._count_failure(f"status {status}: {self._quote(content)}")
         raise _PassingError(f"status {status}", _read_retry_after(response.getheader("Retry-After")))
 
-    def _refuse_hopeless(self, error: OSError) -> None:
-        """Raise SettingError where a connection would fail again."""
+    def _explain(self, error: Exception) -> str:
+        """Return the reason of a failed connection; SettingError where it would fail again."""
+        number, is_first = getattr(error, "errno", None), not self.counts.answers
         if isinstance(error, ssl.SSLCertVerificationError):
             what = f"has a certificate that is not trusted ({error.verify_message})"
             raise SettingError(f"{self.endpoint} {what}; set SSL_CERT_FILE to the certificate of its authority")
-        if error.errno in (errno.EMFILE, errno.ENFILE):
-            raise SettingError("too many open files; lower the concurrency, or raise the limit (ulimit -n)")
-        is_passing = isinstance(error, ssl.SSLEOFError | ssl.SSLZeroReturnError) or self.counts.answers
-        if isinstance(error, ssl.SSLError) and not is_passing:
+        if isinstance(error, ssl.SSLError) and is_first and not isinstance(error, ssl.SSLEOFError):
             raise SettingError(f"{self.endpoint} speaks no TLS that is understood ({error.reason})")
-        if isinstance(error, socket.gaierror) and error.errno == socket.EAI_NONAME and not is_passing:
+        if isinstance(error, socket.gaierror) and is_first and number == socket.EAI_NONAME:
             raise SettingError(f"{self.endpoint} has no address ({error.strerror})")
+        if number in (errno.EMFILE, errno.ENFILE):
+            raise SettingError("too many open files; lower the concurrency, or raise the limit (ulimit -n)")
+        if isinstance(error, TimeoutError):
+            return f"no answer within {self.timeout:g} seconds"
+        if isinstance(error, OSError) and not isinstance(error, http.client.HTTPException):
+            return f"no connection ({error.strerror or type(error).__name__})"
+        return "the answer was cut off"
 
     def refuse_silence(self) -> None:
         """Raise SettingError where requests failed and none was ever answered."""

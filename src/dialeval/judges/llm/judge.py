@@ -32,15 +32,7 @@ from dialeval.core.files import refuse_link
 from dialeval.core.rowtable import RUN_FILE
 from dialeval.judges.llm import rubrics
 from dialeval.judges.llm.answers import AnswerRecord, AnswerStore
-from dialeval.judges.llm.client import (
-    KEY_VARIABLE,
-    STOPPED_SECONDS,
-    Client,
-    Counts,
-    FailedRequestError,
-    StoppedError,
-    read_completion,
-)
+from dialeval.judges.llm.client import KEY_VARIABLE, Client, Counts, FailedRequestError, StoppedError, read_completion
 from dialeval.judges.llm.rubrics import Grades, Parts, Request, Rubric
 from dialeval.metrics.registry import split_names
 
@@ -48,8 +40,6 @@ Mode = Literal["expected", "grade", "vote"]
 ANSWERS_FILE = "llm-answers.sqlite"
 """The file of a saved run with the answers that it was made of."""
 LEAST_MASS = 0.5
-LONGEST_TIMEOUT = 86_400
-"""Seconds; a day."""
 NOT_RECORDED = "the request is not recorded"
 _METRICS = ("llm", "llm-conversation")
 _ALIASES = dict.fromkeys(("chatgpt", "o"), "gpt") | dict.fromkeys(("mixtral", "ministral"), "mistral")
@@ -125,8 +115,6 @@ class Panel:
     def copy_answers(self, folder: str | os.PathLike[str]) -> None:
         """Write the answers that were used into a folder, as one file that can be replayed, unless it is there."""
         first, target = next(iter(self.judges.values())), Path(folder) / ANSWERS_FILE
-        if target.exists():
-            AnswerStore(target, read_only=True).close()  # refuses a file of others
         with closing(AnswerStore(first.cache, read_only=True)) as store:
             if not target.exists() or not target.samefile(store.path):
                 store.copy(dict(ChainMap(*(judge.used for judge in self.judges.values()))), target)
@@ -134,13 +122,12 @@ class Panel:
     def check_folder(self, folder: str | os.PathLike[str]) -> None:
         """Raise DataError where the answers of a run would replace a file in its folder that is not of a run."""
         target, own = Path(folder) / ANSWERS_FILE, next(iter(self.judges.values())).cache
-        if not target.exists() or (own is not None and Path(own).exists() and target.samefile(own)):
-            refuse_link(target)
-            return
-        AnswerStore(target, read_only=True).close()
-        if not (target.parent / RUN_FILE).exists():
-            what = "would be overwritten, but it is not of a run"
-            raise DataError(Problem(str(target), None, what, "choose another folder, or move it away"))
+        refuse_link(target)
+        if target.exists() and not (own is not None and Path(own).exists() and target.samefile(own)):
+            AnswerStore(target, read_only=True).close()
+            if not (target.parent / RUN_FILE).exists():
+                what = "would be overwritten, but it is not of a run"
+                raise DataError(Problem(str(target), None, what, "choose another folder, or move it away"))
 
     def __enter__(self) -> Panel:
         self._stack = ExitStack()
@@ -206,13 +193,8 @@ class LLM(Panel):
             raise SettingError("name the endpoint (--llm-endpoint), or use recorded answers only (--llm-replay)")
         if mode not in (None, *get_args(Mode)):
             raise SettingError(f"the mode is one of {', '.join(get_args(Mode))}, not {mode!r}")
-        if (
-            not 1 <= concurrency <= 1024
-            or not 0 < timeout <= LONGEST_TIMEOUT
-            or retries < 0
-            or not 0 <= least_mass <= 1
-        ):
-            what = f"timeout above 0 and at most {LONGEST_TIMEOUT:,}"
+        if not 1 <= concurrency <= 1024 or not 0 < timeout <= 86_400 or retries < 0 or not 0 <= least_mass <= 1:
+            what = "timeout above 0 and at most 86,400 (a day)"
             raise SettingError(f"concurrency is 1 to 1024, {what}, retries from 0 on, least_mass from 0 to 1")
         try:
             orjson.dumps(options)
@@ -337,7 +319,7 @@ class LLM(Panel):
         """Send nothing more; answers that are on their way are still recorded, on Ctrl-C those of a short time."""
         if self._error is None and not isinstance(error, StoppedError | CancelledError):
             self._error = error
-        self._client.stop(STOPPED_SECONDS if isinstance(error, KeyboardInterrupt) else None)
+        self._client.stop(soon=isinstance(error, KeyboardInterrupt))
 
     def count(self) -> str:
         """Return what was sent and received, in one line."""
