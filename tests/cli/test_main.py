@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gzip
 import os
 import re
 import signal
@@ -356,3 +357,10 @@ def test_a_terminal_without_width_shows_a_table(
     (tmp_path / "a.txt").write_text("one\ntwo\n")
     monkeypatch.setenv("COLUMNS", columns)
     assert "length" in dialeval("score", "a.txt", "-m", "length").stdout
+
+
+def test_a_file_beyond_a_limit_has_status_2(dialeval: Dialeval, tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress(b" " * (1 << 27)))
+    done = dialeval("score", "a.jsonl.gz", "-m", "length")
+    assert done.returncode == 2
+    assert "a.jsonl.gz: unpacks to more than 200 times its size" in done.stderr
