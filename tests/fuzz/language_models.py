@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import socket
 import sqlite3
 import sys
@@ -31,7 +32,7 @@ from dialeval.judges.llm.rubrics import (
     show_request,
 )
 from fuzz.harness import Files, target
-from fuzz.mutation import Unfit, changed_document
+from fuzz.mutation import Unfit, changed_document, json_structure
 from fuzz.own_formats import copied
 from fuzz.rating_service import change_database
 
@@ -214,7 +215,16 @@ def http_answers() -> list[Files]:
     return [{"answer.http": head} for head in heads]
 
 
-@target("server-answers", seeds=http_answers, seconds=20)
+def http_body(content: bytes, rng: random.Random) -> bytes:
+    """Return an answer whose body is another document, with the length that it has."""
+    head, end, body = content.partition(b"\r\n\r\n")
+    if b"Content-Length" not in head:
+        raise Unfit
+    body = json_structure(body, rng)
+    return re.sub(rb"Content-Length: \d+", b"Content-Length: %d" % len(body), head) + end + body
+
+
+@target("server-answers", seeds=http_answers, mutators={".http": [http_body]}, seconds=20)
 def server_answers(folder: Path) -> None:
     """A server that sends whatever the file has, and is asked by a judge."""
     content = (folder / "answer.http").read_bytes() if (folder / "answer.http").exists() else b""
