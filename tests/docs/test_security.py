@@ -31,7 +31,8 @@ def list_statements() -> list[tuple[str, str, str]]:
     lines = [line for line in PAGE.splitlines() if not line.startswith(("#", "|"))]
     parts = _COMMENT.split("\n".join(lines))
     assert not parts[-1].strip(), f"no test is named for: {parts[-1].strip()}"
-    return [(" ".join(parts[at].split()), *parts[at + 1 : at + 3]) for at in range(0, len(parts) - 1, 3)]
+    texts = [" ".join(text.split()) for text in parts[:-1:3]]
+    return list(zip(texts, parts[1::3], parts[2::3], strict=True))
 
 
 @pytest.mark.parametrize(("text", "kind", "said"), list_statements(), ids=[one[0][:40] for one in list_statements()])
