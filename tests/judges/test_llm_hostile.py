@@ -162,26 +162,57 @@ def test_an_answer_that_comes_shortly_after_a_signal_is_kept(ask: Callable[..., 
 
 
 @pytest.fixture(scope="module")
-def certificate(tmp_path_factory: pytest.TempPathFactory) -> ssl.SSLContext:
+def certified(tmp_path_factory: pytest.TempPathFactory) -> tuple[ssl.SSLContext, Path]:
     place = tmp_path_factory.mktemp("tls")
     made = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
+    made += ["-addext", "subjectAltName=IP:127.0.0.1"]
     with suppress(OSError):
         subprocess.run([*made, "-keyout", place / "key", "-out", place / "cert"], check=False, capture_output=True)
     if not (place / "cert").exists():
         pytest.skip("needs openssl")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(place / "cert", place / "key")
-    return context
+    return context, place / "cert"
 
 
 def test_a_certificate_that_is_not_trusted_ends_the_run_at_once(
-    ask: Callable[..., LLM], certificate: ssl.SSLContext
+    ask: Callable[..., LLM], certified: tuple[ssl.SSLContext, Path]
 ) -> None:
-    with listen(drip(HEAD, b""), certificate) as address:
+    with listen(drip(HEAD, b""), certified[0]) as address:
         llm = ask(address, concurrency=1)
         with pytest.raises(SettingError, match=r"certificate that is not trusted \(self.signed certificate\)"):
             score(llm, ["one", "two"])
         assert llm.counts.requests == 1
+
+
+def test_a_trusted_certificate_is_spoken_with_within_the_deadline(
+    certified: tuple[ssl.SSLContext, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(certified[1]))
+    body = json.dumps({"choices": [{"message": {"content": "hi"}}]}).encode()
+    with listen(lambda client: client.sendall(HEAD + b"\r\n" + body), certified[0]) as address:
+        client = Client(address, MODEL)
+        assert json.loads(client.send(b"{}")) == json.loads(body)
+        client.close()
+    with listen(ENDLESS["a byte at a time"], certified[0]) as address:
+        client = Client(address, MODEL, timeout=0.5, retries=0)
+        with pytest.raises(FailedRequestError, match=r"no answer within 0\.5 seconds"):
+            client.send(b"{}")
+        client.close()
+
+
+def test_connections_go_to_the_port_of_their_scheme(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[str, int]] = []
+
+    def find(host: str, port: int, **_: object) -> None:
+        asked.append((host, port))
+        raise OSError(errno.EHOSTUNREACH, "No route")
+
+    monkeypatch.setattr(socket, "getaddrinfo", find)
+    for address in ("http://h/v1", "https://h/v1", "http://h:81/v1", "https://[::1]:444/v1"):
+        with pytest.raises(FailedRequestError, match=r"no connection \(No route\)"):
+            Client(address, MODEL, retries=0).send(b"{}")
+    assert asked == [("h", 80), ("h", 443), ("h", 81), ("::1", 444)]
 
 
 def test_a_server_without_tls_ends_the_run_at_once(ask: Callable[..., LLM]) -> None:
