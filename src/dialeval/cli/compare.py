@@ -159,7 +159,8 @@ def compare(
         _print_over_time(runs, sequential, trend, any(others), chosen, format_, output)
         return 0
     loaded, chosen["baseline"] = _load_with_bar(runs, bar, baseline)
-    stored = load_comparison(runs[0], next(iter(loaded.values())), **chosen) if len(loaded) == 1 else None
+    gated = bar is not None or format_ in options.GATE_FORMATS  # what is saved next to a run decides no gate
+    stored = load_comparison(runs[0], next(iter(loaded.values())), **chosen) if len(loaded) == 1 and not gated else None
     comparison = stored or compare_runs(loaded, **chosen)
     known = collect_systems(loaded, settings["weight"])
     results = {name: known[name] for name in (comparison.baseline, *comparison.systems)}

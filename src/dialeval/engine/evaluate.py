@@ -264,6 +264,8 @@ def evaluate(
     if output is not None:
         read = (responses, references, contexts, reference_groups, train, vocabulary, vectors, assertions, dialogues)
         check_folder(output, *read, sources=() if force else list_file_names(responses))
+        if llm is not None:
+            llm.check_folder(output)
     kept = split_fields(keep)
     texts = (responses, references, contexts, reference_groups)
     if invalid not in ("refuse", "skip"):
