@@ -30,11 +30,12 @@ def inputs(tmp_path: Path) -> None:
     write(tmp_path, a="one two three\nfour\n", b="one one one\n\n", refs="one two\nfour five\n")
 
 
-def test_prints_a_table(dialeval: Dialeval) -> None:
+def test_prints_a_table(dialeval: Dialeval, tmp_path: Path) -> None:
+    write(tmp_path, b="one one one\none\n")
     done = dialeval("score", "a.txt", "b.txt", "-m", "length,distinct-1")
     assert done.returncode == 0
     assert "None of the tested metrics says which replies are better" in " ".join(done.stdout.split())
-    assert "2.0   [0.0, 14.7]   1.5   [0.0, 20.6]" in " ".join(done.stdout.splitlines())
+    assert "2.0   [0.0, 14.7]   2.0   [0.0, 14.7]" in " ".join(done.stdout.splitlines())
     assert done.stderr == ""
 
 

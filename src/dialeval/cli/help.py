@@ -21,7 +21,8 @@ _MOST_USED = 3
 
 _SECTIONS: Mapping[str, str] = {
     "Input": "references contexts input data split schema train-schema train vocabulary vectors field separator shards "
-    "system-prompts human sample pairs pilot ratings form db systems adjudicated any-scores eos no-eos development "
+    "system-prompts role skip-invalid keep-reasoning human sample pairs pilot ratings form db systems adjudicated "
+    "any-scores eos no-eos development "
     "fallback assertions from data-add:address rate-serve:raters score:dialogues judge-train:dialogues "
     "judge-train:test adem-train:test",
     "Metrics": "metrics tokenizer bleu-smoothing in-vocabulary judge-dir encoder baselines bleu success richness dst "
