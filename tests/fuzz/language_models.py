@@ -43,7 +43,7 @@ else:
 
 MODEL = "model"
 CONTEXT = ["when does the ferry leave ?"]
-REPLIES = ["it leaves at nine", "no", "", "schöne grüße"]
+REPLIES = ["it leaves at nine", "no", "?", "schöne grüße"]
 
 
 # Rubrics.

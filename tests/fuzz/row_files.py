@@ -104,7 +104,8 @@ def shapes() -> list[Files]:
         if shape.refused:
             continue
         trial = shape.paths.get("trial", "")
-        rows = [shape.example | ({trial: number} if trial in shape.example else {}) for number in range(3)]
+        ids = (trial, *shape.paths.get("dialog_id", "").split(" | "))
+        rows = [{key: n if key in ids else value for key, value in shape.example.items()} for n in range(3)]
         seeds.append({f"{shape.name}.jsonl": "".join(json.dumps(row) + "\n" for row in rows).encode()})
         if shape.document:
             log = {shape.document[0]: {}, shape.document[-1]: rows}
@@ -118,7 +119,8 @@ def shapes() -> list[Files]:
     ]
     call = {"role": "assistant", "content": None, "tool_calls": [{"function": {"name": "f", "arguments": "{}"}}]}
     said = [{"role": "user", "content": parts}, call, {"role": "assistant", "content": parts[:2]}]
-    return [*seeds, {"parts.jsonl": (json.dumps({"id": 1, "messages": said}) + "\n").encode() * 2}]
+    chats = [json.dumps({"id": number, "messages": said}) + "\n" for number in range(2)]
+    return [*seeds, {"parts.jsonl": "".join(chats).encode()}]
 
 
 @target("shapes", seeds=shapes)
@@ -190,7 +192,10 @@ def tables() -> list[Files]:
     from pyarrow import feather, parquet
 
     chat = [{"role": "user", "content": "hello"}, {"role": "assistant", "content": "hi"}]
-    rows, said = pa.Table.from_pylist(_rows("ferry")), pa.Table.from_pylist([{"id": "c", "messages": chat}] * 3)
+    rows, said = (
+        pa.Table.from_pylist(_rows("ferry")),
+        pa.Table.from_pylist([{"id": n, "messages": chat} for n in range(3)]),
+    )
     seeds: list[Files] = []
     for name, table in (("rows", rows), ("chats", said)):
         sink = pa.BufferOutputStream()
