@@ -21,7 +21,7 @@ MOST_LISTED = 20
 _CLASSES = {
     "without_reply": "without a reply",
     "empty": "empty",
-    "errors": "an error|errors",
+    "errors": "error|errors",
     "skipped": "skipped as invalid",
     "calls_only": "with tool calls only",
     "dropped": "row that is no reply and was left out|rows that are no replies and were left out",

@@ -459,6 +459,8 @@ def _read_row(
         gathered.counts["merged"] += twice
     if row.get(names.messages) is not None:
         named = dialogue or reader.read_identifier(row, "id")
+        if named is not None:
+            reader.fields.setdefault("id", "id")
         if named is not None and row.get(names.trial) is None:
             named = gathered.name_chat(reader, system, named, parse_cell(row[names.messages]))
         dialogue = named or f"line {reader.line}"
