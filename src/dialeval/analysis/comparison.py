@@ -1,8 +1,9 @@
 """Comparison of systems with a baseline: the difference under every metric that both have, with interval and test.
 
 `alignment` finds the rows that two systems have in common and the design that follows, `pairing` the metrics whose
-inputs are the same, `difference` (paired) and `unpaired` test each metric. P-values are adjusted for the number of
-tests (Holm) in two families: the panel that the verdict is about, over all systems, and all other metrics. The panel is
+inputs are the same, `difference` (paired) and `unpaired` test each metric. P-values are adjusted for the other tests
+(Westfall and Young's minP where differences were permuted, else Holm) in two families: the panel that the verdict is
+about, over all systems and with all pairs of them that are ranked, and all other metrics. The panel is
 the metrics that were asked for and for which higher or lower is better; without such a choice, one metric of each kind
 (`pairing.choose_main_keys`). So the level holds for the verdict, and metrics that nobody asked for cost it no power.
 
@@ -28,12 +29,15 @@ from msgspec.structs import asdict, replace
 
 from dialeval.analysis.alignment import Design, DesignName
 from dialeval.analysis.difference import (
+    ALL_UNITS,
     DEFAULT_ALPHA,
     LEAST_TRIALS,
+    MOST_DRAWS,
     Baseline,
     Difference,
     Settings,
     Test,
+    Tested,
     exchange_means,
     subtract_estimates,
 )
@@ -49,7 +53,7 @@ from dialeval.core.run_schema import Record
 from dialeval.core.version import __version__
 from dialeval.stats.intervals import DEFAULT_LEVEL
 from dialeval.stats.resampling import DEFAULT_RESAMPLES, DEFAULT_SEED
-from dialeval.stats.significance import find_homogeneous_groups, holm
+from dialeval.stats.significance import find_homogeneous_groups
 
 MOST_TRIALS = 1_000_000
 """The most that are made where their number is not given."""
@@ -70,7 +74,7 @@ class SystemRanking(Record, frozen=True):
         key: The metric, the first of the panel that says which replies are better.
         systems: The systems, best first.
         groups: Systems without a significant difference; any two systems that do not differ share a group.
-        tests: The number of pairs, which p-values are adjusted for by Holm's method.
+        tests: The number of pairs; those without the baseline are tests of the family of the panel, too.
     """
 
     key: str
@@ -257,8 +261,8 @@ def compare(
     """Compare systems with a baseline: difference, confidence interval and p-value under every metric.
 
     Dialogues are the units of every test and interval, so that turns of one dialogue are not taken for independent.
-    P-values are adjusted by Holm's method in two families: the metrics of the verdict (`Comparison.panel`), and all
-    others.
+    P-values are adjusted for all tests of a family, by the same permutations (Westfall and Young) or by Holm's method.
+    There are two families: the metrics of the verdict (`Comparison.panel`), and all others.
 
     Args:
         runs: A run, a list of runs, or a mapping of names to runs.
@@ -296,27 +300,49 @@ def compare(
         >>> found.of("new")[0].difference
         1.0
     """
-    settings = Settings(test, alpha, confidence, resamples, LEAST_TRIALS if trials is None else trials, seed, detect)
+    return compare_tested(**locals())[0]
+
+
+def compare_tested(
+    runs: Runs,
+    *,
+    baseline: str | None = None,
+    systems: Iterable[str] | None = None,
+    metrics: str | Iterable[str] | None = None,
+    trials: int | None = None,
+    design: DesignName | None = None,
+    weight: Weight = "rows",
+    adjust: str | Iterable[str] | None = None,
+    most_tests: int | None = None,
+    pairwise: bool = True,
+    **given: Any,
+) -> tuple[Comparison, list[Tested]]:
+    """Return what `compare` does, and the differences with what they are adjusted by for further tests."""
+    settings = Settings(trials=LEAST_TRIALS if trials is None else trials, **given)
+    alpha, confidence = settings.alpha, settings.confidence
     selection = select(runs, baseline, systems, metrics, design, weight, most_tests)
     fields = check_adjusted(adjust, selection.known, [selection.first, *selection.others])
     if trials is None:
         tests = [key for keys in selection.tested.values() for key in keys]
         inside = sum(key in selection.panel for key in tests)
-        needed = choose_trials(inside, alpha), choose_trials(len(tests) - inside, alpha, 1.0)
+        pairs = math.comb(len(selection.others), 2) if pairwise else 0
+        pairs = pairs if pairs <= (most_tests or pairs) else 0
+        needed = choose_trials(inside, alpha), choose_trials(max(inside + pairs, len(tests) - inside), alpha, 1.0)
         settings = replace(settings, trials=max(needed))
     warnings = (compare_mixes(selection.first, *each, fields, settings) for each in selection.alignments.items())
-    pairs = math.comb(1 + len(selection.others), 2)
-    ranked = pairwise and not fields and 1 < pairs <= (most_tests or pairs)
-    rows = []
-    for row in _find_differences(selection, settings, fields):
-        if row.interval is not None:  # no interval goes beyond what the range of the metric allows
-            least, largest = find_bounds(row.key, selection.known[selection.first][row.key])
-            ends = max(row.interval[0], least - largest), min(row.interval[1], largest - least)
-            row = replace(row, interval=ends)
-        rows.append(row)
-    rows = _adjust(rows, alpha, selection.panel)
-    untestable = {row.key for row in rows if math.isnan(row.p)}
-    return Comparison(
+    tested, cells = [], 0
+    for each in _find_differences(selection, settings, fields):
+        bounds = find_bounds(each.row.key, selection.known[selection.first][each.row.key])
+        cells += 0 if each.draws is None else len(each.draws[1])
+        kept = each if cells <= MOST_DRAWS else each._replace(draws=None)
+        tested.append(kept.settle(bounds, confidence))
+    untestable = {each.row.key for each in tested if math.isnan(each.row.p)}
+    ranked = _choose_ranked(selection, untestable, most_tests) if pairwise and not fields else None
+    between = _test_pairs(selection, ranked, settings) if ranked is not None else []
+    rows = _adjust([*tested, *between], alpha, selection.panel)
+    rows, pairs = rows[: len(tested)], rows[len(tested) :]
+    ranking = None if ranked is None else _rank_systems(selection, ranked, rows, pairs)
+    comparison = Comparison(
         baseline=selection.first,
         systems=list(selection.others),
         **asdict(settings),
@@ -331,50 +357,55 @@ def compare(
             for key, estimate in selection.known[selection.first].items()
             if estimate.signature is not None and any(key in shared for shared in selection.common.values())
         },
-        ranking=_rank_systems(selection, settings, untestable, trials is None, most_tests is None) if ranked else None,
+        ranking=ranking,
     )
+    return comparison, tested
 
 
-def _rank_systems(
-    selection: Selection, settings: Settings, untestable: Container[str], more_trials: bool, corpus_values: bool
-) -> SystemRanking | None:
-    """Order the systems by the first metric that says which replies are better, and test all pairs under it.
+def _choose_ranked(selection: Selection, untestable: Container[str], most_tests: int | None) -> str | None:
+    """Return the first metric that says which replies are better, and under which all pairs of systems are tested.
 
-    Metrics whose differences to the baseline have no p-value are passed over (`untestable`). Without `corpus_values`,
-    it is a mean where many pairs of a corpus value would take long. None where there is no such metric, where not all
-    pairs have the same design, or where a significant difference contradicts the order, since it is over the rows that
-    both systems have a value for.
+    Metrics whose differences to the baseline have no p-value are passed over (`untestable`). Where tests are limited, it
+    is a mean if many pairs of a corpus value would take long. None for two systems, and where there is no such metric.
     """
     names = [selection.first, *selection.others]
     pairs = math.comb(len(names), 2)
     baseline = selection.known[selection.first]
-    first = {key: baseline[key] for key in selection.panel if key in baseline}
-    metrics = {
-        key: find_metric(estimate)
-        for key, estimate in first.items()
-        if key not in untestable
-        and all(key in selection.known[name] for name in names)
-        and (corpus_values or pairs <= _MOST_CORPUS_PAIRS or not estimate.corpus)
-    }
-    key = next((key for key, metric in metrics.items() if metric and metric.better and not metric.descriptive), None)
-    if key is None or any((name, key) in selection.left_out for name in names):
+    if not 1 < pairs <= (most_tests or pairs):
         return None
-    if more_trials:
-        settings = replace(settings, trials=max(settings.trials, choose_trials(pairs, settings.alpha, 1.0)))
-    found = _test_pairs(selection, key, settings)
-    significant = [row for row, p in zip(found, holm([row.p for row in found]), strict=True) if p < settings.alpha]
+    for key in (key for key in selection.panel if key in baseline and key not in untestable):
+        metric = find_metric(baseline[key])
+        slow = most_tests is not None and pairs > _MOST_CORPUS_PAIRS and baseline[key].corpus
+        if metric is None or not metric.better or metric.descriptive or slow:
+            continue
+        if all(key in selection.known[name] for name in names):
+            return None if any((name, key) in selection.left_out for name in names) else key
+    return None
+
+
+def _rank_systems(
+    selection: Selection, key: str, rows: Sequence[Difference], between: Sequence[Difference]
+) -> SystemRanking | None:
+    """Order the systems by a metric, with the groups that the tests of all pairs do not tell apart.
+
+    None where not all pairs were tested, or where a significant difference contradicts the order, since it is over the
+    rows that both systems have a value for.
+    """
+    names = [selection.first, *selection.others]
+    found = [*(row for row in rows if row.key == key), *between]
+    significant = [row for row in found if row.significant]
     sign = -1.0 if find_better(selection.known, key) == "higher" else 1.0
     order = sorted(names, key=lambda name: sign * selection.known[name][key].mean)
     contradicted = any(row.worse != (order.index(row.system) > order.index(row.baseline)) for row in significant)
-    if len(found) < pairs or contradicted or any(math.isnan(row.p) for row in found):
+    if len(found) < math.comb(len(names), 2) or contradicted or any(math.isnan(row.p) for row in found):
         return None
     different = {frozenset((row.baseline, row.system)) for row in significant}
-    return SystemRanking(key, order, find_homogeneous_groups(order, different), pairs)
+    return SystemRanking(key, order, find_homogeneous_groups(order, different), len(found))
 
 
-def _test_pairs(selection: Selection, key: str, settings: Settings) -> list[Difference]:
-    """Test every two systems under a key, not yet adjusted; nothing where some pair has another design."""
-    names, designs = [selection.first, *selection.others], {design.name for design in selection.designs.values()}
+def _test_pairs(selection: Selection, key: str, settings: Settings) -> list[Tested]:
+    """Test every two systems other than the baseline under a key; nothing where some pair has another design."""
+    names, designs = list(selection.others), {design.name for design in selection.designs.values()}
     same = all(each.by_row and not each.changed for each in selection.alignments.values())
     values = {name: Values.of(selection.known[name], [key], alone=True) for name in names}
     if designs == {"paired"} and same and settings.test == "randomization" and all(v.items for v in values.values()):
@@ -382,7 +413,7 @@ def _test_pairs(selection: Selection, key: str, settings: Settings) -> list[Diff
     # Only p-values are used, which do not depend on the resamples of intervals.
     resamples = settings.resamples if settings.test == "bootstrap" else min(settings.resamples, _PAIR_RESAMPLES)
     settings = replace(settings, resamples=resamples)
-    found: list[Difference] = []
+    found: list[Tested] = []
     run = Run({name: selection.known[name] for name in names}, __version__)
     try:
         for at, name in enumerate(names[:-1]):
@@ -394,12 +425,12 @@ def _test_pairs(selection: Selection, key: str, settings: Settings) -> list[Diff
     return [] if len(designs) > 1 or "common" in designs else found
 
 
-def _find_differences(selection: Selection, settings: Settings, fields: Sequence[str]) -> Iterator[Difference]:
+def _find_differences(selection: Selection, settings: Settings, fields: Sequence[str]) -> Iterator[Tested]:
     """Compare each system by its design, key by key; a key that must not be compared has the reason."""
     first, known, tested = selection.first, selection.known, selection.tested
     same = [name for name, each in selection.alignments.items() if each.design.name != "unpaired" and not each.changed]
     keys = [key for key in known[first] if any(key in tested[name] for name in same)]
-    shared = Baseline(first, known[first], settings, keys) if keys else None
+    shared = Baseline(first, known[first], settings, keys, ALL_UNITS) if keys else None
     for name, alignment in selection.alignments.items():
         left, right, here = alignment.left, alignment.right, tested[name]
         if alignment.design.name == "unpaired":
@@ -411,33 +442,34 @@ def _find_differences(selection: Selection, settings: Settings, fields: Sequence
         else:
             own = shared if shared and not alignment.changed else Baseline(first, left, settings, here)
             found = own.compare(name, right, here, alignment.by_row)
-        rows = {row.key: row for row in found}
+        rows = {each.row.key: each for each in found}
         for key in selection.common[name]:
             if key not in rows:
                 without = subtract_estimates(first, name, known[first][key], known[name][key], key)
-                rows[key] = replace(without, difference=math.nan, reason=selection.left_out[name, key])
+                rows[key] = Tested(replace(without, difference=math.nan, reason=selection.left_out[name, key]))
             yield rows[key]
 
 
-def adjust_together(comparisons: Sequence[Comparison]) -> list[Comparison]:
+def adjust_together(compared: Sequence[tuple[Comparison, list[Tested]]]) -> list[Comparison]:
     """Return the comparisons with the p-values of all of them adjusted as one family."""
-    everything = [row for each in comparisons for row in each.rows]
-    panel = tuple(dict.fromkeys(row.key for row in everything))
-    rows = iter(_adjust(everything, comparisons[0].alpha, panel) if comparisons else [])
-    return [replace(each, rows=list(islice(rows, len(each.rows)))) for each in comparisons]
+    everything = [
+        tested if tested.draws is None else tested._replace(draws=((at, tested.draws[0]), tested.draws[1]))
+        for at, (_, each) in enumerate(compared)
+        for tested in each
+    ]
+    panel = tuple(dict.fromkeys(tested.row.key for tested in everything))
+    rows = iter(_adjust(everything, compared[0][0].alpha, panel) if compared else [])
+    return [replace(comparison, rows=list(islice(rows, len(each)))) for comparison, each in compared]
 
 
-def _adjust(rows: list[Difference], alpha: float, panel: Sequence[str]) -> list[Difference]:
-    """Return the rows with adjusted p-values, and a note where test and interval disagree."""
-    adjusted = []
-    for row, p in zip(rows, adjust_families(rows, panel), strict=True):
-        row = replace(row, adjusted_p=p, significant=p < alpha)  # NaN is below nothing
-        if row.significant and row.interval is not None and row.interval[0] <= 0 <= row.interval[1]:
-            doubt = f"the test (p = {row.p:.2g}) and the interval, which contains 0, disagree"
-            doubt += ": treat the difference as inconclusive"
-            row = replace(row, note="; ".join(filter(None, (row.note, doubt))))
-        adjusted.append(row)
-    return adjusted
+def _adjust(tested: Sequence[Tested], alpha: float, panel: Sequence[str]) -> list[Difference]:
+    """Return the differences with adjusted p-values, and the intervals that agree with these."""
+    rows = []
+    adjusted = adjust_families([each.row for each in tested], panel, [each.draws for each in tested])
+    for (row, curve, _), p in zip(tested, adjusted, strict=True):
+        interval = None if curve is None or math.isnan(p) else curve(1 - (alpha * row.p / p if p else alpha))
+        rows.append(replace(row, adjusted_p=p, significant=p < alpha, adjusted_interval=interval))  # NaN is below nothing
+    return rows
 
 
 def choose_trials(tests: int, alpha: float, share: float = STRONG) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path, PurePath
@@ -17,18 +17,21 @@ from typing import Any, Literal, TypeAlias, cast, get_args
 
 from dialeval.analysis.alignment import Alignment, Design, DesignName, align, count_different
 from dialeval.analysis.values import find_metric, weigh_dialogues
+from dialeval.core.arrays import Floats
 from dialeval.core.errors import SettingError, suggest
 from dialeval.core.fold import Estimate
 from dialeval.core.result import Result, Run, load, name_systems
 from dialeval.core.rowtable import REFERENCE, RUN_FILE
 from dialeval.metrics.registry import registry, split_names
-from dialeval.stats.significance import holm
+from dialeval.stats.significance import westfall_young
 
 Runs = Run | Sequence[Run] | Mapping[str, Run]
 
 Weight: TypeAlias = Literal["rows", "dialogues"]
 """Whether every row or every dialogue has equal weight in a mean."""
 
+Draws: TypeAlias = tuple[Hashable, Floats]
+"""The name of some permutations, and the differences after each, the observed one first."""
 _NUMBERED = re.compile(r"-\d+$")
 _MAY_DIFFER = frozenset({"context", "roles", "slice", "trials", "calls"})
 """Inputs that differ between systems that answered the same users."""
@@ -175,12 +178,17 @@ def choose_panel(known: Mapping[str, Result], keys: Sequence[str], asked: bool) 
     return tuple(panel) if panel and (asked or evidence) else tuple(keys)
 
 
-def adjust_families(rows: Sequence[Any], panel: Sequence[str]) -> list[float]:
-    """Return the p-values of rows adjusted by Holm: those of the panel, and those of all other metrics."""
+def adjust_families(rows: Sequence[Any], panel: Sequence[str], draws: Sequence[Draws | None] = ()) -> list[float]:
+    """Return the adjusted p-values of rows: one family is the metrics of the panel, the other one all other metrics.
+
+    `draws`: by row the permuted differences, for Westfall and Young's adjustment; without them it is Holm's.
+    """
     adjusted = [math.nan] * len(rows)
+    known = draws or [None] * len(rows)
     for inside in (True, False):
         family = [at for at, row in enumerate(rows) if (row.key in panel) == inside]
-        for at, p in zip(family, holm([rows[at].p for at in family]), strict=True):
+        ps = westfall_young([rows[at].p for at in family], [known[at] for at in family])
+        for at, p in zip(family, ps, strict=True):
             adjusted[at] = p
     return adjusted
 
