@@ -74,7 +74,10 @@ def test_floors_and_ceilings_are_not_held_to_limits(run: Run) -> None:
 
 
 def test_worse_than_the_baseline(run: Run) -> None:
-    everything, alike = compare(run, **QUICK), compare(run, systems=["a", "b"], **QUICK)
+    asked: dict[str, Any] = {"metrics": ["distinct", "length"], **QUICK}
+    everything, alike = compare(run, **asked), compare(run, systems=["a", "b"], **asked)
+    with pytest.raises(SettingError, match="name the metrics of the gate"):
+        list(worse_than_baseline(compare(run, **QUICK), {}))
     lines = list(worse_than_baseline(everything, {}))
     assert [line.split()[2] for line in lines] == ["narrow", "narrow"]
     assert "significantly worse" in lines[0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +15,6 @@ import dialeval
 from dialeval.analysis import unpaired as module
 from dialeval.analysis.comparison import compare
 from dialeval.analysis.difference import Difference, Settings
-from dialeval.analysis.unpaired import compare_unpaired
 from dialeval.analysis.values import Values, compute_influences
 from dialeval.core.arrays import Floats
 from dialeval.core.exact import Moments
@@ -43,6 +43,10 @@ def result(values: Floats, sizes: list[int] | None = None, key: str = "length") 
     known = values[~np.isnan(values)]
     estimate = Estimate(float(known.mean()), 0.0, len(values), len(known), items=values, signature=Signature.of(key))
     return Result({key: estimate}, rows=RowTable(offsets.astype(np.int64)))
+
+
+def compare_unpaired(*given: Any) -> list[Difference]:
+    return [tested.row for tested in module.compare_unpaired(*given)]
 
 
 def test_single_rows_are_welchs_t_test() -> None:

@@ -103,8 +103,12 @@ def test_gates(dialeval: Dialeval) -> None:
     assert dialeval("compare", "same", "--no-worse-than", "main", *QUICK).returncode == 0
     worse = dialeval("compare", "poor", "--no-worse-than", "main", *QUICK)
     assert worse.returncode == 1
-    assert "gate failed: distinct-1 of poor/bot is" in worse.stderr
-    assert "length" not in worse.stderr
+    assert "gate failed: bleu-1 of poor/bot is" in worse.stderr
+    assert "distinct" not in worse.stderr, "the verdict says that it is different, not worse"
+    named = dialeval("compare", "poor", "--no-worse-than", "main", "-m", "distinct-1,length", *QUICK)
+    assert "gate failed: distinct-1 of poor/bot is" in named.stderr
+    assert "is worse than main/bot on distinct-1" in " ".join(named.stdout.split())
+    assert "length" not in named.stderr
     strict = dialeval("compare", "same", "--no-worse-than", "main", "--margin", "bleu-1=0", *QUICK)
     assert strict.returncode == 1
     assert "may be worse by" in strict.stderr

@@ -19,9 +19,11 @@ from __future__ import annotations
 import math
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from dataclasses import replace as replace_fields
 from inspect import signature
 from itertools import islice
 from os import PathLike
+from pkgutil import resolve_name
 from typing import Any
 
 from msgspec import to_builtins
@@ -41,9 +43,10 @@ from dialeval.analysis.difference import (
     exchange_means,
     subtract_estimates,
 )
-from dialeval.analysis.pairing import Runs, Selection, Weight, adjust_families, select
+from dialeval.analysis.pairing import Runs, Selection, Weight, adjust_families, find_key, select
 from dialeval.analysis.unpaired import check_adjusted, compare_mixes, compare_unpaired, list_strata
 from dialeval.analysis.values import Values, find_better, find_bounds, find_metric
+from dialeval.analysis.verdict import Verdict, check_margins, decide
 from dialeval.core import validation
 from dialeval.core.arguments import check_arguments
 from dialeval.core.display import Displayable, Tabular, count_names, flatten_intervals
@@ -86,7 +89,8 @@ class SystemRanking(Record, frozen=True):
 class Comparison(Tabular, Displayable, Record, frozen=True, kw_only=True, rename={"rows": "differences"}):
     """The result of `dialeval.compare`: the difference of every system to the baseline under every metric.
 
-    In a notebook it shows the verdict and the tables of the command line; `to_pandas` has a line per system and metric.
+    In a notebook it shows the verdict and the tables of the command line, and `print` prints the verdict; `to_pandas` has
+    a line per system and metric.
 
     Attributes:
         baseline: The system that the others are compared with.
@@ -105,6 +109,9 @@ class Comparison(Tabular, Displayable, Record, frozen=True, kw_only=True, rename
         rows: The differences, system by system and metric by metric.
         untested: Systems that `most_tests` left out.
         signatures: By metric, the signature of the baseline's value: what must be the same where values are compared.
+        margins: By metric, the margin within which systems are equivalent.
+        weight: Whether every row or every dialogue has equal weight in a mean.
+        pairs: Tests of systems other than the baseline with each other, which are tests of the family of the panel.
         ranking: Of three or more systems: their order by the first metric of the panel, and which pairs differ.
 
     Examples:
@@ -133,6 +140,9 @@ class Comparison(Tabular, Displayable, Record, frozen=True, kw_only=True, rename
     rows: list[Difference]
     untested: tuple[str, ...] = ()
     signatures: dict[str, str] = {}
+    margins: dict[str, float] = {}
+    weight: Weight = "rows"
+    pairs: int = 0
     ranking: SystemRanking | None = None
 
     @property
@@ -153,8 +163,25 @@ class Comparison(Tabular, Displayable, Record, frozen=True, kw_only=True, rename
 
     @property
     def tests(self) -> int:
-        """The number of tests in the panel."""
-        return sum(not math.isnan(row.p) and row.key in self.panel for row in self.rows)
+        """The number of tests in the family of the panel."""
+        return self.pairs + sum(not math.isnan(row.p) and row.key in self.panel for row in self.rows)
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict: its kind, a headline, the sentences of the command line, and the numbers behind them."""
+        made: Verdict = resolve_name("dialeval.reports.comparisons:make_verdict")(self)
+        return made
+
+    def __str__(self) -> str:
+        return "\n".join([self.verdict.headline, *self.verdict.sentences])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data for JSON, with the verdict; NaN is None.
+
+        Returns:
+            The data, with the names that the JSON has.
+        """
+        return {**super().to_dict(), "verdict": self.verdict.to_dict()}
 
     def of(self, system: str) -> list[Difference]:
         """Return the differences of one system.
@@ -257,6 +284,7 @@ def compare(
     adjust: str | Iterable[str] | None = None,
     most_tests: int | None = None,
     pairwise: bool = True,
+    margin: float | Mapping[str, float] | None = None,
 ) -> Comparison:
     """Compare systems with a baseline: difference, confidence interval and p-value under every metric.
 
@@ -283,6 +311,8 @@ def compare(
         adjust: Fields that the runs kept, whose mix is made equal in an unpaired design (post-stratification).
         most_tests: The largest number of tests; systems beyond it are not tested, and `Comparison.untested` names them.
         pairwise: Also test all pairs of three or more systems under one metric (`Comparison.ranking`).
+        margin: The margin within which two systems are equivalent, in units of the metric: one number for all metrics
+            of the verdict, or one by metric.
 
     Returns:
         The differences of every system to the baseline.
@@ -315,6 +345,7 @@ def compare_tested(
     adjust: str | Iterable[str] | None = None,
     most_tests: int | None = None,
     pairwise: bool = True,
+    margin: float | Mapping[str, float] | None = None,
     **given: Any,
 ) -> tuple[Comparison, list[Tested]]:
     """Return what `compare` does, and the differences with what they are adjusted by for further tests."""
@@ -335,10 +366,16 @@ def compare_tested(
         bounds = find_bounds(each.row.key, selection.known[selection.first][each.row.key])
         cells += 0 if each.draws is None else len(each.draws[1])
         kept = each if cells <= MOST_DRAWS else each._replace(draws=None)
-        tested.append(kept.settle(bounds, confidence))
+        row = kept.settle(bounds, confidence)
+        directed = row.row.better is not None and row.row.key in selection.panel
+        evidence = directed if metrics is not None else row.row.evidence  # what was asked for is no mere description
+        tested.append(row._replace(row=replace(row.row, evidence=evidence)))
+    margins = _find_margins(margin, [each.row for each in tested], selection.panel)
+    tested = [each._replace(row=replace(each.row, margin=margins.get(each.row.key))) for each in tested]
     untestable = {each.row.key for each in tested if math.isnan(each.row.p)}
     ranked = _choose_ranked(selection, untestable, most_tests) if pairwise and not fields else None
-    between = _test_pairs(selection, ranked, settings) if ranked is not None else []
+    counted = any(each.row.key == ranked and each.row.interval_by == "tango" for each in tested)
+    between = _test_pairs(selection, ranked, settings, not counted) if ranked is not None else []
     rows = _adjust([*tested, *between], alpha, selection.panel)
     rows, pairs = rows[: len(tested)], rows[len(tested) :]
     ranking = None if ranked is None else _rank_systems(selection, ranked, rows, pairs)
@@ -357,9 +394,27 @@ def compare_tested(
             for key, estimate in selection.known[selection.first].items()
             if estimate.signature is not None and any(key in shared for shared in selection.common.values())
         },
+        margins=margins,
+        weight=weight,
+        pairs=len(pairs),
         ranking=ranking,
     )
     return comparison, tested
+
+
+def _find_margins(
+    margin: float | Mapping[str, float] | None, rows: Sequence[Difference], panel: Sequence[str]
+) -> dict[str, float]:
+    """Return the margin of each metric; one number is that of all metrics of the panel with a better direction."""
+    directions = {row.key: row.better for row in rows}
+    if margin is None:
+        return {}
+    if isinstance(margin, Mapping):
+        margins = {find_key(key, directions): value for key, value in margin.items()}
+    else:
+        margins = {key: margin for key in panel if directions.get(key) is not None}
+    check_margins(margins, directions)
+    return margins
 
 
 def _choose_ranked(selection: Selection, untestable: Container[str], most_tests: int | None) -> str | None:
@@ -403,10 +458,13 @@ def _rank_systems(
     return SystemRanking(key, order, find_homogeneous_groups(order, different), len(found))
 
 
-def _test_pairs(selection: Selection, key: str, settings: Settings) -> list[Tested]:
-    """Test every two systems other than the baseline under a key; nothing where some pair has another design."""
+def _test_pairs(selection: Selection, key: str, settings: Settings, same: bool) -> list[Tested]:
+    """Test every two systems other than the baseline under a key; nothing where some pair has another design.
+
+    `same`: they are means whose p-values follow from swapping dialogues alone.
+    """
     names, designs = list(selection.others), {design.name for design in selection.designs.values()}
-    same = all(each.by_row and not each.changed for each in selection.alignments.values())
+    same = same and all(each.by_row and not each.changed for each in selection.alignments.values())
     values = {name: Values.of(selection.known[name], [key], alone=True) for name in names}
     if designs == {"paired"} and same and settings.test == "randomization" and all(v.items for v in values.values()):
         return exchange_means(values, {name: selection.known[name][key] for name in names}, key, settings)
@@ -496,10 +554,14 @@ class Best:
     """Pairs that were corrected for; 0 where nothing was tested."""
 
 
-def find_best_systems(results: Mapping[str, Result], keys: Iterable[str], tested: bool = True) -> Best:
+def find_best_systems(
+    results: Mapping[str, Result], keys: Iterable[str], tested: bool = True, comparison: Comparison | None = None
+) -> Best:
     """Find the system with the best value of each key and, if tested, those not significantly worse.
 
-    Floors and ceilings are never the best.
+    Floors and ceilings are never the best, and a key under which no system is worse than the best has none. What a
+    `comparison` says of the same systems holds: none that it calls worse than the baseline is the best, nor the baseline
+    where another one is better; of two systems it decides alone, and under the ranked metric its groups do.
     """
     real = {name: result for name, result in results.items() if result.role == "system"}
     best: dict[str, list[str]] = {}
@@ -512,18 +574,37 @@ def find_best_systems(results: Mapping[str, Result], keys: Iterable[str], tested
             best[key] = [name for name, mean in means.items() if mean == top]
             sizes.append(len(means))
     pairs = sum(size * (size - 1) // 2 for size in sizes)
-    if not tested or not 0 < sum(sizes) - len(sizes) <= MOST_TESTS:
-        return Best(best, 0)
+    two = comparison is not None and len(real) == 2
+    if two or not tested or not 0 < sum(sizes) - len(sizes) <= MOST_TESTS:
+        every = {key: [name for name in real if key in real[name]] for key in best} if two else best
+        return _agree(Best(every, pairs if two else 0), comparison, real)
     try:
         comparisons = list(_compare_with_best(real, best, choose_trials(pairs, DEFAULT_ALPHA, 1.0)))
     except SettingError:  # the run does not know its rows
-        return Best(best, 0)
+        return _agree(Best(best, 0), comparison, real)
     if any(design.name == "unpaired" for each in comparisons for design in each.designs.values()):
         return Best({}, 0)
     for row in (row for each in comparisons for row in each.rows):
         if row.p * pairs >= DEFAULT_ALPHA and row.system not in best[row.key]:
             best[row.key].append(row.system)
-    return Best(best, pairs)
+    return _agree(Best(best, pairs), comparison, real)
+
+
+def _agree(best: Best, comparison: Comparison | None, real: Mapping[str, Result]) -> Best:
+    """Return the best systems without those that a comparison calls worse, and without keys where nothing differs."""
+    systems = {key: list(names) for key, names in best.systems.items()}
+    ranking = None if comparison is None else comparison.ranking
+    if ranking is not None and ranking.key in systems:
+        first = {name for group in ranking.groups if ranking.systems[0] in group for name in group}
+        systems[ranking.key] = [name for name in ranking.systems if name in first]
+    for row in () if comparison is None else comparison.rows:
+        beaten = {"worse": row.system, "better": row.baseline}.get(decide(row))
+        if row.key in systems and beaten in systems[row.key]:
+            systems[row.key].remove(beaten)
+    sizes = {key: sum(key in result for result in real.values()) for key in systems}
+    decided = best.tests > 0 or ranking is not None
+    kept = {key: names for key, names in systems.items() if names and (len(names) < sizes[key] or not decided)}
+    return replace_fields(best, systems=kept)
 
 
 def _compare_with_best(real: Mapping[str, Result], best: Mapping[str, list[str]], trials: int) -> Iterator[Comparison]:

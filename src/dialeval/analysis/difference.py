@@ -125,6 +125,10 @@ class Difference(Record, frozen=True):
         wins: Dialogues (or rows that are not part of one) in which the system has the better value.
         ties: Those in which both have the same value.
         losses: Those in which the system has the worse value.
+        margin: The margin within which the two systems are equivalent, if one was given.
+        scored: Rows, or dialogues, of the baseline and of the system that have a value.
+        due: How many should have one.
+        values: The values of the baseline and of the system over all their rows, as tables of systems have them.
         unadjusted: The difference without the adjustment for the case mix, where there is one.
         unadjusted_interval: Its confidence interval.
         reason: Why the difference was not tested.
@@ -164,6 +168,10 @@ class Difference(Record, frozen=True):
     wins: int | None = None
     ties: int | None = None
     losses: int | None = None
+    margin: float | None = None
+    scored: tuple[int, int] = (0, 0)
+    due: tuple[int, int] = (0, 0)
+    values: tuple[float, float] = (math.nan, math.nan)
     unadjusted: float = math.nan
     unadjusted_interval: tuple[float, float] | None = None
     reason: str | None = None
@@ -404,7 +412,9 @@ def subtract_estimates(baseline: str, system: str, here: Estimate, there: Estima
     evidence = better is not None and not (metric is not None and metric.descriptive)
     rows, of = here.scored + there.scored, here.rows + there.rows
     means = here.mean, there.mean, there.mean - here.mean
-    return Difference(key, baseline, system, *means, rows, of, here.corpus, better, evidence)
+    plain = Difference(key, baseline, system, *means, rows, of, here.corpus, better, evidence)
+    both = (here.scored, there.scored), (here.rows, there.rows)
+    return replace(plain, scored=both[0], due=both[1], values=(here.mean, there.mean))
 
 
 def pair_values(left: Values, right: Values, keys: Sequence[str], by_row: bool) -> tuple[Values, Values]:

@@ -4,8 +4,8 @@
 Floors and ceilings are not held to limits: a floor is meant to be low. A key that nobody asked for is most likely
 misspelled, so it is an error and no failed gate.
 
-`check_baseline`, without a margin for a key: a system fails if it is worse than the baseline and the difference is
-significant (adjusted p below alpha). This gate stops what is shown to be worse and lets pass what might be.
+`check_baseline`, without a margin for a key: a system fails if the verdict (`verdict.decide`) is that it is worse than
+the baseline (adjusted p below alpha). This gate stops what is shown to be worse and lets pass what might be.
 
 With a margin for a key it fails unless the interval of the difference lies within the margin: the gate lets pass what
 is shown to be no more than that much worse (non-inferiority) and stops what might be. Few rows give a wide interval, so
@@ -29,11 +29,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from msgspec.structs import replace
 
 from dialeval.analysis.alignment import Alignment, DesignName, align
 from dialeval.analysis.comparison import Comparison, compare
 from dialeval.analysis.difference import DEFAULT_ALPHA, Difference, Test
 from dialeval.analysis.pairing import collect_systems, find_key
+from dialeval.analysis.verdict import check_margins, find_gain, is_acceptable
 from dialeval.core.arguments import check_arguments
 from dialeval.core.errors import SettingError, suggest
 from dialeval.core.fold import Level
@@ -89,45 +91,28 @@ def check_baseline(comparison: Comparison, margins: Mapping[str, float], named: 
     `named`: the metrics were asked for, so that one that cannot be compared is an error; so it is where none can be.
     """
     margins = {find_key(key, comparison.keys): margin for key, margin in margins.items()}
-    _check_margins(comparison, margins)
+    check_margins(margins, {row.key: row.better for row in comparison.rows})
     left_out = [row for row in comparison.rows if math.isnan(row.difference) and row.reason is not None]
-    for row in left_out:
-        if named or row.key in margins or len(left_out) == len(comparison.rows):
-            raise SettingError(f"{row.system} cannot be compared with {row.baseline} on {row.key}: {row.reason}")
     for row in comparison.rows:
+        untested = named and math.isnan(row.p) and row.reason is not None and row.margin is None
+        missing = row in left_out and (named or row.key in margins or len(left_out) == len(comparison.rows))
+        if missing or (untested and row.key not in margins):
+            raise SettingError(f"{row.system} cannot be compared with {row.baseline} on {row.key}: {row.reason}")
+    gated = [row for row in comparison.rows if row.evidence or row.key in margins or row.margin is not None]
+    if comparison.rows and not gated:
+        raise SettingError("no metric says which replies are better, so no gate can fail; name the metrics of the gate")
+    for row in gated:
         if row in left_out:
             continue
         means = f"{row.key} of {row.system} is {row.mean:.6g}, of {row.baseline} {row.baseline_mean:.6g}"
-        failure = None
-        if row.key in margins:
-            asked = f"worse than {row.baseline} by at most {margins[row.key]:g}"
-            if not _find_worst(row) <= margins[row.key]:
-                failure = f"{means}: it may be worse by {_find_worst(row):.4g}, the margin is {margins[row.key]:g}"
-        elif row.better is None:
-            continue
+        row = replace(row, margin=margins.get(row.key, row.margin))
+        if row.margin is not None:
+            asked = f"worse than {row.baseline} by at most {row.margin:g}"
+            failure = f"{means}: it may be worse by {-find_gain(row)[0]:.4g}, the margin is {row.margin:g}"
         else:
             asked = f"no worse than {row.baseline}"
-            if row.significant and row.worse:
-                failure = f"{means}: significantly worse (adjusted p {row.adjusted_p:.4g})"
-        yield Gate(row.system, row.key, asked, failure, row)
-
-
-def _check_margins(comparison: Comparison, margins: Mapping[str, float]) -> None:
-    for key, margin in margins.items():
-        rows = [row for row in comparison.rows if row.key == key]
-        if not rows:
-            raise SettingError(f"there is no {key!r} to set a margin for; {suggest(key, comparison.keys)}")
-        if rows[0].better is None:
-            raise SettingError(f"neither higher nor lower values of {key} are better, so it has no margin")
-        if not margin >= 0:
-            raise SettingError(f"a margin is 0 or above, not {margin}")
-
-
-def _find_worst(row: Difference) -> float:
-    """Return by how much the system may be worse, by the bad end of the interval; NaN without an interval."""
-    if row.interval is None:
-        return math.nan
-    return -row.interval[0] if row.better == "higher" else row.interval[1]
+            failure = f"{means}: significantly worse (adjusted p {row.adjusted_p:.4g})"
+        yield Gate(row.system, row.key, asked, None if is_acceptable(row) else failure, row)
 
 
 @check_arguments
@@ -200,13 +185,13 @@ def assert_no_worse(
         design=design,
         adjust=adjust,
         pairwise=False,
+        margin=margin,
     )
     undirected = [row.key for row in found.rows if row.better is None]
     if undirected:
         raise SettingError(f"neither higher nor lower values of {undirected[0]} are better, so it can never be worse")
-    margins = margin if isinstance(margin, Mapping) else {} if margin is None else dict.fromkeys(found.keys, margin)
     lines: list[str] = []
-    for gate in check_baseline(found, margins, named=True):
+    for gate in check_baseline(found, {}, named=True):
         if gate.failure is not None and gate.difference is not None:
             alignment = align(known[names[0]], known[gate.system], design)
             lost = _list_losses(gate.difference, alignment, rows)

@@ -172,7 +172,7 @@ def compare(
     elif by:
         out.print_slices(format_, table, comparison, slices(loaded, by, **chosen), output, _FILE_WIDTH, percent)
     elif format_ == "latex":
-        best = find_best_systems(results, comparison.keys)
+        best = find_best_systems(results, comparison.keys, comparison=comparison)
         out.print_content(comparisons.to_latex(comparison, best, transpose), output)
     elif format_ == "table":
         out.print_content(table, output, _FILE_WIDTH)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from dialeval.analysis.slices import Slices
     from dialeval.core.errors import DialevalError
     from dialeval.core.result import Result, Run
-    from dialeval.reports.comparisons import Verdict
+    from dialeval.reports.comparisons import RunVerdict
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -66,7 +66,7 @@ def print_out(line: str) -> None:
 
 def compare_and_save(
     run: Run, format_: str | None, folder: Path | None, force: bool = False, saved: Run | None = None
-) -> Verdict | None:
+) -> RunVerdict | None:
     """Compare the systems of a run for a format that shows a verdict, and save both in a folder.
 
     A run whose comparison is interrupted is saved alone.
@@ -109,7 +109,7 @@ def print_run(
     transpose: bool = False,
     by: Sequence[str] = (),
     compared: bool = True,
-    verdict: Verdict | None = None,
+    verdict: RunVerdict | None = None,
     percent: bool = False,
 ) -> None:
     """Print a run, what was skipped, and its warnings; before a table of several systems, which one is better.
@@ -298,7 +298,7 @@ def encode_json(document: Any) -> bytes:
     return orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
 
 
-def save_run(run: Run, folder: Path, force: bool = False, verdict: Verdict | None = None) -> None:
+def save_run(run: Run, folder: Path, force: bool = False, verdict: RunVerdict | None = None) -> None:
     """Save a run in a folder with the command that made it, and print where; `force`: replace any other run.
 
     `verdict`: the comparison of its systems, which `dialeval compare` and `dialeval report` use again. If the run

@@ -32,6 +32,7 @@ from dialeval.reports.formatting import (
     DECIMALS,
     MARKS,
     MISSING,
+    UNTESTED,
     count_supported_decimals,
     describe_intervals,
     shorten,
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
     from dialeval.analysis.comparison import Best, Comparison
     from dialeval.core.fold import Better, Estimate
     from dialeval.core.result import Run
-    from dialeval.reports.comparisons import Verdict
+    from dialeval.reports.comparisons import RunVerdict
 
 
 CSV_FIELDS = (
@@ -65,13 +66,13 @@ _MOST_UNSCORED = 5
 """Metrics with rows that could not be scored that are named below a table before the rest is counted."""
 
 
-def lay_out(run: Run, verdict: Verdict | None = None, *, transpose: bool = False, notes: bool = True) -> Layout:
+def lay_out(run: Run, verdict: RunVerdict | None = None, *, transpose: bool = False, notes: bool = True) -> Layout:
     """Lay out a run for a rich console below the verdict, with marks for significant differences and `notes` below."""
     return Layout(*(describe(run, verdict, transpose, intervals, notes) for intervals in (True, False)))
 
 
 def describe(
-    run: Run, verdict: Verdict | None, transpose: bool = False, intervals: bool = True, notes: bool = True
+    run: Run, verdict: RunVerdict | None, transpose: bool = False, intervals: bool = True, notes: bool = True
 ) -> Document:
     """Describe a run with marks and sentences of its verdict, and with intervals and notes unless they are left out."""
     from dialeval.analysis.values import find_better
@@ -81,7 +82,10 @@ def describe(
     if comparison is not None:
         from dialeval.reports.comparisons import choose_mark
 
-        marks = {(row.system, row.key): choose_mark(row) for row in comparison.rows}
+        tested = [name for name in run if name in comparison.systems or run[name].role == "system"]
+        others = [name for name in tested if name != comparison.baseline]
+        marks = {(name, key): UNTESTED for name in others for key in run[name]}
+        marks |= {(row.system, row.key): choose_mark(row) for row in comparison.rows}
     keys, cells = run.keys_in_order, {}
     for key in keys:
         decimals = choose_decimals(run, key)
@@ -234,7 +238,9 @@ def choose_decimals(run: Run, key: str) -> int:
 def list_footnotes(run: Run, comparison: Comparison | None, intervals: bool = True) -> Iterator[str]:
     """Yield the notes of a table: which intervals it has, what the marks mean, and how much could not be scored."""
     yield from _describe_values(run, intervals)
-    if comparison is not None and any(row.significant for row in comparison.rows):
+    everything = sum(len(run[name]) for name in run if comparison is not None and name in comparison.systems)
+    marked = comparison is not None and any(row.significant or math.isnan(row.p) for row in comparison.rows)
+    if comparison is not None and (marked or len(comparison.rows) < everything):
         from dialeval.reports.comparisons import describe_tests
 
         yield f"Against {shorten(comparison.baseline)}: {MARKS} ({describe_tests(comparison)})."
