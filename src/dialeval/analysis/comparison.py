@@ -111,6 +111,7 @@ class Comparison(Tabular, Displayable, Record, frozen=True, kw_only=True, rename
         signatures: By metric, the signature of the baseline's value: what must be the same where values are compared.
         margins: By metric, the margin within which systems are equivalent.
         weight: Whether every row or every dialogue has equal weight in a mean.
+        cluster: The field whose values are the clusters; None: dialogues.
         pairs: Tests of systems other than the baseline with each other, which are tests of the family of the panel.
         ranking: Of three or more systems: their order by the first metric of the panel, and which pairs differ.
 
@@ -142,6 +143,7 @@ class Comparison(Tabular, Displayable, Record, frozen=True, kw_only=True, rename
     signatures: dict[str, str] = {}
     margins: dict[str, float] = {}
     weight: Weight = "rows"
+    cluster: str | None = None
     pairs: int = 0
     ranking: SystemRanking | None = None
 
@@ -285,6 +287,7 @@ def compare(
     most_tests: int | None = None,
     pairwise: bool = True,
     margin: float | Mapping[str, float] | None = None,
+    cluster: str | None = None,
 ) -> Comparison:
     """Compare systems with a baseline: difference, confidence interval and p-value under every metric.
 
@@ -313,6 +316,7 @@ def compare(
         pairwise: Also test all pairs of three or more systems under one metric (`Comparison.ranking`).
         margin: The margin within which two systems are equivalent, in units of the metric: one number for all metrics
             of the verdict, or one by metric.
+        cluster: A field that the runs kept, such as the user; its values are sampled as wholes, with all their dialogues.
 
     Returns:
         The differences of every system to the baseline.
@@ -346,12 +350,13 @@ def compare_tested(
     most_tests: int | None = None,
     pairwise: bool = True,
     margin: float | Mapping[str, float] | None = None,
+    cluster: str | None = None,
     **given: Any,
 ) -> tuple[Comparison, list[Tested]]:
     """Return what `compare` does, and the differences with what they are adjusted by for further tests."""
     settings = Settings(trials=LEAST_TRIALS if trials is None else trials, **given)
     alpha, confidence = settings.alpha, settings.confidence
-    selection = select(runs, baseline, systems, metrics, design, weight, most_tests)
+    selection = select(runs, baseline, systems, metrics, design, weight, most_tests, cluster)
     fields = check_adjusted(adjust, selection.known, [selection.first, *selection.others])
     if trials is None:
         tests = [key for keys in selection.tested.values() for key in keys]
@@ -396,6 +401,7 @@ def compare_tested(
         },
         margins=margins,
         weight=weight,
+        cluster=cluster,
         pairs=len(pairs),
         ranking=ranking,
     )
@@ -475,7 +481,7 @@ def _test_pairs(selection: Selection, key: str, settings: Settings, same: bool) 
     run = Run({name: selection.known[name] for name in names}, __version__)
     try:
         for at, name in enumerate(names[:-1]):
-            pair = select(run, name, names[at + 1 :], [key], selection.design)
+            pair = select(run, name, names[at + 1 :], [key], selection.design, cluster=selection.cluster)
             found += _find_differences(pair, settings, ())
             designs |= {design.name for design in pair.designs.values()}
     except SettingError:  # two of the systems cannot be compared with each other

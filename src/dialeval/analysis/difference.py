@@ -66,8 +66,8 @@ ALL_UNITS = "all units"
 """The name of the permutations of systems that are paired on all of their units, which have the same order in all."""
 MOST_DRAWS = 1 << 25
 """Permuted differences of all tests that are kept, 256 MB; p-values of further tests are adjusted by Holm's method."""
-_HALVINGS, _LEAST_P = 40, 1e-12
-"""Of the search for the p-value of an interval: its steps, and the least p."""
+_HALVINGS, _LEAST_P, _EQUAL = 40, 1e-12, 1e-9
+"""Of the search for the p-value of an interval: its steps, the least p, and when two are equal but for rounding."""
 _MOST_CELLS = 1 << 24
 """Differences of clusters that are held at a time where all pairs of systems are tested: 128 MB."""
 
@@ -222,7 +222,7 @@ class Tested(NamedTuple):
 
         def settled(level: float) -> tuple[float, float]:
             low, high = curve(min(level, 1 - _LEAST_P))
-            low, high = (min(low, 0.0), max(high, 0.0)) if p >= 1 - level else (low, high)
+            low, high = (min(low, 0.0), max(high, 0.0)) if p >= (1 - level) * (1 - _EQUAL) else (low, high)
             return max(low, -reach), min(high, reach)
 
         return Tested(replace(row, p=p, interval=settled(confidence)), settled, self.draws)

@@ -27,6 +27,7 @@ import math
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from msgspec.structs import replace
@@ -35,6 +36,7 @@ from dialeval.analysis.alignment import Alignment, DesignName, align
 from dialeval.analysis.comparison import Comparison, compare
 from dialeval.analysis.difference import DEFAULT_ALPHA, Difference, Test
 from dialeval.analysis.pairing import collect_systems, find_key
+from dialeval.analysis.slices import Slices, slices
 from dialeval.analysis.verdict import check_margins, find_gain, is_acceptable
 from dialeval.core.arguments import check_arguments
 from dialeval.core.errors import SettingError, suggest
@@ -115,6 +117,18 @@ def check_baseline(comparison: Comparison, margins: Mapping[str, float], named: 
         yield Gate(row.system, row.key, asked, None if is_acceptable(row) else failure, row)
 
 
+def check_slices(found: Slices) -> Iterator[Gate]:
+    """Yield a gate for each system, metric and slice: it is no worse than the baseline, corrected for all slices."""
+    for each in found.slices:
+        place = f"{each.field} is {each.label}"
+        for row in each.differences:
+            if row.evidence and not math.isnan(row.p):
+                means = f"{row.key} of {row.system} is {row.mean:.6g}, of {row.baseline} {row.baseline_mean:.6g}"
+                failure = f"{means} where {place}: significantly worse (adjusted p {row.adjusted_p:.4g})"
+                asked = f"no worse than {row.baseline} where {place}"
+                yield Gate(row.system, row.key, asked, None if is_acceptable(row) else failure, row)
+
+
 @check_arguments
 def assert_no_worse(
     run: Saved,
@@ -128,6 +142,8 @@ def assert_no_worse(
     rows: int = 3,
     design: DesignName | None = None,
     adjust: str | Iterable[str] | None = None,
+    by: str | Iterable[str] | None = None,
+    cluster: str | None = None,
 ) -> Comparison:
     """Raise AssertionError if a system is worse than a baseline, for use in a test.
 
@@ -146,6 +162,8 @@ def assert_no_worse(
         design: `"paired"` (the same rows or dialogues in both systems), `"common"` (paired on those that both have) or
             `"unpaired"` (independent samples); None: chosen by what the systems have in common.
         adjust: Fields whose mix is made equal in an unpaired design.
+        by: Fields that the runs kept: it also fails if the system is significantly worse in a slice, corrected for all.
+        cluster: A field that the runs kept, such as the user, whose values are sampled as wholes.
 
     Returns:
         The comparison, if no system is worse.
@@ -186,6 +204,7 @@ def assert_no_worse(
         adjust=adjust,
         pairwise=False,
         margin=margin,
+        cluster=cluster,
     )
     undirected = [row.key for row in found.rows if row.better is None]
     if undirected:
@@ -196,6 +215,10 @@ def assert_no_worse(
             alignment = align(known[names[0]], known[gate.system], design)
             lost = _list_losses(gate.difference, alignment, rows)
             lines += [gate.failure, *_describe(gate.difference, found), *lost]
+    if by is not None:
+        shared: dict[str, Any] = {"alpha": alpha, "test": test, "seed": seed, "design": design, "cluster": cluster}
+        sliced = slices(runs, by, baseline=names[0], systems=names, metrics=found.keys, **shared)
+        lines += [gate.failure for gate in check_slices(sliced) if gate.failure is not None]
     if lines:
         raise AssertionError("\n".join(lines))
     return found

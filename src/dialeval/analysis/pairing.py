@@ -15,13 +15,15 @@ from itertools import accumulate
 from pathlib import Path, PurePath
 from typing import Any, Literal, TypeAlias, cast, get_args
 
+from msgspec.structs import replace
+
 from dialeval.analysis.alignment import Alignment, Design, DesignName, align, count_different
-from dialeval.analysis.values import find_metric, weigh_dialogues
+from dialeval.analysis.values import find_metric, regroup, weigh_dialogues
 from dialeval.core.arrays import Floats
 from dialeval.core.errors import SettingError, suggest
 from dialeval.core.fold import Estimate
 from dialeval.core.result import Result, Run, load, name_systems
-from dialeval.core.rowtable import REFERENCE, RUN_FILE
+from dialeval.core.rowtable import REFERENCE, RUN_FILE, RowTable
 from dialeval.metrics.registry import registry, split_names
 from dialeval.stats.significance import westfall_young
 
@@ -33,6 +35,8 @@ Weight: TypeAlias = Literal["rows", "dialogues"]
 Draws: TypeAlias = tuple[Hashable, Floats]
 """The name of some permutations, and the differences after each, the observed one first."""
 _NUMBERED = re.compile(r"-\d+$")
+_USERS = frozenset({"user", "user_id", "userid", "customer", "customer_id", "account", "account_id"})
+"""Fields that identify who talked to a system."""
 _MAY_DIFFER = frozenset({"context", "roles", "slice", "trials", "calls"})
 """Inputs that differ between systems that answered the same users."""
 _COLUMNS = frozenset({REFERENCE, "annotations", "reference-groups", "true-frames", "expected-calls"})
@@ -102,6 +106,8 @@ class Selection:
     """Systems that `most_tests` left out."""
     design: DesignName | None = None
     """The design that was asked for."""
+    cluster: str | None = None
+    """The field whose values are the clusters, instead of dialogues."""
 
     @property
     def designs(self) -> dict[str, Design]:
@@ -117,6 +123,7 @@ def select(
     design: DesignName | None = None,
     weight: Weight = "rows",
     most_tests: int | None = None,
+    cluster: str | None = None,
 ) -> Selection:
     """Select what is compared, as `dialeval.compare` describes its arguments, and align the rows."""
     known = collect_systems(runs, weight)
@@ -129,7 +136,7 @@ def select(
     alignments: dict[str, Alignment] = {}
     for name in others:
         try:
-            alignments[name] = align(known[first], known[name], design)
+            alignments[name] = _choose_units(align(known[first], known[name], design), weight, cluster)
         except SettingError as error:
             raise SettingError(f"{name} cannot be compared with {first}: {error}") from None
     left_out = {
@@ -142,7 +149,36 @@ def select(
     keys = list(dict.fromkeys(key for shared in common.values() for key in shared))
     panel = choose_panel({name: known[name] for name in (first, *others)}, keys, asked is not None)
     untested = tuple(name for name in common if name not in others)
-    return Selection(known, first, others, common, alignments, left_out, tested, panel, untested, design)
+    return Selection(known, first, others, common, alignments, left_out, tested, panel, untested, design, cluster)
+
+
+def _choose_units(alignment: Alignment, weight: Weight, cluster: str | None) -> Alignment:
+    """Give dialogues that are compared as wholes equal weights, and make the values of a field the clusters."""
+    left, right, design = alignment.left, alignment.right, alignment.design
+    if design.whole and weight == "rows":
+        left, right = weigh_dialogues(left), weigh_dialogues(right)
+        design = replace(design, notes=(*design.notes, "Every dialogue has the same weight."))
+        alignment = Alignment(design, left, right, True)
+    if cluster is not None:
+        left, labels = regroup(left, cluster)
+        right, others = regroup(right, cluster, None if design.name == "unpaired" else labels)
+        clusters = len(set(labels)), len(set(others))
+        sizes = f"{clusters[0]:,}" if design.name != "unpaired" else f"{clusters[0]:,} and {clusters[1]:,}"
+        note = f"Clusters are the {sizes} values of {cluster}."
+        return Alignment(replace(design, notes=(*design.notes, note)), left, right, True)
+    notes = [_warn_of_users(each.rows) for each in (left, right) if each.rows is not None]
+    return Alignment(replace(design, notes=(*design.notes, *filter(None, notes[:1]))), left, right, alignment.changed)
+
+
+def _warn_of_users(table: RowTable) -> str | None:
+    """Return a sentence about a field of users that have several dialogues; None where there is none."""
+    for field in table.fields:
+        if field.lower() in _USERS:
+            values = [table.fields[field][row] for row in table.offsets[:-1].tolist()]
+            users = {value for each in values for value in each}
+            if 0 < len(users) < sum(map(bool, values)):
+                return f"{len(values):,} dialogues are of {len(users):,} users; --cluster {field} takes that into account."
+    return None
 
 
 def _find_common(left: Result, right: Result, asked: list[str] | None) -> list[str]:
