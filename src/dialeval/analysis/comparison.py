@@ -43,7 +43,7 @@ from dialeval.analysis.difference import (
     exchange_means,
     subtract_estimates,
 )
-from dialeval.analysis.pairing import Runs, Selection, Weight, adjust_families, find_key, select
+from dialeval.analysis.pairing import USERS, Runs, Selection, Weight, adjust_families, describe_estimand, find_key, select
 from dialeval.analysis.unpaired import check_adjusted, compare_mixes, compare_unpaired, list_strata
 from dialeval.analysis.values import Values, find_better, find_bounds, find_metric
 from dialeval.analysis.verdict import Verdict, check_margins, decide
@@ -112,6 +112,7 @@ class Comparison(Tabular, Displayable, Record, frozen=True, kw_only=True, rename
         margins: By metric, the margin within which systems are equivalent.
         weight: Whether every row or every dialogue has equal weight in a mean.
         cluster: The field whose values are the clusters; None: dialogues.
+        estimand: What means are of, `reply` or `dialogue`; None where no dialogue has several rows.
         pairs: Tests of systems other than the baseline with each other, which are tests of the family of the panel.
         ranking: Of three or more systems: their order by the first metric of the panel, and which pairs differ.
 
@@ -144,6 +145,7 @@ class Comparison(Tabular, Displayable, Record, frozen=True, kw_only=True, rename
     margins: dict[str, float] = {}
     weight: Weight = "rows"
     cluster: str | None = None
+    estimand: str | None = None
     pairs: int = 0
     ranking: SystemRanking | None = None
 
@@ -365,7 +367,10 @@ def compare_tested(
         pairs = pairs if pairs <= (most_tests or pairs) else 0
         needed = choose_trials(inside, alpha), choose_trials(max(inside + pairs, len(tests) - inside), alpha, 1.0)
         settings = replace(settings, trials=max(needed))
-    warnings = (compare_mixes(selection.first, *each, fields, settings) for each in selection.alignments.items())
+    tables = [selection.known[name].rows for name in (selection.first, *selection.others)]
+    users = [name for table in tables if table is not None for name in table.fields if name.lower() in USERS]
+    ignored = [*fields, *users, *([cluster] if cluster is not None else [])]
+    warnings = (compare_mixes(selection.first, *each, ignored, settings) for each in selection.alignments.items())
     tested, cells = [], 0
     for each in _find_differences(selection, settings, fields):
         bounds = find_bounds(each.row.key, selection.known[selection.first][each.row.key])
@@ -402,6 +407,7 @@ def compare_tested(
         margins=margins,
         weight=weight,
         cluster=cluster,
+        estimand=describe_estimand(selection, weight),
         pairs=len(pairs),
         ranking=ranking,
     )

@@ -129,6 +129,8 @@ class Difference(Record, frozen=True):
         scored: Rows, or dialogues, of the baseline and of the system that have a value.
         due: How many should have one.
         values: The values of the baseline and of the system over all their rows, as tables of systems have them.
+        by_dialogue: The difference of means over dialogues, each with the same weight, where the weights of means matter.
+        by_dialogue_p: Its p-value (Student).
         unadjusted: The difference without the adjustment for the case mix, where there is one.
         unadjusted_interval: Its confidence interval.
         reason: Why the difference was not tested.
@@ -172,6 +174,8 @@ class Difference(Record, frozen=True):
     scored: tuple[int, int] = (0, 0)
     due: tuple[int, int] = (0, 0)
     values: tuple[float, float] = (math.nan, math.nan)
+    by_dialogue: float = math.nan
+    by_dialogue_p: float = math.nan
     unadjusted: float = math.nan
     unadjusted_interval: tuple[float, float] | None = None
     reason: str | None = None
@@ -332,7 +336,13 @@ class Baseline:
             return plain
         ahead = (items[0] - items[1]) if plain.better == "lower" else (items[1] - items[0])
         wins, ties, losses = (int(np.count_nonzero(which)) for which in (ahead > 0, ahead == 0, ahead < 0))
-        return replace(plain, wins=wins, ties=ties, losses=losses)
+        counted = replace(plain, wins=wins, ties=ties, losses=losses)
+        away = (items[1] - items[0])[~np.isnan(items[1] - items[0])]
+        if key not in left.items or not by_row or len(left.items[key]) == self.clusters or len(away) < 2:
+            return counted
+        mean, error = float(away.mean()), float(away.std(ddof=1)) / math.sqrt(len(away))
+        p = significance.student_p(mean, error, len(away), plain.scale)
+        return replace(counted, by_dialogue=mean, by_dialogue_p=p)
 
     def _test(
         self, plain: Difference, influence: Influence, changes: Floats | None, trials: Floats | None, scored: int

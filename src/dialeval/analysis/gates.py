@@ -94,20 +94,21 @@ def check_baseline(comparison: Comparison, margins: Mapping[str, float], named: 
     """
     margins = {find_key(key, comparison.keys): margin for key, margin in margins.items()}
     check_margins(margins, {row.key: row.better for row in comparison.rows})
-    left_out = [row for row in comparison.rows if math.isnan(row.difference) and row.reason is not None]
-    for row in comparison.rows:
-        untested = named and math.isnan(row.p) and row.reason is not None and row.margin is None
-        missing = row in left_out and (named or row.key in margins or len(left_out) == len(comparison.rows))
-        if missing or (untested and row.key not in margins):
-            raise SettingError(f"{row.system} cannot be compared with {row.baseline} on {row.key}: {row.reason}")
-    gated = [row for row in comparison.rows if row.evidence or row.key in margins or row.margin is not None]
+    gated = [
+        replace(row, margin=margins.get(row.key, row.margin))
+        for row in comparison.rows
+        if row.evidence or row.key in margins or row.margin is not None
+    ]
     if comparison.rows and not gated:
         raise SettingError("no metric says which replies are better, so no gate can fail; name the metrics of the gate")
+    lacking = [row for row in (comparison.rows if named else gated) if _is_lacking(row)]
+    for row in lacking:
+        if named or row.margin is not None or len(lacking) == len(gated):
+            raise SettingError(f"{row.system} cannot be compared with {row.baseline} on {row.key}: {row.reason}")
     for row in gated:
-        if row in left_out:
+        if _is_lacking(row):
             continue
         means = f"{row.key} of {row.system} is {row.mean:.6g}, of {row.baseline} {row.baseline_mean:.6g}"
-        row = replace(row, margin=margins.get(row.key, row.margin))
         if row.margin is not None:
             asked = f"worse than {row.baseline} by at most {row.margin:g}"
             failure = f"{means}: it may be worse by {-find_gain(row)[0]:.4g}, the margin is {row.margin:g}"
@@ -115,6 +116,11 @@ def check_baseline(comparison: Comparison, margins: Mapping[str, float], named: 
             asked = f"no worse than {row.baseline}"
             failure = f"{means}: significantly worse (adjusted p {row.adjusted_p:.4g})"
         yield Gate(row.system, row.key, asked, None if is_acceptable(row) else failure, row)
+
+
+def _is_lacking(row: Difference) -> bool:
+    """Return whether a gate has nothing to decide about; with a margin, what could not be tested fails it."""
+    return row.reason is not None and (math.isnan(row.difference) or (math.isnan(row.p) and row.margin is None))
 
 
 def check_slices(found: Slices) -> Iterator[Gate]:

@@ -21,7 +21,7 @@ from dialeval.analysis.alignment import Alignment, Design, DesignName, align, co
 from dialeval.analysis.values import find_metric, regroup, weigh_dialogues
 from dialeval.core.arrays import Floats
 from dialeval.core.errors import SettingError, suggest
-from dialeval.core.fold import Estimate
+from dialeval.core.fold import Estimate, Level
 from dialeval.core.result import Result, Run, load, name_systems
 from dialeval.core.rowtable import REFERENCE, RUN_FILE, RowTable
 from dialeval.metrics.registry import registry, split_names
@@ -35,7 +35,7 @@ Weight: TypeAlias = Literal["rows", "dialogues"]
 Draws: TypeAlias = tuple[Hashable, Floats]
 """The name of some permutations, and the differences after each, the observed one first."""
 _NUMBERED = re.compile(r"-\d+$")
-_USERS = frozenset({"user", "user_id", "userid", "customer", "customer_id", "account", "account_id"})
+USERS = frozenset({"user", "user_id", "userid", "customer", "customer_id", "account", "account_id"})
 """Fields that identify who talked to a system."""
 _MAY_DIFFER = frozenset({"context", "roles", "slice", "trials", "calls"})
 """Inputs that differ between systems that answered the same users."""
@@ -157,7 +157,6 @@ def _choose_units(alignment: Alignment, weight: Weight, cluster: str | None) -> 
     left, right, design = alignment.left, alignment.right, alignment.design
     if design.whole and weight == "rows":
         left, right = weigh_dialogues(left), weigh_dialogues(right)
-        design = replace(design, notes=(*design.notes, "Every dialogue has the same weight."))
         alignment = Alignment(design, left, right, True)
     if cluster is not None:
         left, labels = regroup(left, cluster)
@@ -170,10 +169,23 @@ def _choose_units(alignment: Alignment, weight: Weight, cluster: str | None) -> 
     return Alignment(replace(design, notes=(*design.notes, *filter(None, notes[:1]))), left, right, alignment.changed)
 
 
+def describe_estimand(selection: Selection, weight: Weight) -> str | None:
+    """Return what a mean is a mean of, `reply` or `dialogue`; None where no dialogue has several rows."""
+    sides = [known for name in (selection.first, *selection.others) if (known := selection.known[name]).rows is not None]
+    several = any(len(table) > len(table.offsets) - 1 for side in sides if (table := side.rows) is not None)
+    levels = {estimate.level for side in sides for estimate in side.values() if not estimate.corpus}
+    wholes = {design.whole and design.name != "unpaired" for design in selection.designs.values()}
+    if weight == "dialogues" or (several and Level.TURN in levels and wholes == {True}):
+        return "dialogue"
+    if not several or Level.TURN not in levels:
+        return None
+    return "reply, and per dialogue where dialogues are compared as wholes" if True in wholes else "reply"
+
+
 def _warn_of_users(table: RowTable) -> str | None:
     """Return a sentence about a field of users that have several dialogues; None where there is none."""
     for field in table.fields:
-        if field.lower() in _USERS:
+        if field.lower() in USERS:
             values = [table.fields[field][row] for row in table.offsets[:-1].tolist()]
             users = {value for each in values for value in each}
             if 0 < len(users) < sum(map(bool, values)):

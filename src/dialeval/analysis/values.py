@@ -330,6 +330,20 @@ def _with_formulas(estimates: Mapping[str, Estimate], values: Values, level: flo
     return made
 
 
+def find_skewed(run: Run) -> dict[str, list[str]]:
+    """Return by system the metrics whose means are too skewed for so few dialogues, so that intervals are too narrow."""
+    found: dict[str, list[str]] = {}
+    for name, result in run.items():
+        values = Values.of(result, [key for key, estimate in result.items() if not estimate.corpus])
+        for key in values.items:
+            how, sums = result[key].interval_by, values.sum_clusters(key)
+            if isinstance(how, Analytic) and how.method == "student" and len(sums.sums) > 1:
+                changes = sums.changes - sums.changes.mean()
+                if Influence(0.0, changes, sums.counts).few:
+                    found.setdefault(name, []).append(key)
+    return found
+
+
 def find_bounds(key: str, estimate: Estimate) -> Bounds:
     """Return what the metric of an estimate can give; any number where it is not known."""
     metric = find_metric(estimate)

@@ -122,6 +122,14 @@ def is_acceptable(row: Difference) -> bool:
     return decide(row) != "worse" if row.margin is None else find_gain(row)[0] >= -row.margin
 
 
+def depends_on_weights(row: Difference, alpha: float) -> bool:
+    """Return whether equal weights of replies and of dialogues give another sign or another significance by itself."""
+    if math.isnan(row.by_dialogue_p) or math.isnan(row.p):
+        return False
+    certain = row.p < alpha, row.by_dialogue_p < alpha
+    return certain[0] != certain[1] or (any(certain) and row.by_dialogue * row.difference < 0)
+
+
 def judge_system(rows: Sequence[Difference], panel: Collection[str]) -> Standing:
     """Sort the differences of a system by what is decided about them, and sum up those of the panel."""
     tested = [row for row in rows if not math.isnan(row.p)]

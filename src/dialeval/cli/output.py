@@ -65,18 +65,23 @@ def print_out(line: str) -> None:
 
 
 def compare_and_save(
-    run: Run, format_: str | None, folder: Path | None, force: bool = False, saved: Run | None = None
+    run: Run,
+    format_: str | None,
+    folder: Path | None,
+    force: bool = False,
+    saved: Run | None = None,
+    chosen: Mapping[str, Any] | None = None,
 ) -> RunVerdict | None:
     """Compare the systems of a run for a format that shows a verdict, and save both in a folder.
 
-    A run whose comparison is interrupted is saved alone.
+    `chosen`: arguments of the comparison. A run whose comparison is interrupted is saved alone.
     """
     verdict = None
     try:
         if format_ in ("table", "github") and len(run) - len(run.baselines) > 1:
             from dialeval.reports.comparisons import judge_run
 
-            verdict = judge_run(run)
+            verdict = judge_run(run, **(chosen or {}))
     finally:
         if folder is not None:
             save_run(saved or run, folder, force, verdict)
@@ -365,7 +370,7 @@ def print_gates(
     if format_ == "junit" and not gates:
         flags = "--fail-under, --fail-over, or --no-worse-than of `dialeval compare`"
         raise click.UsageError(f"-f junit prints gates, and none is set: {flags}")
-    text = to_junit(gates, results) if format_ == "junit" else to_github(gates, subject, results, sentences)
+    text = to_junit(gates, results, subject) if format_ == "junit" else to_github(gates, subject, results, sentences)
     print_content(text, output)
 
 

@@ -33,7 +33,7 @@ from dialeval.analysis.comparison import MOST_TESTS, STRONG, Best, Comparison, S
 from dialeval.analysis.difference import Difference
 from dialeval.analysis.pairing import choose_main_keys
 from dialeval.analysis.values import find_metric
-from dialeval.analysis.verdict import Verdict, decide, is_acceptable, judge_system, list_numbers
+from dialeval.analysis.verdict import Verdict, decide, depends_on_weights, is_acceptable, judge_system, list_numbers
 from dialeval.core.display import list_some
 from dialeval.core.errors import SettingError
 from dialeval.core.result import Run
@@ -108,7 +108,7 @@ class RunVerdict:
         return None if self.comparison is None else dump_comparison(self.comparison, **self.settings)
 
 
-def judge_run(run: Run, margin: Mapping[str, float] | None = None) -> RunVerdict:
+def judge_run(run: Run, margin: Mapping[str, float] | None = None, cluster: str | None = None) -> RunVerdict:
     """Compare the systems of a run with the first; a sentence gives the reason where that is impossible.
 
     All metrics are tested unless that takes many tests; then only the panel is, if it says which system is better.
@@ -120,7 +120,8 @@ def judge_run(run: Run, margin: Mapping[str, float] | None = None) -> RunVerdict
     estimates = [result[key] for result in run.values() for key in main if key in result]
     descriptive = all(metric is None or metric.descriptive for metric in map(find_metric, estimates))
     every = descriptive or len(run.keys_in_order) * (systems - 1) <= MOST_UNASKED
-    settings: dict[str, Any] = {"metrics": None if every else main, "most_tests": MOST_TESTS, "margin": margin}
+    settings: dict[str, Any] = {"metrics": None if every else main, "most_tests": MOST_TESTS}
+    settings |= {"margin": margin, "cluster": cluster}
     try:
         comparison = compare(run, **settings)
     except SettingError as error:
@@ -168,7 +169,9 @@ def state_verdict(comparison: Comparison) -> list[str]:
         more.append(f"{what}: so many tests take long. `dialeval compare` tests all.")
     caveats = list_caveats(comparison)
     warnings = (f"Warning: {line}." for line in comparison.warnings)
-    return [*describe_designs(comparison), about, *caveats, *more, *warnings]
+    *designs, last = describe_designs(comparison)
+    last += "" if comparison.estimand is None else f" Means are per {comparison.estimand}."
+    return [*designs, last, about, *caveats, *more, *warnings]
 
 
 def list_caveats(comparison: Comparison) -> list[str]:
@@ -176,6 +179,12 @@ def list_caveats(comparison: Comparison) -> list[str]:
     main = [row for row in comparison.rows if row.key in comparison.panel and not math.isnan(row.p)]
     rough = list(dict.fromkeys(row.key for row in main if row.rough))
     caveats = []
+    for row in main:
+        if depends_on_weights(row, comparison.alpha):
+            both = f"{show_signed(row.difference)} per reply (p {show_p(row.p)})"
+            both += f", {show_signed(row.by_dialogue)} per dialogue (p {show_p(row.by_dialogue_p)})"
+            named = f"{shorten(row.key)} of {shorten(row.system)}"
+            caveats.append(f"The weights decide about {named}: {both}; --weight dialogues compares dialogues.")
     if rough:
         what = f"{list_some(list(map(shorten, rough)), _MOST_NAMED)}: few {comparison.design.unit}, or a few of them dominate"
         caveats.append(f"Rough (~): {what}, so that intervals and p-values may be too optimistic.")
@@ -356,7 +365,7 @@ def run_to_percent(run: Run) -> Run:
 def to_percent(comparison: Comparison, keys: set[str]) -> Comparison:
     """Return a comparison to be shown, with scores and differences of some keys times 100."""
     names = ["baseline_mean", "mean", "difference", "error", "detectable", "interval", "adjusted_interval", "margin"]
-    names += ["unadjusted", "unadjusted_interval", "values"]
+    names += ["unadjusted", "unadjusted_interval", "values", "by_dialogue"]
     rows = [structs.replace(row, **_multiply_by_100(row, names)) if row.key in keys else row for row in comparison.rows]
     margins = {key: margin * (100 if key in keys else 1) for key, margin in comparison.margins.items()}
     return structs.replace(comparison, rows=rows, margins=margins)

@@ -75,8 +75,9 @@ def describe(
     run: Run, verdict: RunVerdict | None, transpose: bool = False, intervals: bool = True, notes: bool = True
 ) -> Document:
     """Describe a run with marks and sentences of its verdict, and with intervals and notes unless they are left out."""
-    from dialeval.analysis.values import find_better
+    from dialeval.analysis.values import find_better, find_skewed
 
+    skewed = find_skewed(run)
     marks: dict[tuple[str, str], str] = {}
     comparison = None if verdict is None else verdict.comparison
     if comparison is not None:
@@ -93,7 +94,8 @@ def describe(
             estimate = result.get(key)
             mean = MISSING if estimate is None else show(estimate.mean, decimals)
             spread = "" if estimate is None or not intervals else show_spread(estimate, decimals)
-            cells[name, key] = mean, marks.get((name, key), ""), spread
+            doubt = "~" if spread and key in skewed.get(name, ()) else ""
+            cells[name, key] = mean, marks.get((name, key), ""), doubt + spread
     metrics = {key: shorten(key) + ARROWS[find_better(run, key)] for key in keys}
     systems = {name: shorten(name) for name in run}
     if (len(run) > len(keys)) != transpose:
@@ -224,6 +226,8 @@ def _describe_values(run: Run, intervals: bool = True) -> list[str]:
     """Return lines about the intervals and the scale of the values."""
     estimates = (estimate for result in run.values() for estimate in result.values())
     words = describe_intervals(estimates) if intervals else ""
+    if cluster := run.details.get("cluster"):
+        words = words.replace("over dialogues", f"over values of {cluster}").replace("over rows", f"over values of {cluster}")
     lines = [f"Confidence intervals: {words}."] if words else []
     return [*lines, "Scores from 0 to 1 are shown times 100."] if run.details.get(PERCENT) else lines
 
@@ -237,7 +241,12 @@ def choose_decimals(run: Run, key: str) -> int:
 
 def list_footnotes(run: Run, comparison: Comparison | None, intervals: bool = True) -> Iterator[str]:
     """Yield the notes of a table: which intervals it has, what the marks mean, and how much could not be scored."""
+    from dialeval.analysis.values import find_skewed
+
     yield from _describe_values(run, intervals)
+    if intervals and (skewed := dict.fromkeys(shorten(key) for keys in find_skewed(run).values() for key in keys)):
+        what = "too skewed for so few dialogues, so that the interval may be too narrow; --intervals studentized is wider"
+        yield f"~: {', '.join(skewed)}: {what}."
     everything = sum(len(run[name]) for name in run if comparison is not None and name in comparison.systems)
     marked = comparison is not None and any(row.significant or math.isnan(row.p) for row in comparison.rows)
     if comparison is not None and (marked or len(comparison.rows) < everything):
