@@ -9,17 +9,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from msgspec import structs
 
 import dialeval
 from dialeval import sample_data
 from dialeval.analysis.comparison import choose_trials, compare
 from dialeval.analysis.pairing import label_folders
 from dialeval.core.errors import SettingError
-from dialeval.core.fold import Estimate
 from dialeval.core.result import Result, Run
 from dialeval.core.rowtable import RowTable
-from dialeval.core.signature import Signature
 from dialeval.stats.significance import holm
 
 QUICK: dict[str, Any] = {"resamples": 200, "trials": 300}

@@ -1,4 +1,4 @@
-"""Interval, p-value, marks, bold values, verdict and gates of a comparison agree: all designs, metrics and corrections."""
+"""Interval, p, marks, bold values, verdict and gates of a comparison agree: all designs, metrics and corrections."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import dialeval
 from dialeval.analysis.comparison import Comparison, compare, find_best_systems
-from dialeval.analysis.difference import Difference
+from dialeval.analysis.difference import Difference, Test
 from dialeval.analysis.gates import check_baseline
 from dialeval.analysis.verdict import decide
 from dialeval.core.errors import SettingError
@@ -78,7 +78,11 @@ def check(found: Comparison, run: Run) -> None:
         assert row.p <= row.adjusted_p <= 1
         assert row.significant == (row.adjusted_p < found.alpha) == excludes_0(row.adjusted_interval)
         assert (row.p < (1 - found.confidence) * (1 - 1e-9)) == excludes_0(row.interval), row
-        assert row.significant == (choose_stars(row, found.alpha) != "") == (choose_mark(row) in (BETTER, WORSE, DIFFERENT))
+        assert (
+            row.significant
+            == (choose_stars(row, found.alpha) != "")
+            == (choose_mark(row) in (BETTER, WORSE, DIFFERENT))
+        )
         check_bold(row, best.systems.get(row.key), found)
         if (row.system, row.key) in gates:
             failed = gates[row.system, row.key].failure is not None
@@ -102,7 +106,7 @@ def check_bold(row: Difference, bold: list[str] | None, found: Comparison) -> No
 @pytest.mark.parametrize("test", ["randomization", "bootstrap"])
 @given(run=runs(), design=st.sampled_from([None, "unpaired"]), more=st.data())
 @settings(max_examples=40, deadline=None)
-def test_what_is_said_of_a_difference_agrees(test: str, run: Run, design: Any, more: st.DataObject) -> None:
+def test_what_is_said_of_a_difference_agrees(test: Test, run: Run, design: Any, more: st.DataObject) -> None:
     alpha = more.draw(st.sampled_from([0.01, 0.05, 0.2]))
     confidence = more.draw(st.sampled_from([1 - alpha, 0.95]))
     margin = more.draw(st.sampled_from([None, 0.0, 0.05, 0.5]))

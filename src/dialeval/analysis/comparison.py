@@ -43,7 +43,16 @@ from dialeval.analysis.difference import (
     exchange_means,
     subtract_estimates,
 )
-from dialeval.analysis.pairing import USERS, Runs, Selection, Weight, adjust_families, describe_estimand, find_key, select
+from dialeval.analysis.pairing import (
+    USERS,
+    Runs,
+    Selection,
+    Weight,
+    adjust_families,
+    describe_estimand,
+    find_key,
+    select,
+)
 from dialeval.analysis.unpaired import check_adjusted, compare_mixes, compare_unpaired, list_strata
 from dialeval.analysis.values import Values, find_better, find_bounds, find_metric
 from dialeval.analysis.verdict import Verdict, check_margins, decide
@@ -89,8 +98,8 @@ class SystemRanking(Record, frozen=True):
 class Comparison(Tabular, Displayable, Record, frozen=True, kw_only=True, rename={"rows": "differences"}):
     """The result of `dialeval.compare`: the difference of every system to the baseline under every metric.
 
-    In a notebook it shows the verdict and the tables of the command line, and `print` prints the verdict; `to_pandas` has
-    a line per system and metric.
+    In a notebook it shows the verdict and the tables of the command line, and `print` prints the verdict. `to_pandas`
+    has a line per system and metric.
 
     Attributes:
         baseline: The system that the others are compared with.
@@ -318,7 +327,7 @@ def compare(
         pairwise: Also test all pairs of three or more systems under one metric (`Comparison.ranking`).
         margin: The margin within which two systems are equivalent, in units of the metric: one number for all metrics
             of the verdict, or one by metric.
-        cluster: A field that the runs kept, such as the user; its values are sampled as wholes, with all their dialogues.
+        cluster: A field that the runs kept, such as the user; its values are sampled as wholes.
 
     Returns:
         The differences of every system to the baseline.
@@ -363,9 +372,9 @@ def compare_tested(
     if trials is None:
         tests = [key for keys in selection.tested.values() for key in keys]
         inside = sum(key in selection.panel for key in tests)
-        pairs = math.comb(len(selection.others), 2) if pairwise else 0
-        pairs = pairs if pairs <= (most_tests or pairs) else 0
-        needed = choose_trials(inside, alpha), choose_trials(max(inside + pairs, len(tests) - inside), alpha, 1.0)
+        more = math.comb(len(selection.others), 2) if pairwise else 0
+        more = more if more <= (most_tests or more) else 0
+        needed = choose_trials(inside, alpha), choose_trials(max(inside + more, len(tests) - inside), alpha, 1.0)
         settings = replace(settings, trials=max(needed))
     tables = [selection.known[name].rows for name in (selection.first, *selection.others)]
     users = [name for table in tables if table is not None for name in table.fields if name.lower() in USERS]
@@ -432,8 +441,8 @@ def _find_margins(
 def _choose_ranked(selection: Selection, untestable: Container[str], most_tests: int | None) -> str | None:
     """Return the first metric that says which replies are better, and under which all pairs of systems are tested.
 
-    Metrics whose differences to the baseline have no p-value are passed over (`untestable`). Where tests are limited, it
-    is a mean if many pairs of a corpus value would take long. None for two systems, and where there is no such metric.
+    Metrics whose differences to the baseline have no p-value are passed over (`untestable`). Where tests are limited,
+    it is a mean if many pairs of a corpus value would take long. None for two systems or without such a metric.
     """
     names = [selection.first, *selection.others]
     pairs = math.comb(len(names), 2)
@@ -538,7 +547,9 @@ def _adjust(tested: Sequence[Tested], alpha: float, panel: Sequence[str]) -> lis
     adjusted = adjust_families([each.row for each in tested], panel, [each.draws for each in tested])
     for (row, curve, _), p in zip(tested, adjusted, strict=True):
         interval = None if curve is None or math.isnan(p) else curve(1 - (alpha * row.p / p if p else alpha))
-        rows.append(replace(row, adjusted_p=p, significant=p < alpha, adjusted_interval=interval))  # NaN is below nothing
+        rows.append(
+            replace(row, adjusted_p=p, significant=p < alpha, adjusted_interval=interval)
+        )  # NaN is below nothing
     return rows
 
 
@@ -572,8 +583,8 @@ def find_best_systems(
     """Find the system with the best value of each key and, if tested, those not significantly worse.
 
     Floors and ceilings are never the best, and a key under which no system is worse than the best has none. What a
-    `comparison` says of the same systems holds: none that it calls worse than the baseline is the best, nor the baseline
-    where another one is better; of two systems it decides alone, and under the ranked metric its groups do.
+    `comparison` says of the same systems holds: none that it calls worse than the baseline is the best, nor is the
+    baseline where another one is better. Of two systems it decides alone, under the ranked metric its groups do.
     """
     real = {name: result for name, result in results.items() if result.role == "system"}
     best: dict[str, list[str]] = {}

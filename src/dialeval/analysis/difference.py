@@ -129,7 +129,7 @@ class Difference(Record, frozen=True):
         scored: Rows, or dialogues, of the baseline and of the system that have a value.
         due: How many should have one.
         values: The values of the baseline and of the system over all their rows, as tables of systems have them.
-        by_dialogue: The difference of means over dialogues, each with the same weight, where the weights of means matter.
+        by_dialogue: The difference of means over dialogues with equal weights, where means are over rows.
         by_dialogue_p: Its p-value (Student).
         unadjusted: The difference without the adjustment for the case mix, where there is one.
         unadjusted_interval: Its confidence interval.

@@ -171,7 +171,9 @@ def _choose_units(alignment: Alignment, weight: Weight, cluster: str | None) -> 
 
 def describe_estimand(selection: Selection, weight: Weight) -> str | None:
     """Return what a mean is a mean of, `reply` or `dialogue`; None where no dialogue has several rows."""
-    sides = [known for name in (selection.first, *selection.others) if (known := selection.known[name]).rows is not None]
+    sides = [
+        known for name in (selection.first, *selection.others) if (known := selection.known[name]).rows is not None
+    ]
     several = any(len(table) > len(table.offsets) - 1 for side in sides if (table := side.rows) is not None)
     levels = {estimate.level for side in sides for estimate in side.values() if not estimate.corpus}
     wholes = {design.whole and design.name != "unpaired" for design in selection.designs.values()}
@@ -189,7 +191,9 @@ def _warn_of_users(table: RowTable) -> str | None:
             values = [table.fields[field][row] for row in table.offsets[:-1].tolist()]
             users = {value for each in values for value in each}
             if 0 < len(users) < sum(map(bool, values)):
-                return f"{len(values):,} dialogues are of {len(users):,} users; --cluster {field} takes that into account."
+                return (
+                    f"{len(values):,} dialogues are of {len(users):,} users; --cluster {field} takes that into account."
+                )
     return None
 
 

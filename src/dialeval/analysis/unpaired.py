@@ -128,7 +128,9 @@ def _compare_means(
     elif sum(spread.clusters for spread in spreads) <= MOST_PERMUTED:
         drawn = permute(*samples, settings.trials, settings.seed)
         scored = tuple((each.count_rows(key) > 0).tobytes() for each in (left, right))
-        found = Tested(replace(found.row, p=rank_first(drawn)), found.curve, ((plain.baseline, plain.system, scored), drawn))
+        found = Tested(
+            replace(found.row, p=rank_first(drawn)), found.curve, ((plain.baseline, plain.system, scored), drawn)
+        )
     if strata is None:
         return found
     adjusted = _post_stratify(plain, left, right, settings, strata)

@@ -331,7 +331,7 @@ def _with_formulas(estimates: Mapping[str, Estimate], values: Values, level: flo
 
 
 def find_skewed(run: Run) -> dict[str, list[str]]:
-    """Return by system the metrics whose means are too skewed for so few dialogues, so that intervals are too narrow."""
+    """Return by system the metrics whose means are too skewed for so few dialogues: intervals may be too narrow."""
     found: dict[str, list[str]] = {}
     for name, result in run.items():
         values = Values.of(result, [key for key, estimate in result.items() if not estimate.corpus])
@@ -418,8 +418,8 @@ def weigh_dialogues(result: Result) -> Result:
 def regroup(result: Result, field: str, labels: Sequence[str] | None = None) -> tuple[Result, list[str]]:
     """Return a result whose clusters are the dialogues with the same value of a field, and that value by dialogue.
 
-    Rows are sorted by it; a value of a dialogue becomes that of its first row. `labels`: the values, if not those of the
-    result.
+    Rows are sorted by it; a value of a dialogue becomes that of its first row. `labels`: the values, if not those of
+    the result.
     """
     table = require_table(result)
     if labels is None:

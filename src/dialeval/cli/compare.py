@@ -126,14 +126,9 @@ def compare(
     from dialeval.reports import comparisons
     from dialeval.reports.labels import JUDGED
 
-    if bar is not None and baseline is not None:
-        raise click.UsageError("--no-worse-than names the baseline; leave --baseline out")
     out.check_percent(format_, percent)
     out.check_transpose(format_, transpose, ["latex"])
-    if percent and (sequential or trend):
-        raise click.UsageError("--percent is not for --sequential and --trend; leave it out")
-    if format_ in options.GATE_FORMATS and ((by and bar is None) or sequential or trend):
-        raise click.UsageError(f"{format_} cannot show slices, sequential tests or trends; choose another format")
+    _check_options(bar, baseline, format_, percent, (by and bar is None) or sequential or trend, sequential or trend)
     out.check_places(None, files_of(*runs, *([] if bar is None else [bar])), files=(output, pairs_file))
     named = None if systems is None else [name.strip() for name in systems.split(",")]
     if llm["model"]:
@@ -181,6 +176,17 @@ def compare(
     else:
         out.print_as(format_, comparisons, comparison, output)
     return out.print_failed_gates(gates)
+
+
+def _check_options(
+    bar: str | None, baseline: str | None, format_: str, percent: bool, no_gates: object, over_time: bool
+) -> None:
+    if bar is not None and baseline is not None:
+        raise click.UsageError("--no-worse-than names the baseline; leave --baseline out")
+    if percent and over_time:
+        raise click.UsageError("--percent is not for --sequential and --trend; leave it out")
+    if format_ in options.GATE_FORMATS and no_gates:
+        raise click.UsageError(f"{format_} cannot show slices, sequential tests or trends; choose another format")
 
 
 def _compare_by_llm(

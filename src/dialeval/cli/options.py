@@ -344,7 +344,7 @@ limits = combine_options(
 margins = numbers(
     "--margin",
     "margins",
-    "Systems that differ by less are equivalent. With --no-worse-than: exit 1 unless the interval rules out a larger loss.",
+    "Systems that differ by less are equivalent; with --no-worse-than, exit 1 unless the interval rules out more.",
 )
 cluster = click.option(
     "--cluster",

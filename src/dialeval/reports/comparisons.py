@@ -82,7 +82,13 @@ NARROWEST, BEYOND = 0.3, 1.3
 SLIM = 6
 """The margin of a strip without tick labels."""
 _KINDS = {BETTER: "up", WORSE: "down", DIFFERENT: "other", "": "unsettled", UNTESTED: "unsettled"}
-_IN_WORDS = {BETTER: ", better", WORSE: ", worse", DIFFERENT: ", different", "": ", not significant", UNTESTED: ", not tested"}
+_IN_WORDS = {
+    BETTER: ", better",
+    WORSE: ", worse",
+    DIFFERENT: ", different",
+    "": ", not significant",
+    UNTESTED: ", not tested",
+}
 _MOST_PANEL = 5
 """Metrics of the panel that are named before the rest is counted."""
 
@@ -186,8 +192,9 @@ def list_caveats(comparison: Comparison) -> list[str]:
             named = f"{shorten(row.key)} of {shorten(row.system)}"
             caveats.append(f"The weights decide about {named}: {both}; --weight dialogues compares dialogues.")
     if rough:
-        what = f"{list_some(list(map(shorten, rough)), _MOST_NAMED)}: few {comparison.design.unit}, or a few of them dominate"
-        caveats.append(f"Rough (~): {what}, so that intervals and p-values may be too optimistic.")
+        names = list_some(list(map(shorten, rough)), _MOST_NAMED)
+        what = f"few {comparison.design.unit}, or a few of them dominate"
+        caveats.append(f"Rough (~): {names}: {what}, so that intervals and p-values may be too optimistic.")
     return caveats
 
 
@@ -300,7 +307,9 @@ def _describe_system(comparison: Comparison, system: str) -> Iterable[str]:
             if rows:
                 yield f"Largest {what}: {_show_difference(max(rows, key=lambda row: row.size))}."
     elif each.kind == "equivalent":
-        shown = list_some([f"{_show_difference(row)}, margin {show(row.margin)}" for row in each.equivalent], _MOST_NAMED)
+        shown = list_some(
+            [f"{_show_difference(row)}, margin {show(row.margin or 0.0)}" for row in each.equivalent], _MOST_NAMED
+        )
         yield f"{system} and {baseline} are equivalent within the margin: {shown}."
     else:
         on = shorten(each.panel[0].key) if panel == 1 else f"any of the {panel} metrics"
@@ -308,9 +317,10 @@ def _describe_system(comparison: Comparison, system: str) -> Iterable[str]:
         yield from _state_power(each.undecided, comparison)
     if each.equivalent and each.kind != "equivalent":
         yield f"Equivalent within the margin: {list_some([shorten(row.key) for row in each.equivalent], _MOST_NAMED)}."
-    for row in (row for row in each.undecided if row.margin is not None):
-        known = "is excluded, an equal gain is not" if is_acceptable(row) else "is not excluded"
-        yield f"A loss of more than {show(row.margin)} {known}: {_show_difference(row)}."
+    for row in each.undecided:
+        if row.margin is not None:
+            known = "is excluded, an equal gain is not" if is_acceptable(row) else "is not excluded"
+            yield f"A loss of more than {show(row.margin)} {known}: {_show_difference(row)}."
     if each.other:
         yield f"Also different, without being better or worse: {_list_differences(each.other)}."
 
@@ -337,7 +347,11 @@ def _state_power(undecided: Sequence[Difference], comparison: Comparison) -> Ite
     clearest = min(undecided, key=lambda row: (row.p, -row.size))
     doubt = f"; significant by itself (p = {clearest.p:.3f}), but not after correction for multiple tests"
     yield f"Closest to significance: {_show_difference(clearest)}{doubt if clearest.p < comparison.alpha else ''}."
-    known = [f"{shorten(row.key)} {show_rounded(row.detectable, row.interval).split()[0]}" for row in undecided if row.detectable > 0]
+    known = [
+        f"{shorten(row.key)} {show_rounded(row.detectable, row.interval).split()[0]}"
+        for row in undecided
+        if row.detectable > 0
+    ]
     if known:
         yield f"Detectable at {100 * POWER:g}% power (one test): {list_some(known, _MOST_NAMED)}."
 
@@ -561,7 +575,7 @@ def choose_class(row: Difference) -> str:
 def draw_strip(row: Difference, scale: ChartScale) -> str:
     """Return a difference as a dot with its interval; its values are for screen readers and the tooltip."""
     figure = show_rounded(row.difference, row.interval, signed=True)
-    label = f"{shorten(row.system)}, {shorten(row.key)}: {figure}{_IN_WORDS[choose_mark(row)]}"
+    label = f"{shorten(row.system)}, {shorten(row.key)}: {figure}{_IN_WORDS.get(choose_mark(row), ', not significant')}"
     middle, drawn = HEIGHT / 2, draw_grid(scale)
     drawn += f'<line class="zero" x1="{scale(0)}" x2="{scale(0)}" y1="0" y2="{HEIGHT}"/>'
     if ends := standardize_interval(row):

@@ -227,7 +227,9 @@ def _describe_values(run: Run, intervals: bool = True) -> list[str]:
     estimates = (estimate for result in run.values() for estimate in result.values())
     words = describe_intervals(estimates) if intervals else ""
     if cluster := run.details.get("cluster"):
-        words = words.replace("over dialogues", f"over values of {cluster}").replace("over rows", f"over values of {cluster}")
+        words = words.replace("over dialogues", f"over values of {cluster}").replace(
+            "over rows", f"over values of {cluster}"
+        )
     lines = [f"Confidence intervals: {words}."] if words else []
     return [*lines, "Scores from 0 to 1 are shown times 100."] if run.details.get(PERCENT) else lines
 
@@ -245,7 +247,9 @@ def list_footnotes(run: Run, comparison: Comparison | None, intervals: bool = Tr
 
     yield from _describe_values(run, intervals)
     if intervals and (skewed := dict.fromkeys(shorten(key) for keys in find_skewed(run).values() for key in keys)):
-        what = "too skewed for so few dialogues, so that the interval may be too narrow; --intervals studentized is wider"
+        what = (
+            "too skewed for so few dialogues, so that the interval may be too narrow; --intervals studentized is wider"
+        )
         yield f"~: {', '.join(skewed)}: {what}."
     everything = sum(len(run[name]) for name in run if comparison is not None and name in comparison.systems)
     marked = comparison is not None and any(row.significant or math.isnan(row.p) for row in comparison.rows)

@@ -32,7 +32,8 @@ Succession, and Statistical Inference", JASA; Korn and Graubard 1998, "Confidenc
 Expected Number of Positive Counts Estimated from Survey Data", Survey Methodology; Gaffke 2005, "Three Test Statistics
 for a Nonparametric One-Sided Hypothesis on the Mean of a Nonnegative Variable", Mathematical Methods of Statistics;
 Tango 1998, "Equivalence Test and Confidence Interval for the Difference in Proportions for the Paired-Sample Design",
-Statistics in Medicine; Learned-Miller and Thomas 2019, "A New Confidence Interval for the Mean of a Bounded Random Variable".
+Statistics in Medicine; Learned-Miller and Thomas 2019, "A New Confidence Interval for the Mean of a Bounded Random
+Variable".
 
 Edge cases: of a single row or a single dialogue nothing can be said: there is no interval. A value that counts
 different things (distinct) has none either until dialogues are resampled (`analysis.values`).

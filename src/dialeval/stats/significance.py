@@ -10,8 +10,8 @@ All work on clusters: dialogues, or single rows that are not part of one. With d
   vary so little that the test would reject in 9 to 15% of cases without a difference, at 5%. p is at least 2 / 2^K,
   which is the least that an exact test over K dialogues can give.
 - Holm: with m tests, the smallest p is multiplied by m, the next by m - 1, and so on, never below one before it.
-- Westfall-Young: as Holm, but instead of m times the smallest p, the probability that the permutations give any of the m
-  tests so small a p. Metrics of the same dialogues are correlated, so that it is less than m times as likely.
+- Westfall-Young: as Holm, but instead of m times the smallest p, the probability that the permutations give any of the
+  m tests so small a p. Metrics of the same dialogues are correlated, so that it is less than m times as likely.
 - power: a difference D is detected if (d / error) is beyond the critical value t. d / error is (Z + D / sigma) / U,
   with Z normal, U^2 a chi-square over its K - 1 degrees of freedom, and sigma the true standard error, of which the
   data gives an estimate sigma V, V like U. So D = c error is detected with
