@@ -23,7 +23,7 @@ from dialeval.core.signature import Signature
 from dialeval.reports.comparisons import choose_mark, choose_stars
 from dialeval.reports.formatting import BETTER, DIFFERENT, UNTESTED, WORSE
 
-KINDS = {"rouge-l": "fraction", "accuracy": "yes/no", "call-errors": "count", "length": "count"}
+KINDS = {"rouge-l": "fraction", "accuracy": "yes/no", "call-errors": "count", "length": "count", "latency": "skewed"}
 
 
 @st.composite
@@ -46,6 +46,7 @@ def runs(draw: st.DrawFn) -> Run:
             "fraction": np.clip(hard + 0.2 * rng.normal(size=rows) + shift * at, 0, 1),
             "yes/no": (hard + shift * at > draw(st.sampled_from([-1.0, 0.3, 0.8]))).astype(float),
             "count": rng.poisson(3 + 3 * shift * at, rows).astype(float),
+            "skewed": np.where(rng.random(rows) < 0.2, rng.lognormal(size=rows), 0.0) + shift * at,
         }
         estimates = dict(result.estimates)
         for key, kind in KINDS.items():
@@ -110,7 +111,7 @@ def test_what_is_said_of_a_difference_agrees(test: Test, run: Run, design: Any, 
     alpha = more.draw(st.sampled_from([0.01, 0.05, 0.2]))
     confidence = more.draw(st.sampled_from([1 - alpha, 0.95]))
     margin = more.draw(st.sampled_from([None, 0.0, 0.05, 0.5]))
-    metrics = more.draw(st.sampled_from([None, ["rouge-l"], ["accuracy", "call-errors"], ["distinct-1", "sacrebleu"]]))
+    metrics = more.draw(st.sampled_from([None, ["rouge-l"], ["latency"], ["accuracy", "call-errors"], ["distinct-1", "sacrebleu"]]))
     weight = more.draw(st.sampled_from(["rows", "dialogues"]))
     chosen: Any = {"alpha": alpha, "confidence": confidence, "metrics": metrics, "margin": margin, "weight": weight}
     found = compare(run, test=test, design=design, trials=99, resamples=99, **chosen)

@@ -543,14 +543,17 @@ def adjust_together(compared: Sequence[tuple[Comparison, list[Tested]]]) -> list
 
 def _adjust(tested: Sequence[Tested], alpha: float, panel: Sequence[str]) -> list[Difference]:
     """Return the differences with adjusted p-values, and the intervals that agree with these."""
-    rows = []
-    adjusted = adjust_families([each.row for each in tested], panel, [each.draws for each in tested])
-    for (row, curve, _), p in zip(tested, adjusted, strict=True):
-        interval = None if curve is None or math.isnan(p) else curve(1 - (alpha * row.p / p if p else alpha))
-        rows.append(
-            replace(row, adjusted_p=p, significant=p < alpha, adjusted_interval=interval)
-        )  # NaN is below nothing
-    return rows
+    while True:
+        ps = adjust_families([each.row for each in tested], panel, [each.draws for each in tested])
+        tails = [alpha * each.row.p / p if p else alpha for each, p in zip(tested, ps, strict=True)]
+        agreed = [each.agree(tail) for each, tail in zip(tested, tails, strict=True)]
+        if all(one is other for one, other in zip(tested, agreed, strict=True)):
+            break
+        tested = agreed
+    return [
+        replace(each.row, adjusted_p=p, significant=p < alpha, adjusted_interval=each.find_interval(tail))
+        for each, p, tail in zip(tested, ps, tails, strict=True)
+    ]
 
 
 def choose_trials(tests: int, alpha: float, share: float = STRONG) -> int:

@@ -9,9 +9,9 @@
     effect      difference / (standard error * root of the number of clusters): for a mean over rows that are not part
                 of dialogues this is paired Cohen's d; it weighs rows as the difference does and never has another sign
     detectable  minimum detectable difference at 80% power; `needed`: the clusters for a given difference
-    settled     interval and p agree at every level (`Tested.settle`): p is never below the least p of the interval, the
-                least 1 - level at which it excludes 0, and where p does not reject at a level the interval of that
-                level reaches to 0. Both steps are conservative
+    settled     interval and p agree (`Tested`): where p does not reject at a level the interval of that level reaches
+                to 0, and where p rejects but the interval has 0, p is that of the interval: the least 1 - level at
+                which it excludes 0. Both steps are conservative
     rough       whether clusters are few, or few for how skewed or unequal their differences are: interval, p and
                 detectable are then no more than a guide
     wins ...    dialogues, or rows that are not part of one, in which the system has the better value (higher where
@@ -53,7 +53,7 @@ from dialeval.stats.resampling import (
     draw_resamples,
     draw_swaps,
     leave_out_clusters,
-    make_interval,
+    make_curve,
     studentize,
 )
 
@@ -207,29 +207,39 @@ class Tested(NamedTuple):
     """The name of the permutations, and the differences after each, the observed one first."""
 
     def settle(self, bounds: Bounds, confidence: float) -> Tested:
-        """Return the difference with a p-value and intervals that agree at every level."""
-        row, curve, reach = self.row, self.curve, bounds[1] - bounds[0]
-        if curve is None or math.isnan(row.p):
-            return Tested(row)
+        """Return the difference with an interval within the bounds that agrees with its p-value."""
+        curve, reach = self.curve, bounds[1] - bounds[0]
+        if curve is None or math.isnan(self.row.p):
+            return Tested(self.row)
 
-        def contains(p: float) -> bool:
-            low, high = curve(1 - p)
-            return low <= 0 <= high
-
-        p = row.p
-        if _LEAST_P < p < 1 and contains(p):
-            rejected = 1.0
-            for _ in range(_HALVINGS):
-                middle = math.sqrt(p * rejected)
-                p, rejected = (middle, rejected) if contains(middle) else (p, middle)
-            p = rejected
-
-        def settled(level: float) -> tuple[float, float]:
+        def clip(level: float) -> tuple[float, float]:
             low, high = curve(min(level, 1 - _LEAST_P))
-            low, high = (min(low, 0.0), max(high, 0.0)) if p >= (1 - level) * (1 - _EQUAL) else (low, high)
             return max(low, -reach), min(high, reach)
 
-        return Tested(replace(row, p=p, interval=settled(confidence)), settled, self.draws)
+        clipped = Tested(self.row, clip, self.draws).agree(1 - confidence)
+        return clipped._replace(row=replace(clipped.row, interval=clipped.find_interval(1 - confidence)))
+
+    def agree(self, tail: float) -> Tested:
+        """Return the difference with the p-value of its interval where p is below `tail`, and the interval has 0."""
+        p = self.row.p
+        if self.curve is None or not p < tail or not self._has_0(tail):
+            return self
+        rejected = 1.0
+        for _ in range(_HALVINGS):
+            middle = math.sqrt(tail * rejected)
+            tail, rejected = (middle, rejected) if self._has_0(middle) else (tail, middle)
+        return self._replace(row=replace(self.row, p=rejected))
+
+    def _has_0(self, tail: float) -> bool:
+        low, high = (math.nan, math.nan) if self.curve is None else self.curve(1 - tail)
+        return low <= 0 <= high
+
+    def find_interval(self, tail: float) -> tuple[float, float] | None:
+        """Return the interval of the level 1 - `tail`, which reaches to 0 where p is not below `tail`."""
+        if self.curve is None or math.isnan(self.row.p):
+            return None
+        low, high = self.curve(1 - tail)
+        return (min(low, 0.0), max(high, 0.0)) if self.row.p >= tail * (1 - _EQUAL) else (low, high)
 
 
 class Baseline:
@@ -363,11 +373,10 @@ class Baseline:
                 p = significance.tail_p(difference, changes, plain.scale)
                 critical = absolute_quantile(changes, 1 - settings.alpha) / error if error else critical
             p = max(p, significance.least_p(self.clusters))
-        interval, by = make_interval(influence, changes, settings.confidence, self.clusters)
-        changes = None if by == "jackknife" else changes
+        curve, by = make_curve(influence, changes, settings.confidence, self.clusters)
         row = replace(
             plain,
-            interval=interval,
+            interval=curve(settings.confidence),
             interval_by=by,
             p=p,
             effect=difference / (error * math.sqrt(scored)) if error > 0 else 0.0 if not difference else math.nan,
@@ -377,7 +386,7 @@ class Baseline:
             rough=is_rough(influence, self.clusters),
         )
         draws = None if trials is None else (self.permutations, np.append(difference, trials))
-        return Tested(row, lambda level: make_interval(influence, changes, level, self.clusters)[0], draws)
+        return Tested(row, curve, draws)
 
 
 def exchange_means(

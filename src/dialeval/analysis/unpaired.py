@@ -58,7 +58,7 @@ from dialeval.stats.resampling import (
     absolute_quantile,
     draw_resamples,
     leave_out_clusters,
-    make_interval,
+    make_curve,
     studentize,
 )
 
@@ -188,13 +188,12 @@ def _with_changes(
     """Take interval and p-value from the studentized changes of the difference in independent resamples."""
     changes = join_changes(left, right, found.error)
     joint = Influence(found.difference, np.array([-1.0, 1.0]) * found.error, np.ones(2))
-    interval, by = make_interval(joint, changes, settings.confidence, min(clusters))
+    curve, by = make_curve(joint, changes, settings.confidence, min(clusters))
     p = max(significance.tail_p(found.difference, changes, found.scale), 2 / math.comb(sum(clusters), clusters[0]))
     critical = absolute_quantile(changes, 1 - settings.alpha) / found.error if found.error else math.nan
     detectable = significance.minimum_detectable_difference(found.error, max(2, min(clusters)), critical)
-    row = replace(found, interval=interval, interval_by=by, p=p, detectable=detectable)
-    kept = None if by == "jackknife" else changes
-    return Tested(row, lambda level: make_interval(joint, kept, level, min(clusters))[0])
+    interval = curve(settings.confidence)
+    return Tested(replace(found, interval=interval, interval_by=by, p=p, detectable=detectable), curve)
 
 
 def _compare_thinned(plain: Difference, left: Values, right: Values, settings: Settings) -> Tested:

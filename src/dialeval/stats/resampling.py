@@ -288,6 +288,24 @@ def make_interval(
     return (influence.value - half, influence.value + half), "jackknife"
 
 
+def make_curve(
+    influence: Influence, changes: Floats | None, level: float, clusters: int
+) -> tuple[Callable[[float], tuple[float, float]], Literal["studentized", "jackknife"]]:
+    """Return the interval by level, and its method, which is that of `make_interval` for a level.
+
+    Where so many studentized changes are infinite that a level has no interval, it is infinite.
+    """
+    _, by = make_interval(influence, changes, level, clusters)
+
+    def curve(level: float) -> tuple[float, float]:
+        half = two_sided_t(level, clusters) * influence.error
+        if by == "studentized" and changes is not None:
+            half = absolute_quantile(changes, level)
+        return influence.value - half, influence.value + half
+
+    return curve, by
+
+
 def absolute_quantile(changes: Floats, level: float) -> float:
     """Return the size that a fraction `level` of some changes stay within; NaN if there are none."""
     sizes = np.sort(np.abs(changes[~np.isnan(changes)]))
