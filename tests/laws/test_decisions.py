@@ -79,11 +79,11 @@ def check(found: Comparison, run: Run) -> None:
         assert row.p <= row.adjusted_p <= 1
         assert row.significant == (row.adjusted_p < found.alpha) == excludes_0(row.adjusted_interval)
         assert (row.p < (1 - found.confidence) * (1 - 1e-9)) == excludes_0(row.interval), row
-        assert (
-            row.significant
-            == (choose_stars(row, found.alpha) != "")
-            == (choose_mark(row) in (BETTER, WORSE, DIFFERENT))
-        )
+        marks = {"better": BETTER, "worse": WORSE, "different": DIFFERENT}
+        assert choose_mark(row) == marks.get(decision, "")
+        assert row.significant or decision in ("equivalent", "inconclusive")
+        assert not row.significant or decision in marks or row.margin is not None
+        assert row.significant == (choose_stars(row, found.alpha) != "")
         check_bold(row, best.systems.get(row.key), found)
         if (row.system, row.key) in gates:
             failed = gates[row.system, row.key].failure is not None
@@ -111,7 +111,9 @@ def test_what_is_said_of_a_difference_agrees(test: Test, run: Run, design: Any, 
     alpha = more.draw(st.sampled_from([0.01, 0.05, 0.2]))
     confidence = more.draw(st.sampled_from([1 - alpha, 0.95]))
     margin = more.draw(st.sampled_from([None, 0.0, 0.05, 0.5]))
-    metrics = more.draw(st.sampled_from([None, ["rouge-l"], ["latency"], ["accuracy", "call-errors"], ["distinct-1", "sacrebleu"]]))
+    metrics = more.draw(
+        st.sampled_from([None, ["rouge-l"], ["latency"], ["accuracy", "call-errors"], ["distinct-1", "sacrebleu"]])
+    )
     weight = more.draw(st.sampled_from(["rows", "dialogues"]))
     chosen: Any = {"alpha": alpha, "confidence": confidence, "metrics": metrics, "margin": margin, "weight": weight}
     found = compare(run, test=test, design=design, trials=99, resamples=99, **chosen)

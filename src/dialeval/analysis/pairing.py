@@ -171,29 +171,23 @@ def _choose_units(alignment: Alignment, weight: Weight, cluster: str | None) -> 
 
 def describe_estimand(selection: Selection, weight: Weight) -> str | None:
     """Return what a mean is a mean of, `reply` or `dialogue`; None where no dialogue has several rows."""
-    sides = [
-        known for name in (selection.first, *selection.others) if (known := selection.known[name]).rows is not None
-    ]
-    several = any(len(table) > len(table.offsets) - 1 for side in sides if (table := side.rows) is not None)
-    levels = {estimate.level for side in sides for estimate in side.values() if not estimate.corpus}
+    sides = [selection.known[name] for name in (selection.first, *selection.others)]
+    several = any(len(side.rows) > len(side.rows.offsets) - 1 for side in sides if side.rows is not None)
+    turns = several and any(each.level is Level.TURN and not each.corpus for side in sides for each in side.values())
     wholes = {design.whole and design.name != "unpaired" for design in selection.designs.values()}
-    if weight == "dialogues" or (several and Level.TURN in levels and wholes == {True}):
+    if weight == "dialogues" or (turns and wholes == {True}):
         return "dialogue"
-    if not several or Level.TURN not in levels:
-        return None
-    return "reply, and per dialogue where dialogues are compared as wholes" if True in wholes else "reply"
+    mixed = "reply, and per dialogue where dialogues are compared as wholes"
+    return None if not turns else mixed if True in wholes else "reply"
 
 
 def _warn_of_users(table: RowTable) -> str | None:
     """Return a sentence about a field of users that have several dialogues; None where there is none."""
-    for field in table.fields:
-        if field.lower() in USERS:
-            values = [table.fields[field][row] for row in table.offsets[:-1].tolist()]
-            users = {value for each in values for value in each}
-            if 0 < len(users) < sum(map(bool, values)):
-                return (
-                    f"{len(values):,} dialogues are of {len(users):,} users; --cluster {field} takes that into account."
-                )
+    for field in (field for field in table.fields if field.lower() in USERS):
+        values = [table.fields[field][row] for row in table.offsets[:-1].tolist()]
+        users = len({value for each in values for value in each})
+        if 0 < users < sum(map(bool, values)):
+            return f"{len(values):,} dialogues are of {users:,} users; --cluster {field} takes that into account."
     return None
 
 

@@ -48,7 +48,7 @@ class Standing(Record, frozen=True):
     kind: Kind
 
 
-class VerdictNumber(Record, frozen=True):
+class VerdictNumber(Record, frozen=True, kw_only=True):
     """What is decided about a metric of the verdict.
 
     Attributes:
@@ -150,19 +150,9 @@ def judge_system(rows: Sequence[Difference], panel: Collection[str]) -> Standing
 
 def list_numbers(rows: Sequence[Difference], panel: Collection[str]) -> list[VerdictNumber]:
     """Return the numbers of a verdict."""
+    shared = [name for name in VerdictNumber.__struct_fields__ if name in Difference.__struct_fields__]
     return [
-        VerdictNumber(
-            row.system,
-            row.key,
-            decide(row),
-            row.difference,
-            row.interval,
-            row.adjusted_p,
-            row.margin,
-            row.detectable,
-            row.rough,
-            is_acceptable(row),
-        )
+        VerdictNumber(kind=decide(row), acceptable=is_acceptable(row), **{name: getattr(row, name) for name in shared})
         for row in rows
         if row.key in panel
     ]

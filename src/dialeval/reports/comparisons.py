@@ -33,7 +33,15 @@ from dialeval.analysis.comparison import MOST_TESTS, STRONG, Best, Comparison, S
 from dialeval.analysis.difference import Difference
 from dialeval.analysis.pairing import choose_main_keys
 from dialeval.analysis.values import find_metric
-from dialeval.analysis.verdict import Verdict, decide, depends_on_weights, is_acceptable, judge_system, list_numbers
+from dialeval.analysis.verdict import (
+    Decision,
+    Verdict,
+    decide,
+    depends_on_weights,
+    is_acceptable,
+    judge_system,
+    list_numbers,
+)
 from dialeval.core.display import list_some
 from dialeval.core.errors import SettingError
 from dialeval.core.result import Run
@@ -81,14 +89,8 @@ NARROWEST, BEYOND = 0.3, 1.3
 """Its smallest limits: in standard deviations, and as a multiple of the largest difference."""
 SLIM = 6
 """The margin of a strip without tick labels."""
-_KINDS = {BETTER: "up", WORSE: "down", DIFFERENT: "other", "": "unsettled", UNTESTED: "unsettled"}
-_IN_WORDS = {
-    BETTER: ", better",
-    WORSE: ", worse",
-    DIFFERENT: ", different",
-    "": ", not significant",
-    UNTESTED: ", not tested",
-}
+_MARKS: Mapping[Decision, str] = {"better": BETTER, "worse": WORSE, "different": DIFFERENT, "untested": UNTESTED}
+_KINDS: Mapping[Decision, str] = {"better": "up", "worse": "down", "different": "other"}
 _MOST_PANEL = 5
 """Metrics of the panel that are named before the rest is counted."""
 
@@ -139,11 +141,10 @@ def judge_run(run: Run, margin: Mapping[str, float] | None = None, cluster: str 
 
 def make_verdict(comparison: Comparison) -> Verdict:
     """Return the verdict as data."""
-    rows = comparison.rows
     kinds = {judge_system(comparison.of(system), comparison.panel).kind for system in comparison.systems}
     one = len(comparison.systems) == 1
     headline = _write_headline(comparison) if one else next(iter(_describe_systems(comparison)))
-    numbers = list_numbers(rows, comparison.panel)
+    numbers = list_numbers(comparison.rows, comparison.panel)
     return Verdict(kinds.pop() if len(kinds) == 1 else "mixed", headline, state_verdict(comparison), numbers)
 
 
@@ -280,10 +281,8 @@ def describe_tests(comparison: Comparison) -> str:
 
 
 def choose_mark(row: Difference) -> str:
-    """Return a mark for a significant difference and for one that was not tested, and nothing for others."""
-    if decide(row) == "untested":
-        return UNTESTED
-    return "" if not row.significant else DIFFERENT if not row.evidence else WORSE if row.worse else BETTER
+    """Return the mark of what is decided about a difference; nothing if it is inconclusive or equivalent."""
+    return _MARKS.get(decide(row), "")
 
 
 def _describe_system(comparison: Comparison, system: str) -> Iterable[str]:
@@ -307,10 +306,8 @@ def _describe_system(comparison: Comparison, system: str) -> Iterable[str]:
             if rows:
                 yield f"Largest {what}: {_show_difference(max(rows, key=lambda row: row.size))}."
     elif each.kind == "equivalent":
-        shown = list_some(
-            [f"{_show_difference(row)}, margin {show(row.margin or 0.0)}" for row in each.equivalent], _MOST_NAMED
-        )
-        yield f"{system} and {baseline} are equivalent within the margin: {shown}."
+        shown = [f"{_show_difference(row)}, margin {show(row.margin or 0.0)}" for row in each.equivalent]
+        yield f"{system} and {baseline} are equivalent within the margin: {list_some(shown, _MOST_NAMED)}."
     else:
         on = shorten(each.panel[0].key) if panel == 1 else f"any of the {panel} metrics"
         yield f"No significant difference between {system} and {baseline} on {on} ({tests})."
@@ -347,12 +344,8 @@ def _state_power(undecided: Sequence[Difference], comparison: Comparison) -> Ite
     clearest = min(undecided, key=lambda row: (row.p, -row.size))
     doubt = f"; significant by itself (p = {clearest.p:.3f}), but not after correction for multiple tests"
     yield f"Closest to significance: {_show_difference(clearest)}{doubt if clearest.p < comparison.alpha else ''}."
-    known = [
-        f"{shorten(row.key)} {show_rounded(row.detectable, row.interval).split()[0]}"
-        for row in undecided
-        if row.detectable > 0
-    ]
-    if known:
+    sizes = ((row, show_rounded(row.detectable, row.interval).split()[0]) for row in undecided if row.detectable > 0)
+    if known := [f"{shorten(row.key)} {size}" for row, size in sizes]:
         yield f"Detectable at {100 * POWER:g}% power (one test): {list_some(known, _MOST_NAMED)}."
 
 
@@ -458,9 +451,6 @@ def explain_columns(comparison: Comparison) -> list[str]:
         lines.append(
             f"needed: about how many {unit} are needed to detect a difference of {comparison.detect:g} at that power."
         )
-    if comparison.margins:
-        margins = ", ".join(f"{key} {show(margin)}" for key, margin in comparison.margins.items())
-        lines.append(f"Equivalent: the {100 * comparison.confidence:g}% interval is within the margin ({margins}).")
     if any(row.rough for row in comparison.rows):
         lines.append(f"~: rough approximation, because there are few {unit} or a few of them dominate.")
     least = max(
@@ -569,13 +559,15 @@ def fit_scale(rows: Iterable[Difference], width: int = WIDTH) -> ChartScale:
 
 def choose_class(row: Difference) -> str:
     """Return the class of a difference: up, down, other (neither is better) or uncertain."""
-    return _KINDS[choose_mark(row)]
+    return _KINDS.get(decide(row), "unsettled")
 
 
 def draw_strip(row: Difference, scale: ChartScale) -> str:
     """Return a difference as a dot with its interval; its values are for screen readers and the tooltip."""
     figure = show_rounded(row.difference, row.interval, signed=True)
-    label = f"{shorten(row.system)}, {shorten(row.key)}: {figure}{_IN_WORDS.get(choose_mark(row), ', not significant')}"
+    label = (
+        f"{shorten(row.system)}, {shorten(row.key)}: {figure}, {decide(row).replace('inconclusive', 'not significant')}"
+    )
     middle, drawn = HEIGHT / 2, draw_grid(scale)
     drawn += f'<line class="zero" x1="{scale(0)}" x2="{scale(0)}" y1="0" y2="{HEIGHT}"/>'
     if ends := standardize_interval(row):

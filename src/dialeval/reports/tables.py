@@ -83,8 +83,7 @@ def describe(
     if comparison is not None:
         from dialeval.reports.comparisons import choose_mark
 
-        tested = [name for name in run if name in comparison.systems or run[name].role == "system"]
-        others = [name for name in tested if name != comparison.baseline]
+        others = [name for name in run if run[name].role == "system" and name != comparison.baseline]
         marks = {(name, key): UNTESTED for name in others for key in run[name]}
         marks |= {(row.system, row.key): choose_mark(row) for row in comparison.rows}
     keys, cells = run.keys_in_order, {}
@@ -227,9 +226,7 @@ def _describe_values(run: Run, intervals: bool = True) -> list[str]:
     estimates = (estimate for result in run.values() for estimate in result.values())
     words = describe_intervals(estimates) if intervals else ""
     if cluster := run.details.get("cluster"):
-        words = words.replace("over dialogues", f"over values of {cluster}").replace(
-            "over rows", f"over values of {cluster}"
-        )
+        words = re.sub("over (dialogues|rows)", lambda _: f"over values of {cluster}", words)
     lines = [f"Confidence intervals: {words}."] if words else []
     return [*lines, "Scores from 0 to 1 are shown times 100."] if run.details.get(PERCENT) else lines
 
@@ -247,10 +244,8 @@ def list_footnotes(run: Run, comparison: Comparison | None, intervals: bool = Tr
 
     yield from _describe_values(run, intervals)
     if intervals and (skewed := dict.fromkeys(shorten(key) for keys in find_skewed(run).values() for key in keys)):
-        what = (
-            "too skewed for so few dialogues, so that the interval may be too narrow; --intervals studentized is wider"
-        )
-        yield f"~: {', '.join(skewed)}: {what}."
+        what = "too skewed for so few dialogues, so that intervals may be too narrow"
+        yield f"~: {', '.join(skewed)}: {what}; --intervals studentized is wider."
     everything = sum(len(run[name]) for name in run if comparison is not None and name in comparison.systems)
     marked = comparison is not None and any(row.significant or math.isnan(row.p) for row in comparison.rows)
     if comparison is not None and (marked or len(comparison.rows) < everything):

@@ -154,11 +154,6 @@ def join_changes(left: Resampled, right: Resampled, error: float) -> Floats:
         return np.where(own > 0, moved * error / own, np.where(moved == 0, 0.0, np.copysign(np.inf, moved)))
 
 
-def permutation_p(left: ClusterSums, right: ClusterSums, trials: int, seed: int) -> float:
-    """Return the p-value of reassigning whole clusters to the two systems, by the studentized difference."""
-    return rank_first(permute(left, right, trials, seed))
-
-
 def rank_first(drawn: Floats) -> float:
     """Return the p-value of the first of some differences among all of them."""
     sizes = np.abs(drawn)
