@@ -34,7 +34,7 @@ def test_prints_a_table(dialeval: Dialeval) -> None:
     done = dialeval("score", "a.txt", "b.txt", "-m", "length,distinct-1")
     assert done.returncode == 0
     assert "None of the tested metrics says which replies are better" in " ".join(done.stdout.split())
-    assert "2.0   [0.0, 14.7]   1.5   [0.0, 20.6]" in " ".join(done.stdout.splitlines())
+    assert "2.0   [0.0, 14.7]   1.5     [0.0, 20.6]" in " ".join(done.stdout.splitlines())
     assert done.stderr == ""
 
 
