@@ -442,7 +442,7 @@ def best(seeds: Iterable[int], systems: int, _: str) -> Hits:
         tables = {name: table_of(turns, [repr(row[0]) for row in of.tolist()]) for name, of in numbers.items()}
         run = dialeval.evaluate(tables, metrics=[Rated()], threads=1)
         found = find_best_systems(run.systems, [Rated().name])
-        hits[("rated", "1 to 6 turns", systems), "left out"].append(len(found.systems[Rated().name]) < systems)
+        hits[("rated", "1 to 6 turns", systems), "left out"].append(Rated().name in found.systems)
     return hits
 
 

@@ -12,18 +12,19 @@ import argparse
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dialeval.analysis.difference import Difference, Settings
 from dialeval.analysis.unpaired import compare_unpaired
 from dialeval.core.arrays import Floats, Ints, offsets_of
-from dialeval.core.fold import Estimate
+from dialeval.core.fold import ANY_NUMBER, Estimate
 from dialeval.core.result import Result
 from dialeval.core.rowtable import RowTable
 from dialeval.core.signature import Signature
 from dialeval.engine.evaluate import evaluate
+from dialeval.stats.intervals import DEFAULT_LEVEL
 
 SIZES = ((10, 10), (10, 30), (30, 30), (200, 200))
 TURNS = ("one", "five", "1 to 10", "few long")
@@ -70,6 +71,11 @@ def make_result(values: Floats, turns: Ints, key: str) -> Result:
     return Result({key: estimate}, rows=RowTable(offsets_of(turns)))
 
 
+def compare_logs(*given: Any) -> list[Difference]:
+    """Compare two logs as `dialeval.compare` does."""
+    return [tested.settle(ANY_NUMBER, DEFAULT_LEVEL).row for tested in compare_unpaired(*given)]
+
+
 def simulate_means(cell: tuple[str, str, tuple[int, int]], replicates: int, seed: int) -> Rates:
     """Compare two logs of equal means again and again."""
     kind, turns, sizes = cell
@@ -81,7 +87,7 @@ def simulate_means(cell: tuple[str, str, tuple[int, int]], replicates: int, seed
         for size, spread in zip(sizes, (1.0, 2.0 if sizes[0] != sizes[1] else 1.0), strict=True):
             numbers = draw_turns(rng, size, turns)
             logs.append(make_result(draw_values(rng, numbers, kind, spread), numbers, key))
-        (row,) = compare_unpaired("a", "b", logs[0], logs[1], [key], Settings(trials=999))
+        (row,) = compare_logs("a", "b", logs[0], logs[1], [key], Settings(trials=999))
         found += row.p < ALPHA
         covered += row.interval is not None and row.interval[0] <= 0 <= row.interval[1]
     return Rates(found / replicates, covered / replicates)
@@ -105,7 +111,7 @@ def simulate_texts(cell: tuple[str, tuple[int, int]], replicates: int, seed: int
                     said, given = (" ".join(f"w{word}" for word in each) for each in (kept, words))
                     rows.append({"dialog_id": f"{name}{dialogue}", "response": said, "reference": given})
             runs.append(evaluate({name: rows}, metrics=key)[name])
-        (row,) = compare_unpaired("a", "b", runs[0], runs[1], list(runs[0]), Settings(resamples=500))
+        (row,) = compare_logs("a", "b", runs[0], runs[1], list(runs[0]), Settings(resamples=500))
         found += row.p < ALPHA
         covered += row.interval is not None and row.interval[0] <= 0 <= row.interval[1]
     return Rates(found / replicates, covered / replicates)
@@ -125,7 +131,7 @@ def simulate_mix(sizes: tuple[int, int], replicates: int, seed: int) -> tuple[fl
             logs.append(make_result(values, turns, "length"))
             strata.append([str(topic) for topic in np.repeat(topics, turns)])
         settings = Settings(trials=99)
-        rows += compare_unpaired("a", "b", logs[0], logs[1], ["length"], settings, (strata[0], strata[1]))
+        rows += compare_logs("a", "b", logs[0], logs[1], ["length"], settings, (strata[0], strata[1]))
     known = [row for row in rows if row.interval is not None and row.unadjusted_interval is not None]
     plain = [
         row.unadjusted_interval[0] <= 0.2 <= row.unadjusted_interval[1] for row in known if row.unadjusted_interval

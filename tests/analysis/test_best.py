@@ -45,7 +45,7 @@ def test_equal_systems_are_rarely_left_out() -> None:
     for _ in range(60):
         values = rng.normal(size=(6, 30))
         results = {f"s{at}": row_result(values[at]) for at in range(6)}
-        left_out += len(find_best_systems(results, ["rouge-l"]).systems["rouge-l"]) < 6
+        left_out += "rouge-l" in find_best_systems(results, ["rouge-l"]).systems
     assert left_out <= 6
 
 

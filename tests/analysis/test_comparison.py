@@ -9,17 +9,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from msgspec import structs
 
 import dialeval
 from dialeval import sample_data
-from dialeval.analysis.comparison import adjust_together, choose_trials, compare
+from dialeval.analysis.comparison import choose_trials, compare
 from dialeval.analysis.pairing import label_folders
 from dialeval.core.errors import SettingError
-from dialeval.core.fold import Estimate
 from dialeval.core.result import Result, Run
 from dialeval.core.rowtable import RowTable
-from dialeval.core.signature import Signature
 from dialeval.stats.significance import holm
 
 QUICK: dict[str, Any] = {"resamples": 200, "trials": 300}
@@ -145,7 +142,8 @@ def test_the_panel_is_one_family_and_other_metrics_are_another(run: Run) -> None
     rows = {row.key: row for row in found.rows}
     for family in (("bleu-2", "rouge-l"), ("length", "distinct-1", "bleu-1")):
         ps = [rows[key].p for key in family]
-        assert [rows[key].adjusted_p for key in family] == pytest.approx(holm(ps))
+        for row, most in zip((rows[key] for key in family), holm(ps), strict=True):
+            assert row.p <= row.adjusted_p <= most + 0.01, "permutations know that metrics are correlated"
     assert compare(scored, metrics=["bleu-1", "length"], **QUICK).panel == ("bleu-1",)
     assert compare(run, **QUICK).panel == ("length", "distinct-1", "distinct-2"), "no metric says which is better"
 
@@ -283,27 +281,6 @@ def test_systems_behind_the_most_tests_are_left_out_and_named(run: Run) -> None:
             assert found.rows == alone.rows, "corrected for the tests that were made"
 
 
-def test_a_star_against_an_interval_with_0_is_explained() -> None:
-    """A few large losses: the test is sure, the studentized interval is not."""
-    rng = np.random.default_rng(4)
-    found = 0
-    for seed in range(30):
-        away = np.where(rng.random(60) < 0.12, -rng.lognormal(0, 1.5, 60), 0.0)
-        one, other = (
-            Result(
-                {"rouge-l": Estimate(float(items.mean()), 0.0, 60, 60, items=items, signature=Signature.of("rouge-l"))},
-                rows=RowTable(np.arange(61)),
-            )
-            for items in (np.zeros(60), away)
-        )
-        (row,) = compare(Run({"a": one, "b": other}, "0"), seed=seed, resamples=200).rows
-        assert row.interval is not None
-        doubtful = row.significant and row.interval[0] <= 0 <= row.interval[1]
-        assert ("disagree" in str(row.note)) == doubtful
-        found += doubtful
-    assert found, "no such case was drawn"
-
-
 def test_no_interval_goes_beyond_what_the_metric_allows() -> None:
     """Three dialogues: the studentized interval alone would reach far beyond 1."""
     references = ["a b c d", "e f g h", "i j k l"]
@@ -346,28 +323,6 @@ def test_signatures_are_of_the_metrics_that_are_compared(run: Run) -> None:
         "0",
     )
     assert compare(bare, **QUICK).signatures == {}
-
-
-@pytest.mark.parametrize(
-    ("interval", "p", "noted"),
-    [
-        ((-0.1, 0.2), 0.01, True),
-        ((0.0, 0.2), 0.01, True),
-        ((-0.2, 0.0), 0.01, True),
-        ((0.1, 2.0), 0.01, False),
-        ((-2.0, -0.1), 0.01, False),
-        ((-0.1, 0.2), 0.2, False),
-        (None, 0.01, False),
-    ],
-)
-def test_test_and_interval_disagree(run: Run, interval: tuple[float, float] | None, p: float, noted: bool) -> None:
-    found = compare(run, systems=["a", "b"], metrics=["distinct-1"], **QUICK)
-    row = structs.replace(found.rows[0], interval=interval, p=p, note="a note")
-    (again,) = adjust_together([structs.replace(found, rows=[row])])
-    doubt = "the test (p = 0.01) and the interval, which contains 0, disagree: treat the difference as inconclusive"
-    assert again.rows[0].note == (f"a note; {doubt}" if noted else "a note")
-    assert again.rows[0].significant == (p < 0.05)
-    assert adjust_together([]) == []
 
 
 def test_trials_are_for_the_larger_need_of_both_families(run: Run) -> None:

@@ -21,6 +21,7 @@ from dialeval.core.result import Result
 from dialeval.core.rowtable import RowTable
 from dialeval.core.signature import Signature
 from dialeval.stats import significance
+from dialeval.stats.intervals import tango
 from dialeval.stats.resampling import draw_resamples, draw_swaps
 
 SETTINGS = Settings(resamples=200, trials=400)
@@ -36,8 +37,8 @@ def result(items: Floats | list[float], offsets: Ints | None = None, key: str = 
 
 def difference(left: Result, right: Result, settings: Settings = SETTINGS) -> Difference:
     keys = list(left)
-    (row,) = Baseline("a", left, settings, keys).compare("b", right, keys)
-    return row
+    (tested,) = Baseline("a", left, settings, keys).compare("b", right, keys)
+    return tested.row
 
 
 @pytest.mark.parametrize("test", ["randomization", "bootstrap"])
@@ -56,9 +57,31 @@ def test_one_cluster_cannot_be_tested_and_two_can(test: Test) -> None:
 
 def test_a_single_dialogue_that_differs_has_a_rough_interval() -> None:
     """A gate with a margin needs one: of many dialogues a small change of a system often touches a single one."""
-    row = difference(result([1.0] * 20), result([0.0] + [1.0] * 19))
+    row = difference(result([2.0] * 20), result([1.0] + [2.0] * 19))
     assert row.interval == pytest.approx((-0.05 - 2.093 * 0.05, -0.05 + 2.093 * 0.05), abs=1e-4)
     assert (row.interval_by, row.rough) == ("jackknife", True)
+
+
+@pytest.mark.parametrize("rows", [3, 10, 200])
+def test_yes_no_values_without_a_difference_have_an_interval(rows: int) -> None:
+    """Three equal dialogues prove nothing about a margin of 0.001."""
+    row = difference(result([1.0] * rows), result([1.0] * rows))
+    t = stats.t.ppf(0.975, rows - 1)
+    assert row.interval == pytest.approx((-(t**2) / (rows + t**2), t**2 / (rows + t**2)))
+    assert (row.interval_by, row.p) == ("tango", 1)
+
+
+def test_the_p_value_of_yes_no_values_is_mcnemars() -> None:
+    left, right = np.repeat([1.0, 0.0, 1.0, 0.0], [10, 12, 1, 7]), np.repeat([1.0, 0.0, 0.0, 1.0], [10, 12, 1, 7])
+    row = difference(result(left), result(right))
+    assert row.p == pytest.approx(2 * stats.t.sf(6 / math.sqrt(8), 29))
+    assert row.interval == pytest.approx(tango(7, 1, 30, stats.t.ppf(0.975, 29)))
+    in_dialogues = difference(
+        result(np.tile(left, 4), np.arange(0, 121, 4)), result(np.tile(right, 4), np.arange(0, 121, 4))
+    )
+    assert in_dialogues.interval_by == "tango"
+    width, alone = (each.interval[1] - each.interval[0] for each in (in_dialogues, row) if each.interval)
+    assert width < alone, "rows in other dialogues are more"
 
 
 def test_rows_that_one_side_lacks_count_on_neither() -> None:
@@ -185,8 +208,8 @@ def test_where_no_dialogue_changes_a_difference_p_is_the_least_there_is() -> Non
     both = dialeval.evaluate({"x": ["a b", "c d", "e f"], "y": ["a a", "c c", "e e"]}, metrics="distinct-1,length")
     settings = replace(SETTINGS, test="bootstrap")
     for test in (settings, SETTINGS):
-        rows = list(Baseline("x", both["x"], test, list(both["x"])).compare("y", both["y"], list(both["x"])))
-        assert {row.key: (row.p, row.interval) for row in rows} == {
+        found = list(Baseline("x", both["x"], test, list(both["x"])).compare("y", both["y"], list(both["x"])))
+        assert {row.key: (row.p, row.interval) for row, *_ in found} == {
             "distinct-1": (0.25, (-0.5, -0.5)),
             "length": (1.0, (0.0, 0.0)),
         }
@@ -267,10 +290,12 @@ def test_all_pairs_are_tested_as_each_alone(cells: int, monkeypatch: pytest.Monk
     items["b"][1] = math.nan
     results = {name: result(values, offsets) for name, values in items.items()}
     values = {name: Values.of(each, ["bleu-4"], alone=True) for name, each in results.items()}
-    found = exchange_means(values, {name: each["bleu-4"] for name, each in results.items()}, "bleu-4", SETTINGS)
+    order = sort_clusters(*results.values())
+    tested = exchange_means(values, {name: each["bleu-4"] for name, each in results.items()}, "bleu-4", SETTINGS, order)
+    found = [each.row for each in tested]
     assert [(row.baseline, row.system) for row in found] == [("a", "b"), ("a", "c"), ("b", "c")]
     for row in found:
-        (alone,) = Baseline(row.baseline, results[row.baseline], SETTINGS, ["bleu-4"]).compare(
+        ((alone, *_),) = Baseline(row.baseline, results[row.baseline], SETTINGS, ["bleu-4"], order).compare(
             row.system, results[row.system], ["bleu-4"]
         )
         assert (row.p, row.reason) == (alone.p, None)
@@ -288,8 +313,10 @@ def test_pairs_of_systems_with_one_scored_dialogue_are_not_tested() -> None:
     d = result([math.nan] * 4, offsets)
     known = {"a": a, "b": b, "c": c, "d": d}
     values = {name: Values.of(each, ["bleu-4"], alone=True) for name, each in known.items()}
-    found = exchange_means(values, {name: each["bleu-4"] for name, each in known.items()}, "bleu-4", SETTINGS)
-    by_pair = {row.baseline + row.system: row for row in found}
+    found = exchange_means(
+        values, {name: each["bleu-4"] for name, each in known.items()}, "bleu-4", SETTINGS, np.arange(3)
+    )
+    by_pair = {row.baseline + row.system: row for row, *_ in found}
     assert {pair for pair, row in by_pair.items() if row.reason is None} == {"bc"}
     assert {row.reason for pair, row in by_pair.items() if pair != "bc"} == {"too little could be scored"}
     assert math.isnan(by_pair["ab"].p)
@@ -319,6 +346,6 @@ def test_what_one_side_lacks_is_missing_on_both() -> None:
 def test_dialogues_that_are_not_paired_by_row_are_compared_by_their_means() -> None:
     left = result([1.0, 3.0, 5.0, 2.0, math.nan], np.array([0, 2, 3, 4, 5]))
     right = result([2.0, 4.0, 6.0, 1.0, 1.0, 8.0], np.array([0, 1, 3, 5, 6]))
-    (row,) = Baseline("a", left, SETTINGS, ["bleu-4"]).compare("b", right, ["bleu-4"], by_row=False)
+    ((row, *_),) = Baseline("a", left, SETTINGS, ["bleu-4"]).compare("b", right, ["bleu-4"], by_row=False)
     assert (row.wins, row.ties, row.losses) == (0, 2, 1)
     assert (row.baseline_mean, row.mean, row.rows, row.of) == (2.75, 2.8, 4, 5)

@@ -74,7 +74,10 @@ def test_floors_and_ceilings_are_not_held_to_limits(run: Run) -> None:
 
 
 def test_worse_than_the_baseline(run: Run) -> None:
-    everything, alike = compare(run, **QUICK), compare(run, systems=["a", "b"], **QUICK)
+    asked: dict[str, Any] = {"metrics": ["distinct", "length"], **QUICK}
+    everything, alike = compare(run, **asked), compare(run, systems=["a", "b"], **asked)
+    with pytest.raises(SettingError, match="name the metrics of the gate"):
+        list(worse_than_baseline(compare(run, **QUICK), {}))
     lines = list(worse_than_baseline(everything, {}))
     assert [line.split()[2] for line in lines] == ["narrow", "narrow"]
     assert "significantly worse" in lines[0]
@@ -139,7 +142,7 @@ def test_what_cannot_be_compared_is_left_out_unless_it_was_named(run: Run) -> No
 def test_gates_that_hold_are_gates_too(run: Run) -> None:
     (gate,) = check_limits({"a": run["a"]}, {}, {"length": 1e9})
     assert (gate.system, gate.key, gate.asked, gate.failure) == ("a", "length", "at most 1e+09", None)
-    alike = compare(run, systems=["a", "b"], **QUICK)
+    alike = compare(run, systems=["a", "b"], metrics=["distinct", "length"], **QUICK)
     gates = list(check_baseline(alike, {"distinct-1": 0.5}))
     assert [gate.key for gate in gates] == [row.key for row in alike.rows if row.better is not None]
     asked = {gate.key: gate.asked for gate in gates}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +15,6 @@ import dialeval
 from dialeval.analysis import unpaired as module
 from dialeval.analysis.comparison import compare
 from dialeval.analysis.difference import Difference, Settings
-from dialeval.analysis.unpaired import compare_unpaired
 from dialeval.analysis.values import Values, compute_influences, sort_clusters
 from dialeval.core.arrays import Floats
 from dialeval.core.exact import Moments
@@ -28,7 +28,8 @@ from dialeval.stats.independent import (
     Spread,
     join_changes,
     newcombe,
-    permutation_p,
+    permute,
+    rank_first,
     reassign,
     spread_stratified,
     welch,
@@ -43,6 +44,10 @@ def result(values: Floats, sizes: list[int] | None = None, key: str = "length") 
     known = values[~np.isnan(values)]
     estimate = Estimate(float(known.mean()), 0.0, len(values), len(known), items=values, signature=Signature.of(key))
     return Result({key: estimate}, rows=RowTable(offsets.astype(np.int64)))
+
+
+def compare_unpaired(*given: Any) -> list[Difference]:
+    return [tested.row for tested in module.compare_unpaired(*given)]
 
 
 def test_single_rows_are_welchs_t_test() -> None:
@@ -219,7 +224,7 @@ def test_all_figures_of_a_difference_of_means(monkeypatch: pytest.MonkeyPatch) -
     expected = student_fields(second.mean - first.mean, (first.spread, second.spread), SETTINGS)
     counts = {"rows": 10 + 14, "of": 11 + 15, "corpus": False, "better": None, "evidence": False, "reason": None}
     means = {"baseline_mean": first.mean, "mean": second.mean, "wins": None, "unadjusted": math.nan, "note": None}
-    p = permutation_p(first, second, 60, 7)
+    p = rank_first(permute(first, second, 60, 7))
     assert expected["p"] != pytest.approx(p)
     monkeypatch.setattr(module, "MOST_PERMUTED", 12)
     (row,) = compare_unpaired("a", "b", left, right, ["length"], SETTINGS)

@@ -103,8 +103,12 @@ def test_gates(dialeval: Dialeval) -> None:
     assert dialeval("compare", "same", "--no-worse-than", "main", *QUICK).returncode == 0
     worse = dialeval("compare", "poor", "--no-worse-than", "main", *QUICK)
     assert worse.returncode == 1
-    assert "gate failed: distinct-1 of poor/bot is" in worse.stderr
-    assert "length" not in worse.stderr
+    assert "gate failed: bleu-1 of poor/bot is" in worse.stderr
+    assert "distinct" not in worse.stderr, "the verdict says that it is different, not worse"
+    named = dialeval("compare", "poor", "--no-worse-than", "main", "-m", "distinct-1,length", *QUICK)
+    assert "gate failed: distinct-1 of poor/bot is" in named.stderr
+    assert "is worse than main/bot on distinct-1" in " ".join(named.stdout.split())
+    assert "length" not in named.stderr
     strict = dialeval("compare", "same", "--no-worse-than", "main", "--margin", "bleu-1=0", *QUICK)
     assert strict.returncode == 1
     assert "may be worse by" in strict.stderr
@@ -122,7 +126,7 @@ def test_gates(dialeval: Dialeval) -> None:
         (["main"], "needs two systems"),
         (["main", "nowhere"], "there is no such folder"),
         (["main", "poor", "--baseline", "main/bat"], "did you mean"),
-        (["main", "poor", "--margin", "bleu-1=1"], "--no-worse-than"),
+        (["main", "poor", "--margin", "length=1"], "neither higher nor lower values of length are better"),
         (["main", "poor", "--no-worse-than", "main", "--margin", "bleu-1=x"], "--margin takes"),
         (["main", "poor", "--no-worse-than", "main", "--baseline", "poor"], "leave --baseline out"),
         (["main", "poor", "--alpha", "2"], "alpha must be between"),
@@ -212,7 +216,7 @@ def test_slices_of_rows_and_of_saved_runs(dialeval: Dialeval, tmp_path: Path) ->
         (["score", "old.jsonl", "--by", "mood"], "no row of old has a value in the field 'mood'"),
         (["score", "old.jsonl", "--by", "system"], "already compares the systems"),
         (["score", "old.jsonl", "--by", ","], "name a field"),
-        (["score", "old.jsonl", "--by", "turn", "--jobs", "1"], "--by and --intervals studentized need all rows"),
+        (["score", "old.jsonl", "--by", "turn", "--jobs", "1"], "--cluster and --intervals studentized need all rows"),
         (["score", "old.jsonl", "--by", "turn", "-f", "metrics-txt"], "metrics-txt has no slices"),
         (["compare", "run", "--by", "mood"], "did not keep a field 'mood', only turn, length, history"),
         (["report", "run", "--by", "mood"], "did not keep a field 'mood'"),

@@ -154,8 +154,10 @@ def test_dialogues_with_other_numbers_of_turns_are_compared_as_wholes(compare: C
     design = found["designs"]["new"]
     assert (design["name"], design["whole"], design["common"]) == ("paired", True, 30)
     row = length(found)
-    assert row["difference"] == pytest.approx(mean(right) - mean(left))
-    assert row["error"] == pytest.approx(paired_error(left, right), rel=1e-9)
+    away = [np.mean(there) - np.mean(here) for here, there in zip(left.lengths(), right.lengths(), strict=True)]
+    assert row["difference"] == pytest.approx(np.mean(away)), "every dialogue counts once"
+    assert row["error"] == pytest.approx(np.std(away, ddof=1) / np.sqrt(30), rel=1e-9)
+    assert found["estimand"] == "dialogue"
     assert row["wins"] + row["ties"] + row["losses"] == 30
 
 

@@ -40,7 +40,7 @@ def test_latex_has_the_best_in_bold_and_marks() -> None:
     line = next(line for line in text.splitlines() if line.startswith("distinct-1"))
     assert line.index(r"\mathbf") < line.index("^{**}")
     assert r"\mathbf" not in next(line for line in text.splitlines() if line.startswith("length")), "neither is better"
-    assert "adjusted by Holm for 2 tests" in text
+    assert "Westfall and Young's minP) for 2 tests" in text
 
 
 @pytest.mark.parametrize("name", ["a|b", "[bold]x", "*b*_i_", "\x1b[31mred", "50% & $x"])

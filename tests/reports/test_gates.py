@@ -23,7 +23,7 @@ def run() -> Run:
 
 @pytest.fixture(scope="module")
 def comparison(run: Run) -> Comparison:
-    return compare(run, **QUICK)
+    return compare(run, metrics=["distinct", "length"], **QUICK)
 
 
 def test_every_gate_is_a_test_case(run: Run) -> None:
@@ -50,9 +50,15 @@ def test_every_gate_is_a_test_case(run: Run) -> None:
 
 def test_gates_of_a_comparison(run: Run, comparison: Comparison) -> None:
     gates = list(check_baseline(comparison, {}))
-    suite = ET.fromstring(to_junit(gates, run))[0]
+    suite = ET.fromstring(to_junit(gates, run, comparison))[0]
     assert suite.get("failures") == "2"
-    assert [case.get("name") for case in suite] == ["distinct-1 no worse than main", "distinct-2 no worse than main"]
+    properties = {each.get("name"): each.get("value") for each in suite[0]}
+    assert properties["verdict.kind"] == comparison.verdict.kind == "worse"
+    assert str(properties["verdict.headline"]).endswith("(p 0.0033).")
+    assert [case.get("name") for case in suite.iter("testcase")] == [
+        "distinct-1 no worse than main",
+        "distinct-2 no worse than main",
+    ]
 
 
 def test_a_key_that_was_skipped_has_no_signature(run: Run) -> None:

@@ -19,7 +19,7 @@ from dialeval.core.errors import SettingError
 from dialeval.reports import agreement as agreements
 from dialeval.reports import comparisons
 from dialeval.reports import html as notebook
-from dialeval.reports.comparisons import Verdict, judge_run, state_verdict
+from dialeval.reports.comparisons import RunVerdict, judge_run, state_verdict
 from dialeval.reports.tables import lay_out
 from human.rated_runs import ratings_of, run_of
 
@@ -111,9 +111,9 @@ def test_the_comparison_of_the_last_run_is_made_once(run: dialeval.Run, monkeypa
     again = dialeval.Run(run.systems, run.version)
     times: list[Any] = []
 
-    def judge(run: dialeval.Run) -> Verdict:
+    def judge(run: dialeval.Run) -> RunVerdict:
         times.append(run)
-        return Verdict()
+        return RunVerdict()
 
     monkeypatch.setattr(notebook, "judge_run", judge)
     again._repr_html_()

@@ -19,15 +19,15 @@ from dialeval.analysis import difference as difference_module
 from dialeval.analysis.alignment import Design
 from dialeval.analysis.comparison import Comparison, compare
 from dialeval.analysis.difference import Difference, Settings
+from dialeval.analysis.verdict import judge_system
 from dialeval.core.arrays import Ints
 from dialeval.core.fold import Better
 from dialeval.core.result import Run
 from dialeval.reports import comparisons as verdict_module
 from dialeval.reports import summary as summary_module
-from dialeval.reports.comparisons import Verdict, choose_mark, judge_run, sort_differences, state_verdict
+from dialeval.reports.comparisons import RunVerdict, choose_mark, judge_run, state_verdict
 from dialeval.reports.summary import make_summary
 from dialeval.stats.resampling import draw_swaps
-from dialeval.stats.significance import count_needed_clusters
 
 DIRECTIONS: list[Better | None] = ["higher", "lower", None]
 
@@ -69,7 +69,7 @@ def differences(draw: st.DrawFn) -> list[Difference]:
 
 @given(differences())
 def test_better_worse_and_undecided_are_the_tested_metrics_with_a_direction(rows: list[Difference]) -> None:
-    found = sort_differences(comparison(*rows), "new")
+    found = judge_system(rows, [row.key for row in rows])
     directed = [row for row in rows if row.better is not None and not math.isnan(row.p)]
     assert sorted(row.key for part in (found.better, found.worse, found.undecided) for row in part) == sorted(
         row.key for row in directed
@@ -96,8 +96,9 @@ def test_no_direction_is_claimed_without_significance(rows: list[Difference]) ->
             "No significant difference between new and old" in text
             or "None of the tested metrics says which replies are better" in text
         )
-    marked = {row.key for row in rows if choose_mark(row)}
+    marked = {row.key for row in rows if choose_mark(row) in ("▲", "▼", "◆")}
     assert marked == {row.key for row in rows if row.significant}
+    assert {row.key for row in rows if choose_mark(row) == "·"} == {row.key for row in rows if math.isnan(row.p)}
 
 
 def test_the_only_metric_is_named_where_the_first_system_was_not_tested() -> None:
@@ -127,10 +128,7 @@ def test_what_it_would_take() -> None:
     (text,) = said(other, clearest)
     assert text.startswith("No significant difference between new and old on any of the 2 metrics")
     assert "Closest to significance: b +0.100" in text
-    needed = count_needed_clusters(60, 0.07, 0.05, 0.1)
-    assert needed is not None
-    assert needed > 60
-    assert f"{needed:,} instead of 60 dialogues" in text
+    assert "Detectable at 80% power (one test): a 0.200, b 0.200." in text
     (text,) = said(other, replace(clearest, p=0.02))
     assert "significant by itself (p = 0.020)" in text
 
@@ -168,9 +166,9 @@ def test_a_run_is_compared_if_it_has_two_systems_that_can_be() -> None:
     assert found.comparison is not None
     assert found.sentences == state_verdict(compare(run))
     assert "b and a differ in distinct-1" in found.sentences[1]
-    assert judge_run(Run({"a": run["a"]}, run.version)) == Verdict()
+    assert judge_run(Run({"a": run["a"]}, run.version)) == RunVerdict()
     floors = {"a": run["a"], "floor/b": with_fields(run["b"], role="floor")}
-    assert judge_run(Run(floors, run.version)) == Verdict()
+    assert judge_run(Run(floors, run.version)) == RunVerdict()
     shorter = dialeval.evaluate({"c": words(3, 50)[:20]}, metrics="distinct-1,length")
     found = judge_run(Run({**run, **shorter}, run.version))
     assert found.sentences[:2] == [

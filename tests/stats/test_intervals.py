@@ -254,3 +254,26 @@ def test_intervals_contain_the_truth_about_as_often_as_they_say(kind: str) -> No
             hits[name] += interval[0] <= truth <= interval[1]
     assert 0.92 <= hits["clustered"] / 400 <= 0.98, hits
     assert hits["rows"] / 400 < 0.75, hits
+
+
+def test_tango_is_the_published_example() -> None:
+    """Airway hyper-responsiveness of 21 children (Bentur et al. 2009), as in Fagerland, Lydersen and Laake 2014."""
+    low, high = intervals.tango(1, 7, 21, 1.959963984540054)
+    assert (round(low, 3), round(high, 3)) == (-0.517, -0.026)
+
+
+@pytest.mark.parametrize(("more", "fewer", "size"), [(3, 9, 40), (0, 5, 30), (12, 12, 80)])
+def test_tango_has_the_differences_that_its_score_test_does_not_reject(more: int, fewer: int, size: int) -> None:
+    def reject(at: float) -> bool:
+        """Search the constrained maximum likelihood on a grid, instead of the closed form."""
+        only_fewer = np.linspace(max(0.0, -at), (1 - at) / 2, 200_001)[1:-1]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            fits = more * np.log(only_fewer + at) + fewer * np.log(only_fewer)
+            fits += (size - more - fewer) * np.log(1 - 2 * only_fewer - at)
+        spread = 2 * only_fewer[np.nanargmax(fits)] + at - at**2
+        return bool(abs(more - fewer - size * at) > 1.96 * math.sqrt(size * spread))
+
+    low, high = intervals.tango(more, fewer, size, 1.96)
+    for end, inside in ((low, 1), (high, -1)):
+        assert reject(end - inside * 1e-3)
+        assert not reject(end + inside * 1e-3)

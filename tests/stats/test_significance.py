@@ -233,3 +233,22 @@ def test_p_counts_what_is_as_large_but_for_rounding() -> None:
     assert significance.student_p(1e-10, 0.0, 5, 100.0) == 1
     assert significance.student_p(-1e-11, 0.1, 5, 1.0) == 1
     assert significance.student_p(0.0, 0.0, 5, 0.0) == 1
+
+
+@given(st.integers(1, 6), st.integers(0, 2**32), st.integers(20, 80))
+def test_westfall_young_is_the_definition(tests: int, seed: int, draws: int) -> None:
+    """Of each test the share of permutations in which any test that is not rejected before has so small a p."""
+    rng = np.random.default_rng(seed)
+    drawn = rng.integers(-9, 9, (draws, tests)) + 3.0 * rng.normal(size=(draws, 1))
+    ranks = np.array([[np.mean(abs(column) >= abs(value)) for value in column] for column in drawn.T])
+    ps = ranks[:, 0].tolist()
+    found = significance.westfall_young(ps, [("swaps", column) for column in drawn.T])
+    order, largest = sorted(range(tests), key=lambda at: ps[at]), 0.0
+    for place, at in enumerate(order):
+        least = ranks[order[place:]].min(axis=0)
+        largest = max(largest, float(np.mean(least <= ps[at])), ps[at])
+        assert found[at] == pytest.approx(largest)
+    assert significance.westfall_young(ps, [None] * tests) == pytest.approx(significance.holm(ps))
+    apart = significance.westfall_young(ps, [(at, column) for at, column in enumerate(drawn.T)])
+    assert apart == pytest.approx(significance.holm(ps)), "permutations that are not shared add up"
+    assert significance.westfall_young([math.nan, 0.01], [None, None])[1] == 0.01

@@ -1,8 +1,9 @@
 """Comparison of systems with a baseline: the difference under every metric that both have, with interval and test.
 
 `alignment` finds the rows that two systems have in common and the design that follows, `pairing` the metrics whose
-inputs are the same, `difference` (paired) and `unpaired` test each metric. P-values are adjusted for the number of
-tests (Holm) in two families: the panel that the verdict is about, over all systems, and all other metrics. The panel is
+inputs are the same, `difference` (paired) and `unpaired` test each metric. P-values are adjusted for the other tests
+(Westfall and Young's minP where differences were permuted, else Holm) in two families: the panel that the verdict is
+about, over all systems and with all pairs of them that are ranked, and all other metrics. The panel is
 the metrics that were asked for and for which higher or lower is better; without such a choice, one metric of each kind
 (`pairing.choose_main_keys`). So the level holds for the verdict, and metrics that nobody asked for cost it no power.
 
@@ -18,9 +19,11 @@ from __future__ import annotations
 import math
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from dataclasses import replace as replace_fields
 from inspect import signature
 from itertools import islice
 from os import PathLike
+from pkgutil import resolve_name
 from typing import Any
 
 from msgspec import to_builtins
@@ -30,18 +33,31 @@ from dialeval.analysis.alignment import Design, DesignName
 from dialeval.analysis.difference import (
     DEFAULT_ALPHA,
     LEAST_TRIALS,
+    MOST_DRAWS,
     Baseline,
     Difference,
     Settings,
     Test,
+    Tested,
     exchange_means,
     subtract_estimates,
 )
-from dialeval.analysis.pairing import Runs, Selection, Weight, adjust_families, select
-from dialeval.analysis.unpaired import MOST_PERMUTED, check_adjusted, compare_mixes, compare_unpaired, list_strata
+from dialeval.analysis.pairing import (
+    USERS,
+    Runs,
+    Selection,
+    Weight,
+    adjust_families,
+    describe_estimand,
+    find_key,
+    select,
+)
+from dialeval.analysis.unpaired import check_adjusted, compare_mixes, compare_unpaired, list_strata
 from dialeval.analysis.values import Values, find_better, find_bounds, find_metric, sort_clusters
+from dialeval.analysis.verdict import Verdict, check_margins, decide
 from dialeval.core import validation
 from dialeval.core.arguments import check_arguments
+from dialeval.core.arrays import Ints
 from dialeval.core.display import Displayable, Tabular, count_names, flatten_intervals
 from dialeval.core.errors import SettingError, escape_controls
 from dialeval.core.result import Result, Run, read_comparison
@@ -49,7 +65,7 @@ from dialeval.core.run_schema import Record
 from dialeval.core.version import __version__
 from dialeval.stats.intervals import DEFAULT_LEVEL
 from dialeval.stats.resampling import DEFAULT_RESAMPLES, DEFAULT_SEED
-from dialeval.stats.significance import find_homogeneous_groups, holm
+from dialeval.stats.significance import find_homogeneous_groups
 
 MOST_TRIALS = 1_000_000
 """The most that are made where their number is not given."""
@@ -74,7 +90,7 @@ class SystemRanking(Record, frozen=True):
         key: The metric, the first of the panel that says which replies are better.
         systems: The systems, best first.
         groups: Systems without a significant difference; any two systems that do not differ share a group.
-        tests: The number of pairs, which p-values are adjusted for by Holm's method.
+        tests: The number of pairs; those without the baseline are tests of the family of the panel, too.
     """
 
     key: str
@@ -86,7 +102,8 @@ class SystemRanking(Record, frozen=True):
 class Comparison(Tabular, Displayable, Record, frozen=True, kw_only=True, rename={"rows": "differences"}):
     """The result of `dialeval.compare`: the difference of every system to the baseline under every metric.
 
-    In a notebook it shows the verdict and the tables of the command line; `to_pandas` has a line per system and metric.
+    In a notebook it shows the verdict and the tables of the command line, and `print` prints the verdict. `to_pandas`
+    has a line per system and metric.
 
     Attributes:
         baseline: The system that the others are compared with.
@@ -105,6 +122,11 @@ class Comparison(Tabular, Displayable, Record, frozen=True, kw_only=True, rename
         rows: The differences, system by system and metric by metric.
         untested: Systems that `most_tests` left out.
         signatures: By metric, the signature of the baseline's value: what must be the same where values are compared.
+        margins: By metric, the margin within which systems are equivalent.
+        weight: Whether every row or every dialogue has equal weight in a mean.
+        cluster: The field whose values are the clusters; None: dialogues.
+        estimand: What means are of, `reply` or `dialogue`; None where no dialogue has several rows.
+        pairs: Tests of systems other than the baseline with each other, which are tests of the family of the panel.
         ranking: Of three or more systems: their order by the first metric of the panel, and which pairs differ.
 
     Examples:
@@ -133,6 +155,11 @@ class Comparison(Tabular, Displayable, Record, frozen=True, kw_only=True, rename
     rows: list[Difference]
     untested: tuple[str, ...] = ()
     signatures: dict[str, str] = {}
+    margins: dict[str, float] = {}
+    weight: Weight = "rows"
+    cluster: str | None = None
+    estimand: str | None = None
+    pairs: int = 0
     ranking: SystemRanking | None = None
 
     @property
@@ -153,8 +180,25 @@ class Comparison(Tabular, Displayable, Record, frozen=True, kw_only=True, rename
 
     @property
     def tests(self) -> int:
-        """The number of tests in the panel."""
-        return sum(not math.isnan(row.p) and row.key in self.panel for row in self.rows)
+        """The number of tests in the family of the panel."""
+        return self.pairs + sum(not math.isnan(row.p) and row.key in self.panel for row in self.rows)
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict: its kind, a headline, the sentences of the command line, and the numbers behind them."""
+        made: Verdict = resolve_name("dialeval.reports.comparisons:make_verdict")(self)
+        return made
+
+    def __str__(self) -> str:
+        return "\n".join([self.verdict.headline, *self.verdict.sentences])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data for JSON, with the verdict; NaN is None.
+
+        Returns:
+            The data, with the names that the JSON has.
+        """
+        return {**super().to_dict(), "verdict": self.verdict.to_dict()}
 
     def of(self, system: str) -> list[Difference]:
         """Return the differences of one system.
@@ -257,12 +301,14 @@ def compare(
     adjust: str | Iterable[str] | None = None,
     most_tests: int | None = None,
     pairwise: bool = True,
+    margin: float | Mapping[str, float] | None = None,
+    cluster: str | None = None,
 ) -> Comparison:
     """Compare systems with a baseline: difference, confidence interval and p-value under every metric.
 
     Dialogues are the units of every test and interval, so that turns of one dialogue are not taken for independent.
-    P-values are adjusted by Holm's method in two families: the metrics of the verdict (`Comparison.panel`), and all
-    others.
+    P-values are adjusted for all tests of a family, by the same permutations (Westfall and Young) or by Holm's method.
+    There are two families: the metrics of the verdict (`Comparison.panel`), and all others.
 
     Args:
         runs: A run, a list of runs, or a mapping of names to runs.
@@ -285,6 +331,9 @@ def compare(
         adjust: Fields that the runs kept, whose mix is made equal in an unpaired design (post-stratification).
         most_tests: The largest number of tests; systems beyond it are not tested, and `Comparison.untested` names them.
         pairwise: Also test all pairs of three or more systems under one metric (`Comparison.ranking`).
+        margin: The margin within which two systems are equivalent, in units of the metric: one number for all metrics
+            of the verdict, or one by metric.
+        cluster: A field that the runs kept, such as the user; its values are sampled as wholes.
 
     Returns:
         The differences of every system to the baseline.
@@ -302,23 +351,57 @@ def compare(
         >>> found.of("new")[0].difference
         1.0
     """
-    settings = Settings(test, alpha, confidence, resamples, LEAST_TRIALS if trials is None else trials, seed, detect)
-    selection = select(runs, baseline, systems, metrics, design, weight, most_tests)
+    return compare_tested(**locals())[0]
+
+
+def compare_tested(
+    runs: Runs,
+    *,
+    baseline: str | None = None,
+    systems: Iterable[str] | None = None,
+    metrics: str | Iterable[str] | None = None,
+    trials: int | None = None,
+    design: DesignName | None = None,
+    weight: Weight = "rows",
+    adjust: str | Iterable[str] | None = None,
+    most_tests: int | None = None,
+    pairwise: bool = True,
+    margin: float | Mapping[str, float] | None = None,
+    cluster: str | None = None,
+    **given: Any,
+) -> tuple[Comparison, list[Tested]]:
+    """Return what `compare` does, and the differences with what they are adjusted by for further tests."""
+    settings = Settings(trials=LEAST_TRIALS if trials is None else trials, **given)
+    alpha = settings.alpha
+    selection = select(runs, baseline, systems, metrics, design, weight, most_tests, cluster)
     fields = check_adjusted(adjust, selection.known, [selection.first, *selection.others])
     if trials is None:
         tests = [key for keys in selection.tested.values() for key in keys]
         inside = sum(key in selection.panel for key in tests)
-        needed = choose_trials(inside, alpha), choose_trials(len(tests) - inside, alpha, 1.0)
+        more = math.comb(len(selection.others), 2) if pairwise else 0
+        more = more if more <= (most_tests or more) else 0
+        needed = choose_trials(inside, alpha), choose_trials(max(inside + more, len(tests) - inside), alpha, 1.0)
         settings = replace(settings, trials=max(needed))
-    warnings = (compare_mixes(selection.first, *each, fields, settings) for each in selection.alignments.items())
-    pairs = math.comb(1 + len(selection.others), 2)
-    ranked = pairwise and not fields and 1 < pairs <= (most_tests or pairs)
-    rows = _test_differences(selection, settings, fields)
-    while trials is None and (more := _count_trials(rows, selection, settings, fields)) > settings.trials:
-        settings = replace(settings, trials=more)
-        rows = _test_differences(selection, settings, fields)
-    untestable = {row.key for row in rows if math.isnan(row.p)}
-    return Comparison(
+    tables = [selection.known[name].rows for name in (selection.first, *selection.others)]
+    users = [name for table in tables if table is not None for name in table.fields if name.lower() in USERS]
+    ignored = [*fields, *users, *([cluster] if cluster is not None else [])]
+    warnings = (compare_mixes(selection.first, *each, ignored, settings) for each in selection.alignments.items())
+    while True:
+        tested = _test_differences(selection, settings, fields, metrics is not None)
+        margins = _find_margins(margin, [each.row for each in tested], selection.panel)
+        tested = [each._replace(row=replace(each.row, margin=margins.get(each.row.key))) for each in tested]
+        untestable = {each.row.key for each in tested if math.isnan(each.row.p)}
+        ranked = _choose_ranked(selection, untestable, most_tests) if pairwise and not fields else None
+        counted = any(each.row.key == ranked and each.row.interval_by == "tango" for each in tested)
+        between = _test_pairs(selection, ranked, settings, not counted) if ranked is not None else []
+        rows = _adjust([*tested, *between], alpha, selection.panel)
+        more = 0 if trials is not None else _count_trials([*tested, *between], rows, selection.designs, settings)
+        if more <= settings.trials:
+            break
+        settings = replace(settings, trials=more)  # of all tests, since p-values are adjusted by the same permutations
+    rows, pairs = rows[: len(tested)], rows[len(tested) :]
+    ranking = None if ranked is None else _rank_systems(selection, ranked, rows, pairs)
+    comparison = Comparison(
         baseline=selection.first,
         systems=list(selection.others),
         **asdict(settings),
@@ -333,109 +416,154 @@ def compare(
             for key, estimate in selection.known[selection.first].items()
             if estimate.signature is not None and any(key in shared for shared in selection.common.values())
         },
-        ranking=_rank_systems(selection, settings, untestable, trials is None, most_tests is None) if ranked else None,
+        margins=margins,
+        weight=weight,
+        cluster=cluster,
+        estimand=describe_estimand(selection, weight),
+        pairs=len(pairs),
+        ranking=ranking,
     )
+    return comparison, tested
 
 
-def _test_differences(selection: Selection, settings: Settings, fields: Sequence[str]) -> list[Difference]:
-    """Compare each system with the baseline, with adjusted p-values."""
-    rows = []
-    for row in _find_differences(selection, settings, fields):
-        if row.interval is not None:  # no interval goes beyond what the range of the metric allows
-            least, largest = find_bounds(row.key, selection.known[selection.first][row.key])
-            ends = max(row.interval[0], least - largest), min(row.interval[1], largest - least)
-            row = replace(row, interval=ends)
-        rows.append(row)
-    return _adjust(rows, settings.alpha, selection.panel)
+def _test_differences(selection: Selection, settings: Settings, fields: Sequence[str], asked: bool) -> list[Tested]:
+    """Compare each system with the baseline, not yet adjusted for many tests; `asked`: the metrics were named."""
+    tested, cells = [], 0
+    for each in _find_differences(selection, settings, fields):
+        bounds = find_bounds(each.row.key, selection.known[selection.first][each.row.key])
+        cells += 0 if each.draws is None else len(each.draws[1])
+        kept = each if cells <= MOST_DRAWS else each._replace(draws=None)
+        settled = kept.settle(bounds, settings.confidence)
+        directed = settled.row.better is not None and settled.row.key in selection.panel
+        evidence = directed if asked else settled.row.evidence  # what was asked for is no mere description
+        tested.append(settled._replace(row=replace(settled.row, evidence=evidence)))
+    return tested
 
 
-def _count_trials(rows: Sequence[Difference], selection: Selection, settings: Settings, fields: Sequence[str]) -> int:
-    """Return the trials after which all p-values near alpha are on one side of it, within limits; 0 for enough."""
-    needed, made, designs = 0.0, settings.trials, selection.designs
-    for row in rows if settings.test == "randomization" else ():
-        design = designs[row.system]
-        ways = 2 ** min(design.clusters, 60)
-        if design.name == "unpaired":
-            without_trials = row.corpus or fields or design.clusters > MOST_PERMUTED
-            ways = 0 if without_trials else math.comb(design.clusters, design.baseline_units)
-        if ways > made + 1 and row.adjusted_p > 0:
-            away = row.p * (1 - settings.alpha / row.adjusted_p)
+def _count_trials(
+    tested: Sequence[Tested], rows: Sequence[Difference], designs: Mapping[str, Design], settings: Settings
+) -> int:
+    """Return the trials after which all p-values near alpha are on one side of it, within limits; 0 for enough.
+
+    `rows`: the differences with adjusted p-values. The error of an adjusted p is mostly that of p. Where p is not that
+    of the trials, its error is that of what the other tests add.
+    """
+    needed, made = 0.0, settings.trials
+    for each, row in zip(tested, rows, strict=True):
+        if each.draws is None or len(each.draws[1]) <= made:  # no trials, or every permutation once
+            continue
+        if each.p_of_draws and row.p == each.row.p:
             # Of a p-value that no trial reaches the error is 0.
-            trials = _NEAR**2 * (row.p - 1 / (made + 1)) * (1 - row.p) / away**2 if away else math.inf
+            variance = (row.adjusted_p / row.p) ** 2 * (row.p - 1 / (made + 1)) * (1 - row.p)
+        else:
+            variance = (row.adjusted_p - row.p) * (1 - row.adjusted_p + row.p)
+        away = row.adjusted_p - settings.alpha
+        if variance > 0:
+            trials = _NEAR**2 * variance / away**2 if away else math.inf
             needed = max(needed, trials if trials > made else 0)
     clusters = max((design.clusters for design in designs.values()), default=0) or 1
     cells = sum(_CELLS_OF_CORPUS if row.corpus else 1 for row in rows) + _CELLS_OF_TRIAL * len(designs)
     return round(min(max(needed, 4 * made), _MOST_CELLS / (clusters * cells), _MOST_REPEATED)) if needed else 0
 
 
-def _rank_systems(
-    selection: Selection, settings: Settings, untestable: Container[str], more_trials: bool, corpus_values: bool
-) -> SystemRanking | None:
-    """Order the systems by the first metric that says which replies are better, and test all pairs under it.
+def _find_margins(
+    margin: float | Mapping[str, float] | None, rows: Sequence[Difference], panel: Sequence[str]
+) -> dict[str, float]:
+    """Return the margin of each metric; one number is that of all metrics of the panel with a better direction."""
+    directions = {row.key: row.better for row in rows}
+    if margin is None:
+        return {}
+    if isinstance(margin, Mapping):
+        margins = {find_key(key, directions): value for key, value in margin.items()}
+    else:
+        margins = {key: margin for key in panel if directions.get(key) is not None}
+    check_margins(margins, directions)
+    return margins
 
-    Metrics whose differences to the baseline have no p-value are passed over (`untestable`). Without `corpus_values`,
-    it is a mean where many pairs of a corpus value would take long. None where there is no such metric, where not all
-    pairs have the same design, or where a significant difference contradicts the order, since it is over the rows that
-    both systems have a value for.
+
+def _choose_ranked(selection: Selection, untestable: Container[str], most_tests: int | None) -> str | None:
+    """Return the first metric that says which replies are better, and under which all pairs of systems are tested.
+
+    Metrics whose differences to the baseline have no p-value are passed over (`untestable`). Where tests are limited,
+    it is a mean if many pairs of a corpus value would take long. None for two systems or without such a metric.
     """
     names = [selection.first, *selection.others]
     pairs = math.comb(len(names), 2)
     baseline = selection.known[selection.first]
-    first = {key: baseline[key] for key in selection.panel if key in baseline}
-    metrics = {
-        key: find_metric(estimate)
-        for key, estimate in first.items()
-        if key not in untestable
-        and all(key in selection.known[name] for name in names)
-        and (corpus_values or pairs <= _MOST_CORPUS_PAIRS or not estimate.corpus)
-    }
-    key = next((key for key, metric in metrics.items() if metric and metric.better and not metric.descriptive), None)
-    if key is None or any((name, key) in selection.left_out for name in names):
+    if not 1 < pairs <= (most_tests or pairs):
         return None
-    if more_trials:
-        settings = replace(settings, trials=max(settings.trials, choose_trials(pairs, settings.alpha, 1.0)))
-    found = _test_pairs(selection, key, settings)
-    significant = [row for row, p in zip(found, holm([row.p for row in found]), strict=True) if p < settings.alpha]
+    for key in (key for key in selection.panel if key in baseline and key not in untestable):
+        metric = find_metric(baseline[key])
+        slow = most_tests is not None and pairs > _MOST_CORPUS_PAIRS and baseline[key].corpus
+        if metric is None or not metric.better or metric.descriptive or slow:
+            continue
+        if all(key in selection.known[name] for name in names):
+            return None if any((name, key) in selection.left_out for name in names) else key
+    return None
+
+
+def _rank_systems(
+    selection: Selection, key: str, rows: Sequence[Difference], between: Sequence[Difference]
+) -> SystemRanking | None:
+    """Order the systems by a metric, with the groups that the tests of all pairs do not tell apart.
+
+    None where not all pairs were tested, or where a significant difference contradicts the order, since it is over the
+    rows that both systems have a value for.
+    """
+    names = [selection.first, *selection.others]
+    found = [*(row for row in rows if row.key == key), *between]
+    significant = [row for row in found if row.significant]
     sign = -1.0 if find_better(selection.known, key) == "higher" else 1.0
     order = sorted(names, key=lambda name: sign * selection.known[name][key].mean)
     contradicted = any(row.worse != (order.index(row.system) > order.index(row.baseline)) for row in significant)
-    if len(found) < pairs or contradicted or any(math.isnan(row.p) for row in found):
+    if len(found) < math.comb(len(names), 2) or contradicted or any(math.isnan(row.p) for row in found):
         return None
     different = {frozenset((row.baseline, row.system)) for row in significant}
-    return SystemRanking(key, order, find_homogeneous_groups(order, different), pairs)
+    return SystemRanking(key, order, find_homogeneous_groups(order, different), len(found))
 
 
-def _test_pairs(selection: Selection, key: str, settings: Settings) -> list[Difference]:
-    """Test every two systems under a key, not yet adjusted; nothing where some pair has another design."""
-    names, designs = [selection.first, *selection.others], {design.name for design in selection.designs.values()}
-    same = all(each.by_row and not each.changed for each in selection.alignments.values())
+def _test_pairs(selection: Selection, key: str, settings: Settings, same: bool) -> list[Tested]:
+    """Test every two systems other than the baseline under a key; nothing where some pair has another design.
+
+    `same`: they are means whose p-values follow from swapping dialogues alone.
+    """
+    names, designs = list(selection.others), {design.name for design in selection.designs.values()}
+    order = None
+    if designs == {"paired"} and not any(each.changed for each in selection.alignments.values()):
+        order = sort_clusters(*(selection.known[name] for name in (selection.first, *names)))  # that of the baseline
+    same = same and all(each.by_row for each in selection.alignments.values())
     values = {name: Values.of(selection.known[name], [key], alone=True) for name in names}
-    if designs == {"paired"} and same and settings.test == "randomization" and all(v.items for v in values.values()):
-        order = sort_clusters(*(selection.known[name] for name in names))
-        values = {name: each.take(order) for name, each in values.items()}
-        return exchange_means(values, {name: selection.known[name][key] for name in names}, key, settings)
+    if order is not None and same and settings.test == "randomization" and all(v.items for v in values.values()):
+        return exchange_means(values, {name: selection.known[name][key] for name in names}, key, settings, order)
     # Only p-values are used, which do not depend on the resamples of intervals.
     resamples = settings.resamples if settings.test == "bootstrap" else min(settings.resamples, _PAIR_RESAMPLES)
     settings = replace(settings, resamples=resamples)
-    found: list[Difference] = []
+    found: list[Tested] = []
     run = Run({name: selection.known[name] for name in names}, __version__)
     try:
         for at, name in enumerate(names[:-1]):
-            pair = select(run, name, names[at + 1 :], [key], selection.design)
-            found += _find_differences(pair, settings, ())
+            pair = select(run, name, names[at + 1 :], [key], selection.design, cluster=selection.cluster)
+            found += _find_differences(pair, settings, (), order)
             designs |= {design.name for design in pair.designs.values()}
     except SettingError:  # two of the systems cannot be compared with each other
         return []
     return [] if len(designs) > 1 or designs & {"common", "openings"} else found
 
 
-def _find_differences(selection: Selection, settings: Settings, fields: Sequence[str]) -> Iterator[Difference]:
-    """Compare each system by its design, key by key; a key that must not be compared has the reason."""
+def _find_differences(
+    selection: Selection, settings: Settings, fields: Sequence[str], order: Ints | None = None
+) -> Iterator[Tested]:
+    """Compare each system by its design, key by key; a key that must not be compared has the reason.
+
+    `order`: that of the clusters of systems that are paired on all of their units, if it is known.
+    """
     first, known, tested = selection.first, selection.known, selection.tested
     same = [name for name, each in selection.alignments.items() if each.design.name != "unpaired" and not each.changed]
     keys = [key for key in known[first] if any(key in tested[name] for name in same)]
-    order = sort_clusters(known[first], *(known[name] for name in same)) if keys else None
-    shared = Baseline(first, known[first], settings, keys, order) if keys else None
+    shared = None
+    if keys:
+        order = sort_clusters(known[first], *(known[name] for name in same)) if order is None else order
+        shared = Baseline(first, known[first], settings, keys, order, order.tobytes())
     for name, alignment in selection.alignments.items():
         left, right, here = alignment.left, alignment.right, tested[name]
         if alignment.design.name == "unpaired":
@@ -448,33 +576,39 @@ def _find_differences(selection: Selection, settings: Settings, fields: Sequence
             own = None if alignment.changed else shared
             own = own or Baseline(first, left, settings, here, sort_clusters(left, right))
             found = own.compare(name, right, here, alignment.by_row)
-        rows = {row.key: row for row in found}
+        rows = {each.row.key: each for each in found}
         for key in selection.common[name]:
             if key not in rows:
                 without = subtract_estimates(first, name, known[first][key], known[name][key], key)
-                rows[key] = replace(without, difference=math.nan, reason=selection.left_out[name, key])
+                rows[key] = Tested(replace(without, difference=math.nan, reason=selection.left_out[name, key]))
             yield rows[key]
 
 
-def adjust_together(comparisons: Sequence[Comparison]) -> list[Comparison]:
+def adjust_together(compared: Sequence[tuple[Comparison, list[Tested]]]) -> list[Comparison]:
     """Return the comparisons with the p-values of all of them adjusted as one family."""
-    everything = [row for each in comparisons for row in each.rows]
-    panel = tuple(dict.fromkeys(row.key for row in everything))
-    rows = iter(_adjust(everything, comparisons[0].alpha, panel) if comparisons else [])
-    return [replace(each, rows=list(islice(rows, len(each.rows)))) for each in comparisons]
+    everything = [
+        tested if tested.draws is None else tested._replace(draws=((at, tested.draws[0]), tested.draws[1]))
+        for at, (_, each) in enumerate(compared)
+        for tested in each
+    ]
+    panel = tuple(dict.fromkeys(tested.row.key for tested in everything))
+    rows = iter(_adjust(everything, compared[0][0].alpha, panel) if compared else [])
+    return [replace(comparison, rows=list(islice(rows, len(each)))) for comparison, each in compared]
 
 
-def _adjust(rows: list[Difference], alpha: float, panel: Sequence[str]) -> list[Difference]:
-    """Return the rows with adjusted p-values, and a note where test and interval disagree."""
-    adjusted = []
-    for row, p in zip(rows, adjust_families(rows, panel), strict=True):
-        row = replace(row, adjusted_p=p, significant=p < alpha)  # NaN is below nothing
-        if row.significant and row.interval is not None and row.interval[0] <= 0 <= row.interval[1]:
-            doubt = f"the test (p = {row.p:.2g}) and the interval, which contains 0, disagree"
-            doubt += ": treat the difference as inconclusive"
-            row = replace(row, note="; ".join(filter(None, (row.note, doubt))))
-        adjusted.append(row)
-    return adjusted
+def _adjust(tested: Sequence[Tested], alpha: float, panel: Sequence[str]) -> list[Difference]:
+    """Return the differences with adjusted p-values, and the intervals that agree with these."""
+    while True:
+        ps = adjust_families([each.row for each in tested], panel, [each.draws for each in tested])
+        tails = [alpha * each.row.p / p if p else alpha for each, p in zip(tested, ps, strict=True)]
+        agreed = [each.agree(tail) for each, tail in zip(tested, tails, strict=True)]
+        if all(one is other for one, other in zip(tested, agreed, strict=True)):
+            break
+        tested = agreed
+    return [
+        replace(each.row, adjusted_p=p, significant=p < alpha, adjusted_interval=each.find_interval(tail))
+        for each, p, tail in zip(tested, ps, tails, strict=True)
+    ]
 
 
 def choose_trials(tests: int, alpha: float, share: float = STRONG) -> int:
@@ -501,10 +635,14 @@ class Best:
     """Pairs that were corrected for; 0 where nothing was tested."""
 
 
-def find_best_systems(results: Mapping[str, Result], keys: Iterable[str], tested: bool = True) -> Best:
+def find_best_systems(
+    results: Mapping[str, Result], keys: Iterable[str], tested: bool = True, comparison: Comparison | None = None
+) -> Best:
     """Find the system with the best value of each key and, if tested, those not significantly worse.
 
-    Floors and ceilings are never the best.
+    Floors and ceilings are never the best, and a key under which no system is worse than the best has none. What a
+    `comparison` says of the same systems holds: none that it calls worse than the baseline is the best, nor is the
+    baseline where another one is better. Of two systems it decides alone, under the ranked metric its groups do.
     """
     real = {name: result for name, result in results.items() if result.role == "system"}
     best: dict[str, list[str]] = {}
@@ -517,18 +655,37 @@ def find_best_systems(results: Mapping[str, Result], keys: Iterable[str], tested
             best[key] = [name for name, mean in means.items() if mean == top]
             sizes.append(len(means))
     pairs = sum(size * (size - 1) // 2 for size in sizes)
-    if not tested or not 0 < sum(sizes) - len(sizes) <= MOST_TESTS:
-        return Best(best, 0)
+    two = comparison is not None and len(real) == 2
+    if two or not tested or not 0 < sum(sizes) - len(sizes) <= MOST_TESTS:
+        every = {key: [name for name in real if key in real[name]] for key in best} if two else best
+        return _agree(Best(every, pairs if two else 0), comparison, real)
     try:
         comparisons = list(_compare_with_best(real, best, choose_trials(pairs, DEFAULT_ALPHA, 1.0)))
     except SettingError:  # the run does not know its rows
-        return Best(best, 0)
+        return _agree(Best(best, 0), comparison, real)
     if any(design.name == "unpaired" for each in comparisons for design in each.designs.values()):
         return Best({}, 0)
     for row in (row for each in comparisons for row in each.rows):
         if row.p * pairs >= DEFAULT_ALPHA and row.system not in best[row.key]:
             best[row.key].append(row.system)
-    return Best(best, pairs)
+    return _agree(Best(best, pairs), comparison, real)
+
+
+def _agree(best: Best, comparison: Comparison | None, real: Mapping[str, Result]) -> Best:
+    """Return the best systems without those that a comparison calls worse, and without keys where nothing differs."""
+    systems = {key: list(names) for key, names in best.systems.items()}
+    ranking = None if comparison is None else comparison.ranking
+    if ranking is not None and ranking.key in systems:
+        first = {name for group in ranking.groups if ranking.systems[0] in group for name in group}
+        systems[ranking.key] = [name for name in ranking.systems if name in first]
+    for row in () if comparison is None else comparison.rows:
+        beaten = {"worse": row.system, "better": row.baseline}.get(decide(row))
+        if row.key in systems and beaten in systems[row.key]:
+            systems[row.key].remove(beaten)
+    sizes = {key: sum(key in result for result in real.values()) for key in systems}
+    decided = best.tests > 0 or ranking is not None
+    kept = {key: names for key, names in systems.items() if names and (len(names) < sizes[key] or not decided)}
+    return replace_fields(best, systems=kept)
 
 
 def _compare_with_best(real: Mapping[str, Result], best: Mapping[str, list[str]], trials: int) -> Iterator[Comparison]:

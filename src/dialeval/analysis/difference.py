@@ -2,15 +2,20 @@
 
     difference  system - baseline
     interval    of the difference, by a paired bootstrap (the same resamples for both), studentized; for values that
-                count different things by the jackknife (`values`); for values of tasks that have Gaffke's interval by
-                Gaffke's of their differences, which does not shrink to a point where tasks hardly differ
-    p           of randomization, or of the paired bootstrap; `adjusted_p` by Holm over all keys and systems
+                count different things by the jackknife (`values`); for yes/no values and values of tasks (pass^k)
+                Tango's, which does not shrink to a point where rows hardly differ (`stats.intervals`)
+    p           of randomization, or of the paired bootstrap; for yes/no values and values of tasks that of McNemar's
+                score test, which is the test of Tango's interval
     effect      difference / (standard error * root of the number of clusters): for a mean over rows that are not part
                 of dialogues this is paired Cohen's d; it weighs rows as the difference does and never has another sign
     detectable  minimum detectable difference at 80% power; `needed`: the clusters for a given difference
+    settled     interval and p agree (`Tested`): where p does not reject at a level the interval of that level reaches
+                to 0, and where p rejects but the interval has 0, p is that of the interval: the least 1 - level at
+                which it excludes 0. Both steps are conservative
     rough       whether clusters are few, or few for how skewed or unequal their differences are: interval, p and
                 detectable are then no more than a guide
-    wins ...    rows in which the system has the better value (higher where neither is better), the same, the worse
+    wins ...    dialogues, or rows that are not part of one, in which the system has the better value (higher where
+                neither is better), the same, the worse
 
 A mean is compared over the rows that both systems could be scored on, and its two means are those over these rows. A
 corpus value uses all rows of each. Randomization and bootstrap compute it anew from the statistics of the exchanged or
@@ -20,11 +25,11 @@ resampled dialogues (`values`). `significance` has the formulas.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace as with_fields
 from functools import partial
 from itertools import combinations
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 from msgspec import Struct
@@ -33,12 +38,12 @@ from msgspec.structs import replace
 from dialeval.analysis.values import Values, average_known, find_bounds, find_metric, sort_clusters, sum_known
 from dialeval.core.arrays import Floats, Ints, row_numbers
 from dialeval.core.errors import SettingError
-from dialeval.core.fold import Better, Estimate
+from dialeval.core.fold import Better, Bounds, Estimate
 from dialeval.core.result import Result
 from dialeval.core.run_schema import Record
 from dialeval.stats import significance
 from dialeval.stats.independent import is_rough
-from dialeval.stats.intervals import DEFAULT_LEVEL, gaffke, two_sided_t
+from dialeval.stats.intervals import DEFAULT_LEVEL, PairedCounts, two_sided_t
 from dialeval.stats.resampling import (
     DEFAULT_RESAMPLES,
     DEFAULT_SEED,
@@ -48,7 +53,7 @@ from dialeval.stats.resampling import (
     draw_resamples,
     draw_swaps,
     leave_out_clusters,
-    make_interval,
+    make_curve,
     studentize,
 )
 
@@ -57,6 +62,10 @@ DEFAULT_ALPHA = 0.05
 LEAST_ALPHA = 1e-9
 """Below it neither trials nor Student's distribution say anything."""
 LEAST_TRIALS = 2000
+MOST_DRAWS = 1 << 25
+"""Permuted differences of all tests that are kept, 256 MB; p-values of further tests are adjusted by Holm's method."""
+_HALVINGS, _LEAST_P, _EQUAL = 40, 1e-12, 1e-9
+"""Of the search for the p-value of an interval: its steps, the least p, and when two are equal but for rounding."""
 _MOST_CELLS = 1 << 24
 """Differences of clusters that are held at a time where all pairs of systems are tested: 128 MB."""
 
@@ -101,18 +110,25 @@ class Difference(Record, frozen=True):
         evidence: Whether the metric says which system is better; False where it only describes the responses.
         interval: The confidence interval of the difference.
         interval_by: How the interval was computed.
+        adjusted_interval: The interval at the adjusted level: `significant` exactly if it excludes 0.
         error: The standard error of the difference.
         p: The p-value.
-        adjusted_p: The p-value adjusted by Holm's method.
+        adjusted_p: The p-value adjusted for the tests of its family.
         significant: Whether `adjusted_p` is below alpha.
         effect: The effect size: the difference over its standard deviation; for rows that are not part of dialogues,
             Cohen's d for paired samples.
         detectable: The minimum detectable difference at 80% power.
         needed: Dialogues needed to detect the difference `detect`.
         rough: Whether there are few dialogues, so that interval and p-value are only a guide.
-        wins: Rows in which the system has the better value.
-        ties: Rows in which both have the same value.
-        losses: Rows in which the system has the worse value.
+        wins: Dialogues (or rows that are not part of one) in which the system has the better value.
+        ties: Those in which both have the same value.
+        losses: Those in which the system has the worse value.
+        margin: The margin within which the two systems are equivalent, if one was given.
+        scored: Rows, or dialogues, of the baseline and of the system that have a value.
+        due: How many should have one.
+        values: The values of the baseline and of the system over all their rows, as tables of systems have them.
+        by_dialogue: The difference of means over dialogues with equal weights, where means are over rows.
+        by_dialogue_p: Its p-value (Student).
         unadjusted: The difference without the adjustment for the case mix, where there is one.
         unadjusted_interval: Its confidence interval.
         reason: Why the difference was not tested.
@@ -140,6 +156,7 @@ class Difference(Record, frozen=True):
     evidence: bool = True
     interval: tuple[float, float] | None = None
     interval_by: str | None = None
+    adjusted_interval: tuple[float, float] | None = None
     error: float = math.nan
     p: float = math.nan
     adjusted_p: float = math.nan
@@ -151,6 +168,12 @@ class Difference(Record, frozen=True):
     wins: int | None = None
     ties: int | None = None
     losses: int | None = None
+    margin: float | None = None
+    scored: tuple[int, int] = (0, 0)
+    due: tuple[int, int] = (0, 0)
+    values: tuple[float, float] = (math.nan, math.nan)
+    by_dialogue: float = math.nan
+    by_dialogue_p: float = math.nan
     unadjusted: float = math.nan
     unadjusted_interval: tuple[float, float] | None = None
     reason: str | None = None
@@ -172,17 +195,72 @@ class Difference(Record, frozen=True):
         return max(abs(self.mean), abs(self.baseline_mean))
 
 
+class Tested(NamedTuple):
+    """A difference with its interval by level, and the differences that permutations gave."""
+
+    row: Difference
+    curve: Callable[[float], tuple[float, float]] | None = None
+    """The interval of a level; None for a difference that was not tested."""
+    draws: tuple[Hashable, Floats] | None = None
+    """The name of the permutations, and the differences after each, the observed one first."""
+    p_of_draws: bool = True
+    """Whether the p-value is that of these differences, if there are any."""
+
+    def settle(self, bounds: Bounds, confidence: float) -> Tested:
+        """Return the difference with an interval within the bounds that agrees with its p-value."""
+        curve, reach = self.curve, bounds[1] - bounds[0]
+        if curve is None or math.isnan(self.row.p):
+            return Tested(self.row)
+
+        def clip(level: float) -> tuple[float, float]:
+            low, high = curve(min(level, 1 - _LEAST_P))
+            return max(low, -reach), min(high, reach)
+
+        clipped = self._replace(curve=clip).agree(1 - confidence)
+        return clipped._replace(row=replace(clipped.row, interval=clipped.find_interval(1 - confidence)))
+
+    def agree(self, tail: float) -> Tested:
+        """Return the difference with the p-value of its interval where p is below `tail`, and the interval has 0."""
+        p = self.row.p
+        if self.curve is None or not p < tail or not self._has_0(tail):
+            return self
+        rejected = 1.0
+        for _ in range(_HALVINGS):
+            middle = math.sqrt(tail * rejected)
+            tail, rejected = (middle, rejected) if self._has_0(middle) else (tail, middle)
+        return self._replace(row=replace(self.row, p=rejected), p_of_draws=False)
+
+    def _has_0(self, tail: float) -> bool:
+        low, high = (math.nan, math.nan) if self.curve is None else self.curve(1 - tail)
+        return low <= 0 <= high
+
+    def find_interval(self, tail: float) -> tuple[float, float] | None:
+        """Return the interval of the level 1 - `tail`, which reaches to 0 where p is not below `tail`."""
+        if self.curve is None or math.isnan(self.row.p):
+            return None
+        low, high = self.curve(1 - tail)
+        return (min(low, 0.0), max(high, 0.0)) if self.row.p >= tail * (1 - _EQUAL) else (low, high)
+
+
 class Baseline:
     """The baseline, with what its comparisons share: its corpus values in every resample and without every cluster."""
 
     def __init__(
-        self, name: str, result: Result, settings: Settings, keys: Sequence[str], order: Ints | None = None
+        self,
+        name: str,
+        result: Result,
+        settings: Settings,
+        keys: Sequence[str],
+        order: Ints | None = None,
+        permutations: Hashable = None,
     ) -> None:
         self.name, self.result, self.settings = name, result, settings
         self._order = sort_clusters(result) if order is None else order
         """The order of clusters in which they are drawn (`values.sort_clusters`)."""
         self.values = Values.of(result, keys, alone=True).take(self._order)
         self.clusters = self.values.clusters
+        self.permutations = permutations or object()
+        """The name of the permutations, which are the same for all systems and keys."""
         self._draw = partial(draw_resamples, self.clusters, settings.resamples, settings.seed)
         """Draws the resamples, which are the same for all systems."""
         self._corpus = self._resample(with_fields(self.values, items={}))
@@ -192,7 +270,7 @@ class Baseline:
         without = values.compute(leave_out_clusters(self.clusters), jackknife=True)
         return values.repeatable.compute(self._draw()), without
 
-    def compare(self, name: str, result: Result, keys: Sequence[str], by_row: bool = True) -> Iterator[Difference]:
+    def compare(self, name: str, result: Result, keys: Sequence[str], by_row: bool = True) -> Iterator[Tested]:
         """Compare one system with the baseline, not yet adjusted for the number of tests.
 
         `by_row`: row i of both is the same unit; otherwise only dialogue k of both is.
@@ -205,27 +283,35 @@ class Baseline:
         for key, row in rows.items():
             if key not in influences or math.isnan(influences[key].error):
                 reason = left.reasons.get(key) or right.reasons.get(key) or "too few rows have a score"
-                yield replace(row, reason=reason)
+                yield Tested(replace(row, reason=reason))
             elif exchanged is not None and key not in exchanged:
                 reason = "the systems were scored by different metrics, so dialogues cannot be swapped"
-                yield replace(row, reason=reason)
+                yield Tested(replace(row, reason=reason))
             else:
                 trials = None if exchanged is None else exchanged[key]
                 scored = int(np.count_nonzero(right.count_rows(key)))
                 tested = self._test(row, influences[key], changes.get(key), trials, scored)
-                yield self._bound(tested, left, right) if key in left.items else tested
+                yield self._count(tested, left, right, scored) if key in left.items and by_row else tested
 
-    def _bound(self, row: Difference, left: Values, right: Values) -> Difference:
-        """Give a difference of bounded values of tasks Gaffke's interval; return any other as it is."""
-        estimate = self.result[row.key]
-        if getattr(estimate.interval_by, "method", None) != "gaffke" or find_metric(estimate) is None:
-            return row
-        differences = np.subtract(*(average_known(side.items[row.key], side.rows.offsets) for side in (right, left)))
-        values, counts = np.unique(differences[~np.isnan(differences)], return_counts=True)
-        least, largest = find_bounds(row.key, estimate)
-        reach = largest - least
-        pairs = zip(values.tolist(), counts.tolist(), strict=True)
-        return replace(row, interval=gaffke(pairs, (-reach, reach), self.settings.confidence), interval_by="gaffke")
+    def _count(self, tested: Tested, left: Values, right: Values, clusters: int) -> Tested:
+        """Give a difference of yes/no values, or of values of tasks, Tango's interval; return any other as it is."""
+        row, sides = tested.row, (left.items[tested.row.key], right.items[tested.row.key])
+        metric, (least, largest) = find_metric(self.result[row.key]), find_bounds(row.key, self.result[row.key])
+        reach, known = largest - least, ~np.isnan(sides[0])
+        if metric is None or not math.isfinite(reach):
+            return tested
+        ends = all(np.isin(items[known], (least, largest)).all() for items in sides)
+        plain = metric.estimate_of_items(row.key, sides[0][known], None).error
+        if not ends and not (plain is not None and plain.values):
+            return tested
+        counts = PairedCounts.of((sides[1] - sides[0])[known] / reach, row.error / reach, clusters)
+
+        def curve(level: float) -> tuple[float, float]:
+            low, high = counts.interval(level)
+            return low * reach, high * reach
+
+        row = replace(row, interval=curve(self.settings.confidence), interval_by="tango", p=counts.p)
+        return Tested(row, curve, tested.draws, p_of_draws=False)
 
     def _find_changes(
         self, left: Values, right: Values, rows: Mapping[str, Difference]
@@ -261,21 +347,25 @@ class Baseline:
             first, second = (float(values.mean()) if rows else math.nan for values in known)
         plain = subtract_estimates(self.name, name, here, there, key)
         plain = replace(plain, baseline_mean=first, mean=second, difference=second - first, rows=rows, of=here.rows)
-        items = here.items, there.items
-        if not by_row:
-            if key not in left.items:
-                return plain
-            one, other = (average_known(side.items[key], side.rows.offsets) for side in (left, right))
-            items = one, other
-        if items[0] is None or items[1] is None:
+        if key in left.items:
+            items = [average_known(side.items[key], side.rows.offsets) for side in (left, right)]
+        elif here.items is not None and there.items is not None and by_row:
+            items = [here.items, there.items]
+        else:
             return plain
         ahead = (items[0] - items[1]) if plain.better == "lower" else (items[1] - items[0])
         wins, ties, losses = (int(np.count_nonzero(which)) for which in (ahead > 0, ahead == 0, ahead < 0))
-        return replace(plain, wins=wins, ties=ties, losses=losses)
+        counted = replace(plain, wins=wins, ties=ties, losses=losses)
+        away = (items[1] - items[0])[~np.isnan(items[1] - items[0])]
+        if key not in left.items or not by_row or len(left.items[key]) == self.clusters or len(away) < 2:
+            return counted
+        mean, error = float(away.mean()), float(away.std(ddof=1)) / math.sqrt(len(away))
+        p = significance.student_p(mean, error, len(away), plain.scale)
+        return replace(counted, by_dialogue=mean, by_dialogue_p=p)
 
     def _test(
         self, plain: Difference, influence: Influence, changes: Floats | None, trials: Floats | None, scored: int
-    ) -> Difference:
+    ) -> Tested:
         """Add interval, p, effect and power; `changes` are None for a value that counts distinct things.
 
         `scored`: clusters with a scored row. The effect size is the difference over the standard deviation of clusters
@@ -292,10 +382,10 @@ class Baseline:
                 p = significance.tail_p(difference, changes, plain.scale)
                 critical = absolute_quantile(changes, 1 - settings.alpha) / error if error else critical
             p = max(p, significance.least_p(self.clusters))
-        interval, by = make_interval(influence, changes, settings.confidence, self.clusters)
-        return replace(
+        curve, by = make_curve(influence, changes, settings.confidence, self.clusters)
+        row = replace(
             plain,
-            interval=interval,
+            interval=curve(settings.confidence),
             interval_by=by,
             p=p,
             effect=difference / (error * math.sqrt(scored)) if error > 0 else 0.0 if not difference else math.nan,
@@ -304,18 +394,23 @@ class Baseline:
             needed=significance.count_needed_clusters(self.clusters, error, settings.alpha, settings.detect),
             rough=is_rough(influence, self.clusters),
         )
+        draws = None if trials is None else (self.permutations, np.append(difference, trials))
+        return Tested(row, curve, draws)
 
 
 def exchange_means(
-    values: Mapping[str, Values], estimates: Mapping[str, Estimate], key: str, settings: Settings
-) -> list[Difference]:
+    values: Mapping[str, Values], estimates: Mapping[str, Estimate], key: str, settings: Settings, order: Ints
+) -> list[Tested]:
     """Test the means of every two systems with the same rows by randomization, all pairs with the same exchanges.
 
     The p-values are those of `Baseline.compare`: where the same rows count on both sides, a difference after an
-    exchange is the sum of the differences of clusters, each with its sign.
+    exchange is the sum of the differences of clusters, each with its sign. `order`: that in which clusters are drawn.
     """
+    values = {name: each.take(order) for name, each in values.items()}
     offsets = next(iter(values.values())).rows.offsets
-    clusters, pairs, found = len(offsets) - 1, list(combinations(values, 2)), []
+    clusters, pairs, permutations = len(offsets) - 1, list(combinations(values, 2)), order.tobytes()
+    kept = len(pairs) * settings.trials <= MOST_DRAWS
+    found: list[Tested] = []
     step = max(1, _MOST_CELLS // max(1, clusters))
     for start in range(0, len(pairs), step):
         rows, differences = [], []
@@ -332,8 +427,10 @@ def exchange_means(
         each = np.column_stack(differences)
         swaps = draw_swaps(clusters, settings.trials, settings.seed)
         trials = np.concatenate([(1 - 2 * swap) @ each for swap in swaps])
-        ps = (significance.tail_p(row.difference, own, row.scale) for row, own in zip(rows, trials.T, strict=True))
-        found += [row if row.reason else replace(row, p=p) for row, p in zip(rows, ps, strict=True)]
+        for row, own in zip(rows, trials.T, strict=True):
+            p = math.nan if row.reason else significance.tail_p(row.difference, own, row.scale)
+            draws = (permutations, np.append(row.difference, own)) if kept and not row.reason else None
+            found.append(Tested(replace(row, p=p), draws=draws))
     return found
 
 
@@ -344,7 +441,9 @@ def subtract_estimates(baseline: str, system: str, here: Estimate, there: Estima
     evidence = better is not None and not (metric is not None and metric.descriptive)
     rows, of = here.scored + there.scored, here.rows + there.rows
     means = here.mean, there.mean, there.mean - here.mean
-    return Difference(key, baseline, system, *means, rows, of, here.corpus, better, evidence)
+    plain = Difference(key, baseline, system, *means, rows, of, here.corpus, better, evidence)
+    both = (here.scored, there.scored), (here.rows, there.rows)
+    return replace(plain, scored=both[0], due=both[1], values=(here.mean, there.mean))
 
 
 def pair_values(left: Values, right: Values, keys: Sequence[str], by_row: bool) -> tuple[Values, Values]:

@@ -4,8 +4,8 @@
 Floors and ceilings are not held to limits: a floor is meant to be low. A key that nobody asked for is most likely
 misspelled, so it is an error and no failed gate.
 
-`check_baseline`, without a margin for a key: a system fails if it is worse than the baseline and the difference is
-significant (adjusted p below alpha). This gate stops what is shown to be worse and lets pass what might be.
+`check_baseline`, without a margin for a key: a system fails if the verdict (`verdict.decide`) is that it is worse than
+the baseline (adjusted p below alpha). This gate stops what is shown to be worse and lets pass what might be.
 
 With a margin for a key it fails unless the interval of the difference lies within the margin: the gate lets pass what
 is shown to be no more than that much worse (non-inferiority) and stops what might be. Few rows give a wide interval, so
@@ -27,13 +27,17 @@ import math
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 
 from dialeval.analysis.alignment import Alignment, DesignName, align
 from dialeval.analysis.comparison import Comparison, compare
 from dialeval.analysis.difference import DEFAULT_ALPHA, Difference, Test
 from dialeval.analysis.pairing import collect_systems, find_key
+from dialeval.analysis.slices import Slices, slices
+from dialeval.analysis.verdict import check_margins, find_gain, is_acceptable
 from dialeval.core.arguments import check_arguments
 from dialeval.core.errors import SettingError, suggest
 from dialeval.core.fold import Level
@@ -90,50 +94,51 @@ def check_baseline(comparison: Comparison, margins: Mapping[str, float], named: 
     where less than half of the rows of either system are compared.
     """
     margins = {find_key(key, comparison.keys): margin for key, margin in margins.items()}
-    _check_margins(comparison, margins)
+    check_margins(margins, {row.key: row.better for row in comparison.rows})
     for system, design in comparison.designs.items():
         if design.compares_few:
             few = f"a gate takes half of the rows of {comparison.baseline} and {system}, or more"
             found = design.describe(comparison.baseline, system)
             raise SettingError(f"{few}; score both on the same dialogues, or use --design unpaired. {found}")
-    left_out = [row for row in comparison.rows if math.isnan(row.difference) and row.reason is not None]
-    for row in left_out:
-        if named or row.key in margins or len(left_out) == len(comparison.rows):
+    gated = [
+        replace(row, margin=margins.get(row.key, row.margin))
+        for row in comparison.rows
+        if row.evidence or row.key in margins or row.margin is not None
+    ]
+    if comparison.rows and not gated:
+        raise SettingError("no metric says which replies are better, so no gate can fail; name the metrics of the gate")
+    lacking = [row for row in (comparison.rows if named else gated) if _is_lacking(row)]
+    for row in lacking:
+        if named or row.margin is not None or len(lacking) == len(gated):
             raise SettingError(f"{row.system} cannot be compared with {row.baseline} on {row.key}: {row.reason}")
-    for row in comparison.rows:
-        if row in left_out:
+    for row in gated:
+        if _is_lacking(row):
             continue
         means = f"{row.key} of {row.system} is {row.mean:.6g}, of {row.baseline} {row.baseline_mean:.6g}"
-        failure = None
-        if row.key in margins:
-            asked = f"worse than {row.baseline} by at most {margins[row.key]:g}"
-            if not _find_worst(row) <= margins[row.key]:
-                failure = f"{means}: it may be worse by {_find_worst(row):.4g}, the margin is {margins[row.key]:g}"
-        elif row.better is None:
-            continue
+        if row.margin is not None:
+            asked = f"worse than {row.baseline} by at most {row.margin:g}"
+            failure = f"{means}: it may be worse by {-find_gain(row)[0]:.4g}, the margin is {row.margin:g}"
         else:
             asked = f"no worse than {row.baseline}"
-            if row.significant and row.worse:
-                failure = f"{means}: significantly worse (adjusted p {row.adjusted_p:.4g})"
-        yield Gate(row.system, row.key, asked, failure, row)
+            failure = f"{means}: significantly worse (adjusted p {row.adjusted_p:.4g})"
+        yield Gate(row.system, row.key, asked, None if is_acceptable(row) else failure, row)
 
 
-def _check_margins(comparison: Comparison, margins: Mapping[str, float]) -> None:
-    for key, margin in margins.items():
-        rows = [row for row in comparison.rows if row.key == key]
-        if not rows:
-            raise SettingError(f"there is no {key!r} to set a margin for; {suggest(key, comparison.keys)}")
-        if rows[0].better is None:
-            raise SettingError(f"neither higher nor lower values of {key} are better, so it has no margin")
-        if not margin >= 0:
-            raise SettingError(f"a margin is 0 or above, not {margin}")
+def _is_lacking(row: Difference) -> bool:
+    """Return whether a gate has nothing to decide about; with a margin, what could not be tested fails it."""
+    return row.reason is not None and (math.isnan(row.difference) or (math.isnan(row.p) and row.margin is None))
 
 
-def _find_worst(row: Difference) -> float:
-    """Return by how much the system may be worse, by the bad end of the interval; NaN without an interval."""
-    if row.interval is None:
-        return math.nan
-    return -row.interval[0] if row.better == "higher" else row.interval[1]
+def check_slices(found: Slices) -> Iterator[Gate]:
+    """Yield a gate for each system, metric and slice: it is no worse than the baseline, corrected for all slices."""
+    for each in found.slices:
+        place = f"{each.field} is {each.label}"
+        for row in each.differences:
+            if row.evidence and not math.isnan(row.p):
+                means = f"{row.key} of {row.system} is {row.mean:.6g}, of {row.baseline} {row.baseline_mean:.6g}"
+                failure = f"{means} where {place}: significantly worse (adjusted p {row.adjusted_p:.4g})"
+                asked = f"no worse than {row.baseline} where {place}"
+                yield Gate(row.system, row.key, asked, None if is_acceptable(row) else failure, row)
 
 
 @check_arguments
@@ -149,6 +154,8 @@ def assert_no_worse(
     rows: int = 3,
     design: DesignName | None = None,
     adjust: str | Iterable[str] | None = None,
+    by: str | Iterable[str] | None = None,
+    cluster: str | None = None,
 ) -> Comparison:
     """Raise AssertionError if a system is worse than a baseline, for use in a test.
 
@@ -168,6 +175,8 @@ def assert_no_worse(
             `"openings"` (paired on the rows before user turns differ), `"ids"` (paired by id, whatever users said) or
             `"unpaired"` (independent samples); None: chosen by what the systems have in common.
         adjust: Fields whose mix is made equal in an unpaired design.
+        by: Fields that the runs kept: it also fails if the system is significantly worse in a slice, corrected for all.
+        cluster: A field that the runs kept, such as the user, whose values are sampled as wholes.
 
     Returns:
         The comparison, if no system is worse.
@@ -207,17 +216,22 @@ def assert_no_worse(
         design=design,
         adjust=adjust,
         pairwise=False,
+        margin=margin,
+        cluster=cluster,
     )
     undirected = [row.key for row in found.rows if row.better is None]
     if undirected:
         raise SettingError(f"neither higher nor lower values of {undirected[0]} are better, so it can never be worse")
-    margins = margin if isinstance(margin, Mapping) else {} if margin is None else dict.fromkeys(found.keys, margin)
     lines: list[str] = []
-    for gate in check_baseline(found, margins, named=True):
+    for gate in check_baseline(found, {}, named=True):
         if gate.failure is not None and gate.difference is not None:
             alignment = align(known[names[0]], known[gate.system], design)
             lost = _list_losses(gate.difference, alignment, rows)
             lines += [gate.failure, *_describe(gate.difference, found), *lost]
+    if by is not None:
+        shared: dict[str, Any] = {"alpha": alpha, "test": test, "seed": seed, "design": design, "cluster": cluster}
+        sliced = slices(runs, by, baseline=names[0], systems=names, metrics=found.keys, **shared)
+        lines += [gate.failure for gate in check_slices(sliced) if gate.failure is not None]
     if lines:
         raise AssertionError("\n".join(lines))
     return found

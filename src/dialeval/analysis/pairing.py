@@ -9,27 +9,34 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path, PurePath
 from typing import Any, Literal, TypeAlias, cast, get_args
 
+from msgspec.structs import replace
+
 from dialeval.analysis.alignment import Alignment, Design, DesignName, align, count_different
-from dialeval.analysis.values import find_metric, weigh_dialogues
+from dialeval.analysis.values import find_metric, regroup, weigh_dialogues
+from dialeval.core.arrays import Floats
 from dialeval.core.errors import SettingError, suggest
-from dialeval.core.fold import Estimate
+from dialeval.core.fold import Estimate, Level
 from dialeval.core.result import Result, Run, load, name_systems
-from dialeval.core.rowtable import REFERENCE, RUN_FILE
+from dialeval.core.rowtable import REFERENCE, RUN_FILE, RowTable
 from dialeval.metrics.registry import registry, split_names
-from dialeval.stats.significance import holm
+from dialeval.stats.significance import westfall_young
 
 Runs = Run | Sequence[Run] | Mapping[str, Run]
 
 Weight: TypeAlias = Literal["rows", "dialogues"]
 """Whether every row or every dialogue has equal weight in a mean."""
 
+Draws: TypeAlias = tuple[Hashable, Floats]
+"""The name of some permutations, and the differences after each, the observed one first."""
 _NUMBERED = re.compile(r"-\d+$")
+USERS = frozenset({"user", "user_id", "userid", "customer", "customer_id", "account", "account_id"})
+"""Fields that identify who talked to a system."""
 _MAY_DIFFER = frozenset({"context", "roles", "slice", "trials", "calls"})
 """Inputs that differ between systems that answered the same users."""
 _COLUMNS = frozenset({REFERENCE, "annotations", "reference-groups", "true-frames", "expected-calls"})
@@ -99,6 +106,8 @@ class Selection:
     """Systems that `most_tests` left out."""
     design: DesignName | None = None
     """The design that was asked for."""
+    cluster: str | None = None
+    """The field whose values are the clusters, instead of dialogues."""
 
     @property
     def designs(self) -> dict[str, Design]:
@@ -114,6 +123,7 @@ def select(
     design: DesignName | None = None,
     weight: Weight = "rows",
     most_tests: int | None = None,
+    cluster: str | None = None,
 ) -> Selection:
     """Select what is compared, as `dialeval.compare` describes its arguments, and align the rows."""
     known = collect_systems(runs, weight)
@@ -126,7 +136,7 @@ def select(
     alignments: dict[str, Alignment] = {}
     for name in others:
         try:
-            alignments[name] = align(known[first], known[name], design)
+            alignments[name] = _choose_units(align(known[first], known[name], design), weight, cluster)
         except SettingError as error:
             raise SettingError(f"{name} cannot be compared with {first}: {error}") from None
     left_out = {
@@ -139,7 +149,46 @@ def select(
     keys = list(dict.fromkeys(key for shared in common.values() for key in shared))
     panel = choose_panel({name: known[name] for name in (first, *others)}, keys, asked is not None)
     untested = tuple(name for name in common if name not in others)
-    return Selection(known, first, others, common, alignments, left_out, tested, panel, untested, design)
+    return Selection(known, first, others, common, alignments, left_out, tested, panel, untested, design, cluster)
+
+
+def _choose_units(alignment: Alignment, weight: Weight, cluster: str | None) -> Alignment:
+    """Give dialogues that are compared as wholes equal weights, and make the values of a field the clusters."""
+    left, right, design = alignment.left, alignment.right, alignment.design
+    if design.whole and weight == "rows":
+        left, right = weigh_dialogues(left), weigh_dialogues(right)
+        alignment = Alignment(design, left, right, True)
+    if cluster is not None:
+        left, labels = regroup(left, cluster)
+        right, others = regroup(right, cluster, None if design.name == "unpaired" else labels)
+        clusters = len(set(labels)), len(set(others))
+        sizes = f"{clusters[0]:,}" if design.name != "unpaired" else f"{clusters[0]:,} and {clusters[1]:,}"
+        note = f"Clusters are the {sizes} values of {cluster}."
+        return Alignment(replace(design, notes=(*design.notes, note)), left, right, True)
+    notes = [_warn_of_users(each.rows) for each in (left, right) if each.rows is not None]
+    return Alignment(replace(design, notes=(*design.notes, *filter(None, notes[:1]))), left, right, alignment.changed)
+
+
+def describe_estimand(selection: Selection, weight: Weight) -> str | None:
+    """Return what a mean is a mean of, `reply` or `dialogue`; None where no dialogue has several rows."""
+    sides = [selection.known[name] for name in (selection.first, *selection.others)]
+    several = any(len(side.rows) > len(side.rows.offsets) - 1 for side in sides if side.rows is not None)
+    turns = several and any(each.level is Level.TURN and not each.corpus for side in sides for each in side.values())
+    wholes = {design.whole and design.name != "unpaired" for design in selection.designs.values()}
+    if weight == "dialogues" or (turns and wholes == {True}):
+        return "dialogue"
+    mixed = "reply, and per dialogue where dialogues are compared as wholes"
+    return None if not turns else mixed if True in wholes else "reply"
+
+
+def _warn_of_users(table: RowTable) -> str | None:
+    """Return a sentence about a field of users that have several dialogues; None where there is none."""
+    for field in (field for field in table.fields if field.lower() in USERS):
+        values = [table.fields[field][row] for row in table.offsets[:-1].tolist()]
+        users = len({value for each in values for value in each})
+        if 0 < users < sum(map(bool, values)):
+            return f"{len(values):,} dialogues are of {users:,} users; --cluster {field} takes that into account."
+    return None
 
 
 def _find_common(left: Result, right: Result, asked: list[str] | None) -> list[str]:
@@ -175,12 +224,17 @@ def choose_panel(known: Mapping[str, Result], keys: Sequence[str], asked: bool) 
     return tuple(panel) if panel and (asked or evidence) else tuple(keys)
 
 
-def adjust_families(rows: Sequence[Any], panel: Sequence[str]) -> list[float]:
-    """Return the p-values of rows adjusted by Holm: those of the panel, and those of all other metrics."""
+def adjust_families(rows: Sequence[Any], panel: Sequence[str], draws: Sequence[Draws | None] = ()) -> list[float]:
+    """Return the adjusted p-values of rows: one family is the metrics of the panel, the other one all other metrics.
+
+    `draws`: by row the permuted differences, for Westfall and Young's adjustment; without them it is Holm's.
+    """
     adjusted = [math.nan] * len(rows)
+    known = draws or [None] * len(rows)
     for inside in (True, False):
         family = [at for at, row in enumerate(rows) if (row.key in panel) == inside]
-        for at, p in zip(family, holm([rows[at].p for at in family]), strict=True):
+        ps = westfall_young([rows[at].p for at in family], [known[at] for at in family])
+        for at, p in zip(family, ps, strict=True):
             adjusted[at] = p
     return adjusted
 

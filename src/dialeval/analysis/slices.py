@@ -32,7 +32,7 @@ import numpy as np
 from msgspec.structs import asdict
 
 from dialeval.analysis.alignment import Alignment, DesignName, align
-from dialeval.analysis.comparison import Comparison, adjust_together, choose_trials, compare
+from dialeval.analysis.comparison import Comparison, adjust_together, choose_trials, compare_tested
 from dialeval.analysis.difference import DEFAULT_ALPHA, Difference, Settings
 from dialeval.analysis.pairing import Runs, choose_main_keys, choose_systems, collect_systems, find_keys
 from dialeval.analysis.unpaired import NO_VALUE
@@ -392,9 +392,17 @@ def slices(
         design = "unpaired" if designs == {"unpaired"} else "common" if "unpaired" not in designs else None
     settings |= {"alpha": alpha, "trials": trials, "design": design}
     settings["most_tests"] = None if most_tests is None else most_tests // testable
-    done = [each if each.reason is not None else _compare_slice(each, keys, settings) for each in found]
-    adjusted = iter(adjust_together([each.comparison for each in done if each.comparison is not None]))
-    done = [each if each.comparison is None else replace(each, comparison=next(adjusted)) for each in done]
+    compared_slices, done = [], []
+    for each in found:
+        shared = [key for key in keys if all(key in result for result in each.run.values())]
+        try:
+            if each.reason is None:
+                compared_slices.append(compare_tested(each.run, metrics=shared, pairwise=False, **settings))
+        except SettingError as error:
+            each = replace(each, reason=str(error))
+        done.append(each)
+    adjusted = iter(adjust_together(compared_slices))
+    done = [each if each.reason is not None else replace(each, comparison=next(adjusted)) for each in done]
     return Slices(whole, fields, done, keys)
 
 
@@ -416,14 +424,6 @@ def _explain_untested(each: Slice, first: str, alignments: Mapping[str, Alignmen
         if alignment.design.by == "position" and not np.array_equal(each.places[first], each.places[name]):
             return "the systems do not have the same rows here"
     return None
-
-
-def _compare_slice(each: Slice, keys: Sequence[str], settings: Mapping[str, Any]) -> Slice:
-    there = [key for key in keys if all(key in result for result in each.run.values())]
-    try:
-        return replace(each, comparison=compare(each.run, metrics=there, pairwise=False, **settings))
-    except SettingError as error:
-        return replace(each, reason=str(error))
 
 
 def list_kept_fields(run: Run) -> list[str]:

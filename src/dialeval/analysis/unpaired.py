@@ -30,7 +30,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from dialeval.analysis.alignment import Alignment
-from dialeval.analysis.difference import Difference, Settings, subtract_estimates
+from dialeval.analysis.difference import Difference, Settings, Tested, subtract_estimates
 from dialeval.analysis.values import Values, compute_influences, find_bounds, require_table
 from dialeval.core.arrays import Floats, Ints, row_numbers
 from dialeval.core.errors import SettingError
@@ -46,7 +46,8 @@ from dialeval.stats.independent import (
     join_changes,
     mix_p,
     newcombe,
-    permutation_p,
+    permute,
+    rank_first,
     spread_stratified,
     sum_by_stratum,
     welch,
@@ -57,7 +58,7 @@ from dialeval.stats.resampling import (
     absolute_quantile,
     draw_resamples,
     leave_out_clusters,
-    make_interval,
+    make_curve,
     studentize,
 )
 
@@ -81,7 +82,7 @@ def compare_unpaired(
     keys: Sequence[str],
     settings: Settings,
     strata: Strata | None = None,
-) -> Iterator[Difference]:
+) -> Iterator[Tested]:
     """Compare two independent systems under some keys, at the same mix of `strata`, not yet adjusted for many tests."""
     values = Values.sort(left, keys, alone=True), Values.sort(right, keys, alone=True)
     for key in keys:
@@ -90,56 +91,68 @@ def compare_unpaired(
         if reason is None and min(each.clusters for each in values) < 2:
             reason = "a comparison of independent systems needs at least two dialogues or rows of each"
         if reason is not None:
-            yield replace(plain, reason=reason)
+            yield Tested(replace(plain, reason=reason))
         elif key in values[0].items:
             found = _compare_means(plain, *values, settings, find_bounds(key, left[key]))
-            if strata is not None and found.reason is None:
+            if strata is not None and found.row.reason is None:
                 here, there = (Values.of(side, [key], alone=True) for side in (left, right))  # sorted as the strata are
                 adjusted = _post_stratify(plain, here, there, settings, strata)
-                found = replace(adjusted, unadjusted=found.difference, unadjusted_interval=found.interval)
+                plainly = {"unadjusted": found.row.difference, "unadjusted_interval": found.row.interval}
+                found = adjusted._replace(row=replace(adjusted.row, **plainly))
             yield found
         else:
             compare = _compare_thinned if values[0].metrics[key].counts_kinds else _compare_resampled
             found = compare(plain, *values, settings)
-            notes = filter(None, (found.note, "not adjusted, since it is a corpus value" if strata else None))
-            yield replace(found, note="; ".join(notes) or None)
+            notes = filter(None, (found.row.note, "not adjusted, since it is a corpus value" if strata else None))
+            yield found._replace(row=replace(found.row, note="; ".join(notes) or None))
 
 
-def _compare_means(plain: Difference, left: Values, right: Values, settings: Settings, bounds: Bounds) -> Difference:
+def _compare_means(plain: Difference, left: Values, right: Values, settings: Settings, bounds: Bounds) -> Tested:
     key = plain.key
     samples = left.sum_clusters(key), right.sum_clusters(key)
     spreads = samples[0].spread, samples[1].spread
     if any(math.isnan(spread.variance) for spread in spreads):
-        return replace(plain, reason=_TOO_LITTLE)
+        return Tested(replace(plain, reason=_TOO_LITTLE))
     found = _with_student(plain, *spreads, settings)
-    ends = []
+    estimates = []
     for each in (left, right):
         offsets = each.rows.offsets if len(each.items[key]) == each.rows.offsets[-1] else None
-        estimate = Estimate.of_moments(Moments.of(each.items[key], offsets), bounds)
-        ends.append(compute_interval(estimate, bounds, settings.confidence))
-    if all(end is not None and end[1].method == "wilson" for end in ends):
-        interval = newcombe(plain.baseline_mean, plain.mean, *(end[0] for end in ends if end is not None))
-        found = replace(found, interval=interval, interval_by="newcombe")
+        estimates.append(Estimate.of_moments(Moments.of(each.items[key], offsets), bounds))
+
+    def combine(level: float) -> tuple[float, float]:
+        ends = [found[0] for each in estimates if (found := compute_interval(each, bounds, level))]
+        return newcombe(plain.baseline_mean, plain.mean, *ends)
+
+    if all(math.isfinite(end) for end in bounds) and all(each.error and each.error.yes_no for each in estimates):
+        row = replace(found.row, interval=combine(settings.confidence), interval_by="newcombe")
+        found = Tested(row, combine)
     if settings.test == "bootstrap":
         here, there = (each.resample(settings.resamples, settings.seed + at) for at, each in enumerate(samples))
-        found = _with_changes(found, here, there, (len(samples[0].sums), len(samples[1].sums)), settings)
+        found = _with_changes(found.row, here, there, (len(samples[0].sums), len(samples[1].sums)), settings)
     elif sum(spread.clusters for spread in spreads) <= MOST_PERMUTED:
-        found = replace(found, p=permutation_p(*samples, settings.trials, settings.seed))
+        drawn = permute(*samples, settings.trials, settings.seed)
+        scored = tuple((each.count_rows(key) > 0).tobytes() for each in (left, right))
+        draws = (plain.baseline, plain.system, scored), drawn
+        found = Tested(replace(found.row, p=rank_first(drawn)), found.curve, draws)
     return found
 
 
-def _with_student(plain: Difference, here: Spread, there: Spread, settings: Settings) -> Difference:
+def _with_student(plain: Difference, here: Spread, there: Spread, settings: Settings) -> Tested:
     """Add the interval and the p-value of Student's distribution with Welch's degrees of freedom."""
     error, freedom = math.sqrt(here.variance + there.variance), welch(here, there)
-    half = t_factor(settings.confidence, freedom) * error
+
+    def curve(level: float) -> tuple[float, float]:
+        half = t_factor(level, freedom) * error
+        return plain.difference - half, plain.difference + half
+
     same = abs(plain.difference) <= significance.ROUNDING * plain.scale
     p = 1.0 if same else two_sided_p(plain.difference / error, freedom) if error else 0.0
     clusters = here.clusters + there.clusters
     deviation = math.sqrt((here.clusters * here.variance + there.clusters * there.variance) / 2)
     critical = t_factor(1 - settings.alpha, freedom)
-    return replace(
+    row = replace(
         plain,
-        interval=(plain.difference - half, plain.difference + half),
+        interval=curve(settings.confidence),
         interval_by="welch",
         error=error,
         p=max(p, 2 / math.comb(clusters, here.clusters)),  # the least that an exact permutation test can give
@@ -148,39 +161,41 @@ def _with_student(plain: Difference, here: Spread, there: Spread, settings: Sett
         needed=significance.count_needed_clusters(clusters, error, settings.alpha, settings.detect),
         rough=here.few or there.few,
     )
+    return Tested(row, curve)
 
 
-def _compare_resampled(plain: Difference, left: Values, right: Values, settings: Settings) -> Difference:
+def _compare_resampled(plain: Difference, left: Values, right: Values, settings: Settings) -> Tested:
     """Compare corpus values by resampling both systems independently."""
     key, sides = plain.key, []
     for number, (side, value) in enumerate(((left, plain.baseline_mean), (right, plain.mean))):
         one = with_fields(side, items={}, metrics={key: side.metrics[key]})
         influence = compute_influences(one, {key: value})[key]
         if math.isnan(influence.error):
-            return replace(plain, reason=_TOO_LITTLE)
+            return Tested(replace(plain, reason=_TOO_LITTLE))
         drawn, again = (draw_resamples(one.clusters, settings.resamples, settings.seed + number) for _ in range(2))
         values = one.compute(drawn)
         sides.append(Resampled(influence, values[key], studentize({key: influence}, values, again)[key]))
     clusters = left.clusters, right.clusters
     spreads = [Spread.of_influence(side.influence, size) for side, size in zip(sides, clusters, strict=True)]
     found = _with_student(plain, spreads[0], spreads[1], settings)
-    return _with_changes(found, sides[0], sides[1], clusters, settings)
+    return _with_changes(found.row, sides[0], sides[1], clusters, settings)
 
 
 def _with_changes(
     found: Difference, left: Resampled, right: Resampled, clusters: tuple[int, int], settings: Settings
-) -> Difference:
+) -> Tested:
     """Take interval and p-value from the studentized changes of the difference in independent resamples."""
     changes = join_changes(left, right, found.error)
     joint = Influence(found.difference, np.array([-1.0, 1.0]) * found.error, np.ones(2))
-    interval, by = make_interval(joint, changes, settings.confidence, min(clusters))
+    curve, by = make_curve(joint, changes, settings.confidence, min(clusters))
     p = max(significance.tail_p(found.difference, changes, found.scale), 2 / math.comb(sum(clusters), clusters[0]))
     critical = absolute_quantile(changes, 1 - settings.alpha) / found.error if found.error else math.nan
     detectable = significance.minimum_detectable_difference(found.error, max(2, min(clusters)), critical)
-    return replace(found, interval=interval, interval_by=by, p=p, detectable=detectable)
+    interval = curve(settings.confidence)
+    return Tested(replace(found, interval=interval, interval_by=by, p=p, detectable=detectable), curve)
 
 
-def _compare_thinned(plain: Difference, left: Values, right: Values, settings: Settings) -> Difference:
+def _compare_thinned(plain: Difference, left: Values, right: Values, settings: Settings) -> Tested:
     """Compare values that count distinct things at equal numbers of clusters."""
     key, least = plain.key, min(left.clusters, right.clusters)
     means: list[float] = []
@@ -199,15 +214,14 @@ def _compare_thinned(plain: Difference, left: Values, right: Values, settings: S
         all_of_it = _spread_over(np.ones((1, len(subset)), np.int64), side.clusters, subset)
         influence = Influence.of(float(one.compute([all_of_it])[key][0]), without, one.count_rows(key)[subset])
         if math.isnan(influence.error) or math.isnan(value):
-            return replace(plain, reason=_TOO_LITTLE)
+            return Tested(replace(plain, reason=_TOO_LITTLE))
         means.append(value)
         spreads.append(Spread.of_influence(influence, least))
     thinned = replace(plain, baseline_mean=means[0], mean=means[1], difference=means[1] - means[0])
-    found = replace(_with_student(thinned, spreads[0], spreads[1], settings), interval_by="jackknife")
-    if left.clusters == right.clusters:
-        return found
+    found = _with_student(thinned, spreads[0], spreads[1], settings)
     units = f"compared at {least:,} dialogues or rows of each system"
-    return replace(found, note=f"{units}, since it depends on the amount of text")
+    note = None if left.clusters == right.clusters else f"{units}, since it depends on the amount of text"
+    return found._replace(row=replace(found.row, interval_by="jackknife", note=note))
 
 
 def _spread_over(inner: Ints, clusters: int, subset: Ints) -> Ints:
@@ -217,12 +231,13 @@ def _spread_over(inner: Ints, clusters: int, subset: Ints) -> Ints:
     return counts
 
 
-def _post_stratify(plain: Difference, left: Values, right: Values, settings: Settings, strata: Strata) -> Difference:
+def _post_stratify(plain: Difference, left: Values, right: Values, settings: Settings, strata: Strata) -> Tested:
     """Compare means that are standardized to the mix of strata of both logs together."""
     sides = [_sum_by_stratum(side, plain.key, labels) for side, labels in zip((left, right), strata, strict=True)]
     names = [name for name in sides[0] if all(name in side and side[name][1].any() for side in sides)]
     if not names or not all(any(np.count_nonzero(side[name][1]) > 1 for name in names) for side in sides):
-        return replace(plain, difference=math.nan, reason="no stratum of both logs has two dialogues of each system")
+        reason = "no stratum of both logs has two dialogues of each system"
+        return Tested(replace(plain, difference=math.nan, reason=reason))
     # Per side: sums and numbers of rows, clusters by strata.
     tables = [[np.column_stack([side[name][part] for name in names]) for part in (0, 1)] for side in sides]
     used = tables[0][1].sum(axis=0) + tables[1][1].sum(axis=0)
@@ -235,7 +250,8 @@ def _post_stratify(plain: Difference, left: Values, right: Values, settings: Set
     left_out = 1 - float(sum(numbers.sum(axis=0).sum() for _, numbers in tables)) / max(plain.rows, 1)
     note = f"{100 * left_out:.0f}% of the rows are in strata that only one log has" if left_out > 0.005 else None
     adjusted = replace(plain, baseline_mean=means[0], mean=means[1], difference=means[1] - means[0], note=note)
-    return replace(_with_student(adjusted, spreads[0], spreads[1], settings), interval_by="post-stratified")
+    found = _with_student(adjusted, spreads[0], spreads[1], settings)
+    return found._replace(row=replace(found.row, interval_by="post-stratified"))
 
 
 def _sum_by_stratum(values: Values, key: str, labels: Sequence[str]) -> dict[str, tuple[Floats, Floats]]:

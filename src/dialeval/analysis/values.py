@@ -40,10 +40,11 @@ cluster changes a value, and where clusters are few for how skewed they are.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import pairwise
 from os import cpu_count
 from typing import Any, TypeVar
 
@@ -388,6 +389,20 @@ def _with_formulas(estimates: Mapping[str, Estimate], values: Values, level: flo
     return made
 
 
+def find_skewed(run: Run) -> dict[str, list[str]]:
+    """Return by system the metrics whose means are too skewed for so few dialogues: intervals may be too narrow."""
+    found: dict[str, list[str]] = {}
+    for name, result in run.items():
+        values = Values.of(result, [key for key, estimate in result.items() if not estimate.corpus])
+        for key in values.items:
+            how, sums = result[key].interval_by, values.sum_clusters(key)
+            if isinstance(how, Analytic) and how.method == "student" and len(sums.sums) > 1:
+                changes = sums.changes - sums.changes.mean()
+                if Influence(0.0, changes, sums.counts).few:
+                    found.setdefault(name, []).append(key)
+    return found
+
+
 def find_bounds(key: str, estimate: Estimate) -> Bounds:
     """Return what the metric of an estimate can give; any number where it is not known."""
     metric = find_metric(estimate)
@@ -457,6 +472,84 @@ def weigh_dialogues(result: Result) -> Result:
             plain = replace(estimate, items=items, level=Level.DIALOGUE, rows=len(items))
             found[key] = _recompute_mean(key, _with_signature(plain, weight="dialogues"), table)
     return replace(result, estimates=found)
+
+
+def regroup(result: Result, field: str, labels: Sequence[str] | None = None) -> tuple[Result, list[str]]:
+    """Return a result whose clusters are the dialogues with the same value of a field, and that value by dialogue.
+
+    Rows are sorted by it; a value of a dialogue becomes that of its first row. `labels`: the values, if not those of
+    the result.
+    """
+    table = require_table(result)
+    if labels is None:
+        if field not in table.fields:
+            raise SettingError(f"no field {field!r} was kept; score again with --cluster {field} or --by {field}")
+        labels = _label_dialogues(table, field)
+    names, codes = np.unique(np.array(labels, np.str_), return_inverse=True)
+    order = np.argsort(codes, kind="stable")
+    sizes = np.diff(table.offsets)[order]
+    part = cut(result, ranges(table.offsets[order], sizes), intervals=False)
+    rows, firsts = require_table(part), offsets_of(sizes)[:-1]
+    estimates = {}
+    for key, estimate in part.items():
+        items = estimate.items
+        if estimate.level is Level.DIALOGUE and items is not None:
+            items = np.full(len(rows), math.nan)
+            items[firsts] = estimate.items
+        estimates[key] = replace(estimate, items=items, level=Level.TURN)
+    groups = np.bincount(codes[order], sizes, len(names)).astype(np.int64)
+    rows = replace(rows, offsets=offsets_of(groups), dialogues=names.tolist(), turns=None)
+    return replace(part, estimates=estimates, rows=rows), list(labels)
+
+
+def _label_dialogues(table: RowTable, field: str) -> list[str]:
+    """Return the value of a field in each dialogue; a dialogue without one is alone."""
+    labels = []
+    for at, (start, end) in enumerate(pairwise(table.offsets.tolist())):
+        values = {value for row in range(start, end) for value in table.fields[field][row]}
+        if len(values) > 1:
+            raise SettingError(f"dialogue {at + 1} has several values of {field}: {', '.join(sorted(values)[:3])}")
+        labels.append(f"={values.pop()}" if values else f"#{at}")
+    return labels
+
+
+@check_arguments
+def with_clusters(run: AnyRun, field: str) -> AnyRun:
+    """Return a run whose confidence intervals are over the dialogues with the same value of a field, such as users.
+
+    Args:
+        run: The run, with a field that it kept (`evaluate(keep=...)`).
+        field: The field.
+
+    Returns:
+        The run with other intervals.
+
+    Raises:
+        SettingError: The run did not keep the field, or a dialogue has several values of it.
+
+    Examples:
+        >>> import dialeval
+        >>> rows = [{"response": "a b" if n % 4 else "a", "user": str(n // 3)} for n in range(12)]
+        >>> run = dialeval.evaluate(rows, metrics="length", keep="user")
+        >>> dialeval.with_clusters(run, "user")["system"]["length"].interval_by.clusters
+        4
+    """
+    results = {}
+    for name, result in run.items():
+        groups, _ = regroup(result, field)
+        table = require_table(groups)
+        made = {key: _recompute_mean(key, estimate, table) for key, estimate in groups.items()}
+        made = dict(_recompute_corpus(replace(groups, estimates=made), groups, True).estimates)
+        changed = {
+            key: replace(
+                estimate,
+                **{each: getattr(made[key], each) for each in ("interval", "interval_by", "confidence", "error")},
+            )
+            for key, estimate in result.items()
+            if key in made
+        }
+        results[name] = replace(result, estimates={**result.estimates, **changed})
+    return replace(run, systems=results, details={**run.details, "cluster": field})
 
 
 def collapse_dialogues(run: Run) -> Run:

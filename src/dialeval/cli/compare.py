@@ -82,13 +82,11 @@ _FILE_WIDTH = 160
     "--no-worse-than",
     "bar",
     metavar="BASELINE",
-    help="Exit 1 if a system is significantly worse than this system or saved run, which becomes the baseline.",
+    help="Exit 1 if a system is significantly worse than this system or saved run, which becomes the baseline; with "
+    "--by also if it is in a slice.",
 )
-@options.numbers(
-    "--margin",
-    "margins",
-    "With --no-worse-than: exit 1 unless the interval rules out that KEY is worse by more than VALUE.",
-)
+@options.margins
+@options.cluster
 def compare(
     runs: tuple[str, ...],
     baseline: str | None,
@@ -121,7 +119,7 @@ def compare(
     """
     from dialeval.analysis.comparison import compare as compare_runs
     from dialeval.analysis.comparison import find_best_systems, load_comparison
-    from dialeval.analysis.gates import check_baseline
+    from dialeval.analysis.gates import check_baseline, check_slices
     from dialeval.analysis.pairing import collect_systems
     from dialeval.analysis.slices import slices
     from dialeval.core.result import files_of
@@ -129,13 +127,9 @@ def compare(
     from dialeval.reports import comparisons
     from dialeval.reports.labels import JUDGED
 
-    _check_baseline(bar, baseline, margins)
     out.check_percent(format_, percent)
     out.check_transpose(format_, transpose, ["latex"])
-    if percent and (sequential or trend):
-        raise click.UsageError("--percent is not for --sequential and --trend; leave it out")
-    if format_ in options.GATE_FORMATS and (by or sequential or trend):
-        raise click.UsageError(f"{format_} cannot show slices, sequential tests or trends; choose another format")
+    _check_options(bar, baseline, format_, percent, (by and bar is None) or sequential or trend, sequential or trend)
     out.check_places(None, files_of(*runs, *([] if bar is None else [bar])), files=(output, pairs_file))
     named = None if systems is None else [name.strip() for name in systems.split(",")]
     if llm["model"]:
@@ -155,10 +149,12 @@ def compare(
         **settings,
     }
     if sequential or trend:
-        others = (bar, by, limits.lowest, limits.highest, settings["adjust"])
+        others = (bar, by, limits.lowest, limits.highest, settings["adjust"], margins, settings["cluster"])
         _print_over_time(runs, sequential, trend, any(others), chosen, format_, output)
         return 0
     loaded, chosen["baseline"] = _load_with_bar(runs, bar, baseline)
+    sliced = slices(loaded, by, **chosen) if by else None
+    chosen["margin"] = margins or None
     gated = bar is not None or format_ in options.GATE_FORMATS  # what is saved next to a run decides no gate
     stored = load_comparison(runs[0], next(iter(loaded.values())), **chosen) if len(loaded) == 1 and not gated else None
     comparison = stored or compare_runs(loaded, **chosen)
@@ -166,15 +162,16 @@ def compare(
     results = {name: known[name] for name in (comparison.baseline, *comparison.systems)}
     gates = list(limits.make_gates({name: known[name] for name in comparison.systems}))
     if bar is not None:
-        gates += check_baseline(comparison, margins, named=metrics is not None)
+        gates += check_baseline(comparison, {}, named=metrics is not None)
+        gates += check_slices(sliced) if sliced is not None else ()
     comparison = comparisons.to_percent(comparison, comparisons.find_percent_keys(known)) if percent else comparison
     table = comparisons.lay_out(comparison)
     if format_ in options.GATE_FORMATS:
         out.print_gates(format_, gates, comparison, results, output)
-    elif by:
-        out.print_slices(format_, table, comparison, slices(loaded, by, **chosen), output, _FILE_WIDTH, percent)
+    elif sliced is not None:
+        out.print_slices(format_, table, comparison, sliced, output, _FILE_WIDTH, percent)
     elif format_ == "latex":
-        best = find_best_systems(results, comparison.keys)
+        best = find_best_systems(results, comparison.keys, comparison=comparison)
         out.print_content(comparisons.to_latex(comparison, best, transpose), output)
     elif format_ == "table":
         out.print_content(table, output, _FILE_WIDTH)
@@ -183,11 +180,15 @@ def compare(
     return out.print_failed_gates(gates)
 
 
-def _check_baseline(bar: str | None, baseline: str | None, margins: Mapping[str, float]) -> None:
-    if bar is None and margins:
-        raise click.UsageError("--margin needs --no-worse-than BASELINE")
+def _check_options(
+    bar: str | None, baseline: str | None, format_: str, percent: bool, no_gates: object, over_time: bool
+) -> None:
     if bar is not None and baseline is not None:
         raise click.UsageError("--no-worse-than names the baseline; leave --baseline out")
+    if percent and over_time:
+        raise click.UsageError("--percent is not for --sequential and --trend; leave it out")
+    if format_ in options.GATE_FORMATS and no_gates:
+        raise click.UsageError(f"{format_} cannot show slices, sequential tests or trends; choose another format")
 
 
 def _compare_by_llm(
@@ -231,10 +232,13 @@ def _print_over_time(
 
     if sequential and (more or trend or chosen["detect"]):
         raise click.UsageError(
-            "--sequential cannot be combined with gates, --by, --adjust, --trend or --detect; leave these out"
+            "--sequential cannot be combined with gates, --by, --adjust, --margin, --cluster, --trend or --detect; "
+            "leave these out"
         )
     if trend and (more or chosen["baseline"] is not None):
-        raise click.UsageError("--trend cannot be combined with --baseline, gates, --by or --adjust; leave these out")
+        raise click.UsageError(
+            "--trend cannot be combined with --baseline, gates, --by, --adjust, --margin or --cluster; leave these out"
+        )
     names = ("baseline", "weight") if sequential else ("confidence",)
     settings = {name: chosen[name] for name in ("systems", "metrics", "alpha", "design", *names)}
     if sequential:

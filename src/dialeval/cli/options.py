@@ -344,6 +344,17 @@ limits = combine_options(
     numbers("--fail-under", "limits_lowest", "Exit 1 if the mean of a system is lower."),
     numbers("--fail-over", "limits_highest", "Exit 1 if it is higher (for metrics where lower is better)."),
 )
+margins = numbers(
+    "--margin",
+    "margins",
+    "Systems that differ by less are equivalent; with --no-worse-than, exit 1 unless the interval rules out more.",
+)
+cluster = click.option(
+    "--cluster",
+    metavar="FIELD",
+    help="Field of the rows, such as the user: all dialogues with the same value are sampled together.  "
+    "[default: dialogues]",
+)
 llm = combine_options(
     click.option("--llm-endpoint", multiple=True, metavar="URL", help="OpenAI-compatible API of a language model."),
     click.option("--llm-model", multiple=True, metavar="NAME", help="Model of the judge; repeat for a panel."),

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from dialeval.analysis.slices import Slices
     from dialeval.core.errors import DialevalError
     from dialeval.core.result import Result, Run
-    from dialeval.reports.comparisons import Verdict
+    from dialeval.reports.comparisons import RunVerdict
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -66,18 +66,23 @@ def print_out(line: str) -> None:
 
 
 def compare_and_save(
-    run: Run, format_: str | None, folder: Path | None, force: bool = False, saved: Run | None = None
-) -> Verdict | None:
+    run: Run,
+    format_: str | None,
+    folder: Path | None,
+    force: bool = False,
+    saved: Run | None = None,
+    chosen: Mapping[str, Any] | None = None,
+) -> RunVerdict | None:
     """Compare the systems of a run for a format that shows a verdict, and save both in a folder.
 
-    A run whose comparison is interrupted is saved alone.
+    `chosen`: arguments of the comparison. A run whose comparison is interrupted is saved alone.
     """
     verdict = None
     try:
         if format_ in ("table", "github") and len(run) - len(run.baselines) > 1:
             from dialeval.reports.comparisons import judge_run
 
-            verdict = judge_run(run)
+            verdict = judge_run(run, **(chosen or {}))
     finally:
         if folder is not None:
             save_run(saved or run, folder, force, verdict)
@@ -110,7 +115,7 @@ def print_run(
     transpose: bool = False,
     by: Sequence[str] = (),
     compared: bool = True,
-    verdict: Verdict | None = None,
+    verdict: RunVerdict | None = None,
     percent: bool = False,
 ) -> None:
     """Print a run, what was skipped, and its warnings; before a table of several systems, which one is better.
@@ -300,7 +305,7 @@ def encode_json(document: Any) -> bytes:
     return orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
 
 
-def save_run(run: Run, folder: Path, force: bool = False, verdict: Verdict | None = None) -> None:
+def save_run(run: Run, folder: Path, force: bool = False, verdict: RunVerdict | None = None) -> None:
     """Save a run in a folder with the command that made it, and print where; `force`: replace any other run.
 
     `verdict`: the comparison of its systems, which `dialeval compare` and `dialeval report` use again. If the run
@@ -367,7 +372,7 @@ def print_gates(
     if format_ == "junit" and not gates:
         flags = "--fail-under, --fail-over, or --no-worse-than of `dialeval compare`"
         raise click.UsageError(f"-f junit prints gates, and none is set: {flags}")
-    text = to_junit(gates, results) if format_ == "junit" else to_github(gates, subject, results, sentences)
+    text = to_junit(gates, results, subject) if format_ == "junit" else to_github(gates, subject, results, sentences)
     print_content(text, output)
 
 

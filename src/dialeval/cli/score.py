@@ -70,6 +70,8 @@ _FILES = ("responses", "contexts", "dialogues", "train", "vocabulary", "vectors"
 @click.option("--resume", type=options.FOLDER, help="Folder for finished chunks; an interrupted run continues from it.")
 @click.option("--items/--no-items", default=True, help="With -o: save one value per response.")
 @options.compared
+@options.margins
+@options.cluster
 @click.option(
     "--progress",
     type=options.Choice(MODES),
@@ -89,6 +91,8 @@ def score(
     progress: str,
     by: list[str],
     compared: bool,
+    margins: dict[str, float],
+    cluster: str | None,
     llm: options.LanguageModel,
     **given: Any,
 ) -> int:
@@ -122,9 +126,10 @@ def score(
         numbered = {f"reference {number}": path for number, path in enumerate(references, 1)}
         given["references"] = numbered if len(numbered) > 1 else next(iter(references), None)
         given |= {"settings": settings, "output": output, "force": force}
-        run, is_saved = _evaluate(meter=meter, format_=format_, by=by, **given)
+        run, is_saved = _evaluate(meter=meter, format_=format_, by=by, cluster=cluster, **given)
     shown = format_ if compared or format_ == "github" else None
-    verdict = out.compare_and_save(run, shown, None if is_saved else output, force)
+    chosen = {"margin": margins or None, "cluster": cluster}
+    verdict = out.compare_and_save(run, shown, None if is_saved else output, force, chosen=chosen)
     if judge is not None:
         if output is not None and not is_saved:
             judge.copy_answers(output)
@@ -148,6 +153,7 @@ def _evaluate(
     format_: str,
     judge_dir: str | None,
     by: list[str],
+    cluster: str | None,
     jobs: int | None,
     engine: str | None,
     address: str | None,
@@ -165,18 +171,21 @@ def _evaluate(
     as_there = format_ == "metrics-txt" and intervals.method is None
     if format_ == "metrics-txt":
         inputs["metrics"] = inputs["metrics"] or "dialog-eval"
-    if by:
+    kept = by if cluster is None else [*by, cluster]
+    if kept:
         from dialeval.analysis.slices import FOUND
 
-        inputs["keep"] = [field for field in by if field not in FOUND]
+        inputs["keep"] = [field for field in dict.fromkeys(kept) if field not in FOUND or field == cluster]
     inputs["invalid"] = "skip" if inputs.pop("skip_invalid") else "refuse"
-    needs_all_rows = baselines or bool(by) or intervals.is_resampled or inputs["dialogues"] is not None
+    needs_all_rows = baselines or bool(kept) or intervals.is_resampled or inputs["dialogues"] is not None
+    if cluster is not None and (intervals.is_resampled or as_there):
+        raise click.UsageError("--cluster has intervals by formula; leave --intervals and -f metrics-txt out")
     rows = Inputs(inputs["responses"], inputs["references"], inputs["contexts"], shards=inputs["shards"])
     workers = _make_engine(engine, jobs, address, gpus_per_task, inputs["threads"])
     scoring = Options(engine=workers if jobs or engine else None, items=inputs["items"], resume=inputs["resume"])
     chunked = rows.are_chunked(scoring, large_too=not needs_all_rows)
     if chunked and needs_all_rows:
-        flags = "--baselines, --dialogues, --by and --intervals studentized"
+        flags = "--baselines, --dialogues, --by, --cluster and --intervals studentized"
         raise click.UsageError(f"{flags} need all rows in memory, which a run in chunks does not keep")
     try:
         run = evaluate(
@@ -195,6 +204,10 @@ def _evaluate(
         return cast("Run", error.run), True
     if output is not None and chunked:
         out.print_saved(output)
+    if cluster is not None:
+        from dialeval.analysis.values import with_clusters
+
+        return with_clusters(run, cluster), chunked
     return intervals.add_to(run, inputs["confidence"]), chunked
 
 

@@ -5,10 +5,9 @@
     console.print(lay_out(comparison))  the terminal: a table per system, next to the baseline
     draw_strip(row, scale)              a difference as SVG
 
-The first sentence of a verdict states the design (`analysis.alignment`). A metric of the panel counts as better or
-worse only if its difference is significant after the correction for all tests of the panel; everything else is
-undecided. The largest gain and loss are those with the largest effect size. Where nothing is decided, the sentence
-states it, with the number of dialogues (or rows) needed to detect the clearest difference if it is as observed.
+The first sentence of a verdict states the design (`analysis.alignment`). What counts as better, worse, equivalent or
+undecided is decided in `analysis.verdict`. The largest gain and loss are those with the largest effect size. Where
+nothing is decided, the sentences state the clearest difference and what difference the comparison could detect.
 Metrics that only describe the responses (length, diversity) never make a system better: their differences are stated
 separately.
 
@@ -34,6 +33,15 @@ from dialeval.analysis.comparison import MOST_TESTS, STRONG, Best, Comparison, S
 from dialeval.analysis.difference import Difference
 from dialeval.analysis.pairing import choose_main_keys
 from dialeval.analysis.values import find_metric
+from dialeval.analysis.verdict import (
+    Decision,
+    Verdict,
+    decide,
+    depends_on_weights,
+    is_acceptable,
+    judge_system,
+    list_numbers,
+)
 from dialeval.core.display import list_some
 from dialeval.core.errors import SettingError
 from dialeval.core.result import Run
@@ -44,6 +52,7 @@ from dialeval.reports.formatting import (
     BETTER,
     DIFFERENT,
     MISSING,
+    UNTESTED,
     WORSE,
     plain,
     shorten,
@@ -55,7 +64,7 @@ from dialeval.reports.formatting import (
 )
 from dialeval.reports.tables import ARROWS, PERCENT, count_significant_decimals, explain_best, list_signatures
 from dialeval.stats.resampling import has_all_swaps
-from dialeval.stats.significance import POWER, count_needed_clusters, least_p, letter_display
+from dialeval.stats.significance import POWER, least_p, letter_display
 
 if TYPE_CHECKING:
     from dialeval.analysis.gates import Gate
@@ -80,41 +89,14 @@ NARROWEST, BEYOND = 0.3, 1.3
 """Its smallest limits: in standard deviations, and as a multiple of the largest difference."""
 SLIM = 6
 """The margin of a strip without tick labels."""
-_KINDS = {BETTER: "up", WORSE: "down", DIFFERENT: "other", "": "unsettled"}
-_IN_WORDS = {BETTER: ", better", WORSE: ", worse", DIFFERENT: ", different", "": ", not significant"}
+_MARKS: Mapping[Decision, str] = {"better": BETTER, "worse": WORSE, "different": DIFFERENT, "untested": UNTESTED}
+_KINDS: Mapping[Decision, str] = {"better": "up", "worse": "down", "different": "other"}
 _MOST_PANEL = 5
 """Metrics of the panel that are named before the rest is counted."""
 
 
 @dataclass(frozen=True)
-class Standing:
-    """The tested differences of a system to the baseline, by outcome."""
-
-    panel: Sequence[Difference]
-    """Of the metrics that the verdict is about; each is better, worse or undecided."""
-    better: Sequence[Difference]
-    worse: Sequence[Difference]
-    undecided: Sequence[Difference]
-    """Not significant."""
-    other: Sequence[Difference]
-    """Significant, and no evidence that either system is better."""
-
-
-def sort_differences(comparison: Comparison, system: str) -> Standing:
-    """Sort the tested differences of a system by outcome."""
-    tested = [row for row in comparison.of(system) if not math.isnan(row.p)]
-    panel = [row for row in tested if row.key in comparison.panel and row.evidence]
-    return Standing(
-        panel,
-        [row for row in panel if row.significant and not row.worse],
-        [row for row in panel if row.significant and row.worse],
-        [row for row in panel if not row.significant],
-        [row for row in tested if row.significant and not row.evidence],
-    )
-
-
-@dataclass(frozen=True)
-class Verdict:
+class RunVerdict:
     """The comparison of a run's systems with the first, in sentences; or why there is none."""
 
     comparison: Comparison | None = None
@@ -122,33 +104,66 @@ class Verdict:
     settings: Mapping[str, Any] = field(default_factory=dict)
     """The arguments of `compare`."""
 
-    def to_percent(self, run: Run) -> Verdict:
+    def to_percent(self, run: Run) -> RunVerdict:
         """Return the verdict with scores from 0 to 1 of its run times 100."""
         if self.comparison is None:
             return self
         comparison = to_percent(self.comparison, find_percent_keys(run))
-        return Verdict(comparison, state_verdict(comparison), self.settings)
+        return RunVerdict(comparison, state_verdict(comparison), self.settings)
 
     def dump(self) -> bytes | None:
         """Return the comparison as it is saved with the run; None without one."""
         return None if self.comparison is None else dump_comparison(self.comparison, **self.settings)
 
 
-def judge_run(run: Run) -> Verdict:
+def judge_run(run: Run, margin: Mapping[str, float] | None = None, cluster: str | None = None) -> RunVerdict:
     """Compare the systems of a run with the first; a sentence gives the reason where that is impossible.
 
-    All metrics are tested unless that takes many tests; then only the panel is.
+    All metrics are tested unless that takes many tests; then only the panel is, if it says which system is better.
     """
     systems = len(run) - len(run.baselines)
     if systems < 2:
-        return Verdict()
-    metrics = None if len(run.keys_in_order) * (systems - 1) <= MOST_UNASKED else choose_main_keys(run)
-    settings: dict[str, Any] = {"metrics": metrics, "most_tests": MOST_TESTS}
+        return RunVerdict()
+    main = choose_main_keys(run)
+    estimates = [result[key] for result in run.values() for key in main if key in result]
+    descriptive = all(metric is None or metric.descriptive for metric in map(find_metric, estimates))
+    every = descriptive or len(run.keys_in_order) * (systems - 1) <= MOST_UNASKED
+    settings: dict[str, Any] = {"metrics": None if every else main, "most_tests": MOST_TESTS}
+    settings |= {"margin": margin, "cluster": cluster}
     try:
         comparison = compare(run, **settings)
     except SettingError as error:
-        return Verdict(None, [f"Not compared: {error}."])
-    return Verdict(comparison, state_verdict(comparison), settings)
+        if margin:
+            raise
+        return RunVerdict(None, [f"Not compared: {error}."])
+    return RunVerdict(comparison, state_verdict(comparison), settings)
+
+
+def make_verdict(comparison: Comparison) -> Verdict:
+    """Return the verdict as data."""
+    kinds = {judge_system(comparison.of(system), comparison.panel).kind for system in comparison.systems}
+    one = len(comparison.systems) == 1
+    headline = _write_headline(comparison) if one else next(iter(_describe_systems(comparison)))
+    numbers = list_numbers(comparison.rows, comparison.panel)
+    return Verdict(kinds.pop() if len(kinds) == 1 else "mixed", headline, state_verdict(comparison), numbers)
+
+
+def _write_headline(comparison: Comparison) -> str:
+    """Return the verdict on the only system in one sentence, with the metrics that it follows from."""
+    (system,), baseline = comparison.systems, shorten(comparison.baseline)
+    each = judge_system(comparison.of(system), comparison.panel)
+    name, rows = shorten(system), [*each.better, *each.worse] or each.equivalent or each.undecided or each.other
+    words = {
+        "better": f"{name} is better than {baseline}",
+        "worse": f"{name} is worse than {baseline}",
+        "mixed": f"{name} is better than {baseline} on some metrics and worse on others",
+        "equivalent": f"{name} and {baseline} are equivalent within the margin",
+        "different": f"{name} and {baseline} differ, without being better or worse",
+        "inconclusive": f"Inconclusive: no significant difference between {name} and {baseline}",
+        "refused": f"{name} and {baseline} could not be compared",
+    }
+    shown = list_some([f"{_show_difference(row)} (p {show_p(row.adjusted_p)})" for row in rows], _MOST_DIFFERENCES)
+    return f"{words[each.kind]}{': ' if rows else ''}{shown}."
 
 
 def state_verdict(comparison: Comparison) -> list[str]:
@@ -159,7 +174,29 @@ def state_verdict(comparison: Comparison) -> list[str]:
         others, systems = len(comparison.untested), "system is" if len(comparison.untested) == 1 else "systems are"
         what = f"{others} more {systems} not tested, from {shorten(comparison.untested[0])} on"
         more.append(f"{what}: so many tests take long. `dialeval compare` tests all.")
-    return [*describe_designs(comparison), about, *more, *(f"Warning: {line}." for line in comparison.warnings)]
+    caveats = list_caveats(comparison)
+    warnings = (f"Warning: {line}." for line in comparison.warnings)
+    *designs, last = describe_designs(comparison)
+    last += "" if comparison.estimand is None else f" Means are per {comparison.estimand}."
+    return [*designs, last, about, *caveats, *more, *warnings]
+
+
+def list_caveats(comparison: Comparison) -> list[str]:
+    """Return what a reader of the verdict must know about its numbers, in sentences."""
+    main = [row for row in comparison.rows if row.key in comparison.panel and not math.isnan(row.p)]
+    rough = list(dict.fromkeys(row.key for row in main if row.rough))
+    caveats = []
+    for row in main:
+        if depends_on_weights(row, comparison.alpha):
+            both = f"{show_signed(row.difference)} per reply (p {show_p(row.p)})"
+            both += f", {show_signed(row.by_dialogue)} per dialogue (p {show_p(row.by_dialogue_p)})"
+            named = f"{shorten(row.key)} of {shorten(row.system)}"
+            caveats.append(f"The weights decide about {named}: {both}; --weight dialogues compares dialogues.")
+    if rough:
+        names = list_some(list(map(shorten, rough)), _MOST_NAMED)
+        what = f"few {comparison.design.unit}, or a few of them dominate"
+        caveats.append(f"Rough (~): {names}: {what}, so that intervals and p-values may be too optimistic.")
+    return caveats
 
 
 def state_system_verdicts(comparison: Comparison) -> list[str]:
@@ -205,12 +242,14 @@ def _describe_systems(comparison: Comparison) -> Iterable[str]:
         (True, True): "better on some metrics and worse on others",
         (False, False): "no significant difference",
     }
+    equivalent = "equivalent within the margin"
     different = "different, without being better or worse"
-    systems: dict[str, list[str]] = {name: [] for name in (*names.values(), different)}
-    standings = {system: sort_differences(comparison, system) for system in comparison.systems}
+    systems: dict[str, list[str]] = {name: [] for name in (*names.values(), equivalent, different)}
+    standings = {system: judge_system(comparison.of(system), comparison.panel) for system in comparison.systems}
     panel = max((each.panel for each in standings.values()), key=len)
     for system, each in standings.items():
-        outcome = different if each.other and not panel else names[bool(each.better), bool(each.worse)]
+        outcome = {"different": different, "equivalent": equivalent}.get(each.kind)
+        outcome = outcome or names[bool(each.better), bool(each.worse)]
         systems[outcome].append(shorten(system))
     metrics = f" on {len(panel)} metrics" if len(panel) > 1 else f" on {shorten(panel[0].key)}" if panel else ""
     parts = [f"{name}: {list_some(own, _MOST_SYSTEMS)}" for name, own in systems.items() if own]
@@ -223,7 +262,7 @@ def describe_ranking(comparison: Comparison, ranking: SystemRanking) -> str:
     """Return the systems in groups, best first: as a chain, or with letters where groups overlap."""
     unpaired = comparison.design.name == "unpaired"
     test = "bootstrap" if comparison.test == "bootstrap" else "permutation" if unpaired else "randomization"
-    how = f"{test} test, significance level {comparison.alpha:g}, corrected by Holm for {ranking.tests} pairs"
+    how = f"{test} test of all {ranking.tests} pairs, {describe_tests(comparison)}"
     key, groups = shorten(ranking.key), ranking.groups
     if len(groups) == 1:
         return f"No two of the {len(ranking.systems)} systems differ significantly on {key} ({how})."
@@ -242,13 +281,13 @@ def describe_tests(comparison: Comparison) -> str:
 
 
 def choose_mark(row: Difference) -> str:
-    """Return a mark for a significant difference, and nothing for others."""
-    return "" if not row.significant else DIFFERENT if not row.evidence else WORSE if row.worse else BETTER
+    """Return the mark of what is decided about a difference; nothing if it is inconclusive or equivalent."""
+    return _MARKS.get(decide(row), "")
 
 
 def _describe_system(comparison: Comparison, system: str) -> Iterable[str]:
     """Yield sentences about a system and the baseline."""
-    each, tests = sort_differences(comparison, system), describe_tests(comparison)
+    each, tests = judge_system(comparison.of(system), comparison.panel), describe_tests(comparison)
     rows: Sequence[Difference] = comparison.of(system)
     system, baseline, panel = shorten(system), shorten(comparison.baseline), len(each.panel)
     if not panel:  # no tested metric is evidence for either
@@ -266,10 +305,19 @@ def _describe_system(comparison: Comparison, system: str) -> Iterable[str]:
         for what, rows in (("gain", each.better), ("loss", each.worse)):
             if rows:
                 yield f"Largest {what}: {_show_difference(max(rows, key=lambda row: row.size))}."
+    elif each.kind == "equivalent":
+        shown = [f"{_show_difference(row)}, margin {show(row.margin or 0.0)}" for row in each.equivalent]
+        yield f"{system} and {baseline} are equivalent within the margin: {list_some(shown, _MOST_NAMED)}."
     else:
-        on = each.panel[0].key if panel == 1 else f"any of the {panel} metrics"
+        on = shorten(each.panel[0].key) if panel == 1 else f"any of the {panel} metrics"
         yield f"No significant difference between {system} and {baseline} on {on} ({tests})."
-        yield from _state_needed_size(each.undecided, comparison)
+        yield from _state_power(each.undecided, comparison)
+    if each.equivalent and each.kind != "equivalent":
+        yield f"Equivalent within the margin: {list_some([shorten(row.key) for row in each.equivalent], _MOST_NAMED)}."
+    for row in each.undecided:
+        if row.margin is not None:
+            known = "is excluded, an equal gain is not" if is_acceptable(row) else "is not excluded"
+            yield f"A loss of more than {show(row.margin)} {known}: {_show_difference(row)}."
     if each.other:
         yield f"Also different, without being better or worse: {_list_differences(each.other)}."
 
@@ -288,21 +336,17 @@ def _list_differences(rows: Sequence[Difference]) -> str:
 
 
 def _show_difference(row: Difference) -> str:
-    return f"{shorten(row.key)} {show_rounded(row.difference, row.interval, signed=True)}"
+    return f"{shorten(row.key)} {'~' * row.rough}{show_rounded(row.difference, row.interval, signed=True)}"
 
 
-def _state_needed_size(undecided: Sequence[Difference], comparison: Comparison) -> Iterable[str]:
+def _state_power(undecided: Sequence[Difference], comparison: Comparison) -> Iterable[str]:
+    """Yield the clearest difference and, by metric, the difference that so much data would find."""
     clearest = min(undecided, key=lambda row: (row.p, -row.size))
-    alpha, design = comparison.alpha, comparison.designs[clearest.system]
-    needed = count_needed_clusters(design.clusters, clearest.error, alpha, abs(clearest.difference))
-    if clearest.p < alpha:
-        what = f"significant by itself (p = {clearest.p:.3f}), but not after correction for multiple tests"
-    elif needed is not None and needed > design.clusters:
-        there = f"{design.clusters:,} {design.unit}"
-        what = f"detecting it at {100 * POWER:g}% power takes about {needed:,} instead of {there} (one test)"
-    else:
-        return
-    yield f"Closest to significance: {_show_difference(clearest)}; {what}."
+    doubt = f"; significant by itself (p = {clearest.p:.3f}), but not after correction for multiple tests"
+    yield f"Closest to significance: {_show_difference(clearest)}{doubt if clearest.p < comparison.alpha else ''}."
+    sizes = ((row, show_rounded(row.detectable, row.interval).split()[0]) for row in undecided if row.detectable > 0)
+    if known := [f"{shorten(row.key)} {size}" for row, size in sizes]:
+        yield f"Detectable at {100 * POWER:g}% power (one test): {list_some(known, _MOST_NAMED)}."
 
 
 def find_percent_keys(results: Mapping[str, Result]) -> set[str]:
@@ -327,10 +371,11 @@ def run_to_percent(run: Run) -> Run:
 
 def to_percent(comparison: Comparison, keys: set[str]) -> Comparison:
     """Return a comparison to be shown, with scores and differences of some keys times 100."""
-    names = ["baseline_mean", "mean", "difference", "error", "detectable", "interval"]
-    names += ["unadjusted", "unadjusted_interval"]
+    names = ["baseline_mean", "mean", "difference", "error", "detectable", "interval", "adjusted_interval", "margin"]
+    names += ["unadjusted", "unadjusted_interval", "values", "by_dialogue"]
     rows = [structs.replace(row, **_multiply_by_100(row, names)) if row.key in keys else row for row in comparison.rows]
-    return structs.replace(comparison, rows=rows)
+    margins = {key: margin * (100 if key in keys else 1) for key, margin in comparison.margins.items()}
+    return structs.replace(comparison, rows=rows, margins=margins)
 
 
 def _multiply_by_100(result: Estimate | Difference, names: Iterable[str]) -> dict[str, Any]:
@@ -361,7 +406,7 @@ def to_latex(comparison: Comparison, best: Best | None = None, transpose: bool =
     for key in comparison.keys:
         rows = {row.system: row for row in comparison.rows if row.key == key}
         first = next(iter(rows.values()))
-        means = {comparison.baseline: first.baseline_mean, **{name: row.mean for name, row in rows.items()}}
+        means = {comparison.baseline: first.values[0], **{name: row.values[1] for name, row in rows.items()}}
         decimals, bold = count_significant_decimals(means.values()), best.systems.get(key, ())
         marks = {name: choose_stars(row, comparison.alpha) for name, row in rows.items()}
         cells = (_show_latex_value(means.get(name), decimals, name in bold, marks.get(name, "")) for name in names)
@@ -369,7 +414,9 @@ def to_latex(comparison: Comparison, best: Best | None = None, transpose: bool =
     # The legend without the columns that a table of one value per system does not have.
     notes = [line for line in explain_columns(comparison) if not line.startswith(("detectable: ", "needed: ", "~: "))]
     table = Table(["metric", *names], lines)
-    caption = [*describe_designs(comparison), *explain_best(best), *notes]
+    fewer = {row.key: row for row in comparison.rows if row.rows != row.of and not row.corpus}
+    covers = (f"{key} is compared on {row.rows:,} of {row.of:,}." for key, row in fewer.items() if row.rows < row.of)
+    caption = [*describe_designs(comparison), *covers, *explain_best(best), *notes]
     signatures = (comparison.signatures[key] for key in comparison.keys if key in comparison.signatures)
     shown = [table.transpose("system") if transpose else table]
     return documents.format_latex_float(shown, caption, comments=list_signatures(signatures))
@@ -392,7 +439,9 @@ def explain_columns(comparison: Comparison) -> list[str]:
     marks = f"* p < {comparison.alpha:g}, ** p < {STRONG * comparison.alpha:g}"
     level = f"{100 * comparison.confidence:g}% confidence intervals"
     lines = [f"Differences to {comparison.baseline} with {level} ({_name_intervals(comparison)})."]
-    adjusted = f"adjusted by Holm for {tests} test{'s' * (tests != 1)}" if tests > 1 else "one test"
+    unpermuted = comparison.test == "bootstrap" or comparison.adjusted_for
+    how = "by Holm" if unpermuted else "by the same permutations (Westfall and Young's minP)"
+    adjusted = f"adjusted {how} for {tests} test{'s' * (tests != 1)}" if tests > 1 else "one test"
     family = f"{adjusted} of {list_some(comparison.panel, _MOST_PANEL)}" if tests > 1 else adjusted
     others = f"; the {rest} tests of other metrics are corrected separately" if rest > 1 else ""
     lines.append(f"p-values: {_name_tests(comparison)}, seed {comparison.seed}, {family}{others}; {marks}.")
@@ -436,7 +485,7 @@ def _name_intervals(comparison: Comparison) -> str:
         "studentized": f"{kind} bootstrap, {comparison.resamples:,} resamples",
         "jackknife": "jackknife for counts of distinct types, or where few dialogues differ",
         "welch": "clustered standard errors with Welch's degrees of freedom",
-        "gaffke": "Gaffke for values of tasks",
+        "tango": "Tango for yes/no values and values of tasks, with McNemar's score test",
         "newcombe": "Newcombe for proportions",
         "post-stratified": "post-stratified means, clustered standard errors",
     }
@@ -510,13 +559,15 @@ def fit_scale(rows: Iterable[Difference], width: int = WIDTH) -> ChartScale:
 
 def choose_class(row: Difference) -> str:
     """Return the class of a difference: up, down, other (neither is better) or uncertain."""
-    return _KINDS[choose_mark(row)]
+    return _KINDS.get(decide(row), "unsettled")
 
 
 def draw_strip(row: Difference, scale: ChartScale) -> str:
     """Return a difference as a dot with its interval; its values are for screen readers and the tooltip."""
     figure = show_rounded(row.difference, row.interval, signed=True)
-    label = f"{shorten(row.system)}, {shorten(row.key)}: {figure}{_IN_WORDS[choose_mark(row)]}"
+    label = (
+        f"{shorten(row.system)}, {shorten(row.key)}: {figure}, {decide(row).replace('inconclusive', 'not significant')}"
+    )
     middle, drawn = HEIGHT / 2, draw_grid(scale)
     drawn += f'<line class="zero" x1="{scale(0)}" x2="{scale(0)}" y1="0" y2="{HEIGHT}"/>'
     if ends := standardize_interval(row):
@@ -546,8 +597,8 @@ _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that no XML document may hold."""
 
 
-def to_junit(gates: Sequence[Gate], results: Mapping[str, Result]) -> str:
-    """Return test results that CI servers read; characters that XML cannot hold are written out."""
+def to_junit(gates: Sequence[Gate], results: Mapping[str, Result], subject: Run | Comparison | None = None) -> str:
+    """Return test results that CI servers read, with the verdict; characters that XML cannot hold are written out."""
     from xml.sax.saxutils import escape, quoteattr  # it imports an HTTP client
 
     def clean(text: str) -> str:
@@ -558,6 +609,10 @@ def to_junit(gates: Sequence[Gate], results: Mapping[str, Result]) -> str:
     counts = f'tests="{len(gates)}" failures="{failed}" errors="0"'
     lines = ['<?xml version="1.0" encoding="UTF-8"?>', f"<testsuites {counts}>"]
     lines.append(f'  <testsuite name="dialeval" {counts} skipped="0">')
+    if isinstance(subject, Comparison):
+        known = {"kind": subject.verdict.kind, "headline": subject.verdict.headline}
+        pairs = (f'<property name="verdict.{name}" value={quoteattr(clean(text))}/>' for name, text in known.items())
+        lines.append(f"    <properties>{''.join(pairs)}</properties>")
     for gate in gates:
         case, name = quoteattr(clean(gate.system)), quoteattr(clean(f"{gate.key} {gate.asked}"))
         lines.append(f"    <testcase classname={case} name={name}>")
@@ -579,6 +634,7 @@ def to_github(
     """
     if isinstance(subject, Comparison):
         shown_document = to_document(subject)
+        shown_document = replace(shown_document, sentences=[subject.verdict.headline, *shown_document.sentences])
     else:
         skipped = (f"skipped {key}: {reason}" for key, reason in subject.skipped.items())
         described = tables.to_document(subject)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 from dialeval.core.display import Tabular
 from dialeval.core.errors import escape_controls
 from dialeval.core.validation import dump
-from dialeval.reports.formatting import BETTER, DIFFERENT, MISSING, WORSE
+from dialeval.reports.formatting import BETTER, DIFFERENT, MISSING, UNTESTED, WORSE
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
@@ -107,7 +107,7 @@ _LATEX = str.maketrans(
     {char: f"\\{char}" for char in "&%$#_{}"}
     | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "–": "--"}
     | {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", "↑": r"$\uparrow$", "↓": r"$\downarrow$"}
-    | {BETTER: "$^{+}$", WORSE: "$^{-}$", DIFFERENT: r"$^{\ast}$", MISSING: "--"}
+    | {BETTER: "$^{+}$", WORSE: "$^{-}$", DIFFERENT: r"$^{\ast}$", UNTESTED: r"$\cdot$", MISSING: "--"}
     | {"±": r"$\pm$", "·": r"$\cdot$", "√": r"$\surd$", "∞": r"$\infty$"}
 )
 

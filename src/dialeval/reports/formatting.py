@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 DECIMALS = 4
 MISSING = "–"
-BETTER, WORSE, DIFFERENT = "▲", "▼", "◆"
-"""Marks of values that differ significantly from the baseline's."""
-MARKS = f"{BETTER} better, {WORSE} worse, {DIFFERENT} different, neither is better"
+BETTER, WORSE, DIFFERENT, UNTESTED = "▲", "▼", "◆", "·"
+"""Marks of values that differ significantly from the baseline's, and of those that were not tested."""
+MARKS = f"{BETTER} better, {WORSE} worse, {DIFFERENT} different, neither is better, {UNTESTED} not tested"
 
 SMALLEST, LARGEST = 5e-4, 1e7
 """Values outside of these are written with an exponent."""

@@ -35,7 +35,7 @@ from dialeval.core.result import Result, Run
 from dialeval.core.rowtable import PROMPT, REFERENCE
 from dialeval.core.version import __version__
 from dialeval.reports import markup, sections
-from dialeval.reports.comparisons import Verdict, judge_run
+from dialeval.reports.comparisons import RunVerdict, judge_run
 from dialeval.reports.documents import find_extensions, to_html
 from dialeval.reports.drawings import draw_causes, draw_figure, draw_slices
 from dialeval.reports.explorer import make_explorer
@@ -334,10 +334,10 @@ def html(shown: Displayable) -> str:
     return to_html(describe(run, _compare(run)))
 
 
-_last: list[tuple[ref[Run], Verdict]] = []
+_last: list[tuple[ref[Run], RunVerdict]] = []
 
 
-def _compare(run: Run) -> Verdict:
+def _compare(run: Run) -> RunVerdict:
     """Return the verdict of a run; that of the run that was shown last is kept, since it takes a while."""
     if not _last or _last[0][0]() is not run:
         _last[:] = [(ref(run), judge_run(run))]

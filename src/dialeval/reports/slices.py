@@ -70,11 +70,15 @@ FORMATS = make_formats(to_document)
 
 
 def state_losses(slices: Slices) -> list[str]:
-    """Return a sentence for each system on the slice in which it loses most; none without a significant loss."""
+    """Return a sentence for each system on the slice in which it loses most; none without a significant loss.
+
+    It is about the first metric of the panel with a loss, outcomes of whole dialogues first.
+    """
     sentences = []
     outcomes = [key for key in slices.keys if is_outcome(slices, key)]
     for system in slices.whole:
-        loss = slices.worst(system, outcomes) or slices.worst(system)
+        order = sorted(slices.keys, key=lambda key: key not in outcomes)
+        loss = next((found for key in order if (found := slices.worst(system, [key]))), None)
         if loss is not None:
             names = [shorten(name) for name in (system, loss.by.baseline, loss.where.field, loss.where.label)]
             figure = f"{shorten(loss.by.key)} {show_rounded(loss.by.difference, loss.by.interval, signed=True)}"

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 from dialeval.analysis.comparison import MOST_TESTS, Best, Comparison, compare, find_best_systems
@@ -174,24 +173,12 @@ def _write_verdict(comparison: Comparison, best: Best, more: Sequence[str]) -> s
 def _find_best(run: Run, tested: bool, comparison: Comparison | None) -> Best:
     """Return the best systems of each metric: with those not significantly worse where that is tested.
 
-    There are none where systems were scored on other units. Those of the ranked metric share a group with the first.
+    There are none where systems were scored on other units, or where nothing differs.
     """
     if comparison is not None and any(design.name != "paired" for design in comparison.designs.values()):
         return Best({}, 0)
-    two = comparison is not None and len(comparison.systems) == 1  # it has tested the only pair that there is
     few = (len(run) - len(run.baselines) - 1) * len(run.keys_in_order) <= MOST_UNASKED
-    best = find_best_systems(run, run.keys_in_order, tested and not two and few)
-    if comparison is not None and two:
-        equal = {row.key for row in comparison.rows if not row.significant and not math.isnan(row.p)}
-        names = [comparison.baseline, *comparison.systems]
-        found = {key: names if key in equal else own for key, own in best.systems.items()}
-        best = Best(found, len(comparison.rows))
-    ranking = None if comparison is None else comparison.ranking
-    if ranking is None or ranking.key not in best.systems:
-        return best
-    first = [group for group in ranking.groups if ranking.systems[0] in group]
-    names = [name for name in ranking.systems if any(name in group for group in first)]
-    return replace(best, systems={**best.systems, ranking.key: names})
+    return find_best_systems(run, run.keys_in_order, tested and few, comparison)
 
 
 def _draw_first_chart(run: Run) -> list[Figure]:

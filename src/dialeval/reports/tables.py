@@ -32,6 +32,7 @@ from dialeval.reports.formatting import (
     DECIMALS,
     MARKS,
     MISSING,
+    UNTESTED,
     count_supported_decimals,
     describe_intervals,
     shorten,
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
     from dialeval.analysis.comparison import Best, Comparison
     from dialeval.core.fold import Better, Estimate
     from dialeval.core.result import Run
-    from dialeval.reports.comparisons import Verdict
+    from dialeval.reports.comparisons import RunVerdict
 
 
 CSV_FIELDS = (
@@ -67,23 +68,26 @@ _MOST_UNSCORED = 5
 """Metrics with rows that could not be scored that are named below a table before the rest is counted."""
 
 
-def lay_out(run: Run, verdict: Verdict | None = None, *, transpose: bool = False, notes: bool = True) -> Layout:
+def lay_out(run: Run, verdict: RunVerdict | None = None, *, transpose: bool = False, notes: bool = True) -> Layout:
     """Lay out a run for a rich console below the verdict, with marks for significant differences and `notes` below."""
     return Layout(*(describe(run, verdict, transpose, intervals, notes) for intervals in (True, False)))
 
 
 def describe(
-    run: Run, verdict: Verdict | None, transpose: bool = False, intervals: bool = True, notes: bool = True
+    run: Run, verdict: RunVerdict | None, transpose: bool = False, intervals: bool = True, notes: bool = True
 ) -> Document:
     """Describe a run with marks and sentences of its verdict, and with intervals and notes unless they are left out."""
-    from dialeval.analysis.values import find_better
+    from dialeval.analysis.values import find_better, find_skewed
 
+    skewed = find_skewed(run)
     marks: dict[tuple[str, str], str] = {}
     comparison = None if verdict is None else verdict.comparison
     if comparison is not None:
         from dialeval.reports.comparisons import choose_mark
 
-        marks = {(row.system, row.key): choose_mark(row) for row in comparison.rows}
+        others = [name for name in run if run[name].role == "system" and name != comparison.baseline]
+        marks = {(name, key): UNTESTED for name in others for key in run[name]}
+        marks |= {(row.system, row.key): choose_mark(row) for row in comparison.rows}
     keys, cells = run.keys_in_order, {}
     for key in keys:
         decimals = choose_decimals(run, key)
@@ -91,7 +95,8 @@ def describe(
             estimate = result.get(key)
             mean = MISSING if estimate is None else show(estimate.mean, decimals)
             spread = "" if estimate is None or not intervals else show_spread(estimate, decimals)
-            cells[name, key] = mean, marks.get((name, key), ""), spread
+            doubt = "~" if spread and key in skewed.get(name, ()) else ""
+            cells[name, key] = mean, marks.get((name, key), ""), doubt + spread
     metrics = {key: shorten(key) + ARROWS[find_better(run, key)] for key in keys}
     systems = {name: shorten(name) for name in run}
     if (len(run) > len(keys)) != transpose:
@@ -241,6 +246,8 @@ def _describe_values(run: Run, intervals: bool = True) -> list[str]:
     """Return lines about the intervals and the scale of the values."""
     estimates = (estimate for result in run.values() for estimate in result.values())
     words = describe_intervals(estimates) if intervals else ""
+    if cluster := run.details.get("cluster"):
+        words = re.sub("over (dialogues|rows)", lambda _: f"over values of {cluster}", words)
     lines = [f"Confidence intervals: {words}."] if words else []
     return [*lines, "Scores from 0 to 1 are shown times 100."] if run.details.get(PERCENT) else lines
 
@@ -254,8 +261,15 @@ def choose_decimals(run: Run, key: str) -> int:
 
 def list_footnotes(run: Run, comparison: Comparison | None, intervals: bool = True) -> Iterator[str]:
     """Yield the notes of a table: which intervals it has, what the marks mean, and how much could not be scored."""
+    from dialeval.analysis.values import find_skewed
+
     yield from _describe_values(run, intervals)
-    if comparison is not None and any(row.significant for row in comparison.rows):
+    if intervals and (skewed := dict.fromkeys(shorten(key) for keys in find_skewed(run).values() for key in keys)):
+        what = "too skewed for so few dialogues, so that intervals may be too narrow"
+        yield f"~: {', '.join(skewed)}: {what}; --intervals studentized is wider."
+    everything = sum(len(run[name]) for name in run if comparison is not None and name in comparison.systems)
+    marked = comparison is not None and any(row.significant or math.isnan(row.p) for row in comparison.rows)
+    if comparison is not None and (marked or len(comparison.rows) < everything):
         from dialeval.reports.comparisons import describe_tests
 
         yield f"Against {shorten(comparison.baseline)}: {MARKS} ({describe_tests(comparison)})."

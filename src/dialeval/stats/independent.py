@@ -154,23 +154,22 @@ def join_changes(left: Resampled, right: Resampled, error: float) -> Floats:
         return np.where(own > 0, moved * error / own, np.where(moved == 0, 0.0, np.copysign(np.inf, moved)))
 
 
-def permutation_p(left: ClusterSums, right: ClusterSums, trials: int, seed: int) -> float:
-    """Return the p-value of reassigning whole clusters to the two systems, by the studentized difference."""
+def rank_first(drawn: Floats) -> float:
+    """Return the p-value of the first of some differences among all of them."""
+    sizes = np.abs(drawn)
+    return math.nan if math.isnan(sizes[0]) else float(np.mean(sizes >= sizes[0] * (1 - _EQUAL)))
+
+
+def permute(left: ClusterSums, right: ClusterSums, trials: int, seed: int) -> Floats:
+    """Return the studentized difference, then those after reassigning whole clusters to the two systems."""
     counts = np.concatenate([left.counts, right.counts])
     center = (left.sums.sum() + right.sums.sum()) / counts.sum()
     sums = np.concatenate([left.sums, right.sums]) - center * counts  # from the pooled mean, against cancellation
     lines = np.column_stack([sums, counts, sums**2, sums * counts, counts**2])
     own = np.zeros((1, len(counts)))
     own[0, len(left.sums) :] = 1
-    observed = float(_studentize(own @ lines, lines, len(right.sums))[0])
-    if math.isnan(observed):
-        return math.nan
-    beyond = made = 0
-    for chosen in reassign(len(left.sums), len(right.sums), trials, seed):
-        found = np.abs(_studentize(chosen @ lines, lines, len(right.sums)))
-        beyond += int(np.count_nonzero(found >= abs(observed) * (1 - _EQUAL)))
-        made += len(chosen)
-    return (beyond + 1) / (made + 1)
+    draws = (own, *reassign(len(left.sums), len(right.sums), trials, seed))
+    return np.concatenate([_studentize(chosen @ lines, lines, len(right.sums)) for chosen in draws])
 
 
 def _studentize(chosen: Floats, lines: Floats, clusters: int) -> Floats:

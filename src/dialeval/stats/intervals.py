@@ -4,6 +4,7 @@
     wilson    for a value within a range of two ends, as a fraction p = (value - least) / (largest - least):
               (p + t^2 / 2m -+ t * sqrt(p (1 - p) / m + t^2 / 4m^2)) / (1 + t^2 / m),   m = p (1 - p) / error^2
     gaffke    for a mean of bounded values whose distribution is unknown (see below)
+    tango     for a paired difference of yes/no values: the differences D for which the score test does not reject
     rows      mean -+ t * std / sqrt(rows), t = 1.97 unless given: that of dialog-eval, as if rows were independent
 
 t is Student's factor for the level, with Kish's effective number of clusters less one as degrees of freedom
@@ -21,11 +22,18 @@ additional value at the end of the range stands for what was not observed. For y
 Pearson's exact interval. No distribution on a bounded range is known for which it covers less than `level`. The
 quantile is computed by numerical inversion of the moment generating function, without random numbers.
 
+`tango` is of b rows in which only the system says yes, c in which only the baseline does, and n rows. The score test of
+D divides b - c - n D by its standard deviation where the probabilities are estimated under D; for D = 0 it is McNemar's
+(b - c) / sqrt(b + c). The interval has a width also where no row differs, -+ t^2 / (n + t^2). Where dialogues have
+several rows, b, c and n are divided by the design effect: what the clustered variance is to that of independent rows.
+
 Papers: Student 1908, "The Probable Error of a Mean", Biometrika; Wilson 1927, "Probable Inference, the Law of
 Succession, and Statistical Inference", JASA; Korn and Graubard 1998, "Confidence Intervals for Proportions with Small
 Expected Number of Positive Counts Estimated from Survey Data", Survey Methodology; Gaffke 2005, "Three Test Statistics
 for a Nonparametric One-Sided Hypothesis on the Mean of a Nonnegative Variable", Mathematical Methods of Statistics;
-Learned-Miller and Thomas 2019, "A New Confidence Interval for the Mean of a Bounded Random Variable".
+Tango 1998, "Equivalence Test and Confidence Interval for the Difference in Proportions for the Paired-Sample Design",
+Statistics in Medicine; Learned-Miller and Thomas 2019, "A New Confidence Interval for the Mean of a Bounded Random
+Variable".
 
 Edge cases: of a single row or a single dialogue nothing can be said: there is no interval. A value that counts
 different things (distinct) has none either until dialogues are resampled (`analysis.values`).
@@ -38,7 +46,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from statistics import NormalDist
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -114,6 +122,8 @@ def incomplete_beta(x: float, a: float, b: float) -> float:
 
 DEFAULT_LEVEL = 0.95
 
+_BISECTIONS = 50
+"""Of the ends of Tango's interval."""
 _STEP, _LAST_NODE, _HALVINGS, _CLOSE = 0.02, 10.0, 14, 1e-12
 """Of Gaffke's interval: the nodes of the integral, the halvings that find its line, and the precision of an end."""
 
@@ -134,6 +144,57 @@ def wilson(value: float, size: float, bounds: Bounds, t: float) -> tuple[float, 
     low, high = ((fraction + more / 2 + way * half) / (1 + more) for way in (-1, 1))
     # Rounding must neither leave the range nor lose the value.
     return min(least + width * max(low, 0.0), value), max(least + width * min(high, 1.0), value)
+
+
+class PairedCounts(NamedTuple):
+    """Paired yes/no values: how often only one side says yes, and of how many; effective numbers, not integers."""
+
+    more: float
+    fewer: float
+    size: float
+    freedom: float
+
+    @classmethod
+    def of(cls, differences: Floats, error: float, clusters: int) -> PairedCounts:
+        """Count differences between -1 and 1 in some clusters, in which their mean has this standard error.
+
+        Differences that are parts of 1 count as such parts. Without an error every cluster counts as one row.
+        """
+        more, fewer = (float(np.clip(way * differences, 0, None).mean()) for way in (1, -1))
+        spread = more + fewer - (more - fewer) ** 2
+        most = math.inf if (differences % 1).any() else len(differences)
+        size = min(spread / error**2 * clusters / (clusters - 1), most) if error > 0 else clusters
+        return cls(more * size, fewer * size, size, max(clusters - 1, 1))
+
+    def interval(self, level: float) -> tuple[float, float]:
+        """Return Tango's interval."""
+        return tango(self.more, self.fewer, self.size, t_factor(level, self.freedom))
+
+    @property
+    def p(self) -> float:
+        """The p-value of McNemar's score test, that of the interval."""
+        differ = self.more + self.fewer
+        return two_sided_p((self.more - self.fewer) / math.sqrt(differ), self.freedom) if differ else 1.0
+
+
+def tango(more: float, fewer: float, size: float, t: float) -> tuple[float, float]:
+    """Return Tango's interval of (more - fewer) / size; the numbers may be effective ones, and no integers."""
+    difference = (more - fewer) / size
+
+    def rejects(at: float) -> bool:
+        slope, constant = (2 * size - more + fewer) * at - more - fewer, -fewer * at * (1 - at)
+        least = (math.sqrt(max(slope * slope - 8 * size * constant, 0.0)) - slope) / (4 * size)
+        variance = size * max(2 * least + at * (1 - at), 0.0)
+        return (more - fewer - size * at) ** 2 > t * t * variance
+
+    ends = []
+    for beyond in (-1.0, 1.0):
+        inside, outside = difference, beyond
+        for _ in range(_BISECTIONS):
+            middle = (inside + outside) / 2
+            inside, outside = (inside, middle) if rejects(middle) else (middle, outside)
+        ends.append(inside)
+    return ends[0], ends[1]
 
 
 def gaffke(values: Iterable[tuple[float, int]], bounds: Bounds, level: float) -> tuple[float, float]:

@@ -277,11 +277,26 @@ def make_interval(
     It is the jackknife's where there are no changes (counts of distinct things), or where too many are infinite: with
     two systems that differ in one dialogue only, a third of all resamples lack it and do not vary.
     """
-    half = math.inf if changes is None or math.isnan(influence.error) else absolute_quantile(changes, level)
-    if math.isfinite(half):
-        return (influence.value - half, influence.value + half), "studentized"
-    half = two_sided_t(level, clusters) * influence.error
-    return (influence.value - half, influence.value + half), "jackknife"
+    curve, by = make_curve(influence, changes, level, clusters)
+    return curve(level), by
+
+
+def make_curve(
+    influence: Influence, changes: Floats | None, level: float, clusters: int
+) -> tuple[Callable[[float], tuple[float, float]], Literal["studentized", "jackknife"]]:
+    """Return the interval by level, and its method, which is that of `make_interval` for a level.
+
+    Where so many studentized changes are infinite that a level has no interval, it is infinite.
+    """
+    known = math.inf if changes is None or math.isnan(influence.error) else absolute_quantile(changes, level)
+
+    def curve(level: float) -> tuple[float, float]:
+        half = two_sided_t(level, clusters) * influence.error
+        if changes is not None and math.isfinite(known):
+            half = absolute_quantile(changes, level)
+        return influence.value - half, influence.value + half
+
+    return curve, "studentized" if math.isfinite(known) else "jackknife"
 
 
 def absolute_quantile(changes: Floats, level: float) -> float:

@@ -10,6 +10,8 @@ All work on clusters: dialogues, or single rows that are not part of one. With d
   vary so little that the test would reject in 9 to 15% of cases without a difference, at 5%. p is at least 2 / 2^K,
   which is the least that an exact test over K dialogues can give.
 - Holm: with m tests, the smallest p is multiplied by m, the next by m - 1, and so on, never below one before it.
+- Westfall-Young: as Holm, but instead of m times the smallest p, the probability that the permutations give any of the
+  m tests so small a p. Metrics of the same dialogues are correlated, so that it is less than m times as likely.
 - power: a difference D is detected if (d / error) is beyond the critical value t. d / error is (Z + D / sigma) / U,
   with Z normal, U^2 a chi-square over its K - 1 degrees of freedom, and sigma the true standard error, of which the
   data gives an estimate sigma V, V like U. So D = c error is detected with
@@ -21,7 +23,8 @@ All work on clusters: dialogues, or single rows that are not part of one. With d
 
 Papers: Noreen 1989, "Computer-Intensive Methods for Testing Hypotheses"; Riezler and Maxwell 2005, "On Some Pitfalls
 in Automatic Evaluation and Significance Testing for MT", ACL workshop; Holm 1979, "A Simple Sequentially Rejective
-Multiple Test Procedure", Scandinavian Journal of Statistics; Julious and Owen 2006, "Sample size calculations for
+Multiple Test Procedure", Scandinavian Journal of Statistics; Westfall and Young 1993, "Resampling-Based Multiple
+Testing"; Julious and Owen 2006, "Sample size calculations for
 clinical studies allowing for uncertainty about the variance", Pharmaceutical Statistics.
 
 Edge cases: a trial or resample without a value is left out. Systems that are equal in every row have p = 1. Where
@@ -31,7 +34,7 @@ no dialogue changes a difference its p is the least there is.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence, Set
+from collections.abc import Hashable, Sequence, Set
 from functools import lru_cache
 from itertools import combinations_with_replacement
 from string import ascii_lowercase
@@ -50,6 +53,8 @@ MOST_CLUSTERS = 10**9
 _TAIL, _STEPS, _HALVINGS = 6.0, 40, 30
 """The grid of relative errors: its half width in standard deviations, and its steps; then the halvings of a search."""
 
+_EQUAL = 1e-9
+"""Permuted differences that are equal but for that, relative to their size, count as equal."""
 ROUNDING = 1e-11
 """Differences that are equal but for rounding count as equal, relative to the values that they are made of."""
 
@@ -83,6 +88,39 @@ def holm(ps: Sequence[float]) -> list[float]:
         largest = max(largest, min(1.0, (len(order) - rank) * ps[at]))
         adjusted[at] = largest
     return adjusted
+
+
+def westfall_young(ps: Sequence[float], draws: Sequence[tuple[Hashable, Floats] | None]) -> list[float]:
+    """Return the adjusted p-value of each test of a family; NaN (no test) stays NaN and does not count.
+
+    `draws`: for a test whose differences were permuted, the name of the permutations and the differences, the observed
+    one first; None for another test. What is adjusted is the least p-value that a permutation gives to any test that
+    is not rejected before (step-down minP). The probabilities of tests that share no permutations are added up, so that
+    without permutations this is Holm's method.
+    """
+    order = [at for at in np.argsort(ps, kind="stable").tolist() if not math.isnan(ps[at])]
+    least: dict[Hashable, Floats] = {}
+    adjusted, alone = [math.nan] * len(ps), 0
+    for at in reversed(order):
+        drawn = draws[at]
+        if drawn is None:
+            alone += 1
+        else:
+            own = _rank_sizes(drawn[1])
+            least[drawn[0]] = np.minimum(least.get(drawn[0], own), own)
+        reached = sum(float(np.mean(each <= ps[at] * (1 + ROUNDING))) for each in least.values())
+        adjusted[at] = min(1.0, max(ps[at], reached + alone * ps[at]))
+    largest = 0.0
+    for at in order:
+        largest = adjusted[at] = max(largest, adjusted[at])
+    return adjusted
+
+
+def _rank_sizes(differences: Floats) -> Floats:
+    """Return the p-value of each of some permuted differences among all of them."""
+    sizes = np.nan_to_num(np.abs(differences), nan=-1.0)
+    beyond = len(sizes) - np.searchsorted(np.sort(sizes), sizes * (1 - _EQUAL), "left")
+    return np.asarray(beyond / len(sizes))
 
 
 def find_homogeneous_groups(ordered: Sequence[str], different: Set[frozenset[str]]) -> list[list[str]]:

@@ -11,7 +11,7 @@ from dialeval.cli import options
 from dialeval.cli import output as out
 
 if TYPE_CHECKING:
-    from dialeval.reports.comparisons import Verdict
+    from dialeval.reports.comparisons import RunVerdict
     from dialeval.suites.breakdown.evaluation import BreakdownRun
 
 
@@ -162,7 +162,7 @@ def detect(chats: tuple[str, ...], output: Path, **inputs: Any) -> None:
 breakdown.inner = {"detect": detect}
 
 
-def print_breakdown(run: BreakdownRun, format_: str, transpose: bool = False, found: Verdict | None = None) -> None:
+def print_breakdown(run: BreakdownRun, format_: str, transpose: bool = False, found: RunVerdict | None = None) -> None:
     """Print a run of detectors; `original`: one of them, as the challenge's program does."""
     from dialeval.suites.breakdown.report import original, tables_text
 

@@ -1,0 +1,169 @@
+"""The decision of a comparison: which system is better, worse, equivalent, or neither can be said.
+
+Everything that claims something about a difference asks `decide`: the verdict and its sentences, marks, bold values,
+gates and slices. So none of them contradicts another. Of one difference it says
+
+    better, worse   significant at the level that is adjusted for all tests of the family
+    equivalent      the whole interval is within the margin (two one-sided tests, each at half of 1 - confidence)
+    different       significant, under a metric that does not say which system is better
+    inconclusive    none of these; with a margin also what is better, but might be worse by more than the margin
+    untested        there is no p-value; `Difference.reason` says why
+
+`is_acceptable` is the gate: with a margin the interval excludes a larger loss (non-inferiority), without one the system
+is not worse. A worse system is never acceptable, and neither a better nor an equivalent one is ever refused.
+
+`judge_system` sums up the panel: mixed is better on some metrics and worse on others, refused is a comparison in which
+nothing was tested.
+
+Papers: Schuirmann 1987, "A Comparison of the Two One-Sided Tests Procedure and the Power Approach for Assessing the
+Equivalence of Average Bioavailability", Journal of Pharmacokinetics and Biopharmaceutics.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from typing import Literal
+
+from dialeval.analysis.difference import Difference
+from dialeval.core.errors import SettingError, suggest
+from dialeval.core.run_schema import Record
+
+Decision = Literal["better", "worse", "equivalent", "different", "inconclusive", "untested"]
+Kind = Literal["better", "worse", "mixed", "equivalent", "different", "inconclusive", "refused"]
+
+
+class Standing(Record, frozen=True):
+    """The differences of a system to the baseline, by what is decided about them."""
+
+    panel: Sequence[Difference]
+    """Of the metrics that the verdict is about; each is better, worse, equivalent or undecided."""
+    better: Sequence[Difference]
+    worse: Sequence[Difference]
+    equivalent: Sequence[Difference]
+    undecided: Sequence[Difference]
+    """Inconclusive."""
+    other: Sequence[Difference]
+    """Significant, and no evidence that either system is better."""
+    kind: Kind
+
+
+class VerdictNumber(Record, frozen=True, kw_only=True):
+    """What is decided about a metric of the verdict.
+
+    Attributes:
+        system: The system.
+        key: The metric.
+        kind: The decision.
+        difference: The difference to the baseline.
+        interval: Its confidence interval.
+        adjusted_p: The p-value, adjusted for all tests of the verdict.
+        margin: The margin of equivalence, if one was given.
+        detectable: The minimum detectable difference at 80% power.
+        rough: Whether interval and p-value are only a guide.
+        acceptable: Whether a gate that asks for no worse than the baseline holds.
+    """
+
+    system: str
+    key: str
+    kind: Decision
+    difference: float
+    interval: tuple[float, float] | None
+    adjusted_p: float
+    margin: float | None
+    detectable: float
+    rough: bool
+    acceptable: bool
+
+
+class Verdict(Record, frozen=True):
+    """The verdict of a comparison.
+
+    Attributes:
+        kind: `better`, `worse`, `mixed`, `equivalent`, `different` (under metrics that do not say what is better),
+            `inconclusive`, or `refused` (nothing could be tested); of several systems what holds for all, else `mixed`.
+        headline: The verdict in one sentence.
+        sentences: The verdict as the command line prints it: designs, systems, and what a reader should know.
+        numbers: A line per system and metric of the verdict.
+    """
+
+    kind: Kind
+    headline: str
+    sentences: list[str]
+    numbers: list[VerdictNumber]
+
+
+def find_gain(row: Difference) -> tuple[float, float]:
+    """Return the interval of a difference, above 0 where the system is better; NaN without one, or without better."""
+    if row.interval is None or row.better is None:
+        return math.nan, math.nan
+    low, high = row.interval
+    return (low, high) if row.better == "higher" else (-high, -low)
+
+
+def decide(row: Difference) -> Decision:
+    """Return what can be said of a difference."""
+    if math.isnan(row.p):
+        return "untested"
+    low, high = find_gain(row)
+    if row.margin is not None and -row.margin <= low <= high <= row.margin:
+        return "equivalent"
+    if not row.significant:
+        return "inconclusive"
+    if not row.evidence:
+        return "different"
+    if row.worse:
+        return "worse"
+    return "better" if row.margin is None or low >= -row.margin else "inconclusive"
+
+
+def is_acceptable(row: Difference) -> bool:
+    """Return whether a gate lets a difference pass."""
+    return decide(row) != "worse" if row.margin is None else find_gain(row)[0] >= -row.margin
+
+
+def depends_on_weights(row: Difference, alpha: float) -> bool:
+    """Return whether equal weights of replies and of dialogues give another sign or another significance by itself."""
+    if math.isnan(row.by_dialogue_p) or math.isnan(row.p):
+        return False
+    certain = row.p < alpha, row.by_dialogue_p < alpha
+    return certain[0] != certain[1] or (any(certain) and row.by_dialogue * row.difference < 0)
+
+
+def judge_system(rows: Sequence[Difference], panel: Collection[str]) -> Standing:
+    """Sort the differences of a system by what is decided about them, and sum up those of the panel."""
+    tested = [row for row in rows if not math.isnan(row.p)]
+    main = [row for row in tested if row.key in panel and row.evidence]
+    better, worse, equivalent, undecided = (
+        [row for row in main if decide(row) == kind] for kind in ("better", "worse", "equivalent", "inconclusive")
+    )
+    other = [row for row in tested if row.significant and not row.evidence]
+    kind: Kind = "inconclusive" if tested else "refused"
+    if better or worse:
+        kind = "mixed" if better and worse else "better" if better else "worse"
+    elif main and len(equivalent) == len(main):
+        kind = "equivalent"
+    elif other and not main:
+        kind = "different"
+    return Standing(main, better, worse, equivalent, undecided, other, kind)
+
+
+def list_numbers(rows: Sequence[Difference], panel: Collection[str]) -> list[VerdictNumber]:
+    """Return the numbers of a verdict."""
+    shared = [name for name in VerdictNumber.__struct_fields__ if name in Difference.__struct_fields__]
+    return [
+        VerdictNumber(kind=decide(row), acceptable=is_acceptable(row), **{name: getattr(row, name) for name in shared})
+        for row in rows
+        if row.key in panel
+    ]
+
+
+def check_margins(margins: Mapping[str, float], directions: Mapping[str, object]) -> None:
+    """Refuse margins of metrics that have no better direction, or are not there; `directions`: by metric."""
+    for key, margin in margins.items():
+        if key not in directions:
+            raise SettingError(f"there is no {key!r} to set a margin for; {suggest(key, directions)}")
+        if directions[key] is None:
+            raise SettingError(f"neither higher nor lower values of {key} are better, so it has no margin")
+        if not 0 <= margin < math.inf:
+            raise SettingError(f"a margin is 0 or above, not {margin}")

@@ -1,0 +1,210 @@
+"""Simulate what comparisons decide: gates, coverage and false positives where other simulations found them wrong.
+
+    python tools/simulate_decisions.py --seed 1 [--replicates 400] [--only skewed]
+
+prints the table of docs/simulations.md, "Decisions". The truth of each case is known. Columns are percentages of data
+sets: significant, worse or better in the verdict, the gate passes, the interval has the truth, and interval or verdict
+contradict each other.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dialeval.analysis.comparison import compare
+from dialeval.analysis.gates import check_baseline
+from dialeval.core.arrays import Floats, Ints, offsets_of
+from dialeval.core.columns import RaggedColumn
+from dialeval.core.fold import Estimate, Level
+from dialeval.core.result import Result, Run
+from dialeval.core.rowtable import RowTable
+from dialeval.core.signature import Signature
+
+CORRELATED = ("bleu-1", "bleu-2", "bleu-3", "bleu-4", "rouge-l", "chrf", "rouge-score-1", "rouge-score-2", "call-f1")
+
+
+class Case(NamedTuple):
+    """A data set with its truth, and how it is compared."""
+
+    run: Run
+    truth: float
+    settings: Mapping[str, Any]
+    key: str
+    margin: float | None = None
+
+
+def make(items: Mapping[str, Floats], turns: Ints, users: Floats | None = None, level: Level = Level.TURN) -> Result:
+    """Make a result with known values."""
+    estimates = {}
+    for key, values in items.items():
+        signature = Signature.of(key, k=int(key[-1])) if key.startswith("pass-hat") else Signature.of(key)
+        size = len(values)
+        estimates[key] = Estimate(float(values.mean()), 0.0, size, size, items=values, level=level, signature=signature)
+    names = [f"d{number}" for number in range(len(turns))]
+    fields = {}
+    if users is not None:
+        fields["user"] = RaggedColumn.from_lists([[f"u{int(user)}"] for user in np.repeat(users, turns)])
+    return Result(estimates, rows=RowTable(offsets_of(turns), names, fields=fields))
+
+
+def pair(left: Result, right: Result) -> Run:
+    """Return a run of two systems."""
+    return Run({"old": left, "new": right}, "0")
+
+
+def lose(rng: np.random.Generator, rows: int, loss: float, margin: float) -> Case:
+    """Draw yes/no values of which the new system loses some, against a margin."""
+    before = (rng.random(rows) < 0.95).astype(float)
+    after = np.where((before == 1) & (rng.random(rows) < loss / 0.95), 0.0, before)
+    turns = np.ones(rows, np.int64)
+    return Case(
+        pair(make({"accuracy": before}, turns), make({"accuracy": after}, turns)), -loss, {}, "accuracy", margin
+    )
+
+
+def answer(rng: np.random.Generator, dialogues: int, yes: float) -> Case:
+    """Draw yes/no values in dialogues of five turns, strongly correlated, without a difference."""
+    hard = rng.beta(0.5 * yes, 0.5 * (1 - yes), dialogues)
+    turns = np.full(dialogues, 5)
+    values = [(rng.random(5 * dialogues) < np.repeat(hard, 5)).astype(float) for _ in range(2)]
+    return Case(pair(*(make({"accuracy": each}, turns) for each in values)), 0.0, {}, "accuracy")
+
+
+def attempt(rng: np.random.Generator, tasks: int, k: int) -> Case:
+    """Draw tasks of two kinds that are tried four times, with the same success in both systems."""
+    chance = rng.beta(0.4, 0.4, tasks)
+    key, turns = f"pass-hat-{k}", np.ones(tasks, np.int64)
+    values = [
+        np.array([math.comb(passed, k) / math.comb(4, k) for passed in rng.binomial(4, chance).tolist()]) for _ in "ab"
+    ]
+    return Case(pair(*(make({key: each}, turns, None, Level.DIALOGUE) for each in values)), 0.0, {}, key)
+
+
+def meet(rng: np.random.Generator, users: int, shared: float, cluster: str | None) -> Case:
+    """Draw users who are assigned to systems, with four dialogues each; some meet both systems."""
+    levels, sides = rng.normal(size=2 * users), []
+    both = int(shared * users)
+    for start in (0, users - both):
+        who = np.repeat(np.arange(start, start + users), 4)
+        values = levels[who] + rng.normal(size=len(who))
+        table = make({"reward": values}, np.ones(len(who), np.int64), who.astype(float))
+        names = [f"{start}-{number}" for number in range(len(who))]
+        rows = table.rows
+        assert rows is not None
+        sides.append(Result(table.estimates, rows=RowTable(rows.offsets, names, fields=rows.fields)))
+    settings = {"design": "unpaired"} | ({} if cluster is None else {"cluster": cluster})
+    return Case(pair(*sides), 0.0, settings, "reward")
+
+
+def lengthen(rng: np.random.Generator, dialogues: int) -> Case:
+    """Draw dialogues in which the new system is better by 0.06, and longer where they are hard."""
+    hard, short = rng.random(dialogues), rng.integers(3, 6, dialogues)
+    longer = short + np.round(6 * hard).astype(int)
+    before, after = (
+        np.repeat(0.8 - 0.5 * hard + gain, turns) + 0.05 * rng.normal(size=int(turns.sum()))
+        for gain, turns in ((0.0, short), (0.06, longer))
+    )
+    return Case(pair(make({"reward": before}, short), make({"reward": after}, longer)), 0.06, {}, "reward")
+
+
+def skew(rng: np.random.Generator, rows: int, kind: str) -> Case:
+    """Draw differences with mean 0 that are skewed."""
+    draws = {
+        "lognormal": rng.lognormal(size=rows) - math.exp(0.5),
+        "zero-inflated": np.where(rng.random(rows) < 0.2, rng.lognormal(size=rows), 0.0) - 0.2 * math.exp(0.5),
+        "normal": rng.normal(size=rows),
+    }
+    base = rng.normal(size=rows)
+    turns = np.ones(rows, np.int64)
+    return Case(pair(make({"reward": base}, turns), make({"reward": base + draws[kind]}, turns)), 0.0, {}, "reward")
+
+
+def correlate(rng: np.random.Generator, rows: int, gain: float) -> Case:
+    """Draw nine correlated metrics; one of them has a gain. Without a gain any significant one is an error."""
+    common, turns = rng.normal(size=rows), np.ones(rows, np.int64)
+    items: list[dict[str, Floats]] = [{}, {}]
+    for number, key in enumerate(CORRELATED):
+        away = 0.95 * common + 0.3 * rng.normal(size=rows) + (gain if number == 0 else 0.0)
+        items[0][key] = np.full(rows, 0.5)
+        items[1][key] = 0.5 + 0.05 * away
+    return Case(pair(*(make(each, turns) for each in items)), 0.05 * gain, {"metrics": [*CORRELATED]}, "bleu-1")
+
+
+def drift(rng: np.random.Generator, rows: int, loss: float, margin: float) -> Case:
+    """Draw paired normal values with a loss, against a margin of equivalence."""
+    base, turns = rng.normal(size=rows), np.ones(rows, np.int64)
+    after = base - loss + 0.3 * rng.normal(size=rows)
+    return Case(pair(make({"reward": base}, turns), make({"reward": after}, turns)), -loss, {}, "reward", margin)
+
+
+CASES: Mapping[str, tuple[Callable[..., Case], tuple[Any, ...]]] = {
+    **{f"yes/no, {n} rows, loss .05, margin .05": (lose, (n, 0.05, 0.05)) for n in (10, 20, 50, 200)},
+    **{f"yes/no, {n} rows, loss .10, margin .05": (lose, (n, 0.10, 0.05)) for n in (10, 20, 50, 200)},
+    **{f"yes/no, {n} dialogues, {y:.0%} yes, no difference": (answer, (n, y)) for n in (20, 50) for y in (0.8, 0.95)},
+    **{f"pass^{k}, {n} tasks, no difference": (attempt, (n, k)) for n in (20, 50) for k in (1, 4)},
+    **{f"{s:.0%} of 30 users shared, over dialogues": (meet, (30, s, None)) for s in (0.0, 0.5)},
+    **{f"{s:.0%} of 30 users shared, --cluster user": (meet, (30, s, "user")) for s in (0.0, 0.5)},
+    "wholes, 40 dialogues, better by .06": (lengthen, (40,)),
+    **{
+        f"skewed, {kind}, {n} rows": (skew, (n, kind)) for kind in ("lognormal", "zero-inflated") for n in (10, 50, 200)
+    },
+    **{f"skewed, normal, {n} rows": (skew, (n, "normal")) for n in (10, 50)},
+    "family of 9 correlated metrics, no difference": (correlate, (40, 0.0)),
+    "family of 9 correlated metrics, gain .5": (correlate, (40, 0.5)),
+    "equivalence, 40 rows, loss = margin": (drift, (40, 0.1, 0.1)),
+    "equivalence, 40 rows, no loss": (drift, (40, 0.0, 0.2)),
+}
+
+
+def simulate(name: str, replicates: int, seed: int) -> str:
+    """Return the line of a case."""
+    draw, arguments = CASES[name]
+    counts: dict[str, list[bool]] = {}
+    for number in range(replicates):
+        case = draw(np.random.default_rng([seed, number, *name.encode()]), *arguments)
+        settings = {"metrics": [case.key], **case.settings}
+        found = compare(case.run, seed=number, **settings)
+        row = next(row for row in found.rows if row.key == case.key)
+        low, high = row.interval or (math.nan, math.nan)
+        significant = row.p < found.alpha if len(found.rows) == 1 else row.significant
+        outcome = {
+            "significant": any(row.significant for row in found.rows) if case.truth == 0 else significant,
+            "better": row.significant and not row.worse,
+            "worse": row.significant and row.worse,
+            "covered": low - 1e-12 <= case.truth <= high + 1e-12,
+            "contradiction": len(found.rows) == 1 and significant == (low <= 0 <= high),
+            "marked ~": row.rough,
+        }
+        if case.margin is not None:
+            (gate,) = check_baseline(found, {case.key: case.margin})
+            outcome["gate passes"] = gate.failure is None
+            outcome["equivalent"] = -case.margin <= low <= high <= case.margin
+        for what, holds in outcome.items():
+            counts.setdefault(what, []).append(bool(holds))
+    shown = (f"{100 * np.mean(counts[what]):.1f}" if what in counts else "–" for what in COLUMNS)
+    return f"| {name} | {' | '.join(shown)} |"
+
+
+COLUMNS = ("significant", "better", "worse", "covered", "contradiction", "marked ~", "gate passes", "equivalent")
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--replicates", type=int, default=400)
+    parser.add_argument("--only", default="", help="only cases with this in their name")
+    arguments = parser.parse_args()
+    print(f"| case | {' | '.join(COLUMNS)} |\n|---|{'---|' * len(COLUMNS)}")
+    for name in CASES:
+        if arguments.only in name:
+            print(simulate(name, arguments.replicates, arguments.seed), flush=True)
+
+
+if __name__ == "__main__":
+    main()
