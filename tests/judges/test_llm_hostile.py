@@ -97,14 +97,14 @@ def ask(tmp_path: Path) -> Callable[..., LLM]:
 @pytest.mark.parametrize("kind", ENDLESS)
 def test_a_request_has_a_deadline_whatever_the_server_sends(kind: str) -> None:
     with listen(ENDLESS[kind]) as address:
-        client = Client(address, MODEL, timeout=0.5, retries=1, backoff=0.001, max_requests=2)
+        client = Client(address, MODEL, timeout=0.3, retries=0)
         start = time.monotonic()
-        with pytest.raises(SettingError, match=r"^no request to .* succeeded: no answer within 0.5 seconds$"):
+        with pytest.raises(SettingError, match=r"^no request to .* succeeded: no answer within 0.3 seconds$"):
             try:
                 client.send(b"{}")
             except FailedRequestError:
                 client.refuse_silence()
-        assert 1 <= time.monotonic() - start < 2
+        assert 0.3 <= time.monotonic() - start < 1.3
         client.close()
 
 
