@@ -150,10 +150,15 @@ def test_signals_end_a_run_within_two_seconds(tmp_path: Path, kind: str, number:
 
 def test_an_answer_that_comes_shortly_after_a_signal_is_kept(ask: Callable[..., LLM], tmp_path: Path) -> None:
     with ChatServer(Reply(grades=GOOD, delay=0.4)) as server:
-        llm = ask(server.address, concurrency=4)
-        threading.Timer(0.2, signal.raise_signal, [signal.SIGINT]).start()
+
+        def interrupt() -> None:
+            while len(server.bodies) < 2:
+                time.sleep(0.01)
+            signal.raise_signal(signal.SIGINT)
+
+        threading.Thread(target=interrupt, daemon=True).start()
         with pytest.raises(KeyboardInterrupt):
-            score(llm, ["a", "b"])
+            score(ask(server.address, concurrency=4), ["a", "b"])
         with closing(sqlite3.connect(tmp_path / "answers.sqlite")) as database:
             assert database.execute("SELECT count(*) FROM answers WHERE answer IS NOT NULL").fetchone() == (2,)
 
