@@ -39,7 +39,7 @@ _SECTIONS: Mapping[str, str] = {
     "Output": "output save force format percent transpose items open title figures figures-dir report:width disputed "
     "table table-metrics table-percent table-digits failures multiwoz:dialogues breakdown:turns adjudicate most "
     "progress replace-domains version help",
-    "Checks": "fail-under fail-over no-worse-than margin",
+    "Checks": "fail-under fail-over allow-missing no-worse-than margin",
     "Scale": "threads jobs engine address gpus-per-task resume device",
 }
 """By section its options; those that are in several sections follow the name of a command, as in `lsdscc:n`."""

@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property, reduce
 from typing import Any, NamedTuple, cast
 
+from dialeval.core.account import FAILURES
 from dialeval.core.batch import Need
 from dialeval.core.errors import DataError, Problem, SettingError, UnsavedRunError, collect_warnings
 from dialeval.core.files import make_workplace
@@ -29,7 +30,6 @@ from dialeval.core.rowtable import ItemPart, RowTable
 from dialeval.core.version import __version__
 from dialeval.engine.checks import warn_of_split_dialogues, warn_of_unsplit_texts, with_checks
 from dialeval.engine.plan import (
-    FAILURES,
     SCRIPT_COUNTS,
     TRIALS,
     Plan,

@@ -42,6 +42,7 @@ from dialeval.analysis.verdict import (
     judge_system,
     list_numbers,
 )
+from dialeval.core.account import FAILURES
 from dialeval.core.display import list_some
 from dialeval.core.errors import SettingError
 from dialeval.core.result import Run
@@ -175,17 +176,18 @@ def state_verdict(comparison: Comparison) -> list[str]:
         what = f"{others} more {systems} not tested, from {shorten(comparison.untested[0])} on"
         more.append(f"{what}: so many tests take long. `dialeval compare` tests all.")
     caveats = list_caveats(comparison)
+    accounts = (f"{shorten(name)}: {line}." for name, line in comparison.accounts.items())
     warnings = (f"Warning: {line}." for line in comparison.warnings)
     *designs, last = describe_designs(comparison)
     last += "" if comparison.estimand is None else f" Means are per {comparison.estimand}."
-    return [*designs, last, about, *caveats, *more, *warnings]
+    return [*accounts, *designs, last, about, *caveats, *more, *warnings]
 
 
 def list_caveats(comparison: Comparison) -> list[str]:
     """Return what a reader of the verdict must know about its numbers, in sentences."""
     main = [row for row in comparison.rows if row.key in comparison.panel and not math.isnan(row.p)]
     rough = list(dict.fromkeys(row.key for row in main if row.rough))
-    caveats = []
+    caveats = [_describe_left_out(row, comparison) for row in main if row.left_out is not None]
     for row in main:
         if depends_on_weights(row, comparison.alpha):
             both = f"{show_signed(row.difference)} per reply (p {show_p(row.p)})"
@@ -197,6 +199,17 @@ def list_caveats(comparison: Comparison) -> list[str]:
         what = f"few {comparison.design.unit}, or a few of them dominate"
         caveats.append(f"Rough (~): {names}: {what}, so that intervals and p-values may be too optimistic.")
     return caveats
+
+
+def _describe_left_out(row: Difference, comparison: Comparison) -> str:
+    """State which side a difference cannot favor, since more of it was left out."""
+    names, at = (row.baseline, row.system), int(row.left_out == "system")
+    name, other = shorten(names[at]), shorten(names[1 - at])
+    failures = [each for each in comparison.of(row.system) if each.key == FAILURES and each.significant]
+    more = f"{name} fails more often than {other}" if failures else f"{name} has fewer values than {other}"
+    lacking = f"{row.missing[at]:,} of {row.due[at]:,} have no {shorten(row.key)}"
+    among = "among replies that both gave" if failures else "among those that both have"
+    return f"{more} ({lacking}); {among}, {_show_difference(row)}, which does not make {name} better."
 
 
 def state_system_verdicts(comparison: Comparison) -> list[str]:

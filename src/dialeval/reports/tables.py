@@ -24,6 +24,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dialeval.core.account import describe_accounts
 from dialeval.core.signature import SACREBLEU, Signature
 from dialeval.metrics.registry import GROUPS
 from dialeval.reports import documents
@@ -107,7 +108,7 @@ def describe(
         columns += ([systems[name], *_align([cells[name, key] for key in keys])] for name in run)
     head, *rows = zip(*columns, strict=True)
     below = [*list_footnotes(run, comparison, intervals)] if notes else []
-    sentences = [*describe_accounts(run), *(_describe_units(run) if comparison is None else [])]
+    sentences = [] if comparison is not None else [*list_accounts(run), *_describe_units(run)]
     sentences += describe_tokenizer(run)
     sentences += [] if verdict is None else verdict.sentences
     return Document(sentences, [Table(head, rows)], below, tight=True)
@@ -120,13 +121,10 @@ def _describe_units(run: Run) -> list[str]:
     return [OVER_LINES] if are_lines(result for result in run.values() if result.role == "system") else []
 
 
-def describe_accounts(run: Run) -> list[str]:
+def list_accounts(run: Run) -> list[str]:
     """Return a line for each system of which replies are missing, failed or were left out while it was read."""
-    return [
-        f"{shorten(name)}: {result.account.describe()}."
-        for name, result in run.items()
-        if result.account is not None and not result.account.complete and result.role == "system"
-    ]
+    accounts = describe_accounts({name: result.account for name, result in run.items() if result.role == "system"})
+    return [f"{shorten(name)}: {line}." for name, line in accounts.items()]
 
 
 def describe_tokenizer(run: Run) -> list[str]:
@@ -167,7 +165,7 @@ def to_document(run: Run, transpose: bool = False) -> Document:
     rows = [[key, *(_make_cell(result.get(key), decimals) for result in run.values())] for key in run.keys_in_order]
     table = Table(["metric", *run], rows)
     shown = table.transpose("system") if transpose else table
-    sentences = [*describe_accounts(run), *_describe_units(run), *describe_tokenizer(run)]
+    sentences = [*list_accounts(run), *_describe_units(run), *describe_tokenizer(run)]
     return Document(sentences, [shown], _describe_values(run))
 
 
