@@ -163,6 +163,8 @@ def _write_headline(comparison: Comparison) -> str:
         "inconclusive": f"Inconclusive: no significant difference between {name} and {baseline}",
         "refused": f"{name} and {baseline} could not be compared",
     }
+    if each.kind == "inconclusive" and any(row.left_out and row.significant for row in each.undecided):
+        words["inconclusive"] = f"Inconclusive: {name} and {baseline} do not have values of the same replies"
     shown = list_some([f"{_show_difference(row)} (p {show_p(row.adjusted_p)})" for row in rows], _MOST_DIFFERENCES)
     return f"{words[each.kind]}{': ' if rows else ''}{shown}."
 
@@ -322,9 +324,7 @@ def _describe_system(comparison: Comparison, system: str) -> Iterable[str]:
         shown = [f"{_show_difference(row)}, margin {show(row.margin or 0.0)}" for row in each.equivalent]
         yield f"{system} and {baseline} are equivalent within the margin: {list_some(shown, _MOST_NAMED)}."
     else:
-        on = shorten(each.panel[0].key) if panel == 1 else f"any of the {panel} metrics"
-        yield f"No significant difference between {system} and {baseline} on {on} ({tests})."
-        yield from _state_power(each.undecided, comparison)
+        yield from _describe_undecided(each, comparison, f"{system} and {baseline}", tests)
     if each.equivalent and each.kind != "equivalent":
         yield f"Equivalent within the margin: {list_some([shorten(row.key) for row in each.equivalent], _MOST_NAMED)}."
     for row in each.undecided:
@@ -333,6 +333,19 @@ def _describe_system(comparison: Comparison, system: str) -> Iterable[str]:
             yield f"A loss of more than {show(row.margin)} {known}: {_show_difference(row)}."
     if each.other:
         yield f"Also different, without being better or worse: {_list_differences(each.other)}."
+
+
+def _describe_undecided(each: Standing, comparison: Comparison, names: str, tests: str) -> Iterable[str]:
+    """Yield what is not significant, or is not decided since values are missing."""
+    compared = [row for row in each.undecided if not (row.left_out and row.significant)]
+    if not compared:
+        yield f"Nothing is decided about {names}: values of some replies are missing ({tests})."
+        return
+    on = f"any of the {len(compared)} metrics"
+    if len(compared) == 1 or len(compared) < len(each.panel):
+        on = list_some([shorten(row.key) for row in compared], _MOST_NAMED)
+    yield f"No significant difference between {names} on {on} ({tests})."
+    yield from _state_power(compared, comparison)
 
 
 def _explain_missing_evidence(rows: Sequence[Difference]) -> Iterable[str]:
