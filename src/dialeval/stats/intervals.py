@@ -25,8 +25,8 @@ quantile is computed by numerical inversion of the moment generating function, w
 `tango` is of b rows in which only the system says yes, c in which only the baseline does, and n rows. The score test of
 D divides b - c - n D by its standard deviation where the probabilities are estimated under D; for D = 0 it is McNemar's
 (b - c) / sqrt(b + c). The interval has a width also where no row differs, -+ t^2 / (n + t^2). Where dialogues have
-several rows, b, c and n are divided by the design effect: what the clustered variance is to that of independent rows. t is that
-of the normal distribution where every row is independent, as in Tango's paper, else Student's.
+several rows, b, c and n are divided by the design effect: what the clustered variance is to that of independent rows. t
+is that of the normal distribution where every row is independent, as in Tango's paper, else Student's.
 
 Papers: Student 1908, "The Probable Error of a Mean", Biometrika; Wilson 1927, "Probable Inference, the Law of
 Succession, and Statistical Inference", JASA; Korn and Graubard 1998, "Confidence Intervals for Proportions with Small
