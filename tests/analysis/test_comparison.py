@@ -268,6 +268,8 @@ def test_torn_dialogues_are_told() -> None:
     (warning,) = dialeval.evaluate(rows, metrics="length").warnings
     assert "'d1'" in warning
     assert "sort the rows by dialogue" in warning
+    again = dialeval.evaluate({"a": rows, "b": rows}, metrics="length")
+    assert compare([again], **QUICK).warnings == again.warnings, "a comparison of a saved run says it too"
     assert not dialeval.evaluate(sorted(rows, key=lambda row: row["dialog_id"]), metrics="length").warnings
 
 

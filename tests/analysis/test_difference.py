@@ -66,16 +66,16 @@ def test_a_single_dialogue_that_differs_has_a_rough_interval() -> None:
 def test_yes_no_values_without_a_difference_have_an_interval(rows: int) -> None:
     """Three equal dialogues prove nothing about a margin of 0.001."""
     row = difference(result([1.0] * rows), result([1.0] * rows))
-    t = stats.t.ppf(0.975, rows - 1)
-    assert row.interval == pytest.approx((-(t**2) / (rows + t**2), t**2 / (rows + t**2)))
+    z = stats.norm.ppf(0.975)
+    assert row.interval == pytest.approx((-(z**2) / (rows + z**2), z**2 / (rows + z**2)))
     assert (row.interval_by, row.p) == ("tango", 1)
 
 
 def test_the_p_value_of_yes_no_values_is_mcnemars() -> None:
     left, right = np.repeat([1.0, 0.0, 1.0, 0.0], [10, 12, 1, 7]), np.repeat([1.0, 0.0, 0.0, 1.0], [10, 12, 1, 7])
     row = difference(result(left), result(right))
-    assert row.p == pytest.approx(2 * stats.t.sf(6 / math.sqrt(8), 29))
-    assert row.interval == pytest.approx(tango(7, 1, 30, stats.t.ppf(0.975, 29)))
+    assert row.p == pytest.approx(stats.chi2.sf((7 - 1) ** 2 / (7 + 1), 1)), "without a continuity correction"
+    assert row.interval == pytest.approx(tango(7, 1, 30, stats.norm.ppf(0.975)))
     in_dialogues = difference(
         result(np.tile(left, 4), np.arange(0, 121, 4)), result(np.tile(right, 4), np.arange(0, 121, 4))
     )

@@ -74,6 +74,8 @@ STRONG = 0.2
 """Below this fraction of alpha an adjusted p has two marks."""
 MOST_TESTS = 300
 """Tests that `find_best_systems` makes."""
+_SPLIT = "sort the rows by dialogue"
+"""Part of the warning of a run whose dialogues are not whole: its intervals are too narrow."""
 _MOST_CORPUS_PAIRS = 28
 """Pairs of systems that are tested under a corpus value without being asked for: those of eight systems."""
 _NEAR = 3.0
@@ -389,7 +391,9 @@ def compare_tested(
     tables = [selection.known[name].rows for name in names]
     users = [name for table in tables if table is not None for name in table.fields if name.lower() in USERS]
     ignored = [*fields, *users, *([cluster] if cluster is not None else [])]
-    warnings = (compare_mixes(selection.first, *each, ignored, settings) for each in selection.alignments.items())
+    listed = [runs] if isinstance(runs, Run) else runs.values() if isinstance(runs, dict) else runs
+    split = [line for run in listed if isinstance(run, Run) for line in run.warnings if _SPLIT in line]
+    mixes = (compare_mixes(selection.first, *each, ignored, settings) for each in selection.alignments.items())
     while True:
         tested = _test_differences(selection, settings, fields, metrics is not None)
         margins = _find_margins(margin, [each.row for each in tested], selection.panel)
@@ -412,7 +416,7 @@ def compare_tested(
         designs=selection.designs,
         panel=selection.panel,
         adjusted_for=tuple(fields),
-        warnings=tuple(dict.fromkeys(line for lines in warnings for line in lines)),
+        warnings=tuple(dict.fromkeys([*split, *(line for lines in mixes for line in lines)])),
         rows=rows,
         untested=selection.untested,
         signatures={

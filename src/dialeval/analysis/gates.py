@@ -226,7 +226,7 @@ def assert_no_worse(
         ...     dialeval.assert_no_worse(after, before, "rouge-l")
         ... except AssertionError as error:
         ...     print(str(error).splitlines()[0])
-        rouge-l of new is 0, of old 1: significantly worse (adjusted p 0.0009995)
+        rouge-l of new is 0, of old 1: significantly worse (adjusted p 0.000532)
     """
     runs = {label: one if isinstance(one, Run) else load(one) for label, one in (("baseline", baseline), ("run", run))}
     known = collect_systems(runs)

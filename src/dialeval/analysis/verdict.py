@@ -72,6 +72,14 @@ class VerdictNumber(Record, frozen=True, kw_only=True):
         detectable: The minimum detectable difference at 80% power.
         rough: Whether interval and p-value are only a guide.
         acceptable: Whether a gate that asks for no worse than the baseline holds.
+
+    Examples:
+        >>> import dialeval
+        >>> references = [f"a table for {n}" for n in range(12)]
+        >>> run = dialeval.evaluate({"old": ["sorry ?"] * 12, "new": references}, references, metrics="rouge-l")
+        >>> (number,) = dialeval.compare(run, margin=0.1).verdict.numbers
+        >>> number.kind, number.difference, number.acceptable
+        ('better', 1.0, True)
     """
 
     system: str
@@ -95,6 +103,14 @@ class Verdict(Record, frozen=True):
         headline: The verdict in one sentence.
         sentences: The verdict as the command line prints it: designs, systems, and what a reader should know.
         numbers: A line per system and metric of the verdict.
+
+    Examples:
+        >>> import dialeval
+        >>> references = [f"a table for {n}" for n in range(12)]
+        >>> run = dialeval.evaluate({"old": ["sorry ?"] * 12, "new": references}, references, metrics="rouge-l")
+        >>> verdict = dialeval.compare(run).verdict
+        >>> verdict.kind, verdict.headline
+        ('better', 'new is better than old: rouge-l ~+1.00 [0.52, 1.00] (p 0.0005).')
     """
 
     kind: Kind

@@ -25,7 +25,8 @@ quantile is computed by numerical inversion of the moment generating function, w
 `tango` is of b rows in which only the system says yes, c in which only the baseline does, and n rows. The score test of
 D divides b - c - n D by its standard deviation where the probabilities are estimated under D; for D = 0 it is McNemar's
 (b - c) / sqrt(b + c). The interval has a width also where no row differs, -+ t^2 / (n + t^2). Where dialogues have
-several rows, b, c and n are divided by the design effect: what the clustered variance is to that of independent rows.
+several rows, b, c and n are divided by the design effect: what the clustered variance is to that of independent rows. t
+is that of the normal distribution where every row is independent, as in Tango's paper, else Student's.
 
 Papers: Student 1908, "The Probable Error of a Mean", Biometrika; Wilson 1927, "Probable Inference, the Law of
 Succession, and Statistical Inference", JASA; Korn and Graubard 1998, "Confidence Intervals for Proportions with Small
@@ -162,9 +163,11 @@ class PairedCounts(NamedTuple):
         """
         more, fewer = (float(np.clip(way * differences, 0, None).mean()) for way in (1, -1))
         spread = more + fewer - (more - fewer) ** 2
-        most = math.inf if (differences % 1).any() else len(differences)
+        whole = not (differences % 1).any()
+        most = len(differences) if whole else math.inf
         size = min(spread / error**2 * clusters / (clusters - 1), most) if error > 0 else clusters
-        return cls(more * size, fewer * size, size, max(clusters - 1, 1))
+        freedom = math.inf if whole and clusters == len(differences) else max(clusters - 1, 1)
+        return cls(more * size, fewer * size, size, freedom)
 
     def interval(self, level: float) -> tuple[float, float]:
         """Return Tango's interval."""
@@ -174,7 +177,8 @@ class PairedCounts(NamedTuple):
     def p(self) -> float:
         """The p-value of McNemar's score test, that of the interval."""
         differ = self.more + self.fewer
-        return two_sided_p((self.more - self.fewer) / math.sqrt(differ), self.freedom) if differ else 1.0
+        score = abs(self.more - self.fewer) / math.sqrt(differ) if differ else 0.0
+        return math.erfc(score / math.sqrt(2)) if math.isinf(self.freedom) else two_sided_p(score, self.freedom)
 
 
 def tango(more: float, fewer: float, size: float, t: float) -> tuple[float, float]:
