@@ -35,6 +35,7 @@ from dialeval.analysis.pairing import choose_main_keys
 from dialeval.analysis.values import find_metric
 from dialeval.analysis.verdict import (
     Decision,
+    Standing,
     Verdict,
     decide,
     depends_on_weights,
