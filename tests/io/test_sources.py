@@ -115,9 +115,9 @@ def test_columns_of_sources(folder: Path) -> None:
     beside = Shard("a.txt", ((Need.CONTEXT, ("c.txt", "d.txt")),))
     every = {Need.RESPONSE, Need.REFERENCE, Need.CONTEXT, *OF_SOME_ROWS}
     for shards, needs in (
-        ((lines,), {Need.RESPONSE}),
+        ((lines,), {Need.RESPONSE, Need.OUTCOME}),
         ((lines, rows), every),
-        ((beside, lines), {Need.RESPONSE, Need.CONTEXT}),
+        ((beside, lines), {Need.RESPONSE, Need.OUTCOME, Need.CONTEXT}),
     ):
         assert Source(0, None, "s", "here", shards).columns == needs
     assert beside.paths == ["a.txt", "c.txt", "d.txt"]

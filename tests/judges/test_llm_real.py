@@ -122,6 +122,5 @@ def test_the_command(address: str, tmp_path: Path, dialeval: Dialeval) -> None:
 
 
 def test_another_name_than_the_server_has_is_refused(address: str, tmp_path: Path, rubric: Path) -> None:
-    run = score(LLM(address, "another-model", mode="grade", rubric=rubric, cache=tmp_path / "a.sqlite"))
-    assert any("answered by another model" in line for line in run.warnings)
-    assert run["system"]["llm"].scored == 0
+    with pytest.raises(DialevalError, match="another model"):
+        score(LLM(address, "another-model", mode="grade", rubric=rubric, cache=tmp_path / "a.sqlite"))

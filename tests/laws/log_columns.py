@@ -10,23 +10,26 @@ import orjson
 from hypothesis import strategies as st
 
 from dialeval.core.batch import Need
-from dialeval.core.columns import Column, RaggedColumn
+from dialeval.core.columns import Column, RaggedColumn, TextColumn
 from dialeval.io.fields import read_labels
 from laws.worlds import World
 
 
 @dataclass(frozen=True)
 class Row:
-    """What annotators said of a reply, an object each, and how long it took; nothing where that is unknown."""
+    """What annotators said of a reply, an object each, how long it took, and why it failed; None where unknown."""
 
     annotators: tuple[dict[str, Any], ...] = ()
     seconds: float | None = None
+    failure: str | None = None
 
 
 def columns(rows: Sequence[Row]) -> dict[Need, Column]:
     labels = [read_labels(row.annotators) for row in rows]
     return {
         Need.TURN_LABELS: RaggedColumn.from_lists([[orjson.dumps(each).decode()] if each else [] for each in labels]),
+        Need.RESPONSE: TextColumn.from_strings(["" if row.failure else "yes" for row in rows]),
+        Need.OUTCOME: RaggedColumn.from_lists([[row.failure] if row.failure else [] for row in rows]),
         Need.LATENCY: RaggedColumn.from_lists([[] if row.seconds is None else [repr(row.seconds)] for row in rows]),
     }
 
@@ -43,9 +46,16 @@ seconds = st.none() | st.sampled_from([0.0, 0.5, 1.0, 1.0, 2.25, 30.0]) | st.flo
 FULL = {"breakdown": "X", "error": ["a"], "polite": True}
 
 WORLD = World(
-    rows=st.builds(Row, st.lists(annotator, max_size=3).map(tuple), seconds),
+    rows=st.builds(
+        Row, st.lists(annotator, max_size=3).map(tuple), seconds, st.sampled_from([None, "missing", "error"])
+    ),
     columns=columns,
     resources=lambda _vocabulary: {},
-    lone={"nothing": Row(), "no error": Row(({"error": []},), 0.0), "all": Row((FULL,), 1.5)},
+    lone={
+        "nothing": Row(),
+        "no error": Row(({"error": []},), 0.0),
+        "all": Row((FULL,), 1.5),
+        "failed": Row(failure="empty"),
+    },
     rich=[Row((FULL, FULL), 1.0), Row(({**FULL, "breakdown": "O"},), 2.0), Row(({**FULL, "polite": 0.5},), 3.0)],
 )

@@ -46,6 +46,7 @@ WORLDS: dict[Need, World] = {
     Need.CALLS: calls.WORLD,
     Need.TURN_LABELS: log_columns.WORLD,
     Need.LATENCY: log_columns.WORLD,
+    Need.OUTCOME: log_columns.WORLD,
     Need.STATES: task.WORLD,
     Need.FRAMES: frames.WORLD,
     Need.SPANS: frames.WORLD,
