@@ -54,7 +54,7 @@ def make_log(seed: int, kind: str, dialogues: int = 40) -> list[list[dict[str, A
 
 def score(logs: dict[str, list[list[dict[str, Any]]]]) -> dialeval.Run:
     rows = {name: [row for dialogue in log for row in dialogue] for name, log in logs.items()}
-    return dialeval.evaluate(rows, metrics=METRICS, keep=["topic"])
+    return dialeval.evaluate(rows, metrics=METRICS, keep=["topic", "user"])
 
 
 @pytest.mark.parametrize("test", ["randomization", "bootstrap"])
@@ -82,6 +82,30 @@ def test_the_order_of_dialogues_changes_no_interval_of_a_score() -> None:
                 [estimate.interval for estimate in dialeval.with_intervals(run, resamples=50)["system"].values()]
             )
         np.testing.assert_array_equal(intervals[0], intervals[1])
+
+
+@pytest.mark.parametrize("kind", ["ids", "prompts", "unpaired"])
+def test_the_order_of_dialogues_changes_nothing_where_users_are_the_clusters(kind: str) -> None:
+    """Some dialogues are of nobody."""
+    logs = {f"v{seed}": make_log(seed, kind) for seed in (1, 2)}
+    for log in logs.values():
+        for number, row in ((number, row) for number, rows in enumerate(log) for row in rows):
+            row["user"] = f"u{number // 3}" if number < 24 else ""
+    order = random.Random(5).sample(range(40), 40)
+    turned = {name: [log[at] for at in order] for name, log in logs.items()}
+    rows = [
+        dialeval.compare(
+            score(each),
+            design="unpaired" if kind == "unpaired" else None,
+            cluster="user",
+            resamples=200,
+        ).rows
+        for each in (logs, turned)
+    ]
+    for one, other in zip(*rows, strict=True):
+        assert one.interval is not None
+        assert one.interval == pytest.approx(other.interval, rel=1e-9)
+        assert (one.p, one.adjusted_p) == pytest.approx((other.p, other.adjusted_p), rel=1e-9)
 
 
 @dialeval.metric_of_rows("number", better="higher")
