@@ -52,9 +52,9 @@ def make_log(seed: int, kind: str, dialogues: int = 40) -> list[list[dict[str, A
     return log
 
 
-def score(logs: dict[str, list[list[dict[str, Any]]]]) -> dialeval.Run:
+def score(logs: dict[str, list[list[dict[str, Any]]]], keep: str = "topic") -> dialeval.Run:
     rows = {name: [row for dialogue in log for row in dialogue] for name, log in logs.items()}
-    return dialeval.evaluate(rows, metrics=METRICS, keep=["topic", "user"])
+    return dialeval.evaluate(rows, metrics=METRICS, keep=[keep])
 
 
 @pytest.mark.parametrize("test", ["randomization", "bootstrap"])
@@ -95,7 +95,7 @@ def test_the_order_of_dialogues_changes_nothing_where_users_are_the_clusters(kin
     turned = {name: [log[at] for at in order] for name, log in logs.items()}
     rows = [
         dialeval.compare(
-            score(each),
+            score(each, "user"),
             design="unpaired" if kind == "unpaired" else None,
             cluster="user",
             resamples=200,
