@@ -150,3 +150,29 @@ def test_a_run_whose_comparison_is_interrupted_is_saved(tmp_path: Path, monkeypa
         main()
     assert end.value.code == 130
     assert list(dialeval.load(tmp_path / "run")) == ["a", "b"]
+
+
+@pytest.mark.parametrize("forged", ["no difference", "no differences"])
+def test_a_forged_comparison_passes_no_gate(
+    tmp_path: Path, forged: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Every digest fits: gates are computed from the run, whatever was saved next to it."""
+    texts = {"old": ["one two three four five"] * 20, "new": ["one"] * 20}
+    run = dialeval.evaluate(texts, [["one two three four five"]] * 20, metrics="rouge-l,length")
+    judged = judge_run(run)
+    assert judged.comparison is not None
+    rows = [
+        replace(row, mean=row.baseline_mean, difference=0.0, p=1.0, adjusted_p=1.0) for row in judged.comparison.rows
+    ]
+    rows = [replace(row, interval=(0.0, 0.0)) for row in rows] if forged == "no difference" else []
+    made = replace(judged.comparison, rows=rows)
+    run.save(tmp_path / "run", comparison=comparing.dump_comparison(made, **judged.settings))
+    monkeypatch.setattr(sys, "argv", sys.argv)
+    shown = load_comparison(tmp_path / "run", dialeval.load(tmp_path / "run"))
+    assert shown is not None
+    assert len(shown.rows) == len(rows)
+    for more in ([], ["--margin", "rouge-l=0.1"], ["-f", "junit"]):
+        with pytest.raises(SystemExit) as end:
+            sys.argv = ["dialeval", "compare", str(tmp_path / "run"), "--no-worse-than", "old", *more]
+            main()
+        assert end.value.code == 1, capsys.readouterr()

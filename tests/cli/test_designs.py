@@ -212,19 +212,6 @@ def test_ids_that_count_dialogues_of_other_users_do_not_pair_them(compare: Calla
     assert note.startswith("In 25 of 25 dialogues with the same id users begin differently")
 
 
-def test_duplicate_ids_are_matched_in_order_or_not_at_all(compare: Callable[..., dict[str, Any]]) -> None:
-    def twice(log: Log, times: int) -> Log:
-        first = log.dialogues[0]
-        return Log((*log.dialogues[1:], *[first] * times))
-
-    left, right = make_log(PROMPTS, 1, 8, "d"), make_log(PROMPTS, 2, 10, "d")
-    both = compare(twice(left, 2), twice(right, 2))["designs"]["new"]
-    assert (both["name"], both["common"]) == ("paired", 40)  # the repeated dialogue is one whose rows are neighbors
-    apart = Log((left.dialogues[0], *left.dialogues[1:], left.dialogues[0]))
-    one = compare(apart, right)["designs"]["new"]
-    assert (one["name"], one["common"], one["baseline_only"]) == ("common", 39, ["d0", "d0"])
-
-
 @pytest.mark.parametrize("score", [("--jobs", "2"), ("--jobs", "1")])
 def test_runs_that_keep_no_texts_are_aligned_too(
     compare: Callable[..., dict[str, Any]], score: tuple[str, ...]

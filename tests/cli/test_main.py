@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gzip
 import os
 import re
 import signal
@@ -337,3 +338,29 @@ def test_sigterm_leaves_no_temporary_files(tmp_path: Path, jobs: str) -> None:
     assert errors.strip().endswith("dialeval: ended by SIGTERM")
     assert not [path for path in (tmp_path / "temporary").iterdir() if path.name.startswith("dialeval-")]
     assert not (tmp_path / "out").exists()
+
+
+def test_no_module_of_the_working_folder_is_imported(tmp_path: Path) -> None:
+    """`python -m` puts the working folder first."""
+    for name in ("click", "numpy", "orjson", "rich", "json"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('planted')")
+    (tmp_path / "a.txt").write_text("one\ntwo\n")
+    command = [sys.executable, "-m", "dialeval", "score", "a.txt", "-m", "length"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, "planted" in done.stderr) == (0, False), done.stderr
+
+
+@pytest.mark.parametrize("columns", ["0", "1"])
+def test_a_terminal_without_width_shows_a_table(
+    dialeval: Dialeval, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, columns: str
+) -> None:
+    (tmp_path / "a.txt").write_text("one\ntwo\n")
+    monkeypatch.setenv("COLUMNS", columns)
+    assert "length" in dialeval("score", "a.txt", "-m", "length").stdout
+
+
+def test_a_file_beyond_a_limit_has_status_2(dialeval: Dialeval, tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress(b" " * (1 << 27)))
+    done = dialeval("score", "a.jsonl.gz", "-m", "length")
+    assert done.returncode == 2
+    assert "a.jsonl.gz: unpacks to more than 200 times its size" in done.stderr

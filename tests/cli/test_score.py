@@ -30,11 +30,12 @@ def inputs(tmp_path: Path) -> None:
     write(tmp_path, a="one two three\nfour\n", b="one one one\n\n", refs="one two\nfour five\n")
 
 
-def test_prints_a_table(dialeval: Dialeval) -> None:
+def test_prints_a_table(dialeval: Dialeval, tmp_path: Path) -> None:
+    write(tmp_path, b="one one one\none\n")
     done = dialeval("score", "a.txt", "b.txt", "-m", "length,distinct-1")
     assert done.returncode == 0
     assert "None of the tested metrics says which replies are better" in " ".join(done.stdout.split())
-    assert "2.0   [0.0, 14.7]   1.5     [0.0, 20.6]" in " ".join(done.stdout.splitlines())
+    assert "2.0   [0.0, 14.7]   2.0   [0.0, 14.7]" in " ".join(done.stdout.splitlines())
     assert done.stderr == ""
 
 
@@ -66,7 +67,7 @@ def test_the_figure_of_sacrebleu_with_its_signature(dialeval: Dialeval) -> None:
 def test_the_panel_without_a_choice(dialeval: Dialeval, tmp_path: Path) -> None:
     done = dialeval("score", "a.txt", "b.txt", "-r", "refs.txt", "-f", "json")
     panel = ["sacrebleu", "chrf", "rouge-l", "distinct-1", "distinct-2", "length"]
-    assert list(json.loads(done.stdout)["systems"]["a"]["metrics"]) == panel
+    assert list(json.loads(done.stdout)["systems"]["a"]["metrics"]) == ["failure-rate", *panel], "b has an empty line"
     write(tmp_path, zh="今天天气很好\n我不知道\n")
     assert "\nTokenizer: zh, since the texts are in a script without spaces" in dialeval("score", "zh.txt").stdout
     assert "Tokenizer" not in dialeval("score", "a.txt").stdout
@@ -308,7 +309,7 @@ def test_a_large_file_of_lines_is_read_in_chunks(
     for key, estimate in package.load(tmp_path / "plain")["a"].items():
         assert package.load(tmp_path / "large")["a"][key].items == pytest.approx(estimate.items, nan_ok=True)
     # Whatever looks at all rows has them.
-    assert "better" in dialeval("score", "a.txt", "b.txt", "-m", "length,distinct-1").stdout
+    assert "design" in dialeval("score", "a.txt", "b.txt", "-m", "length,distinct-1").stdout
     assert dialeval(*same, "--baselines").returncode == 0
     monkeypatch.setattr(evaluate, "LARGE_BYTES", 1 << 20)
     dialeval(*same, "-o", "large")

@@ -72,7 +72,7 @@ def test_schema_lists_every_schema() -> None:
 
 def test_schema_prints_one() -> None:
     result = CliRunner().invoke(schema, ["run"])
-    assert json.loads(result.output) == schemas.make_schema("run")
+    assert json.loads(result.output) == json.loads(json.dumps(schemas.make_schema("run")))
 
 
 def test_schema_refuses_an_unknown_name() -> None:
@@ -87,7 +87,7 @@ def test_validate_lists_every_problem_of_every_file(dialeval: Dialeval, tmp_path
     (tmp_path / "bad.jsonl").write_text('{"response": "a"}\n{"respons": "b"}\n{broken\n')
     done = dialeval("validate", "good.txt", "bad.txt", "bad.jsonl", "nowhere.txt")
     assert done.returncode == 2
-    places = [line.split(": ")[0] for line in done.stdout.splitlines()]
+    places = [line.split(": ")[0] for line in done.stdout.splitlines() if not line.startswith(" ")]
     assert places == ["good.txt", "bad.txt:2", "bad.txt:4", "bad.jsonl:2", "bad.jsonl:3", "nowhere.txt"]
     assert dialeval("validate", "good.txt").returncode == 0
 
@@ -96,8 +96,8 @@ def test_what_was_guessed_is_told(dialeval: Dialeval, tmp_path: Path) -> None:
     (tmp_path / "excel.csv").write_bytes("response;reference\r\nGrüße;ja\r\n".encode("cp1252"))
     done = dialeval("validate", "excel.csv")
     assert done.returncode == 0
-    line, note = done.stdout.splitlines()
-    assert line == "excel.csv: csv, 1 row, system excel; response, reference"
+    line, *_, note = done.stdout.splitlines()
+    assert line == "excel.csv: csv, system excel: 1 conversation, 1 reply"
     assert "Windows-1252" in note
     assert dialeval("validate", "excel.csv", "--separator", "tab").returncode == 2
 
@@ -106,8 +106,17 @@ def test_validate_describes_what_a_file_or_folder_holds(dialeval: Dialeval, tmp_
     (tmp_path / "a.txt").write_text("x\n")
     rows = '{"response": "x", "system": "s", "dialog_id": 1, "turn": 2, "reference": "r"}\n{"response": "y"}\n'
     (tmp_path / "b.jsonl").write_text(rows)
-    assert dialeval("validate", "a.txt", "b.jsonl", ".").stdout.splitlines() == [
-        "a.txt: txt, 1 row, system a; response",
-        "b.jsonl: jsonl, 2 rows, 2 systems: s, b; response, reference, dialog_id, turn",
-        ".: folder, 3 rows, 3 systems: a, s, b; response, reference, dialog_id, turn",
+    lines = dialeval("validate", "a.txt", "b.jsonl", ".").stdout.splitlines()
+    assert [line for line in lines if not line.startswith(" ")] == [
+        "a.txt: txt, system a: 1 conversation, 1 reply",
+        "b.jsonl: jsonl, system s: 1 conversation, 1 reply",
+        "b.jsonl: jsonl, system b: 1 conversation, 1 reply",
+        ".: folder, system a: 1 conversation, 1 reply",
+        ".: folder, system s: 1 conversation, 1 reply",
+        ".: folder, system b: 1 conversation, 1 reply",
+    ]
+    assert lines[1:4] == [
+        "  0 user turns, 0 tool calls, 0 scores; columns response",
+        "  conversation 'row 1':",
+        "    reply: x",
     ]

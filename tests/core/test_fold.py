@@ -134,6 +134,7 @@ def test_a_row_metric_that_gives_too_few_values_is_named() -> None:
 
 def test_the_printed_form_of_an_estimate() -> None:
     assert repr(Estimate(0.123456, 0.0, 1, 1)) == "<Estimate 0.1235, 1 turn>"
+    assert repr(Estimate(2.0, 0.0, 1, 1, interval=(math.nan, math.nan))) == "<Estimate 2, 1 turn>"
     assert repr(Estimate(2.0, 0.0, 1234, 1234, interval=(1.0, 3.00004))) == "<Estimate 2 [1, 3], 1,234 turns>"
     assert repr(Estimate(2.0, 0.0, 3, 2, level=Level.DIALOGUE)) == "<Estimate 2, 2 of 3 dialogues>"
     assert repr(Estimate(2.0, 0.0, 1, 0)) == "<Estimate 2, 0 of 1 turn>"

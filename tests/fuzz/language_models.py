@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import json
 import random
+import re
+import socket
+import sqlite3
 import sys
 import tempfile
+import threading
 from contextlib import closing
 from functools import cache
 from pathlib import Path
@@ -28,7 +32,7 @@ from dialeval.judges.llm.rubrics import (
     show_request,
 )
 from fuzz.harness import Files, target
-from fuzz.mutation import Unfit, changed_document
+from fuzz.mutation import Unfit, changed_document, json_structure
 from fuzz.own_formats import copied
 from fuzz.rating_service import change_database
 
@@ -39,7 +43,7 @@ else:
 
 MODEL = "model"
 CONTEXT = ["when does the ferry leave ?"]
-REPLIES = ["it leaves at nine", "no", "", "schöne grüße"]
+REPLIES = ["it leaves at nine", "no", "?", "schöne grüße"]
 
 
 # Rubrics.
@@ -141,7 +145,7 @@ def answers() -> bytes:
 
 
 _CHANGES = change_database(
-    {"answers": ("key", "request", "answer", "reason")},
+    {"answers": ("key", "request", "answer", "reason", "digest")},
     (
         "DROP TABLE answers",
         "CREATE TABLE more (x)",
@@ -158,7 +162,27 @@ _CHANGES = change_database(
 )
 
 
-@target("recorded-answers", seeds=lambda: [{ANSWERS_FILE: answers()}], mutators={".sqlite": [_CHANGES] * 4})
+def sign_records(content: bytes, rng: random.Random) -> bytes:
+    """Return a changed database whose digests are those of its records, as a forger would."""
+    content = _CHANGES(content, rng)
+    with tempfile.TemporaryDirectory() as place:
+        path = Path(place, "signed.sqlite")
+        path.write_bytes(content)
+        try:
+            with closing(sqlite3.connect(path, isolation_level=None)) as database:
+                rows = database.execute("SELECT rowid, key, request, answer, reason FROM answers").fetchall()
+                for number, *record in rows:
+                    digest = AnswerRecord(*record).digest
+                    database.execute("UPDATE answers SET digest = ? WHERE rowid = ?", (digest, number))
+        except (sqlite3.Error, ValueError, OverflowError):
+            raise Unfit from None
+        return path.read_bytes()
+
+
+_DATABASE_CHANGES = [_CHANGES, *[sign_records] * 3]
+
+
+@target("recorded-answers", seeds=lambda: [{ANSWERS_FILE: answers()}], mutators={".sqlite": _DATABASE_CHANGES})
 def recorded_answers(folder: Path) -> None:
     """A database that is replayed in every mode, copied into a run, and gone on with."""
     rubric = read_rubric("reply")
@@ -174,3 +198,61 @@ def recorded_answers(folder: Path) -> None:
             store.store(AnswerRecord("k", b"{}", None, "status 500"))
             store.store(AnswerRecord("k", b"{}", b"{}"))
             assert store.find(["k"])["k"].answer == b"{}"
+
+
+# Answers of a server.
+
+
+def http_answers() -> list[Files]:
+    """Return what a server sends as an answer with a length, in chunks, and until it closes the connection."""
+    body = json.dumps(_answer(read_rubric("reply"), lowest=False)).encode()
+    chunks = b"".join(b"%x\r\n%s\r\n" % (len(part), part) for part in (body[:20], body[20:])) + b"0\r\nX: y\r\n\r\n"
+    heads = (
+        b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body),
+        b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + chunks,
+        b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" + body,
+    )
+    return [{"answer.http": head} for head in heads]
+
+
+def http_body(content: bytes, rng: random.Random) -> bytes:
+    """Return an answer whose body is another document, with the length that it has."""
+    head, end, body = content.partition(b"\r\n\r\n")
+    if b"Content-Length" not in head:
+        raise Unfit
+    body = json_structure(body, rng)
+    return re.sub(rb"Content-Length: \d+", b"Content-Length: %d" % len(body), head) + end + body
+
+
+@target("server-answers", seeds=http_answers, mutators={".http": [http_body]}, seconds=20)
+def server_answers(folder: Path) -> None:
+    """A server that sends whatever the file has, and is asked by a judge."""
+    content = (folder / "answer.http").read_bytes() if (folder / "answer.http").exists() else b""
+
+    def serve() -> None:
+        try:
+            while True:
+                client, _ = server.accept()
+                with client:
+                    client.settimeout(5)
+                    while client.recv(1 << 16):
+                        client.sendall(content)
+                        if b"close" in content:
+                            break
+        except OSError:
+            return
+
+    rubric = read_rubric("reply")
+    with copied(folder) as copy, socket.create_server(("127.0.0.1", 0)) as server:
+        thread = threading.Thread(target=serve)
+        thread.start()
+        address = f"http://127.0.0.1:{server.getsockname()[1]}/v1"
+        given: dict[str, Any] = {"cache": copy / ANSWERS_FILE, "retries": 1, "backoff": 0.0, "timeout": 0.2}
+        try:
+            with LLM(address, MODEL, **given, concurrency=1, max_requests=6) as llm:
+                grades = llm.grade(rubric, [label_texts("reply", CONTEXT, reply) for reply in REPLIES[:2]])
+                assert all(isinstance(each.reason, str) or each.values for each in grades)
+                assert 0 <= llm.counts.tokens <= 12 * 10**9
+        finally:
+            server.shutdown(socket.SHUT_RDWR)
+            thread.join()

@@ -212,6 +212,35 @@ def saved_run_used(folder: Path) -> None:
                 str(error)
 
 
+@cache
+def _judged_run() -> tuple[Any, bytes]:
+    """A run of three systems, and the comparison to save with it."""
+    import dialeval
+    from dialeval.reports.comparisons import judge_run
+
+    texts = {"a": ["one two", "three"] * 4, "b": ["one", "three four five"] * 4, "c": ["", "three"] * 4}
+    run = dialeval.evaluate(texts, metrics="length,distinct-1")
+    return run, judge_run(run).dump() or b""
+
+
+@target("saved-comparison", seeds=lambda: [{"comparison.json": _judged_run()[1]}], seconds=20)
+def saved_comparison(folder: Path) -> None:
+    """A comparison that is not the run's, shown as the commands do; every digest fits."""
+    import dialeval
+    from dialeval.analysis.comparison import load_comparison
+    from dialeval.reports import comparisons
+
+    run, _ = _judged_run()
+    content = (folder / "comparison.json").read_bytes() if (folder / "comparison.json").exists() else b""
+    with tempfile.TemporaryDirectory() as place:
+        run.save(Path(place, "run"), comparison=content)
+        found = load_comparison(Path(place, "run"), run, metrics=None, most_tests=300)
+        if found is not None:
+            for write in comparisons.FORMATS.values():
+                write(found)
+            dialeval.report(run, Path(place, "report.html"), compared=found)
+
+
 # Journals.
 
 _SHARD = "".join(

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import gzip
+import io
+import json
+import random
+import zipfile
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import dialeval
 from dialeval.core.errors import DataError
+from dialeval.engine.resources import SHIPPED
 from dialeval.io.ratings import read_ratings
 from dialeval.io.reading import read_responses
 from dialeval.io.row_shapes import SHAPES
 from fuzz.harness import Files, checked_in, target
+from fuzz.mutation import Unfit, json_structure, zip_structure
 
 
 def only(folder: Path) -> Path:
@@ -30,6 +37,12 @@ def evaluated(path: Path, **more: Any) -> None:
     for name, written in tables.FORMATS.items():
         text = written(run)
         assert text.endswith("\n"), name
+
+
+def evaluated_without_judges(path: Path, **more: Any) -> None:
+    """The same without the shipped judges, which take most of the time and read no files."""
+    with patch.dict(SHIPPED, clear=True):
+        evaluated(path, **more)
 
 
 def _fields(path: Path) -> dict[str, str] | None:
@@ -58,7 +71,7 @@ def json_document(folder: Path) -> None:
 @target("chats", seeds=lambda: checked_in("chats"))
 def chats(folder: Path) -> None:
     """Chats, as lines of JSONL."""
-    evaluated(only(folder))
+    evaluated_without_judges(only(folder))
 
 
 @target("labels", seeds=lambda: checked_in("labels"))
@@ -86,14 +99,13 @@ def delimited(folder: Path) -> None:
 
 def shapes() -> list[Files]:
     """Rows of other programs, three a file: as lines, in a document where they have one, and one with all of them."""
-    import json
-
     seeds: list[Files] = []
     for shape in SHAPES:
         if shape.refused:
             continue
         trial = shape.paths.get("trial", "")
-        rows = [shape.example | ({trial: number} if trial in shape.example else {}) for number in range(3)]
+        ids = (trial, *shape.paths.get("dialog_id", "").split(" | "))
+        rows = [{key: n if key in ids else value for key, value in shape.example.items()} for n in range(3)]
         seeds.append({f"{shape.name}.jsonl": "".join(json.dumps(row) + "\n" for row in rows).encode()})
         if shape.document:
             log = {shape.document[0]: {}, shape.document[-1]: rows}
@@ -107,13 +119,56 @@ def shapes() -> list[Files]:
     ]
     call = {"role": "assistant", "content": None, "tool_calls": [{"function": {"name": "f", "arguments": "{}"}}]}
     said = [{"role": "user", "content": parts}, call, {"role": "assistant", "content": parts[:2]}]
-    return [*seeds, {"parts.jsonl": (json.dumps({"id": 1, "messages": said}) + "\n").encode() * 2}]
+    chats = [json.dumps({"id": number, "messages": said}) + "\n" for number in range(2)]
+    return [*seeds, {"parts.jsonl": "".join(chats).encode()}]
 
 
 @target("shapes", seeds=shapes)
 def shape_files(folder: Path) -> None:
     """Chats and logs of other programs."""
-    evaluated(only(folder), system_prompts=True)
+    evaluated_without_judges(only(folder), system_prompts=True)
+
+
+def archives() -> list[Files]:
+    """Logs of inspect_ai: a whole one, one of a run that goes on, and one of stored members."""
+    seeds: list[Files] = []
+    sample = next(shape.example for shape in SHAPES if shape.name == "inspect")
+    for name, method, ends in (("whole", 8, True), ("running", 8, False), ("stored", 0, True)):
+        about: dict[str, Any] = {"eval": {"model": "m"}, "results": {"completed_samples": 3}}
+        ids = [{"id": number, "epoch": 1 + number % 2} for number in range(3)]
+        members: dict[str, Any] = {"header.json" if ends else "_journal/start.json": about}
+        members |= {f"samples/{each['id']}_epoch_{each['epoch']}.json": sample | each for each in ids}
+        members["summaries.json" if ends else "_journal/summaries/1.json"] = ids
+        packed = io.BytesIO()
+        with zipfile.ZipFile(packed, "w", method) as archive:
+            for member, content in members.items():
+                archive.writestr(zipfile.ZipInfo(member), json.dumps(content), method)
+        seeds.append({f"{name}.eval": packed.getvalue()})
+    return seeds
+
+
+def archive_member(content: bytes, rng: random.Random) -> bytes:
+    """A document in an archive is another one, under its own name."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            members = {name: archive.read(name) for name in archive.namelist()}
+    except Exception:
+        raise Unfit from None
+    if not members:
+        raise Unfit
+    name = rng.choice(sorted(members))
+    members[name] = json_structure(members[name], rng)
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", rng.choice((zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED))) as archive:
+        for each, inside in members.items():
+            archive.writestr(zipfile.ZipInfo(each), inside)
+    return packed.getvalue()
+
+
+@target("eval-logs", seeds=archives, mutators={".eval": [zip_structure, archive_member, archive_member]})
+def archive_of_samples(folder: Path) -> None:
+    """Logs of inspect_ai."""
+    evaluated_without_judges(only(folder))
 
 
 def _rows(name: str) -> list[dict[str, Any]]:
@@ -137,7 +192,10 @@ def tables() -> list[Files]:
     from pyarrow import feather, parquet
 
     chat = [{"role": "user", "content": "hello"}, {"role": "assistant", "content": "hi"}]
-    rows, said = pa.Table.from_pylist(_rows("ferry")), pa.Table.from_pylist([{"id": "c", "messages": chat}] * 3)
+    rows, said = (
+        pa.Table.from_pylist(_rows("ferry")),
+        pa.Table.from_pylist([{"id": n, "messages": chat} for n in range(3)]),
+    )
     seeds: list[Files] = []
     for name, table in (("rows", rows), ("chats", said)):
         sink = pa.BufferOutputStream()

@@ -41,6 +41,15 @@ def test_tabs(write: Write) -> None:
     assert list(rows.columns[Need.REFERENCE]) == [["c\td"]]
 
 
+def test_a_quote_that_swallows_rows_is_refused(write: Write) -> None:
+    """Rows 2 and 3 would be one: its quotes are a text's own."""
+    text = 'response\treference\none\tfirst\n"two\tsecond\nthree"\tthird\nfour\tfourth\n'
+    with pytest.raises(DataError, match=r"a\.tsv:3: has a quoted cell with tabs and line ends in it"):
+        read_responses(write("a.tsv", text))
+    [rows] = read_responses(write("b.tsv", 'response\treference\n"one\ttab"\tfirst\n"two\nlines"\tsecond\n'))
+    assert list(rows.responses) == ["one\ttab", "two\nlines"]
+
+
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(

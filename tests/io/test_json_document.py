@@ -2,7 +2,10 @@ from __future__ import annotations
 
 import codecs
 import json
+import struct
+import tracemalloc
 import zipfile
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -131,10 +134,9 @@ def sample(number: int) -> dict[str, object]:
 
 def test_samples_of_an_archive_are_in_the_order_of_names(tmp_path: Path) -> None:
     samples: dict[str, object] = {
-        "samples/b.json": sample(1),
-        "samples/a.json": sample(2),
-        "samples/c.txt": b"x",
-        "summaries.json": [],
+        "samples/b/1_epoch_1.json": sample(1),
+        "samples/a_epoch_12.json": sample(2),
+        "samples/": b"",
     }
     for name in ("header.json", "_journal/start.json"):
         header: dict[str, object] = {name: {"eval": {"model": "m"}}}
@@ -151,11 +153,100 @@ def test_samples_of_an_archive_are_in_the_order_of_names(tmp_path: Path) -> None
     assert read_responses(zipped(tmp_path / "x.eval", samples))[0].system == "x"
 
 
-def test_samples_of_an_archive_are_counted_from_one(tmp_path: Path, problems_of: Caught) -> None:
-    path = zipped(tmp_path / "x.eval", {"samples/a.json": sample(1), "samples/b.json": {**sample(2), "target": 7}})
-    assert [(problem.line, problem.what) for problem in problems_of(lambda: read_responses(path))] == [
-        (2, "reference is a number")
-    ]
+def test_each_sample_of_an_archive_has_its_own_problems(tmp_path: Path, problems_of: Caught) -> None:
+    names = [f"samples/{number}_epoch_1.json" for number in range(1, 5)]
+    path = zipped(tmp_path / "x.eval", {names[0]: b"{", names[1]: sample(1), names[2]: {**sample(2), "target": 7},
+                                        names[3]: b""})  # fmt: skip
+    problems = problems_of(lambda: read_responses(path))
+    assert {(problem.where, problem.line, problem.what) for problem in problems} == {
+        (f"{path}: {names[0]}", 1, "not JSON (unexpected end of data)"),
+        (f"{path}: {names[3]}", None, "is empty"),
+        (str(path), 3, "reference is a number"),
+    }
+
+
+ONE = "samples/1_epoch_1.json"
+TWO = "samples/2_epoch_1.json"
+LISTED = [{"id": 1, "epoch": 1}, {"id": "2", "epoch": 1}]
+
+
+@pytest.mark.parametrize(
+    ("members", "where", "what"),
+    [
+        ([(ONE, sample(1)), ("sbmples/2_epoch_1.json", sample(2))], "sbmples/2_epoch_1.json", "no member of a log"),
+        ([(ONE, sample(1)), ("samples/2_epoch_1.jsoo", sample(2))], "samples/2_epoch_1.jsoo", "no member of a log"),
+        ([(ONE, sample(1)), ("more", b"")], "more", "no member of a log"),
+        ([(ONE, sample(1)), (ONE, sample(2))], ONE, "is in the archive 2 times"),
+        ([(ONE, sample(1)), ("summaries.json", LISTED)], TWO, "is listed by the log and missing"),
+        ([(ONE, sample(1)), (TWO, sample(2)), ("summaries.json", LISTED[:1])], TWO, "is not listed by the log"),
+        ([(ONE, sample(1)), ("header.json", {"results": {"completed_samples": 2}})], "", "1 samples, and its header"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_an_archive_whose_members_are_not_those_of_a_whole_log_is_refused(
+    tmp_path: Path, problems_of: Caught, members: list[tuple[str, object]], where: str, what: str
+) -> None:
+    path = tmp_path / "x.eval"
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in members:
+            archive.writestr(name, content if isinstance(content, bytes) else json.dumps(content))
+    [problem] = problems_of(lambda: read_responses(path))
+    assert problem.where == (f"{path}: {where}" if where else str(path))
+    assert what in problem.what
+    assert "inspect log convert" in str(problem.remedy)
+
+
+def test_no_changed_byte_of_an_archive_loses_a_row(tmp_path: Path) -> None:
+    """Any single byte: the same rows, or an error of ours."""
+    whole: dict[str, object] = {ONE: sample(1), TWO: sample(2), "summaries.json": LISTED}
+    path = zipped(tmp_path / "x.eval", whole)
+    content, expected = path.read_bytes(), list(read_responses(path)[0].responses)
+    refused = 0
+    for place in range(len(content)):
+        path.write_bytes(content[:place] + bytes([content[place] ^ (1 << place % 8)]) + content[place + 1 :])
+        try:
+            [rows] = read_responses(path)
+        except DataError:
+            refused += 1
+        else:
+            assert list(rows.responses) == expected, place
+    assert refused > len(content) // 2
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_members_that_are_packed_otherwise_are_refused_unread(tmp_path: Path, problems_of: Caught, method: int) -> None:
+    path = tmp_path / "x.eval"
+    with zipfile.ZipFile(path, "w", method) as archive:
+        archive.writestr(ONE, b" " * (1 << 24))
+    [problem] = problems_of(lambda: read_responses(path))
+    assert "only stored and deflated members are read" in problem.what
+
+
+def test_sizes_that_members_state_are_not_trusted(
+    tmp_path: Path, problems_of: Caught, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """300 members that state 10 bytes and hold 60 MB each: little is unpacked, and none is a row."""
+    path = tmp_path / "x.eval"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        for number in range(300):
+            archive.writestr(f"samples/{number}_epoch_1.json", b" " * 10)
+    packer = zlib.compressobj(9, zlib.DEFLATED, -15)
+    packed = packer.compress(b" " * 60_000_000) + packer.flush()
+    content = bytearray()
+    directory = bytearray()
+    for number in range(300):
+        name = f"samples/{number}_epoch_1.json".encode()
+        fields = struct.pack("<HHHHHIIIHH", 20, 0, 8, 0, 33, 0, len(packed), 10, len(name), 0)
+        directory += b"PK\1\2" + struct.pack("<H", 20) + fields + struct.pack("<HHHII", 0, 0, 0, 0, len(content)) + name
+        content += b"PK\3\4" + fields + name + packed
+    end = struct.pack("<HHHHIIH", 0, 0, 300, 300, len(directory), len(content), 0)
+    path.write_bytes(content + directory + b"PK\5\6" + end)
+    tracemalloc.start()
+    problems = problems_of(lambda: read_responses(path))
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(problems) == 300
+    assert most < 3 * path.stat().st_size + (1 << 25)
 
 
 def test_archives_that_hold_no_samples(tmp_path: Path, problems_of: Caught, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -166,15 +257,15 @@ def test_archives_that_hold_no_samples(tmp_path: Path, problems_of: Caught, monk
     path = str(tmp_path / "x.eval")
     nothing = (path, "holds no samples of inspect_ai")
     assert told(zipped(tmp_path / "x.eval", {"header.json": {}})) == nothing
-    assert told(zipped(tmp_path / "x.eval", {"header.json": [], "samples/a.json": sample(1)})) == nothing
-    empty = zipped(tmp_path / "x.eval", {"samples/a.json": b""})
+    assert told(zipped(tmp_path / "x.eval", {"header.json": [], ONE: sample(1)})) == nothing
+    empty = zipped(tmp_path / "x.eval", {ONE: b""})
     [problem] = problems_of(lambda: read_responses(empty))
     assert (problem.what, problem.remedy) == ("is empty", "write a JSON document")
-    broken = zipped(tmp_path / "x.eval", {"samples/a.json": b"{"})
-    assert told(broken)[0] == f"{path}: samples/a.json"
+    broken = zipped(tmp_path / "x.eval", {ONE: b"{"})
+    assert told(broken)[0] == f"{path}: {ONE}"
     (tmp_path / "x.eval").write_bytes(b"PK\x03\x04")
     assert told(tmp_path / "x.eval")[1].startswith("is not a readable log of inspect_ai (")
-    large = zipped(tmp_path / "x.eval", {"samples/a.json": sample(1), "more": b"x" * 1000})
+    large = zipped(tmp_path / "x.eval", {ONE: sample(1), "reductions.json": b"x" * 1000})
     size = len(json.dumps(sample(1))) + 1000
     monkeypatch.setattr(documents, "unpacked_limit", lambda _: size)
     assert len(read_responses(large)) == 1

@@ -48,7 +48,8 @@ def archive(log: dict[str, Any]) -> bytes:
     sink = io.BytesIO()
     with zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED) as packed:
         packed.writestr("header.json", json.dumps({name: log[name] for name in log if name != "samples"}))
-        packed.writestr("summaries.json", "[]")
+        listed = [{name: sample[name] for name in ("id", "epoch")} for sample in log["samples"]]
+        packed.writestr("summaries.json", json.dumps(listed))
         for sample in log["samples"]:
             packed.writestr(f"samples/{sample['id']}_epoch_{sample['epoch']}.json", json.dumps(sample))
     return sink.getvalue()

@@ -16,10 +16,11 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import wait
+from contextlib import closing
 from email.utils import formatdate
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 import msgspec
 import numpy as np
@@ -38,7 +39,6 @@ from dialeval.judges.llm.client import (
     Counts,
     FailedRequestError,
     StoppedError,
-    _connect,
     _read_retry_after,
     read_completion,
 )
@@ -548,14 +548,19 @@ def test_a_refused_key_ends_the_run(server: ChatServer, ask: Callable[..., LLM],
     assert len(server.bodies) <= 4
 
 
-def test_a_server_that_is_not_there_ends_the_run(ask: Callable[..., LLM]) -> None:
+def test_a_server_that_is_not_there_ends_the_run(ask: Callable[..., LLM], tmp_path: Path) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         address = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
     llm = ask(endpoint=address, retries=1)
-    with pytest.raises(SettingError, match=r"none of the first 32 requests .* no connection"):
+    with pytest.raises(SettingError, match=r"none of the first \d+ requests .* no connection"):
         score(llm, [f"row {number}" for number in range(200)])
     assert llm.counts.requests < 100
+    with pytest.raises(SettingError, match=r"none of the first 2 requests .* no connection"):
+        score(ask(endpoint=address, retries=1), ["one", "two"])
+    with pytest.raises(SettingError, match=r"^no request to .* succeeded: no connection"):
+        score(ask(endpoint=address, retries=1), ["one"], output=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
 
 
 def test_retry_after_is_waited_for(server: ChatServer, ask: Callable[..., LLM]) -> None:
@@ -663,19 +668,11 @@ def test_an_answer_has_a_largest_size(server: ChatServer, monkeypatch: pytest.Mo
     client = Client(server.address, MODEL, retries=0)
     assert llm_client.MOST_BYTES == 16 * 2**20
     monkeypatch.setattr(llm_client, "MOST_BYTES", len(body))
-    assert client.send(b"{}") == body
+    assert json.loads(client.send(b"{}")) == json.loads(body)
     monkeypatch.setattr(llm_client, "MOST_BYTES", len(body) - 1)
     with pytest.raises(FailedRequestError, match=r"^the answer was cut off$"):
         client.send(b"{}")
     client.close()
-
-
-def test_connections_have_the_port_of_their_scheme() -> None:
-    ports = {"http://h/v1": 80, "https://h/v1": 443, "http://h:81/v1": 81, "https://h:444/v1": 444}
-    found = {address: _connect(urlsplit(address), 3.5) for address in ports}
-    assert {address: connection.port for address, connection in found.items()} == ports
-    assert {(connection.host, connection.timeout) for connection in found.values()} == {("h", 3.5)}
-    assert [type(connection).__name__ for connection in found.values()] == ["HTTPConnection", "HTTPSConnection"] * 2
 
 
 def test_settings_of_a_judge_by_default() -> None:
@@ -830,22 +827,40 @@ def test_files_of_others_are_refused(ask: Callable[..., LLM], tmp_path: Path, co
         score(ask(replay=True, cache=tmp_path / "missing.sqlite"))
 
 
-def test_a_damaged_record_is_no_grade(ask: Callable[..., LLM], tmp_path: Path) -> None:
-    score(ask())
-    with sqlite3.connect(tmp_path / "answers.sqlite") as database:
-        keys = [key for (key,) in database.execute("SELECT key FROM answers ORDER BY key")]
-        for key, answer in zip(keys, (b"{", 7, b"[]", b'{"choices": []}', b"\xff"), strict=True):
-            database.execute("UPDATE answers SET answer = ? WHERE key = ?", [answer, key])
+def test_a_record_that_was_changed_is_refused(ask: Callable[..., LLM], tmp_path: Path) -> None:
+    """Another grade, another model, another reason or another request: nothing is replayed."""
+    first = ask()
+    score(first)
+    path = tmp_path / "answers.sqlite"
+    (key,) = first.used.keys() & {min(first.used)}
+    for column, value in (
+        ("answer", b'{"choices": [{"message": {"content": "{\\"quality\\": 5, \\"relevance\\": 5}"}}]}'),
+        ("answer", None),
+        ("answer", 7),
+        ("reason", b"status 400: no"),
+        ("request", b"{}"),
+        ("digest", "0" * 64),
+    ):
+        before = path.read_bytes()
+        with closing(sqlite3.connect(path)) as database, database:
+            database.execute(f"UPDATE answers SET {column} = ? WHERE key = ?", [value, key])
+        for settings in ({"replay": True}, {}):
+            with pytest.raises(DataError, match=f"{key[:12]} was changed after it was recorded"):
+                score(ask(**settings))
+        path.write_bytes(before)
+    assert score(ask(replay=True))["system"]["llm"].scored == 5
+
+
+def test_a_damaged_answer_with_its_digest_is_no_grade(ask: Callable[..., LLM], tmp_path: Path) -> None:
+    nested = b'{"choices": [{"message": {"content": ' + b"[" * 100_000
+    with closing(AnswerStore(tmp_path / "answers.sqlite")) as store:
+        first = ask()
+        rubric, texts = read_rubric("reply"), [label_texts("reply", ["hello"], text) for text in RESPONSES]
+        keys = [first.requests(rubric, parts, "grade")[0].key for parts in texts]
+        answers = (b"{", nested, b"[]", b'{"choices": []}', b"\xff")
+        store.write([AnswerRecord(key, b"", answer) for key, answer in zip(keys, answers, strict=True)])
     run = score(ask(replay=True))
     assert run["system"]["llm"].scored == 0
-    assert any("the recorded answer is damaged (5)" in line for line in run.warnings)
-
-
-def test_a_recorded_reason_that_is_no_text_is_damaged(ask: Callable[..., LLM], tmp_path: Path) -> None:
-    score(ask())
-    with sqlite3.connect(tmp_path / "answers.sqlite") as database:
-        database.execute("UPDATE answers SET answer = NULL, reason = ?", [b"status 400: no"])
-    run = score(ask(replay=True))
     assert any("the recorded answer is damaged (5)" in line for line in run.warnings)
 
 
@@ -927,16 +942,17 @@ def test_many_records_are_found_and_failures_only_if_asked(tmp_path: Path) -> No
     store.write(records)
     run = store._connection.execute
     pragmas = [run(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "journal_mode", "busy_timeout")]
-    assert pragmas == [0x6C6C6D31, "wal", 60_000]
+    assert pragmas == [0x6C6C6D32, "wal", 60_000]
     keys = [record.key for record in records]
     assert store.find(keys) == {record.key: record for record in records if record.answer is not None}
     assert store.find(keys, failures=True) == {record.key: record for record in records}
     assert store.find(["none"], failures=True) == {}
-    store.copy([*keys[3:6], "none"], tmp_path / "copy.sqlite")
+    failure = AnswerRecord(keys[4], b"q4", None, "failed here")
+    store.copy({**dict.fromkeys([*keys[3:6], "none"]), keys[4]: failure}, tmp_path / "copy.sqlite")
     store.close()
     assert sorted(each.name for each in tmp_path.iterdir()) == ["copy.sqlite", "new"], "it is one file"
     copy = AnswerStore(tmp_path / "copy.sqlite", read_only=True)
-    assert copy.find(keys, failures=True) == {record.key: record for record in records[3:6]}
+    assert copy.find(keys, failures=True) == {record.key: record for record in (records[3], failure, records[5])}
     copy.close()
 
 
@@ -959,6 +975,13 @@ def test_many_records_are_found_and_failures_only_if_asked(tmp_path: Path) -> No
         {"concurrency": 0},
         {"concurrency": 1025},
         {"timeout": 0.0},
+        {"timeout": math.inf},
+        {"timeout": math.nan},
+        {"timeout": 86_401.0},
+        {"endpoint": "http://localhost/v1/a b"},
+        {"endpoint": "http://localhost/é"},
+        {"endpoint": "http://a..b/v1"},
+        {"options": {"stop": json.loads("[" * 900 + "]" * 900)}},
         {"retries": -1},
         {"least_mass": -0.1},
         {"least_mass": 1.1},

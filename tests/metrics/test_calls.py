@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import time
 from collections.abc import Sequence
 from itertools import combinations, permutations
 from pathlib import Path
@@ -232,9 +233,11 @@ def longest_subsequence(equal: Sequence[Sequence[bool]], rows: int, columns: int
 
 @given(st.lists(world.made, max_size=4), st.lists(world.expected, max_size=4), st.sampled_from([0.0, 0.5]))
 def test_matching_and_order_have_slow_twins(made: list[Any], expected: list[Any], tolerance: float) -> None:
-    compared = compare_calls(made, expected, Rule(tolerance=tolerance, text="folded"))
-    assert compared.matched == largest_matching(compared.equal, len(made))
-    assert compared.common == longest_subsequence(compared.equal, len(expected), len(made))
+    rule = Rule(tolerance=tolerance, text="folded")
+    compared = compare_calls(made, expected, rule)
+    equal = [[rule.is_equal(one, other) for other in made] for one in expected]
+    assert compared.matched == largest_matching(equal, len(made))
+    assert compared.common == longest_subsequence(equal, len(expected), len(made))
     assert compared.common <= compared.matched <= min(len(made), len(expected))
 
 
@@ -448,3 +451,28 @@ def test_calls_of_real_agents_agree_with_the_checks_of_tau2_bench(agent: str) ->
     results = [message for each in simulations for message in each["messages"] if message["role"] == "tool"]
     assert system["call-errors"].mean == pytest.approx(np.mean([message["error"] for message in results]))
     assert next(iter(run)) == f"{agent}/gemini/gemini-2.5-flash"
+
+
+def time_calls(metric: str, number: int, spread: int) -> float:
+    """Return the seconds for one conversation of calls in reverse order."""
+    calls = [{"name": "f", "arguments": {"x": at % spread, "text": f"call {at % spread}"}} for at in range(number)]
+    row = {"context": ["a"], "response": "b", "tool_calls": calls[::-1], "expected_calls": calls}
+    start = time.perf_counter()
+    dialeval.evaluate([row], metrics=metric, threads=1)
+    return time.perf_counter() - start
+
+
+@pytest.mark.parametrize(
+    "metric", ["call-match", "call-f1(text=folded)", "tool-f1", "call-order", "call-exact", "repeated-calls"]
+)
+def test_thousands_of_calls_take_little_time(metric: str) -> None:
+    time_calls(metric, 10, 10)
+    assert time_calls(metric, 4_000, 4_000) < 2
+
+
+@pytest.mark.parametrize("metric", ["call-match(tolerance=0.1)", "call-f1(arguments=expected)", "call-arguments"])
+def test_pairs_of_calls_that_are_compared_one_by_one_are_limited(metric: str) -> None:
+    """The limit is reached within seconds."""
+    assert time_calls(metric, 316, 316) < 30
+    with pytest.raises(dialeval.DataError, match=r"317 calls and 317 expected ones are more than 100,000 pairs"):
+        time_calls(metric, 317, 317)

@@ -95,3 +95,11 @@ def test_resamples_are_of_repeated_responses() -> None:
     counts = np.array([[1, 1, 1], [0, 2, 1], [0, 0, 3], [0, 0, 0]])
     np.testing.assert_array_equal(Distinct(1).score_resamples(Resamples(rows, counts)), [3 / 6, 2 / 5, 1 / 3, np.nan])
     np.testing.assert_array_equal(Distinct(2).score_resamples(Resamples(rows, counts)), [3 / 3, 1 / 2, np.nan, np.nan])
+
+
+def test_n_grams_that_are_longer_than_any_text() -> None:
+    """However long, also with each shorter length next to it."""
+    lengths = (*range(3, 200), 10**6)
+    metrics = ",".join(f"distinct(n={n})" for n in lengths)
+    run = dialeval.evaluate(["a b c", "a b", ""], metrics=metrics)["system"]
+    assert [run[f"distinct(n={n})"].scored for n in lengths] == [1] + [0] * (len(lengths) - 1)

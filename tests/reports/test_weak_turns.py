@@ -40,21 +40,21 @@ def test_turns_are_listed_worst_first_with_reasons(tmp_path: Path) -> None:
         run = with_values(run, f"judge/{part}", values)
     worst, other = find_weak_turns(run, 10)
     assert (worst.place, worst.continuity, worst.before, worst.said) == (
-        "d1, turn 3",
+        "d1, turn 2",
         0.1,
         "<b>i</b> am fine",
         "the cat sat",
     )
     assert worst.reasons == ["does not follow from the context", "repeats the context"]
     assert (other.place, other.reasons) == ("d1, turn 1", [])
-    assert [turn.place for turn in find_weak_turns(run, 1)] == ["d1, turn 3"]
+    assert [turn.place for turn in find_weak_turns(run, 1)] == ["d1, turn 2"]
     [(_, (header, first, _other))] = make_weak_turns_table(run)
     assert len(header) == len(first)
     assert first[2:] == ["0.10", "the cat sat", "does not follow from the context; repeats the context"]
     found = make_weak_turns_section(run)
     assert found is not None
     assert "&lt;b&gt;i&lt;/b&gt; am fine" in found.content
-    assert found.content.index("turn 3") < found.content.index("turn 1")
+    assert found.content.index("turn 2") < found.content.index("turn 1")
     assert "Probable breakdowns" in render(run, compared=False)
     shown = make_explorer(run)
     assert shown is not None
@@ -110,7 +110,7 @@ def test_long_texts_are_cut() -> None:
 def test_the_same_turn_of_several_trials_is_listed_once(tmp_path: Path) -> None:
     run = with_values(judged(tmp_path, trials=2), "judge/continuity", [0.3, 0.1, 0.4, 0.2, 0.15, 0.4])
     assert [(turn.place, turn.continuity) for turn in find_weak_turns(run, 2)] == [
-        ("d1, turn 3", 0.1),
+        ("d1, turn 2", 0.1),
         ("d1, turn 1", 0.2),
     ]
 

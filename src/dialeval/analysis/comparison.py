@@ -54,8 +54,9 @@ from dialeval.analysis.pairing import (
 )
 from dialeval.analysis.unpaired import check_adjusted, compare_mixes, compare_unpaired, list_strata
 from dialeval.analysis.values import Values, find_better, find_bounds, find_metric, sort_clusters
-from dialeval.analysis.verdict import Verdict, check_margins, decide
+from dialeval.analysis.verdict import Verdict, check_margins, decide, mark_left_out
 from dialeval.core import validation
+from dialeval.core.account import FAILURES, describe_accounts
 from dialeval.core.arguments import check_arguments
 from dialeval.core.arrays import Ints
 from dialeval.core.display import Displayable, Tabular, count_names, flatten_intervals
@@ -128,6 +129,7 @@ class Comparison(Tabular, Displayable, Record, frozen=True, kw_only=True, rename
         weight: Whether every row or every dialogue has equal weight in a mean.
         cluster: The field whose values are the clusters; None: dialogues.
         estimand: What means are of, `reply` or `dialogue`; None where no dialogue has several rows.
+        accounts: By system, what is missing from what was read of it, if anything is.
         pairs: Tests of systems other than the baseline with each other, which are tests of the family of the panel.
         ranking: Of three or more systems: their order by the first metric of the panel, and which pairs differ.
 
@@ -162,6 +164,7 @@ class Comparison(Tabular, Displayable, Record, frozen=True, kw_only=True, rename
     cluster: str | None = None
     estimand: str | None = None
     pairs: int = 0
+    accounts: dict[str, str] = {}
     ranking: SystemRanking | None = None
 
     @property
@@ -384,7 +387,8 @@ def compare_tested(
         more = more if more <= (most_tests or more) else 0
         needed = choose_trials(inside, alpha), choose_trials(max(inside + more, len(tests) - inside), alpha, 1.0)
         settings = replace(settings, trials=max(needed))
-    tables = [selection.known[name].rows for name in (selection.first, *selection.others)]
+    names = (selection.first, *selection.others)
+    tables = [selection.known[name].rows for name in names]
     users = [name for table in tables if table is not None for name in table.fields if name.lower() in USERS]
     ignored = [*fields, *users, *([cluster] if cluster is not None else [])]
     listed = [runs] if isinstance(runs, Run) else runs.values() if isinstance(runs, dict) else runs
@@ -403,7 +407,7 @@ def compare_tested(
         if more <= settings.trials:
             break
         settings = replace(settings, trials=more)  # of all tests, since p-values are adjusted by the same permutations
-    rows, pairs = rows[: len(tested)], rows[len(tested) :]
+    rows, pairs = mark_left_out(rows[: len(tested)], selection.alignments, alpha), rows[len(tested) :]
     ranking = None if ranked is None else _rank_systems(selection, ranked, rows, pairs)
     comparison = Comparison(
         baseline=selection.first,
@@ -426,6 +430,7 @@ def compare_tested(
         estimand=describe_estimand(selection, weight),
         pairs=len(pairs),
         ranking=ranking,
+        accounts=describe_accounts({name: selection.known[name].account for name in names}),
     )
     return comparison, tested
 
@@ -496,7 +501,11 @@ def _choose_ranked(selection: Selection, untestable: Container[str], most_tests:
     baseline = selection.known[selection.first]
     if not 1 < pairs <= (most_tests or pairs):
         return None
-    for key in (key for key in selection.panel if key in baseline and key not in untestable):
+    shared = [key for key in selection.panel if key in baseline and key not in untestable]
+    results = selection.known.values()
+    hidden = [key for key in shared if any(key in result and result[key].missing for result in results)]
+    last = [key for key in shared if key == FAILURES and hidden]  # what leaves failures out ranks no system
+    for key in [key for key in shared if key not in (FAILURES, *hidden)] + last:
         metric = find_metric(baseline[key])
         slow = most_tests is not None and pairs > _MOST_CORPUS_PAIRS and baseline[key].corpus
         if metric is None or not metric.better or metric.descriptive or slow:

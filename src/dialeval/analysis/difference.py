@@ -126,6 +126,8 @@ class Difference(Record, frozen=True):
         margin: The margin within which the two systems are equivalent, if one was given.
         scored: Rows, or dialogues, of the baseline and of the system that have a value.
         due: How many should have one.
+        missing: How many should have a value and have none: their reply failed, or only the other system has a value.
+        left_out: The side from whose value significantly more was left out than from the other, if there is one.
         values: The values of the baseline and of the system over all their rows, as tables of systems have them.
         by_dialogue: The difference of means over dialogues with equal weights, where means are over rows.
         by_dialogue_p: Its p-value (Student).
@@ -171,6 +173,8 @@ class Difference(Record, frozen=True):
     margin: float | None = None
     scored: tuple[int, int] = (0, 0)
     due: tuple[int, int] = (0, 0)
+    missing: tuple[int, int] = (0, 0)
+    left_out: Literal["baseline", "system"] | None = None
     values: tuple[float, float] = (math.nan, math.nan)
     by_dialogue: float = math.nan
     by_dialogue_p: float = math.nan
@@ -450,7 +454,8 @@ def subtract_estimates(baseline: str, system: str, here: Estimate, there: Estima
     means = here.mean, there.mean, there.mean - here.mean
     plain = Difference(key, baseline, system, *means, rows, of, here.corpus, better, evidence)
     both = (here.scored, there.scored), (here.rows, there.rows)
-    return replace(plain, scored=both[0], due=both[1], values=(here.mean, there.mean))
+    missing = here.missing, there.missing
+    return replace(plain, scored=both[0], due=both[1], missing=missing, values=(here.mean, there.mean))
 
 
 def pair_values(left: Values, right: Values, keys: Sequence[str], by_row: bool) -> tuple[Values, Values]:

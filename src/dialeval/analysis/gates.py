@@ -68,9 +68,16 @@ class Gate:
 
 
 def check_limits(
-    results: Mapping[str, Result], lowest: Mapping[str, float], highest: Mapping[str, float]
+    results: Mapping[str, Result],
+    lowest: Mapping[str, float],
+    highest: Mapping[str, float],
+    allow_missing: float = 0.0,
 ) -> Iterator[Gate]:
-    """Yield a gate for each key and system: its mean was computed and is within its limits."""
+    """Yield a gate for each key and system: its mean was computed, of all that is due, and is within its limits.
+
+    `allow_missing`: the fraction of what is due that may have no value.
+    """
+    _check_fraction(allow_missing)
     known = dict.fromkeys(key for result in results.values() for key in (*result, *result.skipped))
     lowest, highest = ({find_key(key, known): end for key, end in each.items()} for each in (lowest, highest))
     for key in (*lowest, *highest):
@@ -84,15 +91,35 @@ def check_limits(
                     shown = "not computed" if mean is None else f"{mean:.6g}"
                     fails = mean is None or not sign * mean >= sign * limit
                     failure = f"{key} of {system} is {shown}, limit {limit:g}" if fails else None
+                    if failure is None:
+                        failure = _explain_missing(key, system, result[key].missing, result[key].rows, allow_missing)
                     yield Gate(system, key, f"{words} {limit:g}", failure)
 
 
-def check_baseline(comparison: Comparison, margins: Mapping[str, float], named: bool = False) -> Iterator[Gate]:
+def _check_fraction(allow_missing: float) -> None:
+    if not 0 <= allow_missing <= 1:
+        raise SettingError(f"what may be missing is a fraction from 0 to 1, not {allow_missing:g}")
+
+
+def _explain_missing(key: str, system: str, missing: int, due: int, allowed: float) -> str | None:
+    """Return why a value does not count: more than the allowed fraction of what is due has none."""
+    if missing <= allowed * due:
+        return None
+    what = f"{key} of {system} is a value of {due - missing:,} of {due:,}: {missing:,} failed or have none"
+    return f"{what}; --allow-missing {math.ceil(1000 * missing / due) / 1000:g} lets so many pass"
+
+
+def check_baseline(
+    comparison: Comparison, margins: Mapping[str, float], named: bool = False, allow_missing: float = 0.0
+) -> Iterator[Gate]:
     """Yield a gate for each system and key: it is no worse than the baseline; `margins` by key, in units of the metric.
 
+    A value of less than what is due, or of less than that of the baseline, fails it, but for the fraction
+    `allow_missing`.
     `named`: the metrics were asked for, so that one that cannot be compared is an error; so it is where none can be, or
     where less than half of the rows of either system are compared.
     """
+    _check_fraction(allow_missing)
     margins = {find_key(key, comparison.keys): margin for key, margin in margins.items()}
     check_margins(margins, {row.key: row.better for row in comparison.rows})
     for system, design in comparison.designs.items():
@@ -121,7 +148,8 @@ def check_baseline(comparison: Comparison, margins: Mapping[str, float], named: 
         else:
             asked = f"no worse than {row.baseline}"
             failure = f"{means}: significantly worse (adjusted p {row.adjusted_p:.4g})"
-        yield Gate(row.system, row.key, asked, None if is_acceptable(row) else failure, row)
+        missing = _explain_missing(row.key, row.system, row.missing[1], row.due[1], allow_missing)
+        yield Gate(row.system, row.key, asked, missing if is_acceptable(row) else failure, row)
 
 
 def _is_lacking(row: Difference) -> bool:
@@ -156,6 +184,7 @@ def assert_no_worse(
     adjust: str | Iterable[str] | None = None,
     by: str | Iterable[str] | None = None,
     cluster: str | None = None,
+    allow_missing: float = 0.0,
 ) -> Comparison:
     """Raise AssertionError if a system is worse than a baseline, for use in a test.
 
@@ -177,6 +206,7 @@ def assert_no_worse(
         adjust: Fields whose mix is made equal in an unpaired design.
         by: Fields that the runs kept: it also fails if the system is significantly worse in a slice, corrected for all.
         cluster: A field that the runs kept, such as the user, whose values are sampled as wholes.
+        allow_missing: The fraction of what is due that may have no value, such as replies that failed.
 
     Returns:
         The comparison, if no system is worse.
@@ -223,7 +253,7 @@ def assert_no_worse(
     if undirected:
         raise SettingError(f"neither higher nor lower values of {undirected[0]} are better, so it can never be worse")
     lines: list[str] = []
-    for gate in check_baseline(found, {}, named=True):
+    for gate in check_baseline(found, {}, named=True, allow_missing=allow_missing):
         if gate.failure is not None and gate.difference is not None:
             alignment = align(known[names[0]], known[gate.system], design)
             lost = _list_losses(gate.difference, alignment, rows)
@@ -238,7 +268,8 @@ def assert_no_worse(
 
 
 def _describe(row: Difference, found: Comparison) -> Iterator[str]:
-    interval = "" if row.interval is None else " [{:+.4g}, {:+.4g}]".format(*row.interval)
+    known = row.interval is not None and not math.isnan(row.interval[0])
+    interval = " [{:+.4g}, {:+.4g}]".format(*row.interval or ()) if known else ""
     design, tests = found.designs[row.system], len(found.rows)
     over = f"{design.clusters:,} {design.unit}"
     yield f"  {design.describe(row.baseline, row.system)}"

@@ -19,6 +19,7 @@ from msgspec.structs import replace
 
 from dialeval.analysis.alignment import Alignment, Design, DesignName, align, count_different
 from dialeval.analysis.values import find_metric, regroup, weigh_dialogues
+from dialeval.core.account import FAILURES
 from dialeval.core.arrays import Floats
 from dialeval.core.errors import SettingError, suggest
 from dialeval.core.fold import Estimate, Level
@@ -199,7 +200,9 @@ def _find_common(left: Result, right: Result, asked: list[str] | None) -> list[s
         return keys
     if not asked:
         raise SettingError(f"no metric is named; the systems share {', '.join(keys)}")
-    return find_keys(asked, keys, "not every system has", "they share")
+    named = find_keys(asked, keys, "not every system has", "they share")
+    fails = FAILURES in keys and FAILURES not in named and bool(left[FAILURES].mean or right[FAILURES].mean)
+    return [FAILURES, *named] if fails and any(left[key].missing or right[key].missing for key in named) else named
 
 
 def _explain_exclusion(here: Estimate, there: Estimate, alignment: Alignment, key: str) -> str | None:

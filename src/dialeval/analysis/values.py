@@ -587,7 +587,8 @@ def _recompute_mean(key: str, estimate: Estimate, rows: RowTable) -> Estimate:
     else:
         bounds, made = metric.bounds_of(key), metric.estimate_of_items(key, estimate.items, offsets)
         made = made if metric.untestable is None else replace(made, error=None)
-    made = replace(made, items=estimate.items, level=estimate.level, signature=estimate.signature)
+    missing = min(estimate.missing, int(np.count_nonzero(np.isnan(estimate.items))))
+    made = replace(made, items=estimate.items, level=estimate.level, signature=estimate.signature, missing=missing)
     # The kind of interval that the estimate has; in the place of one by resampling, that over dialogues at its level.
     how = estimate.interval_by
     choice = IntervalChoice(level=None if how is None else how.level)

@@ -9,6 +9,9 @@ gates and slices. So none of them contradicts another. Of one difference it says
     inconclusive    none of these; with a margin also what is better, but might be worse by more than the margin
     untested        there is no p-value; `Difference.reason` says why
 
+A side from whose value significantly more was left out than from the other (`Difference.left_out`: replies that failed)
+is neither better nor equivalent by it: the difference is inconclusive.
+
 `is_acceptable` is the gate: with a margin the interval excludes a larger loss (non-inferiority), without one the system
 is not worse. A worse system is never acceptable, and neither a better nor an equivalent one is ever refused.
 
@@ -25,9 +28,16 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from typing import Literal
 
+import numpy as np
+from msgspec.structs import replace
+
+from dialeval.analysis.alignment import Alignment
 from dialeval.analysis.difference import Difference
+from dialeval.core.account import FAILURES
 from dialeval.core.errors import SettingError, suggest
+from dialeval.core.fold import Estimate
 from dialeval.core.run_schema import Record
+from dialeval.stats.significance import sign_test
 
 Decision = Literal["better", "worse", "equivalent", "different", "inconclusive", "untested"]
 Kind = Literal["better", "worse", "mixed", "equivalent", "different", "inconclusive", "refused"]
@@ -122,20 +132,24 @@ def decide(row: Difference) -> Decision:
     if math.isnan(row.p):
         return "untested"
     low, high = find_gain(row)
+    decision: Decision = "inconclusive"
     if row.margin is not None and -row.margin <= low <= high <= row.margin:
-        return "equivalent"
-    if not row.significant:
-        return "inconclusive"
-    if not row.evidence:
+        decision = "equivalent"
+    elif row.significant and not row.evidence:
         return "different"
-    if row.worse:
-        return "worse"
-    return "better" if row.margin is None or low >= -row.margin else "inconclusive"
+    elif row.significant and row.worse:
+        decision = "worse"
+    elif row.significant and (row.margin is None or low >= -row.margin):
+        decision = "better"
+    hidden = {"system": ("better", "equivalent"), "baseline": ("worse", "equivalent")}
+    return "inconclusive" if row.left_out is not None and decision in hidden[row.left_out] else decision
 
 
 def is_acceptable(row: Difference) -> bool:
     """Return whether a gate lets a difference pass."""
-    return decide(row) != "worse" if row.margin is None else find_gain(row)[0] >= -row.margin
+    if row.margin is None:
+        return not (row.significant and row.evidence and row.worse)
+    return find_gain(row)[0] >= -row.margin
 
 
 def depends_on_weights(row: Difference, alpha: float) -> bool:
@@ -183,3 +197,31 @@ def check_margins(margins: Mapping[str, float], directions: Mapping[str, object]
             raise SettingError(f"neither higher nor lower values of {key} are better, so it has no margin")
         if not 0 <= margin < math.inf:
             raise SettingError(f"a margin is 0 or above, not {margin}")
+
+
+def mark_left_out(rows: Sequence[Difference], alignments: Mapping[str, Alignment], alpha: float) -> list[Difference]:
+    """Return the differences with what was left out of them: replies that failed, or that only one side has values of.
+
+    Significantly more is left out of one side if it fails more often, or if it lacks the value of significantly more of
+    the rows that only one side has a value of (sign test).
+    """
+    failures = {row.system: row for row in rows if row.key == FAILURES and row.significant}
+    marked = []
+    for row in rows:
+        left, right = (side[row.key].items if row.key in side else None for side in _list_sides(alignments[row.system]))
+        lacking, failing = row.missing, failures.get(row.system)
+        side: Literal["baseline", "system"] | None = None
+        if left is not None and right is not None and len(left) == len(right) and not row.corpus:
+            unscored, others = np.isnan(left), np.isnan(right)
+            only = int(np.count_nonzero(unscored & ~others)), int(np.count_nonzero(others & ~unscored))
+            lacking = max(lacking[0], only[0] - only[1]), max(lacking[1], only[1] - only[0])
+            if sign_test(*only) < alpha:
+                side = "baseline" if only[0] > only[1] else "system"
+        if failing is not None and row is not failing and any(row.missing):
+            side = "system" if failing.worse else "baseline"
+        marked.append(replace(row, missing=lacking, left_out=side))
+    return marked
+
+
+def _list_sides(alignment: Alignment) -> tuple[Mapping[str, Estimate], Mapping[str, Estimate]]:
+    return (alignment.left, alignment.right) if alignment.design.name != "unpaired" else ({}, {})

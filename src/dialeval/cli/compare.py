@@ -155,13 +155,14 @@ def compare(
     loaded, chosen["baseline"] = _load_with_bar(runs, bar, baseline)
     sliced = slices(loaded, by, **chosen) if by else None
     chosen["margin"] = margins or None
-    stored = load_comparison(runs[0], next(iter(loaded.values())), **chosen) if len(loaded) == 1 else None
+    gated = bar is not None or format_ in options.GATE_FORMATS  # what is saved next to a run decides no gate
+    stored = load_comparison(runs[0], next(iter(loaded.values())), **chosen) if len(loaded) == 1 and not gated else None
     comparison = stored or compare_runs(loaded, **chosen)
     known = collect_systems(loaded, settings["weight"])
     results = {name: known[name] for name in (comparison.baseline, *comparison.systems)}
     gates = list(limits.make_gates({name: known[name] for name in comparison.systems}))
     if bar is not None:
-        gates += check_baseline(comparison, {}, named=metrics is not None)
+        gates += check_baseline(comparison, {}, metrics is not None, limits.missing)
         gates += check_slices(sliced) if sliced is not None else ()
     comparison = comparisons.to_percent(comparison, comparisons.find_percent_keys(known)) if percent else comparison
     table = comparisons.lay_out(comparison)

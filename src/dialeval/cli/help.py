@@ -21,7 +21,8 @@ _MOST_USED = 3
 
 _SECTIONS: Mapping[str, str] = {
     "Input": "references contexts input data split schema train-schema train vocabulary vectors field separator shards "
-    "system-prompts human sample pairs pilot ratings form db systems adjudicated any-scores eos no-eos development "
+    "system-prompts role skip-invalid keep-reasoning human sample pairs pilot ratings form db systems adjudicated "
+    "any-scores eos no-eos development "
     "fallback assertions from data-add:address rate-serve:raters score:dialogues judge-train:dialogues "
     "judge-train:test adem-train:test",
     "Metrics": "metrics tokenizer bleu-smoothing in-vocabulary judge-dir encoder baselines bleu success richness dst "
@@ -38,7 +39,7 @@ _SECTIONS: Mapping[str, str] = {
     "Output": "output save force format percent transpose items open title figures figures-dir report:width disputed "
     "table table-metrics table-percent table-digits failures multiwoz:dialogues breakdown:turns adjudicate most "
     "progress replace-domains version help",
-    "Checks": "fail-under fail-over no-worse-than margin",
+    "Checks": "fail-under fail-over allow-missing no-worse-than margin",
     "Scale": "threads jobs engine address gpus-per-task resume device",
 }
 """By section its options; those that are in several sections follow the name of a command, as in `lsdscc:n`."""

@@ -137,6 +137,8 @@ class Limits:
 
     lowest: Mapping[str, float]
     highest: Mapping[str, float]
+    missing: float = 0.0
+    """The fraction of what is due that may have no value."""
 
     def with_metrics(self, metrics: str | None) -> str | None:
         """Return the metrics to compute: where none are named, also those that have a limit."""
@@ -153,7 +155,7 @@ class Limits:
             return iter(())
         from dialeval.analysis.gates import check_limits
 
-        return check_limits(results, self.lowest, self.highest)
+        return check_limits(results, self.lowest, self.highest, self.missing)
 
 
 class LanguageModel(dict[str, Any]):
@@ -343,6 +345,15 @@ transpose = click.option("--transpose", is_flag=True, help="Swap rows and column
 limits = combine_options(
     numbers("--fail-under", "limits_lowest", "Exit 1 if the mean of a system is lower."),
     numbers("--fail-over", "limits_highest", "Exit 1 if it is higher (for metrics where lower is better)."),
+    click.option(
+        "--allow-missing",
+        "limits_missing",
+        type=click.FloatRange(0, 1),
+        default=0.0,
+        show_default=False,
+        metavar="FRACTION",
+        help="Let a gate pass where so much of what is due has no value.  [default: 0]",
+    ),
 )
 margins = numbers(
     "--margin",

@@ -37,6 +37,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 MOST_PROBLEMS = 200
 """The most problems that `print_all_problems` prints."""
+_LEAST_WIDTH = 20
 _MOST_SKIPPED = 3
 """Metrics that lack one thing are named up to this number."""
 
@@ -245,11 +246,12 @@ def print_content(content: RenderableType, output: Path | None = None, width: in
     if not isinstance(content, str):
         from rich.console import Console
 
-        if output is None:
-            Console().print(_Plain(content))
+        file = None if output is None else StringIO()
+        console = Console(file=file, width=width if file else None)
+        console.width = max(console.width, _LEAST_WIDTH)  # COLUMNS=0 would print nothing
+        console.print(_Plain(content))
+        if file is None:
             return
-        file = StringIO()
-        Console(file=file, width=width).print(_Plain(content))
         content = file.getvalue()
     if output is None:
         # With `color`, click leaves a text as it is; else it would take escapes out of what goes into a pipe.

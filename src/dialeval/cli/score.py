@@ -120,6 +120,8 @@ def score(
         judge = llm.open(meter)
         if judge is not None and "llm" not in (given["metrics"] or ""):
             raise click.UsageError("LLM options need the metric: -m llm")
+        if judge is not None and output is not None:
+            judge.check_folder(output)
         given |= {"llm": judge} if judge is not None else {}
         numbered = {f"reference {number}": path for number, path in enumerate(references, 1)}
         given["references"] = numbered if len(numbered) > 1 else next(iter(references), None)

@@ -16,12 +16,14 @@ from dialeval.core.errors import Problem
 
 MISSING, EMPTY, ERROR, SKIPPED = "missing", "empty", "error", "skipped"
 """Why a reply failed: the values of `Need.OUTCOME`."""
+FAILURES = "failure-rate"
+"""The metric that is computed wherever a reply of some system failed."""
 MOST_LISTED = 20
 """Skipped rows that an account lists."""
 _CLASSES = {
     "without_reply": "without a reply",
     "empty": "empty",
-    "errors": "an error|errors",
+    "errors": "error|errors",
     "skipped": "skipped as invalid",
     "calls_only": "with tool calls only",
     "dropped": "row that is no reply and was left out|rows that are no replies and were left out",
@@ -134,3 +136,9 @@ def _count(number: int, name: str) -> str:
         if number == 1
         else f"{number:,} {name.removesuffix('y')}{'ies' if name[-1] == 'y' else 's'}"
     )
+
+
+def describe_accounts(accounts: Mapping[str, Account | None]) -> dict[str, str]:
+    """Return the counts of each system of which something is missing."""
+    found = {name: account for name, account in accounts.items() if account is not None}
+    return {name: account.describe() for name, account in found.items() if not account.complete}

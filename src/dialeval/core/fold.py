@@ -151,7 +151,7 @@ class Estimate(EqualByFields):
     missing: int = 0
 
     def __repr__(self) -> str:
-        spread = "" if self.interval is None else " [{:.4g}, {:.4g}]".format(*self.interval)
+        spread = " [{:.4g}, {:.4g}]".format(*self.interval or (nan, nan)).replace(" [nan, nan]", "")
         rows = f"{self.rows:,}" if self.scored == self.rows else f"{self.scored:,} of {self.rows:,}"
         return f"<Estimate {self.mean:.4g}{spread}, {rows} {self.level}{'' if self.rows == 1 else 's'}>"
 

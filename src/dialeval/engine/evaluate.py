@@ -31,7 +31,7 @@ from dialeval.engine.plan import Asked, Planner, Settings, list_asked, make_plan
 from dialeval.engine.resources import Resources, WordChoice
 from dialeval.engine.worker import Context, Engine, Job, open_context
 from dialeval.io.opening import LINES, format_of, is_pattern, is_remote
-from dialeval.io.outcomes import account_for
+from dialeval.io.outcomes import account_for, mark_outcomes
 from dialeval.io.reading import attach, name_dialogues, read_responses, read_texts
 from dialeval.io.rows import EOS, LISTS, FieldNames, Rows, split_fields
 from dialeval.io.sources import Source, find_sources, list_file_names, wrap_systems
@@ -126,7 +126,8 @@ class Inputs:
                     where = ", ".join(map(str, source))
                 systems = [attach(rows, need, column, where) for rows in systems]
         if self.dialogues is not None:
-            systems = [name_dialogues(rows, self.dialogues) for rows in systems]
+            named = (name_dialogues(rows, self.dialogues) for rows in systems)
+            systems = account_for(mark_outcomes(rows, {}, self.keep_reasoning) for rows in named)
         return systems, groups
 
 
@@ -264,6 +265,8 @@ def evaluate(
     if output is not None:
         read = (responses, references, contexts, reference_groups, train, vocabulary, vectors, assertions, dialogues)
         check_folder(output, *read, sources=() if force else list_file_names(responses))
+        if llm is not None:
+            llm.check_folder(output)
     kept = split_fields(keep)
     texts = (responses, references, contexts, reference_groups)
     if invalid not in ("refuse", "skip"):

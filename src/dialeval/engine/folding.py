@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property, reduce
 from typing import Any, NamedTuple, cast
 
+from dialeval.core.account import FAILURES
 from dialeval.core.batch import Need
 from dialeval.core.errors import DataError, Problem, SettingError, UnsavedRunError, collect_warnings
 from dialeval.core.files import make_workplace
@@ -29,7 +30,6 @@ from dialeval.core.rowtable import ItemPart, RowTable
 from dialeval.core.version import __version__
 from dialeval.engine.checks import warn_of_split_dialogues, warn_of_unsplit_texts, with_checks
 from dialeval.engine.plan import (
-    FAILURES,
     SCRIPT_COUNTS,
     TRIALS,
     Plan,
@@ -204,8 +204,9 @@ def run_sources(
             _refuse_missing_columns(planner, sources, chunks, names, ready)
     with ExitStack() as stack:
         stack.enter_context(engine)
+        asking = stack.enter_context(ExitStack())
         if Need.LLM in ready:
-            stack.enter_context(context.resources[Need.LLM])
+            asking.enter_context(context.resources[Need.LLM])
 
         def gather(name: str, fold: Fact[Any, Any]) -> list[Any]:
             """Return the states of a detail of all systems but baselines, by a pass of its own."""
@@ -230,6 +231,7 @@ def run_sources(
         store = stack.enter_context(_open_store(options, job, sources, chunks, in_memory))
         job = replace(job, workplace=store.workplace)
         totals = _Passes(job, engine, sources, chunks, versions, store, options.progress).run()
+        asking.close()  # raises where a language model answered nothing
         check_number_of_systems(len(totals), sources[0].where if sources else "responses")
         systems = _finish_systems(planner, job, sources, totals, store, ready)
         results = {name: system.make_result(intervals) for name, system in systems.items()}

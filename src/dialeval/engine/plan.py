@@ -23,6 +23,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, TypeAlias
 
+from dialeval.core.account import FAILURES
 from dialeval.core.batch import Need
 from dialeval.core.errors import NeedError, SettingError
 from dialeval.core.fold import Fact, Metric
@@ -38,8 +39,6 @@ Settings: TypeAlias = Mapping[str, Mapping[str, object]]
 
 MOST_JUDGED = 200
 """Responses of all systems together that are judged unasked: about two seconds of work for two processors."""
-FAILURES = "failure-rate"
-"""The metric that is computed wherever a reply of some system failed."""
 TRIALS = "trials"
 """The detail of a run that lists its trials, by system."""
 _TOKENIZER = "tokenizer"

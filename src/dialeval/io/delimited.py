@@ -225,6 +225,10 @@ def _read_cells(
                 remedy = 'close every double quote, and write "" for one inside a quoted cell'
                 problems.append(Problem(where, line, f"is not quoted correctly ({error})", remedy))
                 continue
+            if delimiter == "\t" and any("\t" in cell and "\n" in cell for cell in row):
+                what = "has a quoted cell with tabs and line ends in it, most likely several rows"
+                problems.append(Problem(where, line, what, 'write """" for a cell that begins with ", or save as .csv'))
+                continue
             yield line, row
 
 

@@ -155,6 +155,7 @@ def gather_rows(records: Records, names: FieldNames, system: str, part: bool = F
     if reader.bare_latencies and median(reader.bare_latencies) > _LONG_LATENCY:
         what = f"half of the values of {names.latency} are above {_LONG_LATENCY} and are read as seconds"
         add_warning(f"{records.where}: {what}; for milliseconds, call the field latency_ms")
+    skipped.sort(key=lambda problem: problem.line or 0)
     lines = {problem.line if problem.line is not None else -at for at, problem in enumerate(skipped)}
     extra = Account(
         skipped=len(lines), problems=tuple(skipped[:MOST_LISTED]), fields=reader.fields, **dict(gathered.counts)
@@ -458,6 +459,8 @@ def _read_row(
         gathered.counts["merged"] += twice
     if row.get(names.messages) is not None:
         named = dialogue or reader.read_identifier(row, "id")
+        if named is not None:
+            reader.fields.setdefault("id", "id")
         if named is not None and row.get(names.trial) is None:
             named = gathered.name_chat(reader, system, named, parse_cell(row[names.messages]))
         dialogue = named or f"line {reader.line}"

@@ -11,9 +11,12 @@ import io
 import json
 import os
 import re
+import struct
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -25,10 +28,11 @@ from dialeval.core.columns import TextColumn
 from dialeval.core.errors import DataError, Problem, ProblemList
 from dialeval.io.delimited import encoding_problem, find_encoding_problems, split
 from dialeval.io.opening import PathSource, read_bytes, strip_mark, unpacked_limit
-from dialeval.io.row_shapes import find_document_rows, is_row
+from dialeval.io.row_shapes import find_document_rows, is_row, value_at
 from dialeval.io.rows import Records, kind_of
 
 _FORMS = "give a list of strings, a list of row objects, or an object of system name -> list"
+_READ_BYTES = 1 << 20
 _GAP = re.compile(r"[ \t\r\n,:]*")
 
 
@@ -81,27 +85,95 @@ def read_json(path: PathSource) -> dict[str | None, Records]:
     }
 
 
+_MEMBER = re.compile(
+    r"(samples/.+_epoch_[0-9]+|header|summaries|reductions|_journal/.+)\.json|(samples|_journal)/(.+/)?"
+)
+"""The members of a log of inspect_ai, and folders that an archive may list."""
+_END, _MANY = b"PK\5\6", 0xFFFF
+"""The start of the end of an archive, which states the number of members 10 bytes on; so many, or more."""
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+_CONVERT = "run: inspect log convert FILE --to json --output-dir FOLDER"
+
+
 def read_archive(path: PathSource) -> dict[str | None, Records]:
-    """Return the samples of a log of inspect_ai, a zip archive with a JSON file for each, in the order of its names."""
-    where, data = os.fspath(path), read_bytes(path)
-    convert = "run: inspect log convert FILE --to json --output-dir FOLDER"
+    """Return the samples of a log of inspect_ai, a zip archive with a JSON file for each, in the order of its names.
+
+    A sample that cannot be read is a problem of its own. An archive whose members are not those of a whole log, or that
+    unpacks to more than packed files may, is refused.
+    """
+    where = os.fspath(path)
+    archive = _Archive(where, read_bytes(path))
+    heads = (name for name in ("header.json", "_journal/start.json") if name in archive.members)
+    header: Any = next(map(archive.read, heads), {})
+    names = archive.list_samples(header)
+    problems, samples = ProblemList(), {}
+    for number, name in enumerate(names, 1):
+        try:
+            samples[number] = archive.read(name)
+        except DataError as error:
+            problems += error.problems
+    log = find_document_rows({"eval": header.get("eval") or {}, "samples": list(samples.values())})
+    return {None: Records(where, zip(samples, samples.values() if log is None else log[1], strict=True), problems)}
+
+
+class _Archive:
+    """The members of a zip archive; no more is unpacked than their sizes say, and these are bounded together."""
+
+    def __init__(self, where: str, data: Bytes) -> None:
+        self.where = where
+        with _explain_archive_errors(where):
+            self._archive = zipfile.ZipFile(io.BytesIO(data.data))
+            self._listed = self._archive.infolist()
+        self.members = {member.filename: member for member in self._listed}
+        tail = data[-(1 << 17) :].tobytes()
+        stated = int.from_bytes(tail[tail.rfind(_END) + 10 :][:2], "little")
+        if stated not in (len(self._listed), _MANY):
+            what = f"lists {len(self._listed):,} members and states {stated:,}"
+            raise DataError(Problem(where, None, what, _CONVERT))
+        if sum(member.file_size for member in self._listed) > unpacked_limit(len(data)):
+            raise DataError(Problem(where, None, "unpacks to far more than its size", _CONVERT))
+
+    def list_samples(self, header: Any) -> list[str]:
+        """Return the names of samples; DataError where the members are not those of a whole log."""
+        times = Counter(member.filename for member in self._listed)
+        names = sorted(name for name in times if name.startswith("samples/") and not name.endswith("/"))
+        strange = {name: "is no member of a log of inspect_ai" for name in times if not _MEMBER.fullmatch(name)}
+        strange |= {name: f"is in the archive {number} times" for name, number in times.items() if number > 1}
+        listed = self.read("summaries.json") if "summaries.json" in times and not strange else None
+        if isinstance(listed, list) and all(isinstance(each, dict) for each in listed):
+            stated = {f"samples/{each.get('id')}_epoch_{each.get('epoch')}.json" for each in listed}
+            strange |= dict.fromkeys(sorted(stated.difference(names)), "is listed by the log and missing")
+            strange |= {name: "is not listed by the log" for name in names if name not in stated}
+        if strange:
+            raise DataError(Problem(f"{self.where}: {name}", None, what, _CONVERT) for name, what in strange.items())
+        number = value_at(header, "results.completed_samples") if isinstance(header, dict) else None
+        what = "holds no samples of inspect_ai" if not names or not isinstance(header, dict) else ""
+        if isinstance(number, int) and number > len(names):
+            what = f"holds {len(names):,} samples, and its header counts {number:,}"
+        if what:
+            raise DataError(Problem(self.where, None, what, _CONVERT))
+        return names
+
+    def read(self, name: str) -> Any:
+        """Return the document of a member; DataError where it cannot be read."""
+        member, where = self.members[name], f"{self.where}: {name}"
+        if member.compress_type not in _METHODS:
+            what = f"is packed by method {member.compress_type}, and only stored and deflated members are read"
+            raise DataError(Problem(where, None, what, _CONVERT))
+        with _explain_archive_errors(where), self._archive.open(member) as packed:
+            # By pieces, so that no more is unpacked than the member states.
+            content = b"".join(iter(partial(packed.read, _READ_BYTES), b""))
+        return parse_bytes(np.frombuffer(content, np.uint8), where)
+
+
+@contextmanager
+def _explain_archive_errors(where: str) -> Iterator[None]:
+    """Turn what `zipfile` raises for damaged archives into a DataError."""
     try:
-        with zipfile.ZipFile(io.BytesIO(data.data)) as archive:
-            members = archive.infolist()
-            if sum(each.file_size for each in members) > unpacked_limit(len(data)):
-                raise DataError(Problem(where, None, "unpacks to far more than its size", convert))
-            names = {each.filename for each in members}
-            header = next((name for name in ("header.json", "_journal/start.json") if name in names), None)
-            document = {} if header is None else parse_bytes(np.frombuffer(archive.read(header), np.uint8), where)
-            chosen = sorted(name for name in names if re.fullmatch(r"samples/.+\.json", name))
-            samples = [parse_bytes(np.frombuffer(archive.read(name), np.uint8), f"{where}: {name}") for name in chosen]
-    except (zipfile.BadZipFile, NotImplementedError, zlib.error, RuntimeError, EOFError, OSError) as error:
+        yield
+    except (zipfile.BadZipFile, zlib.error, RuntimeError, EOFError, OSError, ValueError, struct.error) as error:
         what = f"is not a readable log of inspect_ai ({error})"
-        raise DataError(Problem(where, None, what, convert)) from None
-    if not samples or not isinstance(document, dict):
-        raise DataError(Problem(where, None, "holds no samples of inspect_ai", convert))
-    log = find_document_rows({"eval": document.get("eval") or {}, "samples": samples})
-    return {None: Records(where, enumerate(samples if log is None else log[1], 1))}
+        raise DataError(Problem(where, None, what, _CONVERT)) from None
 
 
 def _find_item_lines(data: Bytes, name: str | None) -> list[int]:

@@ -21,7 +21,7 @@ import numpy as np
 
 from dialeval.core.arrays import offsets_of
 from dialeval.core.batch import Need
-from dialeval.core.columns import RaggedColumn, TextColumn, join_texts
+from dialeval.core.columns import Column, RaggedColumn, TextColumn, join_texts
 from dialeval.core.errors import DataError, Problem, SettingError, collect_warnings, escape_surrogates
 from dialeval.core.rowtable import RUN_FILE
 from dialeval.io import delimited, json, parquet
@@ -80,9 +80,11 @@ def read_responses(
     return systems
 
 
-def read_files(paths: Iterable[PathSource], fields: Mapping[str, str] | None = None) -> list[Rows]:
+def read_files(
+    paths: Iterable[PathSource], fields: Mapping[str, str] | None = None, keep: Sequence[str] = ()
+) -> list[Rows]:
     """Read the rows of every system in files and folders; a system must not be in two of them."""
-    names = FieldNames.of(fields)
+    names = FieldNames.of(fields, keep)
     return _check_names(_chain(partial(_read_systems, path, names, None) for path in paths))
 
 
@@ -129,13 +131,17 @@ def name_dialogues(rows: Rows, source: Any) -> Rows:
             Problem(rows.where, None, "has dialogues of its own", "name their field: --field dialog_id=NAME")
         )
     if source == EMPTY_LINES:
-        columns = [column for column in rows.columns.values() if isinstance(column, TextColumn | RaggedColumn)]
+        texts: Mapping[Need, Column] = {
+            need: column for need, column in rows.columns.items() if need is not Need.OUTCOME
+        }
+        columns = [column for column in texts.values() if isinstance(column, TextColumn | RaggedColumn)]
         filled = np.array(
             [any(text.strip() for texts in line for text in texts) for line in zip(*columns, strict=True)]
         )
         kept = np.flatnonzero(filled)
         starts = filled & ~np.concatenate(([False], filled[:-1]))
         places = (kept[starts[kept]] + 1)[np.cumsum(starts[kept]) - 1].tolist()
+        rows = replace(rows, columns=texts)
         return replace(rows.take(kept), dialogues=TextColumn.from_strings([f"line {place}" for place in places]))
     where = os.fspath(source) if isinstance(source, str | os.PathLike) else "dialogues"
     named = read_lines(source) if isinstance(source, str | os.PathLike) else [str(name) for name in source]

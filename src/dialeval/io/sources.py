@@ -65,7 +65,7 @@ class Source:
             return frozenset(self.rows.columns)
         if any(opening.format_of(shard.path) != opening.LINES for shard in self.shards):
             return ROW_COLUMNS
-        return frozenset({Need.RESPONSE, *(need for shard in self.shards for need, _ in shard.beside)})
+        return frozenset({Need.RESPONSE, Need.OUTCOME, *(need for shard in self.shards for need, _ in shard.beside)})
 
 
 def list_file_names(responses: Any) -> list[str]:

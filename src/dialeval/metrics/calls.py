@@ -42,12 +42,14 @@ Paper: none; multiset precision, recall and F1, and the longest common subsequen
 Edge cases: a conversation without `expected_calls` is not scored against any, while an empty list says that none should
 be made. Fractions with nothing below the line are not scored: the precision where no call was made, the recall where
 none was expected, both F1 and `call-order` where neither was; `call-exact` is 1 there. Arguments that are no JSON are
-compared as texts.
+compared as texts. Where calls are compared one by one (`tolerance`, `arguments=expected`, expected calls that leave
+arguments open, `call-arguments`), a conversation with more than 100,000 pairs of calls is an error.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import inf, nan
@@ -65,6 +67,8 @@ from dialeval.metrics.counting import CountMetric, Flags, Per
 
 Call = Mapping[str, Any]
 Calls = list[Call]
+MOST_PAIRS = 100_000
+"""Of calls of a conversation that are compared one by one: 316 made and 316 expected."""
 
 
 @dataclass(frozen=True)
@@ -112,6 +116,26 @@ class Rule:
             return _fold(expected) == _fold(made)
         return type(expected) is type(made) and bool(expected == made)
 
+    def is_transitive(self, expected: Calls) -> bool:
+        """Return whether two calls that equal the same expected call are equal too, so that calls have an identity."""
+        is_loose = self.tolerance > 0 or self.arguments == "expected"
+        is_open = any(call["arguments"] is None or call.get("compare") is not None for call in expected)
+        return self.match == "name" or not (is_loose or is_open)
+
+    def identify(self, call: Call) -> Any:
+        """Return what equal calls have in common, where the rule is transitive."""
+        arguments = None if self.match == "name" else self._identify(self.select_arguments(call, call)[0])
+        return call["name"], arguments
+
+    def _identify(self, value: Any) -> Any:
+        if isinstance(value, dict):
+            return dict, frozenset((key, self._identify(each)) for key, each in value.items())
+        if isinstance(value, list):
+            return list, tuple(map(self._identify, value))
+        if isinstance(value, bool):
+            return bool, value
+        return _fold(value) if isinstance(value, str) and self.text == "folded" else value
+
 
 def _fold(text: str) -> str:
     return " ".join(text.casefold().split())
@@ -128,12 +152,17 @@ class ComparedCalls(NamedTuple):
 
     made: Calls
     expected: Calls
+    kinds: tuple[list[int], list[int]] | None
+    """By call, a number that only equal calls share; None where a call may equal different ones."""
     equal: list[list[bool]]
-    """By expected call, then by call."""
+    """By expected call, then by call; empty where there are kinds."""
 
     @property
     def matched(self) -> int:
         """The size of the largest one-to-one matching of equal calls."""
+        if self.kinds is not None:
+            made, expected = map(Counter, self.kinds)
+            return (made & expected).total()
         partner: dict[int, int] = {}
 
         def find(at: int, tried: set[int]) -> bool:
@@ -150,6 +179,10 @@ class ComparedCalls(NamedTuple):
     @property
     def common(self) -> int:
         """The length of the longest common subsequence."""
+        if self.kinds is not None:
+            from rapidfuzz.distance import LCSseq
+
+            return int(LCSseq.similarity(*self.kinds))
         lengths = [0] * (len(self.made) + 1)
         for row in self.equal:
             before = lengths
@@ -161,7 +194,20 @@ class ComparedCalls(NamedTuple):
 
 def compare_calls(made: Calls, expected: Calls, rule: Rule) -> ComparedCalls:
     """Compare the calls of a conversation with the expected ones."""
-    return ComparedCalls(made, expected, [[rule.is_equal(one, other) for other in made] for one in expected])
+    if rule.is_transitive(expected):
+        numbers: dict[Any, int] = {}
+        own, other = (
+            [numbers.setdefault(rule.identify(call), len(numbers)) for call in each] for each in (made, expected)
+        )
+        return ComparedCalls(made, expected, (own, other), [])
+    check_pairs(made, expected)
+    return ComparedCalls(made, expected, None, [[rule.is_equal(one, other) for other in made] for one in expected])
+
+
+def check_pairs(made: Calls, expected: Calls) -> None:
+    """Raise ValueError for so many pairs of calls that comparing all of them would take long."""
+    if len(made) * len(expected) > MOST_PAIRS:
+        raise ValueError(f"{len(made):,} calls and {len(expected):,} expected ones are more than {MOST_PAIRS:,} pairs")
 
 
 @dataclass(frozen=True)
@@ -308,6 +354,7 @@ class ArgumentMatch(_Expecting, _CallFraction):
         totals = np.zeros(3, np.int64)
         for name in dict.fromkeys(call["name"] for call in pair.expected):
             own, other = ([call for call in calls if call["name"] == name] for calls in (pair.expected, pair.made))
+            check_pairs(other, own)
             counts = np.array([[self._count_equal(one, two) for two in other] for one in own], np.int64)
             if counts.size:
                 most = int(counts[:, :, 1:].sum()) + 1  # of equally good pairs those with the fewest arguments
@@ -396,8 +443,7 @@ class RepeatedCalls(CallErrors):
     family = "repeated-calls"
 
     def count_calls(self, calls: Calls) -> tuple[int, int]:
-        rule = Rule()
-        return sum(any(rule.is_equal(call, one) for one in calls[:at]) for at, call in enumerate(calls)), len(calls)
+        return len(calls) - len(set(map(Rule().identify, calls))), len(calls)
 
 
 @dataclass(frozen=True)

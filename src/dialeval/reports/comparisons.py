@@ -35,6 +35,7 @@ from dialeval.analysis.pairing import choose_main_keys
 from dialeval.analysis.values import find_metric
 from dialeval.analysis.verdict import (
     Decision,
+    Standing,
     Verdict,
     decide,
     depends_on_weights,
@@ -42,6 +43,7 @@ from dialeval.analysis.verdict import (
     judge_system,
     list_numbers,
 )
+from dialeval.core.account import FAILURES
 from dialeval.core.display import list_some
 from dialeval.core.errors import SettingError
 from dialeval.core.result import Run
@@ -162,6 +164,8 @@ def _write_headline(comparison: Comparison) -> str:
         "inconclusive": f"Inconclusive: no significant difference between {name} and {baseline}",
         "refused": f"{name} and {baseline} could not be compared",
     }
+    if each.kind == "inconclusive" and any(row.left_out and row.significant for row in each.undecided):
+        words["inconclusive"] = f"Inconclusive: {name} and {baseline} do not have values of the same replies"
     shown = list_some([f"{_show_difference(row)} (p {show_p(row.adjusted_p)})" for row in rows], _MOST_DIFFERENCES)
     return f"{words[each.kind]}{': ' if rows else ''}{shown}."
 
@@ -175,17 +179,18 @@ def state_verdict(comparison: Comparison) -> list[str]:
         what = f"{others} more {systems} not tested, from {shorten(comparison.untested[0])} on"
         more.append(f"{what}: so many tests take long. `dialeval compare` tests all.")
     caveats = list_caveats(comparison)
+    accounts = (f"{shorten(name)}: {line}." for name, line in comparison.accounts.items())
     warnings = (f"Warning: {line}." for line in comparison.warnings)
     *designs, last = describe_designs(comparison)
     last += "" if comparison.estimand is None else f" Means are per {comparison.estimand}."
-    return [*designs, last, about, *caveats, *more, *warnings]
+    return [*accounts, *designs, last, about, *caveats, *more, *warnings]
 
 
 def list_caveats(comparison: Comparison) -> list[str]:
     """Return what a reader of the verdict must know about its numbers, in sentences."""
     main = [row for row in comparison.rows if row.key in comparison.panel and not math.isnan(row.p)]
     rough = list(dict.fromkeys(row.key for row in main if row.rough))
-    caveats = []
+    caveats = [_describe_left_out(row, comparison) for row in main if row.left_out is not None]
     for row in main:
         if depends_on_weights(row, comparison.alpha):
             both = f"{show_signed(row.difference)} per reply (p {show_p(row.p)})"
@@ -197,6 +202,17 @@ def list_caveats(comparison: Comparison) -> list[str]:
         what = f"few {comparison.design.unit}, or a few of them dominate"
         caveats.append(f"Rough (~): {names}: {what}, so that intervals and p-values may be too optimistic.")
     return caveats
+
+
+def _describe_left_out(row: Difference, comparison: Comparison) -> str:
+    """State which side a difference cannot favor, since more of it was left out."""
+    names, at = (row.baseline, row.system), int(row.left_out == "system")
+    name, other = shorten(names[at]), shorten(names[1 - at])
+    failures = [each for each in comparison.of(row.system) if each.key == FAILURES and each.significant]
+    more = f"{name} fails more often than {other}" if failures else f"{name} has fewer values than {other}"
+    lacking = f"{row.missing[at]:,} of {row.due[at]:,} have no {shorten(row.key)}"
+    among = "among replies that both gave" if failures else "among those that both have"
+    return f"{more} ({lacking}); {among}, {_show_difference(row)}, which does not make {name} better."
 
 
 def state_system_verdicts(comparison: Comparison) -> list[str]:
@@ -309,9 +325,7 @@ def _describe_system(comparison: Comparison, system: str) -> Iterable[str]:
         shown = [f"{_show_difference(row)}, margin {show(row.margin or 0.0)}" for row in each.equivalent]
         yield f"{system} and {baseline} are equivalent within the margin: {list_some(shown, _MOST_NAMED)}."
     else:
-        on = shorten(each.panel[0].key) if panel == 1 else f"any of the {panel} metrics"
-        yield f"No significant difference between {system} and {baseline} on {on} ({tests})."
-        yield from _state_power(each.undecided, comparison)
+        yield from _describe_undecided(each, comparison, f"{system} and {baseline}", tests)
     if each.equivalent and each.kind != "equivalent":
         yield f"Equivalent within the margin: {list_some([shorten(row.key) for row in each.equivalent], _MOST_NAMED)}."
     for row in each.undecided:
@@ -320,6 +334,19 @@ def _describe_system(comparison: Comparison, system: str) -> Iterable[str]:
             yield f"A loss of more than {show(row.margin)} {known}: {_show_difference(row)}."
     if each.other:
         yield f"Also different, without being better or worse: {_list_differences(each.other)}."
+
+
+def _describe_undecided(each: Standing, comparison: Comparison, names: str, tests: str) -> Iterable[str]:
+    """Yield what is not significant, or is not decided since values are missing."""
+    compared = [row for row in each.undecided if not (row.left_out and row.significant)]
+    if not compared:
+        yield f"Nothing is decided about {names}: values of some replies are missing ({tests})."
+        return
+    on = f"any of the {len(compared)} metrics"
+    if len(compared) == 1 or len(compared) < len(each.panel):
+        on = list_some([shorten(row.key) for row in compared], _MOST_NAMED)
+    yield f"No significant difference between {names} on {on} ({tests})."
+    yield from _state_power(compared, comparison)
 
 
 def _explain_missing_evidence(rows: Sequence[Difference]) -> Iterable[str]:

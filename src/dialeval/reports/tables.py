@@ -24,6 +24,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dialeval.core.account import describe_accounts
 from dialeval.core.signature import SACREBLEU, Signature
 from dialeval.metrics.registry import GROUPS
 from dialeval.reports import documents
@@ -62,6 +63,8 @@ ARROWS: Mapping[Better | None, str] = {"higher": " ↑", "lower": " ↓", None: 
 
 PERCENT = "percent"
 """The detail of a run whose scores from 0 to 1 are shown times 100."""
+_MOST_NAMED = 3
+"""Systems whose scored rows are counted one by one."""
 _MOST_UNSCORED = 5
 """Metrics with rows that could not be scored that are named below a table before the rest is counted."""
 
@@ -105,7 +108,8 @@ def describe(
         columns += ([systems[name], *_align([cells[name, key] for key in keys])] for name in run)
     head, *rows = zip(*columns, strict=True)
     below = [*list_footnotes(run, comparison, intervals)] if notes else []
-    sentences = [*(_describe_units(run) if comparison is None else []), *describe_tokenizer(run)]
+    sentences = [] if comparison is not None else [*list_accounts(run), *_describe_units(run)]
+    sentences += describe_tokenizer(run)
     sentences += [] if verdict is None else verdict.sentences
     return Document(sentences, [Table(head, rows)], below, tight=True)
 
@@ -115,6 +119,12 @@ def _describe_units(run: Run) -> list[str]:
     from dialeval.analysis.alignment import OVER_LINES, are_lines
 
     return [OVER_LINES] if are_lines(result for result in run.values() if result.role == "system") else []
+
+
+def list_accounts(run: Run) -> list[str]:
+    """Return a line for each system of which replies are missing, failed or were left out while it was read."""
+    accounts = describe_accounts({name: result.account for name, result in run.items() if result.role == "system"})
+    return [f"{shorten(name)}: {line}." for name, line in accounts.items()]
 
 
 def describe_tokenizer(run: Run) -> list[str]:
@@ -155,7 +165,8 @@ def to_document(run: Run, transpose: bool = False) -> Document:
     rows = [[key, *(_make_cell(result.get(key), decimals) for result in run.values())] for key in run.keys_in_order]
     table = Table(["metric", *run], rows)
     shown = table.transpose("system") if transpose else table
-    return Document([*_describe_units(run), *describe_tokenizer(run)], [shown], _describe_values(run))
+    sentences = [*list_accounts(run), *_describe_units(run), *describe_tokenizer(run)]
+    return Document(sentences, [shown], _describe_values(run))
 
 
 def to_markdown(run: Run, transpose: bool = False) -> str:
@@ -272,13 +283,18 @@ def describe_unscored(run: Run) -> Iterator[str]:
     for key in run.keys_in_order:
         estimates = [result[key] for result in run.values() if key in result]
         if any(est.scored != est.rows for est in estimates):
+            counts = {name: f"{run[name][key].scored:,} of {run[name][key].rows:,}" for name in run if key in run[name]}
             least, most = (bound(est.scored for est in estimates) for bound in (min, max))
-            several = f"{least:,} to {most:,}" if least != most else f"{least:,}"
-            parts.append(f"{shorten(key)} {several} of {max(est.rows for est in estimates):,}")
+            several = f"{least:,} to {most:,} of {max(est.rows for est in estimates):,}"
+            if len(set(counts.values())) == 1:
+                several = next(iter(counts.values()))
+            elif len(counts) <= _MOST_NAMED:
+                several = ", ".join(f"{count} ({shorten(name)})" for name, count in counts.items())
+            parts.append(f"{shorten(key)} {several}")
     if parts:
         more = len(parts) - _MOST_UNSCORED
         rest = f", and {more} more metrics" if more > 0 else ""
-        yield f"Scored in part: {', '.join(parts[:_MOST_UNSCORED])}{rest}."
+        yield f"Scored in part: {'; '.join(parts[:_MOST_UNSCORED])}{rest}."
 
 
 def _make_cell(estimate: Estimate | None, decimals: int = DECIMALS) -> str:

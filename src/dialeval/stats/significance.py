@@ -53,6 +53,8 @@ MOST_CLUSTERS = 10**9
 _TAIL, _STEPS, _HALVINGS = 6.0, 40, 30
 """The grid of relative errors: its half width in standard deviations, and its steps; then the halvings of a search."""
 
+_EXACT = 1000
+"""Above so many, a sign test is that of the normal distribution."""
 _EQUAL = 1e-9
 """Permuted differences that are equal but for that, relative to their size, count as equal."""
 ROUNDING = 1e-11
@@ -225,3 +227,11 @@ def _relative_errors(freedom: int) -> tuple[Floats, Floats]:
 def _normal_cdf(values: Floats) -> Floats:
     flat = [math.erfc(-value / math.sqrt(2)) / 2 for value in values.ravel().tolist()]
     return np.array(flat).reshape(values.shape)
+
+
+def sign_test(first: int, second: int) -> float:
+    """Return the exact two-sided p-value of two counts that are equally probable; of many that of the normal one."""
+    total, fewer = first + second, min(first, second)
+    if total > _EXACT:
+        return math.erfc(max(abs(first - second) - 1, 0) / math.sqrt(2 * total))
+    return min(1.0, 2 * sum(math.comb(total, count) for count in range(fewer + 1)) / 2**total)

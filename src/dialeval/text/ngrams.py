@@ -294,14 +294,16 @@ class NgramColumn:
         """Return all n-grams of a token column, in order."""
         if n == 1:
             return cls(1, tokens.ids.astype(np.int64), tokens.offsets, None)
-        if n == 2:
-            return cls.of_pairs(tokens, tokens)
-        counts = np.maximum(tokens.lengths - (n - 1), 0)
-        shorter = cls.of(tokens, n - 1)
-        unique, number = shorter.number_keys()
-        first, last = ranges(shorter.offsets[:-1], counts), ranges(tokens.offsets[:-1] + (n - 1), counts)
-        keys = number[first] << _WORD_BITS | tokens.ids[last]
-        return cls(n, keys, offsets_of(counts), shorter.decode(unique))
+        column = cls.of_pairs(tokens, tokens)
+        for size in range(3, n + 1):
+            counts = np.maximum(tokens.lengths - (size - 1), 0)
+            if not counts.any():  # no text is so long
+                return cls(n, np.empty(0, np.int64), offsets_of(counts), np.empty((0, n - 1), np.int32))
+            unique, number = column.number_keys()
+            first, last = ranges(column.offsets[:-1], counts), ranges(tokens.offsets[:-1] + (size - 1), counts)
+            keys = number[first] << _WORD_BITS | tokens.ids[last]
+            column = cls(size, keys, offsets_of(counts), column.decode(unique))
+        return column
 
     @classmethod
     def of_pairs(cls, first: TokenColumn, second: TokenColumn) -> NgramColumn:

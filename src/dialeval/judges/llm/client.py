@@ -1,33 +1,40 @@
 """Send chat-completions requests to an OpenAI-compatible endpoint, many at a time, within budgets.
 
-`post` is the only function that opens a connection. It uses the HTTP client of the standard library and keeps
-connections open: nothing has to be installed, and a request takes little processor time.
+`Connections` is the only class that opens a connection. It uses the HTTP client of the standard library and keeps
+connections open: nothing has to be installed, and a request takes little processor time. The timeout is a deadline for
+the whole request, whatever the server sends meanwhile: a thread shuts down the sockets whose time is over.
 
 A request that fails for a passing reason (no connection, a timeout, a body that is cut off, status 408, 409, 425, 429
 or 5xx) is sent again after a pause that doubles, with jitter; `Retry-After` lengthens the pause, for all threads. A
-refusal of the key or the address (401, 403, 404) ends the run. Any other status, and an answer by another model than
-the one that was asked, is the failure of this one request. Where none of the first requests succeeds, the run ends.
+refusal of the key or the address (401, 403, 404), a certificate that is not trusted, and a host that has no address
+end the run. Any other status, and an answer by another model than the one that was asked, is the failure of this one
+request. Where no request succeeds, the run ends.
 
-The key comes from an environment variable and is sent in one header. It is removed from whatever a server returns
-before anything else sees the text.
+The key comes from an environment variable and is sent in one header. It is removed from whatever a server returns,
+also where it is written with escapes of JSON, before anything else sees the text.
 """
 
 from __future__ import annotations
 
+import errno
 import http.client
+import math
 import os
 import random
+import re
+import socket
 import ssl
 import threading
 import time
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from typing import Annotated, Any
 from urllib.parse import SplitResult, urlsplit
 
 import msgspec
+import orjson
 from msgspec import Meta, Struct
 
 from dialeval.core.errors import SettingError, escape_controls
@@ -43,7 +50,15 @@ _LONGEST_ASKED = 600.0
 """Seconds of `Retry-After` that are waited at most."""
 FIRST_REQUESTS = 32
 """If so many requests failed and none succeeded, the run ends."""
+MOST_TOKENS = 10**9
+"""A larger number of tokens of an answer is not believed."""
+STOPPED_SECONDS = 1.5
+"""How long requests may go on after Ctrl-C or SIGTERM."""
 _MASK = b"***"
+_ESCAPE = re.compile(r'\\(?:u([0-9a-fA-F]{4})|(["\\/]))')
+"""A character of a text in JSON that is written with an escape."""
+_DATED = r"(-(\d{4}-\d\d-\d\d|\d{8}|\d\d-\d{4}|\d{4}))?"
+"""What a server may add to the name of a model: a date."""
 
 
 class Alternative(Struct):
@@ -97,43 +112,116 @@ class FailedRequestError(Exception):
     """A request that was not answered; the text is the reason."""
 
 
+class _PassingError(Exception):
+    """A failure that may pass: the reason, and the seconds that the server asks to wait."""
+
+
 class StoppedError(Exception):
     """The run ends: no further request is sent."""
 
 
-Idle = list[http.client.HTTPConnection]
-"""Connections that no thread uses."""
+class Connections:
+    """The connections to an address: those that no thread uses, and the sockets in use with their deadlines."""
 
+    def __init__(self, address: SplitResult, timeout: float) -> None:
+        self._address, self._timeout = address, timeout
+        self._tls = ssl.create_default_context() if address.scheme == "https" else None
+        self._idle: list[http.client.HTTPConnection] = []
+        self._ends: dict[socket.socket, float] = {}
+        self.last_end = math.inf
+        """When all sockets are shut down."""
+        self._lock = threading.Lock()
+        self._watcher: threading.Thread | None = None
 
-def post(
-    idle: Idle, address: SplitResult, body: bytes, headers: Mapping[str, str], timeout: float
-) -> tuple[http.client.HTTPResponse, bytes]:
-    """Send a request on an idle connection or a new one; OSError or HTTPException where there is no whole answer."""
-    try:
-        connection = idle.pop()
-    except IndexError:
-        connection = _connect(address, timeout)
-    try:
-        connection.request("POST", address.path, body, dict(headers))
-        response = connection.getresponse()
-        content = response.read(MOST_BYTES + 1)
-        if len(content) > MOST_BYTES or int(response.getheader("Content-Length") or len(content)) != len(content):
-            raise http.client.IncompleteRead(content[:0])
-    except BaseException:
-        connection.close()
-        raise
-    if response.will_close:
-        connection.close()
-    else:
-        idle.append(connection)
-    return response, content
+    def post(self, body: bytes, headers: Mapping[str, str]) -> tuple[http.client.HTTPResponse, bytes]:
+        """Send a request on an idle connection or a new one, and return the answer with its body.
 
+        Raises TimeoutError after the deadline, OSError, HTTPException or ValueError where there is no whole answer.
+        """
+        end = time.monotonic() + self._timeout
+        try:
+            connection = self._idle.pop()
+        except IndexError:
+            connection = self._connect(end)
+        try:
+            with self._limit(connection.sock, end):
+                connection.request("POST", self._address.path, body, dict(headers))
+                response = connection.getresponse()
+                content = response.read(MOST_BYTES + 1)
+            if len(content) > MOST_BYTES or int(response.getheader("Content-Length") or len(content)) != len(content):
+                raise http.client.IncompleteRead(content[:0])
+        except BaseException:
+            connection.close()
+            raise
+        if response.will_close:
+            connection.close()
+        else:
+            self._idle.append(connection)
+        return response, content
 
-def _connect(address: SplitResult, timeout: float) -> http.client.HTTPConnection:
-    host = address.hostname or ""
-    if address.scheme == "http":
-        return http.client.HTTPConnection(host, address.port or 80, timeout=timeout)
-    return http.client.HTTPSConnection(host, address.port or 443, timeout=timeout, context=ssl.create_default_context())
+    def close(self) -> None:
+        """Close all connections, and shut down those that are in use."""
+        self._shut_down(math.inf)
+        while self._idle:
+            self._idle.pop().close()
+
+    def _connect(self, end: float) -> http.client.HTTPConnection:
+        """Return a new connection; an address of the host that does not answer is followed by the next one."""
+        host, usual = self._address.hostname or "", 80 if self._tls is None else 443
+        connection = http.client.HTTPConnection(host, self._address.port or usual)
+        connection.default_port = usual  # the header Host does not name it
+        refusal = OSError(errno.EADDRNOTAVAIL, "the host has no address")
+        for family, kind, number, _, place in socket.getaddrinfo(host, connection.port, type=socket.SOCK_STREAM):
+            opened = socket.socket(family, kind, number)
+            try:
+                opened.settimeout(self._timeout)
+                with self._limit(opened, end):
+                    opened.connect(place)
+                opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                if self._tls is not None:
+                    opened = self._tls.wrap_socket(opened, server_hostname=host, do_handshake_on_connect=False)
+                    with self._limit(opened, end):
+                        opened.do_handshake()
+            except OSError as error:
+                opened.close()
+                refusal = error
+            else:
+                connection.sock = opened
+                return connection
+        raise refusal
+
+    @contextmanager
+    def _limit(self, used: socket.socket, end: float) -> Iterator[None]:
+        """Shut a socket down when its time is over; then raise TimeoutError, whatever else went wrong."""
+        with self._lock:
+            self._ends[used] = end
+            if self._watcher is None:
+                self._watcher = threading.Thread(target=self._watch, name="llm-deadlines", daemon=True)
+                self._watcher.start()
+        try:
+            yield
+        finally:
+            with self._lock:
+                del self._ends[used]
+            if time.monotonic() >= end:
+                raise TimeoutError
+
+    def _watch(self) -> None:
+        """Shut sockets down when their time is over, until none is in use."""
+        while True:
+            time.sleep(0.1)
+            with self._lock:
+                if not self._ends:
+                    self._watcher = None
+                    return
+            self._shut_down(time.monotonic())
+
+    def _shut_down(self, now: float) -> None:
+        with self._lock:
+            late = [used for used, end in self._ends.items() if now >= min(end, self.last_end)]
+        for used in late:
+            with suppress(OSError):  # it may be closed, or not connected yet
+                socket.socket.shutdown(used, socket.SHUT_RDWR)  # not that of TLS, which another thread uses
 
 
 @dataclass
@@ -183,9 +271,12 @@ class Client:
         address, is_valid = urlsplit(""), False
         with suppress(ValueError):
             address = urlsplit(self.endpoint)
+            (address.hostname or "").encode("idna")
             is_valid = address.scheme in ("http", "https") and bool(address.hostname) and address.port != 0
+            is_valid &= address.path.isascii() and not re.search(r"[\x00-\x20\x7f]", self.endpoint.strip())
         if not is_valid or "@" in address.netloc or address.query:
-            raise SettingError("an endpoint is an address such as http://localhost:8000/v1, with no key or query in it")
+            what = "with no key, query, space or special letter in it"
+            raise SettingError(f"an endpoint is an address such as http://localhost:8000/v1, {what}")
         self._address = address._replace(path=f"{address.path.rstrip('/')}/chat/completions", fragment="")
         self._key = os.environ.get(self.key_variable, "").strip()
         if not self._key.isascii() or not self._key.isprintable():
@@ -193,19 +284,23 @@ class Client:
         self._headers = {"Content-Type": "application/json", "User-Agent": f"dialeval/{__version__}"}
         if self._key:
             self._headers["Authorization"] = f"Bearer {self._key}"
+        # A shorter key, such as EMPTY, is a placeholder: replacing it would change words of answers.
+        self._secret = self._key if len(self._key) >= 8 else ""
+        self._last_failure = ""
         self._lock = threading.Lock()
         self._stop = threading.Event()
         self._not_before = 0.0
-        self._idle: Idle = []
+        self._connections = Connections(self._address, self.timeout)
 
     def close(self) -> None:
         """Close the connections."""
-        while self._idle:
-            self._idle.pop().close()
+        self._connections.close()
 
-    def stop(self) -> None:
-        """Send nothing more; requests that were sent are waited for."""
+    def stop(self, soon: bool = False) -> None:
+        """Send nothing more; answers to requests that were sent are waited for, with `soon` for a short time."""
         self._stop.set()
+        if soon:
+            self._connections.last_end = time.monotonic() + STOPPED_SECONDS
 
     def send(self, body: bytes) -> bytes:
         """Return an answer; FailedRequestError with the reason, or SettingError where the whole run must end."""
@@ -214,37 +309,63 @@ class Client:
             if attempt:
                 self._pause(attempt, wait)
             self._start_request(repeated=attempt > 0)
-            wait = 0.0
             try:
-                response, content = post(self._idle, self._address, body, self._headers, self.timeout)
-            except TimeoutError:
-                reason = f"no answer within {self.timeout:g} seconds"
-                continue
-            except (http.client.HTTPException, ValueError):
-                reason = "the answer was cut off"
-                continue
-            except OSError as error:
-                reason = f"no connection ({error.strerror or type(error).__name__})"
-                continue
-            if response.status == 200:
-                try:
-                    return self._accept(content)
-                except (msgspec.MsgspecError, UnicodeError):
-                    reason = "the answer is not a chat completion"
-                    continue
-            reason = f"status {response.status}"
-            if response.status in _REFUSED:
-                what = f"{self.endpoint} {_REFUSED[response.status]} (status {response.status})"
-                raise SettingError(f"{what}: {self._quote(content)}. The key is read from {self.key_variable}")
-            if response.status not in _PASSING and response.status < 500:
-                raise self._count_failure(f"{reason}: {self._quote(content)}")
-            wait = _read_retry_after(response.getheader("Retry-After"))
+                return self._send_once(body)
+            except _PassingError as error:
+                reason, wait = error.args
+            if self._stop.is_set():  # it may have failed because of that
+                raise StoppedError
         raise self._count_failure(reason)
 
+    def _send_once(self, body: bytes) -> bytes:
+        try:
+            response, content = self._connections.post(body, self._headers)
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            raise _PassingError(self._explain(error), 0.0) from None
+        status = response.status
+        if status == 200:
+            try:
+                return self._accept(content)
+            except (msgspec.MsgspecError, ValueError, TypeError, RecursionError):  # also of nesting that is too deep
+                raise _PassingError("the answer is not a chat completion", 0.0) from None
+        if status in _REFUSED:
+            what = f"{self.endpoint} {_REFUSED[status]} (status {status})"
+            raise SettingError(f"{what}: {self._quote(content)}. The key is read from {self.key_variable}")
+        if status not in _PASSING and status < 500:
+            raise self._count_failure(f"status {status}: {self._quote(content)}")
+        raise _PassingError(f"status {status}", _read_retry_after(response.getheader("Retry-After")))
+
+    def _explain(self, error: Exception) -> str:
+        """Return the reason of a failed connection; SettingError where it would fail again."""
+        number, is_first = getattr(error, "errno", None), not self.counts.answers
+        if isinstance(error, ssl.SSLCertVerificationError):
+            what = f"has a certificate that is not trusted ({error.verify_message})"
+            raise SettingError(f"{self.endpoint} {what}; set SSL_CERT_FILE to the certificate of its authority")
+        if isinstance(error, ssl.SSLError) and is_first and not isinstance(error, ssl.SSLEOFError):
+            raise SettingError(f"{self.endpoint} speaks no TLS that is understood ({error.reason})")
+        if isinstance(error, socket.gaierror) and is_first and number == socket.EAI_NONAME:
+            raise SettingError(f"{self.endpoint} has no address ({error.strerror})")
+        if number in (errno.EMFILE, errno.ENFILE):
+            raise SettingError("too many open files; lower the concurrency, or raise the limit (ulimit -n)")
+        if isinstance(error, TimeoutError):
+            return f"no answer within {self.timeout:g} seconds"
+        if isinstance(error, OSError) and not isinstance(error, http.client.HTTPException):
+            return f"no connection ({error.strerror or type(error).__name__})"
+        return "the answer was cut off"
+
+    def refuse_silence(self) -> None:
+        """Raise SettingError where requests failed and none was ever answered."""
+        failed = self.counts.failed
+        if failed and not self.counts.answers:
+            what = f"none of the first {failed:,} requests" if failed > 1 else "no request"
+            raise SettingError(f"{what} to {self.endpoint} succeeded: {self._last_failure}")
+
     def _accept(self, body: bytes) -> bytes:
-        body = self._mask(body)
+        body = orjson.dumps(orjson.loads(body))  # without escapes that hide a key, and without repeated keys
+        if self._secret:
+            body = body.replace(orjson.dumps(self._secret)[1:-1], _MASK)
         found = read_completion(body)
-        if found.model and found.model != self.model and not found.model.startswith(f"{self.model}-"):
+        if found.model and not re.fullmatch(re.escape(self.model) + _DATED, found.model):
             self._count(0, found.usage or {})
             raise self._count_failure(f"answered by another model, {escape_controls(found.model)[:100]}")
         self._count(1, found.usage or {})
@@ -254,8 +375,8 @@ class Client:
         prompt, completion = (usage.get(name) for name in ("prompt_tokens", "completion_tokens"))
         with self._lock:
             self.counts.answers += answers
-            self.counts.prompt_tokens += prompt if isinstance(prompt, int) else 0
-            self.counts.completion_tokens += completion if isinstance(completion, int) else 0
+            self.counts.prompt_tokens += _read_count(prompt)
+            self.counts.completion_tokens += _read_count(completion)
         if self.changed is not None:
             self.changed()
 
@@ -277,9 +398,9 @@ class Client:
         """Count a failure and return its exception, which ends the run where nothing succeeds."""
         with self._lock:
             self.counts.failed += 1
-            hopeless = not self.counts.answers and self.counts.failed >= FIRST_REQUESTS
-        if hopeless:
-            return SettingError(f"none of the first {FIRST_REQUESTS} requests to {self.endpoint} succeeded: {reason}")
+            self._last_failure = reason
+        if self.counts.failed >= FIRST_REQUESTS:
+            self.refuse_silence()
         return FailedRequestError(reason)
 
     def _pause(self, attempt: int, asked: float) -> None:
@@ -289,11 +410,16 @@ class Client:
         self._stop.wait(max(seconds, asked))
 
     def _quote(self, body: bytes) -> str:
-        text = self._mask(body).decode("utf-8", "replace")
+        text = _ESCAPE.sub(
+            lambda found: chr(int(found[1], 16)) if found[1] else found[2], body.decode(errors="replace")
+        )
+        text = text.replace(self._secret, _MASK.decode()) if self._secret else text
         return escape_controls(" ".join(text.split()))[:200]
 
-    def _mask(self, body: bytes) -> bytes:
-        return body.replace(self._key.encode(), _MASK) if self._key else body
+
+def _read_count(stated: object) -> int:
+    """Return a number of tokens that a server states; 0 for anything that is no such number."""
+    return stated if type(stated) is int and 0 <= stated <= MOST_TOKENS else 0
 
 
 def _read_retry_after(retry_after: str | None) -> float:

@@ -16,9 +16,10 @@ import os
 import re
 import signal
 import threading
+from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -26,7 +27,9 @@ import orjson
 from msgspec import MsgspecError
 
 from dialeval.core.arguments import check_arguments
-from dialeval.core.errors import SettingError
+from dialeval.core.errors import DataError, Problem, SettingError
+from dialeval.core.files import refuse_link
+from dialeval.core.rowtable import RUN_FILE
 from dialeval.judges.llm import rubrics
 from dialeval.judges.llm.answers import AnswerRecord, AnswerStore
 from dialeval.judges.llm.client import KEY_VARIABLE, Client, Counts, FailedRequestError, StoppedError, read_completion
@@ -114,16 +117,26 @@ class Panel:
         first, target = next(iter(self.judges.values())), Path(folder) / ANSWERS_FILE
         with closing(AnswerStore(first.cache, read_only=True)) as store:
             if not target.exists() or not target.samefile(store.path):
-                store.copy(set().union(*(judge.used for judge in self.judges.values())), target)
+                store.copy(dict(ChainMap(*(judge.used for judge in self.judges.values()))), target)
+
+    def check_folder(self, folder: str | os.PathLike[str]) -> None:
+        """Raise DataError where the answers of a run would replace a file in its folder that is not of a run."""
+        target, own = Path(folder) / ANSWERS_FILE, next(iter(self.judges.values())).cache
+        refuse_link(target)
+        if target.exists() and not (own is not None and Path(own).exists() and target.samefile(own)):
+            AnswerStore(target, read_only=True).close()
+            if not (target.parent / RUN_FILE).exists():
+                what = "would be overwritten, but it is not of a run"
+                raise DataError(Problem(str(target), None, what, "choose another folder, or move it away"))
 
     def __enter__(self) -> Panel:
+        self._stack = ExitStack()
         for judge in self.judges.values():
-            judge.__enter__()
+            self._stack.enter_context(judge)
         return self
 
-    def __exit__(self, *error: object) -> None:
-        for judge in reversed(self.judges.values()):
-            judge.__exit__(*error)
+    def __exit__(self, *error: Any) -> None:
+        self._stack.__exit__(*error)
 
 
 class LLM(Panel):
@@ -139,7 +152,7 @@ class LLM(Panel):
             `max_tokens` (enough for the grades), `top_p`; None as a value removes a field.
         least_mass: The least probability of all grades together that an expected grade is made of.
         concurrency: Requests at a time.
-        timeout: Seconds to wait for an answer.
+        timeout: Seconds for a request with its whole answer.
         retries: How often a request that fails for a passing reason is sent again.
         backoff: Seconds of the first pause before that.
         max_requests: Budget of requests; the run ends when it is spent.
@@ -180,8 +193,13 @@ class LLM(Panel):
             raise SettingError("name the endpoint (--llm-endpoint), or use recorded answers only (--llm-replay)")
         if mode not in (None, *get_args(Mode)):
             raise SettingError(f"the mode is one of {', '.join(get_args(Mode))}, not {mode!r}")
-        if not 1 <= concurrency <= 1024 or timeout <= 0 or retries < 0 or not 0 <= least_mass <= 1:
-            raise SettingError("concurrency is 1 to 1024, timeout above 0, retries from 0 on, least_mass from 0 to 1")
+        if not 1 <= concurrency <= 1024 or not 0 < timeout <= 86_400 or retries < 0 or not 0 <= least_mass <= 1:
+            what = "timeout above 0 and at most 86,400 (a day)"
+            raise SettingError(f"concurrency is 1 to 1024, {what}, retries from 0 on, least_mass from 0 to 1")
+        try:
+            orjson.dumps(options)
+        except TypeError as error:
+            raise SettingError(f"options of a language model are no JSON ({error})") from None
         self.model, self.prices, self.replay, self.systems = model, prices, replay, dict(systems or {})
         super().__init__(self)
         self.changed: Callable[[], None] | None = None
@@ -195,7 +213,8 @@ class LLM(Panel):
         self._open_store: AnswerStore | None = None
         self._pool: ThreadPoolExecutor | None = None
         self._running: dict[str, Future[AnswerRecord]] = {}
-        self.used: set[str] = set()
+        self.used: dict[str, AnswerRecord | None] = {}
+        """The keys of requests of a run, with the record of those that failed: another run may answer them later."""
         self._error: BaseException | None = None
         self._handlers: dict[int, Any] = {}
 
@@ -239,7 +258,7 @@ class LLM(Panel):
             if record.answer is None:
                 return Grades({}, (record.reason or "").partition(":")[0])
             answer = read_completion(record.answer)
-        except (MsgspecError, TypeError, UnicodeError):
+        except (MsgspecError, TypeError, UnicodeError, RecursionError):
             return Grades({}, "the recorded answer is damaged")
         if mode == "expected":
             return rubrics.compute_expected_grades(rubric, answer, self._least_mass)
@@ -250,10 +269,11 @@ class LLM(Panel):
         store, keys = self._store(), [request.key for request in requests]
         found = store.find(list(dict.fromkeys(keys)), failures=self.replay)
         self.counts.recorded += len(found)
-        self.used.update(keys)
+        found |= {key: failure for key in keys if (failure := self.used.get(key)) is not None}
         missing = {request.key: request for request in requests if request.key not in found}
         if self.replay:
             found |= {key: AnswerRecord(key, b"", None, NOT_RECORDED) for key in missing}
+            self.used |= dict.fromkeys(keys)
             return [found[key] for key in keys]
         futures = {key: self._submit(request) for key, request in missing.items()}
         try:
@@ -265,6 +285,7 @@ class LLM(Panel):
             if isinstance(error, StoppedError | CancelledError):
                 raise self._error or KeyboardInterrupt from None
             raise
+        self.used |= {key: record if record.answer is None else None for key, record in found.items()}
         return [found[key] for key in keys]
 
     def _submit(self, request: Request) -> Future[AnswerRecord]:
@@ -286,8 +307,7 @@ class LLM(Panel):
         except BaseException as error:
             self.stop(error)
             raise
-        self._store().store(record)
-        return record
+        return self._store().store(record)
 
     def _store(self) -> AnswerStore:
         with self._lock:
@@ -296,10 +316,10 @@ class LLM(Panel):
             return self._open_store
 
     def stop(self, error: BaseException | None = None) -> None:
-        """Send nothing more; answers that are on their way are still recorded."""
+        """Send nothing more; answers that are on their way are still recorded, on Ctrl-C those of a short time."""
         if self._error is None and not isinstance(error, StoppedError | CancelledError):
             self._error = error
-        self._client.stop()
+        self._client.stop(soon=isinstance(error, KeyboardInterrupt))
 
     def count(self) -> str:
         """Return what was sent and received, in one line."""
@@ -311,6 +331,7 @@ class LLM(Panel):
 
     def __enter__(self) -> LLM:
         """Stop sending on Ctrl-C and SIGTERM, so that the threads of an evaluation end."""
+        self.used = {}
         first = threading.current_thread() is threading.main_thread() and not self._handlers
         for number in (signal.SIGINT, signal.SIGTERM) if first else ():
             if callable(signal.getsignal(number)):
@@ -321,17 +342,27 @@ class LLM(Panel):
         self.stop(KeyboardInterrupt())
         self._handlers[number](number, frame)
 
-    def __exit__(self, *_error: object) -> None:
-        """Wait for answers that are on their way, and release threads, connections, signals and the file."""
-        for number, before in self._handlers.items():
-            signal.signal(number, before)
-        self._handlers = {}
-        if self._pool is not None:
-            self._pool.shutdown(cancel_futures=True)
-        self._client.close()
-        if self._open_store is not None:
-            self._open_store.close()
-        self._pool = self._open_store = None
+    def __exit__(self, *error: Any) -> None:
+        """Wait for answers that are on their way, and release threads, connections, signals and the file.
+
+        Raises:
+            SettingError: Requests were sent, and none was answered.
+        """
+        try:
+            if self._pool is not None:
+                self._pool.shutdown(cancel_futures=True)
+        finally:
+            self._client.close()  # after another signal, requests are still on their way
+            if self._pool is not None:
+                self._pool.shutdown(cancel_futures=True)
+            for number, before in self._handlers.items():
+                signal.signal(number, before)
+            self._handlers = {}
+            if self._open_store is not None:
+                self._open_store.close()
+            self._pool = self._open_store = None
+        if not any(error) and not self.counts.recorded:
+            self._client.refuse_silence()
 
 
 def _vote(several: Sequence[Grades]) -> Grades:

@@ -186,6 +186,8 @@ def parse_grades(rubric: Rubric, answer: Completion) -> Grades:
     for each in rubric.question:
         if type(found[each.name]) is not int or found[each.name] not in each.values:
             return Grades({}, "a grade is not on its scale")
+    if text.count(":") > len(found):  # the object is flat, and the parser keeps the last of equal keys
+        return Grades({}, "a grade is stated twice")
     return Grades({name: float(value) for name, value in found.items()})
 
 

@@ -14,11 +14,13 @@ from typing import Any
 import numpy as np
 import orjson
 
+from dialeval.core.account import MISSING
 from dialeval.core.batch import Need
 from dialeval.core.errors import DataError, Problem, SettingError
 from dialeval.core.files import write_bytes
 from dialeval.core.rowtable import NO_TURN
 from dialeval.core.validation import dump
+from dialeval.io.chats import INDEX
 from dialeval.io.opening import PathSource
 from dialeval.io.reading import read_files, read_responses
 from dialeval.io.rows import Rows
@@ -46,9 +48,9 @@ def detect(
     """
     if not chats and data is None:
         raise SettingError("name the chats, or dialogues of the challenge (-p)")
-    systems = read_files(chats, fields) if chats else []
+    systems = read_files(chats, fields, keep=[INDEX]) if chats else []
     if data is not None:
-        systems += read_responses(read_chats(data))
+        systems += read_responses(read_chats(data), keep=[INDEX])
     opened = DialogueJudge(judge_dir, encoder)
     documents: dict[str, Document] = {}
     for rows in systems:
@@ -72,9 +74,15 @@ def _label_turns(rows: Rows, judge: DialogueJudge) -> list[tuple[str, int, dict[
     table = rows.table()
     names = [table.dialogues[number] if table.dialogues else None for number in table.clusters.tolist()]
     turns = np.arange(len(rows)) - table.offsets[table.clusters] if table.turns is None else table.turns
+    if INDEX in rows.fields:  # of chats the challenge counts all messages
+        places = zip(rows.fields[INDEX], turns.tolist(), strict=True)
+        turns = np.array([int(texts[0]) if texts else turn for texts, turn in places])
+    missing = list(rows.columns[Need.OUTCOME]) if Need.OUTCOME in rows.columns else [[]] * len(rows)
     found = []
     for row, (code, *probabilities) in enumerate(label_shares(scale, shares).tolist()):
         said = {f"prob-{label}": round(share, _DIGITS) for label, share in zip(LABELS, probabilities, strict=True)}
+        if missing[row] == [MISSING]:
+            continue
         turn = int(turns[row])
         place = row if turn == NO_TURN else turn
         found.append((names[row] or f"row {row + 1}", place, {"breakdown": LABELS[int(code)], **said}))

@@ -1,0 +1,138 @@
+"""Logs with accidents, as companies have them: what a user sees of what is missing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import dialeval as package
+from conftest import Dialeval
+
+QUESTIONS = ["How do I renew a book?", "When do you open?", "Where is the library?", "Can I pay by card?"]
+REPLIES = [
+    "You can renew it at the desk or online.",
+    "We open at nine from Monday to Friday.",
+    "It is next to the town hall, on the left.",
+    "Yes, you can pay by card at the desk.",
+]
+CRASHES = 14
+
+
+def chat(number: int, reply: str | None, **more: object) -> dict[str, object]:
+    messages = [{"role": "user", "content": f"{QUESTIONS[number % 4]} ({number})"}]
+    messages += [] if reply is None else [{"role": "assistant", "content": reply}]
+    return {"messages": messages, **more}
+
+
+def write(folder: Path, name: str, rows: list[Any]) -> None:
+    (folder / name).write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+
+
+def reply(number: int, crashes: int = 0) -> str | None:
+    """Give a short reply to what is asked; the first ones crash."""
+    return None if number < crashes else REPLIES[number % 4]
+
+
+@pytest.fixture(autouse=True)
+def logs(tmp_path: Path) -> None:
+    write(tmp_path, "full.jsonl", [chat(at, f"Sorry, I am not sure. {REPLIES[(at + 1) % 4]}") for at in range(40)])
+    write(tmp_path, "crash.jsonl", [chat(at, reply(at, CRASHES)) for at in range(40)])
+
+
+def accounts(done: Any) -> dict[str, Any]:
+    systems: dict[str, Any] = json.loads(done.stdout)["systems"]
+    return systems
+
+
+def test_validate_counts_what_is_missing(dialeval: Dialeval) -> None:
+    done = dialeval("validate", "crash.jsonl")
+    assert done.returncode == 0
+    assert "system crash: 40 conversations, 26 replies; 14 without a reply" in done.stdout
+    assert "    user: How do I renew a book? (0)\n    reply (missing): " in done.stdout
+    [account] = accounts(dialeval("validate", "crash.jsonl", "-f", "json")).values()
+    assert {name: account[name] for name in ("conversations", "user_turns", "replies", "without_reply")} == {
+        "conversations": 40,
+        "user_turns": 40,
+        "replies": 26,
+        "without_reply": 14,
+    }
+    both = json.loads(dialeval("validate", "full.jsonl", "crash.jsonl", "-f", "json").stdout)
+    assert [list(document["systems"]) for document in both] == [["full"], ["crash"]]
+
+
+@pytest.mark.parametrize("jobs", [(), ("--jobs", "1"), ("--resume", "work")])
+def test_a_bot_that_crashes_is_not_better(dialeval: Dialeval, tmp_path: Path, jobs: tuple[str, ...]) -> None:
+    done = dialeval("score", "full.jsonl", "crash.jsonl", "-m", "judge,length", "-o", "run", *jobs)
+    assert done.returncode == 0
+    words = " ".join(done.stdout.split())
+    assert "crash: 40 conversations, 26 replies; 14 without a reply" in words
+    if not jobs:  # a run in chunks keeps no rows to compare
+        assert "crash is worse than full" in words
+        assert "crash is better" not in words
+        assert "the same 40 dialogues" in words
+    run = package.load(tmp_path / "run")
+    assert run["crash"]["failure-rate"].mean == pytest.approx(14 / 40)
+    assert run["full"]["failure-rate"].mean == 0
+    judge = run["crash"]["judge"]
+    assert (judge.rows, judge.scored, judge.missing) == (40, 26, 14)
+    account = run["crash"].account
+    assert account is not None
+    assert (account.conversations, account.replies, account.without_reply) == (40, 26, 14)
+
+
+def test_complete_logs_have_no_failure_rate_and_no_account_line(dialeval: Dialeval) -> None:
+    done = dialeval("score", "full.jsonl", "-m", "length")
+    assert done.returncode == 0
+    assert "failure-rate" not in done.stdout
+    assert "conversations" not in done.stdout
+
+
+def test_replies_of_gateways_and_nulls_are_failures(dialeval: Dialeval, tmp_path: Path) -> None:
+    failed = ["", "Error 500: upstream timeout", None, "<html><head><title>502 Bad Gateway</title></head></html>"]
+    rows = [
+        {"context": [QUESTIONS[at % 4]], "response": failed[at % 4] if at < 8 else REPLIES[at % 4]} for at in range(24)
+    ]
+    write(tmp_path, "gateway.jsonl", rows)
+    done = dialeval("score", "gateway.jsonl", "-m", "default,judge")
+    words = " ".join(done.stdout.split())
+    assert "gateway: 24 conversations, 16 replies; 2 without a reply, 2 empty, 4 errors" in words
+    run = package.evaluate(tmp_path / "gateway.jsonl", metrics="judge")
+    assert run["gateway"]["judge"].scored == 16
+
+
+def test_requests_without_replies_are_refused(dialeval: Dialeval, tmp_path: Path) -> None:
+    write(tmp_path, "requests.jsonl", [chat(at, None) for at in range(3)])
+    done = dialeval("score", "requests.jsonl", "-m", "length")
+    assert done.returncode == 2
+    assert "holds 3 conversations, 0 replies; 3 without a reply: it may be the requests" in done.stderr
+
+
+def test_invalid_rows_end_the_run_unless_they_are_skipped(dialeval: Dialeval, tmp_path: Path) -> None:
+    lines = [json.dumps(chat(at, REPLIES[at % 4])) for at in range(6)]
+    lines[2] = lines[2][:40]
+    lines[4] = json.dumps({"messages": [{"role": "user", "content": "a?"}, {"role": "assistant", "content": 5}]})
+    (tmp_path / "broken.jsonl").write_text("\n".join(lines))
+    refused = dialeval("score", "broken.jsonl", "-m", "length")
+    assert refused.returncode == 2
+    assert "broken.jsonl:3: not JSON" in refused.stderr
+    assert "broken.jsonl:5: messages[1] is a number" in refused.stderr
+    for jobs in ((), ("--jobs", "1")):
+        done = dialeval("score", "broken.jsonl", "-m", "length", "--skip-invalid", *jobs)
+        assert done.returncode == 0
+        assert "broken: 5 conversations, 4 replies; 2 skipped as invalid" in " ".join(done.stdout.split())
+    listed = accounts(dialeval("validate", "broken.jsonl", "--skip-invalid", "-f", "json"))["broken"]
+    assert (listed["skipped"], listed["skipped_requests"]) == (2, 1)
+    assert [problem["line"] for problem in listed["problems"]] == [3, 5]
+
+
+def test_roles_of_other_programs_are_mapped(dialeval: Dialeval, tmp_path: Path) -> None:
+    messages = [{"role": "Shopper", "content": "a?"}, {"role": "Agent", "content": "b"}]
+    write(tmp_path, "roles.jsonl", [{"messages": messages}])
+    refused = dialeval("validate", "roles.jsonl")
+    assert refused.returncode == 2
+    assert "--role Shopper=user" in refused.stdout
+    assert "1 conversation, 1 reply" in dialeval("validate", "roles.jsonl", "--role", "Shopper=user").stdout
+    assert dialeval("validate", "roles.jsonl", "--role", "Shopper=buyer").returncode == 2
