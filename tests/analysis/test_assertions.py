@@ -119,6 +119,7 @@ def test_the_whole_message_of_one_test_and_of_two(baseline: Run) -> None:
     assert [line for line in lines if line.startswith("    row")] == [
         f"    row {number} (d{number // 2}, turn 0): 0.8714 -> 0.2652" for number in (5, 7, 9)
     ], "three rows by default"
+    worse = scored(range(30))
     with pytest.raises(AssertionError) as error:
         dialeval.assert_no_worse(worse, baseline, "rouge-l,chrf", rows=0, alpha=0.04, seed=3)
     found = dialeval.compare({"baseline": baseline, "run": worse}, metrics=["rouge-l", "chrf"], alpha=0.04, seed=3)

@@ -52,9 +52,9 @@ def make_log(seed: int, kind: str, dialogues: int = 40) -> list[list[dict[str, A
     return log
 
 
-def score(logs: dict[str, list[list[dict[str, Any]]]]) -> dialeval.Run:
+def score(logs: dict[str, list[list[dict[str, Any]]]], keep: str = "topic") -> dialeval.Run:
     rows = {name: [row for dialogue in log for row in dialogue] for name, log in logs.items()}
-    return dialeval.evaluate(rows, metrics=METRICS, keep=["topic"])
+    return dialeval.evaluate(rows, metrics=METRICS, keep=[keep])
 
 
 @pytest.mark.parametrize("test", ["randomization", "bootstrap"])
@@ -84,19 +84,74 @@ def test_the_order_of_dialogues_changes_no_interval_of_a_score() -> None:
         np.testing.assert_array_equal(intervals[0], intervals[1])
 
 
+@pytest.mark.parametrize("kind", ["ids", "prompts", "unpaired"])
+def test_the_order_of_dialogues_changes_nothing_where_users_are_the_clusters(kind: str) -> None:
+    """Some dialogues are of nobody."""
+    logs = {f"v{seed}": make_log(seed, kind) for seed in (1, 2)}
+    for log in logs.values():
+        for number, row in ((number, row) for number, rows in enumerate(log) for row in rows):
+            row["user"] = f"u{number // 3}" if number < 24 else ""
+    order = random.Random(5).sample(range(40), 40)
+    turned = {name: [log[at] for at in order] for name, log in logs.items()}
+    rows = [
+        dialeval.compare(
+            score(each, "user"),
+            design="unpaired" if kind == "unpaired" else None,
+            cluster="user",
+            resamples=200,
+        ).rows
+        for each in (logs, turned)
+    ]
+    for one, other in zip(*rows, strict=True):
+        assert one.interval is not None
+        assert one.interval == pytest.approx(other.interval, rel=1e-9)
+        assert (one.p, one.adjusted_p) == pytest.approx((other.p, other.adjusted_p), rel=1e-9)
+
+
 @dialeval.metric_of_rows("number", better="higher")
 def number(response: str) -> float:
     return float(response)
 
 
 def test_p_values_near_alpha_take_more_trials_so_that_seeds_agree() -> None:
-    """A difference of 60 dialogues with Student's p of 0.054, and one that is clear."""
+    """A difference of 60 dialogues with Student's p of 0.052, and one that is clear."""
     noise = np.random.default_rng(4).normal(size=60)
     noise = (noise - noise.mean()) / noise.std(ddof=1) * np.sqrt(60)
-    near, clear = ({"old": ["0"] * 60, "new": [repr(value + t) for value in noise.tolist()]} for t in (1.965, 4.0))
+    near, clear = ({"old": ["0"] * 60, "new": [repr(value + t) for value in noise.tolist()]} for t in (1.98, 4.0))
     found = [dialeval.compare(dialeval.evaluate(near, metrics=[number]), seed=seed) for seed in range(6)]
-    assert min(each.trials for each in found) >= 8000
+    assert sum(each.trials >= 8000 for each in found) == 5, "but for one whose interval decides"
     assert [row.significant for each in found for row in each.rows] == [False] * 6
     once = [dialeval.compare(dialeval.evaluate(near, metrics=[number]), seed=seed, trials=200) for seed in range(6)]
     assert len({row.significant for each in once for row in each.rows}) == 2, "as many trials as were asked for"
     assert dialeval.compare(dialeval.evaluate(clear, metrics=[number])).trials == 2000
+
+
+def test_trials_near_alpha_are_those_of_all_metrics() -> None:
+    """A p-value that no trials are for takes none, and one that takes more is still adjusted with all others."""
+    noise = np.random.default_rng(4).normal(size=60)
+    values = (noise - noise.mean()) / noise.std(ddof=1) * np.sqrt(60) + 2.2
+    answers = [f"{value!r} {'yes' if at < 13 else 'no'}" for at, value in enumerate(values.tolist())]
+    before = [f"0 {'yes' if 13 <= at < 18 else 'no'}" for at in range(60)]
+    first = dialeval.metric_of_rows("first", better="higher")(lambda response: float(response.split()[0]))
+    agreed = dialeval.metric_of_rows("agreed", better="higher", bounds=(0.0, 1.0))(
+        lambda response: float(response.split()[1] == "yes")
+    )
+    yes_no, both = (
+        dialeval.compare(dialeval.evaluate({"old": before, "new": answers}, metrics=metrics))
+        for metrics in ([agreed], [first, agreed])
+    )
+    assert (yes_no.rows[0].interval_by, yes_no.trials) == ("tango", 2000)
+    assert 0.04 < yes_no.rows[0].adjusted_p < 0.06
+    assert both.trials == 8000
+    assert all(row.p <= row.adjusted_p < 2 * row.p for row in both.rows)
+
+
+@pytest.mark.parametrize("metric", ["rouge-l", "bleu(per=corpus)"])
+def test_all_pairs_of_systems_are_permuted_alike(metric: str) -> None:
+    """Two differences that are one take no correction for two tests, in files without ids."""
+    logs = {"old": make_log(1, "lines"), "new": make_log(2, "lines"), "again": make_log(1, "lines")}
+    found = dialeval.compare(score(logs), metrics=[metric])
+    assert [(row.system, row.key) for row in found.rows] == [("new", metric), ("again", metric)]
+    assert found.pairs == 1
+    assert found.rows[0].p < 1
+    assert found.rows[0].adjusted_p == pytest.approx(found.rows[0].p)

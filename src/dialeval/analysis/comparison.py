@@ -556,7 +556,7 @@ def _test_pairs(selection: Selection, key: str, settings: Settings, same: bool) 
     try:
         for at, name in enumerate(names[:-1]):
             pair = select(run, name, names[at + 1 :], [key], selection.design, cluster=selection.cluster)
-            found += _find_differences(pair, settings, (), order)
+            found += (each._replace(curve=None) for each in _find_differences(pair, settings, (), order))
             designs |= {design.name for design in pair.designs.values()}
     except SettingError:  # two of the systems cannot be compared with each other
         return []

@@ -398,7 +398,7 @@ class Baseline:
             needed=significance.count_needed_clusters(self.clusters, error, settings.alpha, settings.detect),
             rough=is_rough(influence, self.clusters),
         )
-        draws = None if trials is None else (self.permutations, np.append(difference, trials))
+        draws = None if trials is None else (self.permutations, _join_draws(difference, trials, plain.scale))
         return Tested(row, curve, draws)
 
 
@@ -433,9 +433,16 @@ def exchange_means(
         trials = np.concatenate([(1 - 2 * swap) @ each for swap in swaps])
         for row, own in zip(rows, trials.T, strict=True):
             p = math.nan if row.reason else significance.tail_p(row.difference, own, row.scale)
-            draws = (permutations, np.append(row.difference, own)) if kept and not row.reason else None
+            known = kept and not row.reason
+            draws = (permutations, _join_draws(row.difference, own, row.scale)) if known else None
             found.append(Tested(replace(row, p=p), draws=draws))
     return found
+
+
+def _join_draws(difference: float, trials: Floats, scale: float) -> Floats:
+    """Return a difference and those after permutations; what is only rounding is 0, as in systems that are equal."""
+    drawn = np.append(difference, trials)
+    return np.where(np.abs(drawn) <= significance.ROUNDING * scale, 0.0, drawn)
 
 
 def subtract_estimates(baseline: str, system: str, here: Estimate, there: Estimate, key: str) -> Difference:

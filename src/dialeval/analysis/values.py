@@ -484,7 +484,8 @@ def regroup(result: Result, field: str, labels: Sequence[str] | None = None) -> 
     if labels is None:
         if field not in table.fields:
             raise SettingError(f"no field {field!r} was kept; score again with --cluster {field} or --by {field}")
-        labels = _label_dialogues(table, field)
+        places = np.argsort(sort_clusters(result)).tolist()  # a label that does not depend on the order in the file
+        labels = _label_dialogues(table, field, places)
     names, codes = np.unique(np.array(labels, np.str_), return_inverse=True)
     order = np.argsort(codes, kind="stable")
     sizes = np.diff(table.offsets)[order]
@@ -502,14 +503,14 @@ def regroup(result: Result, field: str, labels: Sequence[str] | None = None) -> 
     return replace(part, estimates=estimates, rows=rows), list(labels)
 
 
-def _label_dialogues(table: RowTable, field: str) -> list[str]:
-    """Return the value of a field in each dialogue; a dialogue without one is alone."""
+def _label_dialogues(table: RowTable, field: str, places: Sequence[int]) -> list[str]:
+    """Return the value of a field in each dialogue, or its place where it has none: it is then alone."""
     labels = []
     for at, (start, end) in enumerate(pairwise(table.offsets.tolist())):
         values = {value for row in range(start, end) for value in table.fields[field][row]}
         if len(values) > 1:
             raise SettingError(f"dialogue {at + 1} has several values of {field}: {', '.join(sorted(values)[:3])}")
-        labels.append(f"={values.pop()}" if values else f"#{at}")
+        labels.append(f"={values.pop()}" if values else f"#{places[at]}")
     return labels
 
 
