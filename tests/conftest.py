@@ -107,7 +107,6 @@ LONG = (
     "suites/lsdscc/test_lsdscc.py::test_nltk_is_not_imported",
     "suites/multiwoz/test_baselines.py::test_gold_on_multiwoz_by_cause",
     "suites/multiwoz/test_commands.py",
-    "suites/multiwoz/test_leaderboard.py::test_the_real_files",
     "suites/multiwoz/test_lexicalized.py::test_lexicalized_gold_scores_like_gold",
     "suites/multiwoz/test_predictions.py::test_a_hundred_megabytes",
     "suites/sgd/test_commands.py",

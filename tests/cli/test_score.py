@@ -387,8 +387,8 @@ def test_resume_and_report(dialeval: Dialeval, shards: Path) -> None:
     [
         (["nothing-*.jsonl"], "nothing-*.jsonl: no file matches; check the pattern"),
         (["logs/*.jsonl", "--engine", "ray", "--jobs", "2"], "--jobs is for this machine"),
-        (["logs/*.jsonl", "--address", "auto"], "--address and --gpus-per-task need --engine ray"),
-        (["whole.jsonl", "--address", "auto"], "--address and --gpus-per-task need --engine ray"),
+        (["logs/*.jsonl", "--address", "auto"], "--address needs --engine ray"),
+        (["whole.jsonl", "--address", "auto"], "--address needs --engine ray"),
         (["logs/*.jsonl", "-r", "whole.jsonl"], "rows carry their own references"),
         (["logs/*.jsonl", "-m", "coherence"], "coherence needs train"),
         (["logs/*.jsonl", "--intervals", "studentized"], "--intervals studentized need all rows in memory"),

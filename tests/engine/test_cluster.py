@@ -1,4 +1,4 @@
-"""A Ray cluster gives the same figures, also when it loses a node; actors hold what wants an accelerator."""
+"""A Ray cluster gives the same figures, also when it loses a node."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ import sys
 import threading
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, ClassVar
@@ -30,7 +29,7 @@ from dialeval.core.fold import RowMetric
 from dialeval.engine.cluster import _LOCAL, _QUIET, Cluster, _refuse_no_answer, _Tree
 from dialeval.engine.plan import make_plan
 from dialeval.engine.resources import Resources
-from dialeval.engine.worker import ChunkResult, Job, Stage, StateSums
+from dialeval.engine.worker import ChunkResult, Job, StateSums
 from dialeval.io.chunks import Chunk, split_sources
 from dialeval.io.reading import read_responses
 from dialeval.io.rows import FieldNames
@@ -69,19 +68,6 @@ class Slow(RowMetric):
         return np.array([float(len(text)) for text in batch.texts(Need.RESPONSE)])
 
 
-@dataclass(frozen=True)
-class Learned(RowMetric):
-    """For tests: tells which accelerator it was given."""
-
-    family = "learned"
-    presets: ClassVar[Mapping[str, Mapping[str, object]]] = {"learned": {}}
-    needs = frozenset({Need.RESPONSE})
-    device = True
-
-    def score(self, batch: Batch) -> Floats:
-        return np.full(len(batch), float(os.environ.get("CUDA_VISIBLE_DEVICES") or -1))
-
-
 @pytest.fixture(scope="module")
 def nodes() -> Iterator[Any]:
     """A head that does not work, and three nodes that do."""
@@ -94,7 +80,7 @@ def nodes() -> Iterator[Any]:
     store = {"object_store_memory": 100 << 20}
     cluster = Nodes(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False, **store})
     for _ in range(3):
-        cluster.add_node(num_cpus=1, num_gpus=1, **store)
+        cluster.add_node(num_cpus=1, **store)
     ray.init(address=cluster.address, log_to_driver=False)
     yield cluster
     ray.shutdown()
@@ -131,24 +117,18 @@ class RecordedRay:
 class LocalRay:
     """Runs every task at once in this process, and records the options and the number of the tasks."""
 
-    def __init__(self, cores: int | None = None, gpus: Sequence[float | None] = ()) -> None:
+    def __init__(self, cores: int | None = None) -> None:
         self.exceptions = pytest.importorskip("ray").exceptions
         self.resources = {} if cores is None else {"CPU": float(cores)}
-        self.gpus = gpus
         self.options: list[tuple[str, dict[str, Any]]] = []
         self.folded: list[Chunk] = []
         self.merged: list[tuple[bool, int]] = []
-        self.actors: list[int] = []
 
     def is_initialized(self) -> bool:
         return True
 
     def cluster_resources(self) -> dict[str, float]:
         return self.resources
-
-    def nodes(self) -> list[dict[str, Any]]:
-        lost = {"Resources": {"GPU": 64.0}, "Alive": False}
-        return [lost, *({"Resources": {} if has is None else {"GPU": has}, "Alive": True} for has in self.gpus)]
 
     def put(self, value: Any) -> Any:
         return value
@@ -161,22 +141,9 @@ class LocalRay:
     def remote(self, **options: Any) -> Any:
         def register(task: Any) -> Any:
             self.options.append((task.__name__, options))
-            if isinstance(task, type):
-                return SimpleNamespace(remote=lambda: self._start(task()))
             return SimpleNamespace(remote=lambda *given: self._call(task, given, options.get("num_returns", 1)))
 
         return register
-
-    def _start(self, actor: Any) -> Any:
-        number = len(self.actors)
-        self.actors.append(0)
-
-        def call(*given: Any, returns: int) -> Any:
-            self.actors[number] += 1
-            return self._call(actor.fold, given, returns)
-
-        options = lambda num_returns: SimpleNamespace(remote=partial(call, returns=num_returns))  # noqa: E731
-        return SimpleNamespace(fold=SimpleNamespace(options=options))
 
     def _call(self, task: Any, given: tuple[Any, ...], returns: int) -> Any:
         if task.__name__ == "_merge":
@@ -190,16 +157,16 @@ class LocalRay:
         return list(result)
 
 
-def cluster_of(ray: LocalRay, monkeypatch: pytest.MonkeyPatch, **given: Any) -> Cluster:
+def cluster_of(ray: LocalRay, monkeypatch: pytest.MonkeyPatch) -> Cluster:
     """An engine whose tasks run in this process."""
     monkeypatch.setattr("ray.get", ray.get)
-    cluster = Cluster("127.0.0.1:1", **given)
+    cluster = Cluster("127.0.0.1:1")
     cluster._ray = ray
     return cluster
 
 
 def fold_all(
-    cluster: Cluster, metrics: Any, rows: int, *, alone: bool = False, stage: Stage = "metrics"
+    cluster: Cluster, metrics: Any, rows: int, *, alone: bool = False
 ) -> tuple[list[tuple[int, ...]], list[ChunkResult], Job]:
     """Fold rows, a chunk each, and return the numbers of the chunks of each result."""
     columns = frozenset({Need.RESPONSE, Need.REFERENCE})
@@ -207,7 +174,7 @@ def fold_all(
     job = Job((plan,), (columns,), Resources(ready={}), FieldNames(), 1)
     given = [{"response": f"so {number} it {number % 3}", "reference": "so it is"} for number in range(rows)]
     chunks = dict(enumerate(split_sources(wrap_systems(read_responses(given)), 1)))
-    results = list(cluster.fold(job, {}, stage, chunks, alone))
+    results = list(cluster.fold(job, {}, "metrics", chunks, alone))
     return [result.chunks for result in results], results, job
 
 
@@ -279,30 +246,6 @@ def test_few_chunks_are_begun_ahead(
     results = cluster.fold(job, {}, "metrics", chunks, alone)
     next(results)
     assert ray.folded == list(chunks.values())[:ahead]
-
-
-def test_actors_hold_a_share_of_a_gpu_each(monkeypatch: pytest.MonkeyPatch) -> None:
-    metrics: Any = ["length", Learned()]
-    ray = LocalRay(2, gpus=[1, None, 2.25])
-    chunks, _, _ = fold_all(cluster_of(ray, monkeypatch, gpus_per_task=0.5), metrics, 18)
-    assert chunks == [tuple(range(16)), (16, 17)]
-    asked = {"num_gpus": 0.5, "num_cpus": 0, "max_restarts": 3, "max_task_retries": 3}
-    assert ray.options == [("_Actor", asked), ("_merge", {"max_retries": 3})]
-    assert ray.actors == [3] * 6, "two on the node with one GPU and four on that with more than two, in turn"
-    tasks: list[tuple[LocalRay, dict[str, Any], Any, Stage]] = [
-        (LocalRay(2, gpus=[1]), {}, metrics, "metrics"),
-        (LocalRay(2, gpus=[1]), {"gpus_per_task": 1}, "length", "metrics"),
-        (LocalRay(2, gpus=[1]), {"gpus_per_task": 1}, metrics, "facts"),
-    ]
-    for without, given, names, stage in tasks:
-        fold_all(cluster_of(without, monkeypatch, **given), names, 2, stage=stage)
-        assert without.options[0][0] == "_fold"
-        assert without.actors == []
-    for gpus, most in (([], "0"), ([None], "0"), ([0.25, 0.5], "0.5")):
-        message = f"no node of the cluster has more than {most} GPUs; --gpus-per-task is 0.75"
-        with pytest.raises(SettingError, match=f"^{re.escape(message)}$"):
-            fold_all(cluster_of(LocalRay(2, gpus=gpus), monkeypatch, gpus_per_task=0.75), metrics, 2)
-    fold_all(cluster_of(LocalRay(2, gpus=[0.75]), monkeypatch, gpus_per_task=0.75), metrics, 2)
 
 
 def test_what_is_lost_on_the_cluster_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -482,24 +425,6 @@ def test_an_error_in_the_data_comes_through_once(nodes: Any, tmp_path: Path) -> 
 def test_a_shard_that_changes_in_between_is_refused(nodes: Any, tmp_path: Path) -> None:
     # Results that are kept come chunk by chunk, so that there is something in between.
     changed_in_between(tmp_path, Cluster(), CHANGES["rewritten"], resume=tmp_path / "work")
-
-
-def test_metrics_that_want_a_device_get_one(nodes: Any, tmp_path: Path) -> None:
-    write_shards(tmp_path / "shards", 30, 3)
-    given: dict[str, Any] = {"metrics": ["length", Learned(), "distinct-2"], "chunk_bytes": 700}
-    run = in_chunks({"s": f"{tmp_path}/shards/*"}, **given, engine=Cluster(gpus_per_task=1), output=tmp_path / "out")[
-        "s"
-    ]
-    plain = dialeval.evaluate({"s": tmp_path / "whole.jsonl"}, metrics="length,distinct-2")["s"]
-    assert list(run) == ["length", "learned", "distinct-2"]
-    assert [run[key].mean for key in plain] == [estimate.mean for estimate in plain.values()]
-    items = dialeval.load(tmp_path / "out")["s"]["learned"].items
-    assert items is not None
-    assert len(items) == 90
-    assert items.min() >= 0, "every chunk was scored by a worker with an accelerator"
-    # There are three GPUs, each on a node of its own.
-    with pytest.raises(SettingError, match="no node of the cluster has more than 1 GPUs; --gpus-per-task is 3"):
-        in_chunks({"s": f"{tmp_path}/shards/*"}, **given, engine=Cluster(gpus_per_task=3))
 
 
 def test_a_lost_node(nodes: Any, tmp_path: Path) -> None:

@@ -60,7 +60,6 @@ def test_what_a_judge_has_by_default_and_what_its_file_says(tmp_path: Path) -> N
     assert (weights.encoder, weights.encoder_digest, weights.tokens, weights.turns) == ("", "", 0, 3)
     assert (weights.dimension, Adem().bounds) == (8, (1.0, 5.0))
     assert Adem().costly, "it is not among all metrics"
-    assert Adem().device
     document = json.loads((weights.save(tmp_path) / "judge.json").read_text())
     assert (document["format"], document["kind"], document["turns"]) == (1, "adem", 3)
     assert document["calibration"] == {case: list(constants) for case, constants in CONSTANTS.items()}

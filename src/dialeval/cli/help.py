@@ -40,7 +40,7 @@ _SECTIONS: Mapping[str, str] = {
     "table table-metrics table-percent table-digits failures multiwoz:dialogues breakdown:turns adjudicate most "
     "progress replace-domains version help",
     "Checks": "fail-under fail-over allow-missing no-worse-than margin",
-    "Scale": "threads jobs engine address gpus-per-task resume device",
+    "Scale": "threads jobs engine address resume device",
 }
 """By section its options; those that are in several sections follow the name of a command, as in `lsdscc:n`."""
 SECTIONS = {flag: title for title, flags in _SECTIONS.items() for flag in flags.split()}

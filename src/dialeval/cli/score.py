@@ -60,13 +60,6 @@ _FILES = ("responses", "contexts", "dialogues", "train", "vocabulary", "vectors"
 @click.option("--jobs", type=click.IntRange(min=1), help="Read in chunks, in this many processes.")
 @click.option("--engine", type=options.Choice(["local", "ray"]), help="Where to run.  [default: local]")
 @click.option("--address", help="An existing Ray cluster, such as auto or ray://host:10001.")
-@click.option(
-    "--gpus-per-task",
-    type=click.FloatRange(min=0),
-    default=0.0,
-    show_default=False,
-    help="Fraction of a GPU per worker of a learned metric (Ray).",
-)
 @click.option("--resume", type=options.FOLDER, help="Folder for finished chunks; an interrupted run continues from it.")
 @click.option("--items/--no-items", default=True, help="With -o: save one value per response.")
 @options.compared
@@ -151,13 +144,11 @@ def _evaluate(
     force: bool,
     meter: Meter,
     format_: str,
-    judge_dir: str | None,
     by: list[str],
     cluster: str | None,
     jobs: int | None,
     engine: str | None,
     address: str | None,
-    gpus_per_task: float,
     **inputs: Any,
 ) -> tuple[Run, bool]:
     """Evaluate as the options ask; return the run, and whether it was saved in `output` while rows were read."""
@@ -165,8 +156,8 @@ def _evaluate(
     from dialeval.engine.evaluate import Inputs, evaluate
     from dialeval.engine.folding import Options
 
-    if engine != "ray" and (address or gpus_per_task):
-        raise click.UsageError("--address and --gpus-per-task need --engine ray")
+    if engine != "ray" and address:
+        raise click.UsageError("--address needs --engine ray")
     # The table of dialog-eval has its metrics and its confidence, unless others are requested.
     as_there = format_ == "metrics-txt" and intervals.method is None
     if format_ == "metrics-txt":
@@ -181,7 +172,7 @@ def _evaluate(
     if cluster is not None and (intervals.is_resampled or as_there):
         raise click.UsageError("--cluster has intervals by formula; leave --intervals and -f metrics-txt out")
     rows = Inputs(inputs["responses"], inputs["references"], inputs["contexts"], shards=inputs["shards"])
-    workers = _make_engine(engine, jobs, address, gpus_per_task, inputs["threads"])
+    workers = _make_engine(engine, jobs, address, inputs["threads"])
     scoring = Options(engine=workers if jobs or engine else None, items=inputs["items"], resume=inputs["resume"])
     chunked = rows.are_chunked(scoring, large_too=not needs_all_rows)
     if chunked and needs_all_rows:
@@ -191,7 +182,6 @@ def _evaluate(
         run = evaluate(
             **inputs,
             intervals="rows" if as_there else intervals.kind,
-            judge_dir=_make_judge(judge_dir) if gpus_per_task else judge_dir,
             baselines=baselines,
             engine=workers if chunked else None,
             output=output if chunked else None,
@@ -211,23 +201,13 @@ def _evaluate(
     return intervals.add_to(run, inputs["confidence"]), chunked
 
 
-def _make_judge(folder: str | None) -> Any:
-    """Return the judge for adem on a GPU, where its workers have one."""
-    from dialeval.judges.adem import Judge
-    from dialeval.judges.judge import is_dialogue_judge
-
-    return folder if folder is not None and is_dialogue_judge(folder) else Judge(folder, device="cuda")
-
-
-def _make_engine(
-    engine: str | None, jobs: int | None, address: str | None, gpus_per_task: float, threads: int | None
-) -> Engine:
+def _make_engine(engine: str | None, jobs: int | None, address: str | None, threads: int | None) -> Engine:
     if engine == "ray":
         if jobs:
             raise click.UsageError("--jobs is for this machine; a Ray cluster uses the cores it has")
         from dialeval.engine.cluster import Cluster
 
-        return Cluster(address, gpus_per_task)
+        return Cluster(address)
     if jobs and jobs > 1:
         from dialeval.engine.processes import Processes
 

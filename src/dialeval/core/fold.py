@@ -337,8 +337,6 @@ class Metric(Fold[State]):
     has no test, and no interval but that of dialog-eval on request."""
     whole_dialogues: ClassVar[bool] = False
     """Whether its corpus value is computed from whole dialogues, so that a part of one has no value."""
-    device: ClassVar[bool] = False
-    """Whether it is faster on a GPU; a cluster then assigns it to workers that have one."""
     descriptive: ClassVar[bool] = False
     """Whether it only describes responses (diversity), so that a difference is no evidence of better responses."""
     costly: ClassVar[bool] = False

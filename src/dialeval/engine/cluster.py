@@ -12,9 +12,6 @@ Ray replaces a lost worker or node: its chunks are folded again elsewhere, and s
 anew from their chunks. Folding depends on the chunk alone, so the total stays exact. An error in the data is not tried
 again: it ends the run with file and line.
 
-Where a metric gains from an accelerator (`Metric.device`), actors fold the chunks. Each holds `gpus_per_task` of a GPU
-and keeps its model loaded.
-
 A cluster that is started here listens on the loopback interface only and asks every connection for a token that is
 drawn for it. Workers do not import from the working folder unless this process does.
 """
@@ -28,12 +25,12 @@ import socket
 import sys
 import uuid
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from itertools import cycle, islice
+from itertools import islice
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from dialeval.core.errors import DialevalError, SettingError
 from dialeval.engine.worker import (
@@ -108,14 +105,6 @@ def _merge(job: _JobReference, stage: Stage, close: bool, *states: SystemStates)
     return merge_states(ray.get(job.references[0]), stage, states, close=close)
 
 
-class _Actor:
-    """A process that keeps its worker, for models that should stay loaded."""
-
-    def fold(self, job: _JobReference, stage: Stage, parts: int, chunk: Chunk) -> tuple[Any, ...]:
-        """Return the result of a chunk."""
-        return _fold(job, stage, parts, chunk)
-
-
 class _Tree:
     """References to states of one part, merged sixteen at a time as they come."""
 
@@ -140,7 +129,7 @@ class _Tree:
 class Cluster(Engine):
     """An engine on a Ray cluster: the one at `address`, the one this process is connected to, or a new local one."""
 
-    def __init__(self, address: str | None = None, gpus_per_task: float = 0.0) -> None:
+    def __init__(self, address: str | None = None) -> None:
         is_local = address is None and not os.environ.get("RAY_ADDRESS")
         used: Any = sys.modules.get("ray")
         is_new = is_local and not (used is not None and used.is_initialized())
@@ -155,7 +144,6 @@ class Cluster(Engine):
         self._ray: Any = ray
         # Without an address Ray would look in /tmp, where everybody may write, for a cluster to connect to.
         self._address = "local" if is_local else address
-        self._gpus = gpus_per_task
         self._ours = False
         self._users = 0
 
@@ -198,7 +186,8 @@ class Cluster(Engine):
         cores = int(self._ray.cluster_resources().get("CPU", 1))
         parts = max(2, min(cores, MOST_PARTS)) if job.grows(stage) and not alone else 0
         reference = _JobReference(uuid.uuid4().hex, (self._ray.put(job), self._ray.put(facts)))
-        submit = partial(self._make_submitter(job, stage, 2 + parts), reference, stage, parts)
+        fold = self._ray.remote(num_returns=2 + parts, max_retries=RETRIES)(_fold)
+        submit = partial(fold.remote, reference, stage, parts)
         merge = partial(self._ray.remote(max_retries=RETRIES)(_merge).remote, reference, stage)
         trees = [_Tree(merge) for _ in range(parts)]
         size = 1 if alone else GROUP
@@ -219,22 +208,6 @@ class Cluster(Engine):
             yield ChunkResult(tuple(number for number, _ in group), self._fetch(merged, group[0][1]), tuple(items))
         for closed in [tree.close() for tree in trees]:
             yield ChunkResult((), self._fetch(closed, "counts"), ())
-
-    def _make_submitter(self, job: Job, stage: Stage, returns: int) -> Callable[..., Sequence[Any]]:
-        """Return the function that gives a chunk to the cluster: to a task, or to one of the actors with a GPU."""
-        device = any(metric.device for plan in job.plans for metric in plan.folded)
-        if not (device and self._gpus and stage == "metrics"):
-            task = self._ray.remote(num_returns=returns, max_retries=RETRIES)(_fold)
-            return cast("Callable[..., Sequence[Any]]", task.remote)
-        nodes = [node["Resources"].get("GPU", 0) for node in self._ray.nodes() if node["Alive"]]
-        most = max(nodes, default=0)
-        if most < self._gpus:  # an actor would wait for ever
-            raise SettingError(f"no node of the cluster has more than {most:g} GPUs; --gpus-per-task is {self._gpus:g}")
-        # No core of their own: they would keep the merges from ever starting.
-        devices = {"num_gpus": self._gpus, "num_cpus": 0}
-        actor = self._ray.remote(**devices, max_restarts=RETRIES, max_task_retries=RETRIES)(_Actor)
-        actors = cycle([actor.remote() for _ in range(sum(int(have / self._gpus) for have in nodes))])
-        return lambda *given: cast("Sequence[Any]", next(actors).fold.options(num_returns=returns).remote(*given))
 
     def _fetch(self, reference: Any, chunk: Chunk | str) -> Any:
         errors = self._ray.exceptions

@@ -147,7 +147,6 @@ class Adem(RowMetric):
     needs = frozenset({Need.RESPONSE, Need.JUDGE})
     wants = one_of = frozenset({Need.REFERENCE, Need.CONTEXT})
     costly = True
-    device = True
     judges = True
     better = "higher"
     bounds = (LOWEST, HIGHEST)

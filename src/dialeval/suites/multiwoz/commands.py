@@ -161,27 +161,6 @@ def explain(dialogue: str, predictions: Any, **settings: Any) -> int:
     return 0 if any(by_system.values()) else 2
 
 
-@multiwoz.command("dialeval multiwoz leaderboard -i MultiWOZ_Evaluation/predictions -f md")
-@_INPUT
-@_DATA
-@_RATIO
-@options.format_()
-@out.print_all_problems
-def leaderboard(predictions: Any, format_: str, **settings: Any) -> None:
-    """Print the published leaderboard next to what is computed from prediction files, with intervals.
-
-    Files are known by their names: damd.json is DAMD. Systems of other names are placed among the published ones.
-    Where a value is not the published one, a note says what can be behind it.
-    """
-    from dialeval.suites.multiwoz.report import LEADERBOARD, make_leaderboard
-
-    evaluator = _make_evaluator(predictions, {**settings, "richness": False})
-    read = evaluator.read(predictions)
-    with open_meter() as meter:
-        run = evaluator.run(read, progress=meter.update_run)
-    out.print_as(format_, LEADERBOARD, make_leaderboard(run, read, evaluator.task.files))
-
-
 @multiwoz.command("dialeval multiwoz delexicalize -i replies.json --save predictions.json", name="delexicalize")
 @_INPUT
 @_TASK
