@@ -171,9 +171,10 @@ def test_means_are_compared_on_rows_that_both_were_scored_on() -> None:
         metrics="distinct(per=response),length",
     )
     key = "distinct(per=response)"
-    (row,) = compare(one, metrics=[key], **QUICK).rows
+    failures, row = compare(one, metrics=[key], **QUICK).rows
     assert (row.rows, row.of) == (2, 4)
     assert (row.mean, row.baseline_mean) == (1.0, 1.0)
+    assert (failures.key, row.missing, row.left_out) == ("failure-rate", (1, 1), None)
 
 
 def test_what_cannot_be_tested_says_why(run: Run) -> None:

@@ -265,9 +265,8 @@ def test_conversations_with_one_id() -> None:
 
 
 def test_newest_messages_first_are_sorted() -> None:
-    messages = [
-        {**message, "timestamp": 30 - at} for at, message in enumerate([bot("d"), user("c?"), bot("b"), user("a?")])
-    ]
+    newest_first: list[dict[str, object]] = [bot("d"), {**user("c?")}, bot("b"), {**user("a?")}]
+    messages = [{**message, "timestamp": 30 - at} for at, message in enumerate(newest_first)]
     with pytest.warns(UserWarning, match="sorted by time"):
         [rows] = read_responses([{"messages": messages}])
     assert list(rows.responses) == ["b", "d"]

@@ -17,6 +17,7 @@ import pytest
 
 import dialeval as toolkit
 from conftest import Dialeval
+from dialeval.core.errors import DialevalError
 from dialeval.judges import LLM
 from dialeval.judges.llm.pairs import PairTexts, judge_pairs
 

@@ -57,7 +57,7 @@ def test_terminal_table_shows_means_intervals_scored_and_gaps(run: Run) -> None:
     assert lines["distinct-2"].split() == ["distinct-2", "↑", "0.3333", "–"]
     assert lines["adem"].split() == ["adem", "–", "–"]
     assert lines["length"].split() == ["length", "↑", "–", "100", "[86,", "114]"], "by its signature"
-    assert lines["Scored"] == "Scored in part: bleu-4 3 to 4 of 4, adem 0 of 4."
+    assert lines["Scored"] == "Scored in part: bleu-4 3 of 4 (a), 4 of 4 (b); adem 0 of 4."
 
 
 def test_terminal_table_lines_points_up(run: Run) -> None:

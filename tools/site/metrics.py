@@ -41,6 +41,7 @@ COMMANDS = {
     Need.FRAMES: "dialeval sgd sample/frames/steady sample/frames/forgetful.json -r sample/frames/references -m all",
     Need.SPANS: "dialeval sgd sample/frames/steady -r sample/frames/references -m slot-tagging",
     Need.LABELS: "dialeval breakdown sample/breakdown/keywords -p sample/breakdown/data -t 0.5",
+    Need.OUTCOME: "dialeval score sample/labels/v1.jsonl sample/labels/v2.jsonl -m failure-rate",
     Need.TURN_LABELS: "dialeval score sample/labels/v1.jsonl sample/labels/v2.jsonl -m labels",
     Need.LATENCY: "dialeval score sample/labels/v1.jsonl sample/labels/v2.jsonl -m latency,latency-p50,latency-p95",
     Need.TRIALS: "dialeval score sample/agents/careful.jsonl sample/agents/quick.jsonl -m pass-hat,pass-at",

@@ -94,7 +94,7 @@ def _may_reason(texts: TextColumn) -> bool:
 
 
 def _find_candidates(texts: TextColumn) -> Ints:
-    """Return the rows whose texts may be blank or an error message."""
+    """Return the rows whose texts may be empty or an error message."""
     starts, lengths, data = texts.starts, texts.ends - texts.starts, texts.data
     chosen: Mask = lengths == 0
     long = np.flatnonzero(lengths >= 4)
@@ -115,7 +115,7 @@ def _find_candidates(texts: TextColumn) -> Ints:
 
 
 def find_failed_texts(texts: TextColumn) -> dict[int, str]:
-    """Return why the reply of a row failed, by row, for texts that are blank or an error message."""
+    """Return why the reply of a row failed, by row, for texts that are empty or an error message."""
     failed = {}
     for row in _find_candidates(texts).tolist():
         text = texts[row]

@@ -79,10 +79,12 @@ class FailureRate(RowMetric):
     family = "failure-rate"
     subject = Need.OUTCOME
     needs = frozenset({Need.RESPONSE})
+    wants = frozenset({Need.OUTCOME})
     better = "lower"
     bounds = (0.0, 1.0)
 
     def score(self, batch: Batch) -> Floats:
+        batch.column(Need.RESPONSE)  # without failures there is no other column
         return batch.failed.astype(np.float64)
 
 

@@ -341,11 +341,7 @@ WRITERS: Mapping[str, Callable[[Document], str | Layout]] = {
 # imported only for a run that it made.
 
 EXTENSIONS: Mapping[str, Mapping[str, str]] = {
-    "judge/": {
-        "section": "dialeval.judges.report:make_weak_turns_section",
-        "table": "dialeval.judges.report:make_weak_turns_table",
-        "rows": "dialeval.judges.report:explain_rows",
-    },
+    "judge/": {"rows": "dialeval.judges.report:explain_rows"},
     "alignments": {
         "rows": "dialeval.suites.lsdscc.report:explain_rows",
         "note": "dialeval.suites.lsdscc.report:describe_reached_groups",
