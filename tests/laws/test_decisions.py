@@ -82,14 +82,18 @@ def check(found: Comparison, run: Run) -> None:
         marks = {"better": BETTER, "worse": WORSE, "different": DIFFERENT}
         assert choose_mark(row) == marks.get(decision, "")
         assert row.significant or decision in ("equivalent", "inconclusive")
-        assert not row.significant or decision in marks or row.margin is not None
+        assert not row.significant or decision in marks or row.margin is not None or row.left_out is not None
+        assert not (decision == "better" and row.left_out == "system")
+        assert not (decision == "worse" and row.left_out == "baseline")
         assert row.significant == (choose_stars(row, found.alpha) != "")
         check_bold(row, best.systems.get(row.key), found)
         if (row.system, row.key) in gates:
             failed = gates[row.system, row.key].failure is not None
-            assert not (failed and decision in ("better", "equivalent"))
+            assert failed or not row.missing[1], "a gate passes on missing values"
+            assert not (failed and decision in ("better", "equivalent")) or row.missing[1]
             assert not (not failed and decision == "worse")
-            assert failed == (decision == "worse") or row.margin is not None
+            lost = row.significant and row.evidence and row.worse
+            assert failed == (lost or row.missing[1] > 0) or row.margin is not None
         if (row.system, row.key) in numbers:
             assert numbers[row.system, row.key].kind == decision
 

@@ -679,7 +679,8 @@ def find_best_systems(
     if any(design.name == "unpaired" for each in comparisons for design in each.designs.values()):
         return Best({}, 0)
     for row in (row for each in comparisons for row in each.rows):
-        if row.p * pairs >= DEFAULT_ALPHA and row.system not in best[row.key]:
+        undecided = row.p * pairs >= DEFAULT_ALPHA or row.left_out is not None
+        if undecided and row.system not in best.get(row.key, [row.system]):
             best[row.key].append(row.system)
     return _agree(Best(best, pairs), comparison, real)
 
