@@ -136,3 +136,41 @@ def test_roles_of_other_programs_are_mapped(dialeval: Dialeval, tmp_path: Path) 
     assert "--role Shopper=user" in refused.stdout
     assert "1 conversation, 1 reply" in dialeval("validate", "roles.jsonl", "--role", "Shopper=user").stdout
     assert dialeval("validate", "roles.jsonl", "--role", "Shopper=buyer").returncode == 2
+
+
+def test_gates_do_not_pass_on_missing_values(dialeval: Dialeval, tmp_path: Path) -> None:
+    failed = dialeval("score", "crash.jsonl", "-m", "judge", "--fail-under", "judge=1.5", "-o", "crash")
+    assert failed.returncode == 1
+    assert "judge of crash is a value of 26 of 40: 14 failed or have none; --allow-missing 0.35" in failed.stderr
+    allowed = ("--fail-under", "judge=1.5", "--allow-missing", "0.35")
+    assert dialeval("score", "crash.jsonl", "-m", "judge", *allowed).returncode == 0
+    assert dialeval("score", "full.jsonl", "-m", "judge", "-o", "full").returncode == 0
+    for margin in ((), ("--margin", "judge=3")):
+        gate = ("--no-worse-than", "full", "-m", "judge", *margin)
+        refused = dialeval("compare", "crash", *gate)
+        assert refused.returncode == 1
+        assert "judge of crash is a value of 26 of 40" in refused.stderr
+        assert dialeval("compare", "crash", *gate, "-f", "junit").stdout.count("<failure") >= 1
+    runs = [package.load(tmp_path / name) for name in ("crash", "full")]
+    with pytest.raises(AssertionError, match="judge of crash is a value of 26 of 40"):
+        package.assert_no_worse(runs[0], runs[1], "judge")
+    package.assert_no_worse(runs[0], runs[1], "judge", allow_missing=0.35)
+
+
+def test_rows_that_only_one_system_has_values_of_decide_nothing(tmp_path: Path) -> None:
+    @package.metric_of_rows("stated", better="higher")
+    def stated(response: str) -> float | None:
+        value = response.rpartition(" ")[2]
+        return None if value == "-" else float(value)
+
+    def rows(values: list[str]) -> list[dict[str, object]]:
+        return [
+            {"dialog_id": f"d{at}", "context": ["q"], "response": f"{at} {value}"} for at, value in enumerate(values)
+        ]
+
+    one = [str(2 + at % 5 / 10 if at < 38 else 4 + at % 5 / 10) for at in range(100)]
+    other = ["-" if at < 38 else str(4.2 + at % 7 / 10) for at in range(100)]
+    found = package.compare(package.evaluate({"v1": rows(one), "v2": rows(other)}, metrics=[stated]))
+    [row] = found.rows
+    assert (row.missing, row.left_out, found.verdict.kind) == ((0, 38), "system", "inconclusive")
+    assert "v2 has fewer values than v1 (38 of 100 have no stated)" in str(found)

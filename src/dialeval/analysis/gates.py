@@ -38,6 +38,7 @@ from dialeval.analysis.difference import DEFAULT_ALPHA, Difference, Test
 from dialeval.analysis.pairing import collect_systems, find_key
 from dialeval.analysis.slices import Slices, slices
 from dialeval.analysis.verdict import check_margins, find_gain, is_acceptable
+from dialeval.core.account import FAILURES
 from dialeval.core.arguments import check_arguments
 from dialeval.core.errors import SettingError, suggest
 from dialeval.core.fold import Level
@@ -115,7 +116,7 @@ def check_baseline(
     """Yield a gate for each system and key: it is no worse than the baseline; `margins` by key, in units of the metric.
 
     A value of less than what is due, or of less than that of the baseline, fails it, but for the fraction
-    `allow_missing`.
+    `allow_missing`, which is also the rate of failures that is allowed.
     `named`: the metrics were asked for, so that one that cannot be compared is an error; so it is where none can be, or
     where less than half of the rows of either system are compared.
     """
@@ -149,7 +150,8 @@ def check_baseline(
             asked = f"no worse than {row.baseline}"
             failure = f"{means}: significantly worse (adjusted p {row.adjusted_p:.4g})"
         missing = _explain_missing(row.key, row.system, row.missing[1], row.due[1], allow_missing)
-        yield Gate(row.system, row.key, asked, missing if is_acceptable(row) else failure, row)
+        allowed = row.key == FAILURES and 0 < row.mean <= allow_missing
+        yield Gate(row.system, row.key, asked, missing if allowed or is_acceptable(row) else failure, row)
 
 
 def _is_lacking(row: Difference) -> bool:
