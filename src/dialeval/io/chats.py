@@ -239,6 +239,7 @@ def join_output(reader: FieldReader, row: RowObject) -> tuple[RowObject, bool]:
     if name is None or not isinstance(messages, LISTS):
         return row, False
     output = row[name]
+    reader.fields.setdefault("reply", name)
     if isinstance(output, dict):
         output = find(output, "choices.0.message | message") or output
     joined: RowObject = {**row, names.response: output, JOINED: True}

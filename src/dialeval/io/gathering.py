@@ -135,9 +135,11 @@ def gather_rows(records: Records, names: FieldNames, system: str, part: bool = F
     skipped: list[Problem] = []
     problems = 0
     while block := list(islice(parsed, _ROWS_AT_ONCE)):
-        plain = read_plain_rows(_collect_columns([row for _, row in block], names), names)
+        columns, read = _collect_columns([row for _, row in block], names)
+        plain = read_plain_rows(columns, names)
         if plain is not None:
             gathered.extend(plain)
+            reader.fields = {**read, **reader.fields}
         else:
             for row in _read_rows(reader, block, gathered, skipped):
                 gathered.add(row)
@@ -195,7 +197,8 @@ def _read_table(table: pa.Table, names: FieldNames, system: str, where: str) -> 
     if any(map(looks_like_prompt, {name for name in given if name})):
         return None
     rows = mark_outcomes(Rows(system, found, named, turns, where), {}, names.keep_reasoning)
-    return account_for(split_systems(rows, given, system))
+    there = {name: name for name in columns} | ({names.dialog_id: ids[0]} if ids[0] in columns else {})
+    return account_for(split_systems(rows, given, system), Account(fields=name_fields(there, names)))
 
 
 class _RowCollector:
@@ -318,20 +321,30 @@ def _name_dialogues(names: Sequence[str | None]) -> TextColumn | None:
     return TextColumn.from_strings([name or f"row {row}" for row, name in enumerate(names, 1)])
 
 
-def _collect_columns(rows: Sequence[Any], names: FieldNames) -> Mapping[str, list[Any]]:
-    """Return the values of rows by field, null where a row does not have it; nothing where rows differ in type."""
+def _collect_columns(rows: Sequence[Any], names: FieldNames) -> tuple[Mapping[str, list[Any]], dict[str, str]]:
+    """Return the values of rows by field, null where a row does not have it, and which field was read as what.
+
+    There is nothing where rows differ in type.
+    """
     types = {*map(type, rows)}
     if types == {str}:
-        return {names.response: list(rows)}
+        return {names.response: list(rows)}, {}
     fields = set().union(*rows) if types == {dict} else set()
     _warn_plural(fields, names)
     ids = fields.intersection(names.dialog_ids)
     if list_unlike(fields, names) or len(ids) > 1 or not fields.isdisjoint(names.careful):
-        return {}
+        return {}, {}
     found = {name: name for name in fields.intersection(names.all)}
     for name in ids:
         found[names.dialog_id] = name
-    return {name: [row.get(field) for row in rows] for name, field in found.items()}
+    return {name: [row.get(field) for row in rows] for name, field in found.items()}, name_fields(found, names)
+
+
+def name_fields(found: Mapping[str, str], names: FieldNames) -> dict[str, str]:
+    """Return which column was read as what; `found`: the columns by our names."""
+    ours = {"reply": names.response, "id": names.dialog_id, "reference": names.reference}
+    read = {name: found[field] for name, field in ours.items() if field in found}
+    return {**read, "system": found.get(names.system, "the file name")}
 
 
 def _warn_plural(fields: Collection[str], names: FieldNames) -> None:

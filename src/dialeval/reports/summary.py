@@ -50,7 +50,14 @@ from dialeval.reports.formatting import (
     show_spread,
 )
 from dialeval.reports.markup import Section
-from dialeval.reports.tables import choose_decimals, collect_fractions, describe_unscored, explain_best, show_fraction
+from dialeval.reports.tables import (
+    choose_decimals,
+    collect_fractions,
+    describe_unscored,
+    explain_best,
+    list_accounts,
+    show_fraction,
+)
 
 MANY = 9
 """The number of systems from which on each is a row."""
@@ -90,7 +97,8 @@ def make_summary(
             except SettingError as error:
                 reason = markup.note(f"Not compared: {markup.text(str(error))}")
         best = Best({}, 0) if reason else _find_best(block, bool(compared), comparison)
-        tables += "" if comparison is None else _write_verdict(comparison, best, more)
+        accounts = "".join(map(markup.note, map(markup.text, list_accounts(block))))
+        tables += accounts if comparison is None else _write_verdict(comparison, best, more)
         places = {key: f"{at or ''}{'-' if at else ''}{place}" for place, key in enumerate(block.keys_in_order)}
         values = _make_tables(block, places, comparison, best)
         values += reason if comparison is None else _list_differences(comparison)
