@@ -49,7 +49,7 @@ def rows_of(random_: random.Random, strange: float) -> list[Any]:
 
 
 def plain_rows(rows: list[Any], names: FieldNames) -> PlainRows | None:
-    return gathering.read_plain_rows(gathering._collect_columns(rows, names), names)
+    return gathering.read_plain_rows(gathering._collect_columns(rows, names)[0], names)
 
 
 def gathered(rows: list[Any]) -> object:
