@@ -129,8 +129,8 @@ class Comparison(Tabular, Displayable, Record, frozen=True, kw_only=True, rename
         weight: Whether every row or every dialogue has equal weight in a mean.
         cluster: The field whose values are the clusters; None: dialogues.
         estimand: What means are of, `reply` or `dialogue`; None where no dialogue has several rows.
-        accounts: By system, what is missing from what was read of it, if anything is.
         pairs: Tests of systems other than the baseline with each other, which are tests of the family of the panel.
+        accounts: By system, what is missing from what was read of it, if anything is.
         ranking: Of three or more systems: their order by the first metric of the panel, and which pairs differ.
 
     Examples:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 MAIN = ("response", "messages")
 """The fields of which a row must have one."""
+_ABOUT_ERRORS = ("error", "status", "finish_reason")
 _TABLE = Path(__file__).with_suffix(".toml")
 
 
@@ -83,7 +84,8 @@ class RowShape:
         if self.refused:
             return f"not read: {self.refused}"
         rows = f"rows in `{self.document[-1]}`; " if self.document else ""
-        return rows + "; ".join(f"{name} = {paths}" for name, paths in self.paths.items())
+        shown = {name: paths for name, paths in self.paths.items() if name not in _ABOUT_ERRORS}
+        return rows + "; ".join(f"{name} = {paths}" for name, paths in shown.items())
 
 
 OWN, *SHAPES = [
