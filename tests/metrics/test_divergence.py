@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given
 
 import dialeval
 from dialeval.analysis.gates import check_baseline
 from dialeval.analysis.values import cut
 from dialeval.core.columns import TextColumn
+from dialeval.core.errors import SettingError
 from dialeval.metrics.registry import registry
 from dialeval.metrics.words import KlDivergence, LogRatios
 from dialeval.text.ngrams import NgramColumn, NgramCounts
@@ -55,7 +57,8 @@ def test_equal_systems_that_speak_unlike_the_references_do_not_differ() -> None:
             assert (row.interval, row.significant, np.isnan(row.p)) == (None, False, True)
             assert row.reason is not None
             assert "of all responses together" in row.reason
-        assert not [gate for gate in check_baseline(comparison, {}) if gate.failure]
+        with pytest.raises(SettingError, match="b cannot be compared with a on unigram-kl-div"):
+            list(check_baseline(comparison, {}))
 
 
 def test_there_is_no_interval_but_that_of_the_original() -> None:

@@ -376,7 +376,7 @@ def test_differences_of_tasks_have_an_interval_with_a_width_that_stays_within_bo
     for row in dialeval.compare(run).rows:
         assert row.interval is not None
         low, high = row.interval
-        assert row.interval_by == "gaffke"
+        assert row.interval_by == "tango"
         assert -1 <= low < row.difference < high <= 1
         assert high - low > 0.1, "eight tasks that hardly differ say little about the next one"
 

@@ -38,7 +38,7 @@ from msgspec.structs import replace
 from dialeval.analysis.values import Values, average_known, find_bounds, find_metric, sort_clusters, sum_known
 from dialeval.core.arrays import Floats, Ints, row_numbers
 from dialeval.core.errors import SettingError
-from dialeval.core.fold import Better, Bounds, Estimate
+from dialeval.core.fold import Better, Bounds, Estimate, Level
 from dialeval.core.result import Result
 from dialeval.core.run_schema import Record
 from dialeval.stats import significance
@@ -295,7 +295,8 @@ class Baseline:
                 trials = None if exchanged is None else exchanged[key]
                 scored = int(np.count_nonzero(right.count_rows(key)))
                 tested = self._test(row, influences[key], changes.get(key), trials, scored)
-                yield self._count(tested, left, right, scored) if key in left.items and by_row else tested
+                paired = key in left.items and (by_row or self.result[key].level is Level.DIALOGUE)
+                yield self._count(tested, left, right, scored) if paired else tested
 
     def _count(self, tested: Tested, left: Values, right: Values, clusters: int) -> Tested:
         """Give a difference of yes/no values, or of values of tasks, Tango's interval; return any other as it is."""

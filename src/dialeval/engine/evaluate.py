@@ -449,7 +449,7 @@ class Tally:
             raise SettingError("there are no rows yet; call update first")
         # A dialogue may continue from one part to the next: offsets are found again.
         rows = replace(Rows.join(self._parts), offsets=None)
-        self._parts = account_for([rows]) if Need.RESPONSE in rows.columns else [rows]
+        self._parts = account_for([rows]) if rows.account.due else [rows]
         sources, notes = wrap_systems(self._parts), tuple(self._notes)
         given = (self._planner, self._resources, self._options)
         return run_sources(sources, *given, warnings=notes, context=self._context).run
