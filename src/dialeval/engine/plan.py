@@ -131,8 +131,9 @@ def make_plan(
                 skipped[plain.name] = reasons
             else:
                 raise NeedError(f"{plain.name} {reasons}")
-    unasked = Need.OUTCOME in available and FAILURES not in metrics
-    if Need.OUTCOME in available:
+    fails = available >= {Need.OUTCOME, Need.RESPONSE}
+    unasked = fails and FAILURES not in metrics
+    if fails:
         metrics = {FAILURES: registry().parse(FAILURES), **metrics}
     if not metrics:
         reasons = "; ".join(f"{key} {reason}" for key, reason in skipped.items())
