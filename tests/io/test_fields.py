@@ -233,6 +233,8 @@ CALLING = say("assistant", None, tool_calls=[{"name": "f", "arguments": {"a": 1}
         ({"response": "x", "finish_reason": "content_filter"}, "error", []),
         ({"response": "x", "status": "done", "error": None, "finish_reason": "length"}, "x", []),
         ({"error": "timeout"}, "error", []),
+        ({"response": "x", "error": "False"}, "x", []),
+        ({"response": "x", "error": {"code": None}}, "x", []),
         ({"response": 1.5}, "", ["response is a number"]),
         ({"said": "x"}, "", ["has no field 'response', only said"]),
         ({"response": {"content": "x"}}, "x", []),

@@ -75,7 +75,9 @@ def is_failed(error: object, status: object, reason: object) -> bool:
     """Return whether a log declares an error, by the fields `error`, `status` and `finish_reason`."""
     if isinstance(error, Mapping):
         error = any(value not in (None, "", False) for value in error.values())
-    if error not in (None, False, "", 0) and error == error and error != []:
+    if isinstance(error, str):  # as a cell of a table has it
+        error = error.strip().lower() not in ("", "false", "no", "none", "null", "nan", "0")
+    if error not in (None, False, 0) and error == error and error != []:
         return True
     words = {str(given).lower() for given in (status, reason) if isinstance(given, str)}
     is_code = isinstance(status, int) and not isinstance(status, bool)
