@@ -60,7 +60,7 @@ _MOST_LISTED = 5
 _WORDS: dict[Key, str] = {"ids": "id", "prompts": "prompt", "references": "reference", "position": "position"}
 
 
-OVER_LINES = "Statistics are over lines, as if all were independent; `score --dialogues` names the dialogue of each."
+OVER_LINES = "Statistics are over lines, as if independent; `score --dialogues` names dialogues."
 
 
 class Design(Record, frozen=True):
