@@ -174,3 +174,16 @@ def test_rows_that_only_one_system_has_values_of_decide_nothing(tmp_path: Path) 
     [row] = found.rows
     assert (row.missing, row.left_out, found.verdict.kind) == ((0, 38), "system", "inconclusive")
     assert "v2 has fewer values than v1 (38 of 100 have no stated)" in str(found)
+
+
+def test_slices_do_not_overlook_failures(dialeval: Dialeval, tmp_path: Path) -> None:
+    for name in ("full", "crash"):
+        rows = [json.loads(line) for line in (tmp_path / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()]
+        write(
+            tmp_path, f"{name}.jsonl", [{**row, "topic": "early" if at < 20 else "late"} for at, row in enumerate(rows)]
+        )
+    run = package.evaluate(tmp_path / "full.jsonl", metrics="judge", keep="topic")
+    run += package.evaluate(tmp_path / "crash.jsonl", metrics="judge", keep="topic")
+    early, _ = package.slices(run, "topic").slices
+    left_out = {row.key: (row.missing, row.left_out) for row in early.differences}
+    assert left_out["judge"] == ((0, 14), "system")

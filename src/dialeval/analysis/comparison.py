@@ -606,7 +606,16 @@ def adjust_together(compared: Sequence[tuple[Comparison, list[Tested]]]) -> list
     ]
     panel = tuple(dict.fromkeys(tested.row.key for tested in everything))
     rows = iter(_adjust(everything, compared[0][0].alpha, panel) if compared else [])
-    return [replace(comparison, rows=list(islice(rows, len(each)))) for comparison, each in compared]
+    return [
+        replace(
+            comparison,
+            rows=[  # what was left out is known by rows, and not by tests
+                replace(new, missing=old.missing, left_out=old.left_out)
+                for old, new in zip(comparison.rows, islice(rows, len(each)), strict=True)
+            ],
+        )
+        for comparison, each in compared
+    ]
 
 
 def _adjust(tested: Sequence[Tested], alpha: float, panel: Sequence[str]) -> list[Difference]:

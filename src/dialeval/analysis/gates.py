@@ -159,7 +159,7 @@ def _is_lacking(row: Difference) -> bool:
     return row.reason is not None and (math.isnan(row.difference) or (math.isnan(row.p) and row.margin is None))
 
 
-def check_slices(found: Slices) -> Iterator[Gate]:
+def check_slices(found: Slices, allow_missing: float = 0.0) -> Iterator[Gate]:
     """Yield a gate for each system, metric and slice: it is no worse than the baseline, corrected for all slices."""
     for each in found.slices:
         place = f"{each.field} is {each.label}"
@@ -168,7 +168,10 @@ def check_slices(found: Slices) -> Iterator[Gate]:
                 means = f"{row.key} of {row.system} is {row.mean:.6g}, of {row.baseline} {row.baseline_mean:.6g}"
                 failure = f"{means} where {place}: significantly worse (adjusted p {row.adjusted_p:.4g})"
                 asked = f"no worse than {row.baseline} where {place}"
-                yield Gate(row.system, row.key, asked, None if is_acceptable(row) else failure, row)
+                missing = _explain_missing(row.key, row.system, row.missing[1], row.due[1], allow_missing)
+                missing = missing and f"{missing} (where {place})"
+                allowed = row.key == FAILURES and 0 < row.mean <= allow_missing
+                yield Gate(row.system, row.key, asked, missing if allowed or is_acceptable(row) else failure, row)
 
 
 @check_arguments
@@ -263,7 +266,7 @@ def assert_no_worse(
     if by is not None:
         shared: dict[str, Any] = {"alpha": alpha, "test": test, "seed": seed, "design": design, "cluster": cluster}
         sliced = slices(runs, by, baseline=names[0], systems=names, metrics=found.keys, **shared)
-        lines += [gate.failure for gate in check_slices(sliced) if gate.failure is not None]
+        lines += [gate.failure for gate in check_slices(sliced, allow_missing) if gate.failure is not None]
     if lines:
         raise AssertionError("\n".join(lines))
     return found

@@ -163,7 +163,7 @@ def compare(
     gates = list(limits.make_gates({name: known[name] for name in comparison.systems}))
     if bar is not None:
         gates += check_baseline(comparison, {}, metrics is not None, limits.missing)
-        gates += check_slices(sliced) if sliced is not None else ()
+        gates += check_slices(sliced, limits.missing) if sliced is not None else ()
     comparison = comparisons.to_percent(comparison, comparisons.find_percent_keys(known)) if percent else comparison
     table = comparisons.lay_out(comparison)
     if format_ in options.GATE_FORMATS:
