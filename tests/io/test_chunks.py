@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import gzip
 import io
 import json
-import os
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -64,72 +62,6 @@ def test_the_number_of_chunks_does_not_grow_without_end(tmp_path: Path, monkeypa
     assert counts == [3, 4, 8, 10, 10, 10]
 
 
-@pytest.mark.parametrize(
-    ("size", "chunk"),
-    [
-        (8 << 20, 2 << 20),
-        (1 << 30, 4 << 20),
-        (10 << 30, 40 << 20),
-        (100 << 30, 64 << 20),
-        (256 << 30, 64 << 20),
-        (512 << 30, 128 << 20),
-    ],
-)
-def test_sizes_of_chunks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int, chunk: int) -> None:
-    (tmp_path / "a.jsonl").write_text("")
-    sources = find_sources(tmp_path / "a.jsonl")
-    monkeypatch.setattr(opening, "size_of", lambda _: size)
-    chunks = [c for c in split_sources(sources, 9) if isinstance(c, FileChunk)]
-    edges = [*range(0, size - chunk // 2, chunk), size]
-    first, last = chunks[0].span, chunks[-1].span
-    assert (len(chunks), first.start, first.stop) == (len(edges) - 1, 0, edges[1])
-    assert (last.start, last.stop) == (edges[-2], size)
-    assert all(one.span.stop == other.span.start for one, other in pairwise(chunks))
-    assert all(c.size == c.span.stop - c.span.start for c in chunks)
-
-
-@pytest.mark.parametrize(("size", "last"), [(100, (0, 100)), (101, (0, 101)), (150, (0, 150)), (151, (100, 151))])
-def test_a_rest_of_half_a_chunk(tmp_path: Path, size: int, last: tuple[int, int]) -> None:
-    (tmp_path / "a.jsonl").write_bytes(b"x" * size)
-    chunk = file_chunks(tmp_path / "a.jsonl", 100)[-1]
-    assert (chunk.span.start, chunk.span.stop) == last
-    assert chunk.kind == ("whole" if size == 100 else "rows")
-
-
-def test_chunks_know_their_source(tmp_path: Path) -> None:
-    for name in "ab":
-        (tmp_path / f"{name}.txt").write_text("four\n" * 4)
-    (tmp_path / "r.txt").write_text("x\n" * 4)
-    sources = find_sources({"one": tmp_path / "a.txt", "two": tmp_path / "b.txt"}, tmp_path / "r.txt")
-    chunks = [c for c in split_sources(sources, 9, 20) if isinstance(c, FileChunk)]
-    assert [(c.source, c.system, c.kind, c.size) for c in chunks] == [(0, "one", "whole", 20), (1, "two", "whole", 20)]
-    reference = Span(str(tmp_path / "r.txt"), 0, 8)
-    assert chunks[1] == FileChunk(
-        1, "two", "whole", Span(str(tmp_path / "b.txt"), 0, 20), 20, ((Need.REFERENCE, (reference,)),)
-    )
-    assert chunks[1].paths == [str(tmp_path / "b.txt"), str(tmp_path / "r.txt")]
-    split = [c for c in split_sources(sources, 9, 19) if isinstance(c, FileChunk)]
-    assert [(c.source, c.kind, c.size) for c in split] == [(0, "lines", 20), (1, "lines", 20)]
-    assert str(file_chunks(tmp_path / "a.txt", 10)[1]) == f"{tmp_path / 'a.txt'} (bytes 10 to 20)"
-
-
-@pytest.mark.parametrize(
-    ("content", "size", "edges"),
-    [
-        ("ninechars\n" * 3, 29, [0, 30]),
-        ("four\n" * 10, 25, [0, 25, 50]),
-        ("x" * 99 + "\n" + "y" * 99 + "\nzz", 10, [0, 100, 200, 202]),
-        ("four\n" * 3 + "four", 10, [0, 10, 19]),
-    ],
-)
-def test_edges_of_lines(tmp_path: Path, content: str, size: int, edges: list[int]) -> None:
-    (tmp_path / "a.txt").write_text(content)
-    chunks = file_chunks(tmp_path / "a.txt", size)
-    assert [(c.span.start, c.span.stop) for c in chunks] == list(pairwise(edges))
-    assert [c.size for c in chunks] == [stop - start for start, stop in pairwise(edges)]
-    assert [c.span.lines_before for c in chunks] == [content[:start].count("\n") for start in edges[:-1]]
-
-
 @given(st.lists(st.sampled_from([b"\n", b"a", b"bcd"])).map(b"".join), st.integers(1, 4), st.integers(1, 9))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_edges_are_found_in_parts_of_any_size(tmp_path: Path, content: bytes, every: int, read: int) -> None:
@@ -143,15 +75,6 @@ def test_edges_are_found_in_parts_of_any_size(tmp_path: Path, content: bytes, ev
         edges if edges[-1] == len(content) else [*edges, len(content)],
         len(feeds) + (content[-1:] not in (b"", b"\n")),
     )
-
-
-def test_how_many_bytes_are_read_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    read: list[int] = []
-    (tmp_path / "a.txt").touch()
-    os.truncate(tmp_path / "a.txt", 5 << 20)
-    monkeypatch.setattr(opening, "check_lines", lambda _feeds, size, _where: read.append(size))
-    assert chunks_module._find_line_edges(str(tmp_path / "a.txt"), 1) == ([0, 5 << 20], 1)
-    assert read == [4 << 20, 5 << 20]
 
 
 def naive_boundary(lines: list[bytes], names: list[str | None], start: int) -> int:
@@ -176,122 +99,11 @@ def test_boundaries_equal_those_of_a_naive_reader(names: list[str | None], start
     assert found == naive_boundary(lines, names, start)
 
 
-def test_every_boundary_and_every_range() -> None:
-    names = [None, "a", "a", "blank", "a", "b", "blank", "b", None, None, "c"]
-    lines = [b" \n" if name == "blank" else json.dumps({"dialog_id": name}).encode() + b"\n" for name in names]
-    content, size = b"".join(lines), sum(map(len, lines))
-    expected = [naive_boundary(lines, names, start) for start in range(size + 2)]
-    found = [find_row_boundary(io.BytesIO(content), start, size, NAMES) for start in range(size + 2)]
-    assert found == expected
-    for start in range(0, size, 3):
-        for stop in range(start + 1, size + 1, 5):
-            first, last = find_row_range(io.BytesIO(content), Span("x", start, stop), size, NAMES)
-            assert first <= last
-            assert first == last or (first, last) == (expected[start], expected[stop])
-            assert (first == last) == (expected[start] == expected[stop])
-
-
-def test_lines_before_a_boundary_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    counted: list[tuple[int, int, str]] = []
-    monkeypatch.setattr(opening, "check_lines", lambda *given: counted.append(given))
-    content = b"{}\n{}\n\n{}\n"
-    assert find_row_boundary(io.BytesIO(content), 2, len(content), NAMES, where="x") == 7
-    assert counted == [(1, 2, "x"), (2, 5, "x"), (3, 6, "x")]
-
-
-def test_very_many_empty_lines_before_a_boundary(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(opening, "MOST_SHORT_LINES", 3)
-    content = b"{}\n" + b"\n" * 2 + b"{}\n"
-    assert find_row_boundary(io.BytesIO(content), 1, len(content), NAMES) == len(content)
-    content = b"{}\n" + b"\n" * 30
-    with pytest.raises(DataError, match=r"^the file: has 3 lines of less than 4 bytes on average"):
-        find_row_boundary(io.BytesIO(content), 1, len(content), NAMES)
-
-
-def test_blocks_name_the_lines_of_their_rows(tmp_path: Path) -> None:
-    path = tmp_path / "a.jsonl"
-    rows = [{"response": "x"}] * 5 + [{"response": 3}, {"response": "y"}, {"response": 4}]
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    (chunk,) = file_chunks(path, None)
-    first, second = read_blocks(chunk, NAMES, 4)
-    assert [(len(block), block.line(0), block.line(3)) for block in (first, second)] == [(4, 1, 4), (4, 5, 8)]
-    assert [list(rows.responses) for rows in first.rows(1, 3)] == [["x", "x"]]
-    assert first.rows(2, 2) == []
-    for start, stop, lines in ((0, None, [6, 8]), (1, 3, [6]), (2, 4, [8])):
-        with pytest.raises(DataError) as caught:
-            second.rows(start, stop)
-        assert [problem.line for problem in caught.value.problems] == lines
-
-
-def test_blocks_of_lines_and_of_memory(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text("one\ntwo\nthree\n")
-    (tmp_path / "r.txt").write_text("1\n2\n3\n")
-    references = {"a": tmp_path / "r.txt", "b": tmp_path / "r.txt", "c": tmp_path / "r.txt"}
-    [chunk] = split_sources(find_sources(tmp_path / "a.txt", references), 9)
-    first, second = read_blocks(chunk, NAMES, 2)
-    assert [(block.where, len(block), block.line(0)) for block in (first, second)] == [
-        (str(tmp_path / "a.txt"), 2, 1),
-        (str(tmp_path / "a.txt"), 1, 3),
-    ]
-    [rows] = first.rows()
-    assert list(rows.columns[Need.REFERENCE]) == [["1"] * 3, ["2"] * 3]
-    assert first.rows(1, 1) == []
-    [rows] = first.rows(1)
-    assert (list(rows.responses), rows.system, rows.where) == (["two"], "a", str(tmp_path / "a.txt"))
-    (system,) = read_responses(["a", "b", "c"])
-    [block] = [
-        block for chunk in split_sources(wrap_systems([system]), 2)[1:] for block in read_blocks(chunk, NAMES, 9)
-    ]
-    assert (len(block), block.line(0)) == (1, 3)
-
-
-def test_a_byte_order_mark_is_dropped_at_the_start_alone(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_bytes(b"\xef\xbb\xbfone\ntwo\n\xef\xbb\xbfthree\n")
-    for chunk_bytes in (None, 8):
-        assert read_all(tmp_path / "a.txt", chunk_bytes or 1 << 20, 2) == ["one", "two", "\ufeffthree"]
-    row = b'\xef\xbb\xbf{"response": "a"}\n'
-    (tmp_path / "a.jsonl").write_bytes(row + row[3:])
-    assert read_all(tmp_path / "a.jsonl", 1 << 20, 1) == ["a", "a"]
-    (tmp_path / "a.jsonl").write_bytes(row * 2)
-    with pytest.raises(DataError, match=r"a\.jsonl:2: not JSON"):
-        read_all(tmp_path / "a.jsonl", 1 << 20, 1)
-
-
-def test_lines_beside_that_are_not_text_name_their_file(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text("one\ntwo\n")
-    (tmp_path / "r.txt").write_bytes(b"1\n\xff\n")
-    [chunk] = split_sources(find_sources(tmp_path / "a.txt", tmp_path / "r.txt"), 9)
-    [block] = read_blocks(chunk, NAMES, 2)
-    with pytest.raises(DataError) as caught:
-        block.rows()
-    assert [(problem.where, problem.line) for problem in caught.value.problems] == [(str(tmp_path / "r.txt"), 2)]
-
-
 def test_a_part_of_a_table_may_be_without_rows(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     rows = {"span_kind": ["TOOL", "LLM"], "attributes.output.value": ["a", "b"]}
     pq.write_table(pa.table(rows), path, row_group_size=1)
     assert read_all(path, 1, 1) == ["b"]
-
-
-def test_where_the_last_dialogue_of_rows_starts() -> None:
-    ids: list[list[str | None]] = [["a", None], ["a", "b", "b"], ["b", "b"], ["b"], [""], ["b", "a", "b"]]
-    assert [chunks_module._find_last_start(each) for each in ids] == [2, 1, 0, 0, 1, 2]
-
-
-def test_whole_files_are_read_on_this_machine(tmp_path: Path) -> None:
-    chunk = FileChunk(0, "s", "whole", Span("memory://x/a.csv", 0, 5), 5)
-    with pytest.raises(DataError, match=r"memory://x/a\.csv: is read as a whole, and that only from this machine"):
-        list(read_blocks(chunk, NAMES, 5))
-    path = tmp_path / "a.csv"
-    path.write_text("response,system\na,s\nb,t\nc,s\nd,s\n")
-    (chunk,) = file_chunks(path, None)
-    blocks = list(read_blocks(chunk, NAMES, 2))
-    assert [(block.line(0), [list(rows.responses) for rows in block.rows()]) for block in blocks] == [
-        (1, [["a", "c"]]),
-        (3, [["d"]]),
-        (1, [["b"]]),
-    ]
 
 
 def test_lines_are_cut_into_equally_many_with_those_beside_them(tmp_path: Path) -> None:
@@ -311,16 +123,6 @@ def test_row_groups_are_joined_up_to_the_size(tmp_path: Path) -> None:
     assert [(c.span.start, c.span.stop) for c in file_chunks(path, 2 * size + 1)] == [(0, 3), (3, 4)]
     assert str(file_chunks(path, 2 * size)[1]) == f"{path} (row groups 2 to 4)"
     assert [c.size for c in file_chunks(path, 2 * size)] == [2 * size] * 2
-
-
-def test_lines_beside_that_cannot_be_cut(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text("four\n" * 4)
-    (tmp_path / "r.txt.gz").write_bytes(gzip.compress(b"x\n" * 4))
-    assert [c.kind for c in file_chunks(tmp_path / "a.txt", 10, tmp_path / "r.txt.gz")] == ["whole"]
-    storage = pytest.importorskip("fsspec").filesystem("memory")
-    storage.pipe_file("/beside/r.txt", b"x\n" * 4)
-    sources = find_sources(tmp_path / "a.txt", "memory://beside/r.txt")
-    assert [c.kind for c in split_sources(sources, 9, 10) if isinstance(c, FileChunk)] == ["whole"]
 
 
 @pytest.mark.parametrize("name", ["a.txt.gz", "a.csv", "a.json"])

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import errno
 import os
-import time
-import urllib.request
 from collections.abc import Iterator
-from email.message import Message
 from pathlib import Path
-from typing import Any
 
-import filelock
 import pytest
 from filelock import FileLock
 
 from dialeval.core.errors import DataError, SettingError
 from dialeval.io import download as module
-from dialeval.io.download import UntrustedArchive, check_address, download, hide_query, unpacked_limit
+from dialeval.io.download import check_address, download, unpacked_limit
 from local_site import Site, serving
 
 pytestmark = pytest.mark.usefixtures("cache")
@@ -158,18 +153,6 @@ def test_one_at_a_time(site: Site, target: Path) -> None:
     download(site.address, target)
 
 
-def test_another_download_is_not_waited_for(site: Site, target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    waits: list[float] = []
-
-    def lock(path: Path, timeout: float) -> FileLock:
-        waits.append(timeout)
-        return FileLock(path, timeout=timeout)
-
-    monkeypatch.setattr(filelock, "FileLock", lock)
-    download(site.address, target)
-    assert waits == [0]
-
-
 def test_a_download_without_an_end_is_given_up(site: Site, target: Path) -> None:
     site.sends_length = False
     with pytest.raises(DataError, match="is longer than the 100,000 bytes that it may have"):
@@ -206,131 +189,7 @@ def test_pipes_in_the_place_of_a_download_do_not_hold_it_up(site: Site, target: 
     assert target.read_bytes() == CONTENT
 
 
-@pytest.mark.parametrize("status", [500, 503, 408, 429])
-def test_statuses_that_pass(site: Site, target: Path, status: int) -> None:
-    site.statuses = [status]
-    download(site.address, target)
-    assert len(site.asked) == 2
-
-
-@pytest.mark.parametrize("status", [400, 499])
-def test_statuses_that_are_final(site: Site, target: Path, status: int) -> None:
-    site.statuses = [status]
-    with pytest.raises(DataError, match=f"the server answered {status} "):
-        download(site.address, target)
-    assert len(site.asked) == 1
-
-
-def test_each_wait_is_longer(target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    waits: list[float] = []
-    asked: list[tuple[dict[str, str], float]] = []
-
-    class Opener:
-        def open(self, request: urllib.request.Request, timeout: float) -> None:
-            asked.append((dict(request.header_items()), timeout))
-            raise ConnectionResetError
-
-    monkeypatch.setattr(time, "sleep", waits.append)
-    monkeypatch.setattr(urllib.request, "build_opener", lambda *_: Opener())
-    with pytest.raises(DataError, match=r"failed 5 times \(ConnectionResetError\); run the same command again later"):
-        download("https://example.org/x", target)
-    assert waits == [0.0, 0.5, 1.0, 2.0, 4.0]
-    assert asked == [({"User-agent": "dialeval", "Accept-encoding": "identity"}, 30.0)] * 5
-
-
-def test_a_stated_length_is_believed_where_it_is_too_much(site: Site, target: Path) -> None:
-    steps: list[object] = []
-    site.length = (1 << 34) + 1
-    with pytest.raises(DataError, match="is longer than the 17,179,869,184 bytes that it may have"):
-        download(site.address, target, lambda *step: steps.append(step))
-    assert (steps, len(site.asked)) == ([], 1)
-    site.length = 1 << 34
-    with pytest.raises(DataError, match=f"failed 4 times .*{len(CONTENT)} of 17179869184 bytes"):
-        download(site.address, target)
-
-
-def test_the_length_is_not_known_to_progress_where_it_is_not_stated(site: Site, target: Path) -> None:
-    site.sends_length = False
-    steps: list[tuple[int, int | None]] = []
-    download(site.address, target, lambda *step: steps.append(step))
-    assert steps[-1] == (len(CONTENT), None)
-
-
-def test_a_download_needs_no_more_than_its_limit(site: Site, target: Path) -> None:
-    site.sends_length = False
-    download(site.address, target, most_bytes=len(CONTENT))
-    assert target.read_bytes() == CONTENT
-    with pytest.raises(DataError, match="is longer than"):
-        download(site.address, target, most_bytes=len(CONTENT) - 1)
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "followed"),
-    [
-        ("https://a.org/x", "https://b.org/y", True),
-        ("https://a.org/x?token=1", "http://b.org/y", False),
-        ("http://a.org/x", "http://b.org/y", True),
-        ("http://a.org/x", "https://b.org/y", True),
-    ],
-)
-def test_redirections_stay_encrypted(before: str, after: str, followed: bool) -> None:
-    def redirect() -> Any:
-        request = urllib.request.Request(before)
-        return module._Redirects().redirect_request(request, None, 302, "Found", Message(), after)
-
-    if followed:
-        assert redirect().full_url == after
-        return
-    with pytest.raises(SettingError, match=r"^https://a.org/x leads to an address without encryption"):
-        redirect()
-
-
-@pytest.mark.parametrize(
-    "address", ["http://a.org:0/", "http://[::1", "http://a.org:123456/", "https://", "HTTPX://a.org"]
-)
-def test_what_is_no_address(address: str) -> None:
-    with pytest.raises(SettingError, match=r"cannot download from .*; give an address that starts with https://"):
-        check_address(address)
-
-
-@pytest.mark.parametrize("address", ["http://user@a.org/", "http://:password@a.org/", "http://u:p@a.org/"])
-def test_an_address_holds_no_secrets(address: str) -> None:
-    with pytest.raises(SettingError, match=r"^the address at a.org holds a user name or password; give one without$"):
-        check_address(address)
-
-
-def test_addresses_for_messages() -> None:
-    assert check_address("http://a.org:1/x?y") == "http://a.org:1/x?y"
-    assert hide_query("https://a.org/x?token=1#z") == "https://a.org/x"
-    assert hide_query("http://[::1?token=1") == "http://[::1"
-
-
-def test_what_breaks_a_download_is_named() -> None:
-    class Response:
-        def __init__(self, error: Exception) -> None:
-            self.error = error
-
-        def read(self, _size: int) -> bytes:
-            raise self.error
-
-    for error, shown in ((ConnectionResetError("gone"), "^gone$"), (ConnectionResetError(), "^ConnectionResetError$")):
-        with pytest.raises(module._BrokenError, match=shown):
-            module._read_chunk(Response(error))  # type: ignore[arg-type]
-
-
 def test_limits_of_archives() -> None:
     assert unpacked_limit(10, 1 << 40) == 1 << 20
     assert unpacked_limit(1 << 20, 1 << 40) == 200 << 20
     assert unpacked_limit(1 << 20, 5) == 5
-
-
-def test_what_is_damage_and_what_is_not() -> None:
-    archive = UntrustedArchive("x", "get it again")
-    for error in (OSError("odd"), OSError(errno.EINVAL, "odd"), ValueError("odd"), EOFError("odd")):
-        with (
-            pytest.raises(DataError, match=r"x: the archive is damaged: .*odd; get it again"),
-            archive.explain_damage(),
-        ):
-            raise error
-    with pytest.raises(OSError, match="full"), archive.explain_damage():
-        raise OSError(errno.ENOSPC, "full")

@@ -94,32 +94,6 @@ def test_a_document_is_loaded_or_refused_with_its_form(tmp_path: Path) -> None:
         load(path, "give a list")
 
 
-def test_lines_of_items_in_documents_of_any_form(write: Write, problems_of: Caught) -> None:
-    def lines(content: str) -> list[int | None]:
-        path = write("a.json", content)
-        return [problem.line for problem in problems_of(lambda: read_responses(path))]
-
-    assert lines('\n\n [ 1,\n2 , "x",\n\n3]') == [3, 4, 6]
-    assert lines('{"a": ["x", 1],\n "b": [[\n2], {"c": [3]}]}') == [1, 2, 3]
-    assert lines('{"a": [1],\n "b": ["x"],\n "a": ["y",\n 2]}') == [4], "the last list of a name"
-    assert lines('\n{"b": ["x"],\n"a"\n:\n[\n1]}') == [6]
-    assert lines('{"results": {"results":\n[\n"x",\n1]}}') == [2], "items of an inner list are only numbered"
-    assert lines('{"eval": {},\n"samples": [\n1]}') == [3]
-
-
-def test_documents_that_hold_no_rows_say_what_each_name_holds(write: Write, problems_of: Caught) -> None:
-    path = write("a.json", '{"a": 3, "b": ["x"], "c": [], "d": null}')
-    assert [(problem.line, problem.what) for problem in problems_of(lambda: read_responses(path))] == [
-        (None, "'a' is a number, not a list of rows"),
-        (None, "'c' is an empty list, not a list of rows"),
-        (None, "'d' is null, not a list of rows"),
-    ]
-    odd = write("c.json", '{"prompt": "a",\n"completion": 3}')
-    assert [problem.line for problem in problems_of(lambda: read_responses(odd))] == [1]
-    one = write("b.json", '{"prompt": "a", "completion": "b"}')
-    assert list(read_responses(one)[0].responses) == ["b"]
-
-
 def zipped(path: Path, members: dict[str, object]) -> Path:
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in members.items():
@@ -130,27 +104,6 @@ def zipped(path: Path, members: dict[str, object]) -> Path:
 def sample(number: int) -> dict[str, object]:
     choices = [{"message": {"role": "assistant", "content": f"a{number}"}}]
     return {"id": number, "epoch": 1, "input": "q", "output": {"choices": choices}}
-
-
-def test_samples_of_an_archive_are_in_the_order_of_names(tmp_path: Path) -> None:
-    samples: dict[str, object] = {
-        "samples/b/1_epoch_1.json": sample(1),
-        "samples/a_epoch_12.json": sample(2),
-        "samples/": b"",
-    }
-    for name in ("header.json", "_journal/start.json"):
-        header: dict[str, object] = {name: {"eval": {"model": "m"}}}
-        [rows] = read_responses(zipped(tmp_path / "x.eval", {**samples, **header}))
-        assert (rows.system, list(rows.responses)) == ("m", ["a2", "a1"])
-    first: dict[str, object] = {
-        "header.json": {"eval": {"model": "h"}},
-        "_journal/start.json": {"eval": {"model": "j"}},
-    }
-    assert read_responses(zipped(tmp_path / "x.eval", samples | first))[0].system == "h"
-    for nameless in ({}, {"eval": None}):
-        found = read_responses(zipped(tmp_path / "x.eval", {**samples, "header.json": nameless}))
-        assert found[0].system == "x"
-    assert read_responses(zipped(tmp_path / "x.eval", samples))[0].system == "x"
 
 
 def test_each_sample_of_an_archive_has_its_own_problems(tmp_path: Path, problems_of: Caught) -> None:

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dialeval.core.errors import DataError, Problem
-from dialeval.io import delimited, opening
+from dialeval.core.errors import Problem
+from dialeval.io import delimited
 from dialeval.io.delimited import find_encoding_problems, read_lines, split
 
 Caught = Callable[[Callable[[], object]], list[Problem]]
@@ -80,22 +80,6 @@ def test_line_feeds_are_found_across_the_parts_of_a_large_file(monkeypatch: pyte
     monkeypatch.setattr(delimited, "_SEARCHED_BYTES", 3)
     data = b"ab\ncd\r\n\nefghij\n\nk"
     assert found(data) == naive(data)
-
-
-def test_how_many_bytes_are_searched_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    searched: list[int] = []
-    monkeypatch.setattr(delimited, "check_lines", lambda _feeds, size, _where: searched.append(size))
-    assert len(split(np.zeros(40 << 20, np.uint8))) == 1
-    assert searched == [16 << 20, 32 << 20, 40 << 20]
-
-
-def test_very_many_empty_lines_of_some_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(opening, "MOST_SHORT_LINES", 3)
-    monkeypatch.setattr(delimited, "_SEARCHED_BYTES", 8)
-    assert found(b"\n" * 3) == [b""] * 3
-    assert found(b"abcdefg\n" * 3 + b"\n" * 3) == [b"abcdefg"] * 3 + [b""] * 3
-    with pytest.raises(DataError, match=r"^the file: has 3 lines of less than 4 bytes on average"):
-        found(b"\n" * 4)
 
 
 def test_bad_lines_are_found_across_blocks(

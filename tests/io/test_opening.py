@@ -1,36 +1,24 @@
 from __future__ import annotations
 
-import errno
 import gzip
 import io
 import os
-import socket
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 import pytest
 
-from dialeval.core.errors import DataError, Problem, SettingError
+from dialeval.core.errors import DataError, Problem
 from dialeval.io import opening
 from dialeval.io.opening import (
     LimitedStream,
-    change_times,
     check_lines,
-    file_format,
     format_of,
-    is_remote,
-    is_utf8,
-    local_path,
     open_unpacked,
-    packing_of,
     read_bytes,
-    read_problem,
-    size_of,
     stem_of,
-    strip_mark,
     unpacked_limit,
 )
 
@@ -251,91 +239,3 @@ def test_very_many_short_lines() -> None:
         DataError, match="x: has 4,194,304 lines of less than 4 bytes on average; remove the empty lines"
     ):
         check_lines(4_194_305, 4 * 4_194_305 - 1, "x")
-
-
-@pytest.mark.parametrize(
-    ("error", "what"),
-    [
-        (FileNotFoundError(errno.ENOENT, "x"), "there is no such file"),
-        (IsADirectoryError(errno.EISDIR, "x"), "is a folder, and one file is expected"),
-        (PermissionError(errno.EACCES, "x"), "cannot be read: permission denied"),
-        (OSError(errno.EIO, "Input/output error"), "cannot be read (Input/output error)"),
-        (OSError("odd"), "cannot be read (odd)"),
-    ],
-)
-def test_words_for_errors_of_reading(error: OSError, what: str) -> None:
-    problem = read_problem("a.txt", error)
-    assert (problem.where, problem.line, problem.what) == ("a.txt", None, what)
-
-
-def test_a_nameless_file_is_shown() -> None:
-    assert read_problem("", FileNotFoundError()).where == "''"
-    with pytest.raises(DataError, match=r"is not a path \(it contains a NUL character\)"):
-        read_bytes("a\0b.txt")
-
-
-def test_marks_and_encodings() -> None:
-    marked = np.frombuffer(b"\xef\xbb\xbfab", np.uint8)
-    assert strip_mark(marked).tobytes() == b"ab"
-    assert strip_mark(strip_mark(marked)).tobytes() == b"ab"
-    assert strip_mark(marked[:2]).tobytes() == b"\xef\xbb"
-    assert (is_utf8("é".encode()), is_utf8(b"\xe9")) == (True, False)
-
-
-def test_kinds_of_files() -> None:
-    names = ("a.txt", "a.jsonl", "a.ndjson.gz", "a.json", "a.csv", "a.tsv", "a.parquet", "a.arrow", "a.eval", "a.x")
-    pieces = ["lines", "rows", "rows", "whole", "whole", "whole", "groups", "whole", "whole", "lines"]
-    assert [file_format(name).pieces for name in names] == pieces
-    assert [packing_of(name) for name in ("a.gz", "a.json.ZST", "a.bz2", "a")] == [".gz", ".zst", "", ""]
-
-
-def test_zip_archives_are_not_read_as_text(tmp_path: Path) -> None:
-    for name, what in (
-        ("a.xlsx", "is a workbook of Excel"),
-        ("a.XLSX", "is a workbook of Excel"),
-        ("a.txt", "is a zip archive"),
-    ):
-        (tmp_path / name).write_bytes(b"PK\x03\x04rest")
-        with pytest.raises(DataError, match=what):
-            read_bytes(tmp_path / name)
-    (tmp_path / "a.eval").write_bytes(b"PK\x03\x04rest")
-    assert read_bytes(tmp_path / "a.eval").tobytes() == b"PK\x03\x04rest"
-    (tmp_path / "a.txt").write_bytes(b"PK\x03")
-    assert read_bytes(tmp_path / "a.txt").tobytes() == b"PK\x03"
-
-
-@pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="the system has no such files")
-def test_a_file_of_the_system_has_content_and_no_size() -> None:
-    assert Path("/proc/self/cmdline").stat().st_size == 0
-    assert len(read_bytes("/proc/self/cmdline"))
-
-
-def test_pipes_and_sockets_cannot_be_read_in_chunks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    os.mkfifo("pipe")
-    with socket.socket(socket.AF_UNIX) as server:
-        server.bind("socket")
-        for name in ("pipe", "socket"):
-            with pytest.raises(DataError, match=f"{name}: is a pipe, and what is read in chunks must be a file"):
-                size_of(name)
-    Path("file").write_bytes(b"abc")
-    assert size_of("file") == 3
-
-
-def test_paths_of_storage() -> None:
-    assert [is_remote(path) for path in ("s3://a/b", "file:///a", "a://b", "a/b")] == [True, False, True, False]
-    assert [local_path(path) for path in ("a%20b", "file:///a%20b")] == ["a%20b", "/a b"]
-    with pytest.raises(SettingError, match="is not a file; give its path"):
-        local_path("file://[::1")
-    with pytest.raises(SettingError, match="nothing://x cannot be opened: "):
-        size_of("nothing://x")
-
-
-def test_times_of_change(tmp_path: Path) -> None:
-    (tmp_path / "a").write_text("x")
-    status = (tmp_path / "a").stat()
-    assert change_times(str(tmp_path / "a")) == (str(status.st_mtime_ns), str(status.st_ctime_ns))
-    storage = pytest.importorskip("fsspec").filesystem("memory")
-    storage.pipe_file("/times/a.txt", b"hello")
-    assert change_times("memory://times/a.txt") == (str(storage.ukey("/times/a.txt")),) * 2
-    assert size_of("memory://times/a.txt") == 5

@@ -6,23 +6,16 @@ import json
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from dialeval.core.errors import DataError, Problem, SettingError
-from dialeval.core.files import sha256_of
-from dialeval.core.fingerprint import short_digest
+from dialeval.core.errors import DataError, SettingError
 from dialeval.io import download as downloads
-from dialeval.io import packs as module
 from dialeval.io.packs import (
     PACK_SOURCES,
-    PackSource,
     add_pack,
     find_pack,
     remove_pack,
-    require_pack,
-    source_of,
     verify_pack,
 )
 from dialeval.io.vectors import load_embeddings
@@ -180,101 +173,3 @@ def test_sources_are_well_formed() -> None:
         else:
             assert downloads.check_address(source.address).startswith("https://")
         assert source.files
-
-
-def test_the_manifest_of_a_pack(site: Site, tmp_path: Path) -> None:
-    pack = add_pack("fasttext-en", f"{site.address}?token=1")
-    source = PACK_SOURCES["fasttext-en"]
-    text = (pack.path / "manifest.json").read_text()
-    digest = hashlib.sha256(VECTORS.encode()).hexdigest()
-    facts = {
-        "name": "fasttext-en",
-        "version": source.version,
-        "license": source.license,
-        "origin": site.address,
-        "download_sha256": hashlib.sha256(site.content).hexdigest(),
-        "files": {FILE: {"sha256": digest, "size": len(VECTORS)}},
-    }
-    assert text == json.dumps(facts, indent=2) + "\n"
-    assert pack.digest == short_digest(f"{digest}  {FILE}\n")
-    assert pack.remedy == "run: dialeval data remove fasttext-en, then: dialeval data add fasttext-en"
-    assert (pack.origin, pack.size) == (site.address, len(VECTORS))
-    (pack.path / "manifest.json").write_text(text.replace("fasttext-en", "other"))
-    assert find_pack("fasttext-en") is None, "a manifest of another pack"
-
-
-def test_files_of_a_pack_are_checked(tmp_path: Path) -> None:
-    (tmp_path / FILE).write_text(VECTORS)
-    pack = add_pack("fasttext-en", from_folder=tmp_path)
-    assert pack.file(FILE) == pack.verify_file(FILE) == pack.path / FILE
-    (pack.path / FILE).write_text(VECTORS.replace("6", "7"))
-    changed = hashlib.sha256(VECTORS.replace("6", "7").encode()).hexdigest()
-    [problem] = verify_pack("fasttext-en")
-    assert problem.what == f"SHA-256 {changed} instead of {pack.files[FILE].sha256}"
-    (pack.path / FILE).write_text(VECTORS[:-1])
-    [problem] = verify_pack("fasttext-en")
-    assert problem.what == f"{len(VECTORS) - 1} bytes instead of {len(VECTORS)}"
-    (pack.path / FILE).unlink()
-    (pack.path / FILE).symlink_to(tmp_path / FILE)
-    [problem] = verify_pack("fasttext-en")
-    assert problem.what == "no such file"
-
-
-def test_archives_of_packs_have_a_limit(cache: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    asked: list[Any] = []
-
-    def download(*given: Any) -> None:
-        asked.append(given[3])
-        given[1].parent.mkdir(parents=True, exist_ok=True)
-        given[1].write_bytes(b"x")
-
-    def unpack(archive: Path, *given: Any) -> None:
-        asked.append(given[2])
-        archive.unlink()
-        raise DataError(Problem("x", None, "is damaged", "get it again"))
-
-    monkeypatch.setattr(downloads, "download", download)
-    monkeypatch.setattr(downloads, "unpack", unpack)
-    with pytest.raises(DataError, match="is damaged"):
-        add_pack("fasttext-en", "https://example.org/x")
-    (tmp_path / f"{FILE}.zip").write_bytes(b"x")
-    with pytest.raises(DataError, match="is damaged"):
-        add_pack("fasttext-en", from_folder=tmp_path)
-    assert asked == [1 << 33] * 3
-
-
-def test_another_process_may_take_the_archive_away(site: Site, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-
-    def digest(path: Path) -> str:
-        found = sha256_of(path)
-        if "downloads" in path.parts:
-            path.unlink()
-        return found
-
-    monkeypatch.setattr(module, "sha256_of", digest)
-    assert add_pack("fasttext-en", site.address).files
-
-
-def test_an_archive_that_is_there_is_not_downloaded_again(site: Site, cache: Path) -> None:
-    name = hashlib.sha256(site.address.encode()).hexdigest()[:16]
-    (cache / "downloads").mkdir(parents=True)
-    (cache / "downloads" / f"fasttext-en-{name}").write_bytes(site.content)
-    assert add_pack("fasttext-en", site.address).files
-    assert not site.asked
-
-
-def test_words_about_packs() -> None:
-    source = PackSource("a-b", "1", "title", "license", ["x"])
-    assert (source.variable, source.command) == ("DIALEVAL_ADDRESS_A_B", "dialeval data add a-b")
-    local = PackSource("a", "1", "title", "license", ["x"], local="the archive")
-    assert local.command == "dialeval data add a --from FILE, where FILE is the archive"
-    assert source_of("multiwoz-2.2").name == "multiwoz"
-    with pytest.raises(
-        SettingError, match=r"^the data pack glove-6b is not installed; run: dialeval data add glove-6b$"
-    ):
-        require_pack("glove-6b")
-    without = next(name for name, each in PACK_SOURCES.items() if each.address is None)
-    with pytest.raises(
-        SettingError, match=f"^the data pack {without} has no address to download from; run: dialeval data"
-    ):
-        add_pack(without)

@@ -3,8 +3,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,16 +13,9 @@ import pytest
 from dialeval.core import arrow
 from dialeval.core.batch import Need
 from dialeval.core.errors import Problem
-from dialeval.core.validation import InvalidError
-from dialeval.io import parquet
 from dialeval.io.chunks import Span, read_row_groups
 from dialeval.io.parquet import (
     _count_unpacked_bytes,
-    read_identifiers,
-    read_text_column,
-    read_text_lists,
-    read_turn_numbers,
-    to_table,
 )
 from dialeval.io.ratings import read_ratings
 from dialeval.io.reading import read_responses, read_texts
@@ -234,146 +225,3 @@ def test_unpacked_bytes_of_messages(codec: str | None) -> None:
     assert _count_unpacked_bytes(schema) == 0
     # Offsets of 51 texts, their characters, and 50 numbers; nothing is missing, so that there are no bits for that.
     assert _count_unpacked_bytes(batch) == (0 if codec is None else 4 * 51 + 50 * 13 * 20 + 8 * 50)
-
-
-def test_unpacked_bytes_of_a_dictionary() -> None:
-    column = pa.array(["the cats sat " * 20, "x"]).dictionary_encode()
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(
-        sink, pa.schema({"response": column.type}), options=pa.ipc.IpcWriteOptions(compression="zstd")
-    ) as writer:
-        writer.write_table(pa.table({"response": column}))
-    _, words, batch = list(pa.ipc.MessageReader.open_stream(sink.getvalue()))[:3]
-    assert _count_unpacked_bytes(words) == 4 * 3 + 13 * 20 + 1
-    assert _count_unpacked_bytes(batch) == 4 * 2
-
-
-def test_values_of_an_arrow_file_may_take_as_much_as_is_allowed(
-    write: Write, problems_of: Caught, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    table = pa.table({"response": ["the cats sat " * 20] * 50})
-    path = write("a.arrow", in_arrow(table))
-    size = arrow.count_expanded_bytes(table.to_batches())
-    monkeypatch.setattr(parquet, "decoded_limit", lambda _: size)
-    assert len(read_responses(path)[0]) == 50
-    monkeypatch.setattr(parquet, "decoded_limit", lambda _: size - 1)
-    [problem] = problems_of(lambda: read_responses(path))
-    assert problem.what.startswith("its values take more than ")
-    monkeypatch.setattr(parquet, "count_expanded_bytes", lambda _: 0)
-    monkeypatch.setattr(parquet, "_count_unpacked_bytes", lambda _: size)
-    [problem] = problems_of(lambda: read_responses(path))
-    monkeypatch.setattr(parquet, "decoded_limit", lambda _: 2 * size)  # of a schema and a batch
-    assert len(read_responses(path)[0]) == 50
-
-
-def chunked(values: list[Any], kind: pa.DataType | None = None) -> pa.ChunkedArray:
-    """A column in two chunks."""
-    return pa.chunked_array([pa.array(values[:1], kind), pa.array(values[1:], kind)])
-
-
-STRINGS = [pa.string(), pa.large_string(), pa.dictionary(pa.int8(), pa.string())]
-
-
-@pytest.mark.parametrize("kind", [*STRINGS, pa.string_view()], ids=str)
-def test_columns_of_texts(kind: pa.DataType) -> None:
-    column = (
-        pa.chunked_array([pa.array(["a", "", "é"]).cast(kind)])
-        if "dict" in str(kind)
-        else chunked(["a", "", "é"], kind)
-    )
-    assert list(read_text_column(column)) == ["a", "", "é"]
-    with pytest.raises(InvalidError):
-        read_text_column(pa.chunked_array([pa.array(["a", None]).cast(kind)]))
-
-
-def test_columns_that_are_no_texts() -> None:
-    for column in (chunked([1, 2]), chunked([b"a", b"b"]), chunked([["a"], ["b"]])):
-        with pytest.raises(InvalidError, match="with 0 nulls"):
-            read_text_column(column)
-
-
-def test_columns_of_lists() -> None:
-    for kind in (pa.list_(pa.string()), pa.large_list(pa.string())):
-        assert list(read_text_lists(chunked([["a", "b"], None, [], ["c"]], kind))) == [["a", "b"], [], [], ["c"]]
-    assert list(read_text_lists(chunked(["a", None, ""], pa.string()))) == [["a"], [], [""]]
-    assert list(read_text_lists(pa.chunked_array([pa.nulls(2)]))) == [[], []]
-    with pytest.raises(InvalidError):
-        read_text_lists(chunked([["a", None], ["b"]]))
-
-
-def test_columns_of_names() -> None:
-    assert read_identifiers(None) is None
-    assert read_identifiers(chunked([None, None], pa.string())) is None
-    for kind in STRINGS:
-        column = pa.chunked_array([pa.array(["a", None, "b"]).cast(kind)])
-        assert list(read_identifiers(column) or []) == ["a", "", "b"]
-    assert list(read_identifiers(chunked([7, None, -1], pa.int8())) or []) == ["7", "", "-1"]
-    assert list(read_identifiers(chunked(["a", "b"])) or []) == ["a", "b"]
-    for column in (chunked([1.5, 2.5]), chunked([True, False])):
-        with pytest.raises(InvalidError):
-            read_identifiers(column)
-
-
-def test_columns_of_turns() -> None:
-    def turns(values: list[Any], kind: pa.DataType | None = None) -> list[int] | None:
-        found = read_turn_numbers(chunked(values, kind))
-        return None if found is None else found.tolist()
-
-    assert read_turn_numbers(None) is None
-    assert turns([None, None], pa.int64()) is None
-    assert turns([0, None, 7], pa.int8()) == [0, -1, 7]
-    assert turns([None, 2**63 - 1], pa.int64()) == [-1, 2**63 - 1]
-    assert turns([1, 2], pa.uint32()) == [1, 2]
-    for values, kind in (([0, -1], pa.int64()), ([1, 2], pa.uint64()), ([1.0, 2.0], pa.float64())):
-        with pytest.raises(InvalidError):
-            turns(values, kind)
-
-
-def test_messages_of_arrow_are_cut(problems_of: Caught) -> None:
-    class Odd:
-        column_names = ("response",)
-
-        def __init__(self, error: Exception) -> None:
-            self.error = error
-
-        def __getitem__(self, name: str) -> list[str]:
-            raise self.error
-
-    def told(error: Exception) -> str:
-        [problem] = problems_of(lambda: to_table(Odd(error), "x", FieldNames(), Need.RESPONSE))
-        return problem.what
-
-    assert told(ValueError("one\ntwo")) == "cannot be made an Arrow table (one)"
-    assert told(ValueError("y" * 300)) == f"cannot be made an Arrow table ({'y' * 200})"
-    assert told(ValueError()) == "cannot be made an Arrow table (ValueError)"
-
-
-def test_a_table_with_two_columns_of_one_name(problems_of: Caught) -> None:
-    table = pa.table([["a"], ["b"], ["c"], ["d"], ["e"]], ["response", "turn", "response", "x", "x"])
-    [problem] = problems_of(lambda: read_responses(table))
-    assert (problem.line, problem.what) == (None, "has several columns 'response'")
-
-
-def test_unpacked_bytes_of_a_message_that_is_cut_off() -> None:
-    table = pa.table({"turn": pa.array(range(50), pa.int64())})
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
-        writer.write_table(table)
-    _, batch = list(pa.ipc.MessageReader.open_stream(sink.getvalue()))[:2]
-
-    def count(body: bytes) -> int:
-        return _count_unpacked_bytes(SimpleNamespace(type=batch.type, metadata=batch.metadata, body=body))
-
-    whole = batch.body.to_pybytes()
-    assert [count(body) for body in (whole, whole[:9], whole[:8], whole[:7], b"")] == [400, 400, 400, 0, 0]
-    assert count(b"\xff" * 8 + whole[8:]) == 0, "a buffer that is not packed"
-
-
-def test_every_damaged_column_is_a_problem(problems_of: Caught) -> None:
-    lists = far_away(pa.list_(pa.string()), pa.array(["x"] * 10))
-    table = pa.table({"response": far_away(pa.string()), "reference": lists, "context": ["a", "b", "c"]})
-    found = problems_of(lambda: read_responses(table))
-    assert [(problem.line, problem.what.partition(" (")[0]) for problem in found] == [
-        (None, "column 'response' is damaged"),
-        (None, "column 'reference' is damaged"),
-    ]

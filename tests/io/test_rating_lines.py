@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
-from dialeval.core.errors import DataError, SettingError
+from dialeval.core.errors import DataError
 from dialeval.io.ratings import RatingLine, read_rating_lines
-from dialeval.io.rows import Records
 
 
 def test_lines_are_read(tmp_path: Path) -> None:
@@ -54,50 +52,3 @@ def test_every_problem_of_every_file_is_found(tmp_path: Path) -> None:
     words = " / ".join(what for *_, what in problems)
     for part in ("the row is a list", "has no id", "has no rater", "'much'", "2 values", "has no scores", "'k9'"):
         assert part in words
-
-
-def test_what_else_a_line_holds(tmp_path: Path) -> None:
-    good = {"id": "k1", "rater": "ann", "scores": 1}
-    more: list[dict[str, object]] = [
-        {"seconds": 0, "marked": [2, True, "3", 4], "comment": 7},
-        {"seconds": 999_999_999, "marked": "2"},
-        {"seconds": 1_000_000_000, "marked": []},
-        {"seconds": -1},
-        {"seconds": "5"},
-    ]
-    file = tmp_path / "ann.jsonl"
-    file.write_text("".join(json.dumps({**good, **each}) + "\n" for each in more))
-    found = read_rating_lines([file])
-    assert [(line.seconds, line.marked, line.comment) for line in found] == [
-        (0.0, (2, 4), ""),
-        (999_999_999.0, (), ""),
-        (None, (), ""),
-        (None, (), ""),
-        (None, (), ""),
-    ]
-
-
-def test_scores_are_checked_where_a_line_is_sound_so_far() -> None:
-    def check(identity: str, scores: Mapping[str, float]) -> list[str]:
-        return [f"{identity} has {scores}", "twice"]
-
-    rows = [
-        {"id": "k1", "rater": "ann", "scores": {"a": 1, "b": 2}},
-        {"id": "k2", "rater": "ann", "scores": {"a": 1}},
-        {"id": "k1", "rater": "ann", "scores": {"a": [1, 2], "b": [3]}},
-        {"id": "k1", "rater": "ann", "scores": {"a": "x"}},
-    ]
-    with pytest.raises(DataError) as caught:
-        read_rating_lines([Records("lines", enumerate(rows, 1))], {"k1"}, check)
-    assert [(problem.line, problem.what) for problem in caught.value.problems] == [
-        (1, "k1 has {'a': 1.0, 'b': 2.0}"),
-        (1, "twice"),
-        (2, "the id 'k2' is not in the sample"),
-        (3, "scores.a holds 2 values"),
-        (4, "scores.a holds 'x'"),
-    ]
-
-
-def test_objects_and_files_are_not_mixed() -> None:
-    with pytest.raises(SettingError, match=r"^\{'id': 'k1', 'rater': 'ann'.* is not a path$"):
-        read_rating_lines([{"id": "k1", "rater": "ann", "scores": 1}, "more.jsonl"])  # type: ignore[list-item]

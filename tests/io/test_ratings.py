@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import hashlib
 import json
 from pathlib import Path
 
@@ -13,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dialeval.core.errors import DataError, SettingError, collect_warnings
-from dialeval.io.ratings import Ratings, digest_ratings, read_ratings
+from dialeval.io.ratings import read_ratings
 
 FOLDER = Path(__file__).parents[3] / "shared" / "data" / "ratings"
 FILES = sorted(FOLDER.glob("*.jsonl.gz"))
@@ -200,132 +199,3 @@ def test_ratings_that_name_only_what_was_drawn(tmp_path: Path) -> None:
 def test_what_is_no_path_is_refused() -> None:
     with pytest.raises(SettingError, match="5 is not a path"):
         read_ratings(iter([5]))  # type: ignore[arg-type]
-
-
-def test_columns_of_rated_rows_by_their_fields() -> None:
-    rows: list[dict[str, object]] = [
-        {"data": "d", "kind": "dialog", "human": "[1, null, 3]", "range": "0 - 10", "response": "a", "overall": 7},
-        {"response": "b", "human": {"overall": None, "fluent": ["2", 4]}, "range": [None, None]},
-        {"response": "c", "human": None, "human.polite": 1, "human.overall": "", "range": None},
-        {"response": "d", "score": 5, "rating": 6, "range": (-1, 1)},
-    ]
-    names = {"dataset": "data", "level": "kind", "scores": "human", "scale": "range"}
-    found = read_ratings(rows, names)
-    assert found.datasets == ["d", "ratings", "ratings", "ratings"]
-    assert found.dialogues == ["d/row 1", "ratings/row 2", "ratings/row 3", "ratings/row 4"]
-    assert found.levels == ["dialog", "turn", "turn", "turn"]
-    assert found.ids == [None] * 4
-    annotations = {quality: [values.tolist() for values in column] for quality, column in found.annotations.items()}
-    assert annotations == {
-        "overall": [[1, 3], [], [], [5]],
-        "fluent": [[], [2, 4], [], []],
-        "polite": [[], [], [1], []],
-    }
-    assert {quality: values.tolist()[::3] for quality, values in found.values.items() if quality == "overall"} == {
-        "overall": [2, 5]
-    }
-    np.testing.assert_array_equal(found.values["fluent"], [np.nan, 3, np.nan, np.nan])
-    np.testing.assert_array_equal(found.scales, [[0, 10], [np.nan] * 2, [np.nan] * 2, [-1, 1]])
-    assert found.raters == {quality: [()] * 4 for quality in annotations}
-
-
-def test_rows_that_are_taken_keep_all_their_columns(tmp_path: Path) -> None:
-    lines = [
-        {"id": name, "rater": rater, "response": f"r{name}", "system": f"s{name}", "dialog_id": f"d{name}"}
-        | {"context": [f"c{name}"], "reference": [f"f{name}"], "level": f"l{name}", "dataset": f"t{name}"}
-        | {"scores": {"overall": number, "fluent": number + 1}, "scale": [0, 10 + number]}
-        for number, (name, rater) in enumerate([("1", "ann"), ("2", "ann"), ("2", "bob"), ("3", "eve")])
-    ]
-    found = read_ratings(written(tmp_path, *lines)).take(np.array([2, 1]))
-    assert found.ids == ["3", "2"]
-    assert found.datasets == ["t3", "t2"]
-    assert found.dialogues == ["t3/d3", "t2/d2"]
-    assert (found.systems, found.contexts, found.responses) == (["s3", "s2"], [["c3"], ["c2"]], ["r3", "r2"])
-    assert (found.references, found.levels) == ([["f3"], ["f2"]], ["l3", "l2"])
-    assert found.scales.tolist() == [[0, 13], [0, 11]]
-    assert [values.tolist() for values in found.annotations["overall"]] == [[3], [1, 2]]
-    assert found.values["overall"].tolist() == [3, 1.5]
-    assert found.values["fluent"].tolist() == [4, 2.5]
-    assert found.raters == {quality: [("eve",), ("ann", "bob")] for quality in ("overall", "fluent")}
-
-
-def test_raters_of_values() -> None:
-    def raters(*lines: dict[str, object]) -> object:
-        found = read_ratings([{"response": "x", **line} for line in lines])
-        return found.raters["overall"], [values.tolist() for values in found.annotations["overall"]]
-
-    assert raters({"id": 1, "rater": "ann", "scores": [2, 4]}) == ([("ann",)], [[2, 4]])
-    assert raters({"id": 1, "rater": 7, "scores": 2}, {"id": 1, "rater": "7", "scores": 2}) == ([("7",)], [[2]])
-    assert raters({"id": 1, "rater": True, "scores": 2}) == ([()], [[2]])
-    assert raters({"rater": "ann", "scores": 2}, {"rater": "ann", "scores": 3}) == ([(), ()], [[2], [3]])
-    both = [{"id": 1, "rater": name, "scores": [2, value]} for name, value in (("ann", 4), ("bob", 6))]
-    assert raters(*both) == ([("ann", "bob")], [[3, 4]])
-    joined = raters({"id": 1, "rater": "", "scores": 2}, {"id": 1, "rater": "bob", "scores": 3})
-    assert joined == ([()], [[2, 3]]), "the names of all raters, or of none"
-
-
-def test_sampled_rows_are_of_one_set(tmp_path: Path) -> None:
-    drawn: dict[str, dict[str, object]] = {"k1": {"response": "hello"}, "k2": {"response": "bye", "dataset": "own"}}
-    lines: list[dict[str, object]] = [{"id": "k1", "scores": 3}, {"id": "k2", "rater": "ann", "scores": 4}]
-    found = read_ratings(lines, sampled=drawn)
-    assert (found.datasets, found.ids) == (["sample", "own"], ["k1", "k2"])
-    assert found.raters["overall"] == [(), ("ann",)]
-
-
-@pytest.mark.parametrize("again", [True, "true", "True", "1"])
-@pytest.mark.parametrize("never", [None, False, "false", "yes"])
-def test_marks_of_a_second_answer(again: object, never: object) -> None:
-    rows = [
-        {"id": "k", "rater": "ann", "response": "x", "scores": score, "again": mark}
-        for score, mark in ((1, again), (2, never), (3, again))
-    ]
-    with collect_warnings() as notes:
-        assert read_ratings(rows).values["overall"].tolist() == [2]
-    assert not list(notes)
-
-
-@pytest.mark.parametrize(
-    ("row", "problem"),
-    [
-        ({"scores": "good"}, "scores.overall holds 'good'"),
-        ({"scores": {"fluent": [1, "x" * 50]}}, f"scores.fluent holds '{'x' * 39}"),
-        ({"scores": {"fluent": [[1]]}}, "scores.fluent holds a list"),
-        ({"scores": float("inf")}, "scores.overall holds inf"),
-        ({"scores": 2e50}, "scores.overall holds 2e+50, too large to compute with"),
-        ({"scores": -5e-51}, "scores.overall holds -5e-51, too small to compute with"),
-        ({"scores": 10**60}, f"scores.overall holds 1{'0' * 39}, too large to compute with"),
-        ({"scores": 1, "scale": [1, 1]}, "scale is 1, 1"),
-        ({"scores": 1, "scale": [1, 2, 3]}, "scale is 1, 2, 3"),
-        ({"scores": 1, "scale": [None, 2]}, "scale is None, 2"),
-        ({"scores": 1, "scale": [1, None]}, "scale is 1, None"),
-        ({"scores": 1, "scale": [0, 2e50]}, "scale is 0, 2e+50"),
-        ({"scores": 1, "scale": [-2e50, 0]}, "scale is -2e+50, 0"),
-        ({"scores": 1, "scale": 5}, "scale is a number"),
-        ({"scores": 1, "scale": "1-2-3"}, "scale is a string"),
-        ({"scores": 1, "scale": "a-b"}, "scale is a, b"),
-    ],
-)
-def test_problems_of_scores_and_scales(row: dict[str, object], problem: str) -> None:
-    with pytest.raises(DataError) as caught:
-        read_ratings([{"response": "x", **row}])
-    assert [each.what for each in caught.value.problems] == [problem]
-
-
-def test_the_widest_scale() -> None:
-    rows: list[dict[str, object]] = [
-        {"response": "x", "scores": 1, "scale": scale} for scale in ([-1e50, 1e50], "[0, 1]", "", "-")
-    ]
-    np.testing.assert_array_equal(read_ratings(rows).scales, [[-1e50, 1e50], [0, 1], [np.nan] * 2, [np.nan] * 2])
-
-
-def test_digests_of_rated_rows() -> None:
-    rows: list[dict[str, object]] = [
-        {"context": ["a", "b"], "response": "c", "scores": 1},
-        {"response": "a", "scores": 2},
-        {"context": "a", "response": "b\0c", "scores": 1},
-    ]
-    found = read_ratings(rows)
-    expected = [hashlib.sha256(text).hexdigest()[:12] for text in (b"a\0b\0c", b"a", b"a\0b\0c")]
-    assert digest_ratings(found) == expected
-    empty = Ratings([], [], [], [[]], ["\ud800"], [], [], [], np.empty((0, 2)), {})
-    assert digest_ratings(empty) == [hashlib.sha256(b"\xed\xa0\x80").hexdigest()[:12]]

@@ -4,18 +4,16 @@ import gzip
 import json
 import subprocess
 import sys
-from collections import UserList
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.feather
 import pytest
 
 from dialeval.core.batch import Need
-from dialeval.core.columns import RaggedColumn, TextColumn
+from dialeval.core.columns import RaggedColumn
 from dialeval.core.errors import DataError, Problem, SettingError
 from dialeval.io import reading
 from dialeval.io.parquet import to_table
@@ -160,8 +158,6 @@ def test_attach_adds_a_column_and_changes_nothing() -> None:
 def test_a_column_that_only_happens_to_be_known_is_not_taken_for_texts(
     write: Write, tmp_path: Path, problems_of: Caught, suffix: str
 ) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet
 
     path = write("gold.csv", "gold,dialog_id\nx,d\n")
     if suffix == "parquet":
@@ -298,112 +294,3 @@ def test_the_most_systems_of_a_run() -> None:
     reading.check_number_of_systems(1000, "x")
     with pytest.raises(DataError, match=r"^x: holds 1,001 systems, and a run has at most 1,000; check the field"):
         reading.check_number_of_systems(1001, "x")
-
-
-def test_which_files_of_a_folder_hold_responses(write: Write, tmp_path: Path, problems_of: Caught) -> None:
-    for name in (
-        "b.txt",
-        "a.jsonl",
-        ".hidden.txt",
-        "metrics.txt",
-        "README.md",
-        "plot.PNG",
-        "x.yml",
-        "x.yaml",
-        "x.html",
-        "noext",
-    ):
-        write(name, "x\n")
-    (tmp_path / "folder.txt").mkdir()
-    assert [file.name for file in reading.find_response_files(tmp_path)] == ["a.jsonl", "b.txt", "noext"]
-    write("dataset_info.json", "{}")
-    assert [file.name for file in reading.find_response_files(tmp_path)][2] == "dataset_info.json"
-    write("state.json", "{}")
-    assert [file.name for file in reading.find_response_files(tmp_path)] == ["a.jsonl", "b.txt", "noext"]
-
-
-def test_a_folder_with_one_file_of_a_dataset_is_none(write: Write, tmp_path: Path) -> None:
-    write("a.txt", "x\n")
-    write("state.json", '["y"]')
-    assert [rows.system for rows in read_responses(tmp_path)] == ["a", "state"]
-
-
-def test_a_saved_dataset_is_one_table(write: Write, tmp_path: Path, problems_of: Caught) -> None:
-    for name in ("dataset_info.json", "state.json"):
-        write(name, "{}")
-    with pytest.raises(DataError, match="holds no file of responses"):
-        reading.find_response_files(tmp_path)
-    pa.feather.write_feather(pa.table({"response": ["a"]}), str(tmp_path / "data-0.arrow"))
-    pa.feather.write_feather(pa.table({"response": ["b"]}), str(tmp_path / "data-1.arrow"))
-    [rows] = read_responses(tmp_path)
-    assert (rows.system, list(rows.responses), rows.where) == (tmp_path.name, ["a", "b"], str(tmp_path))
-    pa.feather.write_feather(pa.table({"response": [1]}), str(tmp_path / "data-1.arrow"))
-    [problem] = problems_of(lambda: read_responses(tmp_path))
-    assert problem.what.startswith("its files do not have the same columns (")
-    assert len(problem.what) <= len("its files do not have the same columns ()") + 200
-
-
-def test_any_file_as_lines(write: Write, tmp_path: Path) -> None:
-    for name in ("b.txt", "a.jsonl", ".hidden", "skip.txt"):
-        write(name, f"{name}\n")
-    lines, skipped = reading.read_any_lines(tmp_path, ["skip.txt"])
-    assert {Path(path).name: list(column) for path, column in lines.items()} == {
-        "a.jsonl": ["a.jsonl"],
-        "b.txt": ["b.txt"],
-    }
-    assert [Path(path).name for path in skipped] == [".hidden", "skip.txt"]
-    lines, skipped = reading.read_any_lines(tmp_path / "skip.txt", ["skip.txt"])
-    assert (list(lines), skipped) == ([str(tmp_path / "skip.txt")], [])
-    with pytest.raises(DataError, match="holds no file of responses"):
-        reading.read_any_lines(tmp_path, ["b.txt", "a.jsonl", "skip.txt"])
-
-
-def test_roles_go_with_the_contexts_that_they_are_of() -> None:
-    chat = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]
-    [rows] = read_responses([{"messages": chat}])
-    column = RaggedColumn.from_lists([["x"]])
-    assert set(attach(rows, Need.CONTEXT, column, "x").columns) == {Need.RESPONSE, Need.CONTEXT}
-    both = attach(rows, Need.REFERENCE, column, "x")
-    assert set(both.columns) == {Need.RESPONSE, Need.CONTEXT, Need.ROLES, Need.REFERENCE}
-    assert list(both.columns[Need.REFERENCE]) == [["x"]]
-    with pytest.raises(DataError, match=r"^responses: has 1 rows, but x has 2; "):
-        attach(rows, Need.REFERENCE, RaggedColumn.from_lists([[], []]), "x")
-
-
-def test_sets_are_joined_row_by_row() -> None:
-    one, two, three = (
-        RaggedColumn.from_lists(lists) for lists in ([["a"], [], ["b", "c"]], [["d"], ["e"], []], [[], [], ["f"]])
-    )
-    assert list(reading.join_rowwise({"1": one, "2": two, "3": three}, "x")) == [["a", "d"], ["e"], ["b", "c", "f"]]
-    assert reading.join_rowwise({"1": one}, "x") is one
-    with pytest.raises(DataError, match=r"^x: '1' has 3 rows, '2' has 1; every set must have one row per response"):
-        reading.join_rowwise({"1": one, "2": RaggedColumn.from_lists([["a"]])}, "x")
-    with pytest.raises(DataError, match=r"^x: is an empty mapping; name at least one set"):
-        reading.join_rowwise({}, "x")
-
-
-def test_objects_that_are_arrays_and_other_sequences(problems_of: Caught) -> None:
-    assert list(read_responses(np.array(["a", "b"]))[0].responses) == ["a", "b"]
-    assert list(read_responses(UserList(["a", "b"]))[0].responses) == ["a", "b"]
-    assert list(read_responses(("a", "b"))[0].responses) == ["a", "b"]
-    assert list(read_responses(TextColumn.from_strings(["a", "b"]))[0].responses) == ["a", "b"]
-    for source in (np.array([["a"]]), b"ab", bytearray(b"ab"), memoryview(b"ab"), 7):
-        [problem] = problems_of(lambda source=source: read_responses(source))  # type: ignore[misc]
-        assert problem.what.startswith("cannot read rows from ")
-
-
-def test_places_of_sources_in_memory(problems_of: Caught) -> None:
-    assert [rows.where for rows in read_responses(["a"])] == ["responses"]
-    assert [rows.where for rows in read_responses({"m": ["a"]})] == ["m"]
-    [problem] = problems_of(lambda: read_responses({}))
-    assert (problem.where, problem.what) == ("responses", "is an empty mapping")
-    [problem] = problems_of(lambda: read_responses({"m": {}}))
-    assert (problem.where, problem.what) == ("m", "is an empty mapping")
-
-
-def test_names_of_systems_in_a_named_source() -> None:
-    rows = [{"response": "a", "system": "x"}, {"response": "b", "system": "y"}]
-    assert [each.system for each in read_responses(rows, name="n")] == ["n/x", "n/y"]
-    assert [each.system for each in read_responses(rows[:1], name="n")] == ["n"]
-    assert [each.system for each in read_responses({"m": rows, "k": ["c"]})] == ["m/x", "m/y", "k"]
-    assert [each.system for each in read_responses({"m": {"k": ["c"], "l": ["d"]}})] == ["m/k", "m/l"]

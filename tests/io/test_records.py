@@ -4,7 +4,7 @@ import pytest
 
 from dialeval.core.batch import Need
 from dialeval.core.errors import DataError, Problem, SettingError
-from dialeval.io.rows import FieldNames, Records, join_names, kind_of, length_problem, read_each, split_fields
+from dialeval.io.rows import FieldNames, Records, join_names, kind_of, read_each, split_fields
 
 
 def test_columns_that_can_matter() -> None:
@@ -48,77 +48,3 @@ def test_fields_in_a_text_or_a_list() -> None:
     assert split_fields("domain, turn,,turn") == ["domain", "turn"]
     assert split_fields(["domain, turn", "x", "x"]) == ["domain, turn", "x"]
     assert split_fields("") == []
-
-
-def test_columns_of_other_needs_and_shapes() -> None:
-    names = FieldNames()
-    there = ["id", "messages", "meta", "reference", "x"]
-    assert names.choose_columns(there, None) == there
-    assert names.choose_columns(there, Need.RESPONSE) == ["id", "messages", "reference"]
-    assert names.choose_columns(there, Need.REFERENCE) == ["id", "messages", "reference"]
-    assert names.choose_columns(there, Need.CONTEXT) == there, "without the main column all are named"
-    shaped = ["messages", "resps", "doc", "x"]
-    assert names.choose_columns(shaped, Need.RESPONSE) == ["messages", "resps", "doc"]
-    assert names.choose_columns([*shaped, "response"], Need.RESPONSE) == ["messages", "response"]
-    mapped = FieldNames.of({"response": "output.text"}, ["meta.kind"])
-    assert mapped.choose_columns(["output.text", "output", "meta", "x"], Need.RESPONSE) == [
-        "output.text",
-        "output",
-        "meta",
-    ]
-
-
-def test_names_of_fields() -> None:
-    names = FieldNames()
-    assert names.all == [
-        *("dialog_id", "turn", "system", "context", "response", "reference", "response_is_reference", "messages"),
-        *("trial", "reward", "reward_parts", "termination", "cost", "tool_calls", "expected_calls", "labels"),
-        *("latency", "error", "status", "finish_reason"),
-    ]
-    assert [name for name in names.all if name not in names.beside] == ["system", "response", "messages"]
-    assert (names.mapped, names.paths, names.kept) == (False, [], ())
-    assert (names.system_prompts, names.separator, names.every_call) == (False, None, False)
-    mapped = FieldNames.of({"response": "a.b", "system": "who"}, ["c"], separator="|", every_call=True)
-    assert (mapped.mapped, mapped.paths, mapped.kept, mapped.separator, mapped.every_call) == (
-        True,
-        ["a.b"],
-        ("c",),
-        "|",
-        True,
-    )
-    assert "who" in mapped.beside
-    assert FieldNames.of({"messages": "chat"}).mapped
-    assert not FieldNames.of({"reference": "gold"}).mapped
-
-
-@pytest.mark.parametrize("separator", ["", ";;", '"', "\r", "\n", "\0", "é"])
-def test_what_separates_no_cells(separator: str) -> None:
-    with pytest.raises(SettingError, match="cells cannot be separated by"):
-        FieldNames.of(None, separator=separator)
-
-
-def test_files_of_unequal_length() -> None:
-    problem = length_problem("a", 1200, "b", 1000)
-    assert (problem.where, problem.line, problem.what) == ("a", None, "has 1,200 rows, but b has 1,000")
-    assert problem.remedy == "both must have one line per response; a:1001 is the first without"
-    problem = length_problem("a", 2, "b", 3)
-    assert (problem.what, problem.remedy) == (
-        "has 2 rows, but b has 3",
-        "both must have one line per response; b:3 is the first without",
-    )
-
-
-def test_names_are_cut_short_where_they_are_many() -> None:
-    assert join_names(range(12)) == "0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11"
-    assert join_names(range(13)) == "0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, ..."
-
-
-def test_problems_keep_their_lines_where_no_items_are_found() -> None:
-    problems = [Problem("x", line, "bad", "mend it") for line in (None, 3)]
-    with pytest.raises(DataError) as caught:
-        Records("x", [], list(problems)).raise_problems()
-    assert list(caught.value.problems) == problems
-    with pytest.raises(DataError) as caught:
-        Records("x", [], list(problems), lines=lambda: [7, 8, 9]).raise_problems()
-    assert [problem.line for problem in caught.value.problems] == [None, 9]
-    Records("x", [], lines=lambda: 1 // 0).raise_problems()  # type: ignore[return-value, arg-type]

@@ -59,34 +59,3 @@ def test_two_columns_of_dialogues_are_a_problem(tmp_path: Path) -> None:
     pq.write_table(pa.table([["d"], ["e"], ["x"]], ["dialog_id", "dialog_id", "response"]), path)
     with pytest.raises(DataError, match="has several columns 'dialog_id'"):
         list(read_row_groups(Span(str(path), 0, 1), NAMES, 10))
-
-
-def test_row_groups_without_rows_are_passed_over(tmp_path: Path) -> None:
-    path = tmp_path / "a.parquet"
-    table = pa.table({"response": ["r0", "r1", "r2"], "dialog_id": ["a", "a", "b"]})
-    with pq.ParquetWriter(path, table.schema) as writer:
-        for start, stop in ((0, 1), (1, 1), (1, 3)):
-            writer.write_table(table.slice(start, stop - start))
-    assert pq.ParquetFile(path).metadata.num_row_groups == 3
-    assert [row for _, found in rows(str(path), 0, 1) for row in found] == ["r0", "r1"]
-    assert rows(str(path), 1, 2) == []
-    assert rows(str(path), 2, 3) == [(2, ["r2"])]
-
-
-@pytest.mark.parametrize(
-    ("dialogues", "found"),
-    [
-        ([None, "a", "a", "b"], [(3, ["r3"])]),
-        (["a", None, "a", "b"], [(2, ["r2"]), (3, ["r3"])]),
-        (["x", "a", "a", "b"], [(3, ["r3"])]),
-        (["a", "x", "a", "b"], [(2, ["r2"]), (3, ["r3"])]),
-        (["a", "a", "a", "a"], []),
-        (["a", "a", "b", "b"], [(2, ["r2", "r3"])]),
-        (["a", "a", "b", None], [(2, ["r2", "r3"])]),
-    ],
-)
-def test_the_last_dialogue_of_the_group_before_counts(tmp_path: Path, dialogues: list[Any], found: object) -> None:
-    path = written(tmp_path / "a.parquet", dialogues, 2)
-    assert rows(path, 1, 2) == found
-    one_by_one = [row for _, each in rows(path, 1, 2, size=1) for row in each]
-    assert one_by_one == [row for _, each in rows(path, 1, 2) for row in each]

@@ -8,9 +8,7 @@ import pytest
 
 from dialeval.core.batch import Need
 from dialeval.core.errors import DataError, SettingError
-from dialeval.io.reading import read_responses
-from dialeval.io.rows import OF_SOME_ROWS
-from dialeval.io.sources import Shard, Source, find_sources, list_file_names, name_system, wrap_systems
+from dialeval.io.sources import find_sources, list_file_names, name_system
 
 
 @pytest.fixture
@@ -108,67 +106,3 @@ def test_files_among_responses(folder: Path) -> None:
     ]
     assert list_file_names(["a text"]) == []
     assert list_file_names({"one": file, "all": folder}) == [], "a folder may be read in several ways"
-
-
-def test_columns_of_sources(folder: Path) -> None:
-    lines, rows = Shard("a.txt"), Shard("b.jsonl")
-    beside = Shard("a.txt", ((Need.CONTEXT, ("c.txt", "d.txt")),))
-    every = {Need.RESPONSE, Need.REFERENCE, Need.CONTEXT, *OF_SOME_ROWS}
-    for shards, needs in (
-        ((lines,), {Need.RESPONSE, Need.OUTCOME}),
-        ((lines, rows), every),
-        ((beside, lines), {Need.RESPONSE, Need.OUTCOME, Need.CONTEXT}),
-    ):
-        assert Source(0, None, "s", "here", shards).columns == needs
-    assert beside.paths == ["a.txt", "c.txt", "d.txt"]
-    [memory] = wrap_systems(read_responses([{"response": "a", "reference": "b"}]))
-    assert memory.columns == {Need.RESPONSE, Need.REFERENCE}
-    assert (memory.shards, memory.role) == ((), "system")
-
-
-def test_systems_in_memory() -> None:
-    given = [
-        {"response": text, "dialog_id": name, "system": name[0]}
-        for text, name in zip("abc", ("x1", "x1", "y1"), strict=True)
-    ]
-    one, two = wrap_systems(read_responses(given), {"y": "floor"})
-    assert [(each.argument, each.name, each.system, each.role) for each in (one, two)] == [
-        (0, None, "x", "system"),
-        (1, None, "y", "floor"),
-    ]
-    assert one.rows is not None
-    assert one.rows.offsets is not None
-    assert one.rows.offsets.tolist() == [0, 2]
-    [plain] = wrap_systems(read_responses(["a"]))
-    assert plain.rows is not None
-    assert plain.rows.offsets is None
-
-
-def test_contexts_and_references_beside_lines(folder: Path) -> None:
-    references, contexts = f"{folder}/references/x.txt", {"a": folder / "a-1.txt", "b": folder / "b-2.txt"}
-    [source] = find_sources(folder / "b-10.txt", references, contexts)
-    assert source.shards == (
-        Shard(
-            str(folder / "b-10.txt"),
-            (
-                (Need.REFERENCE, (references,)),
-                (Need.CONTEXT, (str(folder / "a-1.txt"), str(folder / "b-2.txt"))),
-            ),
-        ),
-    )
-    [source] = find_sources(folder / "references", {"r": folder / "references"}, as_shards=True)
-    assert [shard.beside for shard in source.shards] == [
-        ((Need.REFERENCE, (f"{folder}/references/{name}.txt",)),) for name in "xyz"
-    ]
-    assert (source.system, source.where) == ("references", str(folder / "references"))
-
-
-def test_folders_of_a_storage() -> None:
-    storage = pytest.importorskip("fsspec").filesystem("memory")
-    for name in ("a", "b"):
-        storage.pipe_file(f"/sources/part/{name}.txt", b"hello\n")
-    for given, shards in (("memory://sources/part/", 2), ("memory://sources/part", 1)):
-        [source] = find_sources(given, as_shards=True)
-        assert (source.system, len(source.shards)) == ("part", shards)
-    [source] = find_sources("memory://sources/part/")
-    assert [shard.path for shard in source.shards] == ["memory://sources/part/"]

@@ -90,13 +90,6 @@ def test_the_longest_line() -> None:
     assert asked == [(1 << 28) + 1, 7]
 
 
-def test_line_feeds_among_the_first_bytes(write: Write) -> None:
-    path = str(write("a.txt", "a\nbc\n\nd"))
-    assert [count_lines(path, size) for size in (0, 1, 2, 4, 5, 6, 100)] == [0, 0, 1, 1, 2, 3, 3]
-    assert count_lines(path, 5, 40) == 42
-    assert count_lines(str(write("b.txt", "\n\n")), 1) == 1
-
-
 @pytest.mark.parametrize("link", ["file", "folder", "hard link"])
 def test_a_link_to_a_matching_file_does_not_repeat_its_rows(tmp_path: Path, link: str) -> None:
     (tmp_path / "logs" / "day").mkdir(parents=True)

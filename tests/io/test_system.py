@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 from dialeval.core.batch import Need
 from dialeval.core.columns import Column, RaggedColumn, TextColumn
-from dialeval.core.rowtable import RowTable
 from dialeval.io import rows as module
-from dialeval.io.rows import NO_TURN, Rows, no_texts, split_systems
+from dialeval.io.rows import NO_TURN, Rows, split_systems
 
 
 def make(dialogues: list[str] | None) -> Rows:
@@ -143,71 +142,3 @@ def test_runs_of_names_over_any_bytes(names: list[str], compared: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "_COMPARED_ROWS", compared)
         assert rows.dialogue_offsets().tolist() == [*starts, len(names)]
-
-
-def test_rows_of_one_system_are_not_copied() -> None:
-    rows = make(["x", "x", "y", "y"])
-    [one] = split_systems(rows, [None, "s", "s", ""], "s")
-    assert one.system == "s"
-    assert one.columns is rows.columns
-
-
-def test_texts_that_are_shown_go_with_their_rows() -> None:
-    def shown(**texts: list[str]) -> Rows:
-        return replace(make(None), shown={name: TextColumn.from_strings(each) for name, each in texts.items()})
-
-    one, other = (
-        shown(b=list("1234"), a=list("5678"), c=list("9999")),
-        shown(a=list("abcd"), b=list("efgh"), d=list("zzzz")),
-    )
-    joined = Rows.join([one, other])
-    assert {name: list(texts) for name, texts in joined.shown.items()} == {"b": list("1234efgh"), "a": list("5678abcd")}
-    assert list(joined.shown) == ["b", "a"]
-    assert list(one.slice(1, 3).shown["b"]) == ["2", "3"]
-    assert list(one.take(np.array([3, 0])).shown["a"]) == ["8", "5"]
-    table = one.table()
-    assert list(table.texts) == ["response", "reference", "b", "a", "c"]
-
-
-def test_parts_without_names_and_turns_have_none() -> None:
-    bare = replace(make(None), turns=None)
-    joined = Rows.join([bare, bare])
-    assert (joined.dialogues, joined.turns) == (None, None)
-    assert joined.dialogue_offsets().tolist() == list(range(9))
-    assert (len(joined), joined.fields, joined.shown) == (8, {}, {})
-
-
-def test_names_that_are_places_are_no_ids() -> None:
-    names = ["row 1", "rows 2", "line 3", "", "lines", "row 5b", "late", "row 12"]
-    responses = TextColumn.from_strings([""] * len(names))
-    rows = Rows("s", {Need.RESPONSE: responses}, TextColumn.from_strings(names), np.arange(8))
-    offsets = rows.dialogue_offsets()
-    given = [None, "rows 2", None, "", "lines", "row 5b", "late", None]
-    assert rows.places(offsets) == RowTable(offsets, given, rows.turns)
-    ids = rows.ids(offsets)
-    assert ids is not None
-    assert list(ids) == ["rows 2", "lines", "row 5b", "late"]
-    placed = rows.take(np.array([0, 2, 3]))
-    offsets = placed.dialogue_offsets()
-    assert placed.places(offsets) == RowTable(offsets, None, placed.turns)
-    assert list(placed.ids(offsets) or []) == []
-    unnamed = make(None)
-    assert unnamed.ids(unnamed.dialogue_offsets()) is None
-    assert unnamed.places(np.array([0, 1])) == RowTable(np.array([0, 1]), None, unnamed.turns)
-
-
-def test_the_table_of_a_result() -> None:
-    rows = replace(make(["x", "x", "row 3", "y"]), where="elsewhere")
-    table = rows.table()
-    assert table.dialogues == ["x", "row 3", "y"]
-    assert table.offsets.tolist() == [0, 2, 3, 4]
-    assert table.turns is rows.turns
-    assert {name: list(column) for name, column in table.texts.items()} == {
-        "response": ["a", "b", "c", "d"],
-        "reference": [["r"], [], ["s", "t"], ["u"]],
-    }
-    assert make(None).table().dialogues is None
-
-
-def test_no_texts() -> None:
-    assert [list(no_texts(rows)) for rows in (0, 2)] == [[], [[], []]]

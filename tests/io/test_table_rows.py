@@ -17,7 +17,6 @@ from dialeval.io.reading import read_responses, read_texts
 from dialeval.io.rows import FieldNames, Records, Rows
 
 Caught = Callable[[Callable[[], object]], list[Problem]]
-AsPlain = Callable[[list[Rows]], list[dict[str, Any]]]
 NAMES = FieldNames()
 
 text = st.text(st.characters(codec="utf-8"), max_size=4)
@@ -197,18 +196,3 @@ def test_prompts_in_contexts_of_their_own() -> None:
     table = pa.table({"context": [[{"role": "system", "content": "be kind"}, {"role": "user", "content": "a"}]]})
     assert list(read_texts(table, Need.CONTEXT)) == [["a"]]
     assert list(read_texts(table, Need.CONTEXT, system_prompts=True)) == [["be kind", "a"]]
-
-
-@pytest.mark.parametrize(
-    ("names", "expected"),
-    [
-        (["", ""], None),
-        ([None, None], None),
-        (["", "d"], ["row 1", "d"]),
-        (["d", "e"], ["d", "e"]),
-        ([7, None], ["7", "row 2"]),
-    ],
-)
-def test_dialogues_of_a_table(names: list[Any], expected: list[str] | None) -> None:
-    [rows] = read_responses(pa.table({"response": ["a", "b"], "dialog_id": names}))
-    assert (None if rows.dialogues is None else list(rows.dialogues)) == expected

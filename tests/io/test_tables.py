@@ -140,9 +140,3 @@ def test_tables_keep_columns_with_mapped_names() -> None:
 def test_a_table_without_responses_is_a_problem(problems_of: Caught) -> None:
     [problem] = problems_of(lambda: read_responses(pl.DataFrame({"x": ["a"], "y": ["b"]})))
     assert problem.what == "has no column 'response', only x, y"
-
-
-def test_the_index_of_a_frame_is_no_column() -> None:
-    frame = pd.DataFrame({"response": ["a", "b"]}, index=pd.Index([5, 6], name="turn"))
-    [rows] = read_responses(frame)
-    assert (list(rows.responses), rows.turns) == (["a", "b"], None)

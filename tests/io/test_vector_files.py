@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import io
 from pathlib import Path
 
 import numpy as np
@@ -551,66 +550,6 @@ def test_an_array_of_numpy_is_refused(tmp_path: Path) -> None:
         load(tmp_path / "x.npy")
 
 
-def test_how_much_text_is_parsed_at_a_time() -> None:
-    asked: list[int] = []
-
-    class Stream(io.BytesIO):
-        def read(self, size: int | None = -1, /) -> bytes:
-            asked.append(size or 0)
-            return b""
-
-    assert list(vector_files._split_blocks(Stream(), "x")) == []
-    assert asked == [16 << 20]
-
-
 def binary(path: Path, header: bytes, words: list[bytes], rows: np.ndarray) -> Path:
     path.write_bytes(header + b"".join(word + b" " + row.tobytes() for word, row in zip(words, rows, strict=True)))
     return path
-
-
-def test_rows_that_are_not_finite_are_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vector_files, "_ROWS", 2)
-    rows = np.ones((6, 2), "<f4")
-    rows[1, 0], rows[4, 1], rows[5] = np.nan, np.inf, -np.inf
-    words = [b"a", b"b", b"c", b"\xff", b"", b"f"]
-    infinite = [(row, "a number of this row is not finite") for row in (2, 5, 6)]
-    assert problems_of(binary(tmp_path / "x.bin", b"6 2\n", words, rows)) == infinite
-    assert problems_of(binary(tmp_path / "x.bin", b"5 2\n", [b"", b"\xff", b"c", b"", b"e"], rows[:5])) == [
-        (1, "no word"),
-        (2, "the word is not UTF-8"),
-        (4, "no word"),
-        *infinite[:2],
-    ]
-    findings = VectorFindings()
-    found = read(
-        binary(tmp_path / "x.bin", b"6 2\n", [b"a", b"b", b"c", b"\xff", b"", b"f"], np.ones((6, 2), "<f4")), findings
-    )
-    assert found[0] == ["a", "b", "c", "f"]
-    assert findings.odd == [(4, "with a word that is not UTF-8"), (5, "without a word")]
-
-
-def test_limits_of_the_binary_format(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    refused = [(None, "is cut short, or is not in the word2vec binary format")]
-    row = np.ones((1, 2), "<f4")
-    assert read(binary(tmp_path / "x.bin", b"1 2" + b" " * 60 + b"\n", [b"a"], row))[0] == ["a"]
-    assert problems_of(binary(tmp_path / "x.bin", b"1 2" + b" " * 61 + b"\n", [b"a"], row)) == refused
-    for word in (b"a" * 65_535, b"a" * 65_536):
-        path = binary(tmp_path / "x.bin", b"1 2\n", [word], row)
-        assert (read(path)[0] == [word.decode()]) if len(word) < 65_536 else (problems_of(path) == refused)
-    wide = np.ones((1, (1 << 20) + 1), "<f4")
-    assert read(binary(tmp_path / "x.bin", b"1 1048576\n", [b"a"], wide[:, 1:]))[1].shape == (1, 1 << 20)
-    assert problems_of(binary(tmp_path / "x.bin", b"1 1048577\n", [b"a"], wide)) == refused
-    monkeypatch.setattr(vector_files, "_READ_BYTES", 5)
-    assert read(binary(tmp_path / "x.bin", b"00000000001 2\n", [b"a"], row))[0] == ["a"]
-
-
-def test_parts_of_a_binary_file_may_end_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vector_files, "_LONGEST_WORD", 20)
-    words = [letter * 19 for letter in (b"a", b"b", b"c", b"d", b"e", b"f", b"g")]
-    rows = np.arange(14, dtype="<f4").reshape(7, 2)
-    binary(tmp_path / "x.bin", b"7 2\n", words, rows)
-    for size in range(64, 64 + 28):
-        monkeypatch.setattr(vector_files, "_READ_BYTES", size)
-        found, vectors = read(tmp_path / "x.bin")
-        assert found == [word.decode() for word in words]
-        assert vectors.tolist() == rows.tolist()
