@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dialeval.core.batch import Batch, Need
-from dialeval.core.columns import NumberColumn, ObjectColumn, RaggedColumn, SharedColumn, TextColumn
+from dialeval.core.columns import NumberColumn, ObjectColumn, RaggedColumn, TextColumn
 from dialeval.core.errors import NeedError
 from dialeval.text.vocabulary import Vocabulary
 
@@ -89,14 +89,3 @@ def test_every_need_says_how_it_is_given(need: Need) -> None:
 
 def test_the_remedy_names_both_ways() -> None:
     assert Need.TRAIN.remedy == "needs train: --train on the command line, train=... in Python"
-
-
-def test_what_a_batch_is_unless_it_says_otherwise() -> None:
-    plain = Batch(2, COLUMNS, Vocabulary(), np.array([0, 1, 2]))
-    assert (plain.whole, plain.ids, plain.allowed) == (True, None, frozenset(Need))
-    assert (dict(plain.resources), dict(plain.facts)) == ({}, {})
-    assert batch().has(Need.TRAIN), "a resource"
-    assert not plain.has(Need.TRAIN)
-    shared = SharedColumn.from_steps(RaggedColumn.from_lists([["x"], ["y"]]), np.array([False, True]))
-    with pytest.raises(NeedError, match="rows may share texts of reference"):
-        Batch(2, {Need.REFERENCE: shared}, Vocabulary(), np.array([0, 2])).lists(Need.REFERENCE)

@@ -14,13 +14,11 @@ from dialeval.core.arrays import Floats
 from dialeval.core.exact import (
     BySize,
     add_by_size,
-    check_clusters,
     formula_error,
     mean_error,
     merge_sums,
     sum_by_size,
 )
-from dialeval.core.validation import InvalidError
 
 numbers = st.integers(-(10**6), 10**6)
 clusters = st.lists(st.tuples(st.integers(0, 4), numbers, numbers), max_size=12)
@@ -63,16 +61,6 @@ def test_products_beyond_53_and_64_bits_are_exact(large: int) -> None:
     assert summed([(1, large, large), (1, large, -large)])[1] == (2, 2 * large, 0, 2 * large**2, 0, 2 * large**2)
 
 
-@pytest.mark.parametrize(
-    ("large", "count"), [(2**26 + 1, 3), (2**26 + 1, 2), (3_037_000_500, 1), (2**31, 3), (2**31, 2)]
-)
-def test_products_at_the_limits_of_53_and_63_bits(large: int, count: int) -> None:
-    for sign in (1, -1):
-        found = summed([(2, sign * large, 1)] * count)
-        assert found == {2: (count, sign * count * large, count, count * large**2, sign * count * large, count)}
-        assert all(type(each) is int for each in found[2])
-
-
 def test_sizes_are_told_apart() -> None:
     lines = np.array([[1, 2], [3, 4], [5, 6], [7, 8]])
     assert add_by_size(lines, np.array([2, 0, 1, 2])) == {1: [1, 5, 6], 2: [2, 8, 10]}
@@ -111,69 +99,6 @@ def test_the_unit_of_the_sums_is_that_of_the_error() -> None:
     error = mean_error(sums, unit_exponent=10)
     assert error is not None
     assert error.error == 1.0
-
-
-def test_two_clusters_have_an_error() -> None:
-    error = mean_error({1: (1, 3, 9), 2: (1, 2, 4)}, unit_exponent=0, yes_no=True)
-    assert error is not None
-    # The means without one of them are 1 and 3, and that of all is 5 / 3.
-    assert error.error == pytest.approx(math.sqrt(1 / 2 * ((1 - 5 / 3) ** 2 + (3 - 5 / 3) ** 2)), rel=1e-15)
-    assert (error.clusters, error.freedom, error.scored, error.yes_no, error.values) == (2, 1.0, 3, True, ())
-    plain = mean_error({1: (2, 4, 10)}, unit_exponent=0)
-    assert plain is not None
-    assert (plain.yes_no, plain.error, plain.over_dialogues) == (False, 1.0, False)
-    formula = formula_error(summed([(1, 3, 1), (2, 2, 1)]), np.array([1.0, 0.5]))
-    assert formula is not None
-    changes = (3 + 0.5) * 3 / 2, (2 + 0.5) * 3 / 1
-    assert formula.error == pytest.approx(math.sqrt(1 / 2 * sum(change**2 for change in changes)), rel=1e-15)
-    assert (formula.clusters, formula.freedom, formula.scored, formula.yes_no) == (2, 1.0, 3, False)
-
-
-@pytest.mark.parametrize(("sizes", "freedom"), [([1, 1, 1], 2.0), ([2, 2, 2, 2], 3.0), ([1, 3], 1.0), ([1, 1, 4], 1.0)])
-def test_degrees_of_freedom_are_kishs_number_less_one(sizes: list[int], freedom: float) -> None:
-    error = mean_error(sum_by_size(np.arange(len(sizes))[:, None], np.array(sizes)), unit_exponent=0)
-    assert error is not None
-    assert error.freedom == freedom
-
-
-def test_a_spread_that_is_a_rounding_error_is_none() -> None:
-    """What is left of terms that cancel counts from a millionth of a millionth of them on."""
-    for share, is_spread in ((5e-13, False), (2e-12, True)):
-        # Two clusters with the numbers (1, 1): their products cancel but for a small part.
-        error = formula_error({1: (2, 2, 2, 2, 2, 2)}, np.array([1.0, -1.0 + math.sqrt(4 * share)]))
-        assert error is not None
-        assert (error.error > 0) == is_spread
-
-
-FORM = "sums of clusters are not of that form"
-
-
-@pytest.mark.parametrize(
-    ("clusters", "width", "scored", "message"),
-    [
-        ({}, 1, 5, None),
-        ({1: (5, 3, 9)}, 1, 5, None),
-        ({1: (1, 3, 9), 2: (2, 3, 9)}, 1, 5, None),
-        ({1: (1, 1, 1, 1, 1, 1)}, 2, 1, None),
-        ({1: (1, *[1] * 9)}, 3, 1, None),
-        ({1: (1, 1, 1, 1, 1)}, 2, 1, FORM),
-        ({1: (1, 1, 1)}, 2, 1, FORM),
-        ({1: (5, 3, 9)}, 1, 4, "clusters do not have as many rows as are scored"),
-        ({1: (1, 3, 9), 2: (2, 3, 9)}, 1, 3, "clusters do not have as many rows as are scored"),
-        ({0: (5, 3, 9)}, 1, 0, FORM),
-        ({1: (0, 3, 9)}, 1, 0, FORM),
-        ({1: [5, 3, 9]}, 1, 5, FORM),
-        ({1: (5, 3.0, 9)}, 1, 5, FORM),
-        ({True: (5, 3, 9)}, 1, 5, FORM),
-        ([5], 1, 5, "sums of clusters are not by size"),
-    ],
-)
-def test_what_are_sums_of_clusters(clusters: object, width: int, scored: int, message: str | None) -> None:
-    if message is None:
-        check_clusters(clusters, width, scored)
-    else:
-        with pytest.raises(InvalidError, match=f"^{message}$"):
-            check_clusters(clusters, width, scored)
 
 
 def test_one_cluster_has_no_error() -> None:

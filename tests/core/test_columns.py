@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import product
-
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -11,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dialeval.core.batch import Batch, Need
-from dialeval.core.columns import Column, NumberColumn, ObjectColumn, RaggedColumn, SharedColumn, TextColumn
-from dialeval.core.errors import DataError, NeedError, Problem
-from dialeval.core.fingerprint import short_digest
+from dialeval.core.columns import Column, RaggedColumn, SharedColumn, TextColumn
+from dialeval.core.errors import NeedError
 from dialeval.text.vocabulary import Vocabulary
 
 texts = st.lists(st.text(max_size=12), max_size=12)
@@ -22,13 +19,6 @@ texts = st.lists(st.text(max_size=12), max_size=12)
 @given(texts)
 def test_strings_come_back(rows: list[str]) -> None:
     assert list(TextColumn.from_strings(rows)) == rows
-
-
-@pytest.mark.parametrize("size", range(4))
-def test_characters_of_every_number_of_bytes(size: int) -> None:
-    for rows in product(["", "a", "é", "日", "😀"], repeat=size):
-        column = TextColumn.from_strings(rows)
-        assert (list(column), len(column)) == (list(rows), size)
 
 
 @given(texts)
@@ -46,49 +36,6 @@ def test_arrow_slices_and_dictionaries() -> None:
     for parts in several:
         column = TextColumn.from_arrow(pa.chunked_array(parts, pa.string()))
         assert list(column) == [text for part in parts for text in part]
-
-
-def test_half_a_surrogate_pair_is_named() -> None:
-    with pytest.raises(DataError) as caught:
-        TextColumn.from_strings(["fine", "broken \ud83d", "fine", "\udc00\ud83d"], "list")
-    half = "is half of a surrogate pair, not a character"
-    remedy = "decode the text with the right encoding first"
-    assert caught.value.problems == (
-        Problem("list", 2, f"'\\ud83d' {half}", remedy),
-        Problem("list", 4, f"'\\udc00' {half}", remedy),
-    )
-    for made in (lambda: TextColumn.from_strings(["\ud83d"]), lambda: RaggedColumn.from_lists([["\ud83d"]])):
-        with pytest.raises(DataError) as unnamed:
-            made()
-        assert [(problem.where, problem.line) for problem in unnamed.value.problems] == [("texts", 1)]
-
-
-def test_only_the_bytes_of_the_rows_are_released(monkeypatch: pytest.MonkeyPatch) -> None:
-    released: list[bytes] = []
-    monkeypatch.setattr("dialeval.core.columns.release", lambda data: released.append(data.tobytes()))
-    column = TextColumn.from_strings(["one", "two", "three", "four"])
-    column.slice(1, 3).release()
-    column.slice(2, 2).release()
-    RaggedColumn.from_lists([["a"], ["b", "c"]]).slice(1, 2).release()
-    assert released == [b"two\nthree", b"b\nc"]
-    released.clear()
-    assert column.digest == TextColumn.from_strings(list(column)).digest
-    assert released[0] == b"one\ntwo\nthree\nfour", "what is read for a digest is released"
-
-
-def test_columns_of_objects_and_numbers() -> None:
-    column = ObjectColumn([{"b": 1, "a": 2}, None, "x"])
-    assert (len(column), column[1], list(column.slice(1, 3))) == (3, None, [None, "x"])
-    assert list(column.take(np.array([2, 0, 2]))) == ["x", {"b": 1, "a": 2}, "x"]
-    assert column.digest == short_digest('{"a":2,"b":1}\nnull\n"x"\n')
-    numbers = NumberColumn(np.arange(6.0).reshape(3, 2))
-    assert numbers.matrix is numbers.values
-    taken = numbers.take(np.array([2, 0]))
-    assert (type(taken), taken.values.tolist()) == (NumberColumn, [[4.0, 5.0], [0.0, 1.0]])
-    assert type(numbers.slice(1, 2)) is NumberColumn
-    assert numbers.digest == short_digest("(2,)", np.arange(6.0).tobytes())
-    assert numbers.digest != NumberColumn(np.arange(6.0).reshape(2, 3)).digest
-    assert NumberColumn(np.asfortranarray(numbers.values)).digest == numbers.digest
 
 
 @given(texts, texts)

@@ -6,13 +6,11 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import dialeval
-from dialeval.core.batch import Need
 from dialeval.core.columns import TextColumn, TokenColumn
 from dialeval.core.contributions import (
     ClusteredRows,
@@ -22,17 +20,11 @@ from dialeval.core.contributions import (
     from_arrow,
     join_batches,
     join_parts,
-    number_by_first_use,
     take_rows,
     to_arrow,
 )
 from dialeval.core.errors import NeedError
-from dialeval.core.validation import InvalidError
 from dialeval.engine import stores
-from dialeval.engine.worker import ChunkItems, SystemItems
-from dialeval.io.chunks import split_sources
-from dialeval.io.rows import Rows
-from dialeval.io.sources import wrap_systems
 from dialeval.text.vocabulary import Vocabulary
 
 texts = st.lists(st.text("ab é", max_size=8), max_size=6)
@@ -122,45 +114,6 @@ def test_words_of_this_process_and_of_another_are_gathered() -> None:
         words = [found.words[number] for number in found.ids.tolist()]
         rows = [words[start:stop] for start, stop in pairwise(found.offsets.tolist())]
         assert rows == expected
-
-
-@pytest.mark.parametrize(("rows", "kept"), [(200_000, True), (200_001, False)])
-def test_two_hundred_thousand_rows_keep_their_statistics(rows: int, kept: bool) -> None:
-    column = TextColumn.from_strings(["a"]).take(np.zeros(rows, np.int64))
-    store = stores.MemoryItems(split_sources(wrap_systems([Rows("s", {Need.RESPONSE: column})]), rows))
-    sums = RowSums(np.zeros((1, 1)))
-    store.put("metrics", 0, {}, ChunkItems({(0, "s"): SystemItems({}, ({"x": sums},))}))
-    assert store.join_contributions((0, "s")) == ({"x": sums} if kept else {})
-
-
-@pytest.mark.parametrize(
-    ("column", "message"),
-    [
-        (pa.array([[1.0], None]), "x has gaps"),
-        (pa.array([[1.0], [None]]), "x has gaps"),
-        (pa.array([[1.0], [np.nan]]), "x has numbers that are not finite"),
-        (pa.array([[1.0], [np.inf]]), "x has numbers that are not finite"),
-        (pa.array([[1.0], [1.0, 2.0]]), "rows have different numbers of values"),
-        (pa.array([["a"], None]), "x has gaps"),
-    ],
-)
-def test_statistics_that_cannot_be_used(column: pa.Array, message: str) -> None:
-    with pytest.raises(InvalidError, match=f"^{message}$"):
-        from_arrow(pa.table({"system": ["s", "s"], "x": column}))
-
-
-def test_a_column_without_values_is_that_of_another_system() -> None:
-    table = pa.table({"system": ["s"], "x": pa.array([None], pa.list_(pa.float64())), "y": [[1, 2]]})
-    found = from_arrow(table)
-    assert list(found) == ["y"]
-    assert found["y"] == RowSums(np.array([[1.0, 2.0]]))
-
-
-def test_ids_are_numbered_by_their_first_use() -> None:
-    used, numbered = number_by_first_use(np.array([5, 2, 5, 0, 2], np.int32), 7)
-    assert (used.tolist(), numbered.tolist()) == ([5, 2, 0], [0, 1, 0, 2, 1])
-    used, numbered = number_by_first_use(np.array([], np.int32), 0)
-    assert (used.tolist(), numbered.tolist()) == ([], [])
 
 
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=5), st.integers(1, 3), st.integers(1, 4), st.integers(0, 99))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import math
 import subprocess
 import sys
 
@@ -11,19 +9,10 @@ import numpy as np
 import pytest
 
 import dialeval
-from dialeval.core.columns import RaggedColumn, TextColumn
 from dialeval.core.display import (
-    Tabular,
     count_names,
-    flatten_estimates,
-    flatten_intervals,
-    list_some,
-    make_estimate_table,
 )
-from dialeval.core.fold import Analytic, Estimate, Level
-from dialeval.core.result import Result
-from dialeval.core.rowtable import NO_TURN, RowTable
-from dialeval.core.signature import Signature
+from dialeval.core.fold import Estimate
 
 ROWS = [{"dialog_id": f"d{n // 2}", "response": "one two three"[: 3 + n], "reference": "one two"} for n in range(8)]
 
@@ -83,125 +72,3 @@ def test_core_loads_no_layer_above_until_something_is_shown() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("<table>")
-
-
-def test_more_names_than_are_listed_are_counted() -> None:
-    assert count_names(list("abcd"), "metric") == "4 metrics (a, b, c and 1 more)"
-    assert count_names([str(number) for number in range(1234)], "row") == "1,234 rows (0, 1, 2 and 1,231 more)"
-    assert list_some(["a", "b"], 2) == "a, b"
-    assert list_some(["a", "b", "c"], 2) == "a, b and 1 more"
-
-
-def test_intervals_are_two_columns() -> None:
-    fields = {"a": 1, "interval": (2, 3), "other_interval": None, "b": 4}
-    assert list(flatten_intervals(fields).items()) == [
-        ("a", 1),
-        ("low", 2),
-        ("high", 3),
-        ("other_low", None),
-        ("other_high", None),
-        ("b", 4),
-    ]
-
-
-def test_lines_of_estimates() -> None:
-    how = Analytic("student", 0.95, "rows", 3, 2.0)
-    estimates = {
-        "x": Estimate(1.0, 0.5, 3, 2, interval=(0.0, 3.0), interval_by=how, signature=Signature.of("x", n=1)),
-        "y": Estimate(2.0, 0.5, 3, 3, corpus=True, level=Level.DIALOGUE, interval_by=how),
-    }
-    one, two = make_estimate_table({"bot": Result(estimates, role="floor")}).to_pylist()
-    assert one == {
-        "system": "bot",
-        "role": "floor",
-        "metric": "x",
-        "mean": 1.0,
-        "std": 0.5,
-        "low": 0.0,
-        "high": 3.0,
-        "half_width": 1.5,
-        "interval_by": "student",
-        "rows": 3,
-        "scored": 2,
-        "of": "rows",
-        "level": "turn",
-        "signature": str(Signature.of("x", n=1)),
-    }
-    assert math.isnan(two.pop("std"))
-    assert math.isnan(two.pop("half_width"))
-    none = dict.fromkeys(("low", "high", "interval_by", "signature"))
-    counts = {"rows": 3, "scored": 3, "of": "corpus", "level": "dialogue"}
-    assert two == {"system": "bot", "role": "floor", "metric": "y", "mean": 2.0, **none, **counts}
-
-
-def test_flat_names() -> None:
-    def names(*given: str) -> list[str]:
-        flat = flatten_estimates({None: {name: Estimate(1.0, 0.0, 3, 2) for name in given}})
-        assert list(flat)[1::3] == [f"{name[:-5]}/rows" for name in list(flat)[::3]]
-        return [name.removesuffix("/mean") for name in list(flat)[::3]]
-
-    assert names("a b", "a_b", "A_B", "a+b") == ["a_b", "a_b-2", "A_B-3", "a_b-4"]
-    assert names("_x.", "..", "x/mean", "x/MEAN/y", "Rows") == ["x", "_", "x/mean_", "x/MEAN_/y", "Rows_"]
-    for length in (200, 201):
-        cut = f"{'x' * 200}-{hashlib.sha256(b'x' * length).hexdigest()[:8]}"
-        assert names("x" * length) == ["x" * 200 if length == 200 else cut]
-    estimate = Estimate(1.0, 0.0, 3, 2, interval=(0.5, math.inf))
-    assert flatten_estimates({"bot": {"x": estimate, "y": Estimate(math.nan, 0.0, 3, 0)}, "Bot": {"x": estimate}}) == {
-        "bot/x/mean": 1.0,
-        "bot/x/low": 0.5,
-        "bot/x/rows": 3,
-        "bot/x/scored": 2,
-        "bot/y/rows": 3,
-        "bot/y/scored": 0,
-        "Bot-2/x/mean": 1.0,
-        "Bot-2/x/low": 0.5,
-        "Bot-2/x/rows": 3,
-        "Bot-2/x/scored": 2,
-    }
-
-
-def test_lines_of_items_have_places_texts_and_fields() -> None:
-    rows = RowTable(
-        np.array([0, 2, 3]),
-        ["d1", ""],
-        np.array([1, NO_TURN, 2]),
-        {"response": TextColumn.from_strings(["a", "b", "c"]), "context": RaggedColumn.from_lists([["x"], [], ["y"]])},
-        {
-            "city": RaggedColumn.from_lists([["Bern"], ["Bern"], []]),
-            "turn": RaggedColumn.from_lists([["one"], ["two"], ["three"]]),
-            "tags": RaggedColumn.from_lists([["p", "q"], ["q"], []]),
-        },
-    )
-    turns = Estimate(2.0, 0.0, 3, 3, items=np.array([1.0, 2.0, 3.0]))
-    dialogues = Estimate(5.0, 0.0, 2, 2, items=np.array([4.0, 6.0]), level=Level.DIALOGUE)
-    run = dialeval.Run({"s": Result({"z": dialogues, "x": turns}, rows=rows), "t": Result({"x": turns})}, "0")
-    table = run.item_table.to_arrow()
-    places = ["system", "level", "row", "dialog_id", "turn", "response", "context", "city", "field/turn", "tags"]
-    assert table.column_names == [*places, "z", "x"]
-    columns = table.to_pydict()
-    assert columns["system"] == ["s"] * 5 + ["t"] * 3
-    assert columns["level"] == ["turn"] * 3 + ["dialogue"] * 2 + ["turn"] * 3
-    assert columns["row"] == [1, 2, 3, 1, 2, 1, 2, 3]
-    assert columns["dialog_id"] == ["d1", "d1", None, "d1", None, None, None, None]
-    assert columns["turn"] == [1, None, 2, *[None] * 5]
-    assert columns["response"] == ["a", "b", "c", *[None] * 5]
-    assert columns["context"] == [["x"], [], ["y"], *[None] * 5]
-    assert columns["city"] == ["Bern", "Bern", None, "Bern", None, *[None] * 3]
-    assert columns["field/turn"] == ["one", "two", "three", None, "three", *[None] * 3]
-    assert columns["tags"] == [["p", "q"], ["q"], [], ["p", "q"], [], *[None] * 3]
-    assert columns["z"] == [None] * 3 + [4.0, 6.0] + [None] * 3
-    assert columns["x"] == [1.0, 2.0, 3.0, None, None, 1.0, 2.0, 3.0]
-    assert repr(run.item_table) == f"<items of {run!r}>"
-    empty = dialeval.Run({"s": Result({"x": Estimate(2.0, 0.0, 3, 3)})}, "0").item_table.to_arrow()
-    assert (empty.column_names, len(empty)) == (["system", "level", "row"], 0)
-
-
-def test_a_table_of_lines() -> None:
-    class Lines(Tabular):
-        def lines(self) -> list[dict[str, object]]:
-            return [{"a": 1}, {"a": None}]
-
-    assert Lines().to_arrow().to_pylist() == [{"a": 1}, {"a": None}]
-    run = dialeval.Run({"s": Result({"x": Estimate(2.0, 0.0, 3, 3, items=np.zeros(3))})}, "0")
-    assert run.item_table.lines() == run.item_table.to_arrow().to_pylist()
-    assert len(run.item_table.lines()) == 3

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import random
-from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -36,71 +35,6 @@ def test_extreme_floats(value: float) -> None:
 def test_the_spread_of_extreme_values_is_a_number() -> None:
     assert Moments.of(np.array([1e300, -1e300])).std == 1e300
     assert Moments.of(np.array([1e-300, 3e-300])).std == pytest.approx(1e-300, rel=1e-15)
-
-
-def test_all_bits_of_many_equal_values() -> None:
-    """Every limb and every product of two is as large as it can be, in a chunk and one value more."""
-    for value in (float(2**53 - 1), -float(2**53 - 1)):
-        for count in (1 << 14, (1 << 14) + 1):
-            total, squares = exact_sums(np.full(count, value))
-            assert total == count * int(value) << UNIT_EXPONENT
-            assert squares == count * int(value) ** 2 << (2 * UNIT_EXPONENT)
-            found = Moments.of(np.full(count, value), np.array([0, count])).clusters
-            assert found == {count: (1, total, total**2)}
-
-
-def test_the_spread_has_all_digits_of_a_float() -> None:
-    assert Moments.of(np.array([0.0, 1.0, 1.0])).std == float(Decimal(2).sqrt() / 3)
-    assert Moments.of(np.array([1.0, 2.0, 4.0])).std == float(Decimal(14).sqrt() / 3)
-    assert Moments() == Moments(0, 0, 0, 0, {})
-    assert Moments.of(np.array([np.nan, np.nan])) == Moments(2, 0, 0, 0, {})
-
-
-def test_which_rows_are_clusters() -> None:
-    items = np.array([1.0, 2.0, np.nan, 4.0])
-    unit = 1 << UNIT_EXPONENT
-    alone = {1: (3, 7 * unit, 21 * unit**2)}
-    assert Moments.of(items).clusters == alone
-    assert Moments.of(items, np.arange(5)).clusters == alone, "every dialogue is one row"
-    assert Moments.of(items, np.array([0, 2, 4])).clusters == {
-        1: (1, 4 * unit, 16 * unit**2),
-        2: (1, 3 * unit, 9 * unit**2),
-    }
-    assert Moments.of(items, np.array([0, 1, 2, 4])).clusters == alone
-    assert Moments.of(items, np.array([0, 2, 3, 4])).clusters == {
-        1: (1, 4 * unit, 16 * unit**2),
-        2: (1, 3 * unit, 9 * unit**2),
-    }
-    both = Moments.of(items, np.array([0, 2, 4])) + Moments.of(items)
-    assert (both.rows, both.scored, both.total, both.squares) == (8, 6, 14 * unit, 42 * unit**2)
-    assert both.clusters == {1: (4, 11 * unit, 37 * unit**2), 2: (1, 3 * unit, 9 * unit**2)}
-
-
-@pytest.mark.parametrize(
-    ("plain", "is_valid"),
-    [
-        ((0, 0, 0, 0, {}), True),
-        ((2, 2, 2, 2, {1: (2, 2, 2)}), True),
-        ((3, 2, 2, 2, {}), True),
-        ((1, 2, 2, 2, {1: (2, 2, 2)}), False),
-        ((2, 2, 3, 4, {}), False),
-        ((2, 2, 2, 2, {2: (1, 2, 3)}), False),
-        ((2, 2, 2, 2, {2: (1, 2, 4)}), True),
-        ((2, 2, 2, 2, {1: (2, 3, 4)}), False),
-        ((2, -1, 0, 0, {}), False),
-        ((0, 0, 0, 1, {}), True),
-        ((0, 0, 1, 0, {}), False),
-    ],
-)
-def test_sums_that_some_column_has(
-    plain: tuple[int, int, int, int, dict[int, tuple[int, ...]]], is_valid: bool
-) -> None:
-    """The square of a sum is at most the sum of squares times their number."""
-    if is_valid:
-        assert Moments.from_plain(*plain) == Moments(*plain)
-    else:
-        with pytest.raises(InvalidError, match=r"^no values have these sums$"):
-            Moments.from_plain(*plain)
 
 
 def test_many_rows_span_chunks() -> None:

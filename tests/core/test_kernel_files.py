@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,7 +17,6 @@ import pytest
 import dialeval
 from core.some_kernels import SOURCE, some_kernels
 from dialeval.core import kernels
-from dialeval.core.files import write_sealed
 
 NOWHERE = "/dev/null/nowhere"
 DAMAGES: dict[str, Callable[[bytes], bytes]] = {
@@ -120,33 +118,6 @@ def test_code_that_others_can_write_is_not_loaded(
 
 
 @pytest.mark.skipif(os.name != "posix", reason="owners and modes")
-@pytest.mark.parametrize(
-    ("user", "mode", "group", "is_ours", "is_ours_above"),
-    [
-        (1000, 0o755, 5, True, True),
-        (0, 0o755, 5, True, True),
-        (1001, 0o755, 5, False, False),
-        (1001, 0o1777, 5, False, False),
-        (1000, 0o757, 5, False, False),
-        (1000, 0o775, 5, False, False),
-        (1000, 0o775, 6, True, True),
-        (1000, 0o777, 6, False, False),
-        (1000, 0o1777, 5, False, True),
-        (0, 0o1775, 5, False, True),
-    ],
-)
-def test_who_may_write_to_a_folder(
-    monkeypatch: pytest.MonkeyPatch, user: int, mode: int, group: int, is_ours: bool, is_ours_above: bool
-) -> None:
-    """The user 1000 has a group of his own, 6."""
-    monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    monkeypatch.setattr(kernels, "_is_private_group", lambda asked: asked == 6)
-    status: Any = SimpleNamespace(st_uid=user, st_mode=mode, st_gid=group)
-    assert kernels._is_ours(status) is is_ours
-    assert kernels._is_ours(status, in_sticky=True) is is_ours_above
-
-
-@pytest.mark.skipif(os.name != "posix", reason="owners and modes")
 def test_code_of_another_user_is_not_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert compiled(tmp_path, monkeypatch) == 1
     user = os.geteuid()
@@ -239,56 +210,6 @@ def test_the_whole_program_runs_without_any_place_to_write_to(tmp_path: Path) ->
     assert "1.5" in done.stdout
 
 
-CODE = kernels.Code("symbol", ["int64"], False, ["needed"], b"object\nfile")
-
-
-def test_the_next_folder_is_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where a folder has no file, or one that is not ours, and where one cannot be written to."""
-    folders = [tmp_path / name for name in ("first", "second", "third")]
-    monkeypatch.setattr(kernels, "_list_folders", lambda _beside: iter(folders))
-    kernels._is_writable.cache_clear()
-    folders[0].write_text("in the way of a folder")
-    assert kernels.read(tmp_path, "x.kernel") is None
-    kernels.write(tmp_path, "x.kernel", CODE)
-    assert [path.name for path in tmp_path.rglob("*.kernel")] == ["x.kernel"]
-    written = folders[1] / "x.kernel"
-    assert written.stat().st_mode & 0o777 == 0o644
-    assert kernels.read(tmp_path, "x.kernel") == CODE
-    folders[0].unlink()
-    folders[0].mkdir()
-    assert kernels.read(tmp_path, "x.kernel") == CODE, "there is none in the first"
-    os.mkfifo(folders[0] / "x.kernel")
-    assert kernels.read(tmp_path, "x.kernel") == CODE, "that of the first is no plain file"
-    (folders[0] / "x.kernel").unlink()
-    (folders[0] / "x.kernel").write_bytes(b"damaged")
-    assert kernels.read(tmp_path, "x.kernel") == CODE
-    written.unlink()
-    (folders[0] / "x.kernel").unlink()
-
-    def full_at_first(target: Path, content: bytes) -> None:
-        if target.parent == folders[0]:
-            raise OSError(28, "No space left on device")
-        write_sealed(target, content)
-
-    monkeypatch.setattr(kernels, "write_sealed", full_at_first)
-    kernels._is_writable.cache_clear()
-    kernels.write(tmp_path, "x.kernel", CODE)
-    assert [path.parent for path in tmp_path.rglob("*.kernel")] == [folders[1]]
-    kernels._is_writable.cache_clear()
-
-
-def test_what_a_compiler_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    described = kernels._describe_compiler()
-    assert f", {sys.version_info[:2]}, " in described
-    assert f"'{import_module('llvmlite').__version__}'" in described
-    monkeypatch.setattr(kernels, "find_spec", lambda _name: None)
-    with pytest.raises(ModuleNotFoundError, match="there is no module numba"):
-        kernels._describe_compiler.__wrapped__()
-    monkeypatch.setattr(kernels, "find_spec", lambda _name: SimpleNamespace(origin=None))
-    with pytest.raises(ModuleNotFoundError, match="there is no module numba"):
-        kernels._describe_compiler.__wrapped__()
-
-
 @pytest.mark.skipif(os.name != "posix", reason="owners and modes")
 def test_which_folders_are_safe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     is_safe, choose = kernels._is_safe.__wrapped__, kernels._choose_folder.__wrapped__
@@ -312,16 +233,3 @@ def test_which_folders_are_safe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     (tmp_path / "file").write_text("")
     assert choose(str(tmp_path / "file" / "folder"), "NUMBA_CACHE_DIR") is None
     kernels._is_safe.cache_clear()
-
-
-def test_docstrings_are_no_part_of_the_code() -> None:
-    def digest(source: str) -> str:
-        names: dict[str, Any] = {}
-        exec(source, names)
-        digest: str = kernels.Kernel(names["f"]).source_digest
-        return digest
-
-    plain = digest('def f(x):\n    "one"\n    return x + 1')
-    assert digest('def f(x):\n    "two"\n    return x + 1') == plain
-    assert digest('def f(x):\n    "one"\n    return x + 2') != plain
-    assert digest('def f(y):\n    "one"\n    return y + 1') != plain

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -189,94 +187,3 @@ def test_set_bits(value: int) -> None:
 
 
 # What the types and the values of arguments are called.
-
-
-def flattened(argument: Any) -> tuple[list[str], list[Any]]:
-    types: list[str] = []
-    values: list[Any] = []
-    kernels._flatten(argument, types, values)
-    return types, values
-
-
-@pytest.mark.parametrize(
-    ("array", "name"),
-    [
-        (np.arange(6.0), "<f81C"),
-        (np.arange(6.0)[::2], "<f81A"),
-        (np.zeros((2, 3), np.int32), "<i42C"),
-        (np.asfortranarray(np.zeros((2, 3), np.int32)), "<i42F"),
-        (np.zeros((4, 6))[::2, ::2], "<f82A"),
-        (np.frombuffer(bytes(17), np.uint8)[1:].view("<f8"), "<f81C?"),
-        (np.zeros(3, np.bool_), "|b11C"),
-    ],
-)
-def test_arrays_are_named_by_type_dimensions_and_layout(array: np.ndarray[Any, Any], name: str) -> None:
-    types, values = flattened(array)
-    assert types == [name]
-    address = array.__array_interface__["data"][0]
-    assert values == [None, None, array.size, array.itemsize, address, *array.shape, *array.strides]
-    pointer, number = ctypes.c_void_p, ctypes.c_int64
-    expected = [pointer, pointer, number, number, pointer, *[number] * (2 * array.ndim)]
-    assert kernels._list_c_types(types) == expected
-    assert kernels._list_c_types(["(", "int64", name, ")"]) == [ctypes.c_int64, *expected]
-
-
-@pytest.mark.parametrize(
-    ("value", "name"),
-    [
-        (5, "int64"),
-        (2**63 - 1, "int64"),
-        (-(2**63), "int64"),
-        (True, "bool"),
-        (0.5, "float64"),
-        (np.float64(0.5), "float64"),
-        (np.float32(0.5), "float32"),
-        (np.uint64(2**64 - 1), "uint64"),
-        (np.int8(-5), "int8"),
-    ],
-)
-def test_numbers_are_named_by_their_type(value: Any, name: str) -> None:
-    types, values = flattened((value, (value,)))
-    assert types == ["(", name, "(", name, ")", ")"]
-    assert [each.value for each in values] == [value, value]
-    assert kernels._list_c_types(types) == [type(each) for each in values]
-
-
-@pytest.mark.parametrize("value", [2**63, -(2**63) - 1])
-def test_larger_numbers_are_refused(value: int) -> None:
-    with pytest.raises(OverflowError, match=f"^{value} has more than 64 bits$"):
-        flattened(value)
-
-
-def test_what_the_code_of_a_kernel_depends_on() -> None:
-    def digest(added: Any, option: Any = None, **names: Any) -> str:
-        function = eval("lambda x: x + ADDED", {"ADDED": added, **names})
-        digest: str = kernels.Kernel(function, **({} if option is None else {"fastmath": option})).source_digest
-        return digest
-
-    given = [1, 2, 1.0, (1, 2), np.uint64(1), np.array([1, 2]), np.array([1, 2], np.int32), np.array([2, 1])]
-    digests = [digest(each) for each in given] + [digest(1, {"nnan"}), digest(1, {"nnan", "arcp"}), digest(1, True)]
-    assert len(set(digests)) == len(digests)
-    assert digest(1) == digest(1, UNUSED=7)
-    assert digest(1, {"arcp", "nnan"}) == digest(1, {"nnan", "arcp"})
-    assert kernels.kernel(fastmath=True)(len).options == {"fastmath": True}
-    assert kernels.kernel(len).options == {}
-
-
-def test_the_key_of_a_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
-    key = kernels.digest_of("source", "name", ("int64", "float64"))
-    assert len(key) == 16
-    others = [("other", "name", ("int64", "float64")), ("source", "other", ("int64", "float64"))]
-    assert key not in {kernels.digest_of(*other) for other in [*others, ("source", "name", ("float64", "int64"))]}
-    monkeypatch.setenv("NUMBA_OPT", "1")
-    monkeypatch.setenv("NUMBA_BOUNDSCHECK", "0")
-    both = kernels.digest_of("source", "name", ("int64", "float64"))
-    assert both != key
-    for name in ("NUMBA_OPT", "NUMBA_BOUNDSCHECK"):
-        value = os.environ[name]
-        monkeypatch.delenv(name)
-        monkeypatch.setenv(name, value)  # in another order
-    assert kernels.digest_of("source", "name", ("int64", "float64")) == both
-    monkeypatch.setenv("NUMBA_CACHE_DIR", "anywhere")
-    monkeypatch.setenv("OTHER", "1")
-    assert kernels.digest_of("source", "name", ("int64", "float64")) == both

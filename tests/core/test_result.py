@@ -15,7 +15,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from threading import Barrier
-from typing import Any
 
 import numpy as np
 import pytest
@@ -25,13 +24,11 @@ from hypothesis.extra import numpy as hnp
 
 import dialeval
 from dialeval.core.arrays import Floats
-from dialeval.core.contributions import RowSums
 from dialeval.core.errors import DataError
 from dialeval.core.fold import Estimate, Level
-from dialeval.core.result import Result, Run, _check_result, check_folder, files_of, load, read_comparison
-from dialeval.core.rowtable import LARGEST, RowTable
+from dialeval.core.result import Result, Run, check_folder, files_of, load
+from dialeval.core.rowtable import LARGEST
 from dialeval.core.signature import Signature
-from dialeval.core.validation import InvalidError
 
 
 def make_run(items: Floats, system: str = "a") -> Run:
@@ -258,87 +255,3 @@ def test_processes_that_are_killed_while_they_save(tmp_path: Path) -> None:
         os.utime(left, (0, 0))
     old.save(tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == {"run.json", "items.parquet"}
-
-
-def checked(estimates: dict[str, Estimate], **more: Any) -> None:
-    _check_result("bot", Result(estimates, **more))
-
-
-ITEMS = np.array([1.0, np.nan, 3.0])
-
-
-@pytest.mark.parametrize(
-    ("changes", "more", "message"),
-    [
-        ({}, {}, None),
-        ({"items": None, "rows": 9}, {}, None),
-        ({"rows": 4}, {}, "3 values of x are saved for 4 rows"),
-        ({"scored": 3}, {}, "2 values of x are saved, and 3 are stated"),
-        ({}, {"rows": RowTable(np.array([0, 2, 3]))}, None),
-        ({}, {"rows": RowTable(np.array([0, 2]))}, "2 rows are saved, and x has 3"),
-        ({"level": Level.DIALOGUE}, {"rows": RowTable(np.array([0, 2, 3]))}, "2 rows are saved, and x has 3"),
-        ({"level": Level.DIALOGUE}, {"rows": RowTable(np.array([0, 2, 3, 9]))}, None),
-        ({"mean": 2 + 2.9e-9}, {}, None),
-        ({"mean": 2 - 2.9e-9}, {}, None),
-        ({"mean": 2 + 3.1e-9}, {}, "the values of x have the mean 2, and 2 is stated"),
-        ({"mean": 1.5}, {}, "the values of x have the mean 2, and 1.5 is stated"),
-        ({"mean": np.nan}, {}, "the values of x have the mean 2, and nan is stated"),
-        ({"mean": 1.5, "corpus": True}, {}, None),
-        ({"mean": 7.0, "items": np.full(3, np.nan), "scored": 0}, {}, None),
-        ({}, {"contributions": {"n": RowSums(np.zeros((3, 1)))}, "rows": RowTable(np.array([0, 3]))}, None),
-        ({}, {"contributions": {"n": RowSums(np.zeros((2, 1)))}}, None),
-        (
-            {},
-            {"contributions": {"n": RowSums(np.zeros((2, 1)))}, "rows": RowTable(np.array([0, 3]))},
-            "per-row statistics are saved for another number of rows",
-        ),
-        (
-            {},
-            {"contributions": {"n": RowSums(np.zeros((2, 1))), "m": RowSums(np.zeros((3, 1)))}},
-            "per-row statistics are saved for another number of rows",
-        ),
-    ],
-)
-def test_what_is_saved_has_to_fit_together(changes: dict[str, Any], more: dict[str, Any], message: str | None) -> None:
-    estimate = replace(Estimate(2.0, 1.0, 3, 2, items=ITEMS), **changes)
-    if message is None:
-        checked({"x": estimate}, **more)
-    else:
-        with pytest.raises(InvalidError) as caught:
-            checked({"none": Estimate(1.0, 0.0, 7, 7), "x": estimate}, **more)
-        assert str(caught.value) == f"bot: {message}"
-
-
-def test_printed_forms_count() -> None:
-    result = Result({"x": Estimate(2.0, 1.0, 1, 1), "y": Estimate(2.0, 1.0, 1234, 2, level=Level.DIALOGUE)})
-    assert repr(result) == "<Result: 2 metrics (x, y), 1 turn, 1,234 dialogues>"
-    assert (result.role, result.source, result.rows, len(result)) == ("system", None, None, 2)
-    for warnings, counted in (((), ""), (("a",), ", 1 warning"), (("a", "b"), ", 2 warnings")):
-        run = Run({"bot": result}, "0", warnings)
-        assert repr(run) == f"<Run: 1 system (bot), 2 metrics (x, y){counted}>"
-
-
-def test_where_there_is_no_run(tmp_path: Path) -> None:
-    (tmp_path / "run.txt").write_text("")
-    remedy = "pass the folder of a run that Run.save or `dialeval score FILES -o FOLDER` wrote, or save it again"
-    for path, what in (
-        (tmp_path, "holds no saved run"),
-        (tmp_path / "missing", "there is no such folder"),
-        (tmp_path / "run.txt", "is a file, and a saved run is expected"),
-        (tmp_path / ("x" * 5000), "there is no such folder"),
-    ):
-        with pytest.raises(DataError) as caught:
-            load(path)
-        assert str(caught.value) == f"{path}: {what}; {remedy}"
-
-
-def test_a_comparison_is_saved_with_its_run(tmp_path: Path) -> None:
-    run = Run({"bot": Result({"x": Estimate(2.0, 1.0, 1, 1)})}, "0")
-    assert read_comparison(run.save(tmp_path)) is None
-    run.save(tmp_path, comparison=b'{"a": 1}')
-    assert read_comparison(tmp_path) == read_comparison(tmp_path / "run.json") == {"a": 1}
-    (tmp_path / "comparison.json").write_text('{"a": 2}')
-    with pytest.raises(DataError, match=r"comparison\.json"):
-        read_comparison(tmp_path)
-    run.save(tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == ["run.json"]

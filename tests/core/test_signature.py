@@ -41,12 +41,3 @@ def test_differences_are_named_and_the_release_does_not_count() -> None:
 
 def test_a_field_is_replaced_in_place() -> None:
     assert str(Signature.of("x", a=1, b=2).with_fields(a=3, c=4)) == "x|a:3|b:2|c:4"
-
-
-def test_a_signature_is_a_mapping_of_its_fields() -> None:
-    signature = Signature.of("x", a=True, b=False, c=0.1, d="y|z:%")
-    assert dict(signature) == {"a": "yes", "b": "no", "c": "0.1", "d": "y|z:%"}
-    assert (len(signature), list(signature)) == (4, ["a", "b", "c", "d"])
-    assert str(signature) == "x|a:yes|b:no|c:0.1|d:y%7Cz%3A%25"
-    assert signature.differences(Signature.of("y", a=True, b=False, c=0.1, d="y|z:%")) == {"metric": ("x", "y")}
-    assert Signature("x") == Signature("x", ())

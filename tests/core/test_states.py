@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 from dialeval.core.columns import TextColumn
 from dialeval.core.errors import SettingError
 from dialeval.core.exact import Moments
-from dialeval.core.fold import DamagedStateError, check_like, from_bytes, to_bytes, translate_state
-from dialeval.core.validation import InvalidError
+from dialeval.core.fold import DamagedStateError, from_bytes, to_bytes, translate_state
 from dialeval.text.ngrams import NgramColumn, NgramCounts
 from dialeval.text.resampled import NgramValues
 from dialeval.text.tokenizers import tokenize
@@ -130,72 +129,3 @@ def test_a_pickled_array_is_not_unpickled() -> None:
     with pytest.raises(DamagedStateError, match="allow_pickle=False"):
         from_bytes(target.getvalue(), ())
     assert "DIALEVAL_PLANTED" not in os.environ
-
-
-@pytest.mark.parametrize("value", [0, 1, -1, 2**53 - 1, 2**53, 2**53 + 1, -(2**53), -(2**53) - 1, 2**70, True])
-def test_whole_numbers_of_any_size_come_back(value: int) -> None:
-    back = from_bytes(to_bytes(value), None)
-    assert (back, type(back)) == (value, type(value))
-    target = io.BytesIO(to_bytes(value))
-    tree = np.load(target)["tree"].tobytes()
-    assert (b"int" in tree) == (abs(value) >= 2**53), "numbers that JSON may round are texts"
-
-
-@dataclass
-class Example:
-    count: int
-    parts: tuple[Any, ...]
-    array: Any = None
-
-
-EXAMPLE = Example(0, ([], {}, ""), np.zeros((0, 2)))
-
-
-@pytest.mark.parametrize(
-    ("value", "message"),
-    [
-        (Example(7, ([1, "x"], {3: 4}, "text"), np.ones((5, 2))), None),
-        (Example(7, ([], {}, ""), np.ones((5, 2), np.float32)), None),
-        (7, "state is a int, not a Example"),
-        (Example(True, ([], {}, ""), np.ones((5, 2))), "state.count is a bool, not a int"),
-        (Example(7, ([], {}), np.ones((5, 2))), "state.parts has 2 parts, not 3"),
-        (Example(7, [[], {}, ""], np.ones((5, 2))), "state.parts is a list, not a tuple"),  # type: ignore[arg-type]
-        (Example(7, ([], [], ""), np.ones((5, 2))), "state.parts[1] is a list, not a dict"),
-        (Example(7, ([], {}, ""), np.ones((5, 2), np.int64)), "state.array holds int64, not float64"),
-        (Example(7, ([], {}, ""), [1.0]), "state.array is a list, not a ndarray"),
-    ],
-)
-def test_values_that_are_like_an_example(value: Any, message: str | None) -> None:
-    if message is None:
-        check_like(value, EXAMPLE)
-    else:
-        with pytest.raises(InvalidError) as caught:
-            check_like(value, EXAMPLE)
-        assert str(caught.value) == message
-
-
-def test_arrays_that_are_like_an_example() -> None:
-    check_like(np.ones(3), np.zeros(3))
-    check_like(np.ones((3, 2)), None)
-    for value, example in (
-        (np.ones(4), np.zeros(3)),
-        (np.ones((5, 3)), np.zeros((0, 2))),
-        (np.ones(5), np.zeros((0, 2))),
-    ):
-        with pytest.raises(InvalidError):
-            check_like(value, example)
-
-
-def test_states_in_lists_tuples_and_dicts_are_translated() -> None:
-    home = Vocabulary()
-    counts = counted(["a b"], 1, Vocabulary(["z"]))
-    moved = translate_state([{"k": (counts, 7)}, Stranger(3), Stranger], home)
-    assert isinstance(moved[0], dict)
-    assert moved[0]["k"][0].vocabulary is home
-    assert moved[0]["k"][1] == 7
-    assert moved[1:] == [Stranger(3), Stranger]
-    assert from_bytes(to_bytes({"k": [Stranger(3)], (1, 2): b"x"}), {"a": [Stranger(0)]}) == {
-        "k": [Stranger(3)],
-        (1, 2): b"x",
-    }
-    assert from_bytes(to_bytes([Stranger(3)]), {Stranger: Stranger(0)}) == [Stranger(3)]
