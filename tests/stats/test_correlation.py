@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import warnings
 
-import krippendorff
 import numpy as np
 import pytest
 from hypothesis import assume, given
@@ -189,32 +188,3 @@ def test_alpha_has_the_interval_of_a_jackknife_over_clusters() -> None:
     continuous = measure_ceiling(list(random.normal(size=(200, 2))))
     assert np.isnan(list(continuous.alpha_interval.values())).all(), "which would take minutes"
     assert not np.isnan(list(continuous.alpha.values())).any()
-
-
-def test_ceilings_are_over_responses_with_two_annotators() -> None:
-    found = measure_ceiling([np.array([1.0]), np.array([])])
-    assert (found.n, found.annotators, found.alpha, found.one_against_others) == (0, (0, 0), {}, {})
-    assert found.reason == "no response has the values of two annotators or more"
-    said = [np.array(pair) for pair in ([1.0, 2.0], [2.0, 2.0], [3.0, 5.0], [4.0])]
-    made = measure_ceiling(said)
-    assert (made.n, made.annotators, made.reason) == (3, (2, 2), None)
-    units = np.array([[1.0, 2.0], [2.0, 2.0], [3.0, 5.0]])
-    for distance, alpha in made.alpha.items():
-        assert alpha == pytest.approx(krippendorff.alpha(units.T, level_of_measurement=distance))
-    assert made.one_against_others["pearson"] == pytest.approx(stats.pearsonr(*units.T).statistic)
-    two = measure_ceiling(said[:2])
-    assert two.n == 2
-    assert all(map(math.isnan, two.one_against_others.values())), "two points always lie on a line"
-    # The first annotator says the same of all: the mean is over those who have a correlation.
-    flat = [np.array([3.0, value, 2 * value]) for value in (1.0, 2.0, 4.0)]
-    assert correlate_with_others(flat) == pytest.approx({"pearson": 1, "spearman": 1, "kendall": 1})
-
-
-def test_a_spread_below_a_trillionth_is_rounding() -> None:
-    rising = np.array([1.0, 2.0, 3.0])
-    assert pearson(1e12 + np.array([0.0, 1.0, 2.0]), rising) == pytest.approx(1)
-    assert math.isnan(pearson(1e12 + np.array([0.0, 0.5, 1.0]), rising))
-    assert math.isnan(kurtosis(np.zeros(0)))
-    assert rank_values(np.zeros(0)).tolist() == []
-    matrix = spearman_matrix({"x": np.array([1.0, math.nan, 3.0, 2.0]), "y": np.array([1.0, 5.0, 2.0, math.nan])})
-    assert np.isnan(matrix).tolist() == [[False, True], [True, False]], "two rows in common"

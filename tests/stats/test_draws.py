@@ -70,38 +70,3 @@ def test_settings_that_make_no_interval_are_refused(level: float, resamples: int
     check_resampling(0.95, 1)
     with pytest.raises(SettingError):
         check_resampling(level, resamples)
-
-
-def test_limits_of_resampling_are_allowed() -> None:
-    check_resampling(1e-9, 1_000_000)
-    for level, resamples, message in (
-        (0.0, 10, "a confidence level must be between 0 and 1, such as 0.95; it is not 0.0"),
-        (0.95, 0, "at least one resample is needed, not 0"),
-        (0.95, 1_000_001, "1,000,001 resamples would take too long; 1,000,000 are the most"),
-    ):
-        with pytest.raises(SettingError) as info:
-            check_resampling(level, resamples)
-        assert str(info.value) == message
-
-
-def test_seeds_are_not_negative() -> None:
-    for draw in (draw_resamples(3, 2, -1), draw_swaps(70, 2, -1)):
-        with pytest.raises(SettingError, match="a seed is 0 or more, not -1"):
-            next(draw)
-    assert next(draw_resamples(3, 2, 0)).shape == (2, 3)
-
-
-def test_defaults_of_draws() -> None:
-    assert np.array_equal(np.concatenate(list(draw_resamples(3))), np.concatenate(list(draw_resamples(3, 1000, 12345))))
-    assert np.array_equal(next(draw_swaps(70, 5)), next(draw_swaps(70, 5, 12345)))
-
-
-def test_chunks_of_one_row(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_CHUNK_CELLS", 3)
-    assert [len(chunk) for chunk in draw_resamples(5, 3)] == [1, 1, 1]
-    assert [len(chunk) for chunk in draw_resamples(1, 7)] == [3, 3, 1]
-    assert [len(chunk) for chunk in draw_resamples(0, 7)] == [3, 3, 1]
-
-
-def test_percentiles_have_the_level_of_95_by_default() -> None:
-    assert percentiles(np.arange(201.0)) == pytest.approx((5, 195))

@@ -15,10 +15,8 @@ from dialeval.core.contributions import ClusteredRows
 from dialeval.stats import resampling as module
 from dialeval.stats.resampling import (
     Influence,
-    absolute_quantile,
     draw_resamples,
     leave_out_clusters,
-    make_interval,
     studentize,
 )
 
@@ -114,48 +112,6 @@ def test_each_cluster_is_left_out_once_or_in_groups(monkeypatch: pytest.MonkeyPa
     assert counts.shape == (4, 10)
     assert (counts.sum(axis=0) == 3).all()
     assert set(counts.sum(axis=1)) <= {7, 8}
-
-
-def test_up_to_a_thousand_clusters_are_left_out_one_by_one() -> None:
-    assert np.array_equal(np.concatenate(list(leave_out_clusters(1000))), 1 - np.eye(1000))
-    more = np.concatenate(list(leave_out_clusters(1001)))
-    assert more.shape == (1000, 1001)
-    assert sorted((1 - more).sum(axis=1).tolist()) == [1] * 999 + [2]
-    assert [len(chunk) for chunk in leave_out_clusters(130)] == [64, 64, 2]
-
-
-def test_tiny_and_huge_influences_have_errors_too() -> None:
-    for size in (1e-200, 1.0, 1e200):
-        found = Influence(0.0, size * np.array([3.0, -1.0, -2.0]), np.ones(3))
-        assert found.error == pytest.approx(size * math.sqrt(14 / 6))
-        assert (found.largest, found.units.tolist()) == (3 * size, pytest.approx([1, -1 / 3, -2 / 3]))
-        assert found.skewness == pytest.approx((27 - 1 - 8) / 3 / (14 / 3) ** 1.5)
-    assert Influence(0.0, np.zeros(2), np.ones(2)).largest == 0
-
-
-def test_clusters_without_rows_have_no_weight() -> None:
-    some = Influence.of(1.0, np.array([0.5, 1.0, 1.5]), np.array([2.0, 0.0, 4.0]))
-    assert some.weights.tolist() == [1, 0, 2]
-    assert Influence.of(1.0, np.array([0.5, 1.5]), np.zeros(2)).weights.tolist() == [0, 0]
-
-
-def test_intervals_of_studentized_changes_and_of_the_jackknife() -> None:
-    influence = Influence(2.0, np.array([3.0, -3.0, 1.0, -1.0]), np.ones(4))
-    error = math.sqrt(20 / 12)
-    changes = np.array([0.5, -1.0, 2.0, -3.0, math.nan, 4.0, -5.0, 6.0, 7.0, -8.0])
-    assert make_interval(influence, changes, 0.5, 4) == ((-2.0, 6.0), "studentized")
-    assert make_interval(influence, changes, 0.9, 4) == ((-6.0, 10.0), "studentized")
-    assert make_interval(influence, changes, 0.99, 4) == ((-6.0, 10.0), "studentized"), "the largest at most"
-    half = float(scipy.stats.t.ppf(0.95, 6)) * error
-    for infinite in (None, np.append(changes[:4], [math.inf] * 3), np.full(3, math.nan)):
-        interval, by = make_interval(influence, infinite, 0.9, 7)
-        assert interval == pytest.approx((2 - half, 2 + half))
-        assert by == "jackknife"
-    unknown, by = make_interval(Influence(2.0, np.zeros(1), np.ones(1)), changes, 0.9, 7)
-    assert all(map(math.isnan, unknown))
-    assert by == "jackknife"
-    assert math.isnan(absolute_quantile(np.zeros(0), 0.9))
-    assert absolute_quantile(np.array([-3.0]), 0.1) == 3
 
 
 @pytest.mark.parametrize("metric", ["length", "distinct-1"])

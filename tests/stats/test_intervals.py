@@ -16,7 +16,7 @@ from dialeval.core.errors import SettingError
 from dialeval.core.exact import ClusterError, Moments
 from dialeval.core.fold import ANY_NUMBER, Analytic, Bounds, Estimate, IntervalChoice, Level, compute_interval
 from dialeval.stats import intervals
-from dialeval.stats.intervals import fraction_of_range, gaffke, student, wilson
+from dialeval.stats.intervals import gaffke, student, wilson
 
 UNIT = (0.0, 1.0)
 
@@ -140,59 +140,12 @@ def test_gaffkes_interval_is_the_quantile_of_dirichlet_weights() -> None:
     assert high == pytest.approx(np.quantile(drawn @ [*values, 1.0], 0.95), abs=3e-4)
 
 
-@pytest.mark.parametrize("level", [0.5, 0.95, 0.999])
-@pytest.mark.parametrize(("passed", "failed"), [(1, 1), (9, 1), (1, 49), (700, 1300)])
-def test_gaffkes_ends_are_found_in_few_steps(
-    passed: int, failed: int, level: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked: list[Floats] = []
-    real = intervals._exceedance_probability
-
-    def count(away: Floats, counts: Floats) -> float:
-        asked.append(away)
-        return real(away, counts)
-
-    monkeypatch.setattr(intervals, "_exceedance_probability", count)
-    gaffke([(0.0, failed), (1.0, passed)], UNIT, level)
-    assert len(asked) <= 34, "halving takes about 80"
-
-
-def test_gaffkes_interval_of_other_bounds() -> None:
-    """The same values on scales from 0 to 1 and from -2 to 6; the order and the grouping of values do not matter."""
-    low, high = gaffke([(0.0, 3), (0.25, 2), (0.75, 4)], UNIT, 0.9)
-    found = gaffke([(4.0, 4), (-2.0, 1), (0.0, 2), (-2.0, 2)], (-2.0, 6.0), 0.9)
-    assert found == pytest.approx((8 * low - 2, 8 * high - 2), abs=1e-10)
-
-
-@pytest.mark.parametrize("value", [0.0, 0.4, 1.0])
-def test_gaffkes_interval_of_one_value_is_its_beta_distribution(value: float) -> None:
-    """K equal values x have the upper end x + (1 - x) q, where q is the quantile of a Beta(1, K) weight."""
-    low, high = gaffke([(value, 7)], UNIT, 0.95)
-    weight = 1 - 0.025 ** (1 / 7)
-    assert (low, high) == pytest.approx((value * (1 - weight), value + (1 - value) * weight), abs=1e-11)
-
-
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [(3.0, (1.0, 5.0)), (0.5, (0.0, 2.5)), (9.0, (7.0, 10.0)), (-1e-9, (-1e-9, 2 - 1e-9)), (10.5, (8.5, 10.5))],
-)
-def test_students_interval_is_cut_at_the_bounds_but_holds_its_value(
-    value: float, expected: tuple[float, float]
-) -> None:
-    assert student(value, 0.5, (0.0, 10.0), 4.0) == expected
-
-
 @pytest.mark.parametrize(("passed", "size"), [(0, 4), (1, 4), (4, 4), (30, 100), (2, 5)])
 @pytest.mark.parametrize(("least", "width"), [(0.0, 1.0), (-1.0, 2.0), (1.0, 4.0)])
 def test_wilsons_interval_as_scipys(passed: int, size: int, least: float, width: float) -> None:
     oracle = scipy.stats.binomtest(passed, size).proportion_ci(0.95, "wilson")
     found = wilson(least + width * passed / size, size, (least, least + width), 1.959963984540054)
     assert found == pytest.approx((least + width * oracle.low, least + width * oracle.high), rel=1e-12, abs=1e-12)
-
-
-@pytest.mark.parametrize(("value", "expected"), [(-3.0, 0.0), (-2.0, 0.0), (0.0, 0.25), (6.0, 1.0), (6.5, 1.0)])
-def test_fractions_of_a_range(value: float, expected: float) -> None:
-    assert fraction_of_range(value, (-2.0, 6.0)) == expected
 
 
 def test_values_of_dialogues_are_over_dialogues() -> None:

@@ -16,7 +16,7 @@ from dialeval.stats.labels import (
     estimate_effective_judges,
     label_statistics,
 )
-from dialeval.stats.resampling import FISHER, LOG_ODDS, jackknife
+from dialeval.stats.resampling import jackknife
 
 labels = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=3, max_size=40)
 
@@ -120,22 +120,6 @@ def test_the_effective_number_of_judges(shared: float, number: float) -> None:
     assert high > number * 0.98
 
 
-def test_intervals_of_labels_are_jackknifed_over_dialogues() -> None:
-    first, second, cluster = rated(np.random.default_rng(4), 12, 0.4)
-    keep = np.arange(len(cluster)) % 7 > 0  # dialogues of unequal length
-    first, second, cluster = first[keep], second[keep], 3 * cluster[keep] + 5
-    found = compare_labels(first, second, 3, cluster, 0.9)
-    whole = statistics(first, second, 3)
-    names = np.unique(cluster)
-    without = [statistics(first[cluster != name], second[cluster != name], 3) for name in names]
-    sizes = np.array([np.count_nonzero(cluster == name) for name in names], np.float64)
-    for name in STATISTICS:
-        scale = LOG_ODDS if name == "agreement" else FISHER
-        values = np.array([each[name] for each in without])
-        assert found[name][0] == pytest.approx(whole[name])
-        assert found[name][1] == pytest.approx(jackknife(whole[name], values, sizes, scale).interval(0.9))
-
-
 def effective_by_hand(values: Floats, human: Floats) -> float:
     """The errors of judges are residuals of a fit to the ratings; n^2 over the sum of their correlations."""
     design = np.column_stack([np.ones(len(human)), human])
@@ -151,26 +135,3 @@ def test_the_effective_number_of_judges_written_out() -> None:
     names, sizes = np.unique(dialogue, return_counts=True)
     without = np.array([effective_by_hand(values[dialogue != name], human[dialogue != name]) for name in names])
     assert interval == pytest.approx(jackknife(found, without, sizes.astype(np.float64)).interval(0.9))
-
-
-def test_panels_without_errors_or_ratings() -> None:
-    values, human = panel(np.random.default_rng(3), 0.4, judges=2, rows=12)
-    dialogue = np.arange(12)
-    assert np.isnan(estimate_effective_judges(np.column_stack([values[:, 0], 2 * human]), human, dialogue, 0.9)[0])
-    flat = estimate_effective_judges(values, np.ones(12), dialogue, 0.9)[0]
-    assert flat == pytest.approx(4 / np.corrcoef(values.T).sum())
-    away = values[:, 0] - np.polyval(np.polyfit(human, values[:, 0], 1), human)
-    nearly = np.column_stack([away, values[:, 1] / 3 - away])
-    assert effective_by_hand(nearly, human) > 4
-    assert estimate_effective_judges(nearly, human, dialogue, 0.9)[0] == pytest.approx(effective_by_hand(nearly, human))
-    opposite = np.column_stack([away, -away])
-    with np.errstate(invalid="ignore"):
-        assert estimate_effective_judges(opposite, human, dialogue, 0.9)[0] > 1e10
-
-
-def test_no_pairs_of_labels_have_no_statistics() -> None:
-    assert count_confusions(np.zeros(0, np.int64), np.zeros(0, np.int64), 2, np.zeros(0, np.int64)).shape == (0, 2, 2)
-    found = label_statistics(np.array([[3.0, 0.0], [0.0, 0.0]]))
-    assert float(found["agreement"]) == 1
-    assert float(found["ac1"]) == 1
-    assert [bool(np.isnan(found[name])) for name in ("kappa", "alpha", "ordinal_alpha")] == [True] * 3

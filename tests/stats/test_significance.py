@@ -165,15 +165,6 @@ def test_what_is_needed_is_what_finds_it() -> None:
     assert math.isnan(significance.minimum_detectable_difference(0.1, 9, math.inf))
 
 
-def test_detectable_differences_have_the_power() -> None:
-    for clusters, critical in ((2, 12.7), (3, 4.3), (8, 2.36), (40, 2.02), (1000, 0.5)):
-        ratio = significance.minimum_detectable_difference(1.0, clusters, critical)
-        assert significance.power_of(ratio, clusters - 1, critical, clusters - 1) == pytest.approx(0.8, abs=1e-7)
-        assert significance.minimum_detectable_difference(0.25, clusters, critical) == ratio / 4
-    assert significance.minimum_detectable_difference(0.0, 9, 2.0) == 0
-    assert math.isnan(significance.minimum_detectable_difference(-0.1, 9, 2.0))
-
-
 @pytest.mark.parametrize(
     ("ratio", "freedom", "critical", "pilot"), [(3.1, 7, 2.36, 7), (2.0, 4, 2.8, 30), (1.0, 2, 4.3, 1)]
 )
@@ -215,24 +206,6 @@ def test_needed_clusters_are_the_fewest_with_the_power() -> None:
         305e6, rel=0.01
     )
     assert significance.count_needed_clusters(100, 0.1, 0.05, 2.8016 * 0.1 * math.sqrt(100 / 7e8)) is None
-
-
-def test_letters_go_on_after_z() -> None:
-    groups = [["x", "y"], *([f"n{number}"] for number in range(1, 26)), ["y", "z"], ["w"]]
-    letters = significance.letter_display(groups)
-    assert (letters["x"], letters["y"], letters["n25"], letters["z"], letters["w"]) == ("a", "aa2", "z", "a2", "b2")
-    assert significance.letter_display([[str(number)] for number in range(53)])["52"] == "a3"
-
-
-def test_p_counts_what_is_as_large_but_for_rounding() -> None:
-    by_chance = np.array([0.3, -0.1 - 0.2, 0.1, math.nan, 0.2])
-    assert significance.tail_p(-0.3, by_chance, 1.0) == 3 / 5
-    assert significance.tail_p(0.3 + 1e-10, by_chance, 1.0) == 1 / 5
-    assert significance.tail_p(0.3 + 1e-10, by_chance, 100.0) == 3 / 5
-    assert significance.student_p(1e-10, 0.0, 5, 1.0) == 0
-    assert significance.student_p(1e-10, 0.0, 5, 100.0) == 1
-    assert significance.student_p(-1e-11, 0.1, 5, 1.0) == 1
-    assert significance.student_p(0.0, 0.0, 5, 0.0) == 1
 
 
 @given(st.integers(1, 6), st.integers(0, 2**32), st.integers(20, 80))

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import math
-import time
-from statistics import NormalDist
 
 import pytest
 import scipy.special
 import scipy.stats
 
-from dialeval.stats import intervals
 from dialeval.stats.intervals import incomplete_beta, t_factor, two_sided_p, two_sided_t
 
 
@@ -68,47 +65,8 @@ def test_a_tiny_level_has_a_tiny_factor(level: float) -> None:
     assert t_factor(level, 3.0) == 0
 
 
-@pytest.mark.parametrize("level", [1e-9, 1e-12])
-def test_factors_whose_squares_are_lost_in_rounding_are_near_zero(level: float) -> None:
-    assert 0 < t_factor(level, 5.0) < 3e-8
-
-
-def test_from_ten_million_degrees_of_freedom_the_normal_distribution_is_taken() -> None:
-    normal = NormalDist().inv_cdf(0.975)
-    assert t_factor(0.95, 10_000_000) == normal
-    assert t_factor(0.95, 9_999_999) > normal
-    assert t_factor(0.95, 9_999_999) == pytest.approx(normal, rel=1e-6)
-
-
-def test_the_density_leads_to_a_factor_in_few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[float] = []
-
-    def count(t: float, freedom: float) -> float:
-        asked.append(t)
-        return two_sided_p(t, freedom)
-
-    monkeypatch.setattr(intervals, "two_sided_p", count)
-    pairs = [(level, freedom) for level in (0.5, 0.8, 0.9, 0.95) for freedom in (1, 1.3, 3, 19, 99, 999)]
-    for level, freedom in pairs:
-        t_factor.__wrapped__(level, freedom)
-    assert len(asked) < 9 * len(pairs), "halving alone takes more than 40 of each"
-
-
-def test_p_values_need_a_degree_of_freedom_and_a_number() -> None:
-    assert two_sided_p(1.0, 1) == pytest.approx(0.5, rel=1e-14), "Cauchy's distribution"
-    for t, freedom in ((1.0, 0.99), (1.0, 0), (math.nan, 5), (math.nan, 0.5)):
-        assert math.isnan(two_sided_p(t, freedom))
-
-
 @pytest.mark.parametrize("x", [0.0, 1e-300, 0.01, 0.3, 0.5, 0.7, 0.99, 1.0])
 @pytest.mark.parametrize(("a", "b"), [(0.5, 0.5), (0.5, 40.0), (3.0, 1.5), (1.0, 1.0), (700.0, 300.0), (2e5, 0.5)])
 def test_incomplete_beta_as_scipys(x: float, a: float, b: float) -> None:
     expected = float(scipy.special.betainc(a, b, x))
     assert incomplete_beta(x, a, b) == pytest.approx(expected, rel=1e-9, abs=1e-14)
-
-
-def test_a_continued_fraction_ends_where_it_no_longer_changes() -> None:
-    start = time.process_time()
-    for step in range(400):
-        two_sided_p(0.1 + step / 100, 9)
-    assert time.process_time() - start < 1, "all 10,000 terms of each would take several seconds"
