@@ -7,7 +7,6 @@ import json
 import os
 import subprocess
 import sys
-import tarfile
 from pathlib import Path
 
 import pytest
@@ -113,24 +112,6 @@ def test_gates_and_usage(dialeval: Dialeval) -> None:
     several = dialeval("breakdown", KEYWORDS, CAUTIOUS, "-p", DATA, "-f", "original")
     assert several.returncode == 2
     assert "one detector at one threshold" in several.stderr
-
-
-def test_an_archive_of_two_detectors_is_no_single_one(dialeval: Dialeval, tmp_path: Path) -> None:
-    with tarfile.open(tmp_path / "both.tar.gz", "w:gz") as archive:
-        archive.add(KEYWORDS, "keywords")
-        archive.add(CAUTIOUS, "cautious")
-    done = dialeval("breakdown", "both.tar.gz", "-p", DATA)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "there are 2 detectors; choose one, or another format (-f table)" in done.stderr
-    assert dialeval("breakdown", "both.tar.gz", "-p", DATA, "-f", "table", "--no-baselines").returncode == 0
-
-
-def test_labels_do_not_replace_the_chats(dialeval: Dialeval, tmp_path: Path) -> None:
-    (tmp_path / "chats.jsonl").write_text('{"messages": []}')
-    done = dialeval("breakdown", "detect", "chats.jsonl", "-o", "chats.jsonl")
-    assert done.returncode == 2
-    assert "chats.jsonl" in done.stderr
-    assert (tmp_path / "chats.jsonl").read_text() == '{"messages": []}'
 
 
 def test_the_original_lines_need_nothing_heavy() -> None:

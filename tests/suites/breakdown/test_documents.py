@@ -166,38 +166,6 @@ def test_folder_jsonl_and_archive_are_the_same(tmp_path: Path) -> None:
             assert other.columns[need].digest == folder.systems[0].columns[need].digest
 
 
-def test_files_of_an_archive_are_named_by_their_folders(tmp_path: Path) -> None:
-    bad = json.dumps({"dialogue-id": "d1", "turns": 5}).encode()
-    for inside, shown, detector in (("a/mine/", ":a/mine", "mine"), ("", "", "labels.tgz")):
-        path = archive_of(tmp_path / "labels.tgz", (tarfile.TarInfo(f"{inside}d1.labels.json"), bad))
-        (problem, *_) = caught_by(log(), path)
-        assert (problem.where, problem.what) == (f"{path}{shown}/d1.labels.json", 'has no list of "turns"')
-        assert [rows.system for rows in read([log()], path, lenient=True).systems] == [detector]
-    members = [(tarfile.TarInfo(f"{folder}/x/d1.labels.json"), json.dumps(labeled()).encode()) for folder in "ba"]
-    found = read([log()], archive_of(tmp_path / "two.tgz", *members))
-    assert [rows.system for rows in found.systems] == ["a/x", "b/x"]
-    empty = archive_of(tmp_path / "empty.tar.gz", (tarfile.TarInfo("readme.txt"), b"x"))
-    assert [problem.what for problem in caught_by(log(), empty)] == ["holds no labels (*.labels.json)"]
-
-
-def test_a_detector_that_cannot_be_read_hides_no_problem_of_the_next(tmp_path: Path) -> None:
-    write(tmp_path / "labels", "d1.labels.json", {"dialogue-id": "d1", "turns": 5})
-    found = caught_by(log(), [tmp_path / "nowhere", tmp_path / "labels"])
-    assert [problem.what for problem in found] == [
-        "there is no such file or folder",
-        'has no list of "turns"',
-        "turns 2, 4: no labels (0 entries for 2 annotated turns)",
-    ]
-    with pytest.raises(DataError):
-        read([log()], ["labels", labeled()])  # paths and documents are not mixed
-
-
-def caught_by(dialogue: Any, labels: Any) -> list[Problem]:
-    with pytest.raises(DataError) as caught:
-        read([dialogue], labels)
-    return list(caught.value.problems)
-
-
 def test_hidden_files_are_no_dialogues(tmp_path: Path) -> None:
     folder = tmp_path / "data"
     write(folder, "d1.log.json", log())

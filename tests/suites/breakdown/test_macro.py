@@ -11,10 +11,9 @@ import numpy as np
 import pytest
 
 from conftest import Dialeval
-from dialeval.analysis.slices import slices
 from dialeval.breakdown import evaluate_breakdown
 from dialeval.core.errors import DataError, SettingError
-from dialeval.suites.breakdown.report import CATEGORIES, MACRO, average_over_datasets, score_categories
+from dialeval.suites.breakdown.report import CATEGORIES, average_over_datasets, score_categories
 
 JAPANESE = ["こんにちは。", "今日は何をしましたか。", "わたしは犬です。", "犬が話せるのですか。"]
 
@@ -53,31 +52,6 @@ def test_every_data_set_counts_equally() -> None:
     assert alone["labels"]["accuracy"].mean == 7 / 8
     with pytest.raises(SettingError, match="there is one data set"):
         average_over_datasets(alone)
-
-
-def test_distances_to_the_ends_of_intervals_add_up_as_standard_errors_do() -> None:
-    run = evaluate_breakdown(DATA, LABELS, 0.5, baselines=False)
-    found = average_over_datasets(run)
-    parts = {each.label: each.run["detector"] for each in slices(run, "dataset", compared=False).slices}
-    for key, macro in found.systems["detector"].items():
-        ends = [(part[key].mean, *(part[key].interval or (0, 0))) for part in parts.values()]
-        below, above = (sum((mean - end[at]) ** 2 for mean, *end in ends) ** 0.5 / 2 for at in (0, 1))
-        assert macro.interval == pytest.approx((macro.mean - below, macro.mean + above), rel=1e-12)
-    assert found.lines()[:3] == [
-        {"system": "detector", "metric": "accuracy", "dataset": "macro average", "value": 0.6875},
-        {"system": "detector", "metric": "accuracy", "dataset": "english", "value": 0.875},
-        {"system": "detector", "metric": "accuracy", "dataset": "japanese", "value": 0.5},
-    ]
-    printed = MACRO.FORMATS["md"](found).splitlines()
-    assert printed[0] == "| detector: metric | macro average | english | japanese |"
-    assert printed[2] == r"| accuracy | 0.69 \[0.22, 0.90\] | 0.8750 | 0.5000 |"
-
-
-def test_without_an_interval_of_each_data_set_there_is_none_of_the_average() -> None:
-    data = {**DATA, "japanese": DATA["japanese"][:1]}
-    run = evaluate_breakdown(data, {"detector": LABELS["detector"][:3]}, 0.5, baselines=False)
-    found = average_over_datasets(run).systems["detector"]["accuracy"]
-    assert (found.mean, found.interval, found.by_dataset) == (7 / 16, None, {"english": 7 / 8, "japanese": 0.0})
 
 
 def test_the_command(dialeval: Dialeval, tmp_path: Path) -> None:

@@ -191,120 +191,6 @@ def test_of_several_labels_the_first_counts_whatever_the_others_are() -> None:
     assert "labels: turns with several labels: 1; the first counts" in found.warnings
 
 
-def listed(*arguments: Any, **more: Any) -> list[tuple[str, int | None, str]]:
-    """Where each problem is, and what it is."""
-    with pytest.raises(DataError) as caught:
-        read(*arguments, **more)
-    return [(problem.where, problem.line, problem.what) for problem in caught.value.problems]
-
-
-def test_a_missing_turn_index_is_none_and_others_are_whole_numbers_from_0_on() -> None:
-    dialogue = log("d1", *((index, "O") for index in (-2, -1, 0, (1 << 62) - 1, 1 << 62)))
-    del dialogue["turns"][1]["turn-index"]
-    entries = [(at, "O", (1, 0, 0)) for at in range(5)]
-    found = listed([dialogue], [labeled("d1", *entries)], match="position")
-    assert found == [("data", 1, "turns 0, 4 of the list: the turn-index is not a whole number from 0 on")]
-    lenient = read([dialogue], [labeled("d1", *entries)], match="position", lenient=True)
-    assert lenient.annotated.turns.tolist() == [NO_TURN, NO_TURN, 0, (1 << 62) - 1, NO_TURN]
-    assert "annotated turns without a number: in 1 file (2 turns); matched by position alone" in lenient.warnings
-    dialogue["turns"][-1] |= {"turn-index": "nine", "utterance": "bye"}
-    dialogue["turns"][0]["utterance"] = "hello"
-    dialogue["turns"][2]["utterance"] = "yes"
-    said = read_logs([dialogue], Findings(True)).list_utterances(["d1"])
-    assert said == {"d1": [(None, False, "hello"), (0, False, "yes"), (None, True, "bye")]}
-
-
-def test_problems_of_a_list_of_labels_name_their_lines(tmp_path: Path) -> None:
-    good, other = labeled("d1"), labeled("d2")
-    lines = [json.dumps(good), "{broken", json.dumps({"turns": []}), "", json.dumps(good), json.dumps(other)]
-    (tmp_path / "labels.jsonl").write_text("\n".join(lines))
-    found = listed([log("d1"), log("d3")], tmp_path / "labels.jsonl")
-    where = str(tmp_path / "labels.jsonl")
-    assert [(place, line) for place, line, _ in found] == [(where, 2), (where, 3), (where, 5), (where, None)]
-    assert [what for *_, what in found][1:] == [
-        "has no dialogue-id",
-        "there are labels for the dialogue 'd1' before",
-        "there are no labels for the dialogue 'd3'",
-    ]
-    lenient = read([log("d1"), log("d3")], tmp_path / "labels.jsonl", lenient=True)
-    assert lenient.warnings == [
-        "labels files that cannot be used: in 2 files; not scored",
-        "labels that occur twice: in 1 file; the first is used",
-        "dialogues without labels: in 1 file (2 turns); not scored",
-    ]
-
-
-def test_a_labels_file_that_cannot_be_read_is_a_problem_of_its_dialogue(tmp_path: Path) -> None:
-    write(tmp_path / "data", "d1.log.json", log("d1"))
-    write(tmp_path / "data", "d2.log.json", log("d2"))
-    write(tmp_path / "labels", "d2.labels.json", labeled("d2"))
-    (tmp_path / "labels" / "d1.labels.json").symlink_to(tmp_path / "nowhere")
-    ((where, line, _),) = listed(tmp_path / "data", tmp_path / "labels")
-    assert (where, line) == (str(tmp_path / "labels" / "d1.labels.json"), None)
-    found = read(tmp_path / "data", tmp_path / "labels", lenient=True)
-    assert found.warnings == ["labels files that cannot be used: in 1 file; not scored"]
-    codes = matrix(found)[:, 0]
-    np.testing.assert_array_equal(codes, [np.nan, np.nan, 0, 2])
-
-
-def test_a_dialogue_that_occurs_twice_names_the_first_file(tmp_path: Path) -> None:
-    for name in ("a", "b", "c"):
-        write(tmp_path / "data", f"{name}.log.json", log("d1"))
-    first = tmp_path / "data" / "a.log.json"
-    assert listed(tmp_path / "data", [labeled()]) == [
-        (str(tmp_path / "data" / f"{name}.log.json"), None, f"the dialogue 'd1' is also in {first}")
-        for name in ("b", "c")
-    ]
-
-
-def test_what_entries_lack_is_named_and_counted() -> None:
-    entries = labeled("d1", *((at, "O", (1, 0, 0)) for at in (2, 4, 6, 8)))
-    del entries["turns"][0]["labels"][0]["prob-T"]
-    del entries["turns"][0]["labels"][0]["breakdown"]
-    del entries["turns"][1]["labels"][0]["prob-X"]
-    entries["turns"][2]["labels"] = [5]
-    entries["turns"][3]["turn-index"] = None
-    dialogue = log("d1", (2, "O"), (4, "O"), (6, "O"), (8, "O"))
-    assert listed([dialogue], [entries]) == [
-        ("labels", 1, "entry 0: no breakdown, prob-T"),
-        ("labels", 1, "entry 1: no prob-X"),
-        ("labels", 1, "entry 2: no labels"),
-        ("labels", 1, "1 of 4 entries have no whole number as turn-index"),
-        ("labels", 1, "turn 8: no labels (4 entries for 4 annotated turns)"),
-        ("labels", 1, "turn 4: a probability is below 0 or not finite (first: 1, 0, nan)"),
-    ]
-    found = read([dialogue], [entries], lenient=True)
-    nan = np.nan
-    np.testing.assert_array_equal(matrix(found), [[nan, 1, nan, 0], [0, 1, 0, nan], [nan] * 4, [nan] * 4])
-    assert found.warnings[:2] == [
-        "entries that cannot be used: in 4 files (4 turns); passed over",
-        "annotated turns without labels: in 1 file (1 turn); not scored",
-    ]
-    assert listed([log()], [{"dialogue-id": "d1", "turns": {}}])[0] == ("labels", 1, 'has no list of "turns"')
-
-
-@pytest.mark.parametrize("dialogues", [3, 4])
-def test_dialogues_in_which_matching_matters_are_named(dialogues: int) -> None:
-    logs = [log(f"d{at}") for at in range(dialogues + 1)]
-    # The first label is where both look for it; the second names a turn that nobody annotated.
-    labels = [labeled(f"d{at}", (2, "O", (1, 0, 0)), (6, "X", (0, 0, 1))) for at in range(dialogues)]
-    found = read(logs, [*labels, labeled(f"d{dialogues}")], lenient=True)
-    shown = "d0, d1, d2" if dialogues == 3 else "d0, d1, d2, ..."
-    said = f"MATCHING MATTERS for labels: in {dialogues} of {dialogues + 1} dialogues ({shown}) the turn-index"
-    assert [warning.partition(" and the position")[0] for warning in found.warnings] == [
-        f"annotated turns without labels: in {dialogues} files ({dialogues} turns); not scored",
-        said,
-        f"labels: entries that belong to no annotated turn: {dialogues}; not used",
-    ]
-
-
-def test_probabilities_add_up_to_1_but_for_rounding() -> None:
-    sums = (0.979, 0.981, 1.0, 1.019, 1.021)
-    entries = [(at, "O", (each, 0, 0)) for at, each in enumerate(sums)]
-    found = listed([log("d1", *((at, "O") for at in range(5)))], [labeled("d1", *entries)])
-    assert found == [("labels", 1, "turns 0, 4: the probabilities do not add up to 1 (first: 0.979, 0, 0)")]
-
-
 def turn(index: int, speaker: str, text: str) -> dict[str, Any]:
     return {"turn-index": index, "speaker": speaker, "utterance": text, "annotations": []}
 
@@ -318,16 +204,6 @@ def test_turns_are_messages() -> None:
         ("assistant", "hi"),
         ("user", "you?"),
         ("assistant", "yes"),
-    ]
-
-
-def test_moved_and_silent_turns_of_chats_are_counted() -> None:
-    turns = [turn(0, "S", "hi"), turn(2, "U", "you?"), turn(1, "S", "yes"), {**turn(3, "S", ""), "utterance": None}]
-    with pytest.raises(DataError) as caught:
-        read_chats([{"dialogue-id": "d", "turns": turns}])
-    assert [problem.what for problem in caught.value.problems] == [
-        "turn 2 is the 2. of the list, counted from index 0",
-        "turn 3 of the list: no utterance",
     ]
 
 

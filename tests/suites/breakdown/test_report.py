@@ -5,9 +5,8 @@ from __future__ import annotations
 import csv
 import io
 
-from dialeval.suites.breakdown.evaluation import BreakdownRun, evaluate_breakdown
+from dialeval.suites.breakdown.evaluation import BreakdownRun
 from dialeval.suites.breakdown.report import original, tables_text, turns_csv
-from suites.breakdown.challenge import labeled, log
 
 
 def test_the_original_prints_the_first_detector_and_threshold_unless_given(run: BreakdownRun) -> None:
@@ -26,24 +25,6 @@ def test_there_is_a_confusion_table_for_each_detector_and_threshold(run: Breakdo
     assert [cell for cell in line.split()[1:] if cell != "|"] == [
         str(n) for rows in (table.confusion, table.confusion_lenient) for n in rows["O"].values()
     ]
-
-
-def test_turns_that_are_not_scored_are_counted() -> None:
-    logs = [log("d1", (2, "OOT"), (4, "XXX"), (6, "O"), (8, "?"), (9, "OT"))]
-    sure = [(2, "T", (0, 1, 0)), (4, "X", (0, 0, 1)), (6, "O", (1, 0, 0)), (8, "X", (0, 0, 1))]
-    run = evaluate_breakdown(logs, [labeled("d1", *sure)], 0.5, lenient=True, baselines=False)
-    assert tables_text(run) == (
-        "labels, threshold 0.5: 1 dialogues, 5 turns, 2 of them not scored\n"
-        "label          O       T       X   |       O     T+X   <- reference\n"
-        "O              1       0       0   |       1       0\n"
-        "T              1       0       0   |       1       0\n"
-        "X              0       0       1   |       0       1\n"
-    )
-    silent = evaluate_breakdown(logs, [{"dialogue-id": "d1", "turns": []}], lenient=True, baselines=False)
-    assert "Accuracy : \t\tnan (0/0)\n" in original(silent)
-    assert tables_text(silent).startswith("labels, threshold 0: 1 dialogues, 5 turns, 5 of them not scored\n")
-    whole = evaluate_breakdown([log()], [labeled()], baselines=False)
-    assert tables_text(whole).startswith("labels, threshold 0: 1 dialogues, 2 turns\n")
 
 
 def test_turns_have_a_line_each(run: BreakdownRun) -> None:

@@ -236,10 +236,6 @@ def test_what_cannot_be(make: Any) -> None:
         make()
 
 
-def test_a_hundred_orders_can_be() -> None:
-    assert NLTKBleuAligner(n=100).n == SacreAligner(100).n == 100
-
-
 def test_zero_means_four_as_in_the_original() -> None:
     assert BleuAligner(0) == BleuAligner(4) == BleuAligner()
 

@@ -12,12 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dialeval
-from dialeval.core.batch import Need
 from dialeval.core.errors import DataError, NeedError, SettingError
 from dialeval.core.fold import RowMetric
 from dialeval.metrics.registry import registry
-from dialeval.suites.lsdscc.data import read_groups, read_hypotheses
-from dialeval.suites.lsdscc.evaluation import QueryAlignments, make_baselines
 from dialeval.suites.lsdscc.metrics import Coverage, compute_bleu_floors, warn_of_short
 from laws.coverage import WORLD, Row
 from laws.responses import FewVectors
@@ -53,14 +50,6 @@ def test_three_figures_share_one_alignment() -> None:
     metrics = [Coverage("mds"), Coverage("pds"), Coverage("max-bleu")]
     found = {id(metric.align_batch(batch.restrict_to(metric.needs))) for metric in metrics}
     assert len(found) == 1
-
-
-def test_alignments_of_batches_are_joined_in_order() -> None:
-    fact = QueryAlignments(Coverage("mds"))
-    batches = [Place(WORLD).batch(rows) for rows in (WORLD.rich[:1], WORLD.rich[1:], WORLD.rich)]
-    first, second, both = map(fact.gather, batches)
-    assert fact.merge(fact.merge(fact.empty(), first), second) == both
-    assert [said for _, said in both] == [list(row.hypotheses) for row in WORLD.rich]
 
 
 def test_the_training_text_weighs_words() -> None:
@@ -162,27 +151,6 @@ def test_floors_are_what_wrong_hypotheses_get() -> None:
     items = run["system"]["max-bleu"].items
     assert items is not None
     np.testing.assert_allclose(compute_bleu_floors(lengths, 4), items, rtol=1e-12)
-
-
-def test_gold_is_compared_with_the_others_of_its_group() -> None:
-    groups = read_groups([[["a b", "c"], ["d"], []], [["e", "f", "g"]]])
-    (mine,) = read_hypotheses([["x"], ["y"]])
-    found = make_baselines([mine], groups)
-    assert (found.left_out, found.rows_of) == ({}, mine.system)
-    gold, shuffled, constant = found.systems
-    assert list(gold.columns[Need.HYPOTHESES]) == [["a b", "d"], ["e"]]
-    assert [gold.columns[Need.REFERENCE_GROUPS].list_groups(row) for row in (0, 1)] == [  # type: ignore[union-attr]
-        [["c"], ["d"], []],
-        [["f", "g"]],
-    ]
-    assert list(shuffled.columns[Need.HYPOTHESES]) == [["e"], ["a b", "d"]]
-    assert len(list(constant.columns[Need.HYPOTHESES])) == 2
-    for floor in (shuffled, constant):
-        assert floor.columns[Need.REFERENCE_GROUPS] is groups.column
-    (alone,) = read_hypotheses([["x"]])
-    single = make_baselines([alone], read_groups([[["a"], ["b"]]]))
-    assert single.left_out == {"floor/shuffled-gold": "there is one query"}
-    assert [rows.system for rows in single.systems] == ["ceiling/gold", "floor/constant"]
 
 
 def test_no_hypotheses_are_not_short() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -47,16 +46,6 @@ def test_the_same_system_has_the_same_scores_without_baselines() -> None:
         key: (each.mean, str(each.signature)) for key, each in among.items()
     }
     assert Evaluator(data="town", baselines=True).evaluate(HASTY) == Evaluator(data="town").evaluate(HASTY)
-
-
-def test_gold_replies_hold_the_placeholder_of_the_longest_word() -> None:
-    task = load_task("town")
-    assert task.files.references is not None
-    words = {"name": "NAME", "inn_name": "NAME", "nameplate": "NAMEPLATE", "late": "LATE"}
-    dialogues = {name: ["NAMEPLATE by NAME, LATE."] * count for name, count in task.files.turns.items()}
-    files = replace(task.files, references=replace(task.files.references, sets={"town": dialogues}))
-    written = replace(task, ontology=replace(task.ontology, words=words), files=files)
-    assert make_gold_replies(written) == ["[nameplate] by [name], [late]."] * 26
 
 
 def test_a_task_without_true_states_or_references(tmp_path: Path) -> None:

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from dialeval.core.arrays import Floats
-from dialeval.core.contributions import ClusteredRows, Resamples, join_batches
 from dialeval.core.fold import Estimate, Metric
 from dialeval.metrics.bleu_counts import corpus_bleu
 from dialeval.metrics.counting import Missing, corpus_error, sum_by_dialogue
@@ -91,20 +90,3 @@ def test_its_error_is_that_of_the_formula_over_dialogues(missing: Missing, rows:
     assert expected is not None
     assert found.error == pytest.approx(expected.error, rel=1e-12)
     assert replace(found, error=expected.error) == expected
-
-
-def test_one_dialogue_has_no_error() -> None:
-    assert value(Combined(), [Row("d1", "[name] is nice."), Row("d2", None)]).error is None
-
-
-@pytest.mark.parametrize("missing", ["ignored", "failed"])
-def test_a_resample_is_an_evaluation_of_its_rows(missing: Missing) -> None:
-    metric = Combined(missing=missing)
-    found = Place(WORLD, MORE).scored(metric, MORE).contributions
-    clusters = ClusteredRows({name: join_batches([part]) for name, part in found.items()}, np.arange(len(MORE) + 1))
-    counts = np.array([[1] * 7, [2, 0, 1, 1, 0, 3, 1], [0, 0, 0, 0, 1, 2, 0], [1, 0, 0, 0, 0, 0, 0]])
-    taken = [[row for row, times in zip(MORE, each, strict=True) for _ in range(times)] for each in counts.tolist()]
-    expected = [value(metric, rows).mean for rows in taken]
-    np.testing.assert_allclose(metric.score_resamples(Resamples(clusters, counts)), expected, rtol=1e-12)
-    nothing = Resamples(clusters, np.array([[0, 0, 0, 2, 0, 0, 0]]))
-    assert np.isnan(metric.score_resamples(nothing)).tolist() == [missing == "ignored"]

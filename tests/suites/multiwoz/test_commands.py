@@ -29,13 +29,6 @@ def test_only_what_is_asked_for(dialeval: Dialeval) -> None:
     assert not any(key.startswith(("bleu", "msttr", "joint")) for key in metrics)
 
 
-def test_without_a_choice_all_but_state_tracking(dialeval: Dialeval) -> None:
-    done = dialeval("multiwoz", "-i", PATIENT, "--data", "town", "-f", "json")
-    metrics = set(json.loads(done.stdout)["systems"]["patient"]["metrics"])
-    assert metrics >= {"inform", "success", "bleu/town", "combined", "entropy", "msttr"}
-    assert "joint-accuracy" not in metrics
-
-
 def test_several_systems(dialeval: Dialeval, tmp_path: Path) -> None:
     done = dialeval(
         "multiwoz",

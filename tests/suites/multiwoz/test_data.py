@@ -24,32 +24,6 @@ def test_the_town_has_everything() -> None:
     assert ("no such domain", "name") not in town.known_slots
 
 
-def test_the_digest_of_each_part_is_of_its_own_files(tmp_path: Path) -> None:
-    def digests() -> tuple[str, str, str]:
-        files = load_task(folder).files
-        assert files.states is not None
-        assert files.references is not None
-        return files.goals.digest, files.states.digest, files.references.digest
-
-    folder = shutil.copytree(sample_data.folder() / "town", tmp_path / "town")
-    before = digests()
-    assert [len(digest) for digest in before] == [12, 12, 12]
-    assert len(set(before)) == 3
-    for name, changed in (
-        ("goals.json", 0),
-        ("booked_domains.json", 0),
-        ("gold_states.json", 1),
-        ("references/town.json", 2),
-    ):
-        (file,) = folder.rglob(name)
-        content = file.read_bytes()
-        file.write_bytes(content + b"\n")
-        assert [one != other for one, other in zip(before, digests(), strict=True)] == [
-            at == changed for at in range(3)
-        ]
-        file.write_bytes(content)
-
-
 def test_goals_beyond_the_ontology_are_problems(tmp_path: Path) -> None:
     folder = shutil.copytree(sample_data.folder() / "town", tmp_path / "town")
     file = next(iter(folder.rglob("goals.json")))

@@ -94,39 +94,6 @@ def test_what_is_missing_is_said_as_it_is() -> None:
     assert not [line for line in whole.warnings if "covers" in line]
 
 
-def test_substitutes_and_unknown_names_are_counted() -> None:
-    document = predictions()
-    for turns in document.values():
-        for turn in turns:
-            turn["active_domains"] = []
-    first, second = document["town01"][0], document["town02"][0]
-    del first["active_domains"]
-    first["response"] += " [nowhere] [x]"
-    second["response"] += " [nowhere]"
-    first["state"] = {"inn": {"color": "red"}}
-    second["state"] = {"inn": {"color": "red", "size": "large"}}
-    unknown = (
-        "predictions: placeholders that the ontology does not have were removed: [nowhere] (2 times), [x] (once)",
-        "predictions: slots of states that no goal, venue or true state has: inn.color (2 times), inn.size (once)",
-    )
-    lacking = "predictions gives no active domains in 1 of 26 turns"
-    everywhere = "so that inform and success use estimates in all turns, as in the original; --fallback turn uses them"
-    assert evaluate_task(document, TASK).warnings == (f"{lacking}, {everywhere} only there", *unknown)
-    by_turn = evaluate_task(document, TASK, Choices(fallback="turn"))
-    assert by_turn.warnings == (f"{lacking}: estimates are used there", *unknown)
-    assert evaluate_task(document, TASK, Choices(success=False)).warnings == unknown
-    bare = {name: [{"response": "[name]"} for _ in turns] for name, turns in document.items()}
-    assert evaluate_task(bare, TASK).warnings == (
-        "predictions gives no states: inform and success use the true states",
-    )
-
-
-def test_replies_with_placeholders_are_said_to_be_taken_as_they_are() -> None:
-    run = evaluate_task(predictions(), TASK, Choices(lexicalized=True))
-    assert run.warnings == ("predictions has placeholders already, so that its replies are taken as they are",)
-    assert "replies" not in (run["predictions"]["inform"].signature or {})
-
-
 @pytest.mark.parametrize("strict", [False, True])
 def test_a_dialogue_without_turns_is_explained_where_it_is_judged(strict: bool) -> None:
     document: dict[str, Any] = {name: [] for name in predictions()}
@@ -171,26 +138,3 @@ def test_the_original_output_has_what_was_asked_for() -> None:
     assert output["bleu"] is output["richness"] is None
     assert set(output["success"]) == {"inform", "success"}
     assert "total" in output["success"]["inform"]
-
-
-def test_the_original_output_has_rates_with_one_decimal_and_whole_counts() -> None:
-    choices = Choices(dst=True)
-    result = evaluate_task(predictions("hasty"), TASK, choices)["predictions"]
-    means = {key: estimate.mean for key, estimate in result.items()}
-    output = original_output(result, choices)
-    domains = ("cart", "eatery", "ferry", "inn")
-    assert output["bleu"] == {"town": means["bleu/town"]}
-    assert output["success"] == {
-        rate: {**{domain: round(means[f"{rate}/{domain}"], 1) for domain in domains}, "total": round(means[rate], 1)}
-        for rate in ("inform", "success")
-    }
-    names = ("entropy", "cond-entropy", "avg-lengths", "msttr", "num-unigrams", "num-bigrams", "num-trigrams")
-    assert output["richness"] == {name.replace("-", "_"): means[name] for name in names}
-    assert [type(value) for value in output["richness"].values()] == [float] * 4 + [int] * 3
-    tracked = ("joint-accuracy", "slot-f1", "slot-precision", "slot-recall")
-    assert output["dst"] == {name.replace("-", "_"): means[name] for name in tracked}
-    assert result["slot-f1"].signature is not None
-    assert result["slot-f1"].signature["booking"] == "apart"
-    assert means["inform"] == pytest.approx(300 / 7)
-    assert output["success"]["inform"]["total"] == 42.9
-    assert original_output(result, Choices()).keys() == {"bleu", "success", "richness"}

@@ -6,7 +6,6 @@ import copy
 import json
 import random
 import re
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,19 +15,13 @@ from conftest import Dialeval
 from dialeval import sample_data
 from dialeval.core.errors import DataError
 from dialeval.multiwoz import Evaluator
-from dialeval.suites.multiwoz.data import TaskData, load_task, read_predictions
+from dialeval.suites.multiwoz.data import TaskData, load_task
 from dialeval.suites.multiwoz.evaluation import make_gold_replies
 from dialeval.suites.multiwoz.lexicalized import (
-    PRINTER,
     Delexicalizer,
-    FoundValues,
-    MatchReport,
-    SystemMatches,
-    delexicalize,
 )
-from dialeval.suites.multiwoz.ontology import Domain, load_ontology
+from dialeval.suites.multiwoz.ontology import load_ontology
 from dialeval.suites.multiwoz.turns import estimate_domains
-from dialeval.suites.multiwoz.venues import Venues, VenueTable
 
 TOWN = sample_data.folder() / "town"
 PATIENT = TOWN / "predictions" / "patient.json"
@@ -134,124 +127,6 @@ def test_patterns_of_an_ontology(tmp_path: Path) -> None:
     (tmp_path / "worse.toml").write_text(f"ordinary = ['the inn', '(']\n{text}")
     with pytest.raises(DataError, match=r"ordinary: '\(' is not a regular expression"):
         load_ontology(tmp_path / "worse.toml")
-
-
-def small_task() -> TaskData:
-    """Two domains that share a column, with values at every limit."""
-    town = load_task("town")
-    words = {"inn_name": "NAME", "inn_id": "ID", "inn_area": "AREA", "inn_phone": "PHONE", "inn_price": "PRICE"}
-    words |= {"inn_town": "TOWN", "eatery_name": "NAME", "eatery_area": "AREA", "code": "CODE"}
-    inn = Domain("inn", "inns.json", at_most=("price",))
-    eatery = Domain("eatery", "eateries.json", key="name")
-    ontology = replace(
-        town.ontology,
-        words=words,
-        domains={"inn": inn, "eatery": eatery},
-        patterns={"code": re.compile("[A-Z]{2}[0-9]{2}")},
-        ordinary=(re.compile("old harbour"),),
-        any_value="whatever",
-    )
-    letters = "a b c d e f g h i j k l"
-    inns = [
-        {"id": "first", "name": "the willow gate", "type": "gate", "area": "harbour", "phone": "55501"},
-        {"id": "second", "name": "the mill", "area": "whatever", "phone": "1234"},
-        {"id": "third", "name": "the lamps inn", "area": "free", "phone": letters},
-        {"id": "fourth", "name": f"{letters} m", "area": "hill", "phone": "55502"},
-    ]
-    inns = [{**each, "price": price, "town": "bayville"} for each, price in zip(inns, "1234", strict=True)]
-    inns[0]["price"] = "cheap"
-    tables = {
-        "inn": VenueTable(inn, ontology, inns),
-        "eatery": VenueTable(eatery, ontology, [{"name": "spoon", "area": "harbour"}, {"name": "salty fork"}]),
-    }
-    return replace(town, ontology=ontology, venues=Venues(tables, "0" * 12))
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("The Willow Gate or Willow", "[inn_name] or [inn_name]"),
-        ("the mill, or mill", "[inn_name], or mill"),  # four letters are too few
-        ("the lamps inn, lamps inn, lamps", "[inn_name], [inn_name], [inn_name]"),
-        ("first, bayville, cheap, 1234, whatever, free", "first, bayville, cheap, 1234, whatever, free"),
-        ("55501 and 55502", "[inn_phone] and [inn_phone]"),
-        ("a b c d e f g h i j k l", "[inn_phone]"),
-        ("a b c d e f g h i j k l m", "[inn_phone] m"),  # names have at most twelve words
-        ("harbour, harbours, harbourly", "[inn_area], [inn_area], [inn_area]"),
-        ("spoons or a spoon", "spoons or a [eatery_name]"),
-        ("an eatery by the harbour", "an eatery by the [eatery_area]"),
-        ("an inn or Eatery by the harbour", "an inn or Eatery by the [eatery_area]"),
-        ("an inn by the harbour", "an inn by the [inn_area]"),
-        ("the old harbour, harbour", "the old harbour, [inn_area]"),
-        ("[inn_name]s harbour [x] hill", "[inn_name]s [inn_area] [x] [inn_area]"),
-        ("AB12, AB123", "[code], [code]3"),
-        ("port, bay, crimson, eatery, 4321", "[inn_area], bay, crimson, eatery, 4321"),
-        ("salty fork, fork", "[eatery_name], fork"),
-    ],
-)
-def test_values_at_every_limit(text: str, expected: str) -> None:
-    state = {"inn": {"area": "Port", "color": "crimson", "phone": "4321"}, "eatery": {"area": "eatery", "name": "bay"}}
-    written, matches = Delexicalizer(small_task())(text, state)
-    assert written == expected
-    assert [text[match.start : match.stop] for match in matches if match.by == "state"] == (
-        ["port"] if "port" in text else []
-    )
-
-
-def test_what_was_matched_is_counted() -> None:
-    task = small_task()
-    states = task.files.states
-    assert states is not None
-    true = {**states.states, "town01": [{"inn": {"area": "marsh"}}, {}, {}]}
-    task = replace(task, files=replace(task.files, states=replace(states, states=true)))
-    digits = " ".join(f"{at}x" for at in range(11))
-    document = {
-        "town01": [
-            {"response": "marsh, marsh and hill"},
-            {"response": f"hill, hills, Hill, AB12 {digits}"},
-        ],
-        "town02": [{"response": "hills", "state": {}}, {"response": "Hill 0x [1y]", "state": {}}],
-        "town03": [{"response": "dune", "state": {"inn": {"area": "dune"}}}, {"response": "so"}],
-    }
-    (system,) = read_predictions(document, task.files)
-    written, report = delexicalize(system, task)
-    assert [row["response"] for row in written.given] == [
-        "[inn_area], [inn_area] and [inn_area]",
-        f"[inn_area], [inn_area], [inn_area], [code] {digits}",
-        "[inn_area]",
-        "[inn_area] 0x [1y]",
-        "[inn_area]",
-        "so",
-    ]
-    assert report == SystemMatches(
-        "predictions",
-        6,
-        5,
-        [
-            FoundValues("AREA", 6, 3, 0, ["marsh", "hill", "hills"]),
-            FoundValues("CODE", 0, 0, 1, ["AB12"]),
-        ],
-        {"0x": 2, **{f"{at}x": 1 for at in range(1, 10)}},
-    )
-    summary = "values in 5 of 6 replies became placeholders (AREA 9, CODE 1)"
-    assert report.summary == f"predictions: {summary}; `dialeval multiwoz delexicalize` lists them"
-    assert written.report == report.summary
-    found = MatchReport([report, SystemMatches("other", 1, 0, [], {})])
-    assert found.lines()[0] == {
-        "system": "predictions",
-        "word": "AREA",
-        "database": 6,
-        "state": 3,
-        "pattern": 0,
-        "examples": "marsh | hill | hills",
-    }
-    printed = PRINTER.FORMATS["md"](found)
-    assert "| AREA | 6 | 3 | 0 | marsh \\| hill \\| hills |" in printed
-    left = ", ".join(["0x (2)", *(f"{at}x (1)" for at in range(1, 10))])
-    assert f"predictions: values in 5 of 6 replies; words with a digit that were left: {left}." in printed
-    assert "other: values in 0 of 1 replies; words with a digit that were left: none." in printed
-    bare = replace(task, files=replace(task.files, states=None))
-    assert delexicalize(system, bare)[0].given[0]["response"] == "marsh, marsh and [inn_area]"
 
 
 COLUMNS = {"NAME": "name", "PHONE": "phone", "ADDRESS": "address", "AREA": "area", "TYPE": "type", "POST": "postcode"}

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dialeval.core.errors import DataError
-from dialeval.suites.multiwoz.ontology import MULTIWOZ, Domain, Ontology, load_ontology
+from dialeval.suites.multiwoz.ontology import MULTIWOZ, Domain, load_ontology
 from dialeval.suites.multiwoz.venues import Spelling
 
 pytestmark = pytest.mark.usefixtures("cache")
@@ -60,42 +60,6 @@ def test_every_entry_is_read(tmp_path: Path) -> None:
         "taxi": Domain("taxi", optional=True),
     }
     assert load_ontology(MULTIWOZ).name == "multiwoz"
-
-
-def test_what_may_be_left_out(tmp_path: Path) -> None:
-    (tmp_path / "ontology.toml").write_text("[domains.taxi]\n")
-    found = load_ontology(tmp_path / "ontology.toml")
-    assert found == Ontology(
-        name="task",
-        words={},
-        requested=(),
-        when_booked=frozenset(),
-        domains={"taxi": Domain("taxi", None, "id", "name", "NAME", False, (), (), (), ())},
-        digest=found.digest,
-        slots={},
-        spellings={},
-        dont_care=frozenset(),
-        any_value=None,
-        named_by=None,
-        fuzzy_ratio=90,
-        booking_prefix="",
-        normalized_references=False,
-        patterns={},
-        ordinary=(),
-    )
-    assert Domain().name == ""
-    bare = Ontology("x", {}, (), frozenset(), {}, "0")
-    assert (bare.fuzzy_ratio, bare.booking_prefix, bare.normalized_references) == (90, "", False)
-
-
-@pytest.mark.parametrize(("ratio", "good"), [(-1, False), (0, True), (100, True), (101, False)])
-def test_a_ratio_is_a_percentage(tmp_path: Path, ratio: int, good: bool) -> None:
-    (tmp_path / "ontology.toml").write_text(f"fuzzy_ratio = {ratio}\n[domains.taxi]\n")
-    if good:
-        assert load_ontology(tmp_path / "ontology.toml").fuzzy_ratio == ratio
-    else:
-        with pytest.raises(DataError, match=r"fuzzy_ratio: .* a whole number from 0 to 100"):
-            load_ontology(tmp_path / "ontology.toml")
 
 
 def test_every_problem_of_an_ontology_at_once(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import shutil
 import threading
 import zipfile
 from collections.abc import Iterator
@@ -202,36 +201,6 @@ def test_a_folder_of_neither_layout(tmp_path: Path) -> None:
     assert find_pack("multiwoz") is None
 
 
-def test_a_split_of_a_pack_is_taken_as_the_test_set(tmp_path: Path) -> None:
-    pack = add_pack("multiwoz", from_folder=official(tmp_path / "official"))
-    folder = shutil.copytree(pack.path / "dev", tmp_path / "split")
-    shutil.copytree(pack.path / "database", folder / "database")
-    (folder / "version.json").write_text('"multiwoz-2.2"')
-    before = load_task(split="dev").files
-    remove_pack("multiwoz")
-    add_pack("multiwoz", from_folder=folder)
-    task = load_task().files
-    assert (task.goals, task.states, task.references) == (before.goals, before.states, before.references)
-    assert (task.users, task.turns, task.version) == (before.users, {"sng02": 2}, "multiwoz-2.2")
-    remove_pack("multiwoz")
-    (folder / "splits.json").write_text("{}")
-    with pytest.raises(DataError, match="has splits already; pass it as --data"):
-        add_pack("multiwoz", from_folder=folder)
-
-
-def test_goals_may_be_unpacked_already(tmp_path: Path) -> None:
-    folder = official(tmp_path)
-    with zipfile.ZipFile(folder / GOALS_ZIP) as archive:
-        archive.extract("MultiWOZ_2.1/data.json", folder / "data")
-    (folder / GOALS_ZIP).unlink()
-    add_pack("multiwoz", from_folder=folder)
-    assert load_task().files.turns == {"mul03": 2}
-    remove_pack("multiwoz")
-    (folder / "data" / "MultiWOZ_2.1" / "data.json").unlink()
-    with pytest.raises(DataError, match=rf"does not hold {GOALS_ZIP}"):
-        add_pack("multiwoz", from_folder=folder)
-
-
 def test_damaged_data_is_named(tmp_path: Path) -> None:
     folder = official(tmp_path)
     (folder / list_dialogue_files("dev")[1]).write_text("[{]")
@@ -246,11 +215,6 @@ def test_damaged_data_is_named(tmp_path: Path) -> None:
 def test_without_data_the_remedy_is_named() -> None:
     with pytest.raises(NeedError, match="dialeval data add multiwoz"):
         load_task()
-
-
-def test_the_files_of_the_official_repository() -> None:
-    assert [len(list_dialogue_files(split)) for split in ("train", "dev", "test")] == [17, 2, 2]
-    assert list_dialogue_files("dev") == [f"data/MultiWOZ_2.2/dev/dialogues_00{number}.json" for number in (1, 2)]
 
 
 def test_goals_bookings_and_texts() -> None:

@@ -45,21 +45,6 @@ def test_rows_stand_in_the_order_of_the_data_and_keep_their_place() -> None:
     assert list(found.rows.shown["response"]) == ["y", "", "x", ""]
 
 
-@pytest.mark.parametrize(("unknown", "more"), [(20, []), (21, ["1 more"]), (22, ["2 more"])])
-def test_twenty_unknown_dialogues_are_named(unknown: int, more: list[str]) -> None:
-    found = problems_of({f"x{at}": [turn()] for at in range(unknown)})
-    assert len(found) == 20 + len(more)
-    assert [line.partition(" dialogue ids")[0] for line in found[20:]] == [f"predictions: and {each}" for each in more]
-
-
-def test_two_systems_have_two_names(tmp_path: Path) -> None:
-    content = json.dumps({"b2": [turn()]}).encode()
-    (tmp_path / "mine.json").write_bytes(content)
-    (tmp_path / "mine.json.gz").write_bytes(gzip.compress(content))
-    with pytest.raises(DataError, match="mine: two systems have this name"):
-        read_predictions(tmp_path, TASK)
-
-
 def test_a_dialogue_without_turns_is_there() -> None:
     [found] = read_predictions({"b2": [turn()], "a1": []}, TASK)
     rows = list(found.rows.columns[Need.TASK_TURNS])

@@ -53,18 +53,3 @@ def test_causes_count_dialogues_and_the_commonest_comes_first() -> None:
     assert {cause: str(below.count(cause)) for cause in below} == {cause: listed for cause, _, listed in counts[1:]}
     assert "good: 0 dialogues lost inform or success" in lines
     assert write_failures_table({"bot": [lost("d1", "rare")]}).startswith("bot: 1 dialogue lost")
-
-
-def test_columns_are_as_wide_as_their_widest_cell() -> None:
-    assert write_failures_table({"bot": [lost("d1", "x"), lost("dialogue 2", "a long cause")]}) == (
-        "bot: 2 dialogues lost inform or success\n"
-        "\n"
-        "cause         dialogues  lines\n"
-        "a long cause  1          1\n"
-        "x             1          1\n"
-        "\n"
-        "dialogue    lost    domain  cause         detail\n"
-        "dialogue 2  inform  hotel   a long cause  so a long cause\n"
-        "d1          inform  hotel   x             so x\n"
-        "\n"
-    )

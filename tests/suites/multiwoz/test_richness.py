@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from typing import get_args
 
 import numpy as np
 import pytest
@@ -88,13 +87,6 @@ def test_every_value_by_hand() -> None:
     }
     assert {of: estimate(of, ROWS).mean for of in expected} == pytest.approx(expected)  # type: ignore[arg-type]
     assert {(estimate(of, ROWS).rows, estimate(of, ROWS).scored) for of in expected} == {(5, 4)}  # type: ignore[arg-type]
-
-
-def test_all_but_lengths_are_values_of_the_corpus() -> None:
-    found = {of: estimate(of, ROWS) for of in get_args(Of)}
-    assert {of for of, each in found.items() if not each.corpus} == {"avg-lengths"}
-    assert {each.std for of, each in found.items() if of != "avg-lengths"} == {0.0}
-    assert found["avg-lengths"].std == pytest.approx(np.std([3, 5, 1, 1]))
 
 
 def test_a_response_that_is_said_twice_counts_twice() -> None:

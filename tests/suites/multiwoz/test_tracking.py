@@ -27,28 +27,6 @@ def test_by_hand() -> None:
     assert found["slot-f1"] == pytest.approx(100 * 2 / 7)
 
 
-def test_something_tiny_is_added_to_every_divisor() -> None:
-    found = values([Row("d1", "x", 1), Row("d2", "x", 3)])
-    precision, recall = 1 / (3 + 1e-10), 1 / (4 + 1e-10)
-    assert found == {
-        "joint-accuracy": 50,
-        "slot-precision": precision,
-        "slot-recall": recall,
-        "slot-f1": 200 * precision * recall / (precision + recall + 1e-10),
-    }
-    assert values([Row("d1", "x", 0)]) == dict.fromkeys(found, 0)
-
-
-def test_a_ratio_at_the_threshold_does_not_agree() -> None:
-    states = {"inn": {"area": "abcdefghij"}}, {"inn": {"area": "abcdefghix"}}
-    assert make_state_comparison(ONTOLOGY, "apart", "historical", 89)(*states) == (1, 0, 0)
-    assert make_state_comparison(ONTOLOGY, "apart", "historical", 90)(*states) == (0, 1, 1)
-    assert make_state_comparison(ONTOLOGY, "apart", "historical", 100)(states[0], states[0]) == (1, 0, 0)
-    # A slot that is the prefix alone keeps its name.
-    compare = make_state_comparison(ONTOLOGY, "unified", "historical", 95)
-    assert compare({"inn": {"book": "yes", "bookday": "x"}}, {"inn": {"book": "yes", "day": "x"}}) == (2, 0, 0)
-
-
 def test_booking_slots_unified() -> None:
     found = values([Row("d1", "x", 1), Row("d2", "x", 3)], booking="unified")
     assert found["slot-precision"] == pytest.approx(2 / 3)

@@ -10,7 +10,7 @@ import pytest
 from dialeval import sample_data
 from dialeval.core.result import Run
 from dialeval.suites.multiwoz.data import load_task
-from dialeval.suites.multiwoz.evaluation import MOST, Choices, _choose_dialogues, evaluate_task, with_transcripts
+from dialeval.suites.multiwoz.evaluation import MOST, evaluate_task, with_transcripts
 
 TASK = load_task("town")
 PREDICTIONS = sample_data.folder() / "town" / "predictions"
@@ -41,20 +41,6 @@ def test_every_cause_has_an_example_where_there_is_room_for_one_each(run: Run) -
         assert shown == set(counts)
 
 
-def test_the_first_dialogue_that_each_cause_lost_is_kept_then_the_second() -> None:
-    def keep(most: int, *causes: list[str]) -> list[str]:
-        lost = {f"system {at}": {"cause": names} for at, names in enumerate(causes)}
-        return _choose_dialogues(list("abcdefgh"), lost, most)
-
-    assert keep(2, ["h", "b", "c"], ["g"]) == ["g", "h"]
-    assert keep(3, ["h", "b", "c"], ["g"]) == ["b", "g", "h"]
-    # The best rank of a dialogue counts, whichever cause it comes from and in whatever order.
-    assert keep(2, ["h", "b", "c"], ["c", "h"]) == keep(2, ["c", "h"], ["h", "b", "c"]) == ["c", "h"]
-    assert keep(3, ["h", "b", "c"], ["c", "h"]) == ["b", "c", "h"]
-    assert keep(5, ["h", "b", "c"], ["g"]) == ["a", "b", "c", "g", "h"]
-    assert keep(9, ["h"]) == list("abcdefgh")
-
-
 def test_the_user_speaks_before_each_turn(run: Run) -> None:
     users = json.loads((sample_data.folder() / "town" / "user_turns.json").read_text())
     for entries in with_transcripts(run, PREDICTIONS, TASK).details["transcripts"].values():
@@ -78,20 +64,3 @@ def test_responses_are_as_the_system_gave_them(run: Run) -> None:
         for entry in entries:
             responses = [turn["response"] for turn in entry["turns"]]
             assert responses == [turn["response"] for turn in given[entry["dialogue"]]]
-
-
-def test_of_many_dialogues_two_hundred_are_kept() -> None:
-    names = [f"d{at}" for at in range(201)]
-    assert TASK.files.states is not None
-    assert TASK.files.goals.booked is not None
-    goals = replace(
-        TASK.files.goals,
-        goals=dict.fromkeys(names, TASK.files.goals.goals["town01"]),
-        booked=dict.fromkeys(names, TASK.files.goals.booked["town01"][:1]),
-    )
-    states = replace(TASK.files.states, states=dict.fromkeys(names, TASK.files.states.states["town01"][:1]))
-    files = replace(TASK.files, goals=goals, states=states, turns=dict.fromkeys(names, 1), references=None, users=None)
-    task, choices = replace(TASK, files=files), Choices(bleu=False, richness=False)
-    document = {name: [{"response": "[name]"}] for name in names}
-    found = with_transcripts(evaluate_task(document, task, choices), document, task, choices)
-    assert [entry["dialogue"] for entry in found.details["transcripts"]["predictions"]] == names[:200]

@@ -6,7 +6,7 @@ import pytest
 
 from dialeval.core.batch import Need
 from dialeval.core.errors import NeedError
-from dialeval.suites.multiwoz.turns import Fallback, TurnCounting, TurnCounts, estimate_domains, prepare_turns
+from dialeval.suites.multiwoz.turns import Fallback, TurnCounts, estimate_domains, prepare_turns
 from dialeval.text.vocabulary import Vocabulary
 from laws.task import ONTOLOGY, STATES, WORLD
 
@@ -55,9 +55,3 @@ def test_one_turn_without_a_state_or_domains(fallback: Fallback, replaced: list[
 def test_without_true_states_every_turn_needs_one() -> None:
     with pytest.raises(NeedError, match=r"d2\[0\] has no state"):
         prepare_turns([(row(None, None), "b")], TurnCounts(1, 0, 0), "turn", ONTOLOGY, None)
-
-
-def test_counts_of_turns_add_up() -> None:
-    counting = TurnCounting()
-    assert counting.merge(TurnCounts(1, 2, 3), TurnCounts(10, 20, 40)) == TurnCounts(11, 22, 43)
-    assert counting.merge(counting.empty(), TurnCounts(1, 2, 3)) == TurnCounts(1, 2, 3)

@@ -1,8 +1,6 @@
 from __future__ import annotations
 
-import gzip
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,10 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dialeval.core.errors import DataError
-from dialeval.suites.multiwoz.data import Goals
 from dialeval.suites.multiwoz.ontology import Domain, Ontology, load_ontology
-from dialeval.suites.multiwoz.turns import Criteria, find_goal_venues
-from dialeval.suites.multiwoz.venues import Spelling, Venues, VenueTable, count_minutes, load_venues
+from dialeval.suites.multiwoz.venues import Spelling, VenueTable, count_minutes, load_venues
 from dialeval.text.similarity import partial_ratio
 
 pytestmark = pytest.mark.usefixtures("cache")
@@ -84,44 +80,6 @@ def test_a_query_is_a_scan_of_all_venues(venues: list[dict[str, str]], slots: di
         assert list(table.iterate_rows(table.query(slots))) == scanned(keyed, slots)
 
 
-@pytest.mark.parametrize(
-    ("slots", "rows"),
-    [
-        ({"price": "3"}, [0, 3]),
-        ({"price": "2.5"}, [3]),
-        ({"price": "10"}, [0, 1, 3]),
-        ({"price": "cheap"}, [3]),
-        ({"leave": "9:00"}, [0, 1, 2]),
-        ({"leave": "9:01"}, [1, 2]),
-        ({"leave": "18:00"}, [2]),
-        ({"price": "3", "leave": "9:01"}, []),
-        ({"area": "hill"}, [0]),
-        ({"area": "any"}, [0, 1, 2, 3]),
-        ({"area": "nowhere"}, []),
-        ({}, [0, 1, 2, 3]),
-    ],
-)
-def test_a_query_within_limits(slots: dict[str, str], rows: list[int]) -> None:
-    venues = [
-        {"id": "1", "price": "3", "leave": "09:00", "area": "hill"},
-        {"id": "2", "price": "10", "leave": "17:30", "area": "harbour"},
-        {"id": "3", "price": "free", "leave": "?", "area": "harbour"},
-        {"id": "4", "price": "?", "area": "harbour"},
-    ]
-    table = VenueTable(DOMAIN, ONTOLOGY, venues)
-    assert list(table.iterate_rows(table.query(slots))) == rows
-    assert len(table) == 4
-
-
-def test_names_are_searched_as_in_the_original_unless_asked() -> None:
-    table = VenueTable(DOMAIN, ONTOLOGY, [{"id": "1", "name": "aababbababbababbbbbbaab"}])
-    found = [table.query({"name": "ababbbb"}), table.query({"name": "ababbbb"}, "historical")]
-    assert (found, table.query({"name": "ababbbb"}, "exact")) == ([0, 0], 1)
-    criteria = Criteria(Goals({}, None, "0"), ONTOLOGY, Venues({"inn": table}, "0"))
-    assert find_goal_venues("inn", {"informable": {"name": "ababbbb"}}, criteria) == 0
-    assert find_goal_venues("inn", {"informable": {"name": "ababbbb"}}, replace(criteria, ratio="exact")) == 1
-
-
 def test_rows_with_one_key_are_one_venue() -> None:
     rows = [{"id": "a", "area": "hill"}, {"id": "b", "area": "harbour"}, {"id": "a", "area": "harbour"}]
     table = VenueTable(DOMAIN, ONTOLOGY, rows)
@@ -157,35 +115,6 @@ def test_every_format_gives_the_same_table(tmp_path: Path, suffix: str) -> None:
     assert list(venues["inn"].venues) == [{"id": r["ID"], "name": r["Name"], "lamps": r["lamps"]} for r in RECORDS]
     assert "inn" in venues
     assert "cart" not in venues
-
-
-def test_domains_without_a_table_are_passed_over(tmp_path: Path) -> None:
-    (tmp_path / "ontology.toml").write_text(
-        TOML.partition("[domains.inn]")[0] + "[domains.cart]\n" + '[domains.inn]\ntable = "inns.json"\n'
-    )
-    (tmp_path / "inns.json").write_text('[{"id": 1, "garden": true, "lamps": false, "map": null}]')
-    ontology = load_ontology(tmp_path / "ontology.toml")
-    venues = load_venues(ontology, tmp_path)
-    assert list(venues.tables) == ["inn"]
-    assert list(venues["inn"].venues) == [{"id": "1", "garden": "yes", "lamps": "no"}]
-    (tmp_path / "packed").mkdir()
-    (tmp_path / "packed" / "inns.json.gz").write_bytes(gzip.compress((tmp_path / "inns.json").read_bytes()))
-    packed = load_venues(ontology, tmp_path / "packed")
-    assert list(packed["inn"].venues) == list(venues["inn"].venues)
-    assert packed.digest == venues.digest
-    (tmp_path / "inns.json").write_text('[7, {"name": "x"}]')
-    assert problems_of(tmp_path) == [
-        ("inns.json: [0]", None, "is not an object"),
-        ("inns.json: [1]", None, "has no 'id'"),
-    ]
-    (tmp_path / "inns.json").write_text("{}")
-    assert problems_of(tmp_path) == [("inns.json", 1, "is not a list of venues")]
-
-
-def problems_of(folder: Path) -> list[tuple[str, int | None, str]]:
-    with pytest.raises(DataError) as caught:
-        load_venues(load_ontology(folder / "ontology.toml"), folder)
-    return [(each.where.removeprefix(f"{folder}/"), each.line, each.what) for each in caught.value.problems]
 
 
 def test_every_problem_of_every_table_at_once(tmp_path: Path) -> None:
