@@ -10,7 +10,6 @@ from pathlib import Path
 from statistics import NormalDist
 from typing import Any
 
-import msgspec
 import numpy as np
 import pytest
 from scipy import stats
@@ -21,17 +20,13 @@ from dialeval.core.result import Run
 from dialeval.core.signature import Signature
 from dialeval.human.estimate import (
     HumanEstimates,
-    _count_needed,
-    _find_scale,
     join_ratings,
     plan_from_pilot,
     plan_ratings,
 )
-from dialeval.human.sample_files import Sample, SavedStratum
+from dialeval.human.sample_files import Sample
 from dialeval.io.ratings import digest_ratings, read_ratings
-from dialeval.stats import significance
-from dialeval.stats.prediction_powered import RatingScale, combine_judges
-from human.rated_runs import ratings_of, run_of, with_judge
+from human.rated_runs import ratings_of, run_of
 
 RUN, OPINIONS = run_of()
 
@@ -107,73 +102,6 @@ def test_several_judges() -> None:
     assert found["a"].error < found["a"].alone_error
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [{}, {"uncertainty": "judge", "independent": True}, {"stratify": ["turn"]}, {"dialogues": True}],
-    ids=str,
-)
-def test_ratings_are_joined_with_judge_and_design(settings: dict[str, object]) -> None:
-    drawn = dialeval.sample(RUN, 60, **settings)  # type: ignore[arg-type]
-    lines = ratings_of(drawn, OPINIONS)
-    found = join_ratings(RUN, lines, judge="judge", sample=drawn)
-    assert list(found) == ["a", "b"]
-    independent, dialogues = drawn.design.independent, drawn.design.unit == "dialogues"
-    for number, (name, each) in enumerate(found.items()):
-        people, probability = np.full(180, np.nan), np.ones(180)
-        for row in drawn.rows:
-            if row.system == name:
-                people[row.place], probability[row.place] = OPINIONS[name][row.place], row.probability
-        np.testing.assert_array_equal(each.people, people)
-        np.testing.assert_array_equal(each.probability, probability)
-        np.testing.assert_array_equal(each.judges[:, 0], RUN[name]["judge"].items)
-        assert each.judges.shape == (180, 1)
-        np.testing.assert_array_equal(each.dialogue, np.arange(180) // 3)
-        unit = np.arange(180) // 3 if dialogues else np.arange(180)
-        np.testing.assert_array_equal(each.unit, unit + 10**9 * number * independent)
-        strata = np.arange(180) % 3 if drawn.design.stratify else np.zeros(180)
-        np.testing.assert_array_equal(each.stratum, strata)
-        assert each.answered == dict.fromkeys(range(len(drawn.design.strata)), 1.0)
-    assert {name: each.judges.shape for name, each in join_ratings(RUN, lines, sample=drawn).items()} == {
-        "a": (180, 0),
-        "b": (180, 0),
-    }
-
-
-def test_ratings_that_are_missing_lower_the_share_that_was_answered() -> None:
-    run = Run({"a": with_judge(RUN["a"], np.where(np.arange(180) < 179, 1.0, 2.0), "rare")}, "0")
-    drawn = dialeval.sample(run, 41, stratify=["rare:2", "turn"])
-    sizes = {name: each.drawn_responses for name, each in drawn.design.strata.items()}
-    assert sizes["rare=2/2, turn=2"] == 1
-    empty = SavedStratum(0, 0, 0, 0)
-    design = replace_strata(drawn, {**drawn.design.strata, "none": empty})
-    kept = [line for number, line in enumerate(ratings_of(drawn, OPINIONS)) if number % 3]
-    rated = {line["id"] for line in kept}
-    shares = [
-        sum(row.id in rated for row in drawn.rows if row.stratum == name) / number for name, number in sizes.items()
-    ]
-    (found,) = join_ratings(run, kept, sample=design).values()
-    assert found.answered == dict(enumerate([*shares, 0.0]))
-
-
-def replace_strata(sample: Sample, strata: dict[str, SavedStratum]) -> Sample:
-    """The sample with other strata in its design."""
-    return Sample(msgspec.structs.replace(sample.design, strata=strata), sample.rows)
-
-
-def test_several_judges_are_combined_into_one() -> None:
-    drawn = dialeval.sample(RUN, 120)
-    lines = ratings_of(drawn, OPINIONS)
-    apart = [join_ratings(RUN, lines, judge=key, sample=drawn) for key in ("judge", "length")]
-    columns = {name: np.column_stack([each[name].judges for each in apart]) for name in "ab"}
-    both = [replace(each, judges=columns[name]) for name, each in apart[0].items()]
-    for seed in (1, 2):
-        found = join_ratings(RUN, lines, judge=["judge", "length"], sample=drawn, seed=seed)
-        for each, wanted in zip(found.values(), combine_judges(both, seed), strict=True):
-            np.testing.assert_array_equal(each.judges, wanted)
-    default = join_ratings(RUN, lines, judge="judge, length", sample=drawn)
-    np.testing.assert_array_equal(default["b"].judges, combine_judges(both, 12345)[1])
-
-
 def table(name: str, sizes: Sequence[int], ids: Sequence[str | None]) -> Run:
     """A run of one system with so many rows in each dialogue."""
     rows = [
@@ -183,136 +111,6 @@ def table(name: str, sizes: Sequence[int], ids: Sequence[str | None]) -> Run:
     ]
     (result,) = dialeval.evaluate(rows, metrics="length").values()
     return Run({name: result}, "0")
-
-
-def of_all(run: Run) -> tuple[Sample, list[dict[str, object]]]:
-    """A sample of all rows of a run, and ratings of them."""
-    drawn = dialeval.sample(run, sum(len(result.rows or ()) for result in run.values()), independent=True)
-    scores = [{"overall": 1.0 + (row.place + (row.system == "b")) % 4} for row in drawn.rows]
-    return drawn, [{"id": row.id, "rater": "ann", "scores": each} for row, each in zip(drawn.rows, scores, strict=True)]
-
-
-def test_dialogues_of_systems_with_other_rows_are_known_by_their_names() -> None:
-    run = Run({**table("a", [2, 1, 2], ["x", "y", "z"]), **table("b", [1, 3, 1, 1], ["z", "w", "x", "v"])}, "0")
-    drawn, lines = of_all(run)
-    found = join_ratings(run, lines, sample=drawn)
-    assert found["a"].dialogue.tolist() == [0, 0, 1, 2, 2]
-    assert found["b"].dialogue.tolist() == [2, 3, 3, 3, 0, 4]
-    plain = Run({**table("a", [1, 1], [None, None]), **table("b", [1, 1, 1], [None, None, None])}, "0")
-    drawn, lines = of_all(plain)
-    found = join_ratings(plain, lines, sample=drawn)
-    assert [each.dialogue.tolist() for each in found.values()] == [[0, 1], [2, 3, 4]]
-    same = Run({**table("a", [1, 2], ["x", "y"]), **table("b", [1, 2], ["v", "w"])}, "0")
-    drawn, lines = of_all(same)
-    found = join_ratings(same, lines, sample=drawn)
-    assert [each.dialogue.tolist() for each in found.values()] == [[0, 1, 1], [0, 1, 1]]
-
-
-def test_the_unit_is_dialogues_where_one_has_two_rows() -> None:
-    ids = [f"d{n}" for n in range(8)]
-    rows, one = table("a", [1] * 8, ids), table("b", [1] * 7 + [2], ids)
-    for systems, unit in ((rows, "rows"), (one, "dialogues"), ({**rows, **one}, "dialogues")):
-        run = Run(dict(systems), "0")
-        drawn, lines = of_all(run)
-        assert dialeval.estimate(run, lines, sample=drawn).unit == unit
-
-
-def test_the_correlation_of_judge_and_ratings_is_weighted() -> None:
-    drawn = dialeval.sample(RUN, 90, uncertainty="judge")
-    found = dialeval.estimate(RUN, ratings_of(drawn, OPINIONS), judge="judge", sample=drawn)
-    for name in "ab":
-        own = [row for row in drawn.rows if row.system == name]
-        values = np.array([(RUN[name]["judge"].items[row.place], OPINIONS[name][row.place]) for row in own])  # type: ignore[index]
-        cov = np.cov(values.T, aweights=[1 / row.probability for row in own])
-        assert found[name].agreement == pytest.approx(cov[0, 1] / math.sqrt(cov[0, 0] * cov[1, 1]), rel=1e-12)
-    assert math.isnan(found.differences[0].agreement)
-
-
-def agreement_of(judge: Sequence[float], people: Sequence[float]) -> float:
-    """The correlation of a judge of three rows with the ratings of the first ones."""
-    run = Run({"a": with_judge(table("a", [1, 1, 1], ["x", "y", "z"])["a"], np.array(judge))}, "0")
-    drawn = dialeval.sample(run, 3)
-    lines = [{"id": row.id, "scores": {"overall": people[row.place]}} for row in drawn.rows if row.place < len(people)]
-    return dialeval.estimate(run, lines, judge="judge", sample=drawn)["a"].agreement
-
-
-def test_two_ratings_have_a_correlation_and_equal_ones_none() -> None:
-    assert agreement_of([1.0, 2.0, 3.0], [1.0, 4.0]) == pytest.approx(1)
-    assert agreement_of([1.0, 2.0, 3.0], [4.0, 1.0]) == pytest.approx(-1)
-    assert agreement_of([1.0, math.nan, 3.0], [4.0, 2.0, 3.0]) == pytest.approx(-1)
-    for judge, people in (
-        ([1.0, 1.0, 3.0], [1.0, 4.0]),
-        ([1.0, 2.0, 3.0], [4.0, 4.0]),
-        ([1.0, math.nan, 3.0], [1.0, 4.0]),
-    ):
-        assert math.isnan(agreement_of(judge, people))
-
-
-def test_differences_are_adjusted_as_one_family() -> None:
-    run, opinions = run_of(systems={"a": 3.0, "b": 3.3, "c": 3.2})
-    drawn = dialeval.sample(run, 150)
-    found = dialeval.estimate(run, ratings_of(drawn, opinions), judge="judge", sample=drawn, baseline="b")
-    assert found.baseline == "b"
-    assert [each.system for each in found.systems] == ["b", "a", "c"]
-    assert [(each.system, each.baseline) for each in found.differences] == [("a", "b"), ("c", "b")]
-    raw = [each.p for each in found.differences]
-    assert [each.adjusted_p for each in found.differences] == significance.holm(raw)
-    assert np.isnan([each.adjusted_p for each in found.systems]).all()
-    assert repr(found) == "<HumanEstimates: overall of 3 systems (b, a, c), 150 ratings, by 1 judge (judge)>"
-    lines = found.lines()
-    assert [(line["system"], line["baseline"]) for line in lines] == [
-        *(("b", None), ("a", None), ("c", None), ("a", "b"), ("c", "b"))
-    ]
-    for line, each in zip(lines, (*found.systems, *found.differences), strict=True):
-        factor, baseline_factor = (*each.factors, None)[:2]
-        assert (line["value"], line["low"], line["high"]) == (each.value, *each.interval)
-        assert (line["alone"], line["alone_low"], line["alone_high"]) == (each.alone, *each.alone_interval)
-        assert (line["factor"], line["baseline_factor"]) == (factor, baseline_factor)
-
-
-def test_a_confidence_level_is_that_of_all_intervals() -> None:
-    drawn = dialeval.sample(RUN, 60)
-    lines = ratings_of(drawn, OPINIONS)
-    wide, narrow = (dialeval.estimate(RUN, lines, sample=drawn, confidence=level) for level in (0.95, 0.8))
-    assert (wide.confidence, narrow.confidence) == (0.95, 0.8)
-    for one, other in zip((*wide.systems, *wide.differences), (*narrow.systems, *narrow.differences), strict=True):
-        ratio = stats.t.ppf(0.9, one.freedom) / stats.t.ppf(0.975, one.freedom)
-        assert np.diff(other.interval) == pytest.approx(np.diff(one.interval) * ratio)
-
-
-def test_a_single_system_is_its_own_baseline() -> None:
-    run = Run({"a": RUN["a"]}, "0")
-    drawn = dialeval.sample(run, 30)
-    for baseline in (None, "a"):
-        found = dialeval.estimate(run, ratings_of(drawn, OPINIONS), sample=drawn, baseline=baseline)
-        assert (found.baseline, len(found.systems), found.differences) == ("a", 1, [])
-    with pytest.raises(SettingError, match="'c'"):
-        dialeval.estimate(run, ratings_of(drawn, OPINIONS), sample=drawn, baseline="c")
-
-
-@pytest.mark.parametrize(
-    ("scores", "scales", "quality", "wanted"),
-    [
-        ([0, 1, 1], None, "overall", RatingScale((0.0, 1.0), yes_no=True)),
-        ([1, 1, 1], [[1, 5]] * 3, "overall", RatingScale((0.0, 1.0), yes_no=True)),
-        ([0, 1, 2], None, "overall", None),
-        ([1, 3, 5], [[1, 5]] * 3, "overall", RatingScale((1.0, 5.0), yes_no=False)),
-        ([1, 5, 5], [[1, 5]] * 3, "overall", RatingScale((1.0, 5.0), yes_no=True)),
-        ([1, 3, 5], [[1, 5]] * 3, "fluent", None),
-        ([1, 3, 5], [[1, 5]] * 2, "overall", None),
-        ([1, 3, 5], [[1, 5], [1, 5], [1, 7]], "overall", None),
-        ([1, 3, 5.5], [[1, 5]] * 3, "overall", None),
-        ([0.5, 3, 5], [[1, 5]] * 3, "overall", None),
-    ],
-)
-def test_the_scale_of_ratings(
-    scores: Sequence[float], scales: Sequence[Sequence[float]] | None, quality: str, wanted: RatingScale | None
-) -> None:
-    lines: list[dict[str, object]] = []
-    for number, value in enumerate(scores):
-        scale = {"scale": scales[number]} if scales and number < len(scales) else {}
-        lines.append({"response": f"reply {number}", "scores": {quality: value}, **scale})
-    assert _find_scale(read_ratings(lines), quality) == wanted
 
 
 def test_files_and_folders(tmp_path: Path) -> None:
@@ -361,22 +159,6 @@ def test_ratings_that_were_not_drawn_are_refused_or_marked() -> None:
     assert run.differences[0].alone_error == pytest.approx(
         np.std((OPINIONS["b"] - OPINIONS["a"])[::4], ddof=1) / np.sqrt(45) * np.sqrt(1 - 45 / 180)
     )
-
-
-def test_other_rows_of_each_system_are_independent_samples() -> None:
-    def rated(name: str, start: int) -> list[dict[str, object]]:
-        said = [(row, f"d{row // 3}", f"{name} says {row}") for row in range(start, 180, 4)]
-        return [
-            {"system": name, "dialog_id": dialogue, "response": response, "scores": OPINIONS[name][row]}
-            for row, dialogue, response in said
-        ]
-
-    lines = [*rated("a", 0), *rated("b", 1)]
-    found = dialeval.estimate(RUN, lines, assume_random=True, population="run")
-    (difference,) = found.differences
-    parts = [np.var(OPINIONS[name][start::4], ddof=1) / 45 * (1 - 45 / 180) for start, name in enumerate("ab")]
-    assert [found[name].alone_error ** 2 for name in "ab"] == pytest.approx(parts)
-    assert difference.alone_error**2 == pytest.approx(sum(parts) * 44 / 45 * 90 / 89), "one stratum of 90 ratings"
 
 
 def test_what_does_not_fit_is_refused() -> None:
@@ -558,38 +340,6 @@ def test_systems_with_raters_of_their_own_are_warned_about() -> None:
     assert not dialeval.estimate(RUN, lines, sample=drawn).warnings
 
 
-def test_intervals_for_other_raters_stay_on_the_scale() -> None:
-    drawn = dialeval.sample(RUN, 40)
-    lines = [
-        {
-            "id": row.id,
-            "rater": f"r{n}",
-            "scores": {"overall": 5 - (n == 0) * (row.system == "a") * 2 - (row.place % 7 == n)},
-        }
-        for row in drawn.rows
-        for n in range(5)
-    ]
-    free, kept = (
-        dialeval.estimate(RUN, each, sample=drawn, raters="random")
-        for each in (lines, [{**line, "scale": [1, 5]} for line in lines])
-    )
-    assert free["a"].interval[1] > 5 == kept["a"].interval[1]
-    assert free["a"].interval[0] == pytest.approx(kept["a"].interval[0])
-    assert kept.differences[0].interval == pytest.approx(free.differences[0].interval)
-    assert kept.differences[0].interval[0] < 1
-
-
-@pytest.mark.parametrize("known", [True, False])
-def test_a_system_that_one_rater_rated_says_nothing_of_others(known: bool) -> None:
-    drawn, lines = by_raters(5, 0.5)
-    systems = {row.id: row for row in drawn.rows}
-    kept = [line for line in lines if line["rater"] == "r2" or systems[str(line["id"])].system == "a"]
-    if not known:
-        kept = [{**drawn.by_id()[str(line["id"])], **line} for line in kept]
-    with pytest.raises(SettingError, match=r"^without 'r2' a system has no ratings; take raters as fixed$"):
-        dialeval.estimate(RUN, kept, sample=drawn if known else None, assume_random=not known, raters="random")
-
-
 def test_few_or_nameless_raters_say_nothing_of_others() -> None:
     drawn, lines = by_raters(4, 0.5)
     with pytest.raises(SettingError, match="at least 5 raters"):
@@ -674,79 +424,3 @@ def test_a_pilot_says_what_more_ratings_would_give() -> None:
         then = dialeval.estimate(run, ratings_of(more, opinions), judge="judge", sample=more)
         figure = then.differences[0] if " - " in each.what else then[each.what]
         assert figure.interval[1] - figure.interval[0] == pytest.approx(0.2, rel=0.15)
-
-
-def test_a_plan_follows_from_the_two_errors_of_the_pilot() -> None:
-    pilot = dialeval.sample(RUN, 60)
-    lines = ratings_of(pilot, OPINIONS)
-    whole, drawn = (
-        dialeval.estimate(RUN, lines, judge="judge", sample=pilot, population=of, confidence=0.9)
-        for of in ("dialogues", "run")
-    )
-    plan = plan_from_pilot(whole, drawn, dict.fromkeys("ab", 180), 0.7)
-    wanted = (0.35 / NormalDist().inv_cdf(0.95)) ** 2
-    found = zip((*whole.systems, *whole.differences), (*drawn.systems, *drawn.differences), strict=True)
-    for needed, (over, within), rows in zip(plan.needed, found, (180, 180, 360), strict=True):
-        floor = max(over.error**2 - within.error**2, 0)
-        assert needed.of == rows
-        for error, number in ((within.error, needed.with_judge), (within.alone_error, needed.alone)):
-            assert number is not None
-            part = error**2 / (1 / over.ratings - 1 / rows)
-
-            def variance(n: int, part: float = part, floor: float = floor, rows: int = rows) -> float:
-                return part * (1 / n - 1 / rows) + floor
-
-            assert variance(number) <= wanted < variance(number - 1)
-    assert (plan.width, plan.confidence) == (0.7, 0.9)
-    assert plan.assumptions[0] == "further ratings are like the 60 of the pilot"
-    every = dialeval.sample(RUN, 360)
-    whole, drawn = (
-        dialeval.estimate(RUN, ratings_of(every, OPINIONS), sample=every, population=of) for of in ("dialogues", "run")
-    )
-    plan = plan_from_pilot(whole, drawn, dict.fromkeys("ab", 180), 2.0)
-    assert [(each.with_judge, each.alone) for each in plan.needed] == [(2, 2)] * 3, "nothing is left to be drawn"
-
-
-@pytest.mark.parametrize(
-    ("falling", "floor", "rows", "wanted", "number"),
-    [
-        (1.0, 0.5, 10, 0.5, 10),
-        (1.0, 0.6, 10, 0.5, None),
-        (1.0, 0.0, 10, 0.1, 5),
-        (1.0, 0.0, 10, 0.09, 6),
-        (1.0, 0.0, 10, 100.0, 2),
-        (1.0, 0.0, 1, 100.0, 1),
-        (0.0, 0.0, 10, 0.1, 2),
-        (math.nan, 0.0, 10, 0.1, None),
-        (1.0, math.nan, 10, 0.1, None),
-    ],
-)
-def test_the_least_number_of_ratings(
-    falling: float, floor: float, rows: int, wanted: float, number: int | None
-) -> None:
-    assert _count_needed(falling, floor, rows, wanted) == number
-
-
-def test_a_plan_states_its_assumptions() -> None:
-    plan = plan_ratings({"a": 1000}, 0.3)
-    assert plan.assumptions == [
-        "ratings have a standard deviation of 1 (--std)",
-        "the judge's correlation with human ratings is 0.5 (--correlation)",
-        "rows are independent: no correlation between ratings of the same dialogue",
-    ]
-    assert plan.needed == plan_ratings({"a": 1000}, 0.3, 0.95, 1.0, 0.5).needed
-    assert plan_ratings({"a": 1000}, 0.3, correlation=-1).needed[0].with_judge == 2
-    assert plan_ratings({"a": 1000}, 0.3, correlation=1).needed[0].with_judge == 2
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [
-        *({"width": value} for value in (0.0, -1.0, math.nan, math.inf)),
-        *({"std": value} for value in (0.0, -1.0, math.nan)),
-        *({"correlation": value} for value in (1.001, -1.001, math.nan)),
-    ],
-)
-def test_what_cannot_be_planned(settings: dict[str, float]) -> None:
-    with pytest.raises(SettingError, match=r"width of an interval is a number above 0|standard deviation is above 0"):
-        plan_ratings({"a": 100}, **{"width": 0.1, **settings})

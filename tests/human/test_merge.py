@@ -73,67 +73,6 @@ def test_the_largest_differences_are_to_be_adjudicated(merged: MergedRatings, tm
     assert settled.ceilings == merged.ceilings
 
 
-def test_at_most_twenty_rows_are_to_be_adjudicated(tmp_path: Path) -> None:
-    rows = [line(f"r{n}", rater, 1 + (rater == "bob") * (n + 1)) for n in range(21) for rater in ("ann", "bob")]
-    file = written(tmp_path, "all.jsonl", [*rows, line("alone", "ann", 5)])
-    assert [each.id for each in merge_ratings([file]).disputed] == [f"r{n}" for n in range(20, 0, -1)]
-    assert len(merge_ratings([file], most=21).disputed) == 21
-    assert [each.spread for each in merge_ratings([file], most=2).disputed] == [1.0, 20 / 21]
-    agreed = merge_ratings([written(tmp_path, "agreed.jsonl", [line("r0", rater, 3) for rater in ("ann", "bob")])])
-    assert agreed.disputed == []
-
-
-def test_a_row_is_disputed_for_the_quality_where_raters_differ_most(tmp_path: Path) -> None:
-    def rated(identity: str, rater: str, **scores: float) -> dict[str, Any]:
-        return {"id": identity, "rater": rater, "scores": scores}
-
-    rows = [
-        *(rated("r0", "ann", overall=1, polite=0), rated("r0", "bob", overall=3, polite=0)),
-        *(rated("r1", "ann", overall=1, polite=0), rated("r1", "bob", overall=3, polite=1)),
-        *(rated("r2", "ann", overall=1, polite=1), rated("r2", "bob", overall=5, polite=0)),
-    ]
-    found = merge_ratings([written(tmp_path, "all.jsonl", rows)]).disputed
-    assert [(each.id, each.quality, each.spread, each.answers) for each in found] == [
-        ("r1", "polite", 1.0, {"ann": 0, "bob": 1}),
-        ("r2", "overall", 1.0, {"ann": 1, "bob": 5}),
-        ("r0", "overall", 0.5, {"ann": 1, "bob": 3}),
-    ]
-
-
-@pytest.mark.parametrize(
-    ("ann", "bob", "known"),
-    [
-        ((1, 2), (2, 3), False),
-        ((1, 2, 4), (2, 3, 3), True),
-        ((1, 1, 1), (2, 3, 3), False),
-        ((1, 2, 4), (3, 3, 3), False),
-    ],
-)
-def test_a_correlation_takes_three_rows_that_vary(
-    tmp_path: Path, ann: Sequence[int], bob: Sequence[int], known: bool
-) -> None:
-    rows = [line(f"r{n}", name, value) for name, own in (("ann", ann), ("bob", bob)) for n, value in enumerate(own)]
-    found = merge_ratings([written(tmp_path, "all.jsonl", [*rows, line("alone", "ann", 5)])])
-    first, second = found.raters
-    assert (first.rows, first.shared, second.rows, second.shared) == (len(ann) + 1, len(ann), len(bob), len(bob))
-    expected = np.corrcoef(ann, bob)[0, 1] if known else math.nan
-    assert (first.correlation, second.correlation) == pytest.approx((expected, expected), nan_ok=True)
-    assert first.higher == pytest.approx(np.mean(ann) - np.mean(bob)) == pytest.approx(-second.higher)
-    assert repr(found) == f"<MergedRatings: {len(rows) + 1} ratings by 2 raters (ann, bob)>"
-
-
-def test_a_rater_is_compared_with_the_mean_of_the_others(tmp_path: Path) -> None:
-    values = {"ann": (1, 3, 5), "bob": (2, 4, 4), "cy": (4, 4, 1)}
-    rows = [line(f"r{n}", name, value) for name, own in values.items() for n, value in enumerate(own)]
-    second = {"id": "r0", "rater": "ann", "scores": {"polite": 1}, "again": True}
-    found = merge_ratings([written(tmp_path, "all.jsonl", [*rows, second])])
-    others = np.mean([values["bob"], values["cy"]], axis=0)
-    ann = next(each for each in found.raters if (each.rater, each.quality) == ("ann", "overall"))
-    assert ann.correlation == pytest.approx(np.corrcoef(values["ann"], others)[0, 1])
-    assert ann.higher == pytest.approx(np.mean(values["ann"] - others))
-    assert (ann.repeated, math.isnan(ann.mean_absolute_difference)) == (0, True), "no second answer to this question"
-
-
 def test_first_answers_count_and_of_different_ones_the_last(tmp_path: Path) -> None:
     first = written(tmp_path, "a.jsonl", [line("r0", "ann", 1), line("r1", "ann", 2)])
     second = written(

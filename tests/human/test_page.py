@@ -19,7 +19,6 @@ from dialeval.human.page import (
     make_served_page,
     read_form,
 )
-from dialeval.human.sample_files import Sample
 from human.rated_samples import sample_of
 from reports.test_html import HOSTILE, Page, policy_of
 
@@ -86,38 +85,6 @@ def test_the_file_asks_for_nothing_and_the_served_page_only_its_server() -> None
     assert served == f"{file}; connect-src 'self'"
 
 
-def test_what_a_page_knows() -> None:
-    sample, form = sample_of(1), Form(quality=[Quality("polite", kind="yes-no")])
-    things, shown = collect_things(sample, form), form.to_page()
-    common = {"things": things, "digest": digest_form(sample, form), "form": shown}
-    assert data_of(make_rating_page(sample, form)) == {**common, "rater": None, "lines": [], "server": False}
-    lines = [{"id": things[0]["id"], "scores": {"polite": 1}}]
-    served = make_served_page(form, digest_form(sample, form), things, "ann", lines)
-    assert data_of(served) == {**common, "rater": "ann", "lines": lines, "server": True}
-    assert shown["repeat"] == 0.1
-
-
-def test_of_a_conversation_the_last_sampled_turn_is_rated() -> None:
-    sample = sample_of(6)
-    rows = [
-        msgspec.structs.replace(row, dialog_id=title, context=["x"] * size)
-        for row, (title, size) in zip(
-            sample.rows,
-            [
-                *(("d", 1), ("d", 3), ("d", 5), ("d", 3), ("d", 4), ("e", 1)),
-                *((None, 1), (None, 1), (None, 2), ("e", 7), ("d", 5), ("d", 2)),
-            ],
-            strict=True,
-        )
-    ]
-    things = collect_things(Sample(sample.design, rows), Form(unit="conversation"))
-    # Rows of the two systems alternate; of equally long ones the first is taken.
-    assert [thing["id"] for thing in things] == [rows[at].id for at in (2, 1, 9, 6, 7, 8)]
-    assert collect_things(Sample(sample.design, rows), Form()) == [
-        {"id": row.id, "context": row.context, "responses": [row.response]} for row in rows
-    ]
-
-
 def test_hostile_text_is_no_markup() -> None:
     text = HOSTILE.replace("\udc80", "")  # JSON and TOML hold no halves of characters
     page = Page(make_rating_page(sample_of(text=text), Form(title=text, instructions=text)))
@@ -144,129 +111,6 @@ def form(tmp_path: Path, text: str) -> Form:
     path = tmp_path / "form.toml"
     path.write_text(text, encoding="utf-8")
     return read_form(path)
-
-
-def test_without_a_file_there_is_one_quality() -> None:
-    form = read_form(None)
-    (quality,) = form.quality
-    assert msgspec.structs.asdict(quality) == {
-        "name": "overall",
-        "question": "",
-        "kind": "scale",
-        "low": 1,
-        "high": 5,
-        "labels": [],
-    }
-    assert {**msgspec.structs.asdict(form), "quality": None} == {
-        "title": "Rate the replies",
-        "instructions": "",
-        "repeat": 0.1,
-        "comment": True,
-        "reference": False,
-        "compare": False,
-        "unit": "reply",
-        "mark": "",
-        "quality": None,
-    }
-
-
-LABELS = ["bad", "poor", "fair", "good", "excellent"]
-
-
-@pytest.mark.parametrize(
-    ("quality", "compare", "choices"),
-    [
-        (Quality(), False, [(n, label, [str(n)]) for n, label in enumerate(LABELS, 1)]),
-        (Quality(low=0, high=5), False, [(n, "", [str(n)]) for n in range(6)]),
-        (Quality(low=2, high=6), False, [(n, "", [str(n)]) for n in range(2, 7)]),
-        (Quality(low=1, high=4), False, [(n, "", [str(n)]) for n in range(1, 5)]),
-        (Quality(low=9, high=10), False, [(9, "", ["9"]), (10, "", ["0"])]),
-        (Quality(low=1, high=3, labels=["x", "y"]), False, [(1, "x", ["1"]), (2, "", ["2"]), (3, "y", ["3"])]),
-        (Quality(low=1, high=3, labels=["x", "y", "z"]), False, [(1, "x", ["1"]), (2, "y", ["2"]), (3, "z", ["3"])]),
-        (Quality(kind="yes-no"), False, [(1, "Yes", ["y", "1"]), (0, "No", ["n", "0"])]),
-        (Quality(kind="yes-no", labels=["aye", "nay"]), False, [(1, "aye", ["y", "1"]), (0, "nay", ["n", "0"])]),
-        (
-            Quality(kind="yes-no"),
-            True,
-            [(1, "A is better", ["1"]), (0, "No difference", ["2"]), (-1, "B is better", ["3"])],
-        ),
-    ],
-)
-def test_answers_have_values_labels_and_keys(
-    quality: Quality, compare: bool, choices: list[tuple[int, str, list[str]]]
-) -> None:
-    found = [(choice.value, choice.label, choice.keys) for choice in quality.list_choices(compare)]
-    assert found == choices
-
-
-@pytest.mark.parametrize(
-    ("form", "instructions", "question"),
-    [
-        (Form(), "Read the conversation, then rate the reply.", "How good is the reply?"),
-        (Form(compare=True), "Read the conversation, then compare the two replies.", "Which reply is better?"),
-        (
-            Form(unit="conversation"),
-            "Read the conversation, then rate it as a whole.",
-            "How good is the conversation?",
-        ),
-        (
-            Form(unit="conversation", compare=True),
-            "Read the conversation, then compare the two endings.",
-            "Which conversation is better?",
-        ),
-        (
-            Form(instructions="Rate.", mark="Mark.", repeat=0.2, comment=False, quality=[Quality("polite")]),
-            "Rate.",
-            "polite",
-        ),
-        (Form(quality=[Quality("polite", "Is it?")]), "Read the conversation, then rate the reply.", "Is it?"),
-    ],
-)
-def test_a_page_asks_what_the_form_says(form: Form, instructions: str, question: str) -> None:
-    (quality,) = form.quality
-    assert form.to_page() == {
-        "instructions": instructions,
-        "unit": form.unit,
-        "mark": form.mark,
-        "repeat": form.repeat,
-        "comment": form.comment,
-        "compare": form.compare,
-        "qualities": [
-            {
-                "name": quality.name,
-                "question": question,
-                "choices": msgspec.to_builtins(quality.list_choices(form.compare)),
-            }
-        ],
-    }
-
-
-@pytest.mark.parametrize(
-    ("largest", "too_large"),
-    [
-        ({"instructions": "x" * 2000}, {"instructions": "x" * 2001}),
-        ({"title": "x" * 200}, {"title": "x" * 201}),
-        ({"title": "x"}, {"title": ""}),
-        ({"repeat": 0.3}, {"repeat": 0.31}),
-        ({"repeat": 0.0}, {"repeat": -0.01}),
-        ({"quality": [{"name": str(n)} for n in range(20)]}, {"quality": [{"name": str(n)} for n in range(21)]}),
-        ({"quality": [{"name": "x" * 64}]}, {"quality": [{"name": "x" * 65}]}),
-        ({"quality": [{"low": 9, "high": 10}]}, {"quality": [{"low": 10, "high": 11}]}),
-        ({"quality": [{"low": 0, "high": 1}]}, {"quality": [{"low": -1, "high": 1}]}),
-        ({"quality": [{"low": 1, "high": 10}]}, {"quality": [{"low": 2, "high": 11}]}),
-        ({"quality": [{"low": 0, "high": 9}]}, {"quality": [{"low": 0, "high": 10}]}),
-        ({"quality": [{"low": 4, "high": 5}]}, {"quality": [{"low": 5, "high": 5}]}),
-        (
-            {"quality": [{"kind": "yes-no", "labels": ["a", "b"]}]},
-            {"quality": [{"kind": "yes-no", "labels": ["a", "b", "c", "d", "e"]}]},
-        ),
-    ],
-    ids=lambda entries: f"{next(iter(entries))} {len(str(entries))}",
-)
-def test_entries_of_a_form_have_limits(largest: dict[str, object], too_large: dict[str, object]) -> None:
-    msgspec.convert(largest, Form)
-    with pytest.raises(msgspec.ValidationError):
-        msgspec.convert(too_large, Form)
 
 
 def test_a_form_is_read(tmp_path: Path) -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import replace
-from itertools import combinations
 
 import numpy as np
 import pytest
@@ -13,12 +11,8 @@ import pytest
 import dialeval
 from dialeval.core.errors import DataError, SettingError
 from dialeval.core.result import Run
-from dialeval.core.signature import Signature
-from dialeval.human import rank as ranking
-from dialeval.human.rank import Ranking, compare_rows
-from dialeval.io.ratings import length_ratio
-from dialeval.stats.resampling import LOG_ODDS, jackknife
-from human.rated_runs import run_of, with_judge
+from dialeval.human.rank import compare_rows
+from human.rated_runs import run_of
 
 
 def compared(number: int = 600, seed: int = 1, length: float = 0.0) -> list[dict[str, object]]:
@@ -177,165 +171,12 @@ def test_a_judges_pairs_of_a_run() -> None:
     assert dialeval.rank(run, metric="judge", systems=["a", "c"]).pairs == 180
 
 
-def run_with(values: dict[str, list[float]], better: str = "higher", turns: int = 2) -> Run:
-    """A run of systems with these values of a judge; `better` says which of them are."""
-    systems = {}
-    for name, own in values.items():
-        rows = [
-            {"dialog_id": f"d{n // turns}", "context": [f"what {n}"], "response": "word " * (1 + (n * len(name)) % 4)}
-            for n in range(len(own))
-        ]
-        (result,) = dialeval.evaluate(rows, metrics="length").values()
-        made = with_judge(result, np.array(own))
-        signature = Signature.of("self-repetition" if better == "lower" else "length")
-        judge = replace(made.estimates["judge"], signature=signature)
-        systems[name] = replace(made, estimates={**made.estimates, "judge": judge})
-    return Run(systems, "0")
-
-
-@pytest.mark.parametrize("better", ["higher", "lower"])
-def test_every_row_that_two_systems_have_a_value_of_is_a_pair(better: str) -> None:
-    values = {
-        "x": [1.0, 2.0, math.nan, 4.0, 0.5, 3.0],
-        "yy": [1.0, 2.5, 1.0, math.nan, 0.0, 3.75],
-        "zzz": [2.0, 1.75, 0.0, 1.0, 0.25, 3.0],
-    }
-    run = run_with(values, better)
-    wanted = []
-    for (one, left), (two, right) in combinations(enumerate(values), 2):
-        for row, (mine, other) in enumerate(zip(values[left], values[right], strict=True)):
-            if not math.isnan(mine - other):
-                outcome = 0 if abs(mine - other) <= 0.5 else int(np.sign(mine - other))
-                texts = [str(run[name].rows.texts["response"][row]) for name in (left, right)]  # type: ignore[union-attr]
-                outcome = -outcome if better == "lower" else outcome
-                wanted.append((one, two, outcome, row // 2, length_ratio(texts[0], texts[1])))
-    pairs = compare_rows(run, "judge", tie=0.5)
-    found = zip(pairs.left, pairs.right, pairs.outcome, pairs.dialogue, pairs.length_ratio, strict=True)
-    assert [tuple(each) for each in found] == wanted
-    assert len({outcome for _, _, outcome, _, _ in wanted}) == 3
-    assert (pairs.systems, pairs.named) == (["x", "yy", "zzz"], True)
-    assert compare_rows(run_with(values, turns=1), "judge").named is False
-    assert 0 in compare_rows(run, "judge").outcome, "equal values are a tie"
-
-
-def test_floors_and_ceilings_are_ranked_where_they_are_named() -> None:
-    run = run_with({"x": [1.0, 2.0], "yy": [2.0, 1.0], "low": [2.0, 3.0]})
-    run = Run({**run, "low": replace(run["low"], role="floor")}, "0")
-    assert compare_rows(run, "judge").systems == ["x", "yy"]
-    assert compare_rows(run, "judge", systems=["low", "x"]).systems == ["low", "x"]
-
-
-def test_systems_with_other_rows_or_inputs_are_not_ranked_by_a_metric() -> None:
-    values = {"x": [1.0, 2.0, 3.0, 4.0], "yy": [2.0, 1.0, 4.0, 3.0]}
-    whole, part = run_with(values), run_with({"zzz": [1.0, 2.0]})
-    for names in (("x", "zzz"), ("zzz", "x"), ("x", "yy", "zzz")):
-        run = Run({name: (part if name == "zzz" else whole)[name] for name in names}, "0")
-        with pytest.raises(
-            SettingError, match=r"needs systems with the same rows in the same order\. Paired design on"
-        ):
-            compare_rows(run, "judge")
-    other = run_with({"zzz": values["x"]}, "lower")
-    with pytest.raises(SettingError, match=r"^zzz and x cannot be ranked by judge: settings of metric differ"):
-        compare_rows(Run({**whole, **other}, "0"), "judge")
-    judged = dict(whole["x"].estimates)
-    del judged["judge"]
-    without = replace(whole["x"], estimates=judged)
-    for first, second in ((without, whole["yy"]), (whole["yy"], without)):
-        with pytest.raises(SettingError, match=r"^the run has no 'judge' for"):
-            compare_rows(Run({"x": first, "yy": second}, "0"), "judge")
-
-
 def two_systems(wins: str) -> list[dict[str, str]]:
     """Pairs of `x` and `y`, two in a dialogue: `x` is the first or the second of them in turn."""
     return [
         {"dialog_id": f"d{n // 2}", "a": "xy"[n % 2], "b": "yx"[n % 2], "better": "ab"[("xy"[n % 2]) != won]}
         for n, won in enumerate(wins)
     ]
-
-
-@pytest.mark.parametrize("confidence", [0.95, 0.8])
-def test_two_systems_have_the_odds_of_their_wins(confidence: float) -> None:
-    """Without ties the difference of strengths is the logarithm of the odds, and a score the fraction of wins."""
-    wins = "xxyxxyxyxxxyxxyx"
-    found = dialeval.rank(two_systems(wins), confidence=confidence)
-    left = [wins[:at] + wins[at + 2 :] for at in range(0, len(wins), 2)]
-    odds, *odds_without = (math.log(each.count("x") / each.count("y")) for each in (wins, *left))
-    share, *share_without = (each.count("x") / len(each) for each in (wins, *left))
-    sizes = np.full(8, 2.0)
-    first, second = found.systems
-    assert (first.system, first.wins, first.ties, first.losses) == ("x", 11, 0, 5)
-    assert (second.system, second.wins, second.ties, second.losses) == ("y", 5, 0, 11)
-    assert found.between == {"x": {"y": (11, 0, 5)}, "y": {"x": (5, 0, 11)}}
-    for each, sign in ((first, 1), (second, -1)):
-        assert each.strength == pytest.approx(sign * odds / 2)
-        knife = jackknife(sign * odds / 2, sign * np.array(odds_without) / 2, sizes)
-        assert each.interval == pytest.approx(knife.interval(confidence))
-    assert (first.score, second.score) == pytest.approx((share, 1 - share))
-    knife = jackknife(share, np.array(share_without), sizes, LOG_ODDS)
-    assert first.score_interval == pytest.approx(knife.interval(confidence))
-    assert found.p == {"x": {"y": pytest.approx(jackknife(odds, np.array(odds_without), sizes).p)}}
-    assert (found.tie, found.pairs, found.left_out, found.dialogues, found.unit) == (0, 16, 0, 8, "dialogues")
-    assert (found.intervals.method, found.intervals.confidence) == ("jackknife", confidence)
-    assert np.isnan([found.length, *found.length_interval]).all()
-
-
-def counts_of(found: Ranking) -> dict[str, tuple[int, int, int]]:
-    return {each.system: (each.wins, each.ties, each.losses) for each in found.systems}
-
-
-def test_all_counts_and_p_values_of_three_systems() -> None:
-    rows = compared(200)
-    found = dialeval.rank(rows)
-    wanted = {name: dict.fromkeys({"x", "y", "z"} - {name}, (0, 0, 0)) for name in "xyz"}
-    for row in rows:
-        for name, other, side in ((row["a"], row["b"], "a"), (row["b"], row["a"], "b")):
-            wins, ties, losses = wanted[name][other]  # type: ignore[index]
-            tied, won = row["better"] == "tie", row["better"] == side
-            wanted[name][other] = (wins + won, ties + tied, losses + (not tied and not won))  # type: ignore[index]
-    assert found.between == wanted
-    assert counts_of(found) == {
-        name: tuple(sum(column) for column in zip(*own.values(), strict=True)) for name, own in wanted.items()
-    }
-    first, second, third = (each.system for each in found.systems)
-    assert {left: list(own) for left, own in found.p.items()} == {first: [second, third], second: [third]}
-    assert [each.strength for each in found.systems] == sorted((each.strength for each in found.systems), reverse=True)
-    assert sum(each.strength for each in found.systems) == pytest.approx(0, abs=1e-9)
-    assert repr(found) == f"<Ranking: 3 systems ({first}, {second}, {third}), 200 pairs by annotators>"
-    lines = found.lines()
-    assert [(line["rank"], line["system"], line["groups"]) for line in lines] == [
-        *((1, first, "a"), (2, second, "a"), (3, third, "b"))
-    ]
-
-
-def test_only_some_systems_are_ranked() -> None:
-    rows = compared(200)
-    for names in (["x", "z"], ["z", "x", "z"], ["y", "x"]):
-        found = dialeval.rank(rows, systems=names)
-        alone = dialeval.rank([row for row in rows if row["a"] in names and row["b"] in names])
-        assert counts_of(found) == counts_of(alone)
-        assert found.systems[0].interval == pytest.approx(alone.systems[0].interval)
-        assert (found.pairs, found.dialogues) == (alone.pairs, alone.dialogues)
-
-
-def test_fits_are_the_same_however_few_are_made_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = compared(90, length=1.0)
-    whole = dialeval.rank(rows, length=True)
-    for cells in (1, 1000):
-        monkeypatch.setattr(ranking, "_PART_CELLS", cells)
-        found = dialeval.rank(rows, length=True)
-        assert counts_of(found) == counts_of(whole)
-        for one, other in zip(found.systems, whole.systems, strict=True):
-            assert (one.strength, *one.interval) == pytest.approx((other.strength, *other.interval))
-        assert found.length_interval == pytest.approx(whole.length_interval)
-
-
-def test_of_one_dialogue_there_are_no_intervals() -> None:
-    found = dialeval.rank([{**row, "dialog_id": "d"} for row in two_systems("xxyx")])
-    assert np.isnan([*found.systems[0].interval, *found.systems[0].score_interval]).all()
-    assert found.p == {"x": {"y": 1.0}}
-    assert (found.dialogues, found.groups) == (1, [["x", "y"]])
-    apart = dialeval.rank([{key: row[key] for key in ("a", "b", "better")} for row in two_systems("xxyx")])
-    assert (apart.dialogues, apart.unit) == (4, "rows")
 
 
 def test_a_difference_between_systems_that_are_alike_is_rarely_found() -> None:

@@ -342,17 +342,6 @@ def test_what_cannot_be_served(dialeval: Dialeval, tmp_path: Path, arguments: li
     assert words in done.stderr
 
 
-def test_a_name_may_have_64_characters(dialeval: Dialeval, monkeypatch: pytest.MonkeyPatch) -> None:
-    def ends(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(RatingServer, "serve_forever", ends)
-    done = dialeval("rate", "serve", "to-rate", "--db", "r.sqlite", "--raters", f"{'a' * 64}, ,bob,bob", "--port", "0")
-    assert done.returncode == 0, done.stderr
-    assert [row.split()[0] for row in done.stdout.splitlines()] == ["a" * 64, "bob"]
-    assert done.stderr.splitlines()[-2:] == [f"{'a' * 64}: 0 of 20 rated", "bob: 0 of 20 rated"]
-
-
 def test_a_server_that_others_reach_is_warned_of(dialeval: Dialeval, monkeypatch: pytest.MonkeyPatch) -> None:
     def ends(*_: object) -> None:
         raise KeyboardInterrupt

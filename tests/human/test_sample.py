@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,12 +17,9 @@ from dialeval.core.errors import DataError, SettingError
 from dialeval.core.result import Run
 from dialeval.human import sample as sampling
 from dialeval.human.sample import (
-    allocate,
     find_strata,
     inclusion_probabilities,
-    measure_uncertainty,
     sample_systematically,
-    select_tables,
 )
 from dialeval.human.sample_files import read_sample
 from human.rated_runs import run_of, with_judge
@@ -56,34 +51,6 @@ def test_a_unit_is_taken_if_a_point_falls_on_it(sizes: list[float], n: int, seed
     assert taken.sum() == min(n, len(sizes))
     if min(abs(start + k - end) for k in range(-1, len(sizes) + 1)) > 1e-9:  # rounding of the last end
         assert taken.tolist() == wanted.tolist()
-
-
-def test_strata_give_in_proportion_to_their_weights() -> None:
-    units = np.array([50, 3, 1, 10])
-    weights = np.array([50.0, 3.0, 40.0, 10.0])
-    assert allocate(weights, units, 7).tolist() == [2, 2, 1, 2]
-    assert allocate(weights, units, 8).tolist() == [3, 2, 1, 2]
-    assert allocate(weights, units, 20).tolist() == [15, 2, 1, 2]
-    assert allocate(weights, units, 64).tolist() == [50, 3, 1, 10]
-    assert allocate(np.array([1.0, 1.0]), np.array([5, 5]), 5).tolist() == [3, 2]
-    for wanted, shares in ((9, [7, 2]), (10, [7, 3]), (11, [8, 3])):  # 10 / 7 > 4 / 3 > 10 / 8 > 4 / 4
-        assert allocate(np.array([10.0, 4.0]), np.array([50, 50]), wanted).tolist() == shares
-    message = r"^4 strata give at least 7 units, more than the 6 to be sampled; sample more, or use fewer strata$"
-    with pytest.raises(SettingError, match=message):
-        allocate(weights, units, 6)
-
-
-def test_the_uncertainty_of_a_judge_by_its_range() -> None:
-    values = np.array([1.0, 2.0, 5.0, np.nan])
-    # s = sqrt((x - low) (high - x)); their mean where there is no value, and at least a quarter of the mean.
-    plain = np.array([0, math.sqrt(3), 0])
-    mean = plain.mean()
-    assert measure_uncertainty(values) == pytest.approx([mean / 4, math.sqrt(3), mean / 4, mean])
-    bounded = np.array([math.sqrt(1 * 9), math.sqrt(2 * 8), 5])
-    assert measure_uncertainty(values, (0, 10)) == pytest.approx([*bounded, bounded.mean()])
-    assert measure_uncertainty(values, (0, math.inf)) == pytest.approx(
-        np.maximum([2, math.sqrt(6), 0, (2 + math.sqrt(6)) / 3], (2 + math.sqrt(6)) / 12)
-    )
 
 
 def test_equal_probabilities_make_every_set_equally_likely() -> None:
@@ -174,55 +141,6 @@ def test_strata_of_systems_turns_and_quantiles() -> None:
         name: [f"system={name}, turn={turn}" for _ in range(60) for turn in range(3)] for name in "ab"
     }
     assert find_strata(RUN, dialeval.sample(RUN, 60)) == {name: ["all"] * 180 for name in "ab"}
-
-
-def test_quantiles_are_of_the_mean_over_the_responses_of_a_unit() -> None:
-    rng = np.random.default_rng(4)
-    values = {name: rng.integers(0, 9, 180).astype(float) for name in "ab"}
-    values["a"][:5] = values["b"][2:4] = np.nan
-    run = Run({name: with_judge(RUN[name], values[name]) for name in "ab"}, "0")
-    with np.errstate(invalid="ignore"):
-        known = ~(np.isnan(values["a"]) & np.isnan(values["b"]))
-        means = np.array([np.nan] * 180)
-        means[known] = np.nanmean(np.array([values["a"], values["b"]])[:, known], axis=0)
-    for name, parts in (("judge", 4), ("judge:", 4), ("judge:2", 2), ("judge:100", 100)):
-        ends = np.quantile(means[known], [number / parts for number in range(1, parts)])
-        wanted = [
-            "judge=none" if math.isnan(mean) else f"judge={1 + sum(end < mean for end in ends)}/{parts}"
-            for mean in means.tolist()
-        ]
-        drawn = dialeval.sample(run, 360, stratify=[name])
-        assert find_strata(run, drawn) == {"a": wanted, "b": wanted}
-        assert {each: stratum.units for each, stratum in drawn.design.strata.items()} == Counter(wanted)
-    nothing = Run({"a": with_judge(RUN["a"], np.full(180, np.nan))}, "0")
-    assert set(dialeval.sample(nothing, 40, stratify=["judge:2"]).design.strata) == {"judge=none"}
-    with pytest.raises(SettingError, match=r"^judge has no value of any row$"):
-        dialeval.sample(nothing, 40, uncertainty="judge")
-    sure = Run({"a": with_judge(RUN["a"], np.full(180, 3.0))}, "0")
-    with pytest.raises(SettingError, match=r"^judge has the same uncertainty for every row"):
-        dialeval.sample(sure, 40, uncertainty="judge")
-
-
-def test_floors_are_not_rated_unless_there_is_nothing_else() -> None:
-    floor = replace(RUN["b"], role="floor")
-    assert list(select_tables(Run({"a": RUN["a"], "low": floor}, "0"), None)) == ["a"]
-    assert list(select_tables(Run({"low": floor}, "0"), None)) == ["low"]
-    assert list(select_tables(Run({"a": RUN["a"], "low": floor}, "0"), ["low"])) == ["low"]
-    with pytest.raises(SettingError, match=r"^no system is named$"):
-        select_tables(RUN, [])
-
-
-def test_rows_without_turns_have_none() -> None:
-    run = dialeval.evaluate({"a": ["one", "two", "three"]}, metrics="length")
-    assert {(row.turn, row.dialog_id) for row in dialeval.sample(run, 3).rows} == {(None, None)}
-    with pytest.raises(SettingError, match="do not say which turn they are"):
-        dialeval.sample(run, 3, stratify=["turn"])
-    rows = [{"response": "hi", "dialog_id": f"d{n}", **({"turn": 5} if n % 2 else {})} for n in range(8)]
-    some = dialeval.sample(dialeval.evaluate(rows, metrics="length"), 8, stratify=["turn"])
-    assert sorted((row.stratum, row.turn or 0) for row in some.rows) == [
-        *[("turn=5", 5)] * 4,
-        *[("turn=none", 0)] * 4,
-    ]
 
 
 def test_a_stratum_is_drawn_from_in_proportion_and_at_least_twice() -> None:

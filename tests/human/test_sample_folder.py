@@ -6,14 +6,13 @@ import hashlib
 import json
 from pathlib import Path
 
-import msgspec
 import numpy as np
 import pytest
 
 import dialeval
 from dialeval.core.errors import DataError, SettingError
 from dialeval.core.result import Run
-from dialeval.human.sample_files import SampledRow, SavedStratum, check_same_run, find_sample, read_sample
+from dialeval.human.sample_files import check_same_run, find_sample, read_sample
 from human.rated_runs import run_of, with_judge
 
 RUN, _ = run_of(dialogues=10)
@@ -74,86 +73,6 @@ def write_rows(folder: Path, rows: list[dict[str, object]]) -> None:
     sample = json.loads((folder / "sample.json").read_text())
     sample["rows"]["sha256"] = hashlib.sha256(content).hexdigest()
     (folder / "sample.json").write_text(json.dumps(sample))
-
-
-def test_a_probability_at_the_limit_of_its_design(tmp_path: Path) -> None:
-    folder = dialeval.sample(RUN, 12, uncertainty="judge").save(tmp_path)
-    least = 0.25 / 1.25 / 60  # of 60 responses
-    changed_rows(folder, probability=least)
-    assert {row.probability for row in read_sample(folder).rows} == {least}
-    changed_rows(folder, probability=least * 0.999)
-    with pytest.raises(DataError, match="which the design does not give"):
-        read_sample(folder)
-    folder = dialeval.sample(RUN, 12).save(tmp_path)
-    for factor, fits in ((1, True), (1 + 1e-10, True), (1 + 1e-8, False), (1 - 1e-8, False)):
-        changed_rows(folder, probability=0.2 * factor)
-        if fits:
-            assert len(read_sample(folder).rows) == 12
-        else:
-            with pytest.raises(DataError, match="which the design does not give"):
-                read_sample(folder)
-
-
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        ({"row": 31}, "is row 31 of"),
-        ({"stratum": "other"}, "is of a stratum or system that sample.json does not name"),
-        ({"system": "other"}, "is of a stratum or system that sample.json does not name"),
-        ({"row": 0}, "row"),
-        ({"probability": 1.01}, "probability"),
-        ({"id": ""}, "id"),
-        ({"id": "x" * 65}, "id"),
-        ("id", "holds a row or an id twice"),
-        ("row", "holds a row or an id twice"),
-    ],
-)
-def test_a_row_that_does_not_belong_to_the_design_is_refused(
-    tmp_path: Path, change: dict[str, object] | str, words: str
-) -> None:
-    folder = dialeval.sample(RUN, 4).save(tmp_path)
-    first, *others = [json.loads(line) for line in (folder / "rows.jsonl").read_text().splitlines()]
-    if isinstance(change, str):  # as in another row of the system
-        other = next(row for row in others if row["system"] == first["system"])
-        change = {change: other[change]}
-    write_rows(folder, [first | change, *others])
-    with pytest.raises(DataError) as error:
-        read_sample(folder)
-    (problem,) = error.value.problems
-    assert words in problem.what
-    assert problem.where == str(folder / "rows.jsonl")
-
-
-def test_the_line_of_a_broken_row_is_named(tmp_path: Path) -> None:
-    folder = dialeval.sample(RUN, 4).save(tmp_path)
-    lines = (folder / "rows.jsonl").read_text().splitlines()
-    content = "\n".join([*lines[:2], lines[2][:-1], lines[3]]).encode() + b"\n"
-    (folder / "rows.jsonl").write_bytes(content)
-    sample = json.loads((folder / "sample.json").read_text())
-    sample["rows"]["sha256"] = hashlib.sha256(content).hexdigest()
-    (folder / "sample.json").write_text(json.dumps(sample))
-    with pytest.raises(DataError) as error:
-        read_sample(folder)
-    assert [(problem.where, problem.line) for problem in error.value.problems] == [(str(folder / "rows.jsonl"), 3)]
-
-
-def test_numbers_of_a_design_have_limits() -> None:
-    most = 1 << 53
-    fields = ("units", "drawn_units", "responses", "drawn_responses")
-    assert msgspec.convert(dict.fromkeys(fields, most), SavedStratum) == SavedStratum(most, most, most, most)
-    for wrong in (most + 1, -1):
-        with pytest.raises(msgspec.ValidationError):
-            msgspec.convert(dict.fromkeys(fields, wrong), SavedStratum)
-    for wrong_fields in ({"drawn_units": 3}, {"drawn_responses": 3}):
-        with pytest.raises(msgspec.ValidationError, match="a stratum has fewer rows than were sampled from it"):
-            msgspec.convert({**dict.fromkeys(fields, 2), **wrong_fields}, SavedStratum)
-    row = {"id": "x" * 64, "system": "a", "row": 1, "probability": 1.0, "stratum": "all", "response": "hi"}
-    found = msgspec.convert(row, SampledRow)
-    assert (found.place, found.context, found.roles, found.reference) == (0, [], [], [])
-    assert (found.dialog_id, found.turn) == (None, None)
-    for wrong_row in ({"probability": 0.0}, {"row": most + 1}, {"turn": -1}):
-        with pytest.raises(msgspec.ValidationError):
-            msgspec.convert({**row, **wrong_row}, SampledRow)
 
 
 @pytest.mark.parametrize("uncertainty", [None, "judge"])

@@ -334,53 +334,6 @@ def test_a_port_that_is_taken_is_named(server: RatingServer) -> None:
         RatingServer(server.store, server.form, "d", [], port=server.server_address[1])
 
 
-def test_limits_of_a_request(server: RatingServer) -> None:
-    place = link(server, "ann") + "ratings"
-    body = rating(server, "ann")
-    assert ask(server, "POST", place, body + b" " * (65_536 - len(body)), JSON)[0] == 204
-    assert ask(server, "POST", place, body + b" " * (65_537 - len(body)), JSON)[0] == 413
-    first = f"GET {link(server, 'ann')} HTTP/1.1\r\n".encode()
-    host = f"Host: {server.address}\r\n".encode()
-    for size, status in ((32_768, 200), (32_769, 431)):
-        filler = b"a: " + b"b" * (size - len(host) - len(b"a: \r\n\r\n")) + b"\r\n"
-        assert status_of(send(server, first + host + filler + b"\r\n")) == status
-    cut = send(server, first + host + b"a: b")
-    cut.shutdown(socket.SHUT_WR)
-    assert status_of(cut) == 408
-    assert status_of(send(server, first.replace(b"\r\n", b"\n") + host.replace(b"\r\n", b"\n") + b"\n")) == 200
-    assert status_of(send(server, first.replace(b"1.1", b"1.2") + host + b"\r\n")) == 404
-
-
-def test_how_long_connections_may_take(server: RatingServer) -> None:
-    """128 of them; 5 seconds for the secret, 30 for the request, 300 for the answer."""
-    assert (server.request_queue_size, rating_server.MOST_CONNECTIONS) == (128, 128)
-    assert vars(RatingServer)["daemon_threads"], "the program ends with open connections"
-    seconds = {"SECRET_SECONDS": 5, "REQUEST_SECONDS": 30, "ANSWER_SECONDS": 300}
-    assert {name: getattr(rating_server, name) for name in seconds} == seconds
-    one, other = socket.socketpair()
-    with one, other:
-        unknown = server._connections[one] = rating_server._Connection(time.monotonic() + 60)
-        assert not unknown.has_secret
-        before = time.monotonic()
-        server.admit(one, 100.0)
-        server.admit(other, 100.0)  # is none of the server's
-        assert other not in server._connections
-        assert server._connections[one].has_secret
-        assert before + 100 <= server._connections[one].deadline <= time.monotonic() + 100
-        server._connections[one].deadline = time.monotonic() - 1
-        server.service_actions()
-        assert other.recv(1) == b"", "it was cut off"
-        del server._connections[one]
-
-
-def test_hosts_of_a_server(server: RatingServer) -> None:
-    assert server.hosts == {f"127.0.0.1:{server.port}", f"localhost:{server.port}"}
-    assert server.address == f"127.0.0.1:{server.port}"
-    with RatingServer(server.store, server.form, server.digest, server.things, "LOCALHOST") as made:
-        assert made.hosts == {f"localhost:{made.port}"}
-        assert made.port > 1023
-
-
 def test_the_lead_sees_progress_and_agreement_and_takes_the_ratings(server: RatingServer) -> None:
     path = server.make_lead_link().partition(server.address)[2]
     status, headers, page = ask(server, "GET", path)

@@ -6,12 +6,9 @@ import shutil
 import sqlite3
 import stat
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
-import msgspec
 import pytest
 
 from dialeval.core.errors import DataError, SettingError
@@ -61,58 +58,6 @@ def test_dealing_again_only_adds(tmp_path: Path) -> None:
     store.close()
 
 
-def test_the_seed_decides_who_gets_which_rows(tmp_path: Path) -> None:
-    dealt = []
-    for number, seed in enumerate((1, 1, 2)):
-        (tmp_path / str(number)).mkdir()
-        store = opened(tmp_path / str(number))
-        store.add_raters(["ann", "bob"])
-        assert store.count_ratings() == {"ann": (0, 0), "bob": (0, 0)}
-        store.assign(IDS, 1, seed)
-        dealt.append(store.read_assigned("ann"))
-        store.close()
-    assert dealt[0] == dealt[1] != dealt[2]
-
-
-def test_a_rating_has_these_fields() -> None:
-    bare = msgspec.json.decode(b'{"id": "r1", "scores": {"overall": 4}}', type=Rating)
-    unset: dict[str, object] = {"rater": "", "seconds": None, "comment": "", "marked": [], "again": False}
-    assert msgspec.structs.asdict(bare) == {"id": "r1", "scores": {"overall": 4.0}, **unset}
-
-
-@pytest.mark.parametrize(
-    ("largest", "too_large"),
-    [
-        ({"id": "r" * 130}, {"id": "r" * 131}),
-        ({"id": "r"}, {"id": ""}),
-        ({"scores": {str(n): n for n in range(20)}}, {"scores": {str(n): n for n in range(21)}}),
-        ({"seconds": 0}, {"seconds": -1e-9}),
-        ({"seconds": 999_999_999.5}, {"seconds": 1e9}),
-        ({"comment": "x" * 2000}, {"comment": "x" * 2001}),
-        ({"marked": [1]}, {"marked": [0]}),
-        ({"marked": [999_999]}, {"marked": [1_000_000]}),
-        ({"marked": [1] * 1000}, {"marked": [1] * 1001}),
-    ],
-    ids=lambda fields: f"{next(iter(fields))} {len(str(fields))}",
-)
-def test_fields_of_a_rating_have_limits(largest: dict[str, Any], too_large: dict[str, Any]) -> None:
-    rating = {"id": "r1", "scores": {"overall": 4}}
-    found = msgspec.structs.asdict(msgspec.convert({**rating, **largest}, Rating))
-    assert found | largest == found
-    with pytest.raises(msgspec.ValidationError):
-        msgspec.convert({**rating, **too_large}, Rating)
-
-
-def test_names_may_be_as_long_as_the_limit(tmp_path: Path) -> None:
-    store = opened(tmp_path)
-    store.add_raters(["n" * 64])
-    store.assign(["r" * 130], 1, seed=1)
-    store.close()
-    store = opened(tmp_path)
-    assert store.read_assigned("n" * 64) == {"r" * 130}
-    store.close()
-
-
 def test_a_rating_takes_the_place_of_an_earlier_one(tmp_path: Path) -> None:
     store = opened(tmp_path)
     store.add_raters(["ann", "bob"])
@@ -136,45 +81,6 @@ def test_the_file_is_its_owners_and_safe_at_any_end(tmp_path: Path) -> None:
     assert [store._select(f"PRAGMA {name}")[0][0] for name in names] == ["delete", 3, 0, 5000]
     assert dict(store._select("SELECT * FROM about")) == {"format": "1", "digest": "d"}
     store.close()
-
-
-def test_any_thread_uses_the_store(tmp_path: Path) -> None:
-    store = rated(tmp_path, 2)
-    with ThreadPoolExecutor(1) as pool:
-        pool.submit(store.save, "ann", Rating(id="r9", scores={"overall": 1})).result()
-        assert [line["id"] for line in pool.submit(store.read_lines, "ann").result()] == ["r0", "r1", "r9"]
-        pool.submit(store.close).result()
-
-
-def test_an_empty_file_becomes_a_database(tmp_path: Path) -> None:
-    (tmp_path / "ratings.sqlite").touch()
-    rated(tmp_path, 2).close()
-    assert [number for number, _ in read_stored_lines(tmp_path / "ratings.sqlite")] == [1, 2]
-
-
-def test_a_link_to_nowhere_is_not_followed(tmp_path: Path) -> None:
-    (tmp_path / "ratings.sqlite").symlink_to(tmp_path / "elsewhere.sqlite")
-    with pytest.raises(DataError, match=r"ratings\.sqlite: "):
-        opened(tmp_path)
-    assert not (tmp_path / "elsewhere.sqlite").exists()
-
-
-def test_the_journal_of_a_killed_server_is_rolled_back(tmp_path: Path) -> None:
-    store = rated(tmp_path, 2)
-    store._select("PRAGMA cache_size=1")  # so that pages are written in the middle of a transaction
-    killed = tmp_path / "killed"
-    killed.mkdir()
-    with store._open_transaction() as connection:
-        for identity in IDS:
-            line = msgspec.json.encode(Rating(id=identity, rater="bob", scores={}, comment="x" * 2000)).decode()
-            connection.execute("INSERT INTO ratings VALUES ('bob', ?, 0, ?)", (identity, line))
-        for path in tmp_path.glob("ratings.sqlite*"):
-            shutil.copyfile(path, killed / path.name)
-    store.close()
-    assert sorted(path.name for path in killed.iterdir()) == ["ratings.sqlite", "ratings.sqlite-journal"]
-    assert [line["id"] for _, line in read_stored_lines(killed / "ratings.sqlite")] == ["r0", "r1"]
-    assert [path.name for path in killed.iterdir()] == ["ratings.sqlite"]
-    assert len(list(read_stored_lines(tmp_path / "ratings.sqlite"))) == 33
 
 
 def test_a_copy_of_the_file_alone_has_every_rating(tmp_path: Path) -> None:
