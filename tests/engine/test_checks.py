@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import random
-import re
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import dialeval
 from dialeval.core.batch import Batch, Need
 from dialeval.core.columns import TextColumn
 from dialeval.core.fold import Reduction
 from dialeval.core.validation import InvalidError
-from dialeval.engine.checks import DialogueIds, SeenIds, warn_of_split_dialogues
+from dialeval.engine.checks import DialogueIds, SeenIds
 from dialeval.io.rows import Rows
 from dialeval.text.vocabulary import Vocabulary
 
@@ -65,54 +63,6 @@ def test_names_that_say_where_a_row_stands_are_no_ids() -> None:
     assert len(gathered(["row 1", "line 7", "", "row", "a", "row 1b"]).hashes) == 3
     assert FOLD.finish(gathered(["row 1", "row 1", "", ""])) is None
     assert len(FOLD.gather(Batch(1, {}, Vocabulary(), np.arange(2))).hashes) == 0
-
-
-def test_parts_are_equal_ranges_of_hashes() -> None:
-    state = gathered([f"name {number}" for number in range(1000)])
-    pieces = FOLD.split_state(state, 4)
-    assert np.concatenate([piece.hashes for piece in pieces]).tolist() == state.hashes.tolist()
-    for number, piece in enumerate(pieces):
-        assert set((piece.hashes >> np.uint64(62)).tolist()) == {number}
-        assert piece.split.tolist() == []
-    assert [piece.hashes.tolist() for piece in FOLD.split_state(state, 1)] == [state.hashes.tolist()]
-
-
-def test_a_state_of_a_file() -> None:
-    state = SeenIds.from_plain(np.array([1, 2], np.uint64), np.array([2], np.uint64), 0)
-    assert (state.hashes.tolist(), state.split.tolist(), state.closed) == ([1, 2], [2], 0)
-    both = FOLD.merge(state, SeenIds.from_plain(np.array([2, 3], np.uint64), np.array([3], np.uint64), 4))
-    assert (both.hashes.tolist(), both.split.tolist(), both.closed) == ([1, 2, 3], [2, 3], 4)
-    closed = FOLD.close_part(both)
-    assert (closed.hashes.tolist(), closed.split.tolist(), closed.closed) == ([], [2], 5)
-    assert FOLD.finish(both) == FOLD.finish(closed) == (6, 2)
-
-
-def test_rows_that_are_not_consecutive_are_warned_of() -> None:
-    rows = [{"response": "a b", "dialog_id": name} for name in "abcab"]
-    (warning,) = dialeval.evaluate(rows, metrics="length").warnings
-    named = re.fullmatch(
-        r"rows of 2 dialogues of system are not consecutive, such as those of '([ab])': each part counts as a "
-        r"dialogue, and intervals are too narrow; sort the rows by dialogue",
-        warning,
-    )
-    assert named
-    state = whole([gathered(["a", "b"]), gathered(["a", "b"])])
-    unnamed = list(warn_of_split_dialogues({"s": [(FOLD, state)], "t": [(FOLD, gathered(["a"]))]}, lambda _: []))
-    assert unnamed == [warning.replace(f", such as those of {named[1]!r}", "").replace("system", "s")]
-
-
-def test_texts_without_spaces_are_warned_of() -> None:
-    texts = ["สวัสดีครับ", "ขอบคุณมาก", "a b"]
-    why = (
-        "responses, whose script puts no spaces between words: each sentence counts as one word; choose --tokenizer "
-        "unicode, tokenizer='unicode' in Python"
-    )
-    words, chosen = "length(tokenizer=words.1)", "length(tokenizer=unicode)"
-    assert dialeval.evaluate(texts, metrics=words).warnings == (f"words.1 cannot split 2 of 3 {why}",)
-    both = dialeval.evaluate({"x": texts, "y": texts[1:]}, metrics=words)
-    assert both.warnings == (f"words.1 cannot split 3 of 5 {why}",)
-    assert dialeval.evaluate(texts, metrics=chosen).warnings == ()
-    assert dialeval.evaluate(["a"], texts[:1], metrics=words).warnings == (), "references are not what is measured"
 
 
 @pytest.mark.parametrize(

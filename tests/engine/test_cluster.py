@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
-import re
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -15,7 +13,6 @@ import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -24,17 +21,9 @@ import pytest
 import dialeval
 from dialeval.core.arrays import Floats
 from dialeval.core.batch import Batch, Need
-from dialeval.core.errors import DataError, DialevalError, SettingError
+from dialeval.core.errors import DataError, SettingError
 from dialeval.core.fold import RowMetric
-from dialeval.engine.cluster import _LOCAL, _QUIET, Cluster, _refuse_no_answer, _Tree
-from dialeval.engine.plan import make_plan
-from dialeval.engine.resources import Resources
-from dialeval.engine.worker import ChunkResult, Job, StateSums
-from dialeval.io.chunks import Chunk, split_sources
-from dialeval.io.reading import read_responses
-from dialeval.io.rows import FieldNames
-from dialeval.io.sources import wrap_systems
-from dialeval.text.vocabulary import Vocabulary
+from dialeval.engine.cluster import _LOCAL, _QUIET, Cluster
 from engine.chats import CHANGES, Delicate, bare, changed_in_between, estimates, in_chunks, write_shards
 from engine.planted import run_among_planted_modules
 
@@ -114,166 +103,6 @@ class RecordedRay:
         self.calls.append("shutdown")
 
 
-class LocalRay:
-    """Runs every task at once in this process, and records the options and the number of the tasks."""
-
-    def __init__(self, cores: int | None = None) -> None:
-        self.exceptions = pytest.importorskip("ray").exceptions
-        self.resources = {} if cores is None else {"CPU": float(cores)}
-        self.options: list[tuple[str, dict[str, Any]]] = []
-        self.folded: list[Chunk] = []
-        self.merged: list[tuple[bool, int]] = []
-
-    def is_initialized(self) -> bool:
-        return True
-
-    def cluster_resources(self) -> dict[str, float]:
-        return self.resources
-
-    def put(self, value: Any) -> Any:
-        return value
-
-    def get(self, reference: Any) -> Any:
-        if isinstance(reference, Exception):
-            raise reference
-        return reference
-
-    def remote(self, **options: Any) -> Any:
-        def register(task: Any) -> Any:
-            self.options.append((task.__name__, options))
-            return SimpleNamespace(remote=lambda *given: self._call(task, given, options.get("num_returns", 1)))
-
-        return register
-
-    def _call(self, task: Any, given: tuple[Any, ...], returns: int) -> Any:
-        if task.__name__ == "_merge":
-            self.merged.append((given[2], len(given[3:])))
-        else:
-            self.folded.append(given[-1])
-        result = task(*given)
-        if returns == 1:
-            return result
-        assert len(result) == returns
-        return list(result)
-
-
-def cluster_of(ray: LocalRay, monkeypatch: pytest.MonkeyPatch) -> Cluster:
-    """An engine whose tasks run in this process."""
-    monkeypatch.setattr("ray.get", ray.get)
-    cluster = Cluster("127.0.0.1:1")
-    cluster._ray = ray
-    return cluster
-
-
-def fold_all(
-    cluster: Cluster, metrics: Any, rows: int, *, alone: bool = False
-) -> tuple[list[tuple[int, ...]], list[ChunkResult], Job]:
-    """Fold rows, a chunk each, and return the numbers of the chunks of each result."""
-    columns = frozenset({Need.RESPONSE, Need.REFERENCE})
-    plan = make_plan(metrics, columns)
-    job = Job((plan,), (columns,), Resources(ready={}), FieldNames(), 1)
-    given = [{"response": f"so {number} it {number % 3}", "reference": "so it is"} for number in range(rows)]
-    chunks = dict(enumerate(split_sources(wrap_systems(read_responses(given)), 1)))
-    results = list(cluster.fold(job, {}, "metrics", chunks, alone))
-    return [result.chunks for result in results], results, job
-
-
-def figures_of(job: Job, results: list[ChunkResult]) -> list[str]:
-    sums = StateSums(job, "metrics", Vocabulary())
-    for result in results:
-        sums.add(result.states)
-    state = sums.finish()[0, "system"]
-    return [repr(fold.finish(each)) for fold, each in zip(job.list_folds("metrics", 0), state.states, strict=True)]
-
-
-@pytest.mark.parametrize(
-    ("cores", "parts"), [(None, 2), (1, 2), (2, 2), (3, 3), (63, 63), (64, 64), (65, 64), (100, 64)]
-)
-def test_states_that_grow_are_cut_into_a_part_per_core(
-    cores: int | None, parts: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    ray = LocalRay(cores)
-    chunks, results, job = fold_all(cluster_of(ray, monkeypatch), "length,distinct-2", 3)
-    assert chunks == [(0, 1, 2), *[()] * parts]
-    assert ray.options == [("_fold", {"num_returns": 2 + parts, "max_retries": 3}), ("_merge", {"max_retries": 3})]
-    assert ray.merged == [(False, 3), *[(True, 3)] * parts]
-    assert [len(result.items) for result in results] == [3, *[0] * parts]
-    alone = fold_all(cluster_of(LocalRay(), monkeypatch), "length,distinct-2", 3, alone=True)
-    assert figures_of(job, results) == figures_of(job, alone[1])
-
-
-def test_sixteen_chunks_are_merged_before_they_come_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    ray = LocalRay(2)
-    chunks, results, job = fold_all(cluster_of(ray, monkeypatch), "length", 35)
-    assert chunks == [tuple(range(16)), tuple(range(16, 32)), (32, 33, 34)], "lengths do not grow: there are no parts"
-    assert ray.merged == [(False, 16), (False, 16), (False, 3)]
-    assert ray.options[0] == ("_fold", {"num_returns": 2, "max_retries": 3})
-    alone = LocalRay(2)
-    chunks, one_by_one, other = fold_all(cluster_of(alone, monkeypatch), "length,distinct-2", 35, alone=True)
-    assert chunks == [(number,) for number in range(35)]
-    assert alone.merged == [], "what goes to a journal is neither merged nor cut"
-    assert figures_of(other, one_by_one)[0] == figures_of(job, results)[0]
-
-
-def test_parts_are_merged_sixteen_at_a_time() -> None:
-    def merge(close: bool, *states: Any) -> Any:
-        return close, states
-
-    tree = _Tree(merge)
-    for number in range(16 * 16 + 16 + 3):
-        tree.add(number)
-    first = tuple((False, tuple(range(start, start + 16))) for start in range(0, 256, 16))
-    last = (False, tuple(range(256, 272)))
-    close, states = tree.close()
-    assert close is True
-    assert set(states) == {272, 273, 274, last, (False, first)}
-    assert len(states) == 5
-    assert _Tree(merge).close() == (True, ())
-
-
-@pytest.mark.parametrize(
-    ("cores", "alone", "ahead"),
-    [(1, False, 32), (8, False, 32), (9, False, 48), (1, True, 3), (2, True, 5), (None, True, 3)],
-)
-def test_few_chunks_are_begun_ahead(
-    cores: int | None, alone: bool, ahead: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    ray = LocalRay(cores)
-    cluster = cluster_of(ray, monkeypatch)
-    columns = frozenset({Need.RESPONSE})
-    job = Job((make_plan("length", columns),), (columns,), Resources(ready={}), FieldNames(), 1)
-    chunks = dict(enumerate(split_sources(wrap_systems(read_responses(["a"] * 100)), 1)))
-    results = cluster.fold(job, {}, "metrics", chunks, alone)
-    next(results)
-    assert ray.folded == list(chunks.values())[:ahead]
-
-
-def test_what_is_lost_on_the_cluster_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    errors = pytest.importorskip("ray").exceptions
-    ray = LocalRay(2)
-    cluster = cluster_of(ray, monkeypatch)
-    lost = errors.RayError(f"{'x' * 300}\nand more")
-    with pytest.raises(DialevalError) as caught:
-        cluster._fetch(lost, "a chunk")
-    assert str(caught.value) == f"a chunk: lost 4 times on the cluster ({'x' * 200})"
-    assert caught.value.__cause__ is lost
-    own = SettingError("on purpose")
-    with pytest.raises(SettingError) as refused:
-        cluster._fetch(errors.RayTaskError("f", "trace", own), "a chunk")
-    assert refused.value is own
-    with pytest.raises(DialevalError, match=r"^a chunk: ValueError: by accident$"):
-        cluster._fetch(errors.RayTaskError("f", "trace", ValueError("by accident")), "a chunk")
-    fetched: list[Any] = []
-
-    def fetch(_cluster: Cluster, reference: Any, chunk: Any) -> Any:
-        fetched.append(chunk)
-        return reference
-
-    monkeypatch.setattr(Cluster, "_fetch", fetch)
-    fold_all(cluster, "length,distinct-2", 3)
-    assert fetched == [*ray.folded, ray.folded[0], "counts", "counts"]
-
-
 @pytest.fixture
 def environment(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """No variable of Ray is set, and none that a test sets stays."""
@@ -281,77 +110,6 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
         monkeypatch.setenv(name, "")  # so that it is restored
         monkeypatch.delenv(name)
     return monkeypatch
-
-
-def variables() -> dict[str, str]:
-    return {name: value for name, value in os.environ.items() if name in {*_QUIET, *_LOCAL}}
-
-
-def test_a_local_cluster_asks_for_a_token(environment: pytest.MonkeyPatch) -> None:
-    environment.setattr("ray.is_initialized", lambda: False)
-    assert Cluster()._address == "local"
-    assert variables() == {**_QUIET, **_LOCAL}
-    assert re.fullmatch(r"[0-9a-f]{64}", os.environ["RAY_AUTH_TOKEN"])
-    environment.delenv("RAY_AUTH_TOKEN")
-    environment.setenv("RAY_AUTH_TOKEN_PATH", "here")
-    Cluster()
-    assert "RAY_AUTH_TOKEN" not in os.environ
-
-
-@pytest.mark.parametrize("where", ["address", "variable", "connected"])
-def test_another_cluster_keeps_its_own_settings(where: str, environment: pytest.MonkeyPatch) -> None:
-    environment.setattr("ray.is_initialized", lambda: where == "connected")
-    if where == "variable":
-        environment.setenv("RAY_ADDRESS", "10.0.0.1:6379")
-    cluster = Cluster("10.0.0.1:6379" if where == "address" else None)
-    assert cluster._address == {"address": "10.0.0.1:6379", "variable": None, "connected": "local"}[where]
-    assert variables() == _QUIET
-    assert "RAY_AUTH_TOKEN" not in os.environ
-
-
-@pytest.mark.parametrize("address", [None, "10.0.0.1:6379", "ray://10.0.0.1:10001"])
-def test_how_a_cluster_is_reached(address: str | None, environment: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    environment.setattr("ray.is_initialized", lambda: False)
-    environment.setattr("dialeval.engine.cluster._refuse_no_answer", lambda _: None)
-    environment.chdir(tmp_path)
-    for path, expected in (([str(TESTS)], []), ([str(TESTS), ""], [str(tmp_path)]), ([str(tmp_path)], [str(tmp_path)])):
-        cluster = Cluster(address)
-        cluster._ray = ray = RecordedRay()
-        environment.setattr(sys, "path", [*path, *filter(None, sys.path)])
-        with cluster as entered:
-            assert entered is cluster
-        environment.setattr(sys, "path", sys.path[len(path) :])
-        options = ray.options
-        config = options.pop("job_config", None)
-        local = {"include_dashboard": False} if address is None else {}
-        assert options == {"address": address or "local", "log_to_driver": False, "logging_level": 40, **local}
-        if address is not None and address.startswith("ray://"):
-            assert config is None
-        else:
-            assert config._client_job is True
-            assert config._py_driver_sys_path == expected
-
-
-def test_a_cluster_of_others_is_not_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    cluster = Cluster("127.0.0.1:1")
-    cluster._ray = ray = RecordedRay()
-    ray.calls.append("init")  # by somebody else
-    with cluster:
-        pass
-    assert ray.calls == ["init"]
-
-
-def test_only_an_address_with_a_port_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    tried: list[tuple[str, int]] = []
-
-    def connect(place: tuple[str, int], _seconds: float) -> socket.socket:
-        tried.append(place)
-        return socket.socket()
-
-    monkeypatch.setattr("socket.create_connection", connect)
-    for address in (None, "local", "auto", "host:", ":1", "host:http", "ray://host:10001", "host:6379"):
-        _refuse_no_answer(address)
-    assert tried == [("host", 10001), ("host", 6379)]
 
 
 def test_a_cluster_is_ended_by_its_last_user(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 import subprocess
 import sys
 import tracemalloc
@@ -22,10 +21,8 @@ from dialeval import sample_data
 from dialeval.core import rowtable
 from dialeval.core.errors import DataError, NeedError, SettingError
 from dialeval.engine import worker
-from dialeval.engine.evaluate import Inputs, Tally, has_lists
-from dialeval.engine.folding import Done, Options
+from dialeval.engine.folding import Done
 from dialeval.engine.processes import Processes
-from dialeval.engine.resources import Resources
 from dialeval.engine.worker import Threads
 from dialeval.reports.explorer import make_explorer
 from engine.chats import Delicate, bare, estimates, in_chunks, rows, texts, write_shards
@@ -43,92 +40,6 @@ def given() -> dict[str, Any]:
         "vectors": here / "vectors.txt",
         "metrics": "all",
     }
-
-
-def test_what_inputs_and_tallies_are_unless_given() -> None:
-    inputs = Inputs(["a"])
-    assert (inputs.system_prompts, inputs.every_call, inputs.shards, inputs.keep) == (False, False, False, ())
-    assert {inputs.references, inputs.contexts, inputs.reference_groups, inputs.fields, inputs.separator} == {None}
-    names = inputs.names
-    assert (names.system_prompts, names.every_call, names.separator) == (False, False, None)
-    given = Inputs(["a"], fields={"response": "answer"}, system_prompts=True, separator=";", every_call=True).names
-    assert (given.response, given.system_prompts, given.every_call, given.separator) == ("answer", True, True, ";")
-    tally = Tally("length", Resources(), Options())
-    tally.add(Inputs(["a b"]).read()[0][0].slice(0, 0))
-    assert (len(tally), repr(tally)) == (0, "<Tally: length, 0 rows>")
-    tally.add(Inputs(["a b"]).read()[0][0])
-    assert list(tally.run()) == ["system"]
-    unnamed = dialeval.metric("length")
-    unnamed.update(["a b"])
-    assert list(unnamed.run()) == ["system"]
-    assert repr(Tally(None, Resources(), Options())) == "<Tally: default, 0 rows>"
-    assert repr(Tally(["length", "bleu-4"], Resources(), Options())) == "<Tally: length,bleu-4, 0 rows>"
-
-
-def test_where_references_of_another_number_come_from(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text("x\n")
-    for references, where in (
-        (["x"], "references"),
-        (tmp_path / "a.txt", str(tmp_path / "a.txt")),
-        ({"one": ["x"], "two": ["y"]}, "one, two"),
-    ):
-        with pytest.raises(DataError, match=f"^responses: has 2 rows, but {where} has 1"):
-            dialeval.evaluate(["a", "b"], references, metrics="length")
-
-
-def test_which_inputs_are_read_in_chunks(tmp_path: Path) -> None:
-    path, other = str(tmp_path / "a.txt"), tmp_path / "b.txt"
-    for name in (path, other):
-        Path(name).write_text("a\n")
-    plain = Options()
-    assert not Inputs(["a"]).are_chunked(plain)
-    assert not Inputs(path, other, {"x": other}).are_chunked(plain)
-    for inputs in (Inputs(f"{tmp_path}/*.txt"), Inputs({"s": "s3://bucket/a.txt"}), Inputs(path, shards=True)):
-        assert inputs.are_chunked(plain)
-    assert Inputs(["a"], [["b"]], f"{tmp_path}/*.txt").are_chunked(plain)
-    for options in (Options(engine=Threads()), Options(resume="work"), Options(items=False)):
-        assert Inputs(path).are_chunked(options)
-
-
-def test_one_large_file_of_lines_is_read_in_chunks_where_that_is_allowed(tmp_path: Path) -> None:
-    """From 256 MiB on, references and contexts included; the files of this test have holes and no content."""
-    paths = {name: tmp_path / f"{name}.txt" for name in "abc"}
-
-    def write(**sizes: int) -> None:
-        for name, size in sizes.items():
-            paths[name].touch()
-            os.truncate(paths[name], size)
-
-    def are_chunked(*given: Any) -> bool:
-        assert not Inputs(*given).are_chunked(Options())
-        return Inputs(*given).are_chunked(Options(), large_too=True)
-
-    write(a=(1 << 28) - 1, b=1, c=0)
-    assert not are_chunked(paths["a"])
-    assert are_chunked(paths["a"], paths["b"])
-    assert are_chunked({"s": str(paths["a"])}, None, paths["b"])
-    write(a=1 << 28)
-    assert are_chunked(paths["a"])
-    assert not are_chunked({"s": paths["a"], "t": paths["b"]}), "systems are compared row by row"
-    assert not are_chunked(tmp_path / "missing.txt", paths["a"])
-    table = paths["a"].rename(tmp_path / "a.csv")
-    assert not are_chunked(table), "lines alone can be split"
-
-
-@pytest.mark.parametrize(
-    ("responses", "found"),
-    [
-        (["a"], False),
-        ([["a"]], True),
-        (["a", ["b"]], True),
-        ({"x": ["a"], "y": [["b"]]}, True),
-        ({"x": ["a"]}, False),
-        ("a.txt", False),
-        ([], False),
-    ],
-)
-def test_several_responses_per_row(responses: Any, found: bool) -> None:
-    assert has_lists(responses) is found
 
 
 @pytest.mark.parametrize(("chunk_bytes", "batch_rows", "threads"), [(300, 3, 2), (5_000, 1, 1), (10**6, 32_768, 1)])

@@ -7,7 +7,7 @@ import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -17,13 +17,12 @@ from hypothesis import strategies as st
 import dialeval
 from dialeval.core.batch import Batch, Need
 from dialeval.core.columns import TextColumn
-from dialeval.core.errors import DataError, NeedError, SettingError
+from dialeval.core.errors import DataError, SettingError
 from dialeval.core.fold import Estimate, Level, Metric, Partial, Reduction
-from dialeval.engine.folding import Done, Options, make_job, run_sources
+from dialeval.engine.folding import Done, Options, run_sources
 from dialeval.engine.plan import Plan
-from dialeval.engine.resources import Resources
-from dialeval.engine.worker import Threads, open_context
-from dialeval.io.rows import FieldNames, Rows
+from dialeval.engine.worker import Threads
+from dialeval.io.rows import Rows
 from dialeval.io.sources import wrap_systems
 from engine.chats import CHANGES, changed_in_between, in_chunks
 
@@ -107,142 +106,6 @@ def test_progress_counts_every_row() -> None:
     assert [done.rows for done in seen] == [4, 8, 10, 14, 15]
     assert {done.total for done in seen} == {15}
     assert [done.share for done in seen] == [done.rows / 15 for done in seen]
-
-
-def test_progress_of_two_stages_and_of_files(tmp_path: Path) -> None:
-    """Corpus statistics are half of the work, and score no row; the number of rows in files is not known."""
-    given: dict[str, Any] = {"metrics": "length,unigram-kl-div", "threads": 1}
-    seen: list[Done] = []
-    dialeval.evaluate(["x"] * 6, ["x"] * 6, batch_rows=4, progress=seen.append, **given)
-    assert seen == [Done(0, 6, 4 / 12), Done(0, 6, 6 / 12), Done(4, 6, 10 / 12), Done(6, 6, 1.0)]
-    for name in "ab":
-        (tmp_path / f"{name}.jsonl").write_text('{"response": "x", "reference": "x"}\n' * 2)
-    seen.clear()
-    in_chunks({"s": f"{tmp_path}/*.jsonl"}, progress=seen.append, **given)
-    assert seen == [Done(0, None, 0.25), Done(0, None, 0.5), Done(2, None, 0.75), Done(4, None, 1.0)]
-
-
-@pytest.mark.parametrize(
-    "wrong", [{"batch_rows": 0}, {"threads": 0}, {"batch_rows": -1}, {"batch_rows": 0, "threads": 1}]
-)
-def test_batches_and_threads_are_at_least_one(wrong: dict[str, int]) -> None:
-    with pytest.raises(SettingError, match=r"^batch_rows and threads are at least 1$"):
-        dialeval.evaluate(["a"], metrics="length", **wrong)  # type: ignore[arg-type]
-    assert dialeval.evaluate(["a", "b c"], metrics="length", batch_rows=1, threads=1)["system"]["length"].mean == 1.5
-
-
-def test_costly_metrics_have_small_batches() -> None:
-    class Costly(Sizes):
-        costly = True
-        costly_rows = 5
-
-    context = open_context(Resources(ready={}))
-    columns = [frozenset({Need.RESPONSE})]
-
-    def rows(metrics: dict[str, Metric[Any]], batch_rows: int, in_process: bool = True) -> int:
-        given = (columns, Resources(ready={}), FieldNames(), batch_rows, context)
-        job = make_job(lambda *_: Plan(metrics), *given, in_process)
-        assert job.context is (context if in_process else None)
-        assert job.columns == tuple(columns)
-        return job.batch_rows
-
-    assert rows({"sizes": Sizes()}, 9) == 9
-    assert rows({"sizes": Sizes(), "costly": Costly()}, 9) == 5
-    assert rows({"costly": Costly()}, 3, in_process=False) == 3
-    assert make_job(lambda *_: Plan({}), columns, Resources(ready={}), FieldNames(), 1, context).context is context
-
-
-def test_systems_of_one_name_are_named_with_both_places(tmp_path: Path) -> None:
-    for name in ("one", "two"):
-        (tmp_path / f"{name}.jsonl").write_text('{"response": "x", "system": "s"}\n')
-    with pytest.raises(DataError) as caught:
-        in_chunks(tmp_path, metrics="length")
-    one, two = tmp_path / "one.jsonl", tmp_path / "two.jsonl"
-    remedy = "rename one, or name them: NAME=PATH on the command line, {name: path} in Python"
-    assert str(caught.value) == f"{two}: the system 's' is also in {one}; {remedy}"
-
-
-@pytest.mark.parametrize(("chunk", "is_seen"), [(0, True), (1, False), (2, True), (3, False), (4, True), (5, False)])
-def test_a_few_chunks_are_looked_into_first(tmp_path: Path, chunk: int, is_seen: bool) -> None:
-    """Of six chunks every second: a metric that was named is refused where none of these has what it needs."""
-    line = '{"response": "x", "reference": "x"}\n'
-    lines = [line if number == chunk else line.replace('"reference"', '"somewhere"') for number in range(6)]
-    for number, text in enumerate(lines):
-        (tmp_path / f"{number}.jsonl").write_text(text)
-    given = {"s": f"{tmp_path}/*.jsonl"}
-    if is_seen:
-        assert in_chunks(given, metrics="rouge-l")["s"]["rouge-l"].scored == 1
-    else:
-        with pytest.raises(NeedError, match="rouge-l needs references"):
-            in_chunks(given, metrics="rouge-l")
-
-
-def test_what_options_are_unless_given() -> None:
-    options = Options()
-    assert (options.items, options.force, options.batch_rows) == (True, False, 1 << 15)
-    assert {options.t, options.confidence, options.intervals, options.threads, options.engine} == {None}
-    assert {options.progress, options.output, options.resume, options.chunk_bytes} == {None}
-
-
-@pytest.mark.parametrize("finished", [(0,), (1,), (0, 2), (0, 1, 2)])
-def test_progress_of_a_run_that_is_resumed(tmp_path: Path, finished: tuple[int, ...]) -> None:
-    """Chunks that were folded before count with their size and their rows, in their order."""
-    line = '{"response": "x"}\n'
-    for number in range(3):
-        (tmp_path / f"{number}.jsonl").write_text(line * 2**number)
-
-    def run() -> list[Done]:
-        seen: list[Done] = []
-        given: dict[str, Any] = {"resume": tmp_path / "work", "progress": seen.append, "metrics": "length"}
-        assert in_chunks({"s": f"{tmp_path}/*.jsonl"}, **given)["s"]["length"].rows == 7
-        return seen
-
-    expected = [Done(1, None, 1 / 7), Done(3, None, 3 / 7), Done(7, None, 1.0)]
-    assert run() == expected
-    for number in set(range(3)) - set(finished):
-        (tmp_path / "work" / f"metrics-{number}.chunk").unlink()
-    assert run() == expected
-
-
-def test_items_of_files_are_saved_where_they_are_asked_for(tmp_path: Path) -> None:
-    for name, text in (("a", "x"), ("b", "x y")):
-        (tmp_path / f"{name}.jsonl").write_text(f'{{"response": "{text}", "dialog_id": "{name}"}}\n')
-    given = {"one": tmp_path / "a.jsonl", "two": tmp_path / "b.jsonl"}
-    for items in (True, False):
-        folder = tmp_path / f"run-{items}"
-        in_chunks(given, metrics="length", output=folder, items=items)
-        found = [dialeval.load(folder)[name]["length"].items for name in given]
-        assert [None if each is None else each.tolist() for each in found] == (
-            [[1.0], [2.0]] if items else [None, None]
-        )
-    torn = [tmp_path / f"{name}.jsonl" for name in "cd"]
-    for path in torn:
-        path.write_text('{"response": "x", "dialog_id": "same"}\n')
-    run = in_chunks({"one": given["one"], "torn": f"{tmp_path}/[cd].jsonl"}, metrics="length", output=tmp_path / "torn")
-    assert len(run.warnings) == 1
-    assert run.warnings[0].startswith("rows of 1 dialogues of torn are not consecutive, such as those of 'same'")
-
-
-@pytest.mark.parametrize("chunks", [2, 3])
-def test_of_few_chunks_all_are_looked_into(tmp_path: Path, chunks: int) -> None:
-    """The last row of the last chunk that is looked at may be the 256th, and no later one."""
-    plain, with_reference = '{"response": "x"}\n', '{"response": "x", "reference": "x"}\n'
-    for number in range(chunks):
-        (tmp_path / f"{number}.jsonl").write_text(plain)
-    given = {"s": f"{tmp_path}/*.jsonl"}
-    (tmp_path / "1.jsonl").write_text(plain * 255 + with_reference)
-    assert in_chunks(given, metrics="rouge-l")["s"]["rouge-l"].scored == 1
-    (tmp_path / "1.jsonl").write_text(plain * 256 + with_reference)
-    with pytest.raises(NeedError, match="rouge-l needs references"):
-        in_chunks(given, metrics="rouge-l")
-
-
-def test_one_metric_that_leaves_the_tokenizer_to_the_texts() -> None:
-    texts = ["你好吗我很好", "今天天气很好啊"]
-    run = dialeval.evaluate(texts, metrics="length,distinct(n=1,tokenizer=auto)", details={"note": 1})
-    assert run.details == {"note": 1, "tokenizer": "zh"}
-    found = {name: estimate.signature["tokenizer"] for name, estimate in run["system"].items() if estimate.signature}
-    assert found == {"length": "words.1", "distinct(n=1,tokenizer=auto)": "zh"}
 
 
 def test_an_error_in_a_thread_reaches_the_caller() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,19 +12,14 @@ import dialeval
 from dialeval.core.arrays import Floats
 from dialeval.core.batch import Batch, Need
 from dialeval.core.errors import NeedError, SettingError
-from dialeval.core.fold import Fact, RowMetric
+from dialeval.core.fold import RowMetric
 from dialeval.engine.plan import (
     MOST_JUDGED,
     Plan,
-    asks_for_labels,
     find_tokenizer,
-    list_asked,
     make_plan,
-    with_labels,
-    with_tokenizer,
 )
-from dialeval.metrics.log_columns import LabelNames
-from dialeval.metrics.registry import register, registry
+from dialeval.metrics.registry import register
 from metrics.evaluated import unregister
 
 RESPONSES = frozenset({Need.RESPONSE})
@@ -82,118 +76,8 @@ def test_the_judge_is_part_of_the_panel_where_rows_are_few() -> None:
         assert list(make_plan("default,judge", JUDGED, rows=rows).metrics) == [*PANEL, "judge"]
 
 
-def test_which_metrics_get_a_tokenizer_by_script() -> None:
-    """Those of the panel, where rows are in memory and neither metrics nor a tokenizer are named."""
-    panel = {"length", "distinct-1", "distinct-2"}
-    assert make_plan(None, RESPONSES, rows=0).by_script == panel
-    assert make_plan("default,length(tokenizer=13a)", RESPONSES, rows=5).by_script == panel
-    assert make_plan(None, RESPONSES).by_script == frozenset()
-    assert make_plan(None, RESPONSES, tokenizer="13a", rows=5).by_script == frozenset()
-    assert make_plan("length", RESPONSES, rows=5).by_script == frozenset()
-
-
-def test_what_is_asked_for_as_a_list() -> None:
-    metric = registry().parse("length")
-    assert list_asked(None) == ["default"]
-    assert list_asked("length, bleu-4") == ["length", "bleu-4"]
-    assert list_asked(metric) == [metric]
-    assert list_asked(len) == [len]
-    assert list_asked(("length", metric)) == ["length", metric]
-
-
-def test_results_are_called_as_their_metric_was_asked_for() -> None:
-    plan = Plan({"mine": registry().parse("length"), "length": registry().parse("length")})
-    results = ["length", "length/a", "lengthy", "other"]
-    assert list(plan.name_results("mine", results).items()) == [
-        ("length", "mine"),
-        ("length/a", "mine/a"),
-        ("lengthy", "lengthy"),
-        ("other", "other"),
-    ]
-    assert plan.name_results("length", results) == {key: key for key in results}
-    assert plan.folded == [registry().parse("length")], "every metric once"
-
-
 def tokenizers(plan: Plan) -> dict[str, str | None]:
     return {name: find_tokenizer(metric) for name, metric in plan.metrics.items()}
-
-
-def test_a_tokenizer_is_that_of_metrics_that_name_none() -> None:
-    given = registry().parse("distinct-2")
-    asked: list[Any] = ["length", "length( tokenizer = 13a )", "length@dialogue-max", given, "echo-context"]
-    plan = make_plan(asked, frozenset(Need), tokenizer="zh")
-    found = tokenizers(plan)
-    assert found["length"] == found["length@dialogue-max"] == "zh"
-    assert found["length(tokenizer=13a)"] == "13a"
-    assert found["distinct-2"] == find_tokenizer(given), "an object keeps its own"
-    assert found["echo-context"] is None
-
-
-@pytest.mark.parametrize("tokenizer", ["zh", "words.1", "13a"])
-def test_the_tokenizer_that_the_texts_choose(tokenizer: Any) -> None:
-    """Metrics that asked for it get it, and by default those that split at spaces; others keep theirs."""
-
-    def planner(_number: int, available: frozenset[Need]) -> Plan:
-        names = "default,length(tokenizer=auto),length(tokenizer=char),distinct(n=1,tokenizer=lower-words.1)"
-        return make_plan(names, available, rows=9)
-
-    found = tokenizers(with_tokenizer(planner, tokenizer)(0, RESPONSES))
-    assert found == {
-        "distinct-1": tokenizer,
-        "distinct-2": tokenizer,
-        "length": tokenizer,
-        "length(tokenizer=auto)": tokenizer,
-        "length(tokenizer=char)": "char",
-        "distinct(n=1,tokenizer=lower-words.1)": "lower-words.1",
-    }
-
-
-def test_settings_of_groups_and_families() -> None:
-    both = frozenset({Need.RESPONSE, Need.REFERENCE})
-    group = make_plan("dialog-eval", both).metrics
-    assert {name: getattr(metric, "oov", None) for name, metric in group.items()} == {
-        "length": None,
-        "unigram-kl-div": "unk",
-        "bigram-kl-div": "unk",
-        "distinct-1": "unk",
-        "distinct-2": "unk",
-        **{f"bleu-{n}": None for n in range(1, 5)},
-    }
-    changed = make_plan("bleu-2,bleu(n=2,smooth=7),distinct-1", both, {"bleu": {"smooth": 5}}).metrics
-    assert {name: getattr(metric, "smooth", None) for name, metric in changed.items()} == {
-        "bleu-2": 5,
-        "bleu(n=2,smooth=7)": 7,
-        "distinct-1": None,
-    }
-    with pytest.raises(SettingError, match=r"^length has no setting 'nope'; it has tokenizer$"):
-        make_plan("length", RESPONSES, {"length": {"nope": 1}})
-
-
-def test_rates_of_single_labels_stand_behind_that_of_all() -> None:
-    columns = frozenset({Need.RESPONSE, Need.TURN_LABELS})
-
-    def planner(_number: int, available: frozenset[Need]) -> Plan:
-        return make_plan("length,labels", available)
-
-    assert asks_for_labels([planner(0, columns)])
-    assert not asks_for_labels([make_plan("length", columns)])
-    assert not asks_for_labels([])
-    assert list(with_labels(planner, ["good", "bad"])(0, columns).metrics) == [
-        "length",
-        "labels",
-        "label:good",
-        "label:bad",
-    ]
-    assert not asks_for_labels([make_plan("label:good", columns)])
-    over_dialogues = with_labels(
-        lambda _number, available: make_plan("labels@dialogue-max,length@dialogue-max", available), ["good"]
-    )
-    assert asks_for_labels([over_dialogues(0, columns)])
-    assert list(over_dialogues(0, columns).metrics) == [
-        "labels@dialogue-max",
-        "label:good@dialogue-max",
-        "length@dialogue-max",
-    ]
 
 
 def test_other_subjects_have_all_their_metrics_by_default() -> None:
@@ -201,26 +85,6 @@ def test_other_subjects_have_all_their_metrics_by_default() -> None:
     assert {"pass-hat-1", "pass-hat-4", "flips"} <= plan.metrics.keys() - set(PANEL)
     assert list(plan.details) == ["trials"]
     assert make_plan("length", frozenset({Need.RESPONSE, Need.TRIALS})).details == {}
-
-
-@dataclass(frozen=True)
-class Counted(Fact[int, int]):
-    """For tests: a detail that holds a metric."""
-
-    metric: Any
-
-    def empty(self) -> int:
-        return 0
-
-    def gather(self, batch: Batch) -> int:
-        return len(batch)
-
-
-def test_details_get_the_tokenizer_of_their_metric() -> None:
-    metric = registry().parse("length(tokenizer=auto)")
-    plan = Plan({"x": metric}, details={"with": Counted(metric), "without": LabelNames()})
-    found = with_tokenizer(lambda *_: plan, "zh")(0, RESPONSES)
-    assert found.details == {"with": Counted(registry().parse("length(tokenizer=zh)")), "without": LabelNames()}
 
 
 @pytest.mark.parametrize(
@@ -255,33 +119,11 @@ def test_a_metric_asked_for_by_name_is_refused_without_its_needs() -> None:
         make_plan(["length", "echo-context"], RESPONSES)
 
 
-def test_a_family_is_a_wish_and_not_a_demand() -> None:
-    assert make_plan("echo,length", RESPONSES).skipped.keys() == {"echo-context"}
-    with pytest.raises(NeedError) as caught:
-        make_plan("echo,rouge", RESPONSES)
-    skipped = make_plan("echo,rouge,length", RESPONSES).skipped
-    assert str(caught.value) == "nothing can be computed: " + "; ".join(
-        f"{name} {why}" for name, why in skipped.items()
-    )
-    assert skipped["echo-context"] == Need.CONTEXT.remedy
-    assert make_plan("echo,echo-context", RESPONSES | {Need.CONTEXT}).skipped == {}
-
-
 def test_what_is_costly_is_computed_when_it_is_named() -> None:
     needs = frozenset({Need.RESPONSE, Need.CONTEXT, Need.JUDGE})
     assert "adem" not in make_plan(None, needs).metrics
     assert "adem" not in make_plan(None, needs).skipped
     assert "adem" in make_plan("all,adem", needs).metrics
-
-
-def test_one_of_several_wants_must_be_there() -> None:
-    either = f"{Need.CONTEXT.remedy} or {Need.REFERENCE.remedy}"
-    for available, lacks in ((RESPONSES | {Need.JUDGE}, either), (RESPONSES, f"{Need.JUDGE.remedy}; {either}")):
-        with pytest.raises(NeedError) as caught:
-            make_plan("adem", available)
-        assert str(caught.value) == f"adem {lacks}"
-    for need in (Need.CONTEXT, Need.REFERENCE):
-        assert list(make_plan("adem", RESPONSES | {Need.JUDGE, need}).metrics) == ["adem"]
 
 
 def test_what_is_not_installed_is_said_with_its_command(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,39 +3,25 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
 import os
-import pickle
 import re
 import signal
 import subprocess
 import sys
-import threading
 import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import dialeval
-from dialeval.core.batch import Need
 from dialeval.core.errors import DataError, DialevalError
-from dialeval.core.fold import from_bytes
 from dialeval.engine import processes
-from dialeval.engine.plan import make_plan
 from dialeval.engine.processes import Processes
-from dialeval.engine.resources import Resources
-from dialeval.engine.worker import Job, StateSums, Worker, merge_states
-from dialeval.io.chunks import split_sources
-from dialeval.io.reading import read_responses
-from dialeval.io.rows import FieldNames
-from dialeval.io.sources import wrap_systems
 from dialeval.judges.adem import Judge
-from dialeval.text.vocabulary import Vocabulary
 from engine.chats import CHANGES, Delicate, bare, changed_in_between, estimates, figures, in_chunks, texts, write_shards
 from engine.planted import run_among_planted_modules
 from judges.tiny_judges import tiny_weights
@@ -43,250 +29,6 @@ from tiny_encoder import write_encoder
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[1]), *sys.path])}
 """For programs that import what tests share."""
-
-
-def job_of(metrics: str) -> Job:
-    columns = frozenset({Need.RESPONSE})
-    return Job((make_plan(metrics, columns),), (columns,), Resources(ready={}), FieldNames(), 1 << 15)
-
-
-def test_a_worker_folds_and_merges_by_files(tmp_path: Path) -> None:
-    """Chunks are summed; parts of what grows go to files, and are merged from there."""
-    job, responses = job_of("length,distinct-2"), texts(30)
-    chunks = split_sources(wrap_systems(read_responses(responses)), 10)
-    system = (0, "system")
-    states, items, files = processes._fold(Worker(job), "metrics", None, 1, chunks)
-    assert states[system].rows == 30
-    assert len(items) == 3
-    assert files == []
-    expected = [
-        fold.finish(each) for fold, each in zip(job.list_folds("metrics", 0), states[system].states, strict=True)
-    ]
-    assert expected[0]["length"].mean == sum(len(text.split()) for text in responses) / 30
-    rest, items, files = processes._fold(Worker(job), "metrics", str(tmp_path), 3, chunks)
-    assert len(items) == 3
-    assert sorted(files) == sorted(str(path) for path in tmp_path.iterdir())
-    assert len(files) == 3
-    sums = StateSums(job, "metrics", Vocabulary())
-    sums.add(rest)
-    for file in files:
-        part = processes._merge(Worker(job), "metrics", [file])
-        assert part[system].rows == 0
-        like = job.make_empty_state("metrics")
-        open_part = merge_states(job, "metrics", [from_bytes(Path(file).read_bytes(), like)])
-        assert len(pickle.dumps(part)) < len(pickle.dumps(open_part)), "a part that is closed holds no n-gram"
-        sums.add(part)
-    merged = sums.finish()[system]
-    assert merged.rows == 30
-    assert [
-        fold.finish(each) for fold, each in zip(job.list_folds("metrics", 0), merged.states, strict=True)
-    ] == expected
-
-
-class LocalWorkers:
-    """Answers in this process, and records what is asked for."""
-
-    asked: list[tuple[str | None, int, tuple[int, ...]]]
-    merged: list[int]
-
-    def __init__(self, most: int, job: Job, facts: Any) -> None:
-        self.worker = Worker(job, facts)
-        LocalWorkers.asked, LocalWorkers.merged = [], []
-
-    def __enter__(self) -> LocalWorkers:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
-    def fold(self, stage: Any, folder: str | None, parts: int, group: Any) -> list[tuple[tuple[int, ...], bytes]]:
-        self.asked.append((folder, parts, tuple(group)))
-        answer = processes._fold(self.worker, stage, folder, parts, list(group.values()))
-        return [(tuple(group), pickle.dumps((answer, None, "")))]
-
-    def merge(self, stage: Any, files: list[str]) -> bytes:
-        self.merged.append(len(files))
-        return pickle.dumps((processes._merge(self.worker, stage, files), None, ""))
-
-
-def test_what_workers_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Groups of at most 32 chunks, and two parts of what grows for each worker; single chunks where they are kept."""
-    monkeypatch.setattr(processes, "_Workers", LocalWorkers)
-    chunks = dict(enumerate(split_sources(wrap_systems(read_responses(texts(70))), 1)))
-
-    def fold(metrics: str, jobs: int, alone: bool) -> tuple[list[tuple[int, ...]], list[Any]]:
-        job = job_of(metrics)
-        results = list(Processes(jobs).fold(job, {}, "metrics", chunks, alone))
-        sums = StateSums(job, "metrics", Vocabulary())
-        for result in results:
-            sums.add(result.states)
-            assert len(result.items) == len(result.chunks)
-        state = sums.finish()[0, "system"]
-        assert state.rows == 70
-        pairs = zip(job.list_folds("metrics", 0), state.states, strict=True)
-        return [result.chunks for result in results], [fold.finish(each) for fold, each in pairs]
-
-    groups, expected = fold("length,distinct-2", 1, False)
-    sizes = [32, 19, 9, 5, 2, 1, 1, 1]
-    ends = np.cumsum(sizes).tolist()
-    assert groups == [*(tuple(range(end - size, end)) for size, end in zip(sizes, ends, strict=True)), (), ()]
-    assert {parts for _, parts, _ in LocalWorkers.asked} == {2}
-    assert LocalWorkers.merged == [8, 8]
-    assert None not in {folder for folder, _, _ in LocalWorkers.asked}
-    groups, found = fold("length,distinct-2", 3, False)
-    assert found == expected
-    assert groups[-7:] == [(69,), *[()] * 6]
-    assert {parts for _, parts, _ in LocalWorkers.asked} == {6}
-    groups, found = fold("length,distinct-2", 3, True)
-    assert found == expected
-    assert groups == [(number,) for number in range(70)]
-    assert {(folder, parts) for folder, parts, _ in LocalWorkers.asked} == {(None, 1)}
-    groups, found = fold("length", 1, False)
-    assert found == expected[:1]
-    assert [len(group) for group in groups] == sizes, "nothing grows: there are no parts"
-    assert {(folder, parts) for folder, parts, _ in LocalWorkers.asked} == {(None, 1)}
-    assert LocalWorkers.merged == []
-
-
-def test_a_worker_answers_until_its_pipe_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The errors of a request are its answer, and the worker is opened once."""
-    handled: list[Any] = []
-    watching: list[bool] = []
-    opened: list[Any] = []
-
-    class Opened(Worker):
-        def __init__(self, *given: Any) -> None:
-            super().__init__(*given)
-            opened.append(given)
-
-    monkeypatch.setattr(signal, "signal", lambda *given: handled.append(given))
-    monkeypatch.setattr(processes, "Worker", Opened)
-    monkeypatch.setattr(processes, "_leave_with_parent", lambda: watching.append(threading.current_thread().daemon))
-    ours, others_end = multiprocessing.Pipe()
-    job = job_of("length")
-    (chunk,) = split_sources(wrap_systems(read_responses(["a b", "c"])), 10)
-    ours.send_bytes(pickle.dumps((job, {})))
-    for chunks in ([chunk], [None], [chunk, chunk]):
-        ours.send_bytes(pickle.dumps((processes._fold, "metrics", None, 1, chunks)))
-    ours.send_bytes(b"not a message")
-    with others_end:
-        thread = threading.Thread(target=processes._serve, args=(others_end,), daemon=True)
-        thread.start()
-        assert ours.recv_bytes() == b"ready"
-        states, items, files = processes._read_answer(ours.recv_bytes())
-        assert (states[0, "system"].rows, len(items), files) == (2, 1, [])
-        with pytest.raises(AttributeError) as caught:
-            processes._read_answer(ours.recv_bytes())
-        assert str(caught.value.__cause__).startswith("in a worker:\nTraceback")
-        assert processes._read_answer(ours.recv_bytes())[0][0, "system"].rows == 4
-        with pytest.raises(pickle.UnpicklingError, match="invalid load key"):
-            processes._read_answer(ours.recv_bytes())
-        ours.close()
-        thread.join(60)
-        assert not thread.is_alive()
-    assert opened == [(job, {})]
-    assert handled == [(signal.SIGINT, signal.SIG_IGN)]
-    assert watching == [True], "the thread that watches the first process does not keep this one"
-
-
-def test_the_last_try_is_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A request is tried three times, the last time while no other worker is at work."""
-    job: Any = None
-    workers = processes._Workers(3, job, {})
-    left: list[int] = []
-
-    class Dying:
-        def answer(self, asked: bytes) -> bytes:
-            left.append(workers._places._value)
-            if pickle.loads(asked) == ("fine",):
-                return b"answer"
-            raise EOFError
-
-        def end(self) -> int | None:
-            return -signal.SIGSEGV
-
-    workers._take_worker = Dying  # type: ignore[assignment, method-assign]
-    cause = "by SIGSEGV; please report it, or leave out the metric that does it"
-    with pytest.raises(DialevalError) as caught:
-        workers._answer(("bad",), "it died")
-    assert str(caught.value) == f"it died, {cause}"
-    assert left == [2, 2, 0]
-    assert (workers._places._value, workers._idle) == (3, [])
-    assert workers._answer(("fine",), "it died") == b"answer"
-    assert left[3:] == [2]
-    assert len(workers._idle) == 1
-    left.clear()
-    with pytest.raises(DialevalError) as caught:
-        workers.merge("metrics", ["file"])
-    assert str(caught.value) == f"a worker died 3 times while it merged counts, {cause}"
-    chunks: dict[int, Any] = {4: "chunk 4", 5: "chunk 5"}
-    left.clear()
-    with pytest.raises(DialevalError) as caught:
-        workers.fold("metrics", None, 1, chunks)
-    assert str(caught.value) == f"chunk 4: a worker died 3 times on this chunk, {cause}"
-    assert left == [2, 2, 2, 0], "together, and then each by itself"
-    left.clear()
-    with pytest.raises(DialevalError, match=r"^chunk 5: a worker died 3 times"):
-        workers.fold("metrics", None, 1, {5: chunks[5]})
-    assert left == [2, 2, 0]
-    answers: list[bytes | None] = [None, b"four", None, b"five"]
-    monkeypatch.setattr(Dying, "answer", lambda *_: answers.pop(0) or (_ for _ in ()).throw(EOFError))
-    assert workers.fold("metrics", None, 1, chunks) == [((4,), b"four"), ((5,), b"five")]
-    assert answers == []
-
-
-def test_only_one_request_at_a_time_waits_for_all_places() -> None:
-    """Two that held some places each would wait for each other for ever."""
-    job: Any = None
-    workers = processes._Workers(2, job, {})
-    held: list[int] = []
-
-    class Lock:
-        def __enter__(self) -> None:
-            held.append(workers._places._value)
-
-        def __exit__(self, *_: object) -> None:
-            held.append(workers._places._value)
-
-    workers._one_alone = Lock()  # type: ignore[assignment]
-    with workers._hold_place(alone=False):
-        assert (held, workers._places._value) == ([], 1)
-    with workers._hold_place(alone=True):
-        assert held == [2, 0], "others may follow as soon as it has its places"
-    assert workers._places._value == 2
-
-
-def test_after_the_end_no_worker_is_started() -> None:
-    job: Any = None
-    with processes._Workers(1, job, {}) as workers:
-        pass
-    with pytest.raises(RuntimeError, match="the run has ended"):
-        workers._take_worker()
-    assert workers._all == set()
-
-
-@pytest.mark.parametrize(
-    ("count", "jobs", "most", "sizes"),
-    [
-        (0, 2, 4, []),
-        (3, 2, 4, [1, 1, 1]),
-        (4, 1, 4, [2, 1, 1]),
-        (20, 1, 4, [4, 4, 4, 4, 2, 1, 1]),
-        (20, 2, 4, [4, 4, 3, 2, 1, 1, 1, 1, 1, 1, 1]),
-        (5, 1, 1, [1] * 5),
-    ],
-)
-def test_groups_get_smaller_toward_the_end(count: int, jobs: int, most: int, sizes: list[int]) -> None:
-    chunks: dict[int, Any] = dict.fromkeys(range(count))
-    assert [len(group) for group in processes.group_chunks(chunks, jobs, most)] == sizes
-
-
-def test_how_processes_are_started(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Never by a plain fork, and without the working folder where Python has an option for that alone."""
-    assert ("-P" if hasattr(sys.flags, "safe_path") else "-I") == processes._SAFE_PATH
-    for methods, chosen in ((["fork", "spawn", "forkserver"], "forkserver"), (["spawn"], "spawn")):
-        monkeypatch.setattr(multiprocessing, "get_all_start_methods", lambda methods=methods: methods)
-        assert processes._choose_start_method() == chosen
 
 
 def test_the_same_to_the_last_digit(tmp_path: Path) -> None:
@@ -396,15 +138,6 @@ def test_a_worker_that_dies_without_work_is_no_death_of_a_chunk() -> None:
         assert workers._idle == []
         assert second.end() == -signal.SIGKILL
         assert second.end() is None
-
-
-def test_the_cause_of_a_death() -> None:
-    memory = "most likely because memory ran out; use fewer --jobs, or split the shard"
-    # 255 is that of a fork server that is dead itself.
-    assert {processes._explain_death(code) for code in (-signal.SIGKILL, 255, 0, 11, None)} == {memory}
-    reported = "please report it, or leave out the metric that does it"
-    assert processes._explain_death(-signal.SIGSEGV) == f"by SIGSEGV; {reported}"
-    assert processes._explain_death(-1) == f"by SIGHUP; {reported}"
 
 
 def test_an_error_in_the_data_comes_through(tmp_path: Path) -> None:

@@ -15,7 +15,6 @@ from dialeval.core.columns import TextColumn
 from dialeval.core.errors import DataError, SettingError
 from dialeval.core.result import Result
 from dialeval.engine.resources import Resources, explain_missing, read_train_texts
-from dialeval.io.vectors import load_embeddings
 from dialeval.metrics.registry import registry
 from dialeval.text.vocabulary import Vocabulary
 
@@ -30,30 +29,6 @@ def test_a_resource_that_changed_is_refused(tmp_path: Path) -> None:
     (tmp_path / "train.txt").write_text("one two three\n")
     with pytest.raises(DataError, match=r"train.txt: is not the vocabulary that the run began with"):
         replace(files, digests=digests).open(Vocabulary())
-
-
-def test_the_file_that_changed_is_named(tmp_path: Path) -> None:
-    """Words that have a vector are known by the vectors, where nothing else is given."""
-    vectors, train = tmp_path / "vectors.txt", tmp_path / "train.txt"
-    vectors.write_text("one 1 2\n")
-    train.write_text("one\n")
-    remedy = "keep it as it is, and the same on every machine"
-    cases: list[tuple[dict[str, Any], Need, Path]] = [
-        ({"vectors": str(vectors)}, Need.VOCABULARY, vectors),
-        ({"vectors": str(vectors)}, Need.EMBEDDINGS, vectors),
-        ({"vectors": str(vectors), "train": str(train)}, Need.VOCABULARY, train),
-        ({"vectors": str(vectors), "train": str(train)}, Need.EMBEDDINGS, vectors),
-        ({"vocabulary": str(train), "vectors": str(vectors)}, Need.VOCABULARY, train),
-    ]
-    for given, need, file in cases:
-        with pytest.raises(DataError) as caught:
-            Resources(**given, digests={need: "another"}).open(Vocabulary())
-        assert str(caught.value) == f"{file}: is not the {need} that the run began with; {remedy}"
-
-
-def test_spaces_around_listed_words_are_left_out(tmp_path: Path) -> None:
-    (tmp_path / "words.txt").write_text(" one \ntwo\n")
-    assert known("one two three", vocabulary=tmp_path / "words.txt") == {"one": True, "two": True, "three": False}
 
 
 def test_in_vocabulary_are_those_listed_else_those_of_the_training_text() -> None:
@@ -90,36 +65,6 @@ def test_of_vectors_with_a_header_only_listed_words_are_known(tmp_path: Path, li
     assert known(text, **listed, vectors=plain, in_vocabulary="listed") == cut
     alone = {**whole, "two": False}
     assert known(text, vectors=headed) == known(text, vectors=plain) == alone
-
-
-class Bare:
-    """Vectors that are open and do not say whether their file had a header."""
-
-    def __init__(self, inner: Any) -> None:
-        self.inner = inner
-
-    def __getattr__(self, name: str) -> Any:
-        if name == "header":
-            raise AttributeError(name)
-        return getattr(self.inner, name)
-
-
-def test_of_vectors_that_are_open_all_words_are_known(tmp_path: Path) -> None:
-    headed = tmp_path / "headed.vec"
-    headed.write_text("2 2\none 1 2\nthree 3 4\n")
-    vectors = load_embeddings(headed)
-    text, cut = "one two three", {"one": True, "two": False, "three": False}
-    assert known(text, train=["one"], vectors=vectors) == cut
-    assert known(text, train=["one"], vectors=Bare(vectors)) == {**cut, "three": True}
-    assert known(text, train=["one"], vectors=Bare(vectors), in_vocabulary="listed") == cut
-
-
-def test_only_what_is_given_is_opened() -> None:
-    model = object()
-    opened = Resources(llm=model).open(Vocabulary())
-    assert opened[Need.LLM] is model
-    assert not {Need.ASSERTIONS, Need.TRAIN, Need.VOCABULARY, Need.EMBEDDINGS} & set(opened)
-    assert Need.LLM not in Resources(train=["a"]).open(Vocabulary())
 
 
 @pytest.mark.parametrize("header", ["", "3 2\n"])

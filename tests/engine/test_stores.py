@@ -14,7 +14,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,16 +21,10 @@ import numpy as np
 import pytest
 
 import dialeval
-from dialeval.core.batch import Need
 from dialeval.core.errors import DataError, DialevalError, SettingError
-from dialeval.core.fingerprint import Fingerprint
 from dialeval.core.result import Run
-from dialeval.core.validation import InvalidError
-from dialeval.engine.plan import make_plan
-from dialeval.engine.resources import Resources
-from dialeval.engine.stores import Journal, _check_states, _list_differences, _refuse_changes, stamp
-from dialeval.engine.worker import ChunkResult, Engine, FactValues, Job, Stage, SystemState, Threads
-from dialeval.io.rows import FieldNames
+from dialeval.engine.stores import stamp
+from dialeval.engine.worker import ChunkResult, Engine, FactValues, Job, Stage, Threads
 from engine.chats import Delicate, estimates, in_chunks, write_shards
 
 VICTIM = """
@@ -74,120 +67,6 @@ def files(folder: Path) -> list[bytes]:
     parts = sorted(path.name for path in folder.glob("*-*.parquet"))
     assert parts
     return [(folder / name).read_bytes() for name in ("run.json", *parts)]
-
-
-class Noted(Engine):
-    """Notes whether each chunk is folded by itself."""
-
-    def __init__(self) -> None:
-        self.alone: set[bool] = set()
-
-    def fold(self, job: Job, facts: FactValues, stage: Stage, chunks: Any, alone: bool) -> Iterator[ChunkResult]:
-        self.alone.add(alone)
-        yield from Threads().fold(job, facts, stage, chunks, alone)
-
-
-def test_chunks_are_folded_by_themselves_where_their_results_are_kept(shards: Path) -> None:
-    for resume in (None, shards / "work"):
-        engine = Noted()
-        scored(shards, engine=engine, resume=resume, metrics="length", chunk_bytes=None)
-        assert engine.alone == {resume is not None}
-
-
-@pytest.mark.parametrize("size", [0, 1, 65_535, 65_536, 65_537, 200_000, (1 << 20) - 1, 1 << 20])
-def test_of_a_small_file_everything_is_in_the_sample(tmp_path: Path, size: int) -> None:
-    content = np.random.default_rng(size).bytes(size)
-    (tmp_path / "file").write_bytes(content)
-    found = stamp(str(tmp_path / "file"))
-    assert (found["bytes"], found["sample"]) == (size, hashlib.sha256(content).hexdigest())
-    assert ("touched" in found) == (size == 1 << 20)
-
-
-@pytest.mark.parametrize("size", [(1 << 20) + 1, 1_500_000, 3_000_001])
-def test_of_a_large_file_sixteen_samples_are_taken_from_start_to_end(tmp_path: Path, size: int) -> None:
-    content = np.random.default_rng(size).bytes(size)
-    (tmp_path / "file").write_bytes(content)
-    starts = [(size - 65_536) * number // 15 for number in range(16)]
-    samples = b"".join(content[start : start + 65_536] for start in starts)
-    assert len(samples) == 1 << 20
-    assert stamp(str(tmp_path / "file"))["sample"] == hashlib.sha256(samples).hexdigest()
-
-
-def test_differences_are_listed_one_by_one() -> None:
-    before = {"same": 1, "other": 2, "gone": "x" * 100, "deep": {"same": [1], "other": [1], "gone": 3}}
-    now = {"same": 1, "other": "2", "deep": {"same": [1], "other": [2], "new": 4}, "new": {}}
-    assert list(_list_differences(before, now)) == [
-        "other was 2 and is '2'",
-        f"gone was '{'x' * 79} and is gone",
-        "deep of other was [1] and is [2]",
-        "deep of gone was 3 and is gone",
-        "deep of new is new",
-        "new is new",
-    ]
-    assert list(_list_differences({"a": {"b": 1}}, {"a": 7})) == ["a was {'b': 1} and is 7"]
-    assert list(_list_differences({"a": 7}, {"a": {"b": 1}})) == ["a was 7 and is {'b': 1}"]
-    _refuse_changes(before, before, Path("work"))
-    for number, shown in ((1, 1), (16, 16), (17, 16)):
-        with pytest.raises(SettingError) as caught:
-            _refuse_changes({}, {f"k{key}": 1 for key in range(number)}, Path("work"))
-        named = "; ".join(f"k{key} is new" for key in range(shown))
-        remedy = "Run with what it was begun with, or give another folder"
-        assert str(caught.value) == f"work belongs to another run: {named}. {remedy}"
-
-
-@pytest.mark.parametrize(
-    ("system", "changes", "message"),
-    [
-        ((0, "s"), {}, None),
-        ((0, "s"), {"rows": 0}, None),
-        ((1, "s"), {}, "a state is of no source, or of no rows"),
-        ((-1, "s"), {}, "a state is of no source, or of no rows"),
-        ((0, "s"), {"rows": -1}, "a state is of no source, or of no rows"),
-        ((0, "s"), {"rows": True}, "a state is of no source, or of no rows"),
-        ((0, "s"), {"rows": 1.0}, "a state is of no source, or of no rows"),
-        ((0, "s"), {"fingerprints": []}, "fingerprints are not by column"),
-        ((0, "s"), {"fingerprints": {"context": 7}}, ""),
-        ((0, "s"), {"fingerprints": {7: Fingerprint()}}, ""),
-        ((0, "s"), {"fingerprints": {"context": Fingerprint()}}, None),
-        ((0, "s"), {"states": ()}, ""),
-        ((0, 7), {}, ""),
-        (("0", "s"), {}, ""),
-    ],
-)
-def test_what_is_no_state_of_a_system(system: Any, changes: dict[str, Any], message: str | None) -> None:
-    columns = frozenset({Need.RESPONSE})
-    job = Job((make_plan("length", columns),), (columns,), Resources(ready={}), FieldNames(), 1)
-    state = replace(SystemState(3, tuple(fold.empty() for fold in job.list_folds("metrics", 0))), **changes)
-    if message is None:
-        _check_states({system: state}, job, "metrics")
-    else:
-        with pytest.raises(InvalidError, match=f"^{message}" + "$" * bool(message)):
-            _check_states({system: state}, job, "metrics")
-    for other in ([state], {system: 7}, {(0, "s"): SystemState(3, ()), (0, "t"): 7}):
-        with pytest.raises(InvalidError, match=r"^there is no SystemState by system$"):
-            _check_states(other, job, "metrics")
-
-
-def test_a_long_reason_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    columns = frozenset({Need.RESPONSE})
-    job = Job((make_plan("length", columns),), (columns,), Resources(ready={}), FieldNames(), 1)
-
-    def fail(*_: object) -> None:
-        raise ValueError("x" * 400)
-
-    monkeypatch.setattr("dialeval.engine.stores.from_bytes", fail)
-    with pytest.raises(DataError) as caught:
-        Journal(tmp_path, job, tmp_path).read_states("metrics", 3)
-    what = f"is damaged ({'x' * 400})"[:300]
-    remedy = "remove it, and run the same command again"
-    assert str(caught.value) == f"{tmp_path / 'metrics-3.chunk'}: {what}; {remedy}"
-
-
-@pytest.mark.parametrize(("rows", "kept"), [(4, True), (5, False)])
-def test_what_rows_add_is_kept_of_few_rows(rows: int, kept: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dialeval.engine.stores.KEPT_ROWS", 4)
-    result = dialeval.evaluate(["a b c"] * rows, ["a b"] * rows, metrics="bleu-4,distinct-1,kl-div", batch_rows=2)
-    assert bool(result["system"].contributions) == kept
 
 
 def test_nothing_is_done_twice(shards: Path) -> None:

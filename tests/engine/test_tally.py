@@ -200,19 +200,6 @@ def test_merging_with_nothing() -> None:
     assert here.run() == dialeval.evaluate(["a b"], metrics="length")
 
 
-def test_dialogues_without_a_name_keep_their_places_when_parts_are_merged() -> None:
-    part = [{"response": "a b", "dialog_id": "x"}, {"response": "c"}]
-    here, there, whole = (dialeval.metric("length") for _ in range(3))
-    here.update(part)
-    there.update(part)
-    there.update(part)
-    for _ in range(3):
-        whole.update(part)
-    here.merge(there)
-    names = [[list(rows.dialogues or ()) for rows in tally._parts] for tally in (here, whole)]
-    assert names[0] == names[1] == [["x", "row 2"], ["x", "row 4"], ["x", "row 6"]]
-
-
 def test_merging_with_itself() -> None:
     tally = dialeval.metric("length")
     tally.update([{**row, "dialog_id": f"e{row['turn']}"} for row in rows(3)])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -51,14 +50,6 @@ def test_results_come_in_order(threads: int) -> None:
     assert len({thread for _, thread in Fake.begun}) == threads
 
 
-@pytest.mark.parametrize(("engine", "count"), [(Threads(), 30), (Threads(1), 30), (Threads(4), 1)])
-def test_one_thread_or_one_chunk_needs_no_pool(engine: Threads, count: int) -> None:
-    job: Any = object()
-    assert len(list(engine.fold(job, {}, "metrics", chunks(count), alone=False))) == count
-    assert {thread for _, thread in Fake.begun} == {threading.get_ident()}
-    assert engine.in_process
-
-
 def test_few_chunks_are_begun_ahead() -> None:
     job: Any = object()
     results = Threads(2).fold(job, {}, "metrics", chunks(100), alone=False)
@@ -66,25 +57,6 @@ def test_few_chunks_are_begun_ahead() -> None:
     assert len(Fake.begun) <= 6
     results.close()  # type: ignore[attr-defined]
     assert len(Fake.begun) < 12
-
-
-@pytest.mark.parametrize("threads", [1, 3])
-def test_twice_as_many_chunks_as_threads_are_begun_ahead(threads: int) -> None:
-    submitted: list[int] = []
-
-    class Pool:
-        def submit(self, fold: Any, chunk: int) -> Any:
-            submitted.append(chunk)
-            return SimpleNamespace(result=lambda: fold(chunk), cancel=lambda: submitted.remove(chunk))
-
-    pool: Any = Pool()
-    results = module.map_in_order(pool, threads, lambda chunk: -chunk, {number + 7: number for number in range(20)})
-    assert next(results) == (7, 0)
-    assert submitted == list(range(2 * threads + 1))
-    assert next(results) == (8, -1)
-    assert submitted == list(range(2 * threads + 2))
-    results.close()
-    assert submitted == [0, 1], "what was begun and is not wanted is canceled"
 
 
 def test_an_error_ends_the_run() -> None:
