@@ -14,7 +14,6 @@ import pytest
 from scipy import stats
 
 import dialeval
-from dialeval.analysis import agreement as module
 from dialeval.analysis.agreement import correlate_metrics
 from dialeval.analysis.matching import RatedRows
 from dialeval.core.errors import SettingError
@@ -450,30 +449,3 @@ def test_metrics_that_are_better_when_lower_are_ranked_by_the_negated_correlatio
     assert (first.metric, first.turned) == ("unigram-kl-div", True)
     assert first.value > 0.9
     assert found.control.not_above == []
-
-
-def test_a_table_has_a_line_per_metric_and_level() -> None:
-    found = dialeval.agreement(rated(24), metrics=["length", "rouge-l"], resamples=20)
-    table = found.to_arrow()
-    assert table.num_rows == len(found.lines()) == 6
-    assert table.column_names == list(found.lines()[0])
-    assert table.column("metric").to_pylist() == ["length"] * 3 + ["rouge-l"] * 3
-    assert {str(table.schema.field(name).type) for name in ("metric", "level", "reason")} == {"string"}
-    assert {str(field.type) for field in table.schema if field.name not in ("metric", "level", "reason", "n")} == {
-        "double"
-    }
-    assert table.column("n").to_pylist() == [each["n"] for each in found.lines()]
-    assert table.column("spearman").to_pylist() == pytest.approx(
-        [each["spearman"] for each in found.lines()], nan_ok=True
-    )
-
-
-def test_ratings_must_differ_by_a_billionth_of_the_largest() -> None:
-    message = "the ratings of fun differ by less than a billionth of their size"
-    module._check_spread(np.array([1.0, 1.0, 1.0]), "fun")
-    module._check_spread(np.array([0.0, 1.0, math.nan]), "fun")
-    module._check_spread(np.array([]), "fun")
-    module._check_spread(np.array([-1e9, -1e9 + 1.5]), "fun")
-    for ratings in (np.array([1e9, 1e9 + 0.5]), np.array([-1e9, -1e9 + 0.5, math.nan])):
-        with pytest.raises(SettingError, match=message):
-            module._check_spread(ratings, "fun")

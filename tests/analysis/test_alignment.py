@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dialeval.analysis.alignment import Design, align, count_different
+from dialeval.analysis.alignment import Design, align
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Estimate
 from dialeval.core.result import Result
@@ -201,64 +201,6 @@ def test_all_user_turns_are_a_prompt() -> None:
     assert align(left, left_early, "common").design.common == 1 + 1, "all turns of two dialogues"
 
 
-def test_references_of_whole_dialogues_are_a_key() -> None:
-    left = result([2, 1, 2, 1], references=[1, 2, 3, 4, 5, 0])
-    right = result([1, 2, 2, 1], references=[3, 0, 5, 1, 2, 0])
-    found = align(left, right, "common")
-    assert (found.design.by, found.design.common) == ("references", 2)
-    assert rows_of(found.left) == [0, 1, 2]
-    assert rows_of(found.right) == [3, 4, 0]
-    other = align(left, result([2, 2, 1], references=[4, 0, 1, 2, 3]), "common")
-    assert (rows_of(other.left), rows_of(other.right)) == ([0, 1, 2], [2, 3, 4]), "0 is no reference"
-
-
-def test_a_dialogue_with_some_references_has_a_key() -> None:
-    left, right = result([2, 1], references=[4, 0, 7]), result([1, 2], references=[7, 4, 0])
-    found = align(left, right)
-    assert (found.design.name, found.design.by) == ("paired", "references")
-    assert rows_of(found.right) == [1, 2, 0]
-
-
-@pytest.mark.parametrize(
-    ("turns", "others", "whole"),
-    [(None, None, False), ([0, 1, 0], None, False), (None, [5, 6, 7], False), ([0, 1, 0], [0, 1, 1], True)],
-)
-def test_turns_with_other_numbers_are_compared_as_wholes(
-    turns: list[int] | None, others: list[int] | None, whole: bool
-) -> None:
-    sides = []
-    for numbers in (turns, others):
-        made = result([2, 1], ["x", "y"])
-        assert made.rows is not None
-        own = None if numbers is None else np.array(numbers, np.int64)
-        sides.append(replace(made, rows=replace(made.rows, turns=own)))
-    found = align(sides[0], sides[1])
-    assert (found.design.whole, found.by_row) == (whole, not whole)
-    expected = ["Turns are numbered differently, so dialogues are compared as wholes."] if whole else []
-    assert list(found.design.notes) == expected
-
-
-def test_dialogues_of_other_lengths_are_counted() -> None:
-    found = align(result([2, 1, 3], list("xyz")), result([2, 2, 1], list("xyz")))
-    assert found.design.whole
-    assert list(found.design.notes) == [
-        "2 of 3 dialogues have different numbers of turns, so dialogues are compared as wholes."
-    ]
-
-
-def test_user_turns_that_differ_in_rows_with_the_same_id_are_counted() -> None:
-    left = result([2, 1], ["x", "y"], prompts=[1, 2, 3])
-    found = align(left, result([2, 1], ["x", "y"], prompts=[1, 4, 5]))
-    assert list(found.design.notes) == ["User turns differ in 2 of 3 rows with the same id."]
-    assert list(align(left, result([2, 1], ["x", "y"], prompts=[1, 2, 3])).design.notes) == []
-    assert list(align(left, result([2, 1], ["x", "y"])).design.notes) == []
-    by_prompt = align(result([2, 1], prompts=[1, 2, 3]), result([2, 1], prompts=[9, 2, 3]))
-    assert (by_prompt.design.by, list(by_prompt.design.notes)) == ("prompts", [])
-    bare, known = RowTable(np.arange(3)), RowTable(np.arange(3), digests={PROMPT: np.ones(2, np.uint64)})
-    assert [count_different(one, other, PROMPT) for one, other in ((bare, known), (known, bare))] == [None, None]
-    assert count_different(known, known, PROMPT) == 0
-
-
 def test_beginnings_are_of_dialogues_in_both_logs() -> None:
     """Dialogues whose user turns agree at first are matched as far as that; on request."""
     prompts: Any = ([1, 2, 3, 7, 8, 9], [5, 6, 1, 2, 7, 4])
@@ -279,52 +221,7 @@ def test_beginnings_are_of_dialogues_in_both_logs() -> None:
     assert (rows_of(single.left), rows_of(single.right)) == ([0, 1], [1, 0])
 
 
-def test_designs_that_are_impossible_say_why() -> None:
-    left = result([1] * 4, list("abcd"))
-    for right, message in (
-        (result([1] * 3, list("abx")), "2 of 4 and 3 rows are in common by id; use --design common or unpaired"),
-        (result([1] * 3, list("xyz")), "0 of 4 and 3 rows are in common by id; use --design unpaired"),
-    ):
-        with pytest.raises(SettingError) as info:
-            align(left, right, "paired")
-        assert str(info.value).startswith("the systems do not have the same units: ")
-        assert str(info.value).split(": ", 1)[1].replace("dialogues", "rows").replace("ids", "id") == message
-    with pytest.raises(SettingError, match="neither ids nor prompts in common, and different numbers of rows"):
-        align(result([1] * 4), result([1] * 3), "common")
-    with pytest.raises(SettingError, match="the designs are paired, common, openings, ids, unpaired, not 'odd'"):
-        align(left, left, "odd")  # type: ignore[arg-type]
-
-
-def test_ids_that_count_identify_where_one_log_has_no_prompts_or_is_of_tasks() -> None:
-    names = ["0", "1", "2"]
-    left, other = result([1] * 3, names, prompts=[1, 2, 3]), result([1] * 3, names, prompts=[7, 8, 9])
-    assert align(left, other).design.by == "prompts"
-    bare, tasks = result([1] * 3, names), result([1] * 3, names, prompts=[7, 8, 9], trials=[1, 1, 1])
-    for right in (bare, tasks):
-        for pair in ((left, right), (right, left)):
-            assert align(*pair).design.by == "ids"
-
-
-def test_ids_that_begin_like_places_are_ids() -> None:
-    left, right = result([1, 1], ["room", "late"]), result([1, 1], ["late", "room"])
-    found = align(left, right)
-    assert (found.design.by, found.design.name, found.changed) == ("ids", "paired", True)
-    assert rows_of(found.right) == [1, 0]
-    assert not align(left, left).changed
-    assert not align(left, right, "unpaired").changed
-
-
 def test_dialogues_without_prompts_have_no_opening_in_common() -> None:
     left, right = result([2, 2], prompts=[0, 0, 5, 6]), result([2, 2], prompts=[0, 0, 5, 7])
     found = align(left, right, "openings")
     assert (found.design.common, rows_of(found.left), rows_of(found.right)) == (1, [2], [2])
-
-
-def test_units_are_rows_where_no_log_knows_dialogues() -> None:
-    plain, named = result([1, 1]), result([1, 1], ["x", "y"])
-    assert align(plain, plain).design.unit == "rows"
-    assert align(plain, result([1] * 3), "unpaired").design.unit == "rows"
-    for left, right in ((named, plain), (plain, named), (named, named), (plain, result([2, 1])), (result([2]), plain)):
-        assert align(left, right, "unpaired").design.unit == "dialogues"
-    three = align(plain, result([1] * 3), "unpaired").design
-    assert (three.baseline_units, three.system_units, three.common, three.by) == (2, 3, 0, None)

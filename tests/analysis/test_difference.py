@@ -11,8 +11,7 @@ from msgspec.structs import replace
 from scipy import stats
 
 import dialeval
-from dialeval.analysis import difference as module
-from dialeval.analysis.difference import Baseline, Difference, Settings, Test, exchange_means, pair_values
+from dialeval.analysis.difference import Baseline, Difference, Settings, Test, exchange_means
 from dialeval.analysis.values import Values, sort_clusters
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.errors import SettingError
@@ -249,62 +248,6 @@ def test_json_has_null_for_what_is_unknown() -> None:
     assert plain["mean"] == 2.0
 
 
-def test_settings_at_their_limits() -> None:
-    assert Settings(alpha=1e-9).alpha == 1e-9
-    plain = Settings()
-    assert (plain.test, plain.alpha, plain.confidence, plain.resamples, plain.trials, plain.seed, plain.detect) == (
-        "randomization",
-        0.05,
-        0.95,
-        1000,
-        2000,
-        12345,
-        None,
-    )
-    for wrong, message in (
-        ({"alpha": 0.9e-9}, "alpha must be between 1e-09 and 1, such as 0.05; it is not 9e-10"),
-        ({"trials": 0}, "at least one trial is needed, not 0"),
-        ({"detect": -1.0}, "the difference to detect must be above 0, not -1.0"),
-        ({"test": "odd"}, "the tests are randomization and bootstrap, not 'odd'"),
-    ):
-        with pytest.raises(SettingError) as info:
-            Settings(**wrong)
-        assert str(info.value) == message
-
-
-def test_the_size_of_an_effect_and_of_values() -> None:
-    row = difference(result([1.0, 2.0, 3.0]), result([0.0, 2.5, -9.0]))
-    assert row.size == -row.effect > 0
-    assert replace(row, effect=math.nan).size == math.inf
-    assert replace(row, effect=math.nan, difference=0.0).size == 0
-    assert replace(row, mean=-3.0, baseline_mean=2.0).scale == 3
-    assert replace(row, mean=1.0, baseline_mean=-2.0).scale == 2
-
-
-@pytest.mark.parametrize("cells", [1 << 24, 3])
-def test_all_pairs_are_tested_as_each_alone(cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_MOST_CELLS", cells)
-    rng = np.random.default_rng(4)
-    offsets = np.array([0, 2, 3, 6, 8])
-    items = {name: np.round(rng.normal(mean, 1, 8), 2) for name, mean in (("a", 0), ("b", 1), ("c", 2))}
-    items["b"][1] = math.nan
-    results = {name: result(values, offsets) for name, values in items.items()}
-    values = {name: Values.of(each, ["bleu-4"], alone=True) for name, each in results.items()}
-    order = sort_clusters(*results.values())
-    tested = exchange_means(values, {name: each["bleu-4"] for name, each in results.items()}, "bleu-4", SETTINGS, order)
-    found = [each.row for each in tested]
-    assert [(row.baseline, row.system) for row in found] == [("a", "b"), ("a", "c"), ("b", "c")]
-    for row in found:
-        ((alone, *_),) = Baseline(row.baseline, results[row.baseline], SETTINGS, ["bleu-4"], order).compare(
-            row.system, results[row.system], ["bleu-4"]
-        )
-        assert (row.p, row.reason) == (alone.p, None)
-        assert (row.baseline_mean, row.mean, row.difference) == pytest.approx(
-            (alone.baseline_mean, alone.mean, alone.difference)
-        )
-    assert len({row.p for row in found}) > 1
-
-
 def test_pairs_of_systems_with_one_scored_dialogue_are_not_tested() -> None:
     offsets = np.array([0, 2, 3, 4])
     a = result([1.0, 2.0, math.nan, math.nan], offsets)
@@ -323,29 +266,3 @@ def test_pairs_of_systems_with_one_scored_dialogue_are_not_tested() -> None:
     assert (by_pair["ab"].baseline_mean, by_pair["ab"].mean, by_pair["ab"].difference) == (1.5, 3, 1.5)
     assert (by_pair["ad"].baseline_mean, by_pair["ad"].difference) == (0, 0)
     assert by_pair["bc"].p == 1
-
-
-def test_what_one_side_lacks_is_missing_on_both() -> None:
-    left = Values.of(result([1.0, 2.0, math.nan, 4.0, 5.0], np.array([0, 2, 3, 5])), ["bleu-4"])
-    right = Values.of(result([math.nan, 6.0, 7.0, 8.0], np.array([0, 1, 2, 4])), ["bleu-4"])
-    pair = pair_values(left, right, ["bleu-4"], by_row=False)
-    assert [np.isnan(side.items["bleu-4"]).tolist() for side in pair] == [
-        [True, True, True, False, False],
-        [True, True, False, False],
-    ]
-    assert pair[1].items["bleu-4"][2:].tolist() == [7, 8]
-    same = Values.of(result([math.nan, 6.0, 7.0, 8.0, 9.0], np.array([0, 2, 3, 5])), ["bleu-4"])
-    rows = pair_values(left, same, ["bleu-4", "chrf"], by_row=True)
-    assert [np.isnan(side.items["bleu-4"]).tolist() for side in rows] == [[True, False, True, False, False]] * 2
-    dialogues = Values(left.rows, {"bleu-4": np.array([1.0, math.nan, 3.0])})
-    both = pair_values(dialogues, dialogues, ["bleu-4"], by_row=False)
-    assert both[0].items["bleu-4"][[0, 2]].tolist() == [1, 3]
-    assert pair_values(left, same, [], by_row=True)[0].items == {}
-
-
-def test_dialogues_that_are_not_paired_by_row_are_compared_by_their_means() -> None:
-    left = result([1.0, 3.0, 5.0, 2.0, math.nan], np.array([0, 2, 3, 4, 5]))
-    right = result([2.0, 4.0, 6.0, 1.0, 1.0, 8.0], np.array([0, 1, 3, 5, 6]))
-    ((row, *_),) = Baseline("a", left, SETTINGS, ["bleu-4"]).compare("b", right, ["bleu-4"], by_row=False)
-    assert (row.wins, row.ties, row.losses) == (0, 2, 1)
-    assert (row.baseline_mean, row.mean, row.rows, row.of) == (2.75, 2.8, 4, 5)

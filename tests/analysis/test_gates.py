@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from msgspec import structs
 
 from analysis.test_comparison import QUICK
 from dialeval.analysis.comparison import compare
@@ -89,54 +88,6 @@ def test_worse_than_the_baseline(run: Run) -> None:
     for wrong in ({"length": 1.0}, {"distinct-9": 1.0}, {"distinct-1": -1.0}):
         with pytest.raises(SettingError):
             list(worse_than_baseline(everything, wrong))
-
-
-def test_the_bad_end_of_the_interval_decides_about_a_margin(run: Run) -> None:
-    alike = compare(run, systems=["a", "b"], metrics=["distinct-1", "distinct-2"], **QUICK)
-    row = structs.replace(
-        alike.rows[0], interval=(-0.25, 0.5), mean=0.5, baseline_mean=0.625, p=0.01, significant=True, adjusted_p=0.02
-    )
-    for better, worst in (("higher", 0.25), ("lower", 0.5)):
-        found = structs.replace(alike, rows=[structs.replace(row, better=better), alike.rows[1]])
-        assert not list(worse_than_baseline(found, {"distinct-1": worst}))
-        assert list(worse_than_baseline(found, {"distinct-1": worst - 0.01})) == [
-            f"distinct-1 of b is 0.5, of a 0.625: it may be worse by {worst:g}, the margin is {worst - 0.01:g}"
-        ]
-    unknown = structs.replace(alike, rows=[structs.replace(row, interval=None, better="higher")])
-    assert list(worse_than_baseline(unknown, {"distinct-1": 9.0})) == [
-        "distinct-1 of b is 0.5, of a 0.625: it may be worse by nan, the margin is 9"
-    ]
-    for difference, lines in (
-        (-0.125, ["distinct-1 of b is 0.5, of a 0.625: significantly worse (adjusted p 0.02)"]),
-        (0.125, []),
-    ):
-        worse = structs.replace(alike, rows=[structs.replace(row, better="higher", difference=difference)])
-        assert list(worse_than_baseline(worse, {})) == lines
-    lucky = structs.replace(alike, rows=[structs.replace(row, better="higher", difference=-1.0, significant=False)])
-    assert not list(worse_than_baseline(lucky, {}))
-
-
-def test_what_cannot_be_compared_is_left_out_unless_it_was_named(run: Run) -> None:
-    alike = compare(run, systems=["a", "b"], metrics=["distinct-1", "distinct-2"], **QUICK)
-    gone = structs.replace(alike.rows[0], difference=float("nan"), reason="references differ")
-    some = structs.replace(alike, rows=[gone, alike.rows[1]])
-    assert [gate.key for gate in check_baseline(some, {})] == ["distinct-2"]
-    message = "b cannot be compared with a on distinct-1: references differ"
-    none = structs.replace(alike, rows=[gone])
-    for found, margins, named in ((some, {}, True), (some, {"distinct-1": 1.0}, False), (none, {}, False)):
-        with pytest.raises(SettingError) as info:
-            list(check_baseline(found, margins, named))
-        assert str(info.value) == message
-    assert [gate.key for gate in check_baseline(some, {"distinct-2": 1.0})] == ["distinct-2"]
-    untested = structs.replace(gone, difference=0.5)
-    assert len(list(check_baseline(structs.replace(alike, rows=[untested]), {}))) == 1, "it has a value"
-    for margins, message in (
-        ({"distinct-2": -0.5}, "a margin is 0 or above, not -0.5"),
-        ({"distinct-2": float("nan")}, "a margin is 0 or above, not nan"),
-    ):
-        with pytest.raises(SettingError, match=message):
-            list(check_baseline(alike, margins))
-    assert len(list(check_baseline(alike, {"distinct-2": 0.0}))) == 2
 
 
 def test_gates_that_hold_are_gates_too(run: Run) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 import dialeval
 from analysis.test_agreement import rated
-from dialeval.analysis.matching import RatedRows, bring_to_one_scale, find_rated_rows, match_ratings, score_ratings
+from dialeval.analysis.matching import RatedRows, match_ratings, score_ratings
 from dialeval.core.columns import TextColumn
 from dialeval.core.errors import DataError, SettingError
 from dialeval.core.fold import Estimate, Level
@@ -201,57 +201,3 @@ def test_sets_of_the_same_range_need_no_scale() -> None:
         for number in range(12)
     ]
     assert dialeval.agreement(rows, metrics="length", levels=["turn"], resamples=5).warnings == []
-
-
-def test_annotations_are_brought_to_the_scale_of_their_means() -> None:
-    rows: list[dict[str, object]] = [
-        {"dataset": "x", "dialog_id": "1", "response": "a", "scores": {"overall": [2, 4]}, "scale": [1, 5]},
-        {"dataset": "y", "dialog_id": "2", "response": "b", "scores": {"overall": [10, 30]}, "scale": [10, 50]},
-    ]
-    changed, sentence = bring_to_one_scale(read_ratings(rows), "overall")
-    assert [values.tolist() for values in changed.annotations["overall"]] == [[0.25, 0.75], [0, 0.5]]
-    assert changed.values["overall"].tolist() == [0.5, 0.25]
-    assert sentence == "ratings on the scales 1 to 5 and 10 to 50 were brought to 0 to 1"
-
-
-def test_the_first_rated_response_is_shown_where_none_is_in_the_run() -> None:
-    run = dialeval.evaluate({"a": ["one", "two"], "b": ["three", "four"]}, metrics="length")
-    long = "x" * 70
-    with pytest.raises(DataError) as info:
-        matched(run, [{"system": "a", "response": long, "scores": 1}, {"system": "b", "response": "y", "scores": 2}])
-    (problem,) = info.value.problems
-    assert problem.what == (
-        f"no rated row is in the run: it has the systems a, b; the first rated response is '{'x' * 60}' of system 'a'"
-    )
-    found = matched(
-        run, [{"system": "a", "response": "two", "scores": 1}, {"system": "b", "response": "y", "scores": 2}]
-    )
-    assert found.unmatched == 1
-    assert found.metrics["length"][0] == 1
-    assert np.isnan(found.metrics["length"][1])
-
-
-def test_a_run_without_rows_is_named_by_its_source_or_system() -> None:
-    for source, name in (("runs/main", "runs/main"), (None, "bot")):
-        bare = Run({"bot": Result({}, rows=None, source=source)}, "0")
-        with pytest.raises(DataError) as info:
-            matched(bare, [{"response": "a", "scores": 1}, {"response": "b", "scores": 2}])
-        (problem,) = info.value.problems
-        assert (problem.where, problem.what) == (name, "the run does not identify its rows")
-
-
-def test_places_of_ratings_and_of_rows() -> None:
-    run = dialeval.evaluate({"a": ["one", "two"], "b": ["three", "four"]}, metrics="length")
-
-    def places(*rated: tuple[str, str]) -> dict[str, tuple[list[int], list[int]]]:
-        lines = [{"system": name, "response": text, "scores": 1 + at} for at, (name, text) in enumerate(rated)]
-        found = find_rated_rows(run, read_ratings(lines))
-        return {name: (own.tolist(), rows.tolist()) for name, (own, rows) in found.items()}
-
-    assert places(("b", "four"), ("a", "nobody"), ("a", "one"), ("b", "three")) == {
-        "b": ([0, 3], [1, 0]),
-        "a": ([2], [0]),
-    }
-    assert places(("b", "four"), ("a", "nobody")) == {"b": ([0], [1]), "a": ([], [])}
-    with pytest.raises(DataError, match="no rated row is in the run"):
-        places(("b", "nobody"), ("a", "nobody"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -16,13 +15,10 @@ from dialeval.analysis.agreement import correlate_metrics
 from dialeval.analysis.matching import RatedRows
 from dialeval.analysis.metric_ranking import (
     MetricRanking,
-    NoPointsError,
     Place,
     compare_pairs,
     find_direction,
-    keep_common_rows,
     list_not_above,
-    make_points,
     rank_metrics,
 )
 from dialeval.core.arrays import Floats, Ints
@@ -102,132 +98,6 @@ def test_equal_metrics_cannot_be_told_apart() -> None:
     assert rank_metrics("turn", {}, {}, 0).metrics == []
     alone = rank_metrics("turn", {"rouge-l": 0.5}, {"rouge-l": samples}, 1)
     assert (alone.metrics[0].groups, alone.tests) == ("a", 0)
-
-
-def test_p_needs_two_dialogues_and_two_resamples() -> None:
-    values = {"x": 0.5, "y": 0.2}
-    other = np.zeros(4)
-
-    def p_of(samples: list[float], clusters: int, values: dict[str, float] = values) -> float:
-        return compare_pairs(values, {"x": np.array(samples), "y": other[: len(samples)]}, clusters)["x", "y"]
-
-    assert math.isnan(p_of([0.1, 0.4, 0.7], 1))
-    assert math.isnan(p_of([0.1, math.nan, math.nan], 9))
-    assert math.isnan(p_of([math.nan], 9))
-    for samples, clusters in (([0.1, math.nan, 0.5], 2), ([0.1, 0.4, 0.7], 3), ([0.3, 0.2, 0.9, 0.1], 50)):
-        known = np.array(samples)[~np.isnan(samples)]
-        error = known.std(ddof=1) * math.sqrt(clusters / (clusters - 1))
-        assert p_of(samples, clusters) == pytest.approx(2 * stats.t.sf(0.3 / error, clusters - 1))
-    assert p_of([0.3, 0.3, 0.3], 9) == 1, "no spread"
-    assert p_of([0.1, 0.2, 0.6], 9, {"x": 0.2, "y": 0.2}) == 1, "no difference"
-
-
-def points_of(rows: RatedRows, key: str, level: str) -> tuple[str, int] | list[list[float]]:
-    """The points of a level, or why there are none and how many there were."""
-    try:
-        found = make_points(rows, key, level)
-    except NoPointsError as error:
-        return str(error), error.n
-    return [found.first.tolist(), found.second.tolist(), found.clusters.tolist()]
-
-
-def test_points_of_every_level() -> None:
-    human, metric = np.array([1.0, 2.0, 3.0, 1.0, 4.0, 2.0]), np.array([2.0, 4.0, 8.0, 2.0, 6.0, math.nan])
-    dialogue, system = np.array([0, 0, 1, 2, 3, 3]), np.array([0, 0, 0, 1, 2, 2])
-    rows = RatedRows(["a", "b", "c"], system, dialogue, human, np.zeros(6, np.bool_), {"m": metric})
-    turns = [[0.125, 0.25, 0.5, 0.125, 0.375], [0.125, 0.25, 0.375, 0.125, 0.5], [0, 0, 1, 2, 3]]
-    assert points_of(rows, "m", "turn") == turns
-    assert points_of(rows, "m", "dialogue") == [
-        [0.1875, 0.5, 0.125, 0.375],
-        [0.1875, 0.375, 0.125, 0.5],
-        [0, 1, 2, 3],
-    ]
-    means = make_points(rows, "m", "system")
-    assert means.first.tolist() == pytest.approx([0.875 / 3, 0.125, 0.375])
-    assert means.second.tolist() == [0.25, 0.125, 0.5]
-    assert means.clusters.tolist() == [0, 1, 2], "systems are what is drawn"
-    assert points_of(replace(rows, system=np.array([0, 0, 0, 1, -1, -1])), "m", "system") == (
-        "2 systems cannot be correlated; 3 can",
-        2,
-    )
-    assert points_of(replace(rows, system=np.zeros(6, np.int64)), "m", "system") == (
-        "1 system cannot be correlated; 3 can",
-        1,
-    )
-    assert points_of(replace(rows, system=np.full(6, -1)), "m", "system") == ("no rated row names its system", 0)
-    assert points_of(replace(rows, whole=np.ones(6, np.bool_)), "m", "turn") == (
-        "whole dialogues were rated and not turns",
-        0,
-    )
-    assert points_of(replace(rows, of_dialogues=frozenset({"m"})), "m", "turn") == ("scores dialogues, not turns", 0)
-    nothing = replace(rows, metrics={"m": np.full(6, math.nan)})
-    assert points_of(nothing, "m", "dialogue") == ("no rated row could be scored", 0)
-    assert points_of(replace(rows, human=np.full(6, math.nan)), "m", "dialogue") == ("no row has both values", 0)
-    flat = replace(rows, metrics={"m": np.full(6, 2.0)})
-    assert points_of(flat, "m", "turn") == ("the metric gives the same value to every row", 6)
-    assert points_of(replace(rows, human=np.full(6, 2.0)), "m", "turn") == ("all human scores are the same", 5)
-    rounded = replace(rows, metrics={"m": np.array([0.3, 0.1 + 0.2, 0.3, 0.3, 0.3, 0.3])})
-    assert points_of(rounded, "m", "turn") == ("one of the two is constant (up to rounding)", 6)
-
-
-def test_common_rows_are_those_that_all_metrics_score() -> None:
-    def column(*missing: int) -> Floats:
-        values = np.arange(12.0)
-        values[list(missing)] = math.nan
-        return values
-
-    human = column(11)
-    rows = rated_rows(human, np.arange(12), a=column(0), b=column(1, 2), c=column(3), d=column(0), e=column())
-    found, left_out, sentences = keep_common_rows(rows)
-    assert left_out == {}
-    common = [4, 5, 6, 7, 8, 9, 10]
-    assert all(np.flatnonzero(~np.isnan(values)).tolist() == common for values in found.metrics.values())
-    assert sentences == [
-        (
-            "4 of 11 rated rows are left out, so that all metrics have the same: "
-            "b cannot score 2, a cannot score 1, c cannot score 1 and 1 more"
-        )
-    ]
-    three = rated_rows(human, np.arange(12), a=column(0), b=column(1, 2), c=column(3))
-    assert keep_common_rows(three)[2] == [
-        (
-            "4 of 11 rated rows are left out, so that all metrics have the same: "
-            "b cannot score 2, a cannot score 1, c cannot score 1"
-        )
-    ]
-    assert keep_common_rows(rated_rows(human, np.arange(12), a=column(), b=column(11)))[2] == []
-
-
-@pytest.mark.parametrize(("scored", "kept"), [(3, True), (2, False)])
-def test_a_metric_must_leave_a_quarter_of_the_rows(scored: int, kept: bool) -> None:
-    few = np.where(np.arange(12) < scored, 1.0, math.nan)
-    rows = rated_rows(np.arange(12.0), np.arange(12), few=few, all=np.arange(12.0), none=np.full(12, math.nan))
-    found, left_out, sentences = keep_common_rows(rows)
-    left = int((~np.isnan(found.metrics["all"])).sum())
-    if kept:
-        assert (left, left_out) == (3, {})
-        assert sentences == ["9 of 12 rated rows are left out, so that all metrics have the same: few cannot score 9"]
-    else:
-        reason = "is left out, since it scores 2 of 12 rated rows, and only 2 of those that the other metrics score"
-        assert (left, left_out, sentences) == (12, {"few": reason}, [f"few {reason}"])
-        assert np.isnan(found.metrics["few"]).all()
-
-
-def test_the_metric_that_scores_most_rows_comes_first() -> None:
-    few, many = (np.where(part, 1.0, math.nan) for part in (np.arange(12) >= 8, np.arange(12) < 10))
-    for metrics in ({"few": few, "many": many}, {"many": many, "few": few}):
-        found, left_out, _ = keep_common_rows(rated_rows(np.arange(12.0), np.arange(12), **metrics))
-        assert list(left_out) == ["few"]
-        assert np.flatnonzero(~np.isnan(found.metrics["many"])).tolist() == list(range(10))
-
-
-def test_a_metric_as_good_as_the_control_is_not_above_it() -> None:
-    places = [Place("x", 0.5, False, "a"), Place("length", 0.3, False, "b"), Place("y", 0.3, False, "a")]
-    ranking = MetricRanking("spearman", "turn", 3, [*places, Place("z", 0.2, False, "c")])
-    assert list_not_above(ranking, "length") == ["z"]
-    assert ranking.differ("x", "length")
-    assert not ranking.differ("x", "y")
-    assert not ranking.differ("x", "nobody")
 
 
 def shares_found(trials: int, seed: int, turns: int = 1) -> float:

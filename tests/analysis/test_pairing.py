@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,13 +11,10 @@ import pytest
 
 from dialeval.analysis.alignment import Alignment, Design, DesignName
 from dialeval.analysis.pairing import (
-    adjust_families,
     choose_main_keys,
-    choose_panel,
     choose_systems,
     collect_systems,
     describe_inputs,
-    find_key,
     find_keys,
     find_system,
     label_folders,
@@ -139,66 +135,3 @@ def test_the_panel_has_one_metric_of_each_family_that_is_evidence() -> None:
     assert choose_main_keys(systems("length", "flips")) == ["length", "flips"]
     assert choose_main_keys(systems("pass-hat-1", "pass-hat-2", unscored="pass-hat-2")) == ["pass-hat-1"]
     assert choose_main_keys(systems("inform", "inform/hotel")) == ["inform"]
-
-
-def test_inputs_are_named_in_the_order_of_what_says_most() -> None:
-    one = Signature("bleu(n=3)", Signature.of("bleu-4", n=3, data="v1", tokenizer="13a").fields)
-    other = Signature("bleu-4", Signature.of("bleu-4", n=4, data="v2", tokenizer="zh").fields)
-    assert str(describe(one, other)).endswith("differ: v1 and v2")
-    same = Signature("bleu-4", Signature.of("bleu-4", n=4, data="v1", tokenizer="13a").fields)
-    assert describe(one, same) == "settings of n differ: 3 and 4"
-    nothing = Result({"m": Estimate(0.5, 0.0, 3, 3)}, rows=RowTable(np.arange(4)))
-    signed = Result({"m": Estimate(0.5, 0.0, 3, 3, signature=one)}, rows=RowTable(np.arange(4)))
-    for left, right in ((nothing, signed), (signed, nothing), (nothing, nothing)):
-        alignment = Alignment(Design("paired", "rows", 3, 3, 3), left, right)
-        assert describe_inputs(left["m"], right["m"], alignment) is None
-
-
-def test_tokenizers_that_differ_are_no_references() -> None:
-    plain = Signature.of("bleu-4", tokenizer="13a")
-    rows = [1, 2, 3], [1, 2, 3]
-    assert describe(plain, plain.with_fields(tokenizer="zh"), rows) == "tokenizers differ: 13a and zh"
-    one, other = Signature.of("bleu-4", reference="aaaa"), Signature.of("bleu-4", reference="bbbb")
-    for left, right in ((None, RowTable(np.arange(4))), (RowTable(np.arange(4)), None)):
-        results = [Result({"m": Estimate(0.5, 0.0, 3, 3, signature=one)}, rows=table) for table in (left, right)]
-        changed = Estimate(0.5, 0.0, 3, 3, signature=other)
-        alignment = Alignment(Design("paired", "rows", 3, 3, 3), results[0], results[1])
-        assert describe_inputs(results[0]["m"], changed, alignment) == "references differ"
-
-
-def test_the_panel_of_metrics_that_were_named() -> None:
-    def known(*keys: str) -> dict[str, Result]:
-        return {"a": Result({key: Estimate(0.5, 0.0, 3, 3, signature=Signature.of(key)) for key in keys})}
-
-    keys = ["length", "distinct-1", "bleu-1", "bleu-4"]
-    assert choose_panel(known(*keys), keys, asked=False) == ("bleu-4",)
-    assert choose_panel(known(*keys), keys, asked=True) == ("distinct-1", "bleu-1", "bleu-4")
-    few = ["length", "distinct-1"]
-    assert choose_panel(known(*few), few, asked=False) == ("length", "distinct-1"), "they only describe responses"
-    assert choose_panel(known(*few), few, asked=True) == ("distinct-1",)
-    assert choose_panel(known("length"), ["length"], asked=True) == ("length",)
-    unknown = {"a": Result({"x": Estimate(0.5, 0.0, 3, 3), **known("bleu-4")["a"].estimates})}
-    assert choose_panel(unknown, ["x", "bleu-4"], asked=True) == ("bleu-4",)
-    assert choose_panel(unknown, ["x"], asked=False) == ("x",)
-
-
-def test_parts_of_a_key_that_is_not_there_stand_alone() -> None:
-    def systems(*keys: str) -> dict[str, Result]:
-        return {"a": Result({key: Estimate(0.5, 0.0, 3, 3, signature=Signature.of("inform")) for key in keys})}
-
-    assert choose_main_keys(systems("inform/hotel", "inform/taxi")) == ["inform/hotel"]
-    assert choose_main_keys(systems("inform/hotel", "inform")) == ["inform"]
-    assert choose_main_keys(systems("hotel", "inform/hotel")) == ["hotel"]
-
-
-def test_each_family_of_tests_is_adjusted_alone() -> None:
-    rows = [SimpleNamespace(key=key, p=p) for key, p in (("x", 0.01), ("y", 0.02), ("x", 0.03), ("z", 0.04))]
-    assert adjust_families(rows, ["x"]) == pytest.approx([0.02, 0.04, 0.03, 0.04])
-    assert adjust_families(rows, ["x", "y", "z"]) == pytest.approx([0.04, 0.06, 0.06, 0.06])
-
-
-@pytest.mark.parametrize(
-    ("name", "key"), [("BLEU-4", "bleu-4"), ("bleu-4", "bleu-4"), ("BLEU-3", "BLEU-3"), ("?", "?")]
-)
-def test_names_in_another_case_stand_for_keys(name: str, key: str) -> None:
-    assert find_key(name, ["length", "bleu-4"]) == key

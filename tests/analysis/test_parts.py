@@ -111,26 +111,3 @@ def test_what_cannot_be_cut_by_is_refused_with_what_can() -> None:
     ):
         with pytest.raises(SettingError, match=message):
             check_fields([table], wrong)
-
-
-def test_limits_of_slices() -> None:
-    """Up to eight numbers and twenty texts are slices of their own."""
-    eight, nine = ([[str(n)] for n in range(number)] for number in (8, 9))
-    assert list(parts(kept(eight))) == list("01234567")
-    assert list(parts(kept(nine))) == ["0–2", "3–5", "6–8"]
-    twenty, more = ([[f"v{n:02}"] for n in range(number)] for number in (20, 21))
-    assert list(parts(kept(twenty))) == [f"v{n:02}" for n in range(20)]
-    assert list(parts(kept(more))) == [*(f"v{n:02}" for n in range(19)), OTHER]
-    assert parts(kept(more))[OTHER] == [19, 20]
-
-
-def test_numbers_with_rows_at_one_value() -> None:
-    """A third that would have no rows of its own is part of the one before."""
-    lopsided = parts(kept([["0"]] * 50 + [[str(n)] for n in range(1, 11)]))
-    assert {label: len(rows) for label, rows in lopsided.items()} == {"0–10": 60}
-    half = parts(kept([["0"]] * 15 + [[str(n)] for n in range(1, 16)]))
-    assert {label: len(rows) for label, rows in half.items()} == {"0–5": 20, "6–15": 10}
-    odd = parts(kept([["0.5"], ["inf"], ["-1"], []]))
-    assert odd == {"-1": [2], "0.5": [0], NO_VALUE: [1, 3]}
-    assert parts(kept([["1", "2"], ["3"]])) == {"1": [0], "2": [0], "3": [1]}, "texts where a row has several"
-    assert parts(kept([[], []])) == {NO_VALUE: [0, 1]}

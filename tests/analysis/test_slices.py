@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,6 @@ from dialeval.core.exact import Moments
 from dialeval.core.fold import Estimate
 from dialeval.core.result import Result, Run
 from dialeval.core.rowtable import RowTable
-from dialeval.core.signature import Signature
 from dialeval.metrics.registry import registry
 from dialeval.multiwoz import evaluate
 from dialeval.stats.significance import holm
@@ -222,61 +220,3 @@ def test_what_is_not_asked_for_is_bounded() -> None:
     found = slices(many, "topic", most_tests=6, **QUICK)
     assert [each.systems for each in found.comparisons] == [["s0", "s1"]] * 3
     assert found.comparisons[0].untested == ("s2", "s3", "s4", "s5")
-
-
-def test_slices_of_ten_dialogues_are_tested() -> None:
-    topics = [["x"]] * 20 + [["y"]] * 18
-    random = np.random.default_rng(1)
-    run = Run({name: result(random.random(38), topics) for name in ("old", "new")}, "0")
-    found = slices(run, "topic", **QUICK)
-    assert [(each.label, each.dialogues, each.reason) for each in found.slices] == [
-        ("x", 10, None),
-        ("y", 9, "fewer than 10 dialogues"),
-    ]
-    lines = found.lines()
-    assert [(line["slice"], line["system"]) for line in lines] == [
-        ("x", "old"),
-        ("x", "new"),
-        ("y", "old"),
-        ("y", "new"),
-    ]
-    for line, (each, system) in zip(lines, product(found.slices, ("old", "new")), strict=True):
-        own = each.run[system]["rouge-l"]
-        assert own.interval is not None
-        assert (line["mean"], line["low"], line["high"], line["scored"]) == (own.mean, *own.interval, own.scored)
-        assert (line["field"], line["rows"], line["dialogues"]) == ("topic", each.rows, each.dialogues)
-    (row,) = found.slices[0].differences
-    assert row.interval is not None
-    assert (lines[1]["difference"], lines[1]["difference_low"], lines[1]["difference_high"]) == (
-        row.difference,
-        *row.interval,
-    )
-    assert [line["difference"] for line in lines if line is not lines[1]] == [None] * 3
-    assert [line["not_tested"] for line in lines] == [None, None, "fewer than 10 dialogues", "fewer than 10 dialogues"]
-
-
-def test_slices_that_one_system_lacks_are_not_tested() -> None:
-    random = np.random.default_rng(2)
-    first = result(random.random(60), [["x"]] * 30 + [["y"]] * 30)
-    second = result(random.random(60), [["x"]] * 60)
-    found = slices(Run({"old": first, "new": second}, "0"), "topic", **QUICK)
-    assert {each.label: each.reason for each in found.slices}["y"] == "some system has no rows here"
-    assert {each.label: each.reason for each in found.slices}["x"] is None
-
-
-@pytest.mark.parametrize(("key", "order"), [("rouge-l", ["y", "x", "z"]), ("jsd-o-t-x", ["x", "y", "z"])])
-def test_the_worst_slices_of_a_single_system_come_first(key: str, order: list[str]) -> None:
-    values = [0.9] * 4 + [0.1] * 4 + [math.nan] * 4
-    topics = [["x"]] * 4 + [["y"]] * 4 + [["z"]] * 4
-    items = np.array(values)
-    estimate = Estimate(0.5, 0.0, 12, 8, items=items, signature=Signature.of(key))
-    table = RowTable(np.arange(13), None, None, {}, {"topic": RaggedColumn.from_lists(topics)})
-    found = slices(Run({"only": Result({key: estimate}, rows=table)}, "0"), "topic")
-    assert [each.label for each in found.worst_first("topic", key)] == order
-    assert [each.label for each in found.worst_first("topic", "nothing")] == ["x", "y", "z"]
-
-
-def test_trials_are_enough_for_the_tests_of_all_slices() -> None:
-    found = slices(drawn(1), "topic", alpha=0.001, resamples=20)
-    assert {each.comparison.trials for each in found.slices if each.comparison is not None} == {9000}
-    assert found.tests == 3

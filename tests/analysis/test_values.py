@@ -14,8 +14,6 @@ from dialeval.core.fold import Estimate, Level
 from dialeval.core.result import Result
 from dialeval.core.rowtable import RowTable
 from dialeval.core.signature import Signature
-from dialeval.stats.intervals import two_sided_t
-from dialeval.stats.resampling import Influence, leave_out_clusters
 
 TEXTS = ["the cat sat", "a dog", "the dog ran by", "", "a cat", "the the the"]
 
@@ -132,87 +130,3 @@ def test_the_metric_of_an_estimate_is_read_from_its_signature(result: Result) ->
     metric = find_metric(result["distinct-2"])
     assert str(metric) == "distinct-2"
     assert find_metric(replace(result["distinct-2"], signature=None)) is None
-
-
-def test_rows_of_a_result_without_a_table() -> None:
-    """As many as its values of turns, else as its values or statistics."""
-    turns = Estimate(0.0, 0.0, 3, 3, items=np.zeros(3))
-    dialogues = replace(turns, items=np.zeros(5), level=Level.DIALOGUE)
-    assert Values.of(Result({"x": turns, "y": dialogues}), alone=True).clusters == 3
-    longer = replace(turns, items=np.zeros(4))
-    assert Values.of(Result({"x": turns, "z": longer, "y": dialogues}), alone=True).clusters == 4
-    assert Values.of(Result({"x": turns, "z": longer}), alone=True).clusters == 4
-    assert Values.of(Result({"y": dialogues}), alone=True).clusters == 5
-    assert Values.of(Result({"x": replace(turns, items=None)}), alone=True).clusters == 0
-    corpus = dialeval.evaluate(TEXTS, metrics="distinct-1")["system"]
-    assert Values.of(replace(corpus, rows=None), alone=True).clusters == 6
-    assert Values.of(replace(corpus, rows=None), alone=False).reasons == {"distinct-1": NO_DIALOGUES}
-
-
-def test_intervals_by_formula_have_half_their_width_as_confidence() -> None:
-    run = dialeval.evaluate(["a", "b", "d", "b", "c", "a"], ["a", "b", "c", "b", "c", "x"], metrics="rouge-l")
-    (key,) = run["system"]
-    made = dialeval.with_intervals(run, confidence=0.9, resamples=50)["system"][key]
-    assert made.interval is not None
-    low, high = made.interval
-    assert made.confidence == (high - low) / 2
-    assert (made.interval_by is not None and made.interval_by.method) == "wilson"
-
-
-def test_parts_of_corpus_values_have_half_their_width_as_confidence(result: Result) -> None:
-    part = module.cut(result, np.arange(4))["distinct-1"]
-    assert part.interval is not None
-    low, high = part.interval
-    assert part.confidence == (high - low) / 2
-    bare = module.cut(result, np.arange(4), intervals=False)["distinct-1"]
-    assert (bare.interval, bare.interval_by, bare.mean, bare.scored) == (None, None, part.mean, part.scored)
-    one = module.cut(result, np.arange(2))["distinct-1"]
-    assert (one.interval, one.mean) == (None, 1.0)
-
-
-def test_dialogues_that_count_once_and_those_that_are_rows(result: Result) -> None:
-    whole = replace(result["length"], items=np.array([1.0, 2.0, 4.0]), level=Level.DIALOGUE, signature=None)
-    bare = replace(result["length"], items=None)
-    both = replace(result, estimates={**result, "whole": whole, "bare": bare})
-    weighed = module.weigh_dialogues(both)
-    assert weighed["length"].items is not None
-    assert weighed["length"].items.tolist() == [2.5, 2, 2.5]
-    assert (weighed["length"].level, weighed["length"].rows) == (Level.DIALOGUE, 3)
-    assert [weighed[key] for key in ("whole", "bare", "distinct-1")] == [whole, bare, both["distinct-1"]]
-    collapsed = module.collapse_dialogues(dialeval.Run({"a": both}, "0"))["a"]
-    assert list(collapsed) == ["length", "whole"]
-    assert [collapsed[key].items.tolist() for key in collapsed] == [[2.5, 2, 2.5], [1, 2, 4]]  # type: ignore[union-attr]
-    assert {collapsed[key].level for key in collapsed} == {Level.TURN}
-    assert collapsed.rows is not None
-    assert (len(collapsed.rows), collapsed.contributions) == (3, {})
-
-
-def timed(seed: int, rows: int = 30) -> dialeval.Run:
-    seconds = np.random.default_rng(seed).exponential(size=rows)
-    return dialeval.evaluate(
-        [{"dialog_id": f"d{at}", "response": "a", "latency": float(each)} for at, each in enumerate(seconds)],
-        metrics="latency-p50",
-    )
-
-
-def test_errors_of_percentiles_are_those_of_their_linear_part() -> None:
-    """Without one dialogue a percentile is another or the same value: the plain jackknife is not consistent."""
-    runs = {f"v{at}": timed(at) for at in range(3)}
-    values = [Values.of(run["system"], ["latency-p50"]) for run in runs.values()]
-    left_out = [np.concatenate(list(leave_out_clusters(30)))]
-    plain, linear = (
-        [each.compute(left_out, jackknife)["latency-p50"] for each in values] for jackknife in (False, True)
-    )
-    assert np.array_equal(values[0].compute(left_out)["latency-p50"], plain[0])
-    latency = [run["system"]["latency-p50"].mean for run in runs.values()]
-    errors = [Influence.of(at, each, np.ones(30)).error for at, each in zip(latency, linear, strict=True)]
-    assert errors[0] != pytest.approx(Influence.of(latency[0], plain[0], np.ones(30)).error, rel=0.01)
-    found = module.compute_influences(values[0], {"latency-p50": latency[0]})["latency-p50"]
-    assert found.error == pytest.approx(errors[0])
-    paired = dialeval.compare({key: runs[key] for key in ("v0", "v1")}, resamples=20, trials=20).rows[0]
-    joint = Influence.of(latency[1] - latency[0], linear[1] - linear[0], np.ones(30))
-    assert paired.error == pytest.approx(joint.error)
-    trend = dialeval.trend(runs).rows[0]
-    slope = Influence.of((latency[2] - latency[0]) / 2, (linear[2] - linear[0]) / 2, np.ones(30))
-    assert trend.interval is not None
-    assert trend.interval[1] - trend.slope == pytest.approx(two_sided_t(0.95, 30) * slope.error)
