@@ -179,28 +179,3 @@ def test_names_read_back(name: str, metric: Bleu) -> None:
 def test_impossible_settings_are_refused(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(SettingError, match=message):
         Bleu(**settings)
-
-
-def test_what_is_declared() -> None:
-    assert Bleu() == Bleu(4, 4, "nltk", "response", "words.1")
-    for smooth in (0, 1, 2, 3, 4, 6):
-        assert Bleu(smooth=smooth).bounds == (0.0, 1.0)
-    assert Bleu(smooth=5).bounds == Bleu(smooth=7).bounds == (0.0, np.inf)
-    assert Bleu(by="sacre").bounds == Bleu(per="corpus").bounds == (0.0, 1.0)
-    assert [Bleu(n=n).width for n in (1, 2, 3, 4)] == [6, 8, 10, 12]
-    assert Bleu(per="corpus").by == "sacre"
-    assert Bleu().with_settings(smooth=7, tokenizer="13a") == Bleu(smooth=7, tokenizer="13a")
-    assert Bleu(by="sacre").with_settings(smooth=7, tokenizer="13a") == Bleu(by="sacre", tokenizer="13a")
-
-
-def test_counts_of_rows() -> None:
-    batch = batch_of(["a b c", "a a", "x", ""], [["a b d", "b c"], ["a"], [], ["a b"]])
-    counts, scored = Bleu(n=2, per="corpus").count_rows(batch)
-    # Matches and n-grams by order, words of the response and of the closest reference, references and their square.
-    assert counts.tolist() == [
-        [3, 2, 3, 2, 3, 3, 2, 4],
-        [1, 0, 2, 1, 2, 1, 1, 1],
-        [0, 0, 1, 0, 1, -1, 0, 0],
-        [0, 0, 0, 0, 0, 2, 1, 1],
-    ]
-    assert scored.tolist() == [True, True, False, True]

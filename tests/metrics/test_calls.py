@@ -17,10 +17,9 @@ from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
 import dialeval
-from dialeval.core.errors import DataError, NeedError, SettingError
+from dialeval.core.errors import DataError, NeedError
 from dialeval.metrics.assertions import load_assertions
 from dialeval.metrics.calls import Rule, compare_calls, find_best_pairs
-from dialeval.metrics.registry import registry
 from laws import calls as world
 
 LOGS = Path(__file__).parents[3] / "shared" / "data" / "logs"
@@ -146,17 +145,6 @@ def test_hand_computed(metric: str, made: list[Any], expected: list[Any], result
     assert value(metric, made, expected) == pytest.approx(result, rel=1e-12, nan_ok=True)
 
 
-def test_bounds_and_defaults() -> None:
-    counts = {name: registry().parse(name).bounds for name in ("missing-calls", "extra-calls")}
-    assert counts == dict.fromkeys(counts, (0.0, np.inf))
-    fractions = ("call-f1", "call-order", "call-exact", "call-arguments", "call-errors", "call-assertions")
-    for name in fractions:
-        assert registry().parse(name).bounds == (0.0, 1.0), name
-    assert str(registry().parse("call-match")) == "call-f1"
-    assert Rule() == Rule("call", "exact", 0.0, "all", "")
-    assert registry().parse("call-match(match=name)") == registry().parse("tool-f1")
-
-
 def test_fractions_are_of_all_conversations_together() -> None:
     rows = [
         {"response": "a", "dialog_id": "1", "tool_calls": [A, B, C], "expected_calls": [A]},
@@ -180,37 +168,6 @@ def test_a_row_that_makes_no_call_misses_all() -> None:
 def test_without_expected_calls_the_message_says_what_to_give() -> None:
     with pytest.raises(NeedError, match="call-f1 needs expected_calls: a field expected_calls"):
         dialeval.evaluate([{"response": "a", "tool_calls": [A]}], metrics="call-f1")
-
-
-@pytest.mark.parametrize("tolerance", ["1", "-0.1", "1.5"])
-def test_a_tolerance_is_a_fraction(tolerance: str) -> None:
-    with pytest.raises(SettingError, match=f"^tolerance is {tolerance}; it is a fraction from 0 up to 1$"):
-        dialeval.evaluate([{"response": "a"}], metrics=f"call-match(tolerance={tolerance})")
-
-
-def test_arguments_of_all_conversations_together() -> None:
-    rows = [
-        {"response": "a", "dialog_id": "1", "tool_calls": [X1], "expected_calls": [X12]},
-        {"response": "b", "dialog_id": "2", "tool_calls": [A], "expected_calls": [A]},
-        {"response": "c", "dialog_id": "3", "tool_calls": [X1]},
-        {"response": "d", "dialog_id": "4", "tool_calls": [X12], "expected_calls": [X12, X1]},
-    ]
-    estimate = dialeval.evaluate(rows, metrics=["call-arguments"])["system"]["call-arguments"]
-    assert (estimate.rows, estimate.scored, estimate.mean) == (4, 2, 2 * (1 + 2) / (3 + 4))
-    np.testing.assert_array_equal(estimate.items, [2 / 3, np.nan, np.nan, 1])
-
-
-def test_errors_and_repetitions_of_all_conversations_together() -> None:
-    rows = [
-        {"response": "a", "dialog_id": "1", "tool_calls": [A | {"error": True}, A | {"error": False}, A]},
-        {"response": "b", "dialog_id": "2"},
-        {"response": "c", "dialog_id": "3", "tool_calls": [B | {"error": False}]},
-    ]
-    system = dialeval.evaluate(rows, metrics=["call-errors", "repeated-calls"])["system"]
-    assert (system["call-errors"].mean, system["call-errors"].scored) == (1 / 3, 2)
-    np.testing.assert_array_equal(system["call-errors"].items, [1 / 2, np.nan, 0])
-    assert (system["repeated-calls"].mean, system["repeated-calls"].scored) == (2 / 4, 2)
-    np.testing.assert_array_equal(system["repeated-calls"].items, [2 / 3, np.nan, 0])
 
 
 # Slow twins: every one-to-one matching, every subsequence, every assignment.
@@ -370,55 +327,6 @@ def test_what_is_wrong_with_assertions(text: str, what: str, tmp_path: Path) -> 
     (tmp_path / "rules.toml").write_text(text)
     with pytest.raises(DataError, match=what):
         load_assertions(tmp_path / "rules.toml")
-
-
-@pytest.mark.parametrize(
-    ("rule", "key"),
-    [
-        ({"rule": "must", "call": "get user/1"}, "must-get-user-1"),
-        ({"rule": "must-not", "call": "a.b_c"}, "must-not-a.b_c"),
-        ({"rule": "before", "call": "a", "before": "b  c"}, "before-a-b-c"),
-        ({"rule": "before", "call": "a", "before": "b", "name": "first.a-b"}, "first.a-b"),
-    ],
-)
-def test_names_of_assertions(rule: dict[str, Any], key: str) -> None:
-    assert [each.key for each in load_assertions([rule]).rules] == [key]
-
-
-def test_a_call_is_not_before_itself() -> None:
-    [rule] = load_assertions([{"rule": "before", "call": "a", "before": "a"}]).rules
-    assert rule.holds([B, A, A]) is False
-    assert rule.holds([B]) is None
-
-
-def test_all_problems_of_assertions_are_listed() -> None:
-    rules = [{"rule": "before", "call": "a"}, *[{"rule": "must", "call": "b"}] * 2, {"rule": "must", "call": "c"}]
-    with pytest.raises(DataError) as caught:
-        load_assertions(rules)
-    assert [problem.what for problem in caught.value.problems] == [
-        "the assertion before-a names no later call",
-        "two assertions are called 'must-b'",
-    ]
-
-
-def test_assertions_of_several_conversations() -> None:
-    rules = [{"rule": "must", "call": "a"}, {"rule": "before", "call": "a", "before": "b"}]
-    rows = [
-        {"response": "1", "dialog_id": "1", "tool_calls": [A, B]},
-        {"response": "2", "dialog_id": "2"},
-        {"response": "3", "dialog_id": "3", "tool_calls": [B, A]},
-        {"response": "4", "dialog_id": "4", "tool_calls": [C]},
-    ]
-    system = dialeval.evaluate(rows, metrics="call-assertions", assertions=rules)["system"]
-    found = {name: (each.mean, each.rows, each.scored, each.items) for name, each in system.items()}
-    expected = {
-        "call-assertions": (0.375, 4, 4, [1, 0, 0.5, 0]),
-        "call-assertions/must-a": (0.5, 4, 4, [1, 0, 1, 0]),
-        "call-assertions/before-a-b": (0.5, 4, 2, [1, NAN, 0, NAN]),
-    }
-    assert list(found) == list(expected)
-    for name, values in expected.items():
-        np.testing.assert_equal(found[name], (*values[:3], np.array(values[3])), err_msg=name)
 
 
 def test_assertions_are_signed() -> None:

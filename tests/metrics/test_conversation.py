@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from math import inf, nan
+from math import nan
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,6 @@ import dialeval
 from conftest import Dialeval
 from dialeval.core.errors import SettingError
 from dialeval.metrics.conversation import (
-    OverDialogue,
     RepeatedQuestions,
     SelfRepetition,
     SpokenTurn,
@@ -84,18 +83,6 @@ def test_cut_contexts_give_the_same_conversation(tmp_path: Path) -> None:
         assert values(path, key) == [expected]
 
 
-def test_contexts_of_two_turns_give_the_same_conversation(tmp_path: Path) -> None:
-    texts = [text for _, text in ASKING]
-    rows = [
-        {"dialog_id": "a", "turn": at, "context": texts[max(2 * at - 1, 0) : 2 * at + 1], "response": texts[2 * at + 1]}
-        for at in range(3)
-    ]
-    path = tmp_path / "chats.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    for key, expected in [("dialogue-turns", 3), ("self-repetition", 0.5), ("user-rephrasing", 0.5)]:
-        assert values(path, key) == [expected]
-
-
 def test_single_rows_with_whole_contexts_are_conversations(tmp_path: Path) -> None:
     """Speakers without roles alternate backwards from the response."""
     path = tmp_path / "chats.jsonl"
@@ -127,75 +114,6 @@ def test_edges() -> None:
     assert UserRephrasing().value(said("", "?", "", "?")) == 0.0, "two empty turns say nothing again"
     assert UnansweredQuestions().value(said("when?", "", "when?", "At noon.", "where?", "here", "who?", "...")) == 0.5
     assert UserRephrasing().value(said("你好吗朋友", "好", "你好吗", "好")) == 1.0
-
-
-def test_how_similar_two_turns_of_the_user_are() -> None:
-    assert UserRephrasing().value(said("a", "x", "a b", "x")) == 1.0, "half of the words"
-    assert UserRephrasing().value(said("a b", "x", "a c", "x")) == 0.0, "a third of them"
-    assert UserRephrasing().value(said("a", "x", "A!", "x", "b", "x", "", "x")) == 1 / 3
-
-
-def test_replies_of_less_than_three_words_are_repeated_as_a_whole() -> None:
-    assert SelfRepetition().value(said("", "a b", "", "a b", "", "a c")) == 1 / 2
-    assert SelfRepetition().value(said("", "a b c", "", "a b c d", "", "c d")) == 1 / 3
-    assert SelfRepetition().value(said("", "a b c d", "", "b c d", "", "")) == 1.0
-    assert SelfRepetition().value(said("", "a b c", "", "a b d")) == 0.0
-
-
-def test_all_that_a_user_says_before_a_reply_counts(tmp_path: Path) -> None:
-    path = tmp_path / "chats.jsonl"
-    path.write_text(chat([("assistant", "z"), ("user", "aaaa"), ("user", "bb"), ("assistant", "c c")]))
-    assert values(path, "talk-ratio") == [3 / 9]
-    assert values(path, "dialogue-turns") == [2]
-
-
-def test_what_is_declared() -> None:
-    names = ("talk-ratio", "self-repetition", "repeated-questions", "user-rephrasing", "unanswered-questions")
-    for name in names:
-        assert (registry().parse(name).bounds, registry().parse(name).descriptive) == ((0.0, 1.0), True)
-    turns = registry().parse("dialogue-turns")
-    assert (turns.bounds, turns.descriptive) == ((0.0, inf), True)
-
-
-def aggregate(name: str) -> OverDialogue:
-    metric = registry().parse(name)
-    assert isinstance(metric, OverDialogue)
-    return metric
-
-
-@pytest.mark.parametrize(
-    ("name", "given", "value"),
-    [
-        ("rouge-l@dialogue-first-failure", [0.5, 0.75, 0.25, 0.1], 2),  # the middle itself does not fail
-        ("rouge-l@dialogue-first-failure", [0.25, 1], 0),
-        ("rouge-l@dialogue-first-failure", [nan, 0.5, nan, 1], 2),
-        ("label:x(better=lower)@dialogue-first-failure", [0.5, 0.25, 0.75, 0], 2),
-        ("label:x@dialogue-first-failure", [0.5, 0.75, 0.25], 2),
-        ("length@dialogue-first-failure(below=-1)", [0, -1, -2], 2),
-        ("length@dialogue-mean", [1, nan, 4], 2.5),
-        ("length@dialogue-min", [3, nan, 2, 4], 2),
-        ("length@dialogue-max", [3, nan, 5, 4], 5),
-        ("length@dialogue-last", [3, 4, nan], 4),
-        ("length@dialogue-last", [3, 5, 4], 4),
-        ("length@dialogue-last", [7], 7),
-        ("length@dialogue-last", [nan], nan),
-    ],
-)
-def test_values_of_replies_are_condensed(name: str, given: list[float], value: float) -> None:
-    np.testing.assert_array_equal(aggregate(name)._condense(np.array(given, float)), value)
-
-
-def test_aggregates_are_as_their_metrics() -> None:
-    plain, failing = aggregate("judge@dialogue-min"), aggregate("judge@dialogue-first-failure")
-    assert (plain.bounds, plain.better, plain.how, plain.below) == ((1.0, 5.0), "higher", "min", None)
-    assert (failing.bounds, failing.better) == ((0.0, inf), "higher")
-    assert dict(failing.signature().fields)["below"] == "3.0"
-    assert "below" not in dict(plain.signature().fields)
-    lower = aggregate("label:x(better=lower)@dialogue-max")
-    assert lower.better == "lower"
-    assert aggregate("label:x(better=lower)@dialogue-first-failure").better == "higher"
-    assert OverDialogue(plain.inner) == aggregate("judge@dialogue-mean")
-    assert str(aggregate("length@dialogue-first-failure( below = 2.0 )")) == "length@dialogue-first-failure(below=2)"
 
 
 def test_runs_are_compared_over_dialogues(dialeval: Dialeval, tmp_path: Path) -> None:

@@ -15,9 +15,7 @@ from dialeval.core.batch import Batch, Need
 from dialeval.core.columns import NumberColumn
 from dialeval.core.contributions import ClusteredRows, Resamples, RowSums
 from dialeval.core.errors import NeedError
-from dialeval.core.exact import Moments, formula_error
 from dialeval.core.validation import InvalidError
-from dialeval.metrics.bleu import Bleu
 from dialeval.metrics.counting import CountMetric, Flags, Per, SummedCounts, corpus_error, sum_by_dialogue
 from dialeval.text.vocabulary import Vocabulary
 
@@ -125,38 +123,6 @@ def test_the_error_of_a_corpus_value_is_nearly_that_of_the_jackknife() -> None:
     values = without[:, 0] / without[:, 1]
     assert found is not None
     assert found.error == pytest.approx(math.sqrt(79 / 80 * ((values - values.mean()) ** 2).sum()), rel=0.02)
-
-
-def test_slopes_are_over_a_step_of_one_dialogue() -> None:
-    counts = np.array([[3, 10, 0], [5, 12, 0], [1, 6, 0], [7, 12, 0]])
-    clusters = sum_by_dialogue(counts, np.ones(4, np.bool_), np.arange(5))
-    asked: list[Floats] = []
-
-    def formula(sums: Floats) -> Floats:
-        asked.append(sums)
-        return sums[:, 0] / sums[:, 1] + sums[:, 2]
-
-    found = corpus_error(formula, [16, 40, 0], clusters)
-    np.testing.assert_array_equal(
-        asked, [[[20, 40, 0], [16, 50, 0], [16, 40, 0], [12, 40, 0], [16, 30, 0], [16, 40, 0]]]
-    )
-    assert found == formula_error(clusters, np.array([(20 - 12) / 40 / 8, (16 / 50 - 16 / 30) / 20, 0.0]))
-    two, one = (sum_by_dialogue(counts[:size], np.ones(size, np.bool_), np.arange(size + 1)) for size in (2, 1))
-    assert corpus_error(formula, [8, 22, 0], two) is not None
-    assert corpus_error(formula, [3, 10, 0], one) is None
-
-
-def test_what_a_metric_of_counts_is_of() -> None:
-    assert (Share().of_corpus, Share("response").of_corpus, Share().has_items, Whole().has_items) == (
-        *(True, False, True, False),
-    )
-    assert CountMetric.has_items
-    assert Bleu().empty() == SummedCounts((0,) * 12, Moments())
-    assert (Bleu().of_corpus, Bleu(per="corpus").of_corpus) == (False, True)
-    assert Share().empty() == SummedCounts((0, 0), Moments(), {})
-    items = Whole().partial(batch_of([(1, 2), (5, 0), (2, 4)]))
-    assert items.state.moments == Moments(3, 2)
-    assert items.state.counts == (3, 6)
 
 
 def test_counts_out_of_a_file_are_those_that_rows_can_have() -> None:

@@ -11,12 +11,7 @@ from hypothesis import given
 import dialeval
 from dialeval.analysis.gates import check_baseline
 from dialeval.analysis.values import cut
-from dialeval.core.columns import TextColumn
 from dialeval.core.errors import SettingError
-from dialeval.metrics.registry import registry
-from dialeval.metrics.words import KlDivergence, LogRatios
-from dialeval.text.ngrams import NgramColumn, NgramCounts
-from dialeval.text.vocabulary import Vocabulary
 from metrics import twins
 from metrics.evaluated import close, evaluated, mean, worlds
 
@@ -72,39 +67,3 @@ def test_there_is_no_interval_but_that_of_the_original() -> None:
     assert cut(run["a"], np.arange(20))["unigram-kl-div"].interval is None
     rows = dialeval.evaluate(texts, ["a b c"] * 30, metrics="unigram-kl-div", intervals="rows")["system"]
     assert rows["unigram-kl-div"].interval is not None
-
-
-def test_one_common_word_is_all_that_both_say() -> None:
-    run = dialeval.evaluate(["a a a", "c"], ["a b", "d"], metrics="unigram-kl-div")["system"]
-    close(run, "unigram-kl-div", [0, np.nan])
-    run = dialeval.evaluate(["a", "c"], ["a b a a", "d"], metrics="unigram-kl-div")["system"]
-    close(run, "unigram-kl-div", [0, np.nan])
-
-
-def test_parts_of_the_counts_give_the_same_ratios() -> None:
-    vocabulary, fact = Vocabulary(["d"]), LogRatios(1, "self", "words.1")
-
-    def count(*texts: str) -> NgramCounts:
-        return NgramCounts.of(NgramColumn.of(vocabulary.split(TextColumn.from_strings(texts)), 1), vocabulary)
-
-    state = fact.merge((count("a b b", "c"), count("a c c")), fact.merge(fact.empty(), (count("b d"), count("b e"))))
-    assert [int(side.total) for side in state] == [6, 5]
-    closed = [fact.close_part(part) for part in fact.split_state(state, 3)]
-    assert [sum(int(part[side].total) for part in closed) for side in (0, 1)] == [5, 4]
-    whole = closed[0]
-    for part in closed[1:]:
-        whole = fact.merge(whole, part)
-    ids = vocabulary.add(TextColumn.from_strings(["a", "b", "c", "d", "e"])).astype(np.int64)
-    # Of what both have the responses say a, b, b, b, c, and the references a, b, c, c.
-    expected = np.log2([(1 / 4) / (1 / 5), (1 / 4) / (3 / 5), (2 / 4) / (1 / 5), np.nan, np.nan])
-    for each in (state, whole):
-        ratios = fact.finish(each)
-        np.testing.assert_allclose(ratios.to_vocabulary(vocabulary).look_up(ids), expected, rtol=1e-12)
-    assert (fact.grows, [side.n for side in fact.empty()]) == (True, [1, 1])
-
-
-def test_what_is_declared() -> None:
-    assert KlDivergence() == KlDivergence(1, "self", "words.1")
-    assert KlDivergence().definition == 2
-    assert [str(each) for each in registry().select("kl-div")] == ["unigram-kl-div", "bigram-kl-div"]
-    assert [each.facts[0].n for each in registry().select("kl-div")] == [1, 2]  # type: ignore[attr-defined]

@@ -11,8 +11,6 @@ from hypothesis import given, settings
 import dialeval
 from dialeval.core.arrays import Floats
 from dialeval.core.result import Result
-from dialeval.metrics.embedding import Coherence, Embedding, GreedyMatch
-from dialeval.metrics.registry import registry
 from metrics import twins
 from metrics.evaluated import VECTORS, close, evaluated, worlds
 
@@ -64,16 +62,3 @@ def test_the_best_of_several_references_counts(by: str) -> None:
     assert several["system"][key].mean == pytest.approx(single["system"][key].mean)
     none = dialeval.evaluate(["a"], [[]], train=["x"], vectors=VECTORS, metrics="embedding")
     assert none["system"][key].scored == 0
-
-
-def test_what_is_declared() -> None:
-    assert Embedding() == Embedding("average", "self", "words.1")
-    assert Coherence() == Coherence("self", "words.1")
-    presets = ["embedding-average", "embedding-extrema", "embedding-greedy"]
-    assert [str(each) for each in registry().select("embedding")] == presets
-    assert [each.bounds for each in registry().select("embedding")] == [(-1.0, 1.0), (-1.0, 1.0), (0.0, 1.0)]
-    assert (Coherence().bounds, GreedyMatch().bounds) == ((-1.0, 1.0), (0.0, 1.0))
-    assert (Embedding().definition, Coherence().definition, GreedyMatch().definition) == (2, 2, 1)
-    assert (GreedyMatch().costly, Embedding().costly) == (True, False)
-    assert dict(Embedding().signature().fields)["weight"] == dict(Coherence().signature().fields)["weight"] == "0.001"
-    assert "weight" not in dict(Embedding("extrema").signature().fields)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import pickle
@@ -183,36 +182,6 @@ def test_vectors_of_texts_are_pooled(pooling: str, normalized: bool, tmp_path: P
     np.testing.assert_allclose(encoder.encode(texts), expected, atol=2e-5)
     for found, each in zip(encoder.encode_tokens(texts), rows, strict=True):
         np.testing.assert_allclose(found, each, atol=2e-5)
-
-
-def test_how_many_tokens_of_a_text_count(folder: Path, tmp_path: Path) -> None:
-    files = find_encoder(folder)
-    assert (Encoder(files).tokens, Encoder(files, 64).tokens, Encoder(files, 3).tokens) == (64, 64, 3)
-    for tokens in (2, 65):
-        with pytest.raises(SettingError, match=f"^tiny takes 3 to 64 tokens of a text, not {tokens}$"):
-            Encoder(files, tokens)
-    large = write_encoder(tmp_path / "large")
-    config = json.loads((large / "config.json").read_text())
-    (large / "config.json").write_text(json.dumps({**config, "max_position_embeddings": 512}))
-    assert Encoder(find_encoder(large)).tokens == 128
-    for stated, most in ((100, 100), (600, 512), (None, 512)):
-        (large / "sentence_bert_config.json").write_text(json.dumps({"max_seq_length": stated}))
-        assert find_encoder(large).most_tokens == most
-    assert Encoder(files).dimension == 8
-    digests = {Encoder(files, tokens).digest for tokens in (3, 4, 64)}
-    assert len(digests) == 3
-    assert {len(digest) for digest in digests} == {12}
-
-
-def test_a_text_as_long_as_the_limit_is_not_cut(folder: Path) -> None:
-    encoder = Encoder(find_encoder(folder), 5)
-    for text, start, end in (
-        ("the cat sat", [2, 4, 5, 6, 3], [2, 4, 5, 6, 3]),
-        ("the cat sat on", [2, 4, 5, 6, 3], [2, 5, 6, 7, 3]),
-        ("the cat sat on a", [2, 4, 5, 6, 3], [2, 6, 7, 8, 3]),
-    ):
-        assert encoder.split_pieces([text])[0].tolist() == start
-        assert encoder.split_pieces([text], ends=True)[0].tolist() == end
 
 
 def test_groups_are_filled_with_the_shortest_texts_first() -> None:

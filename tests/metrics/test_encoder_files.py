@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
-from tokenizers.processors import TemplateProcessing
 
 from dialeval.core.errors import DataError, SettingError
 from dialeval.metrics import encoder_files
@@ -80,114 +78,6 @@ def test_configs_with_problems(tmp_path: Path) -> None:
     (folder / "modules.json").write_text(json.dumps([{"type": "x.Odd", "path": ""}]))
     with pytest.raises(SettingError, match="has a part"):
         Encoder(find_encoder(folder), 16)
-
-
-def test_parts_that_are_missing_or_too_many(tmp_path: Path) -> None:
-    folder = write_encoder(tmp_path / "a")
-    (folder / "1_Pooling" / "config.json").write_text(
-        '{"pooling_mode_cls_token": true, "pooling_mode_mean_tokens": true}'
-    )
-    what = "^a pools by pooling_mode_cls_token and pooling_mode_mean_tokens; understood: pooling_mode_cls_token, pool"
-    with pytest.raises(SettingError, match=what):
-        _ = find_encoder(folder).pooling
-    (folder / "1_Pooling" / "config.json").write_text('{"pooling_mode_max_tokens": false}')
-    with pytest.raises(SettingError, match=r"^a pools by another way; understood"):
-        _ = find_encoder(folder).pooling
-    config = json.loads((folder / "config.json").read_text())
-    (folder / "config.json").write_text(json.dumps({**config, "position_embedding_type": "relative_key"}))
-    with pytest.raises(SettingError, match=r"^a is a bert encoder; understood: bert with absolute positions$"):
-        _ = find_encoder(folder).config
-    modules = json.loads((folder / "modules.json").read_text())
-    for kept, missing in ((modules[:1], "Pooling"), (modules[1:], "Transformer")):
-        (folder / "modules.json").write_text(json.dumps(kept))
-        with pytest.raises(DataError, match=f"names no {missing}"):
-            _ = find_encoder(folder).pooling
-
-
-def test_shapes_and_parts(tmp_path: Path) -> None:
-    plain = find_encoder(write_encoder(tmp_path / "plain", pooling="cls_token", normalized=False))
-    assert (plain.name, plain.pooling, plain.normalized, plain.depth, plain.most_tokens) == (
-        "plain",
-        "cls",
-        False,
-        2,
-        64,
-    )
-    other = find_encoder(write_encoder(tmp_path / "other"))
-    assert (other.pooling, other.normalized) == ("mean", True)
-    assert len({plain.digest, other.digest}) == 2
-
-
-@pytest.mark.parametrize("types", [0, 1, 2, 3])
-def test_token_types(types: int, tmp_path: Path) -> None:
-    folder = write_encoder(tmp_path / "a")
-    tensors = load_file(folder / "model.safetensors")
-    name = "embeddings.token_type_embeddings.weight"
-    given = np.arange(types * HIDDEN, dtype=np.float32).reshape(types, HIDDEN)
-    tensors = {**tensors, name: given}
-    if not types:
-        del tensors[name]
-    save_file(tensors, folder / "model.safetensors")
-    weights = find_encoder(folder).read_weights()
-    positions = tensors["embeddings.position_embeddings.weight"]
-    np.testing.assert_array_equal(weights.positions, positions + given[0] if types else positions)
-    np.testing.assert_array_equal(weights.second, np.full(HIDDEN, max(types - 1, 0) * HIDDEN))
-
-
-def test_pieces_are_those_of_the_weights(tmp_path: Path) -> None:
-    folder = write_encoder(tmp_path / "a")
-    config = json.loads((folder / "config.json").read_text())
-    files = find_encoder(folder)
-    tokenizer = files.read_tokenizer()
-    assert files.split_pieces(tokenizer, ["cats", ""]) == [[2, 5, 24, 3], [2, 3]]
-    assert files.split_pieces(tokenizer, []) == []
-    (folder / "config.json").write_text(json.dumps({**config, "vocab_size": 24}))
-    fewer = find_encoder(folder)
-    assert fewer.split_pieces(tokenizer, ["?"]) == [[2, 23, 3]]
-    with pytest.raises(DataError, match="has pieces beyond the 24 of the weights"):
-        fewer.split_pieces(tokenizer, ["the cat", "cats", "?"])
-    tokenizer.post_processor = TemplateProcessing("$A", None, [])
-    with pytest.raises(DataError, match="makes no piece of some texts"):
-        files.split_pieces(tokenizer, ["cat", ""])
-
-
-def test_where_the_hub_cache_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def put(hub: Path, name: str, commit: str = "abc") -> Path:
-        entry = hub / f"models--{name.replace('/', '--')}"
-        write_encoder(entry / "snapshots" / commit)
-        (entry / "refs").mkdir()
-        (entry / "refs" / "main").write_text(f"{commit}\n")
-        return entry / "snapshots" / commit
-
-    for variable in ("HF_HUB_CACHE", "HF_HOME", "XDG_CACHE_HOME"):
-        monkeypatch.delenv(variable, raising=False)
-    in_cache = put(tmp_path / "cache" / "huggingface" / "hub", "own/tiny")
-    in_home = put(tmp_path / "home" / "hub", "own/tiny")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    assert find_encoder("own/tiny").folder == in_cache
-    monkeypatch.setenv("HF_HOME", str(tmp_path / "home"))
-    assert find_encoder("own/tiny").folder == in_home
-    (in_home.parents[1] / "refs" / "main").write_text("../abc")
-    with pytest.raises(SettingError, match="there is no encoder 'own/tiny' here, and nothing is downloaded"):
-        find_encoder("own/tiny")
-    (in_home.parents[1] / "refs" / "main").write_text("abd")
-    with pytest.raises(SettingError, match="there is no encoder 'own/tiny' here"):
-        find_encoder("own/tiny")
-
-
-def test_the_weights_of_a_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    spec = SimpleNamespace(submodule_search_locations=[str(tmp_path / "package")])
-    monkeypatch.setattr(encoder_files, "find_spec", lambda name: spec)
-    assert find_encoder() == find_encoder("minilm") == EncoderFiles("minilm", tmp_path / "package" / "model")
-
-
-def test_nothing_to_install_where_all_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(encoder_files, "find_spec", lambda name: object())
-    assert find_install_command() is None
-    encoder_files.check_libraries()
-    monkeypatch.setattr(encoder_files, "find_spec", lambda name: None if name == "tokenizers" else object())
-    with pytest.raises(SettingError, match=r"^a sentence encoder needs tokenizers; run: pip install"):
-        encoder_files.check_libraries()
 
 
 def test_weights_by_our_names(tmp_path: Path) -> None:

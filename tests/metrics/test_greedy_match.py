@@ -72,20 +72,6 @@ def test_opposite_vectors_match_nothing() -> None:
     assert match_greedily(one, one) == 1
 
 
-def test_precision_and_recall_are_over_the_pieces_of_one_side_each() -> None:
-    """A piece may be nearest to a mark, but marks are not asked for their nearest piece."""
-    first, second, third = np.eye(3)
-    response = np.array([first, second, third])  # one piece between two marks
-    reference = np.array([second, first, third, first])  # two pieces
-    # The piece of the response is nearest to a mark; both pieces of the reference are nearest to marks.
-    assert match_greedily(response, reference) == 1
-    half = np.array([first, (first + second) / np.sqrt(2), first])
-    # P = cos 45 degrees; R = (1 + 0) / 2
-    assert match_greedily(half, reference) == pytest.approx(2 * np.sqrt(0.5) * 0.5 / (np.sqrt(0.5) + 0.5))
-    assert match_greedily(response[:2], reference) == match_greedily(reference, response[:2]) == 0
-    assert match_greedily(1.5 * half, 1.5 * half) == 1, "no cosine is above 1"
-
-
 def test_a_text_does_not_depend_on_its_neighbors(encoder: ShippedEncoder) -> None:
     rows: Rows = [("the cat sat", ["a dog sat on the mat"]), ("hello there " * 9, ["how are you ?"]), ("i", ["am"])]
     whole = GreedyMatch().score(batch_of(rows, encoder))

@@ -17,15 +17,10 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import dialeval
-from dialeval.core.arrays import Floats, Ints
-from dialeval.core.batch import Batch, Need
-from dialeval.core.columns import TextColumn
-from dialeval.core.contributions import ClusteredRows, Resamples, RowSums
 from dialeval.core.errors import NeedError, SettingError
 from dialeval.core.fold import Estimate, compute_interval
-from dialeval.metrics.log_columns import MOST_VALUES, Label, LabelNames, Latency, LatencyPercentile
+from dialeval.metrics.log_columns import MOST_VALUES, Label, LatencyPercentile
 from dialeval.metrics.registry import registry
-from dialeval.text.vocabulary import Vocabulary
 
 
 def items(rows: list[Any], metric: str) -> list[float | None]:
@@ -84,40 +79,6 @@ def test_free_texts_are_not_counted_unless_named() -> None:
     assert list(run["system"]) == ["labels", "label:polite"]
     assert "the label comment has more than 20 values; name one: -m label:comment=VALUE" in run.warnings
     assert sum(value or 0 for value in items(rows, "label:comment=text_3")) == 1
-
-
-def test_twenty_values_are_counted() -> None:
-    rows = labeled(*({"class": f"c{number:02}"} for number in range(20)))
-    run = dialeval.evaluate(rows, metrics="labels")
-    assert list(run["system"]) == ["labels", *(f"label:class=c{number:02}" for number in range(20))]
-    assert not any("more than" in line for line in run.warnings)
-
-
-def test_names_of_labels_are_merged() -> None:
-    names = LabelNames()
-    many = tuple(f"{number:02}" for number in range(15))
-    left, right = {"a": ("x",), "b": many}, {"a": ("", "w"), "b": (*many[10:], *(f"x{at}" for at in range(9)))}
-    merged = names.merge(left, right)
-    assert merged == {"a": ("", "w", "x"), "b": (*many, *(f"x{at}" for at in range(6)))}  # one more than can be
-    with pytest.warns(UserWarning, match="^the label b has more than 20 values; name one: -m label:b=VALUE$"):
-        assert names.finish(merged) == ["a", "a=w", "a=x"]
-    assert names.merge(names.empty(), left) == left
-    empty = Batch(1, {Need.RESPONSE: TextColumn.from_strings(["a"])}, Vocabulary(), np.array([0, 1]))
-    assert names.gather(empty) == {}
-
-
-def test_defaults_and_presets() -> None:
-    assert Label() == Label("", "mean", None)
-    assert str(Label()) == "labels"
-    assert (Label().bounds, Latency().bounds, LatencyPercentile().bounds) == ((0, 1), (0, math.inf), (0, math.inf))
-    assert Label().untestable == "it says how many replies have labels, which is a property of the data"
-    assert Label("polite").untestable is None
-    assert LatencyPercentile() == LatencyPercentile(95)
-    found = [str(metric) for metric in registry().select("latency-percentile")]
-    assert found == ["latency-p50", "latency-p95"]
-    for percent in (0, 100):
-        with pytest.raises(SettingError, match="percent of latency-percentile must be"):
-            LatencyPercentile(percent)
 
 
 def test_labels_stand_for_those_of_all_systems_also_in_chunks(tmp_path: Path) -> None:
@@ -403,74 +364,3 @@ def test_baselines_have_neither_labels_nor_latency() -> None:
     run = dialeval.evaluate(rows, metrics="labels,latency,rouge-l", baselines=True)
     assert run["system"]["label:x"].mean == 1
     assert (run["ceiling/gold"]["label:x"].scored, run["ceiling/gold"]["latency"].scored) == (0, 0)
-
-
-def sample_of(values: Floats, offsets: Ints, counts: Ints) -> Resamples:
-    """Resamples of latencies, NaN where one is not known."""
-    known = ~np.isnan(values)
-    rows = {"latency": RowSums(np.column_stack([np.where(known, values, 0.0), known]))}
-    return Resamples(ClusteredRows(rows, offsets), counts)
-
-
-@pytest.mark.parametrize("percent", [1, 50, 95, 99])
-def test_percentiles_of_resamples_are_those_of_repeated_rows(percent: int) -> None:
-    random = np.random.default_rng(percent)
-    offsets = np.array([0, 3, 4, 9, 12, 20])
-    values = np.where(random.random(20) < 0.2, np.nan, random.integers(0, 30, 20) / 4)
-    counts = np.vstack((random.integers(0, 4, (30, 5)), np.ones((1, 5), np.int64), np.zeros((1, 5), np.int64)))
-    found = LatencyPercentile(percent).score_resamples(sample_of(values, offsets, counts))
-    for taken, value in zip(counts, found, strict=True):
-        repeated = np.repeat(values, np.repeat(taken, np.diff(offsets)))
-        known = repeated[~np.isnan(repeated)]
-        expected = np.quantile(known, percent / 100, method="inverted_cdf") if len(known) else np.nan
-        assert value == expected or (np.isnan(value) and np.isnan(expected))
-
-
-def test_resamples_of_one_reply_and_of_none() -> None:
-    metric = LatencyPercentile(50)
-    one = sample_of(np.array([2.5]), np.array([0, 1]), np.array([[1], [0], [3]]))
-    np.testing.assert_array_equal(metric.score_resamples(one), [2.5, np.nan, 2.5])
-    none = sample_of(np.empty(0), np.array([0]), np.empty((1, 0), np.int64))
-    np.testing.assert_array_equal(metric.score_resamples(none), [np.nan])
-
-
-def test_the_jackknife_of_a_percentile_is_linear() -> None:
-    random = np.random.default_rng(7)
-    sizes = np.tile([2, 3, 5], 20)
-    offsets = np.append(0, np.cumsum(sizes))
-    values: Floats = np.exp(np.repeat(random.normal(size=60), sizes) + random.normal(size=200)).round(3)
-    unknown = random.random(200) < 0.1
-    values[unknown] = np.nan
-    values[:2] = np.nan  # a dialogue without a known latency
-    metric, left_out = LatencyPercentile(50), 1 - np.eye(60, dtype=np.int64)
-    ordered = np.sort(values[~np.isnan(values)])
-    value = np.quantile(ordered, 0.5, method="inverted_cdf")
-    fractions = []
-    for taken in (np.ones(60, np.int64), *left_out):
-        kept = values[np.repeat(taken, sizes) > 0]
-        fractions.append(np.mean(kept[~np.isnan(kept)] <= value))
-    every, without = fractions[0], np.array(fractions[1:])
-    spread = math.sqrt(58 / 59 * ((without[1:] - every) ** 2).sum())
-    assert spread > 0.5 / math.sqrt(len(ordered))
-    low, high = (np.quantile(ordered, 0.5 + side * spread, method="inverted_cdf") for side in (-2, 2))
-    found = metric.score_jackknife(sample_of(values, offsets, left_out))
-    np.testing.assert_allclose(found, value + (high - low) / (4 * spread) * (every - without), rtol=1e-12)
-    nothing = metric.score_jackknife(sample_of(values * np.nan, offsets, left_out))
-    assert np.isnan(nothing).all()
-
-
-def test_the_error_of_a_percentile_is_at_least_that_of_single_replies() -> None:
-    """Every dialogue has a fast and a slow reply, so that the fraction within the median is the same in each."""
-    values = np.array([[at / 64, 2 + at / 64] for at in range(60)]).ravel()
-    [estimate] = LatencyPercentile(50).finish((values, np.full(60, 2), 130)).values()
-    # 0.5 plus or minus 2 * 0.5 / sqrt(120): ranks 50 and 71
-    assert (estimate.mean, estimate.rows, estimate.scored, estimate.std) == (59 / 64, 130, 120, 0)
-    assert estimate.error is not None
-    assert estimate.error.error == (2 + 10 / 64 - 49 / 64) / 4
-
-
-def test_no_latency_has_no_percentile() -> None:
-    metric = LatencyPercentile(50)
-    [estimate] = metric.finish(metric.merge(metric.empty(), (np.empty(0), np.empty(0, np.int64), 7))).values()
-    assert np.isnan([estimate.mean, estimate.std]).all()
-    assert (estimate.rows, estimate.scored, estimate.corpus, estimate.error) == (7, 0, True, None)

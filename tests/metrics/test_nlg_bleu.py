@@ -89,10 +89,3 @@ def test_names_and_settings() -> None:
     for settings in ({"n": 0}, {"n": 5}, {"per": "row"}, {"tokenizer": "x"}):
         with pytest.raises(SettingError):
             NlgBleu(**settings)
-
-
-def test_what_is_declared() -> None:
-    assert NlgBleu() == NlgBleu(4, "response", "words.1")
-    assert NlgBleu().bounds == (0.0, 1.0)
-    assert [NlgBleu(n=n).width for n in (1, 2, 3, 4)] == [4, 6, 8, 10]
-    assert [str(each) for each in registry().select("nlg-bleu")] == [f"nlg-bleu-{n}" for n in (1, 2, 3, 4)]

@@ -16,9 +16,8 @@ from dialeval.core.arrays import Floats
 from dialeval.core.batch import Batch, Need
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import RowMetric
-from dialeval.metrics.bleu import Bleu
 from dialeval.metrics.distinct import Distinct
-from dialeval.metrics.registry import _BUILT_IN, TOPICS, Registry, explain, find_topic, register, registry, split_names
+from dialeval.metrics.registry import _BUILT_IN, Registry, register, registry, split_names
 from metrics.evaluated import unregister
 
 
@@ -124,13 +123,6 @@ def test_what_is_not_implemented_has_an_alternative(name: str) -> None:
         registry().parse(name)
 
 
-def test_groups_are_told_from_metrics() -> None:
-    groups = ("all", "default", "dialog-eval", "distinct", "bleu", "pass-hat", "Distinct")
-    assert [name for name in groups if not registry().is_group(name)] == []
-    metrics = ("distinct-1", "length", "sacrebleu", "chrf", "distinct(n=3)", "nothing", Distinct(), "bertscore")
-    assert [name for name in metrics if registry().is_group(name)] == []
-
-
 def test_families_groups_and_objects_are_selected_once() -> None:
     chosen = registry().select(["distinct", "distinct-2", Distinct(n=3), "length"])
     assert [str(metric) for metric in chosen] == ["distinct-1", "distinct-2", "distinct(n=3)", "length"]
@@ -159,95 +151,6 @@ def test_registering_twice_is_no_collision() -> None:
     here = Registry()
     assert here.register(Distinct) is here.register(Distinct) is Distinct
     assert (dict(here.families), list(here.presets)) == ({"distinct": Distinct}, ["distinct-1", "distinct-2"])
-
-
-def test_a_name_with_capitals_is_known_as_it_is() -> None:
-    @dataclass(frozen=True)
-    class Loud(Vowels):
-        family = "Loud"
-        presets = {"Loud-Vowels": {"loud": True}, "Default": {}}
-
-    here = Registry()
-    here.register(Loud)
-    assert here.parse("Loud(weight=3)") == Loud(weight=3.0)
-    assert [str(metric) for metric in here.select("Loud-Vowels")] == ["Loud-Vowels"]
-    assert [here.canonicalize(name) for name in ("ALL", "Default")] == ["all", "default"]
-    assert here.canonicalize(" LOUD(a=B)") == "loud(a=B)"
-    assert here.canonicalize("Some.Module:Name") == "Some.Module:Name"
-    with pytest.raises(SettingError, match=r"^the metric No_Module:Name cannot be imported: No module named 'No_Mod"):
-        here.select("No_Module:Name")
-
-
-def test_aggregates_over_dialogues() -> None:
-    assert str(registry().parse("length@dialogue-mean")) == "length@dialogue-mean"
-    assert registry().parse("length@dialogue-mean") == registry().select(["length@dialogue-mean"])[0]
-
-
-def test_a_group_is_no_metric() -> None:
-    with pytest.raises(SettingError) as caught:
-        registry().parse("default")
-    assert str(caught.value) == (
-        "default is a group of metrics: sacrebleu, chrf, rouge-l, distinct-1, distinct-2, length"
-    )
-
-
-class Point:
-    """An entry point of a package that does not load."""
-
-    name = "broken"
-
-    def load(self) -> object:
-        raise ValueError("no such file")
-
-
-def test_a_metric_that_does_not_load_says_why() -> None:
-    here = Registry(installed=lambda: [Point()])
-    assert here.register(Distinct) is Distinct
-    assert dict(here.broken) == {"broken": "ValueError: no such file"}
-    with pytest.raises(SettingError, match=r"^the metric 'broken' cannot be loaded: ValueError: no such file$"):
-        here.parse("broken")
-
-
-def test_explanations_are_of_the_class_or_of_its_module() -> None:
-    assert explain(Vowels) == "Metrics by name: parsing, printing, hints, collisions, plug-ins."
-    text = explain(Bleu)
-    assert text.startswith("BLEU-n: how many of the response's n-grams, up to n words long, its references share.\n\n")
-    assert text.endswith("of rows without a reference nothing is added up.")
-    assert explain(Distinct).startswith("Distinct-n: the fraction of different n-grams")
-
-
-def test_topics() -> None:
-    found = {name: find_topic(metric) for name, metric in registry().families.items()}
-    expected = {
-        "bleu": "Overlap with references",
-        "greedy-match": "Similarity of meaning",
-        "talk-ratio": "Conversations",
-        "conversation-judge": "Conversations",
-        "judge": "Learned judges",
-        "distinct": "Diversity",
-        "length": "Words and entropy",
-        "inform": "Task dialogues",
-        "label": "Labels and latency",
-        "call-match": "Agents",
-        "accuracy": "Breakdown detection",
-    }
-    assert {name: found[name] for name in expected} == expected
-    assert find_topic(Vowels) == TOPICS[-1] == "Other packages"
-
-
-def test_values_of_settings_that_cannot_be_read(vowels: type[Vowels]) -> None:
-    for text, message in (
-        ("vowels(loud=yes)", "vowels takes true or false for loud, not 'yes'"),
-        ("vowels(weight=x)", "vowels takes a number for weight, not 'x'"),
-        ("distinct(n=1.5)", "distinct takes a whole number for n, not '1.5'"),
-        ("dialogue-turns(n=1)", "dialogue-turns has no setting 'n'; it has no settings"),
-        ("vowels(x=1)", "vowels has no setting 'x'; it has loud, weight"),
-        ("vowels(loud)", "vowels has no setting 'loud'; did you mean 'loud'?"),
-    ):
-        with pytest.raises(SettingError) as caught:
-            registry().parse(text)
-        assert str(caught.value).startswith(message)
-    assert registry().parse("vowels( loud = false , , weight = 2 )") == Vowels(loud=False, weight=2.0)
 
 
 PLUGIN = '''

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 import dialeval
-from dialeval.core.batch import Need
 from dialeval.core.errors import DataError, NeedError, SettingError
 from dialeval.core.signature import Signature
 from dialeval.metrics.registry import METRIC_MARK, Registry, make_class, registry
@@ -82,25 +81,6 @@ def test_the_signature_has_the_digest_of_the_source() -> None:
     one = made("def typed(response): return 1")
     assert made("def typed(response): return 1") == one
     assert made("def typed(response): return 2") != one
-
-
-def test_what_is_declared() -> None:
-    plain = make_class(echo)()
-    assert (plain.better, plain.bounds, plain.definition) == (None, (-math.inf, math.inf), 1)
-    assert (plain.needs, plain.wants) == (frozenset({Need.RESPONSE, Need.CONTEXT}), frozenset({Need.REFERENCE}))
-    assert make_class(echo).__doc__ == "echo-words, a function of rows."
-    assert make_class(polite).__doc__ == "Whether a response says please."
-    assert make_class(polite)().bounds == (0.0, 1.0)
-
-    @dialeval.metric_of_rows(name="rated", better="lower", bounds=(1, 5), definition=3)
-    def rated(response: str, reference: str = "none") -> float:
-        return len(reference)
-
-    metric = make_class(rated)()
-    assert (metric.better, metric.bounds, metric.definition) == ("lower", (1.0, 5.0), 3)
-    assert (metric.needs, metric.wants) == (frozenset({Need.RESPONSE}), frozenset({Need.REFERENCE}))
-    assert dialeval.evaluate(["a"], metrics=[rated])["system"]["rated"].mean == 4
-    assert dialeval.evaluate(["a"], ["bb"], metrics=[rated])["system"]["rated"].mean == 2
 
 
 def test_comparisons_know_which_way_is_up() -> None:

@@ -16,12 +16,10 @@ from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
 from dialeval.core.columns import RaggedColumn, TextColumn
 from dialeval.metrics.bleu_counts import (
     NIST,
-    SMALLEST,
     BleuCounts,
     Method,
     log_precisions,
     sacre_bleu,
-    smoothed_precisions,
     weighted_bleu,
 )
 from dialeval.text.tokenizers import tokenize
@@ -108,23 +106,6 @@ def test_method_6_is_nan_exactly_without_a_trigram_match() -> None:
     scores = weighted_bleu(counts, log_precisions(counts, 6), (1.0,))
     np.testing.assert_array_equal(np.isnan(scores), [True, False, False])
     assert scores[2] == 0
-
-
-def test_smoothed_precisions() -> None:
-    """Two words of three match, one pair of two, and no longer n-gram."""
-    counts = counts_of([(["a", "b", "c"], [["a", "b", "d"]])])
-    third, half, log = 2 / 3, 1 / 2, np.log(3) / 5
-    expected = {
-        0: [third, half, SMALLEST, SMALLEST],
-        1: [third, half, 0.1 / 1, 0.1 / 1],
-        2: [third, 2 / 3, 1 / 2, 1 / 2],
-        3: [third, half, 1 / 2, 1 / 4],
-        4: [third, half, log / 2, log / 4],
-    }
-    for method, values in expected.items():
-        np.testing.assert_allclose(smoothed_precisions(counts, method), [values], rtol=1e-15)
-        np.testing.assert_allclose(smoothed_precisions(counts, method, 3), [values[:3]], rtol=1e-15)
-    np.testing.assert_allclose(log_precisions(counts, 3), np.log([expected[3]]), rtol=1e-15)
 
 
 def test_known_values() -> None:

@@ -13,15 +13,10 @@ from hypothesis import strategies as st
 
 import dialeval
 from dialeval.analysis.values import cut
-from dialeval.core.batch import Batch, Need
-from dialeval.core.columns import RaggedColumn
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Analytic, IntervalChoice
 from dialeval.core.validation import InvalidError
-from dialeval.metrics import trials as module
-from dialeval.metrics.registry import registry
-from dialeval.metrics.trials import Flips, PassAt, PassHat, TaskCounts, TaskVariance, TrialTable, TrialVariance
-from dialeval.text.vocabulary import Vocabulary
+from dialeval.metrics.trials import Flips, PassAt, PassHat, TaskCounts, TaskVariance, TrialVariance
 
 LOGS = Path(__file__).parents[3] / "shared" / "data" / "logs"
 
@@ -143,80 +138,6 @@ def test_settings() -> None:
         PassHat(0)
     assert str(PassHat(2)) == "pass-hat-2"
     assert np.isnan(Flips().value(1, 1))
-
-
-def test_presets_and_bounds() -> None:
-    assert [str(metric) for metric in registry().select("pass-hat,pass-at")] == [
-        f"{family}-{k}" for family in ("pass-hat", "pass-at") for k in (1, 2, 3, 4)
-    ]
-    assert PassHat() == PassHat(1)
-    assert PassAt(10**6).k == 10**6
-    for metric in (PassHat(), PassAt(2), Flips(), TrialVariance()):
-        assert (metric.bounds, metric.whole_dialogues) == ((0.0, 1.0), False)
-    assert (TaskVariance().bounds, TaskVariance().whole_dialogues) == ((-0.5, 1.0), True)
-    assert [metric.descriptive for metric in (PassHat(), Flips(), TrialVariance(), TaskVariance())] == [
-        *(False, False, True, True)
-    ]
-
-
-def test_counts_of_tasks_add_up() -> None:
-    both = TaskCounts({"a": (3, 2), "b": (1, 0)}, 1, 4) + TaskCounts({"b": (2, 2), "c": (5, 1)}, 10, 20)
-    assert both == TaskCounts({"a": (3, 2), "b": (3, 2), "c": (5, 1)}, 11, 24)
-
-
-@pytest.mark.parametrize("whole", [True, False])
-def test_tasks_have_values_of_their_own_where_all_their_trials_are_there(whole: bool) -> None:
-    given = [("a", 1.0), ("a", None), ("b", 0.0)]
-    texts = [json.dumps({"task": task, "trial": "0", "reward": reward}) for task, reward in given]
-    column = RaggedColumn.from_lists([texts[:1], texts[1:2], [], texts[2:]])
-    batch = Batch(4, {Need.TRIALS: column}, Vocabulary(), np.array([0, 2, 3, 4]), whole=whole)
-    partial = PassHat(1).partial(batch)
-    assert partial.state == TaskCounts({"a": (1, 1), "b": (1, 0)}, 1, 1)
-    np.testing.assert_array_equal(partial.items["pass-hat-1"], [1, np.nan, 0] if whole else [np.nan] * 3)
-
-
-def test_dialogues_that_are_no_tasks_are_not_scored() -> None:
-    state = TaskCounts({"a": (2, 1), "b": (0, 0), "c": (4, 4)}, 3, 5)
-    estimate = PassHat(1).finish(state)["pass-hat-1"]
-    assert (estimate.mean, estimate.rows, estimate.scored) == (0.75, 6, 2)
-    estimate = PassHat(3).finish(state)["pass-hat-3"]
-    assert (estimate.mean, estimate.rows, estimate.scored) == (1.0, 6, 1)
-    estimate = TaskVariance().finish(state)["task-variance"]
-    # The rates are 1/2 and 1; chance within the first task is 1/2, over two trials.
-    assert (estimate.mean, estimate.rows, estimate.scored) == (1 / 8 - 1 / 8, 6, 2)
-    estimate = TaskVariance().finish(TaskCounts({"a": (2, 1), "b": (1, 1)}, 1))["task-variance"]
-    assert np.isnan(estimate.mean)
-    assert np.isnan(estimate.std)
-    assert (estimate.rows, estimate.scored) == (3, 0)
-    assert list(PassHat().find_warnings([state, TaskCounts({"d": (1000, 1)}, 7, 0)])) == [
-        "trials without a reward, which are not counted: 5 of 1,011"
-    ]
-    assert list(PassHat().find_warnings([TaskCounts({"d": (1000, 1)}, 7, 0)])) == []
-
-
-def test_resamples_of_tasks_have_the_variance_of_an_evaluation() -> None:
-    tasks = [[True, False, True], [True, True], [False, False, True, False], [True], [False, False, False]] * 2
-    run = dialeval.evaluate(rows(*tasks), metrics="task-variance")["system"]
-    alone = dialeval.evaluate(rows(*tasks[:3]), metrics="task-variance")["system"]["task-variance"]
-    assert run.rows is not None
-    part = cut(run, np.flatnonzero(run.rows.clusters < 3))["task-variance"]
-    assert part.mean == pytest.approx(alone.mean, rel=1e-12)
-    whole = cut(run, np.arange(len(run.rows.clusters)))["task-variance"]
-    assert whole.mean == pytest.approx(run["task-variance"].mean, rel=1e-12)
-
-
-def test_trials_are_listed_in_the_order_of_numbers_and_names(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Names of 18 digits and more are texts.
-    tasks = ["9", "10", "100", "9" + 16 * "0", "1" + 18 * "0", "9" + 17 * "0", "a", "b"]
-    listed = tuple({"task": task, "trial": trial} for task in tasks for trial in ("2", "11"))
-    table = TrialTable()
-    assert table.merge(listed[::-1], ()) == table.merge(listed[5:], listed[:5]) == listed
-    assert table.finish(listed) == list(listed)
-    assert table.merge((), table.empty()) == ()
-    many = tuple({"task": "1", "trial": str(trial)} for trial in range(20_001))
-    assert table.merge(many[10:], many[:10]) == many[:-1]
-    monkeypatch.setattr(module, "MOST_LISTED", 3)
-    assert table.merge(listed[2:], listed[:2]) == listed[:3]
 
 
 @given(st.lists(verdicts, min_size=1, max_size=4), st.integers(1, 4))
@@ -395,10 +316,3 @@ def test_intervals_of_differences_cover() -> None:
         assert row.interval is not None
         hits.append(row.interval[0] <= 0.375 * (0.64 - 1) <= row.interval[1])  # the mean of p^2 is 3/8
     assert np.mean(hits) >= 0.93
-
-
-def test_trials_that_begin_in_one_row_are_averaged() -> None:
-    given: list[list[float | None]] = [[1.0, 0.5, None], [None], [], [0.25]]
-    texts = [[json.dumps({"task": "a", "trial": "0", "reward": each}) for each in row] for row in given]
-    batch = Batch(4, {Need.TRIALS: RaggedColumn.from_lists(texts)}, Vocabulary(), np.arange(5))
-    np.testing.assert_array_equal(module.Reward().score(batch), [0.75, np.nan, np.nan, 0.25])

@@ -7,7 +7,6 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import numpy.typing as npt
-import pytest
 
 from dialeval.core.arrays import Floats
 from dialeval.core.columns import TextColumn
@@ -117,26 +116,6 @@ def test_digests_tell_apart_what_is_known() -> None:
         for table in (None, vectors)
     }
     assert len(digests) == 6
-
-
-def test_words_of_a_training_text_depend_on_the_tokenizer() -> None:
-    vocabulary = Vocabulary()
-    known = KnownWords(vocabulary, TextColumn.from_strings(["A b", "C"]), None)
-    lower = known.with_tokenizer("lower-words.1")
-    ids = vocabulary.add(TextColumn.from_strings(["A", "a", "b", "c"]))
-    assert known.find_known()[ids].tolist() == [True, False, True, False]
-    assert lower.find_known()[ids].tolist() == [False, True, True, True]
-    assert known.with_tokenizer(DEFAULT) is known
-    assert known.with_tokenizer("lower-words.1") is lower
-    listed = KnownWords(vocabulary, Vocabulary(["A"]), None)
-    assert listed.with_tokenizer("lower-words.1") is listed
-
-
-@pytest.mark.parametrize("size", [1, 2, 3, 9])
-def test_words_of_texts_are_collected_in_parts(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dialeval.metrics.words.COUNTED_TEXTS", size)
-    texts = TextColumn.from_strings(["a b", "c", "", "d a", "e"])
-    assert list(collect_words(texts, DEFAULT).column()) == ["a", "b", "c", "d", "e"]
 
 
 def test_all_words_of_many_texts() -> None:
