@@ -13,7 +13,7 @@ from dialeval.core.arrays import Floats
 from dialeval.core.errors import SettingError
 from dialeval.judges.adem import Texts
 from dialeval.judges.card import ATTACKS
-from dialeval.judges.validation import _make_replacements, _sample_elsewhere, attack
+from dialeval.judges.validation import _make_replacements, attack
 from judges.tiny_judges import invented_ratings, tiny_judge
 
 
@@ -37,33 +37,6 @@ def test_attacks(tmp_path: Path) -> None:
     assert unasked == {"reversed", "dull", "random", "reference"}
     with pytest.raises(SettingError, match="no row has a context or a reference"):
         attack(judge, [[]] * 40, ratings.responses, [[]] * 40)
-
-
-def test_the_seed_draws_other_answers() -> None:
-    contexts, responses = [[str(row)] for row in range(30)], [f"{'x' * row} y" for row in range(30)]
-    judge: Any = Lengths()
-    means = [
-        next(each.mean for each in attack(judge, contexts, responses, [[]] * 30, *seed) if each.name == "random")
-        for seed in ((), (0,), (1,))
-    ]
-    assert means[0] == means[1] != means[2]
-
-
-def test_another_answer_is_looked_for_twenty_times() -> None:
-    class Dice:
-        rolls = 0
-
-        def integers(self, most: int) -> int:
-            self.rolls += 1
-            return 1 if self.rolls == self.lucky else 0
-
-        lucky = 0
-
-    for lucky, answer in ((0, None), (20, "b"), (21, None)):
-        dice: Any = Dice()
-        dice.lucky = lucky
-        assert _sample_elsewhere(0, [["x"], ["y"]], ["a", "b"], dice) == answer
-        assert dice.rolls == 20
 
 
 def test_what_is_said_instead() -> None:

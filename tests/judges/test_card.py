@@ -36,14 +36,6 @@ def test_tables() -> None:
     assert list_attacks([Attack("dull", 7, 3.0, 2.5, 0.254, NAN)])[1:] == [["dull", "7", "3.00", "2.50", "25%", "-"]]
 
 
-def test_a_set_has_as_many_rows_as_the_judge_with_most() -> None:
-    fewer = HumanCorrelation(38, -0.5, 1.0, (0.1, 0.9), (0.0, 1.0))
-    found = Validation({"a": {"adem": fewer, "length": GOOD}}, {}, ["a"])
-    assert list_validation(found)[1:] == [["a", "40", "1.00 [.00, 1.00]", ".46 [-.05, .96]"]]
-    assert list_pearson(found)[1:] == [["a", "-.50", ".50"]]
-    assert found.resamples == 1000
-
-
 def test_no_name_in_a_card_is_markup() -> None:
     hostile = "a|b <img src=x>\n# c"
     table = card.write_card_table([["data set", hostile], [hostile, ".46 [-.05, .96]"]])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from math import inf, log1p
+from math import log1p
 from pathlib import Path
 
 import numpy as np
@@ -13,15 +13,12 @@ import dialeval
 from dialeval.judges.conversation import (
     FEATURES,
     SHIPPED,
-    ConversationJudge,
     ConversationWeights,
-    _judge,
     compute_features,
 )
 from dialeval.metrics.conversation import SpokenTurn
 from judges.tiny_judges import tiny_dialogue_judge
 
-GOLDEN = (-4.1409983872, 0.4128481581, 0.0976505140, 6.3355263158, 0.1571609632, -0.3602484472, -0.2160883281)
 TURNS = [
     SpokenTurn("user", "how do I reset my password"),
     SpokenTurn("assistant", "what is your email"),
@@ -52,33 +49,6 @@ def test_the_score_is_a_weighted_sum() -> None:
     assert len(SHIPPED.weight) == len(SHIPPED.center) == len(SHIPPED.scale) == len(FEATURES)
     signs = dict(zip(FEATURES, np.sign(SHIPPED.weight).tolist(), strict=True))
     assert signs == {name: -1.0 if name.endswith(("repetition", "rephrasing")) else 1.0 for name in FEATURES}
-
-
-def test_the_shipped_weights_are_those_that_were_fitted() -> None:
-    """The score of no feature at all, and what one of each adds; see `tools/fit_conversation_judge.py`."""
-    assert SHIPPED.score(np.zeros(6)) == pytest.approx(GOLDEN[0], abs=1e-9)
-    added = [SHIPPED.score(row) - SHIPPED.score(np.zeros(6)) for row in np.eye(6)]
-    assert added == pytest.approx(GOLDEN[1:], abs=1e-9)
-
-
-@pytest.mark.parametrize(
-    ("scores", "worst"),
-    [([5.0, 1.0], 2), ([1.0, 5.0], 1), ([3.0], 1), ([np.nan, 3.0], 2), ([np.nan, 3.0, 1.0, 5.0], 3), ([2.0] * 3, 1)],
-)
-def test_the_worst_reply_is_the_one_without_which_the_rest_is_best(scores: list[float], worst: int) -> None:
-    found = _judge(TURNS, np.array(scores), np.array(scores) / 10)
-    there = np.array([score for score in scores if score == score])
-    assert found == (SHIPPED.score(compute_features(TURNS, there, there / 10)), worst)
-
-
-def test_a_conversation_without_scores_has_none() -> None:
-    assert np.isnan(_judge(TURNS, np.array([np.nan]), np.array([np.nan]))).all()
-    silent = compute_features(TURNS[1:2], np.array([3.0]), np.array([0.4]))
-    assert silent.tolist() == [3.0, 3.0, 0.4, 0.0, 0.0, 0.0]
-    metric = ConversationJudge()
-    assert metric.costly, "it is not among all metrics"
-    assert metric.bounds_of("conversation-judge/worst-turn") == (1.0, inf)
-    assert metric.bounds_of("conversation-judge") == (-inf, inf)
 
 
 def test_a_run_names_the_worst_turn(tmp_path: Path) -> None:

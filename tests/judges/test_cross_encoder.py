@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dialeval.judges import cross_encoder
 from dialeval.judges.cross_encoder import CrossEncoder, PairTokenizer
 from dialeval.metrics.encoder_files import EncoderFiles, find_encoder
 from judges.tiny_judges import SHAPE, tiny_changes
@@ -71,30 +70,6 @@ def test_of_a_long_pair_the_end_of_the_context_and_the_beginning_of_the_response
         reader.compute_heads(CONTEXTS[2:3], RESPONSES[2:3]),
         reader.compute_heads([["hello", *CONTEXTS[2]]], [RESPONSES[2] + "cat"]),
     )
-
-
-def test_what_fits_is_not_cut(files: EncoderFiles) -> None:
-    reader = CrossEncoder(files, tiny_changes(files.folder), SHAPE)
-    for words, kept in ((14, 14), (15, 15), (16, 15)):
-        ((ids, said),) = reader.make_sequences([["the cat"]], ["cat " * words])
-        assert [WORDS[piece] for piece in ids] == ["[CLS]", "the", "cat", "[SEP]", *["cat"] * kept, "[SEP]"]
-        assert said == kept + 1
-    for words, kept in ((21, 21), (22, 22), (23, 22)):
-        ((ids, said),) = reader.make_sequences([["the " + "cat " * (words - 1)]], ["fine"])
-        start = ["the"] if words == kept else []
-        assert [WORDS[piece] for piece in ids[: len(ids) - said]] == [
-            *("[CLS]", *start, *["cat"] * (kept - len(start)), "[SEP]")
-        ]
-    ((ids, _),) = reader.make_sequences([["a", "dog", " ", "sat", "on"]], ["fine"])
-    assert [WORDS[piece] for piece in ids[1:-2]] == ["dog", "[SEP]", "sat", "[SEP]", "on", "[SEP]"]
-
-
-def test_many_texts_are_split_in_parts(files: EncoderFiles, monkeypatch: pytest.MonkeyPatch) -> None:
-    tokenizer = PairTokenizer(files)
-    whole = tokenizer.split_pieces(RESPONSES)
-    assert [len(pieces) for pieces in whole] == [5, 1, 28, 2, 8]
-    monkeypatch.setattr(cross_encoder, "_AT_ONCE", 2)
-    assert tokenizer.split_pieces(RESPONSES) == whole
 
 
 def test_the_parts_of_a_pair_are_told_apart(files: EncoderFiles) -> None:

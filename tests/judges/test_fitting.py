@@ -4,22 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 from dialeval.core.errors import SettingError
 from dialeval.judges import fitting
-from dialeval.judges.adem import CASES, AdemWeights
+from dialeval.judges.adem import AdemWeights
 from dialeval.judges.fitting import (
     SET_WEIGHT,
     AdemSettings,
     _calibrate,
-    _fit_line,
-    _LeastSquares,
     _sample_rows,
-    _solve,
     fit,
     fit_adem,
     fit_identity,
@@ -67,23 +63,6 @@ def test_the_fit_is_the_solution_of_the_problem(tmp_path: Path) -> None:
     assert SET_WEIGHT == 1000
 
 
-def test_conjugate_gradients_end_where_the_gradient_is_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    problem = _LeastSquares.of(make_examples(invented_ratings(), tiny_vectors(tmp_path / "e")))
-    settings, steps, predict = AdemSettings(strength=0.03, response_strength=0.05), list[int](), _LeastSquares.predict
-
-    def count(*given: Any) -> Any:
-        steps.append(1)
-        return predict(*given)
-
-    monkeypatch.setattr(_LeastSquares, "predict", count)
-    found = _solve(problem, problem.scores, settings)
-    assert 1 < len(steps) <= 12, "there are few directions in the tiny vectors"
-    scale = np.sqrt(0.03 / 0.05)
-    first = problem.gradient(problem.scores, scale)
-    left = first - problem.gradient(predict(problem, found, scale), scale) - 0.03 * found
-    assert np.linalg.norm(left) < 1e-7 * np.linalg.norm(first)
-
-
 def test_fits_are_on_the_scale_and_better_than_nothing(tmp_path: Path) -> None:
     vectors = tiny_vectors(tmp_path / "e")
     examples = make_examples(invented_ratings(240), vectors)
@@ -127,34 +106,6 @@ def test_settings_are_checked_one_by_one(wrong: dict[str, float]) -> None:
         AdemSettings(**wrong)  # type: ignore[arg-type]
     AdemSettings(rank=0)
     assert AdemSettings() == AdemSettings(30.0, 100.0, 8)
-
-
-def test_the_identity_has_no_directions_of_its_own(tmp_path: Path) -> None:
-    weights = fit_identity(make_examples(invented_ratings(30), tiny_vectors(tmp_path / "e")))
-    assert (weights.kind, weights.identity) == ("identity", 1.0)
-    sides = (weights.context_left, weights.context_right, weights.reference_left, weights.reference_right)
-    assert {each.shape for each in sides} == {(8, 0)}
-    assert weights.response.tolist() == [0.0] * 8
-
-
-def test_without_contexts_and_references_scores_are_in_the_middle(tmp_path: Path) -> None:
-    examples = make_examples(invented_ratings(30), tiny_vectors(tmp_path / "e"))
-    none = np.zeros(30, np.bool_)
-    bare = replace(examples, has_context=none, has_reference=none)
-    assert _calibrate(fit_identity(examples), bare).calibration == dict.fromkeys(CASES, (-3.0, 1.0))
-
-
-def test_a_line_through_the_scores_of_sets() -> None:
-    sets = np.array([0, 0, 0, 0, 4, 4])
-    raw = np.array([0.0, 1.0, 2.0, 3.0, 10.0, 12.0])
-    scores = np.array([1.0, 2.0, 2.0, 3.0, 1.0, 7.0])
-    # Sets count alike: the sums of each are divided by its rows.
-    slope = (3.0 / 4 + 6.0 / 2) / (5.0 / 4 + 2.0 / 2)
-    alpha = (1.5 + 11.0) / 2 - (2.0 + 4.0) / 2 / slope
-    assert _fit_line(raw, scores, sets) == pytest.approx((alpha, 1 / slope), rel=1e-4)
-    turned = (6.25 + 3 / 1e-3, 1000.0)
-    assert _fit_line(raw, -scores, sets) == pytest.approx(turned, rel=1e-4), "a judge never turns the scores around"
-    assert _fit_line(np.full(6, 2.0), scores, sets) == pytest.approx((2.0 - 3.0, 1.0)), "nothing to learn from"
 
 
 def test_equal_ratings_teach_nothing(tmp_path: Path) -> None:

@@ -13,7 +13,6 @@ from dialeval.core.errors import SettingError
 torch = pytest.importorskip("torch")
 
 from dialeval.adem import ADEMWithEncoder, EncoderSettings  # noqa: E402
-from dialeval.judges.hierarchical import Recurrent  # noqa: E402
 
 SIZES = (12, 5)
 SETTINGS = EncoderSettings(utterance=6, context=4)
@@ -168,48 +167,6 @@ def test_who_shares_weights_is_a_setting(
     assert moved >= {*cells, "turns"}
     again = ADEMWithEncoder.load(model.save(tmp_path))
     np.testing.assert_array_equal(again.predict_on_single_batch(*data), model.predict_on_single_batch(*data))
-
-
-@pytest.mark.parametrize("cell", ["gru", "lstm"])
-def test_a_sequence_of_one_element_has_a_vector_and_an_empty_one_has_none(cell: Any) -> None:
-    torch.manual_seed(0)
-    reader = Recurrent(5, 6, EncoderSettings(6, 4, layers=2, cell=cell))
-    sequences = torch.randn(3, 2, 5)
-    with torch.no_grad():
-        found = reader(sequences, torch.tensor([1, 0, 2]))
-        state = reader.cells(sequences[:1, :1])[1]
-        expected = (state[0] if cell == "lstm" else state)[-1][0]
-        nothing = reader(sequences, torch.tensor([0, 0, 0]))
-    np.testing.assert_allclose(found[0].numpy(), expected.numpy(), rtol=1e-4, atol=1e-6)
-    assert (found[1] == 0).all()
-    assert (found[[0, 2]] != 0).all()
-    assert nothing.shape == (3, 6)
-    assert (nothing == 0).all()
-
-
-def test_an_encoder_has_these_settings_by_default() -> None:
-    assert EncoderSettings() == EncoderSettings(200, 200, 1, 0.0, "gru", "all")
-    for dropout in (0.0, 0.99):
-        assert EncoderSettings(dropout=dropout).dropout == dropout
-    model = ADEMWithEncoder(*SIZES, SETTINGS)
-    assert (model.learning_rate, model.l1, model.max_grad_norm) == (1e-3, 0.3, 5.0)
-    assert (model.constants, model.device, model.train_embeddings) == ("learned", "cpu", True)
-    assert (model.head.alpha.item(), model.head.beta.item()) == (0.0, 1.0)
-    weights = {seed: ADEMWithEncoder(*SIZES, SETTINGS, seed=seed).network.embeddings.weight for seed in (0, 1)}
-    assert torch.equal(model.network.embeddings.weight, weights[0])
-    assert not torch.equal(weights[0], weights[1])
-    assert ADEMWithEncoder(3, 2).network.words.outputs == 200
-
-
-def test_dropout_is_between_layers_and_only_in_training() -> None:
-    data = sequences()
-    one, two = (
-        ADEMWithEncoder(*SIZES, EncoderSettings(6, 4, layers=layers, dropout=0.5), seed=1).network for layers in (1, 2)
-    )
-    assert (one.words.cells.dropout, two.words.cells.dropout, two.turns.cells.dropout) == (0.0, 0.5, 0.5)
-    model = ADEMWithEncoder(*SIZES, EncoderSettings(6, 4, dropout=0.5), seed=1)
-    first, again = (model.predict_on_single_batch(*data) for _ in range(2))
-    np.testing.assert_array_equal(first, again)
 
 
 def test_settings_are_checked_one_by_one() -> None:

@@ -11,7 +11,6 @@ import pytest
 
 from dialeval.core.errors import SettingError
 from dialeval.judges.adem import Judge, encode_rows, open_judge, open_vectors
-from dialeval.metrics.encoder import Encoder
 from judges.tiny_judges import tiny_judge, tiny_vectors, tiny_weights
 from tiny_encoder import write_encoder
 
@@ -55,23 +54,6 @@ def test_a_judge_of_other_vectors_is_refused(tmp_path: Path) -> None:
         Judge(folder, device="tpu")
 
 
-def test_texts_are_encoded_by_numpy_unless_asked(tmp_path: Path) -> None:
-    encoder = write_encoder(tmp_path / "e")
-    assert type(open_vectors(encoder).encoder) is Encoder
-    assert open_vectors(encoder, 7).encoder.tokens == 7
-    assert (Judge().shipped, Judge("folder").shipped) == (True, False)
-    assert Judge("folder").__reduce__() == (Judge, ("folder", None, "cpu"))
-    given = replace(tiny_weights(), facts={"trained_on": ["a", 1, "b"]})
-    assert Judge(given).trained_on == ["a", "b"]
-    assert Judge(replace(given, facts={"trained_on": "a"})).trained_on == []
-    pytest.importorskip("torch")
-    from dialeval.judges.torch_encoder import TorchEncoder
-
-    made = open_vectors(encoder, 7, "torch").encoder
-    assert isinstance(made, TorchEncoder)
-    assert (made.device, made.tokens) == ("cpu", 7)
-
-
 def test_every_row_has_its_own_closest_reference(tmp_path: Path) -> None:
     vectors = tiny_vectors(tmp_path / "e")
     texts = ["the cat", "hello there", "dog", "i am fine", "how are you ?"]
@@ -92,17 +74,6 @@ def test_a_context_is_its_last_turns(tmp_path: Path) -> None:
         rows = encode_rows(vectors, [["the", "cat", " ", "dog"]], ["x"], [[]], turns)
         np.testing.assert_array_equal(rows.context, vectors.of([text]))
     assert not encode_rows(vectors, [[]], ["x"], [[]], 3).has_context.any()
-
-
-def test_of_a_long_context_the_end_counts_and_of_replies_the_beginning(tmp_path: Path) -> None:
-    vectors = tiny_vectors(tmp_path / "e", tokens=8)
-    long = "the cat sat on a mat . how are you ? i am fine"
-    rows = encode_rows(vectors, [[long]], [long], [[long]], 3)
-    begin, end = vectors.of([long]), vectors.of([long], ends=True)
-    assert not np.array_equal(begin, end)
-    np.testing.assert_array_equal(rows.context, end)
-    np.testing.assert_array_equal(rows.response, begin)
-    np.testing.assert_array_equal(rows.reference, begin)
 
 
 def test_a_judge_that_was_not_opened_keeps_its_settings_in_a_pickle(tmp_path: Path) -> None:

@@ -11,13 +11,10 @@ import socket
 import sqlite3
 import subprocess
 import sys
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from concurrent.futures import wait
 from contextlib import closing
-from email.utils import formatdate
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -38,19 +35,11 @@ from dialeval.judges.llm.client import (
     Completion,
     Counts,
     FailedRequestError,
-    StoppedError,
-    _read_retry_after,
-    read_completion,
 )
 from dialeval.judges.llm.judge import name_family
-from dialeval.judges.llm.metric import LLMGrades, label_texts
+from dialeval.judges.llm.metric import label_texts
 from dialeval.judges.llm.rubrics import (
-    Question,
-    Rubric,
-    compute_expected_grades,
     list_shipped,
-    make_request,
-    parse_grades,
     read_rubric,
 )
 from llm_server import MODEL, Body, ChatServer, Reply, asked_text, shown_texts
@@ -184,29 +173,6 @@ def test_an_answer_at_the_limit_of_tokens_is_named(server: ChatServer, ask: Call
     assert any("the answer is cut off (1)" in line for line in score(ask(), ["yes"]).warnings)
 
 
-def test_a_judge_is_asked_once_unless_it_votes(server: ChatServer, ask: Callable[..., LLM]) -> None:
-    rubric, rows = read_rubric("reply"), [[("reply to grade", "one two")], [("reply to grade", "one")]]
-    with ask() as llm:
-        assert [grades.values["quality"] for grades in llm.grade(rubric, rows)] == [2, 1]
-        assert len(server.bodies) == 2
-        assert len(llm.requests(rubric, rows[0], "vote")) == 1
-        assert [grades.values["quality"] for grades in llm.grade(rubric, rows, "grade", 3)] == [2, 1]
-        assert len(server.bodies) == 2
-        assert [grades.values["quality"] for grades in llm.grade(rubric, rows, "vote")] == [2, 1]
-        assert len(server.bodies) == 4
-        assert [grades.values["quality"] for grades in llm.grade(rubric, rows, "vote", 3)] == [2, 1]
-        assert len(server.bodies) == 8
-
-
-def test_a_scale_up_to_9_has_expected_grades(tmp_path: Path) -> None:
-    path = tmp_path / "own.toml"
-    start = 'name = "own"\nlevel = "reply"\nuses = []\ntask = "Grade."\n[[question]]\nname = "good"\nquestion = "?"\n'
-    path.write_text(start + 'grades = { 2 = "no", 9 = "yes" }\n')
-    metric = LLMGrades(rubric=str(path))
-    assert metric.bounds_of(metric.name) == (2.0, 9.0)
-    assert (metric.costly, metric.implied) == (True, {"samples": 5, "model": ""})
-
-
 def test_conversations_have_one_grade_each(server: ChatServer, ask: Callable[..., LLM]) -> None:
     server.answer = lambda request: Reply(grades={"completion": int("thanks, done" in asked_text(request)) * 2})
     rows = [
@@ -300,58 +266,6 @@ def test_200_planted_verdicts_change_no_grade(server: ChatServer, ask: Callable[
 
 # Requests and answers.
 
-RUBRIC = Rubric(
-    "short", "reply", "Grade.", [Question("good", "Is it?", {"1": "no", "2": "so so", "10": "yes"})], ["context"]
-)
-
-
-def request_body(mode: str = "grade", options: dict[str, Any] | None = None, number: int = 0) -> dict[str, Any]:
-    body = json.loads(make_request(RUBRIC, [("reply to grade", "hi")], MODEL, mode, options or {}, number).body)
-    del body["messages"]
-    return dict(body)
-
-
-def test_what_a_request_holds() -> None:
-    schema = {
-        "type": "object",
-        "properties": {"good": {"type": "integer", "enum": [1, 2, 10]}},
-        "required": ["good"],
-        "additionalProperties": False,
-    }
-    common = {
-        "model": MODEL,
-        "temperature": 0.0,
-        "seed": 0,
-        "max_tokens": 32,
-        "response_format": {
-            "type": "json_schema",
-            "json_schema": {"name": "grades", "strict": True, "schema": schema},
-        },
-    }
-    assert request_body() == common
-    assert request_body("expected") == {**common, "logprobs": True, "top_logprobs": 20}
-    assert request_body("vote", number=2) == {**common, "temperature": 1.0, "seed": 2}
-    assert request_body("vote", {"seed": 5, "top_p": 0.5}, 2) == {**common, "temperature": 1.0, "seed": 7, "top_p": 0.5}
-    without = {name: value for name, value in common.items() if name != "seed"}
-    assert request_body("grade", {"seed": None}, 3) == without
-    assert json.loads(make_request(read_rubric("reply"), [], MODEL, "grade", {}).body)["max_tokens"] == 48
-
-
-def test_the_key_of_a_request_does_not_depend_on_the_marker() -> None:
-    parts = [("reply to grade", "hi")]
-    one, again = (make_request(RUBRIC, parts, MODEL, "grade", {}) for _ in range(2))
-    assert one.key == again.key == make_request(RUBRIC, parts, MODEL, "grade", {}, 0).key
-    assert one.body != again.body
-    others = [
-        make_request(RUBRIC, parts, MODEL, "vote", {}),
-        make_request(RUBRIC, parts, MODEL, "grade", {"seed": None}),
-        make_request(RUBRIC, parts, MODEL, "grade", {"seed": None}, 1),
-        make_request(RUBRIC, parts, "other", "grade", {}),
-        make_request(RUBRIC, [("reply to grade", "ho")], MODEL, "grade", {}),
-        make_request(read_rubric("reply"), parts, MODEL, "grade", {}),
-    ]
-    assert len({one.key, *(each.key for each in others)}) == 7
-
 
 def completion(*tokens: str, top: dict[int, dict[str, float]] | None = None, **choice: Any) -> Completion:
     """An answer of some tokens; `top`: by place, the probabilities of tokens there."""
@@ -367,101 +281,6 @@ def completion(*tokens: str, top: dict[int, dict[str, float]] | None = None, **c
     ]
     body = {"message": {"content": "".join(tokens)}, "logprobs": {"content": content}, **choice}
     return msgspec.convert({"choices": [body]}, Completion)
-
-
-@pytest.mark.parametrize(
-    ("tokens", "place"),
-    [
-        (('{"good', '": ', "2", "}"), 2),
-        (('{"good":', " 2", "}"), 1),
-        (('{"good": 2}',), 0),
-        (("{", '"good"', ":2", "}"), 2),
-    ],
-)
-def test_the_token_of_a_grade_is_found(tokens: tuple[str, ...], place: int) -> None:
-    wrong = {at: {"1": 1.0} for at in range(len(tokens)) if at != place}
-    answer = completion(*tokens, top={**wrong, place: {"2": 0.5, " 2": 0.25, ': "1': 0.125, "3": 0.125}})
-    found = compute_expected_grades(RUBRIC, answer, 0.875)
-    assert found.values == {"good": pytest.approx((2 * 0.75 + 0.125) / 0.875)}
-    assert found.reason is None
-    assert found.mass == pytest.approx(0.875)
-    few = compute_expected_grades(RUBRIC, answer, 0.876)
-    assert (few.values, few.reason) == ({}, "grades have less than 0.876 of the probability")
-    assert few.mass == pytest.approx(0.875)
-
-
-def test_odd_probabilities_of_tokens() -> None:
-    answer = completion('{"good": ', "2", "}", top={1: {"2": 1.0, "1": 1.5, "x": 1.0}})
-    found = compute_expected_grades(RUBRIC, answer, 0.5)
-    assert (found.values, found.mass) == ({"good": 1.5}, 1.0), "no token has more than probability 1"
-    nothing = compute_expected_grades(RUBRIC, completion('{"good": ', "2", "}", top={1: {"x": 1.0}}), 0.0)
-    assert math.isnan(nothing.values["good"])
-    body = {"message": {"content": '{"good": 2}'}, "logprobs": {"content": [{"token": "other", "logprob": 0.0}]}}
-    other = compute_expected_grades(RUBRIC, msgspec.convert({"choices": [body]}, Completion), 0.5)
-    assert (other.values, other.reason) == ({}, "the tokens of the answer are not those of its text")
-
-
-def test_answers_are_parsed_or_named() -> None:
-    assert parse_grades(RUBRIC, completion('{"good": 10}')).values == {"good": 10.0}
-    reasons = {
-        '{"good": 3}': "a grade is not on its scale",
-        '{"good"': "the answer is not JSON",
-        "{}": "the answer has other fields than those asked for",
-        "": "the answer is empty",
-    }
-    assert {text: parse_grades(RUBRIC, completion(text)).reason for text in reasons} == reasons
-    assert parse_grades(RUBRIC, completion('{"good"', finish_reason="length")).reason == "the answer is cut off"
-    bare = msgspec.convert({"choices": [{"message": {"content": None}}]}, Completion)
-    assert (bare.text, bare.is_cut, bare.tokens, bare.model, bare.usage) == ("", False, None, "", None)
-
-
-@pytest.mark.parametrize(
-    ("largest", "too_large"),
-    [
-        ({"task": "x" * 4000}, {"task": "x" * 4001}),
-        ({"task": "x"}, {"task": ""}),
-        ({"uses": ["context", "reference"]}, {"uses": ["context", "reference", "context"]}),
-        ({"grades": {str(n): "x" for n in range(11)}}, {"grades": {str(n): "x" for n in range(12)}}),
-        ({"grades": {"0": "x", "9": "y"}}, {"grades": {"0": "x"}}),
-        ({"questions": 20}, {"questions": 21}),
-        ({"questions": 1}, {"questions": 0}),
-    ],
-    ids=lambda entries: f"{next(iter(entries))} {len(str(entries))}",
-)
-def test_entries_of_a_rubric_have_limits(largest: dict[str, Any], too_large: dict[str, Any]) -> None:
-    def convert(entries: dict[str, Any]) -> Rubric:
-        grades = entries.get("grades", {"0": "no", "1": "yes"})
-        names = [f"q{'abcdefghijklmnopqrstuvwxyz'[n]}" for n in range(entries.get("questions", 1))]
-        questions = [{"name": name, "question": "?", "grades": grades} for name in names]
-        rubric = {"name": "own", "level": "reply", "task": "Grade.", "uses": [], "question": questions}
-        return msgspec.convert(rubric | {name: entries[name] for name in entries if name in rubric}, Rubric)
-
-    assert convert(largest).name == "own"
-    with pytest.raises(msgspec.ValidationError):
-        convert(too_large)
-
-
-def test_texts_are_labeled_by_what_they_are() -> None:
-    context, roles = ["hi", "hello"], ["user", ""]
-    assert label_texts("reply", context, "yes") == [("turn 1", "hi"), ("turn 2", "hello"), ("reply to grade", "yes")]
-    assert label_texts("conversation", context, "yes", roles, ["r"]) == [
-        ("reference", "r"),
-        ("turn 1, by the user", "hi"),
-        ("turn 2", "hello"),
-        ("turn 3, by the assistant", "yes"),
-    ]
-    assert label_texts("reply", ["hi"], "yes", roles) == [("turn 1", "hi"), ("reply to grade", "yes")]
-
-
-def test_samples_and_bounds_of_the_metric() -> None:
-    plain = LLMGrades()
-    assert (plain.rubric, plain.mode, plain.samples, plain.model) == ("reply", "expected", 5, "")
-    assert [LLMGrades(samples=number).samples for number in (1, 100)] == [1, 100]
-    for number in (0, 101):
-        with pytest.raises(SettingError, match=rf"^llm has samples from 1 to 100, not {number}$"):
-            LLMGrades(samples=number)
-    assert [plain.bounds_of(key) for key in ("llm", "llm/relevance")] == [(1.0, 5.0), (1.0, 5.0)]
-    assert LLMGrades(rubric="missing.toml").bounds_of("llm") == (-math.inf, math.inf)
 
 
 # Servers that misbehave.
@@ -575,93 +394,6 @@ def test_retry_after_is_waited_for(server: ChatServer, ask: Callable[..., LLM]) 
     assert times[1] - times[0] >= 1
 
 
-@pytest.mark.parametrize(
-    ("header", "seconds"),
-    [(None, 0), ("5", 5), (" 7 ", 7), ("0", 0), ("600", 600), ("601", 600), ("-5", 0), ("soon", 0), ("", 0)],
-)
-def test_retry_after_in_seconds(header: str | None, seconds: float) -> None:
-    assert _read_retry_after(header) == seconds
-
-
-def test_retry_after_as_a_date() -> None:
-    now = time.time()
-    assert 90 < _read_retry_after(formatdate(now + 100, usegmt=True)) <= 100
-    assert _read_retry_after(formatdate(now - 100, usegmt=True)) == 0
-    assert _read_retry_after(formatdate(now + 10_000, usegmt=True)) == 600
-
-
-def test_pauses_double_up_to_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
-    client, waited = Client("http://localhost/v1", MODEL), list[float]()
-    monkeypatch.setattr(client._stop, "wait", waited.append)
-    for bound in (min, max):
-        monkeypatch.setattr("dialeval.judges.llm.client.random.uniform", lambda *ends, bound=bound: bound(ends))
-        for attempt in range(1, 10):
-            client._pause(attempt, 0.0)
-    longest = [0.5, 1, 2, 4, 8, 16, 32, 60, 60]
-    assert waited == [*(seconds / 2 for seconds in longest), *longest]
-    assert client._not_before == 0
-    client._pause(1, 100.0)
-    client._pause(2, 50.0)
-    assert waited[-2:] == [100, 50]
-    assert client._not_before == pytest.approx(time.monotonic() + 100, abs=20), "the longest counts"
-
-
-@pytest.mark.parametrize(
-    ("status", "passes"),
-    [
-        *((status, True) for status in (408, 409, 425, 429, 500, 503, 599)),
-        *((status, False) for status in (400, 402, 405, 407, 410, 424, 426, 428, 430, 499)),
-    ],
-)
-def test_some_statuses_are_worth_another_request(server: ChatServer, status: int, passes: bool) -> None:
-    server.answer = lambda _: Reply(status=status, body=b"no " * 100)
-    client = Client(server.address, MODEL, retries=2, backoff=0.001)
-    with pytest.raises(FailedRequestError) as error:
-        client.send(b"{}")
-    client.close()
-    sent = 3 if passes else 1
-    assert client.counts == Counts(requests=sent, repeated=sent - 1, failed=1)
-    assert len(server.bodies) == sent
-    quoted = ("no " * 100)[:200]
-    assert str(error.value) == (f"status {status}" if passes else f"status {status}: {quoted}")
-
-
-def test_tokens_are_counted_and_bounded(server: ChatServer) -> None:
-    usages: list[object] = [{"prompt_tokens": 7, "completion_tokens": 3}, {"prompt_tokens": "7"}, None]
-    changes: list[int] = []
-
-    def answer(_: Body) -> Reply:
-        body = {"model": MODEL, "choices": [{"message": {"content": "hi"}}], "usage": usages[len(server.bodies) - 1]}
-        return Reply(body=json.dumps(body).encode())
-
-    server.answer = answer
-    client = Client(server.address, MODEL, max_tokens=11)
-    client.changed = lambda: changes.append(client.counts.answers)
-    for _ in usages:
-        assert read_completion(client.send(b"{}")).text == "hi"
-    assert client.counts == Counts(requests=3, answers=3, prompt_tokens=7, completion_tokens=3)
-    assert (client.counts.tokens, changes) == (10, [1, 2, 3])
-    client.max_tokens = 10
-    with pytest.raises(SettingError, match=r"^the budget of 10 tokens is spent \(10\); answers so far are recorded"):
-        client.send(b"{}")
-    client.max_tokens, client.max_requests = None, 3
-    with pytest.raises(SettingError, match=r"^the budget of 3 requests is spent; answers so far are recorded"):
-        client.send(b"{}")
-    client.close()
-
-
-def test_tokens_of_another_model_are_counted(server: ChatServer) -> None:
-    usage = {"prompt_tokens": 7, "completion_tokens": 3}
-    body = {"model": "x" * 300, "choices": [{"message": {"content": "hi"}}], "usage": usage}
-    server.answer = lambda _: Reply(body=json.dumps(body).encode())
-    client = Client(server.address, MODEL)
-    with pytest.raises(FailedRequestError) as error:
-        client.send(b"{}")
-    client.close()
-    assert str(error.value) == f"answered by another model, {'x' * 100}"
-    assert client.counts == Counts(requests=1, failed=1, prompt_tokens=7, completion_tokens=3)
-
-
 def test_an_answer_has_a_largest_size(server: ChatServer, monkeypatch: pytest.MonkeyPatch) -> None:
     body = json.dumps({"model": MODEL, "choices": [{"message": {"content": "hi"}}]}).encode()
     server.answer = lambda _: Reply(body=body)
@@ -673,41 +405,6 @@ def test_an_answer_has_a_largest_size(server: ChatServer, monkeypatch: pytest.Mo
     with pytest.raises(FailedRequestError, match=r"^the answer was cut off$"):
         client.send(b"{}")
     client.close()
-
-
-def test_settings_of_a_judge_by_default() -> None:
-    llm = LLM("http://localhost:81/v1/", MODEL)
-    plain, given = Client("http://localhost:81/v1/", MODEL), llm._client
-    for client in (plain, given):
-        assert (client.key_variable, client.timeout, client.retries) == ("DIALEVAL_LLM_KEY", 120, 8)
-        assert (client.backoff, client.max_requests, client.max_tokens) == (0.5, None, None)
-        assert client._address.geturl() == "http://localhost:81/v1/chat/completions"
-    assert (llm.replay, llm._concurrency, llm.counts) == (False, 16, Counts())
-    assert llm.settings == f"{MODEL},prompt=1,least_mass=0.5,options={{}}"
-    counts = llm.counts
-    assert [counts.requests, counts.repeated, counts.answers, counts.recorded, counts.failed] == [0] * 5
-    assert [counts.prompt_tokens, counts.completion_tokens] == [0, 0]
-
-
-def test_keys_are_headers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("MY_KEY", raising=False)
-    assert "Authorization" not in Client("http://h", MODEL, "MY_KEY")._headers
-    monkeypatch.setenv("MY_KEY", " sk-1 ")
-    assert Client("http://h", MODEL, "MY_KEY")._headers["Authorization"] == "Bearer sk-1"
-    for key in ("sk-\u00e9", "sk-\n1"):
-        monkeypatch.setenv("MY_KEY", key)
-        with pytest.raises(SettingError, match=r"^the key in MY_KEY has characters that a header cannot have$"):
-            Client("http://h", MODEL, "MY_KEY")
-
-
-def test_what_was_sent_in_a_line() -> None:
-    llm = LLM("http://localhost/v1", MODEL, prices=(1.0, 2.0))
-    assert llm.count() == "0 requests, 0 + 0 tokens, cost 0.0000"
-    llm._client.counts = Counts(1200, 1, 1100, 5, 2, 1_000_000, 250_000)
-    line = "1,200 requests, 1 sent again, 2 failed, 5 recorded before, 1,000,000 + 250,000 tokens"
-    assert llm.count() == f"{line}, cost 1.5000"
-    llm.prices = None
-    assert (llm.count(), llm.describe()) == (line, f"{MODEL}: {line}")
 
 
 def test_concurrency_is_bounded(server: ChatServer, ask: Callable[..., LLM]) -> None:
@@ -883,79 +580,6 @@ def test_threads_that_store_at_once_lose_nothing(tmp_path: Path) -> None:
     store.close()
 
 
-def test_signals_stop_a_judge_and_are_given_back() -> None:
-    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
-    llm = LLM("http://localhost/v1", MODEL)
-    with llm:
-        assert signal.getsignal(signal.SIGINT) == llm._interrupt
-        with pytest.raises(KeyboardInterrupt):
-            signal.raise_signal(signal.SIGINT)
-        assert llm._client._stop.is_set()
-    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
-    with pytest.raises(StoppedError):
-        llm._client.send(b"{}")
-    assert llm.counts.requests == 0
-
-
-def test_the_first_error_is_why_a_run_ends() -> None:
-    llm = LLM("http://localhost/v1", MODEL)
-    first = SettingError("first")
-    for error, kept in ((StoppedError(), None), (first, first), (SettingError("second"), first)):
-        llm.stop(error)
-        assert llm._error is kept
-
-
-def test_a_record_is_committed_before_its_thread_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where the record of one thread is written together with that of another."""
-    store = AnswerStore(tmp_path / "a.sqlite")
-    begun, go_on = threading.Event(), threading.Event()
-
-    def write(_: object) -> None:
-        begun.set()
-        go_on.wait(60)
-
-    monkeypatch.setattr(store, "write", write)
-    store._waiting += [AnswerRecord("1", b"", b""), AnswerRecord("2", b"", b"")]
-    both = [store._writer.submit(store._flush) for _ in range(2)]
-    assert begun.wait(60)
-    assert not wait(both, timeout=0.05).done
-    go_on.set()
-    assert all(future.result() is None for future in both)
-    store.close()
-
-
-def test_answers_that_are_not_there_are_not_copied(tmp_path: Path) -> None:
-    missing = tmp_path / "none.sqlite"
-    with pytest.raises(DataError, match=r"none\.sqlite: there is no such file"):
-        LLM("http://localhost/v1", MODEL, cache=missing).copy_answers(tmp_path)
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_many_records_are_found_and_failures_only_if_asked(tmp_path: Path) -> None:
-    path = tmp_path / "new" / "folder" / "a.sqlite"
-    store = AnswerStore(path)
-    assert path.stat().st_mode & 0o777 == 0o600
-    records = [
-        AnswerRecord(f"{n:064x}", b"q%d" % n, None if n % 7 == 0 else b"a%d" % n, "failed" if n % 7 == 0 else None)
-        for n in range(1201)
-    ]
-    store.write(records)
-    run = store._connection.execute
-    pragmas = [run(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "journal_mode", "busy_timeout")]
-    assert pragmas == [0x6C6C6D32, "wal", 60_000]
-    keys = [record.key for record in records]
-    assert store.find(keys) == {record.key: record for record in records if record.answer is not None}
-    assert store.find(keys, failures=True) == {record.key: record for record in records}
-    assert store.find(["none"], failures=True) == {}
-    failure = AnswerRecord(keys[4], b"q4", None, "failed here")
-    store.copy({**dict.fromkeys([*keys[3:6], "none"]), keys[4]: failure}, tmp_path / "copy.sqlite")
-    store.close()
-    assert sorted(each.name for each in tmp_path.iterdir()) == ["copy.sqlite", "new"], "it is one file"
-    copy = AnswerStore(tmp_path / "copy.sqlite", read_only=True)
-    assert copy.find(keys, failures=True) == {record.key: record for record in (records[3], failure, records[5])}
-    copy.close()
-
-
 @pytest.mark.parametrize(
     "settings",
     [
@@ -1039,34 +663,6 @@ def test_families_of_models() -> None:
     aliases = {"chatgpt-4o": "gpt", "o1": "gpt", "mixtral-8x7b": "mistral", "ministral-3b": "mistral"}
     aliases |= {"gemma-2": "gemini", "qwq-32b": "qwen", "meta-llama/Meta-Llama-3": "llama", "Claude-4": "claude"}
     assert {model: name_family(model) for model in aliases} == aliases
-
-
-def test_a_panel_is_planned_as_a_metric_for_each_judge() -> None:
-    one = LLM("http://localhost/v1", "one", mode="vote", samples=3)
-    two = LLM("http://localhost/v1", "two", systems={"bot": "2", "other": "two-b"})
-    alone = {"mode": "vote", "samples": 3}
-    assert one.plan("llm", {"bleu": {"n": 2}, "llm": {"samples": 4}}) == (
-        "llm",
-        {"bleu": {"n": 2}, "llm": {"mode": "vote", "samples": 4}, "llm-conversation": alone},
-    )
-    panel = Panel(one, two)
-    columns = [f"llm(mode=vote,samples=3,model={name})" for name in ("one", "two")]
-    assert panel.plan("llm,length", None) == ([*columns, "length"], {})
-    assert panel.plan(["length", "llm-conversation"], {"length": {}}) == (
-        ["length", *(column.replace("llm(", "llm-conversation(") for column in columns)],
-        {"length": {}},
-    )
-    assert panel.plan(None, None) == ([], {})
-    assert panel.digest == f"{one.settings} + {two.settings}"
-    assert (panel.judge("two"), one.judge("")) == (two, one)
-    for model in ("", "three"):
-        with pytest.raises(SettingError, match=r"^name one of the judges: llm\(model=NAME\), with one, two$"):
-            panel.judge(model)
-    (warning,) = panel.warnings
-    assert warning.startswith("the judge two is of the same family as two-b, the model of other: judges tend to")
-    assert LLM("http://localhost/v1", "1", systems={"bot": "2"}).warnings == [], "neither has a family"
-    with pytest.raises(SettingError, match="different models"):
-        Panel()
 
 
 def test_a_judge_of_the_family_of_a_system_is_named(ask: Callable[..., LLM]) -> None:
@@ -1265,16 +861,6 @@ def test_prices_are_of_a_million_tokens() -> None:
     counts = Counts(prompt_tokens=2_000_000, completion_tokens=500_000)
     assert counts.compute_cost((0.25, 4.0)) == 2.5
     assert counts.compute_cost(None) is None
-
-
-def test_a_change_is_half_a_grade_or_more() -> None:
-    changes = np.array([0.5, -0.5, 0.49, -0.49, 0.0, 1.0])
-    found = _summarize("planted", changes, np.arange(6), read_rubric("reply"))
-    assert (found.name, found.rows) == ("planted", 6)
-    assert found.raised is not None
-    assert found.change is not None
-    assert (found.changed.value, found.raised.value) == pytest.approx((3 / 6, 2 / 6))
-    assert found.change.value == pytest.approx(1 / 6)
 
 
 def test_changes_of_grades_are_as_large_as_the_scale_allows() -> None:

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import math
-from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,9 +12,6 @@ import pytest
 import dialeval as toolkit
 from conftest import Dialeval
 from dialeval.analysis.labels import (
-    _find_disputes,
-    _weigh_panel,
-    estimate_rate,
     measure_label_agreement,
     measure_pair_agreement,
 )
@@ -27,8 +21,6 @@ from dialeval.judges.llm.attack import attack_llm
 from dialeval.judges.llm.pairs import PairTexts, judge_pairs, list_run_pairs, read_pair_texts
 from dialeval.judges.llm.rubrics import read_rubric
 from dialeval.judges.validation import read_attacked
-from dialeval.stats.intervals import wilson
-from dialeval.stats.labels import estimate_effective_judges
 from llm_server import MODEL, Body, ChatServer, Reply, asked_text, shown_texts
 from realistic_logs import make_log, make_prompts
 
@@ -97,48 +89,6 @@ def test_a_pair_without_a_verdict_in_one_order_has_none(tmp_path: Path) -> None:
             with pytest.raises(SettingError, match="not about pairs"):
                 judge_pairs(ask(server, tmp_path), pairs, rubric)
     assert (nothing.pairs, nothing.flips, nothing.agreement) == ([], None, None)
-
-
-def test_pairs_of_rows_say_what_they_are_about() -> None:
-    systems = {
-        name: [
-            {"context": ["hi"], "response": f"{name} 1"},
-            {"context": ["a", name, "b"], "response": f"{name} 2", "dialog_id": "d"},
-        ]
-        for name in ("x", "y")
-    }
-    run = toolkit.evaluate(systems, metrics="length")
-    found = list_run_pairs(run)
-    assert [(each.a, each.b, each.response_a, each.response_b) for each in found] == [
-        ("x", "y", f"x {n}", f"y {n}") for n in (1, 2)
-    ]
-    assert [(each.context, each.context_b, each.dialogue) for each in found] == [
-        (["hi"], None, "row 1"),
-        (["a", "x", "b"], ["a", "y", "b"], "d"),
-    ]
-    bare = toolkit.evaluate({"x": ["one", "two"], "y": ["three", "four"]}, metrics="length")
-    asked = toolkit.evaluate({"x": ["one"], "y": ["two"]}, contexts=[["hi", "there"]], metrics="length")
-    assert [(each.context, each.dialogue) for each in list_run_pairs(asked)] == [(["hi", "there"], "hi")]
-    assert [(each.response_b, each.dialogue) for each in list_run_pairs(bare)] == [
-        ("three", "row 1"),
-        ("four", "row 2"),
-    ]
-    floor = toolkit.Run({**run, "low": replace(run["x"], role="floor")}, "0")
-    assert len(list_run_pairs(floor)) == 2
-    assert [(each.a, each.b) for each in list_run_pairs(floor, ["x", "low", "x"])] == [("x", "low")] * 2
-    for names in (["x"], ["x", "z"]):
-        with pytest.raises(SettingError, match=r"^pairs need two systems of the run; it has x, y, low$"):
-            list_run_pairs(floor, names)
-
-
-def test_pairs_of_files_have_votes_or_none() -> None:
-    texts = {"a": "x", "b": "y", "response_a": "one", "response_b": "two"}
-    (plain,) = read_pair_texts([texts])
-    assert (plain.context, plain.context_b, plain.roles, plain.human) == ([], None, [], None)
-    (named,) = read_pair_texts([{**texts, "dialog_id": "d", "better": []}])
-    assert (named.dialogue, named.human) == ("d", None)
-    with pytest.raises(DataError, match="better is"):
-        read_pair_texts([{**texts, "better": ["a", "z"]}])
 
 
 def test_contexts_with_own_replies_are_shown_next_to_each_response(tmp_path: Path) -> None:
@@ -247,23 +197,6 @@ def test_ties_of_the_judge_count_a_half() -> None:
         measure_pair_agreement(np.zeros(3, np.int64), np.ones(3), np.ones(3), np.arange(3))
 
 
-def test_the_difference_of_judge_and_length_lies_between_both_ends() -> None:
-    """Every pair: the judge is wrong and the longer response is right."""
-    human, dialogue = np.array([1, -1, 1, -1, 1, 1]), np.array([0, 0, 1, 2, 3, 3])
-    found = measure_pair_agreement(human, -1.0 * human, 2.0 * human, dialogue, 0.9)
-    assert (found.judge.value, found.longer.value, found.difference.value) == (0, 1, -1)
-    for each, bounds in ((found.judge, (0, 1)), (found.longer, (0, 1)), (found.difference, (-1, 1))):
-        value = np.full(6, each.value)
-        assert each == estimate_rate(value, dialogue, 0.9, bounds)
-        assert each.n == 6
-    assert found.difference.interval == pytest.approx(wilson(-1, 4, (-1, 1), 1.6448536), rel=1e-6)
-    turned = measure_pair_agreement(human, 1.0 * human, -2.0 * human, dialogue, 0.9)
-    assert turned.difference.interval == pytest.approx([-end for end in found.difference.interval[::-1]])
-    alone = estimate_rate(np.array([1.0, math.nan]), np.array([5, 5]))
-    assert (alone.value, alone.n) == (1, 1)
-    assert all(map(math.isnan, alone.interval))
-
-
 # Labels.
 
 
@@ -293,71 +226,6 @@ def test_labels_of_a_metric_against_the_majority(tmp_path: Path) -> None:
     assert found.panel is None
     with pytest.raises(SettingError, match="no metric has values on the scale"):
         measure_label_agreement([{**row, "scores": {"overall": [10, 20]}} for row in rated_rows()], metrics="length")
-
-
-def test_lines_of_labels_and_the_rows_that_are_disputed() -> None:
-    rows = [{**row, "id": f"r{place}"} for place, row in enumerate(rated_rows(12))]
-    found = measure_label_agreement(rows, metrics="length", most=3)
-    fit = found.metrics["length"]
-    assert found.lines() == [
-        {"metric": "length", "statistic": name, "rows": fit.n, "value": each.value, "low": ends[0], "high": ends[1]}
-        for name, each in fit.statistics.items()
-        for ends in [each.interval]
-    ]
-    lengths = np.array([len(row["response"].split()) for row in rows], float)
-    people = np.array([np.mean(row["scores"]["overall"]) for row in rows])
-    gaps = (lengths - lengths.mean()) / lengths.std() - (people - people.mean()) / people.std()
-    order = np.argsort(-np.abs(gaps), kind="stable")[:3]
-    assert [each.gap for each in found.disputes] == pytest.approx(gaps[order])
-    assert [(each.human, each.value) for each in found.disputes] == [(people[at], lengths[at]) for at in order]
-    assert len(measure_label_agreement(rated_rows(30), metrics="length").disputes) == 20
-
-
-def test_values_half_a_step_beyond_the_labels_are_not_on_their_scale() -> None:
-    rows = rated_rows(12)
-    rows[0]["response"] = "four words are here"
-    with pytest.raises(SettingError, match="no metric has values on the scale of overall, 1 to 3"):
-        measure_label_agreement(rows, metrics="length")
-    wide = [{**row, "scores": {"overall": [2 * vote for vote in row["scores"]["overall"]]}} for row in rated_rows(12)]
-    found = measure_label_agreement(wide, metrics="length,distinct-1")
-    assert (found.labels, list(found.metrics), found.excluded) == ([2, 4, 6], ["length"], ["distinct-1"])
-
-
-def test_two_rows_may_be_disputed_and_constants_may_not() -> None:
-    rated = SimpleNamespace(ids=["x", "y", "z"])
-    two = _find_disputes({"m": np.array([1.0, 3.0, math.nan])}, np.array([5.0, 2.0, 1.0]), rated, 9)
-    assert [(each.id, each.human, each.value, each.gap) for each in two] == [("x", 5, 1, -2), ("y", 2, 3, 2)]
-    assert _find_disputes({"m": np.ones(3)}, np.arange(3.0), rated, 9) == []
-    assert _find_disputes({"m": np.arange(3.0)}, np.ones(3), rated, 9) == []
-    assert _find_disputes({"m": np.array([1.0, math.nan, math.nan])}, np.arange(3.0), rated, 9) == []
-    later = {"a": np.ones(3), "b": np.arange(3.0)}
-    assert {each.metric for each in _find_disputes(later, np.array([1.0, 2.0, 4.0]), rated, 9)} == {"b"}
-
-
-@pytest.mark.parametrize(("number", "allowed"), [(1, False), (2, True), (12, True), (13, False)])
-def test_labels_are_two_to_twelve_values(number: int, allowed: bool) -> None:
-    rows = [
-        {"dialog_id": f"d{at}", "response": " ".join(["w"] * (1 + at % number)), "scores": {"overall": 1 + at % number}}
-        for at in range(26)
-    ]
-    if allowed:
-        found = measure_label_agreement(rows, metrics="length")
-        assert len(found.labels) == number
-        assert found.metrics["length"].statistics["agreement"].value == 1
-        return
-    with pytest.raises(SettingError, match=f"overall has {number} different values; labels are 2 to 12 of them"):
-        measure_label_agreement(rows, metrics="length")
-
-
-def test_a_panel_is_of_two_judges_and_three_rows() -> None:
-    values = np.array([[1.0, 2.0], [2.0, 1.0], [4.0, 3.0], [math.nan, 3.0], [2.0, 5.0]])
-    human, dialogue = np.array([1.0, 2.0, 3.0, 1.0, math.nan]), np.arange(5)
-    assert _weigh_panel(values[:2], human[:2], dialogue[:2], 0.9) is None
-    assert _weigh_panel(values[:, 1:], human, dialogue, 0.9) is None
-    found = _weigh_panel(values, human, dialogue, 0.9)
-    assert found is not None
-    assert found.n == 3
-    assert found.value == estimate_effective_judges(values[:3], human[:3], dialogue[:3], 0.9)[0]
 
 
 def test_split_annotators_are_left_out() -> None:
@@ -455,19 +323,6 @@ def test_attacks_on_an_obedient_judge(tmp_path: Path) -> None:
                 attack_llm(ask(server, tmp_path), [one], rubric)
     for attacks in (alone, same):  # equal replies are no pairs
         assert [each.name for each in attacks] == ["planted", "flattery", "padding", "echo"]
-
-
-def test_only_graded_replies_are_attacked(tmp_path: Path) -> None:
-    def answer(request: Body) -> Reply:
-        reply = shown_texts(request).get("reply to grade", "")
-        return Reply(text="no") if reply in ("x 3", "question 4?") else obedient(request)
-
-    (one, _) = read_attacked([attacked(tmp_path)])
-    with ChatServer(answer) as server:
-        found = attack_llm(ask(server, tmp_path), [one])
-    assert {each.name: each.rows for each in found} == {"planted": 11, "flattery": 11, "padding": 11, "echo": 10}
-    with ChatServer(lambda _: Reply(text="no")) as server, pytest.raises(SettingError, match="no reply has a grade"):
-        attack_llm(LLM(server.address, MODEL, cache=tmp_path / "none.sqlite"), [one])
 
 
 @pytest.mark.parametrize("format_", ["table", "json"])

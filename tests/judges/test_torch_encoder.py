@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import pickle
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -53,36 +51,6 @@ def test_a_gpu_that_is_not_there(tmp_path: Path) -> None:
     assert far.digest != TorchEncoder(files, 24).digest  # known without a GPU, to those who only send it to one
     with pytest.raises(SettingError, match="finds no GPU"):
         far.encode(["hello"])
-
-
-def test_what_an_encoder_computes_in(tmp_path: Path) -> None:
-    files = find_encoder(write_encoder(tmp_path / "e"))
-    near, far = TorchEncoder(files), TorchEncoder(files, 24, "cuda:1")
-    assert (near.device, near.dtype, near.backend) == ("cpu", torch.float32, " cpu float32")
-    assert (far.device, far.dtype, far.backend) == ("cuda:1", torch.bfloat16, " cuda bfloat16")
-    assert near.tokens == Encoder(files).tokens
-    again = pickle.loads(pickle.dumps(far))
-    assert (again.files.folder, again.tokens, again.device) == (files.folder, 24, "cuda:1")
-    short, long = TorchEncoder(files, 8), ["the cat sat on a mat . how are you ? i am fine"]
-    np.testing.assert_array_equal(short.encode(long), short.encode(long, ends=False))
-    assert not np.array_equal(short.encode(long), short.encode(long, ends=True))
-
-
-def test_a_tenth_is_dropped_in_training_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    encoder, asked = TorchEncoder(find_encoder(write_encoder(tmp_path / "e")), 24), set[tuple[float, bool]]()
-    expected = encoder.encode(TEXTS)
-
-    def dropout(rows: Any, share: float, training: bool) -> Any:
-        asked.add((share, training))
-        return rows
-
-    monkeypatch.setattr("torch.nn.functional.dropout", dropout)
-    encoder.model.train()
-    np.testing.assert_array_equal(encoder.encode(TEXTS), expected)
-    assert asked == {(0.1, True)}
-    encoder.model.eval()
-    encoder.encode(TEXTS)
-    assert asked == {(0.1, True), (0.0, False)}
 
 
 def test_batches_take_the_longest_first_up_to_the_limit_with_padding() -> None:

@@ -93,62 +93,6 @@ def test_there_is_one_human_score_for_each_row(scores: Any) -> None:
     np.testing.assert_array_equal(model.head.M.detach().numpy(), np.eye(4, 3))
 
 
-def test_a_model_starts_and_learns_by_these_settings() -> None:
-    model = ADEM(*DIMENSIONS)
-    assert (model.learning_rate, model.l1, model.max_grad_norm) == (1e-3, 0.3, 5.0)
-    assert (model.constants, model.device) == ("learned", "cpu")
-    assert (model.head.alpha.item(), model.head.beta.item()) == (0.0, 1.0)
-    assert (ADEM(1, 1, 1).dimensions, ADEM(*DIMENSIONS, l1=0.0).l1) == ((1, 1, 1), 0.0)
-    for wrong in ((0, 1, 1), (1, 0, 1), (1, 1, 0)):
-        with pytest.raises(SettingError, match="at least one number"):
-            ADEM(*wrong)
-    fitted = model.fit(*batch(10), validation_share=0)
-    assert fitted.epochs == 100, "as many as there may be"
-    assert fitted.best_epoch == 99
-
-
-def test_the_settings_of_a_fit_by_default() -> None:
-    """A tenth of the rows is held out, 32 rows make a step, and the seed is 0."""
-    data = batch(70)
-    usual, told = ADEM(*DIMENSIONS, 0.01), ADEM(*DIMENSIONS, 0.01)
-    one = usual.fit(*data, epochs=3)
-    two = told.fit(*data, epochs=3, batch_size=32, validation_share=0.1, patience=5, seed=0)
-    assert one == two
-    assert torch.equal(usual.head.M, told.head.M)
-    for other in ({"batch_size": 31}, {"batch_size": 33}, {"validation_share": 0.2}, {"seed": 1}):
-        assert ADEM(*DIMENSIONS, 0.01).fit(*data, epochs=3, **other) != one
-    held = batch(40, seed=9)
-    stopped = ADEM(*DIMENSIONS, 0.1).fit(*batch(40), validation=held)
-    assert stopped.epochs == stopped.best_epoch + 1 + 5 < 100
-
-
-def test_a_held_out_error_that_stays_the_same_is_not_lower() -> None:
-    model = ADEM(*DIMENSIONS, 1e-30, l1=0.0)
-    fitted = model.fit(*batch(8), validation=batch(4, seed=1), epochs=9, patience=2)
-    assert (fitted.epochs, fitted.best_epoch) == (3, 0)
-    assert len(set(fitted.validation_losses)) == 1
-
-
-def test_scores_may_have_a_row_each(tmp_path: Path) -> None:
-    c, said, r, human = batch()
-    expected = ADEM(*DIMENSIONS).train_on_single_batch(c, said, r, human)
-    column = ADEM(*DIMENSIONS).train_on_single_batch(c, said, r, human[:, None])
-    assert column[1] == expected[1]
-    np.testing.assert_array_equal(column[0], expected[0])
-    one = ADEM(*DIMENSIONS).train_on_single_batch(c[:1], said[:1], r[:1], human[0])
-    assert one[0].shape == (1,)
-
-
-def test_constant_predictions_are_calibrated_too() -> None:
-    model = ADEM(*DIMENSIONS)
-    nothing = tuple(np.zeros((4, size)) for size in DIMENSIONS)
-    model._calibrate(*model._read_rows((*nothing, np.array([1.0, 2.0, 3.0, 4.0]))))
-    assert model.head.beta.item() == pytest.approx(1e-3)
-    assert model.head.alpha.item() == pytest.approx(-2.5e-3)
-    model._calibrate(*model._read_rows((*nothing, np.full(4, 3.0))))
-    assert (model.head.alpha.item(), model.head.beta.item()) == (-3.0, 1.0)
-
-
 def test_a_few_rows_are_fitted_with_one_held_out() -> None:
     c, said, r, human = batch(3)
     fitted = ADEM(*DIMENSIONS, 0.01).fit(c, said, r, human, epochs=30)

@@ -21,8 +21,7 @@ from dialeval.judges.validation import (
     compare_columns,
     correlate,
 )
-from dialeval.stats.correlation import Points
-from dialeval.stats.resampling import DEFAULT_RESAMPLES, draw_resamples, percentiles
+from dialeval.stats.resampling import DEFAULT_RESAMPLES
 from judges.tiny_judges import invented_ratings, tiny_vectors
 
 
@@ -81,26 +80,6 @@ def test_sets_of_few_rows_are_not_judged_and_the_others_are(tmp_path: Path) -> N
         kept = examples.take(np.setdiff1d(np.arange(90), few))
         splits = list(_split_sets(kept, kept))
         assert [int(kept.sets[test][0]) for test, _ in splits] == judged
-
-
-def test_twenty_rows_of_other_sets_are_enough_to_learn_from(tmp_path: Path) -> None:
-    examples = make_examples(invented_ratings(60, 2), tiny_vectors(tmp_path / "e"))
-    for rows, parts in ((20, 1), (19, 5)):
-        few = np.flatnonzero(examples.sets == 1)[rows:]
-        known = examples.take(np.setdiff1d(np.arange(60), few))
-        first = [test for test, _ in _split_sets(examples, known) if examples.sets[test[0]] == 0]
-        assert len(first) == parts
-
-
-def test_resamples_are_of_whole_contexts() -> None:
-    dice = np.random.default_rng(0)
-    values, scores, contexts = dice.normal(size=12), dice.normal(size=12), np.repeat([3, 9, 5, 7], 3)
-    found, coefficients = correlate(values, scores, contexts)
-    points = Points(values, scores, np.repeat([0, 3, 1, 2], 3))
-    expected = np.concatenate([points.correlate_resamples(counts)[:, :2] for counts in draw_resamples(4)])
-    np.testing.assert_array_equal(coefficients, expected)
-    assert found.pearson_interval == percentiles(expected[:, 0])
-    assert found.spearman_interval == percentiles(expected[:, 1])
 
 
 def test_a_set_that_is_not_judged_has_no_agreement(tmp_path: Path) -> None:

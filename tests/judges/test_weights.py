@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import pickle
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-from safetensors.numpy import load_file
 
 from dialeval.core.errors import DataError
-from dialeval.judges.adem import Adem, Encoded, _compute_cosines, load_adem, save_weights
+from dialeval.judges.adem import Encoded, load_adem
 from judges.tiny_judges import CONSTANTS, tiny_weights
 
 
@@ -53,47 +50,6 @@ def test_weights_are_saved_to_the_bit(tmp_path: Path) -> None:
         np.testing.assert_array_equal(getattr(again, name), getattr(weights, name))
     assert (again.identity, again.calibration, again.facts) == (0.75, CONSTANTS, {"data": ["x"]})
     assert replace(weights, turns=2).digest != weights.digest
-
-
-def test_what_a_judge_has_by_default_and_what_its_file_says(tmp_path: Path) -> None:
-    weights = tiny_weights()
-    assert (weights.encoder, weights.encoder_digest, weights.tokens, weights.turns) == ("", "", 0, 3)
-    assert (weights.dimension, Adem().bounds) == (8, (1.0, 5.0))
-    assert Adem().costly, "it is not among all metrics"
-    document = json.loads((weights.save(tmp_path) / "judge.json").read_text())
-    assert (document["format"], document["kind"], document["turns"]) == (1, "adem", 3)
-    assert document["calibration"] == {case: list(constants) for case, constants in CONSTANTS.items()}
-    none, there = np.zeros((2, 8)), np.ones(2, bool)
-    rows = Encoded(none, none, none, there, there)
-    for constants, score in (((-9.0, 1.0), 5.0), ((9.0, 1.0), 1.0)):
-        clipped = replace(weights, calibration=dict.fromkeys(CONSTANTS, constants)).score(rows)
-        assert clipped.tolist() == [score, score]
-
-
-@pytest.mark.parametrize(
-    ("name", "tensor", "words"),
-    [
-        ("response", np.zeros(8), "response holds other numbers than weights have"),
-        ("context_left", np.zeros((8, 3), np.float32), "context_left and context_right have different shapes"),
-        ("reference_right", np.zeros((8, 1), np.float32), "reference_left and reference_right have different shapes"),
-    ],
-)
-def test_tensors_of_another_kind_or_shape_are_refused(
-    tmp_path: Path, name: str, tensor: np.ndarray[Any, Any], words: str
-) -> None:
-    folder = tiny_weights().save(tmp_path)
-    document = json.loads((folder / "judge.json").read_text())
-    kept = {key: value for key, value in document.items() if key not in ("format", "sha256", "digest")}
-    tensors = load_file(folder / "judge.safetensors")
-    save_weights(folder, kept, {**tensors, name: tensor})
-    with pytest.raises(DataError, match=words):
-        load_adem(folder)
-
-
-def test_cosines_do_not_depend_on_lengths() -> None:
-    left = np.array([[3.0, 4.0], [0.0, 0.0], [1e-3, 0.0], [0.0, 2e-7]])
-    right = np.array([[4.0, 3.0], [1.0, 0.0], [2e-3, 0.0], [0.0, -1e-7]])
-    np.testing.assert_allclose(_compute_cosines(left, right), [0.96, 0.0, 1.0, -0.02], rtol=1e-12)
 
 
 def test_broken_folders_are_refused(tmp_path: Path) -> None:
