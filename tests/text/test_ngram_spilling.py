@@ -5,7 +5,6 @@ from __future__ import annotations
 import mmap
 import subprocess
 import sys
-from collections import Counter
 
 import numpy as np
 import pytest
@@ -38,24 +37,6 @@ def test_merging_in_stretches(left: list[str], right: list[str], n: int, stretch
     np.testing.assert_array_equal(merged.keys, both.keys)
     np.testing.assert_array_equal(merged.counts, both.counts)
     assert merged.total == both.total
-
-
-@pytest.mark.parametrize("stretch", [1, 2, 3, 7])
-@pytest.mark.parametrize("n", [2, 4])
-def test_merging_many_ngrams_in_stretches(stretch: int, n: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ngrams, "_COMPARED_KEYS", stretch)
-    vocabulary, random = Vocabulary(["x"]), np.random.default_rng(stretch)
-    for _ in range(30):
-        sides = []
-        for size in random.integers(1, 25, 2):
-            keys = np.unique(random.integers(0, 6, (size, n // 2)), axis=0)
-            sides.append(NgramCounts(n, vocabulary, keys, random.integers(1, 9, len(keys)).astype(np.int32)))
-        expected: Counter[tuple[int, ...]] = Counter()
-        for side in sides:
-            expected.update(dict(zip(map(tuple, side.keys.tolist()), side.counts.tolist(), strict=True)))
-        merged = sides[0].merge(sides[1])
-        assert list(map(tuple, merged.keys.tolist())) == sorted(expected)
-        assert merged.counts.tolist() == [expected[key] for key in sorted(expected)]
 
 
 def test_large_counts_lie_in_a_file(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import pickle
 from collections import Counter
 
 import numpy as np
@@ -15,7 +14,7 @@ from dialeval.core.arrays import Ints, offsets_of
 from dialeval.core.columns import TextColumn
 from dialeval.core.contributions import ClusteredRows, Resamples, RowWords
 from dialeval.text import resampled
-from dialeval.text.resampled import ClusterGrams, NgramValues, cluster_grams, ngram_totals, row_sums
+from dialeval.text.resampled import ClusterGrams, NgramValues, ngram_totals, row_sums
 from dialeval.text.vocabulary import Vocabulary
 
 rows = st.lists(st.lists(st.sampled_from("abcd"), max_size=9), min_size=1, max_size=8)
@@ -51,40 +50,7 @@ def fields(grams: ClusterGrams) -> list[object]:
     return [grams.kinds.tolist(), grams.times.tolist(), grams.offsets.tolist(), grams.count, grams.heads.tolist()]
 
 
-def test_ngrams_of_clusters() -> None:
-    texts = [["a", "b", "a"], ["b", "a", "b"], [], ["c"], ["b", "a", "a"]]
-    sample = sample_of(texts, np.array([0, 2, 3, 5]), np.array([[1, 1, 1], [2, 0, 3]]))
-    # The words a, b and c are 0, 1 and 2; the pairs are aa, ab and ba.
-    assert fields(cluster_grams(sample, "words", 1)) == [[0, 1, 0, 1, 2], [3, 3, 2, 1, 1], [0, 2, 2, 5], 3, [0, 0, 0]]
-    assert fields(cluster_grams(sample, "words", 2)) == [[1, 2, 0, 2], [2, 2, 1, 1], [0, 2, 2, 4], 3, [0, 0, 1]]
-    assert ngram_totals(sample, "words", 1).tolist() == [[5, 12], [4, 9], [1, 3]]
-    assert ngram_totals(sample, "words", 2).tolist() == [[1, 3], [2, 4], [3, 7]]
-    assert ngram_totals(sample, "words", 2) is ngram_totals(sample, "words", 2)
-    assert ngram_totals(sample, "words", 4).tolist() == [[0, 0]]
-
-
-def test_clusters_may_leave_rows_out() -> None:
-    texts = [["a"], ["b", "c"], ["b"], ["d", "d"]]
-    grams = ClusterGrams.of(sample_of(texts, np.array([1, 2, 3]), np.ones((1, 2), np.int64)).rows, "words", 1)
-    assert fields(grams) == [[1, 2, 1], [1, 1, 1], [0, 2, 3], 4, [0, 0, 0, 0]]
-
-
 # Values of n-grams, against a dict and a loop.
-
-
-def test_nothing_is_known_of_ngrams_without_values() -> None:
-    values = NgramValues(np.empty(0, np.int64), np.empty(0), 1, Vocabulary())
-    assert np.isnan(values.look_up(np.array([0, 7]))).tolist() == [True, True]
-
-
-def test_values_go_with_their_words() -> None:
-    values = NgramValues(np.array([1, 1 << 32]), np.array([0.5, -2.0]), 2, Vocabulary(["a", "b"]))
-    own = values.vocabulary
-    assert values.to_vocabulary(own) is values
-    other = Vocabulary(["b", "x", "a"])
-    for moved in (values.to_vocabulary(other), pickle.loads(pickle.dumps(values)).to_vocabulary(other)):
-        assert (moved.keys.tolist(), moved.values.tolist(), moved.n) == ([2, 2 << 32], [-2.0, 0.5], 2)
-        assert moved.vocabulary is other
 
 
 @given(

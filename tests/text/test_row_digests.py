@@ -9,10 +9,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dialeval.core.batch import Need
-from dialeval.core.columns import Column, RaggedColumn, SharedColumn, TextColumn
-from dialeval.text.ngrams import hash_column
-from dialeval.text.row_digests import digest_lists, digest_prompts, digest_rows
+from dialeval.core.columns import RaggedColumn, SharedColumn, TextColumn
+from dialeval.text.row_digests import digest_lists, digest_prompts
 
 TEXTS = st.lists(st.sampled_from(["", "a", "b", "ab", "hello there, how are you?", "é"]), max_size=5)
 
@@ -60,43 +58,3 @@ def test_own_replies_and_shared_turns_do_not_change_a_prompt() -> None:
     assert digests is not None
     assert np.array_equal(digest_prompts(shared), digests)  # type: ignore[arg-type]
     assert np.array_equal(digest_prompts(TextColumn.from_strings(["hi"])), digests[:1])  # type: ignore[arg-type]
-
-
-def digested(texts: list[str]) -> int:
-    """The digest by its definition; saved runs are aligned by it, so that it never changes."""
-    hashes = hash_column(TextColumn.from_strings(texts)).tolist()
-    return sum(each * 0x9E3779B97F4A7C15**place for place, each in enumerate(hashes)) % 2**64
-
-
-def test_digests_by_their_definition() -> None:
-    rows = [["a", "b", "c"], [], ["b"], ["a", "b", "c", "d"], ["d", "c", "b", "a", "e"]]
-    roles = [["user", "tool", "user"], [], ["user"], ["tool", "assistant", "tool", "tool"], ["user"] * 4 + ["tool"]]
-    asked = [["a", "c"], [], ["b"], ["b", "d"], ["d", "c", "b", "a"]]  # the fourth has no user: every second turn
-    column, speakers = RaggedColumn.from_lists(rows), RaggedColumn.from_lists(roles)
-    of_lists = [digested(row) for row in rows]
-    by_turns = [digested(row[::-1][::2][::-1]) for row in rows]
-    by_roles = [digested(row) for row in asked]
-    trials = RaggedColumn.from_lists([["x"], ["x", "y"], [], ["z"] * 3, ["x"]])
-    found = digest_rows({Need.CONTEXT: column, Need.REFERENCE: column, Need.TRIALS: trials})
-    assert {name: digests.tolist() for name, digests in found.items()} == {
-        "prompt": by_turns,
-        "reference": of_lists,
-        "trials": [1, 2, 0, 3, 1],
-    }
-    found = digest_rows({Need.CONTEXT: column, Need.ROLES: speakers})
-    assert {name: digests.tolist() for name, digests in found.items()} == {"prompt": by_roles}
-    assert found["prompt"].dtype == np.uint64
-    shorter = RaggedColumn.from_lists([row[:1] for row in roles])  # not a role for each turn
-    assert digest_rows({Need.CONTEXT: column, Need.ROLES: shorter})["prompt"].tolist() == by_turns
-
-
-def test_rows_without_texts_have_no_digests() -> None:
-    empty = RaggedColumn.from_lists([[], []])
-    numbers: Any = np.zeros(2)
-    none: list[dict[Need, Column]] = [
-        {},
-        {Need.CONTEXT: empty, Need.REFERENCE: empty},
-        {Need.CONTEXT: numbers, Need.REFERENCE: numbers, Need.TRIALS: numbers},
-    ]
-    assert [digest_rows(columns) for columns in none] == [{}, {}, {}]
-    assert digest_lists(TextColumn.from_strings(["a", "b"])).tolist() == [digested(["a"]), digested(["b"])]  # type: ignore[union-attr]

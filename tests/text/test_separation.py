@@ -13,7 +13,7 @@ from rouge_score.tokenize import tokenize as rouge_tokenize
 from sacrebleu.metrics import BLEU
 
 from dialeval.core.columns import TextColumn
-from dialeval.text.separation import CODE_POINTS, SPACES
+from dialeval.text.separation import CODE_POINTS
 from dialeval.text.tokenizers import Tokenizer, tokenize
 from dialeval.text.vocabulary import Vocabulary
 from text.scripts_of_the_world import texts
@@ -75,35 +75,6 @@ def test_every_less_short_text_of_digits_stops_and_others(name: Tokenizer) -> No
 @each
 def test_the_characters_that_tokenizers_tell_apart(name: Tokenizer) -> None:
     check_characters(name, chain(range(0x300), range(0x2000, 0x3400), range(0xFE00, 0x10000), range(0x1F600, 0x1F640)))
-
-
-@each
-def test_the_characters_around_the_widths_of_utf_8(name: Tokenizer) -> None:
-    widths = (0x7F, 0x80, 0x7BF, 0x7C0, 0x7F7, 0x7FF, 0x800, 0x964, 0xFFF, 0x1000, 0xEFFF, 0xF000, 0xFFFF, 0x10000)
-    # Of a character and those that differ from it in the highest bits, only the first is a symbol.
-    planes = [0x1F600 + plane * 0x10000 for plane in range(0x10)] + [0x3FFFF, 0x40000, 0xBFFFF, 0xC0000, 0x10FFFF]
-    chinese = (0x33FF, 0x3400, 0x4DB5, 0x4DB6, 0x4DFF, 0x4E00, 0x9FA5, 0x9FA6, 0x9FBB, 0x9FBC, 0xF8FF, 0xF900)
-    compatible = (0xFA2D, 0xFA2E, 0xFA2F, 0xFA30, 0xFA6A, 0xFA6B, 0xFA6F, 0xFA70, 0xFAD9, 0xFADA)
-    check_characters(name, chain(widths, planes, chinese, compatible))
-
-
-@pytest.mark.parametrize("name", ["13a", "zh", "intl"])
-def test_a_line_of_stops(name: Tokenizer) -> None:
-    text = "a" + "." * 50_000 + "b"
-    assert ours(["x", text, "a."], name) == [["x"], list(text), oracle(name)("a.")]
-
-
-@each
-def test_every_space_at_the_end_of_a_text(name: Tokenizer) -> None:
-    spaces = [chr(point) for first, last in SPACES for point in range(first, last + 1)]
-    several = [f"{text}{space}{more}" for text in ("5.", ".", "a", "") for space in spaces for more in ("", " ", space)]
-    assert ours(several, name) == [oracle(name)(text) for text in several]
-
-
-def test_marks_at_the_ends_of_texts() -> None:
-    several = ["a <", "skipped> b", "<skipped", ">", "c &", "amp; d", "-", "\ne", "f \n", "<s", "=", "x<skipped>y"]
-    assert ours(several, "13a") == [oracle("13a")(text) for text in several]
-    assert ours(several[::-1], "13a") == [oracle("13a")(text) for text in several[::-1]]
 
 
 @pytest.mark.slow

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import re
-from random import Random
 
 import pytest
 from hypothesis import given
@@ -119,19 +118,3 @@ def test_the_token_sort_ratio_of_edits_is_that_of_rapidfuzz(one: str, other: str
 def test_token_sort_ratios(one: str, other: str, blocks: int, edits: int) -> None:
     assert token_sort_ratio(one, other) == blocks
     assert token_sort_ratio(one, other, "edits") == edits
-
-
-def test_a_text_is_similar_to_those_with_its_ratio() -> None:
-    """Ratios are rounded, so that one just below half of a percent more is found too."""
-    random = Random(5)
-    texts = ["".join(random.choices("abcd", k=random.randint(1, 14))) for _ in range(60)]
-    for one, other in zip(texts[:30], texts[30:], strict=True):
-        for ratio in ("historical", "exact"):
-            value = partial_ratio(other, one, ratio)
-            assert find_similar(one, [other, "zz"], value, ratio)[:1] == [other]
-            assert find_similar(one, [other], value + 1, ratio) == []
-
-
-def test_of_texts_of_one_length_the_first_is_moved_over_the_second() -> None:
-    assert partial_ratio("acbcabcac", "caabcbaba") == 75
-    assert partial_ratio("caabcbaba", "acbcabcac") == 67

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import ctypes
-import mmap
 import pickle
-import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -14,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dialeval.core.columns import TextColumn
-from dialeval.text.tokenizers import Tokenizer, tokenize
-from dialeval.text.vocabulary import Vocabulary, space_width
+from dialeval.text.vocabulary import Vocabulary
 
 SPACES = "".join(chr(code) for code in range(0x11000) if chr(code).isspace())
 LOOKALIKES = "\u200b\u180e\u2060\ufeff\x00\x1b\x84\u0086\u2027\u202a\u3001\u205e\u2060\u1681"
@@ -111,67 +107,3 @@ def test_a_pickled_vocabulary_has_the_same_ids() -> None:
     vocabulary = Vocabulary(["b", "a", "", "ü" * 20])
     again = pickle.loads(pickle.dumps(vocabulary))
     assert list(again.column()) == list(vocabulary.column())
-
-
-def test_the_width_of_every_space() -> None:
-    near = [(0, 0x100), (0x1000, 0x1010), (0x1680, 0x1690), (0x2000, 0x20A0), (0x3000, 0x3050)]
-    for code in (code for first, end in near for code in range(first, end)):
-        char, text = chr(code), chr(code).encode()
-        data = np.frombuffer(text + b"\x80\x85", np.uint8)
-        expected = len(text) if char.isspace() else 0
-        assert space_width(data, 0, len(text)) == expected, hex(code)
-        assert space_width(data, 0, len(data)) == expected, hex(code)
-        if len(text) > 1:  # the end of a text that is not UTF-8 is no space, whatever is behind it
-            assert [space_width(data, 0, size) for size in range(1, len(text))] == [0] * (len(text) - 1)
-
-
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ("qvwukssbaaaaaaaa", 'biqjqtuh9L&+v"^^'),  # both halves differ
-        ("collidesleseetx", "collideslesPio9"),  # the end differs
-        ("eioswnetsknzojg", "eioswnet9t~e9-KD"),  # 15 bytes and 16
-        ("tphefns", "tphZje2"),  # the hashes of these short words would be equal; their keys are not
-        ("mitziuo", "7oZ%YCo5"),  # the key of a short word, and the hash of a long one but for its mark
-    ],
-)
-def test_words_with_the_same_hash_are_different_words(one: str, other: str) -> None:
-    agrees([f"{one} {other} {one}", f"{other} {one}", one, other, "so that words are read eight bytes at a time"])
-    vocabulary = Vocabulary([one])
-    assert vocabulary.find(TextColumn.from_strings([other, one])).tolist() == [-1, 0]
-    assert vocabulary.add(TextColumn.from_strings([other, one, other])).tolist() == [1, 0, 1]
-
-
-@pytest.mark.parametrize("size", range(20))
-def test_words_are_found_again_whatever_follows_them(size: int) -> None:
-    words = TextColumn.from_strings(["x" * size, "x" * (size + 1), "x" * (size + 2)])
-    vocabulary = Vocabulary()
-    assert vocabulary.add(words).tolist() == [0, 1, 2]
-    assert vocabulary.add(words).tolist() == vocabulary.find(words).tolist() == [0, 1, 2]
-
-
-def test_words_at_the_end_of_the_buffer_are_those_before() -> None:
-    for size in range(1, 20):
-        word = "abcdefghijklmnopqrst"[:size]
-        agrees([f"{word} so that words are read eight bytes at a time", word])
-
-
-def test_spaces_at_every_place_of_eight_bytes() -> None:
-    behind = "so that words are read eight bytes at a time"
-    agrees([f"{'W' * before}{space}{'0' * 9}" for space in " \t\xa0" for before in range(18)] + [behind])
-    agrees([f"{space}{'a' * size}" for space in (" ", "  ", "\t", "!") for size in range(18)] + [behind])
-    agrees(["A B C D E F G H", "1 2 3 4 5 6 7 8 9", "!! !! !!! !!", behind])
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="pages are protected by a call of Linux")
-@pytest.mark.parametrize("name", ["words.1", "13a", "rouge", "char"])
-def test_no_byte_behind_the_texts_is_read(name: Tokenizer) -> None:
-    pages = mmap.mmap(-1, 2 * mmap.PAGESIZE)
-    behind = ctypes.addressof(ctypes.c_char.from_buffer(pages)) + mmap.PAGESIZE
-    assert ctypes.CDLL(None).mprotect(ctypes.c_void_p(behind), ctypes.c_size_t(mmap.PAGESIZE), 0) == 0
-    for text in ["a", "ab cdef", "12345678", "12345678 ", "longer than eight", "\xe9", "a <"]:
-        data = np.frombuffer(pages, np.uint8, mmap.PAGESIZE)[-len(text.encode()) :]
-        data[:] = np.frombuffer(text.encode(), np.uint8)
-        column = TextColumn(data, np.array([0, 0]), np.array([len(data), len(data)]))
-        expected = tokenize(TextColumn.from_strings([text, text]), Vocabulary(), name).words()
-        assert tokenize(column, Vocabulary(), name).words() == expected
