@@ -39,55 +39,6 @@ def test_a_saved_run_with_ratings(dialeval: Dialeval) -> None:
     assert "no response has the values of two annotators" in found["ceiling"]["reason"]
 
 
-def test_inputs_are_no_outputs(dialeval: Dialeval, tmp_path: Path) -> None:
-    assert dialeval("score", "ratings.jsonl", "-m", "length", "-o", "run").returncode == 0
-    before = (tmp_path / "run" / "run.json").read_bytes()
-    for subject, human, output in (
-        ("run", "ratings.jsonl", "run/run.json"),
-        ("run", "ratings.jsonl", "ratings.jsonl"),
-        ("ratings.jsonl", "overall", "ratings.jsonl"),
-    ):
-        done = dialeval("agreement", subject, "--human", human, *FEW, "--save", output)
-        assert done.returncode == 2
-        assert "is an input" in done.stderr
-    assert (tmp_path / "run" / "run.json").read_bytes() == before
-
-
-def test_of_a_run_the_overall_quality_counts(dialeval: Dialeval, tmp_path: Path) -> None:
-    rows = [
-        {
-            "response": "word " * (1 + n % 3),
-            "context": [f"question {n}"],
-            "dialog_id": f"d{n}",
-            "system": "s",
-            "scores": {"overall": 1 + (n + n // 9) % 3, "fluent": 1 + (n + n // 5) % 3},
-        }
-        for n in range(30)
-    ]
-    (tmp_path / "labels.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    assert dialeval("score", "labels.jsonl", "-m", "length", "-o", "run").returncode == 0
-    of_run = ["agreement", "run", "--human", "labels.jsonl", "-f", "json"]
-    assert json.loads(dialeval(*of_run, *FEW).stdout)["quality"] == "overall"
-    alone = ["agreement", "labels.jsonl", "-m", "length", "-f", "json", "--labels"]
-    overall, fluent = (json.loads(dialeval(*alone, "--human", name).stdout) for name in ("overall", "fluent"))
-    assert overall["metrics"] != fluent["metrics"]
-    assert json.loads(dialeval(*of_run, "--labels").stdout)["metrics"] == overall["metrics"]
-    named = json.loads(dialeval(*of_run, "--labels", "--quality", "fluent").stdout)
-    assert named["metrics"] == fluent["metrics"]
-
-
-def test_what_has_no_correlation_is_told(dialeval: Dialeval, tmp_path: Path) -> None:
-    rows = [{"response": "word " * n, "scores": n % 5, "system": "s", "dialog_id": f"d{n}"} for n in range(1, 30)]
-    (tmp_path / "one.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    done = dialeval("agreement", "one.jsonl", "--human", "overall", "-m", "length", "-f", "json", *FEW)
-    reasons = {level: each["reason"] for level, each in json.loads(done.stdout)["agreement"]["length"].items()}
-    assert reasons["turn"] is None
-    assert reasons["system"] is not None
-    assert [line for line in done.stderr.splitlines() if line.startswith("no correlation")] == [
-        f"no correlation of length at {level} level: {reason}" for level, reason in reasons.items() if reason
-    ]
-
-
 def test_the_table_goes_to_stdout_or_to_a_file(dialeval: Dialeval, tmp_path: Path) -> None:
     same = ["agreement", "ratings.jsonl", "--human", "overall", "-m", "rouge-l", "--level", "turn", *FEW]
     table = dialeval(*same).stdout
