@@ -4,7 +4,6 @@
 # make test   everything: lint, types, layers, the whole test suite
 # make fuzz   attack every reader with broken files, FUZZ_SECONDS each (60)
 # make simulations  how often intervals cover and tests err: the tables of docs/simulation-tables.md and simulations-human.md, half an hour
-# make mutants      does a test fail when the source is wrong? twenty minutes or so
 # make docs   the site: site/index.html opens from disk
 # make notebooks    execute the notebooks of docs/notebooks and store their outputs
 # make picture      the picture of the README, in a browser
@@ -32,7 +31,7 @@ PARALLEL := -n auto --no-loadscope-reorder
 # Tests start hundreds of programs, which would compile the package each time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo docs notebooks picture lint check quick test fuzz simulations mutants bench bench-long pins checkpoint clean
+.PHONY: demo docs notebooks picture lint check quick test fuzz simulations bench bench-long pins checkpoint clean
 
 demo: $(VENV)/.installed
 	$(BIN)/dialeval demo
@@ -70,9 +69,6 @@ simulations: $(VENV)/.installed-dev
 	$(BIN)/python tools/simulate.py --seed 1
 	$(BIN)/python tools/simulate_designs.py --seed 1
 	$(BIN)/python tools/simulate_people.py --seed 1 --ratings $(RATINGS)
-
-mutants: $(VENV)/.installed-dev
-	$(BIN)/python tools/mutants.py --number 100 --at-least 95
 
 bench: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks
