@@ -110,7 +110,7 @@ LONG = (
     "suites/multiwoz/test_lexicalized.py::test_lexicalized_gold_scores_like_gold",
     "suites/multiwoz/test_predictions.py::test_a_hundred_megabytes",
     "suites/sgd/test_commands.py",
-    "text/test_ngram_spilling.py::test_merging_large_counts",
+    "text/test_ngrams.py::test_merging_large_counts",
     "tools/site/test_blocks.py",
 )
 """What starts programs, reads large files or takes seconds; a test may have the marker itself instead."""

@@ -25,7 +25,7 @@ from dialeval.metrics.words import KnownWords, TrainText, VectorTable
 from dialeval.text.vocabulary import Vocabulary
 from judges.tiny_judges import tiny_dialogue_judge, tiny_judge
 from laws.worlds import World
-from metrics.test_greedy_match import tiny_shipped_encoder
+from metrics.test_embedding import tiny_shipped_encoder
 
 WORDS = ["the", "cat", "sat", "on", "a", "mat", "<unk>", "日本", "Ünder", "the-very-long-word"]
 LISTED = [*WORDS[:5], "dog"]

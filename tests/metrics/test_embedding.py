@@ -3,16 +3,32 @@
 from __future__ import annotations
 
 import math
+import pickle
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 import dialeval
 from dialeval.core.arrays import Floats
+from dialeval.core.batch import Batch, Need
+from dialeval.core.columns import Column, RaggedColumn, TextColumn
 from dialeval.core.result import Result
+from dialeval.metrics.embedding import GreedyMatch, WordValues, match_greedily
+from dialeval.metrics.encoder import Encoder, SentenceVectors, ShippedEncoder
+from dialeval.metrics.encoder_files import Singles, find_encoder
+from dialeval.metrics.words import KnownWords, TrainText, VectorTable, collect_words
+from dialeval.text.tokenizers import DEFAULT, tokenize
+from dialeval.text.vocabulary import Vocabulary
 from metrics import twins
-from metrics.evaluated import VECTORS, close, evaluated, worlds
+from metrics.evaluated import VECTORS, Vectors, close, evaluated, worlds
+from tiny_encoder import WORDS, write_encoder
 
 
 @settings(max_examples=200)
@@ -62,3 +78,285 @@ def test_the_best_of_several_references_counts(by: str) -> None:
     assert several["system"][key].mean == pytest.approx(single["system"][key].mean)
     none = dialeval.evaluate(["a"], [[]], train=["x"], vectors=VECTORS, metrics="embedding")
     assert none["system"][key].scored == 0
+
+
+def test_a_chat_has_the_values_of_its_rows() -> None:
+    said = ["a", "c", "b a", "", "c c a", "a b", "x", "b", "a c", "c"]
+    messages = [{"role": ("user", "assistant")[turn % 2], "content": text} for turn, text in enumerate(said)]
+    chats = [{"messages": messages}, {"messages": messages[1:]}, {"messages": messages[3:]}]
+    rows = [
+        {"response": said[turn], "context": said[start:turn]}
+        for start in (0, 1, 3)
+        for turn in range(start, 10)
+        if turn % 2
+    ]
+    shared, apart = (
+        dialeval.evaluate(given, metrics="coherence", train=["x"], vectors=VECTORS)["system"]["coherence"]
+        for given in (chats, rows)
+    )
+    np.testing.assert_array_equal(shared.items, apart.items)
+    assert shared.signature == apart.signature, "the digest of the contexts is the same"
+    assert shared.mean == apart.mean
+
+
+def test_coherence_takes_the_last_turn() -> None:
+    given: dict[str, Any] = {"metrics": "coherence", "train": ["x"], "vectors": VECTORS}
+    for turns, cosine in ((["c", "a a"], 1.0), (["a", "c"], -1.0)):
+        run = dialeval.evaluate(["a"], contexts=[turns], **given)
+        assert run["system"]["coherence"].mean == pytest.approx(cosine)
+
+
+class Counting(Encoder):
+    """An encoder that counts what it is asked."""
+
+    dimension = 3
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def encode(self, texts: Sequence[str], ends: bool = False) -> Singles:
+        self.asked += texts
+        return np.array([[len(text), ends, 0.1] for text in texts], np.float32).reshape(-1, 3)
+
+
+def test_every_text_is_encoded_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    encoder = Counting()
+    vectors = SentenceVectors(encoder)
+    given, expected = ["a", "bb", "a", "ccc"], np.array([[size, 0, 0.1] for size in (1, 2, 1, 3)], np.float32)
+    np.testing.assert_array_equal(vectors.of(given), expected)
+    np.testing.assert_array_equal(vectors.of([*given, "dddd"])[:4], expected)
+    assert encoder.asked == ["a", "bb", "ccc", "dddd"]
+    vectors.of(["a"], ends=True)
+    assert encoder.asked[4:] == ["a"], "the end of a text is another text"
+    assert vectors.of([]).shape == (0, 3)
+    monkeypatch.setattr("dialeval.metrics.encoder.MOST_KEPT", 5)
+    vectors.of(["e"])
+    vectors.of(["a"])
+    assert encoder.asked[5:] == ["e", "a"], "nothing is kept where it would be too much"
+
+
+def test_vectors_of_words_that_come_late_are_found() -> None:
+    responses = [f"w{number}" for number in range(50)]
+    table = {word: (1.0, float(number), 0.0) for number, word in enumerate(responses)}
+    result = dialeval.evaluate(
+        responses, responses, train=["w3"], vectors=Vectors(table), metrics="embedding", batch_rows=3, threads=3
+    )["system"]
+    for by in ("average", "extrema", "greedy"):
+        assert result[f"embedding-{by}"].items == pytest.approx(np.ones(50))
+
+
+def test_unin_vocabulary_do_not_count_and_extremes_keep_their_sign() -> None:
+    vocabulary = Vocabulary()
+    texts = tokenize(TextColumn.from_strings(["a b zz", "c b", "zz", ""]), vocabulary)
+    values = WordValues.of(VectorTable(vocabulary, VECTORS), None, None)
+    averages, extrema = values.average_texts(texts), values.find_extrema(texts)
+    assert averages.counted.tolist() == extrema.counted.tolist() == [2, 2, 0, 0]
+    expected = np.array([[0.8, 0.4, 0], [-0.2, 0.4, 0], [0, 0, 0], [0, 0, 0]])
+    np.testing.assert_allclose(averages.vectors, expected, atol=1e-15)
+    assert extrema.vectors.tolist() == [[1, 0.8, 0], [-1, 0.8, 0], [0, 0, 0], [0, 0, 0]]
+
+
+class Even:
+    """Vectors for words that end in an even digit; notes what it is asked for."""
+
+    name, digest, dimension = "even", "e" * 12, 2
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def vectors_for(self, words: Sequence[str]) -> tuple[Floats, npt.NDArray[np.bool_]]:
+        self.asked += words
+        known = np.array([word[-1] in "02468" for word in words], np.bool_)
+        found = [[float(word[1:]), 1.0] if ok else [0.0, 0.0] for word, ok in zip(words, known, strict=True)]
+        return np.array(found), known
+
+
+def words(start: int, stop: int) -> TextColumn:
+    return TextColumn.from_strings([f"w{number}" for number in range(start, stop)])
+
+
+def test_vectors_are_asked_for_once_and_old_views_stay() -> None:
+    vocabulary, vectors = Vocabulary(), Even()
+    table = VectorTable(vocabulary, vectors)
+    first = vocabulary.add(words(0, 5))
+    rows, matrix = table.collect_arrays()
+    before = matrix.copy()
+    vocabulary.add(words(3, 1000))
+    later_rows, later = table.collect_arrays()
+    np.testing.assert_array_equal(matrix, before)
+    np.testing.assert_array_equal(later_rows[first], rows)
+    assert [later[row, 0] if row >= 0 else -1 for row in later_rows] == [
+        number if number % 2 == 0 else -1 for number in range(1000)
+    ]
+    assert len(vectors.asked) == 1000
+    unit_rows, _, lengths = table.compute_lengths()
+    np.testing.assert_array_equal(unit_rows, later_rows)
+    np.testing.assert_allclose(lengths, np.hypot(later[:, 0], 1.0))
+    vocabulary.add(words(1000, 1010))
+    more_rows, more, lengths = table.compute_lengths()
+    assert more_rows[1000:].tolist() == [500, -1, 501, -1, 502, -1, 503, -1, 504, -1]
+    np.testing.assert_array_equal(more[500:], [[number, 1] for number in range(1000, 1010, 2)])
+    np.testing.assert_allclose(lengths, np.hypot(np.arange(0, 1010, 2), 1.0))
+
+
+def test_a_table_hands_on_the_warnings_of_its_file() -> None:
+    odd = Even()
+    odd.warnings = ("odd",)  # type: ignore[attr-defined]
+    assert VectorTable(Vocabulary(), odd).warnings == ("odd",)
+    assert VectorTable(Vocabulary(), Even()).warnings == ()
+
+
+def test_a_zero_vector_is_no_direction() -> None:
+    class Zero(Even):
+        def vectors_for(self, words: Sequence[str]) -> tuple[Floats, npt.NDArray[np.bool_]]:
+            return np.zeros((len(words), 2)), np.ones(len(words), np.bool_)
+
+    vocabulary = Vocabulary(["a"])
+    table = VectorTable(vocabulary, Zero())
+    assert table.collect_arrays()[0].tolist() == [0]
+    assert table.compute_lengths()[0].tolist() == [-1]
+
+
+def test_in_vocabulary_are_listed_or_have_a_vector() -> None:
+    vocabulary = Vocabulary()
+    known = KnownWords(vocabulary, Vocabulary(["w1", "w3", ""]), VectorTable(vocabulary, Even()))
+    ids = vocabulary.add(words(0, 6))
+    assert known.find_known()[ids].tolist() == [True, True, True, True, True, False]
+    assert vocabulary.words(known.replace_unknown(ids)) == ["w0", "w1", "w2", "w3", "w4", "<unk>"]
+
+
+def test_threads_may_meet_new_words_together() -> None:
+    vocabulary = Vocabulary()
+    known = KnownWords(vocabulary, None, VectorTable(vocabulary, Even()))
+
+    def work(start: int) -> list[bool]:
+        ids = vocabulary.add(words(start, start + 300))
+        return list(known.find_known()[ids].tolist())
+
+    with ThreadPoolExecutor(4) as pool:
+        for start, mask in zip(range(0, 3000, 150), pool.map(work, range(0, 3000, 150)), strict=True):
+            assert mask == [(start + k) % 2 == 0 for k in range(300)]
+
+
+def test_shares_of_the_training_text() -> None:
+    vocabulary = Vocabulary()
+    known = KnownWords(vocabulary, Vocabulary(["a", "b"]), None)
+    train = TrainText(vocabulary, TextColumn.from_strings(["a b c", "a", ""]), known)
+    ids = vocabulary.add(TextColumn.from_strings(["a", "b", "<unk>", "c"])).astype(np.int64)
+    assert train.compute_shares(1, "words.1", "unk").look_up(ids)[:3].tolist() == [0.5, 0.25, 0.25]
+    assert np.isnan(train.compute_shares(1, "words.1", "unk").look_up(ids)[3])
+    assert train.compute_shares(1, "words.1", "self").look_up(ids)[3] == 0.25
+
+
+def test_digests_tell_apart_what_is_known() -> None:
+    vocabulary = Vocabulary()
+    vectors = VectorTable(vocabulary, Even())
+    digests = {
+        KnownWords(vocabulary, listed, table).digest
+        for listed in (None, Vocabulary(["a"]), Vocabulary(["b"]))
+        for table in (None, vectors)
+    }
+    assert len(digests) == 6
+
+
+def test_all_words_of_many_texts() -> None:
+    texts = TextColumn.from_strings([f"w{number % 70} x" for number in range(100_000)])
+    assert len(collect_words(texts, DEFAULT)) == 71
+
+
+texts = st.lists(st.sampled_from([*WORDS[4:], "cats", "日本", "\U0001f600", "e\u0301"]), max_size=8).map(" ".join)
+Rows = list[tuple[str, list[str]]]
+
+
+def tiny_shipped_encoder(folder: Path) -> ShippedEncoder:
+    return ShippedEncoder(Encoder(find_encoder(write_encoder(folder / "encoder")), 32))
+
+
+@pytest.fixture(scope="module")
+def encoder(tmp_path_factory: pytest.TempPathFactory) -> ShippedEncoder:
+    return tiny_shipped_encoder(tmp_path_factory.mktemp("greedy"))
+
+
+def batch_of(rows: Rows, encoder: ShippedEncoder) -> Batch:
+    columns: dict[Need, Column] = {
+        Need.RESPONSE: TextColumn.from_strings([response for response, _ in rows]),
+        Need.REFERENCE: RaggedColumn.from_lists([references for _, references in rows]),
+    }
+    return Batch(len(rows), columns, Vocabulary(), np.arange(len(rows) + 1), {Need.ENCODER: encoder})
+
+
+def bert_score(response: str, reference: str, encoder: ShippedEncoder) -> float:
+    """As bert-score computes F for one pair without idf and baseline; marks have weight 0 but may be matched."""
+    here, there = (vectors.astype(float) for vectors in encoder.encode_tokens([response, reference]))
+    if len(here) == 2 or len(there) == 2:
+        return 0.0
+    cosine = [[float(a @ b / np.sqrt((a @ a) * (b @ b))) for b in there] for a in here]
+    weights = [[0.0, *[1.0] * (len(side) - 2), 0.0] for side in (here, there)]
+    precision = sum(w * max(0.0, *row) for w, row in zip(weights[0], cosine, strict=True)) / sum(weights[0])
+    columns = zip(weights[1], zip(*cosine, strict=True), strict=True)
+    recall = sum(w * max(0.0, *column) for w, column in columns) / sum(weights[1])
+    return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
+
+
+@given(rows=st.lists(st.tuples(texts, st.lists(texts, min_size=1, max_size=2)), min_size=1, max_size=4))
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_it_is_the_formula(rows: Rows, encoder: ShippedEncoder) -> None:
+    expected = [max(bert_score(response, text, encoder) for text in references) for response, references in rows]
+    np.testing.assert_allclose(GreedyMatch().score(batch_of(rows, encoder)), expected, rtol=1e-9, atol=1e-12)
+
+
+def test_what_cannot_be_scored(encoder: ShippedEncoder) -> None:
+    rows: Rows = [("", ["the cat"]), ("the cat", [""]), ("the cat", []), ("the cat", ["the cat"]), ("", [])]
+    found = GreedyMatch().score(batch_of(rows, encoder))
+    np.testing.assert_allclose(found, [0, 0, np.nan, 1, np.nan], rtol=1e-12)
+    assert (np.nan_to_num(found) <= 1).all()
+
+
+def test_opposite_vectors_match_nothing() -> None:
+    one = np.eye(3)[[0, 0, 0]]
+    assert match_greedily(one, -one) == 0
+    assert match_greedily(one, one) == 1
+
+
+def test_a_text_does_not_depend_on_its_neighbors(encoder: ShippedEncoder) -> None:
+    rows: Rows = [("the cat sat", ["a dog sat on the mat"]), ("hello there " * 9, ["how are you ?"]), ("i", ["am"])]
+    whole = GreedyMatch().score(batch_of(rows, encoder))
+    alone = [GreedyMatch().score(batch_of([row], encoder))[0] for row in rows]
+    assert whole.tolist() == alone
+
+
+def test_pooled_tokens_are_the_vector_of_the_text(encoder: ShippedEncoder) -> None:
+    several = ["the cat sat on the mat", "hello", "日本", "the " * 100]
+    pooled = np.array([vectors.mean(axis=0) for vectors in encoder.encode_tokens(several)])
+    lengths = np.sqrt((pooled * pooled).sum(axis=1))[:, None]
+    np.testing.assert_allclose(pooled / lengths, encoder.encoder.encode(several), atol=1e-5)
+
+
+def test_it_travels_as_its_place(encoder: ShippedEncoder) -> None:
+    again = pickle.loads(pickle.dumps(encoder))
+    assert again.digest == encoder.digest == f"{encoder.encoder.name}@{encoder.encoder.digest}"
+    assert pickle.loads(pickle.dumps(ShippedEncoder()))._given is None
+
+
+def test_a_text_is_encoded_once_while_it_is_kept(
+    tmp_path: Path, encoder: ShippedEncoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Batches share references; where there is no room, those of the last texts are kept; results stay the same."""
+    met: list[str] = []
+    fresh = tiny_shipped_encoder(tmp_path)
+    encode = fresh.encoder.encode_tokens
+
+    def encode_and_record(texts: list[str]) -> list[Singles]:
+        met.extend(texts)
+        return encode(texts)
+
+    monkeypatch.setattr(fresh.encoder, "encode_tokens", encode_and_record)
+    rows: Rows = [("the cat", ["a dog"]), ("hello", ["a dog", "the cat"])]
+    for _ in range(2):
+        found = GreedyMatch().score(batch_of(rows, fresh))
+        assert found.tolist() == GreedyMatch().score(batch_of(rows, encoder)).tolist()
+    assert sorted(met) == ["a dog", "hello", "the cat"]
+    monkeypatch.setattr("dialeval.metrics.encoder.KEPT_TOKENS", 4)
+    for text in ("the cat sat", "hello", "the cat sat"):
+        np.testing.assert_array_equal(fresh.encode_tokens([text])[0], encode([text])[0])
+    assert met.count("the cat sat") == 2

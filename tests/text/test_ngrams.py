@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+import math
+import mmap
 import pickle
+import subprocess
+import sys
 from collections import Counter
+from collections.abc import Sequence
 from itertools import chain
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dialeval.core.columns import TextColumn
-from dialeval.text import ngrams
+from dialeval.core import arrays
+from dialeval.core.arrays import Ints, offsets_of
+from dialeval.core.columns import RaggedColumn, SharedColumn, TextColumn
+from dialeval.core.contributions import ClusteredRows, Resamples, RowWords
+from dialeval.text import ngrams, resampled
 from dialeval.text.ngrams import NgramColumn, NgramCounts
+from dialeval.text.resampled import ClusterGrams, NgramValues, ngram_totals, row_sums
+from dialeval.text.row_digests import digest_lists, digest_prompts
+from dialeval.text.tokenizers import tokenize
 from dialeval.text.vocabulary import Vocabulary
 
 rows_of_words = st.lists(st.lists(st.sampled_from(["a", "b", "c", "dd"]), max_size=9), max_size=6)
@@ -143,3 +155,170 @@ def test_ngrams_that_two_have(a: list[list[str]], b: list[list[str]], n: int, st
     assert list(zip(grams, here.tolist(), there.tolist(), strict=True)) == [
         (gram, one[gram], other[gram]) for gram in one if gram in other
     ]
+
+
+TEXTS = st.lists(st.sampled_from(["", "a", "b", "ab", "hello there, how are you?", "é"]), max_size=5)
+
+
+def _equal_as(digests: Any, keys: Sequence[object]) -> bool:
+    """Whether two rows have the same digest exactly where they have the same key."""
+    return all((digests[i] == digests[j]) == (keys[i] == keys[j]) for i in range(len(keys)) for j in range(len(keys)))
+
+
+@given(st.lists(TEXTS, min_size=1, max_size=8))
+def test_lists_have_one_digest_exactly_where_they_are_equal(rows: list[list[str]]) -> None:
+    digests = digest_lists(RaggedColumn.from_lists(rows))
+    assert (digests is None) == (not any(rows))
+    if digests is None:
+        return
+    assert _equal_as(digests, rows)
+    assert [digest == 0 for digest in digests] == [not row for row in rows]
+
+
+@given(st.lists(TEXTS, min_size=1, max_size=8))
+def test_without_roles_every_second_turn_from_the_end_is_the_users(rows: list[list[str]]) -> None:
+    digests = digest_prompts(RaggedColumn.from_lists(rows))
+    assert digests is None if not any(rows) else _equal_as(digests, [row[::-1][::2] for row in rows])
+
+
+@given(
+    st.lists(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from(["user", "assistant", "tool"]))), min_size=1)
+)
+def test_with_roles_only_the_turns_of_the_user_count(rows: list[list[tuple[str, str]]]) -> None:
+    texts, roles = ([[turn[part] for turn in row] for row in rows] for part in (0, 1))
+    digests = digest_prompts(RaggedColumn.from_lists(texts), RaggedColumn.from_lists(roles))
+    if digests is None:
+        return
+    asked = [[text for text, role in row if role == "user"] for row in rows]
+    known = [at for at, row in enumerate(asked) if row]
+    assert _equal_as(digests[known], [asked[at] for at in known])
+
+
+def test_own_replies_and_shared_turns_do_not_change_a_prompt() -> None:
+    steps = [["hi"], ["one reply", "and then?"], ["another", "bye"]]
+    continues = np.array([False, True, True])
+    shared = SharedColumn.from_steps(RaggedColumn.from_lists(steps), continues)
+    plain = RaggedColumn.from_lists([["hi"], ["hi", "X", "and then?"], ["hi", "Y", "and then?", "Z", "bye"]])
+    digests = digest_prompts(plain)
+    assert digests is not None
+    assert np.array_equal(digest_prompts(shared), digests)  # type: ignore[arg-type]
+    assert np.array_equal(digest_prompts(TextColumn.from_strings(["hi"])), digests[:1])  # type: ignore[arg-type]
+
+
+rows = st.lists(st.lists(st.sampled_from("abcd"), max_size=9), min_size=1, max_size=8)
+
+
+def drawn(data: st.DataObject, texts: list[list[str]]) -> tuple[Ints, Ints]:
+    """Clusters of the rows, and two resamples of them."""
+    cuts = data.draw(st.lists(st.integers(0, len(texts)), max_size=5))
+    offsets = np.unique([0, *cuts, len(texts)])
+    counts = data.draw(st.lists(st.integers(0, 3), min_size=2 * len(offsets) - 2, max_size=2 * len(offsets) - 2))
+    return offsets, np.array(counts, np.int64).reshape(2, -1)
+
+
+def sample_of(texts: list[list[str]], offsets: Ints, counts: Ints) -> Resamples:
+    words = RowWords.of(Vocabulary().split(TextColumn.from_strings([" ".join(words) for words in texts])))
+    return Resamples(ClusteredRows({"words": words}, offsets), counts)
+
+
+@given(rows, st.integers(1, 4), st.data())
+def test_ngrams(texts: list[list[str]], n: int, data: st.DataObject) -> None:
+    offsets, counts = drawn(data, texts)
+    found = ngram_totals(sample_of(texts, offsets, counts), "words", n)
+    for taken, totals in zip(counts, found.T, strict=True):
+        times = np.repeat(taken, np.diff(offsets))
+        expected: Counter[tuple[str, ...]] = Counter()
+        for words, often in zip(texts, times.tolist(), strict=True):
+            for at in range(len(words) - n + 1):
+                expected[tuple(words[at : at + n])] += often
+        assert sorted(totals[totals > 0].tolist()) == sorted(count for count in expected.values() if count)
+
+
+def fields(grams: ClusterGrams) -> list[object]:
+    return [grams.kinds.tolist(), grams.times.tolist(), grams.offsets.tolist(), grams.count, grams.heads.tolist()]
+
+
+# Values of n-grams, against a dict and a loop.
+
+
+@given(
+    st.dictionaries(st.integers(0, 2**62), st.floats(allow_nan=False), max_size=20),
+    st.lists(st.integers(0, 2**62), max_size=20),
+    st.booleans(),
+)
+def test_values_are_found_by_key(table: dict[int, float], others: list[int], many: bool) -> None:
+    keys = np.array(sorted(table), np.int64)
+    values = NgramValues(keys, np.array([table[int(key)] for key in keys]), 2, Vocabulary())
+    asked = [*others, *list(table)[::-1], *others]
+    with pytest.MonkeyPatch.context() as patch:
+        if many:
+            patch.setattr(resampled, "_CACHED_KEYS", 0)
+        found = values.look_up(np.array(asked, np.int64))
+    np.testing.assert_array_equal(found, [table.get(key, np.nan) for key in asked])
+
+
+@given(st.lists(st.lists(st.sampled_from([1.5, -2.0, math.nan]), max_size=5), max_size=6))
+def test_rows_are_summed_without_what_is_not_known(rows: list[list[float]]) -> None:
+    known = [[value for value in row if not math.isnan(value)] for row in rows]
+    values = np.array([value for row in rows for value in row])
+    sums, counts = row_sums(values, offsets_of(map(len, rows)))
+    assert sums.tolist() == [sum(row) for row in known]
+    assert counts.tolist() == [len(row) for row in known]
+
+
+texts = st.lists(st.text("abcd ", max_size=30), max_size=8)
+
+
+def spill_twice(lines: list[str], n: int, vocabulary: Vocabulary) -> NgramCounts:
+    tokens = tokenize(TextColumn.from_strings(lines), vocabulary)
+    return NgramCounts.of(NgramColumn.of(tokens, n), vocabulary)
+
+
+@given(texts, texts, st.integers(1, 4), st.integers(1, 5))
+def test_merging_in_stretches(left: list[str], right: list[str], n: int, stretch: int) -> None:
+    vocabulary = Vocabulary()
+    both = spill_twice(left + right, n, vocabulary)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(arrays, "SPILLED_BYTES", 32)
+        patched.setattr(ngrams, "_COMPARED_KEYS", stretch)
+        merged = spill_twice(left, n, vocabulary).merge(spill_twice(right, n, vocabulary))
+    np.testing.assert_array_equal(merged.keys, both.keys)
+    np.testing.assert_array_equal(merged.counts, both.counts)
+    assert merged.total == both.total
+
+
+def test_large_counts_lie_in_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(arrays, "SPILLED_BYTES", 64)
+    vocabulary = Vocabulary()
+    halves = [spill_twice([f"{side} {n}" for n in range(20)], 2, vocabulary) for side in "ab"]
+    owner: object = halves[0].merge(halves[1]).keys
+    while isinstance(owner, np.ndarray):
+        owner = owner.base
+    assert isinstance(owner, mmap.mmap | memoryview)
+
+
+PEAK = """
+import resource
+import numpy as np
+from dialeval.text.ngrams import NgramCounts
+from dialeval.text.vocabulary import Vocabulary
+words = Vocabulary(["x"])
+def run(first, count):
+    keys = np.arange(first, first + 3 * count, 3, dtype=np.int64)[:, None]
+    return NgramCounts(2, words, keys, np.ones(count, np.int32))
+def peak():
+    return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+run(0, 10).merge(run(1, 10))
+total = run(0, 5_000_000).merge(run(1, 5_000_000))  # 120 MB
+before = peak()
+total = total.merge(run(2, 1_000_000))
+total = total.merge(total)
+assert (total.types, total.total) == (11_000_000, 22_000_000)
+print(peak() - before)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="peak memory is counted in other units elsewhere")
+def test_merging_large_counts_takes_little_memory() -> None:
+    done = subprocess.run([sys.executable, "-c", PEAK], capture_output=True, text=True, check=True)
+    assert int(done.stdout) < 60_000_000
