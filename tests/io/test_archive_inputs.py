@@ -29,12 +29,6 @@ def contents(stream: io.BytesIO, limit: int = 1 << 20) -> dict[str, bytes]:
         return {name: content.read() for name, content in ARCHIVE.tar_files(stream, limit)}
 
 
-@pytest.mark.parametrize("mode", ["w", "w:gz"])
-def test_names_and_contents(mode: str) -> None:
-    files = {"a/b.txt": b"x" * 3000, "c": b""}
-    assert contents(packed(*files.items(), mode=mode)) == files
-
-
 @pytest.mark.parametrize(
     ("stream", "what"),
     [

@@ -129,18 +129,6 @@ def test_files_of_unequal_length_are_refused(tmp_path: Path, chunk_bytes: int) -
         read(cut(find_sources(tmp_path / "a.txt", tmp_path / "b.txt"), chunk_bytes), 2)
 
 
-@pytest.mark.parametrize("chunk_bytes", [100, 100_000])
-@pytest.mark.parametrize("suffix", ["jsonl", "jsonl.gz"])
-def test_problems_name_the_line_of_the_file(tmp_path: Path, chunk_bytes: int, suffix: str) -> None:
-    lines = [json.dumps({"response": f"r{n}", "dialog_id": n // 3}) for n in range(40)]
-    lines[33] = '{"response": 5}'
-    path = tmp_path / f"rows.{suffix}"
-    content = "\n".join(lines).encode()
-    path.write_bytes(gzip.compress(content) if suffix.endswith("gz") else content)
-    with pytest.raises(DataError, match=r"rows.jsonl(.gz)?:34: response is a number"):
-        read(cut(find_sources(str(path)), chunk_bytes), 4)
-
-
 def test_lines_that_are_not_text(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_bytes(b"fine\n" * 50 + b"b\xffd\n" + b"fine\n" * 20)
@@ -153,12 +141,6 @@ def test_rows_of_other_formats_are_read_whole(tmp_path: Path) -> None:
     found = read(cut(find_sources(tmp_path / "a.csv")), 4)
     assert [len(parts[0]) for parts in found] == [3, 3, 4]
     assert [row[0] for row in rows_of(found)] == [f"r{n}" for n in range(10)]
-
-
-def test_a_part_may_be_without_rows(tmp_path: Path) -> None:
-    path = tmp_path / "a.jsonl"
-    path.write_text("\n" * 30 + '{"messages": [{"role": "user", "content": "hello"}]}\n' + '{"response": "x"}\n')
-    assert [row[0] for row in rows_of(read(cut(find_sources(path), 10), 2))] == ["", "x"]
 
 
 def test_a_cut_off_archive_is_a_problem(tmp_path: Path) -> None:
@@ -206,12 +188,3 @@ def test_rows_in_memory_are_cut_in_the_same_way(runs: list[tuple[str | None, int
         (part,) = parts
         assert (part.offsets is None) == (part.dialogues is None)
         assert part.dialogue_offsets().tolist() == replace(part, offsets=None).dialogue_offsets().tolist()
-
-
-def test_a_long_dialogue_is_read_to_its_end(tmp_path: Path) -> None:
-    names = ["long"] * 3000 + ["next"] * 3
-    rows = [{"dialog_id": name, "response": str(number)} for number, name in enumerate(names)]
-    (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    batches = read(cut(find_sources(tmp_path / "a.jsonl")), 10)
-    assert [len(part) for batch in batches for part in batch] == [3000, 3]
-    assert [row[0] for row in rows_of(batches)] == [str(number) for number in range(3003)]

@@ -11,12 +11,7 @@ import pytest
 
 import dialeval
 from dialeval.core.batch import Need
-from dialeval.io.calls import (
-    Call,
-    CallLog,
-    ToolResult,
-    read_calls,
-)
+from dialeval.io.calls import Call, CallLog, ToolResult, read_calls
 from dialeval.io.reading import read_responses
 from dialeval.io.rows import Rows
 

@@ -18,48 +18,16 @@ from dialeval.core.batch import Need
 from dialeval.core.errors import DataError
 from dialeval.io import chunks as chunks_module
 from dialeval.io import opening
-from dialeval.io.chunks import (
-    SMALLEST_BYTES,
-    FileChunk,
-    MemoryChunk,
-    Span,
-    find_row_boundary,
-    find_row_range,
-    read_blocks,
-    read_dialogue,
-    split_sources,
-)
+from dialeval.io.chunks import FileChunk, Span, find_row_boundary, find_row_range, read_blocks, split_sources
 from dialeval.io.reading import read_responses
 from dialeval.io.rows import FieldNames
-from dialeval.io.sources import find_sources, wrap_systems
+from dialeval.io.sources import find_sources
 
 NAMES = FieldNames()
 
 
 def file_chunks(path: Path, chunk_bytes: int | None, references: Path | None = None) -> list[FileChunk]:
     return [c for c in split_sources(find_sources(path, references), 9, chunk_bytes) if isinstance(c, FileChunk)]
-
-
-def test_json_lines_are_cut_at_round_numbers_of_bytes(tmp_path: Path) -> None:
-    (tmp_path / "a.jsonl").write_bytes(b"x" * 1049)
-    chunks = file_chunks(tmp_path / "a.jsonl", 100)
-    assert [(chunk.span.start, chunk.span.stop) for chunk in chunks] == [(100 * n, 100 * n + 100) for n in range(9)] + [
-        (900, 1049)
-    ], "a rest of less than half a chunk goes with the last one"
-    assert {chunk.kind for chunk in chunks} == {"rows"}
-    assert sum(chunk.size for chunk in chunks) == 1049
-    (tmp_path / "b.jsonl").write_bytes(b"x" * 100)
-    assert [chunk.kind for chunk in file_chunks(tmp_path / "b.jsonl", 100)] == ["whole"]
-
-
-def test_the_number_of_chunks_does_not_grow_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in {"SMALLEST_BYTES": 100, "LARGEST_BYTES": 200, "CHUNKS": 4, "MOST_CHUNKS": 10}.items():
-        monkeypatch.setattr(chunks_module, name, value)
-    counts = []
-    for size in (300, 800, 1_600, 2_000, 4_000, 40_000):
-        (tmp_path / "a.jsonl").write_bytes(b"x" * size)
-        counts.append(len(file_chunks(tmp_path / "a.jsonl", None)))
-    assert counts == [3, 4, 8, 10, 10, 10]
 
 
 @given(st.lists(st.sampled_from([b"\n", b"a", b"bcd"])).map(b"".join), st.integers(1, 4), st.integers(1, 9))
@@ -106,53 +74,6 @@ def test_a_part_of_a_table_may_be_without_rows(tmp_path: Path) -> None:
     assert read_all(path, 1, 1) == ["b"]
 
 
-def test_lines_are_cut_into_equally_many_with_those_beside_them(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text("four\n" * 10)
-    (tmp_path / "b.txt").write_text("".join(f"{number}\n" for number in range(10)))
-    chunks = file_chunks(tmp_path / "a.txt", 20, tmp_path / "b.txt")
-    assert [(c.span.start, c.span.stop, c.span.lines_before) for c in chunks] == [(0, 20, 0), (20, 40, 4), (40, 50, 8)]
-    beside = [span for chunk in chunks for need, spans in chunk.beside for span in spans if need is Need.REFERENCE]
-    assert [(span.start, span.stop) for span in beside] == [(0, 8), (8, 16), (16, 20)]
-
-
-def test_row_groups_are_joined_up_to_the_size(tmp_path: Path) -> None:
-    path = tmp_path / "a.parquet"
-    pq.write_table(pa.table({"response": ["word"] * 40}), path, row_group_size=10)
-    size = pq.ParquetFile(path).metadata.row_group(0).total_byte_size
-    assert [(c.span.start, c.span.stop) for c in file_chunks(path, 2 * size)] == [(0, 2), (2, 4)]
-    assert [(c.span.start, c.span.stop) for c in file_chunks(path, 2 * size + 1)] == [(0, 3), (3, 4)]
-    assert str(file_chunks(path, 2 * size)[1]) == f"{path} (row groups 2 to 4)"
-    assert [c.size for c in file_chunks(path, 2 * size)] == [2 * size] * 2
-
-
-@pytest.mark.parametrize("name", ["a.txt.gz", "a.csv", "a.json"])
-def test_other_files_are_one_chunk(tmp_path: Path, name: str) -> None:
-    (tmp_path / name).write_bytes(b"x" * 500)
-    (chunk,) = file_chunks(tmp_path / name, 10)
-    assert (chunk.kind, chunk.size, str(chunk)) == ("whole", 500, str(tmp_path / name))
-
-
-def test_small_inputs_are_not_cut_unless_asked(tmp_path: Path) -> None:
-    (tmp_path / "a.jsonl").write_bytes(b'{"response": "x"}\n' * 1000)
-    assert len(file_chunks(tmp_path / "a.jsonl", None)) == 1
-    (tmp_path / "a.jsonl").write_bytes(b" " * (3 * SMALLEST_BYTES))
-    assert len(file_chunks(tmp_path / "a.jsonl", None)) == 3
-
-
-def test_rows_in_memory_are_cut_into_batches() -> None:
-    rows = [{"response": "x", "dialog_id": name} for name in "aabbbc"]
-    (system,) = read_responses(rows)
-    chunks = [c for c in split_sources(wrap_systems([system]), 2) if isinstance(c, MemoryChunk)]
-    assert [(c.first_row, c.first_dialogue, c.size, c.only) for c in chunks] == [
-        (0, 0, 2, False),
-        (2, 1, 3, False),
-        (5, 2, 1, False),
-    ]
-    (whole,) = split_sources(wrap_systems([system]), 6)
-    assert isinstance(whole, MemoryChunk)
-    assert (whole.only, whole.first_row, whole.first_dialogue, whole.size) == (True, 0, 0, 6)
-
-
 @given(st.lists(st.sampled_from(["a", "b", None, ""]), min_size=1, max_size=12), st.data())
 def test_a_boundary_is_the_start_of_a_line_with_a_new_dialogue(names: list[str | None], data: st.DataObject) -> None:
     lines = [json.dumps({"response": "x", "dialog_id": name}).encode() + b"\n" for name in names]
@@ -174,30 +95,6 @@ def test_a_boundary_is_the_start_of_a_line_with_a_new_dialogue(names: list[str |
     plain = [find_row_boundary(io.BytesIO(content), span.start, len(content), NAMES) for span in spans]
     expected = list(pairwise([*plain, len(content)]))
     assert [each for each in ranges if each[0] < each[1]] == [each for each in expected if each[0] < each[1]]
-
-
-def test_a_dialogue_over_many_chunks_is_looked_through_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    content = b"".join(b'{"dialog_id": "%s"}\n' % (b"one" if row < 900 else b"two") for row in range(1000))
-    read = 0
-    plain = chunks_module.read_dialogue
-
-    def counted(line: bytes, names: FieldNames) -> str | None:
-        nonlocal read
-        read += 1
-        return plain(line, names)
-
-    monkeypatch.setattr(chunks_module, "read_dialogue", counted)
-    spans = [Span("x", start, start + len(content) // 50) for start in range(0, len(content), len(content) // 50)]
-    ranges = [find_row_range(io.BytesIO(content), span, len(content), NAMES) for span in spans]
-    assert [stop - start for start, stop in ranges if stop > start] == [len(content) * 9 // 10, len(content) // 10]
-    assert read < 3 * 1000
-
-
-def test_the_dialogue_of_a_line() -> None:
-    assert read_dialogue(b'\xef\xbb\xbf{"dialog_id": "d"}', NAMES) == "d"
-    assert read_dialogue(b'{"dialog_id": 7}', NAMES) == "7"
-    for line in (b'{"dialog_id": ""}', b'{"dialog_id": null}', b"[1]", b"no JSON", b"{}"):
-        assert read_dialogue(line, NAMES) is None
 
 
 @pytest.mark.parametrize("suffix", ["txt", "jsonl"])

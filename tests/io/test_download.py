@@ -37,39 +37,6 @@ def names(target: Path) -> list[str]:
     return sorted(path.name for path in target.parent.iterdir() if path.suffix != ".lock")
 
 
-def test_whole(site: Site, target: Path) -> None:
-    steps: list[tuple[int, int | None]] = []
-    download(site.address, target, lambda *step: steps.append(step))
-    assert target.read_bytes() == CONTENT
-    assert steps[-1] == (len(CONTENT), len(CONTENT))
-    assert steps == sorted(steps)
-    assert names(target) == ["file"]
-
-
-def test_without_a_length(site: Site, target: Path) -> None:
-    site.sends_length = False
-    download(site.address, target)
-    assert target.read_bytes() == CONTENT
-
-
-def test_starts_anew_after_breaks(site: Site, target: Path) -> None:
-    site.breaks = [100_000, 50_000]
-    steps: list[tuple[int, int | None]] = []
-    download(site.address, target, progress=lambda *step: steps.append(step))
-    assert target.read_bytes() == CONTENT
-    assert len(site.asked) == 3
-    assert steps[-1] == (len(CONTENT), len(CONTENT)), "bytes of broken attempts are not counted"
-
-
-def test_gives_up_and_leaves_nothing(site: Site, target: Path) -> None:
-    site.breaks = [1000] * 4
-    with pytest.raises(DataError, match=r"failed 4 times.*run the same command again"):
-        download(site.address, target)
-    assert names(target) == []
-    download(site.address, target)
-    assert target.read_bytes() == CONTENT
-
-
 def test_what_a_killed_process_left_is_not_used(site: Site, target: Path) -> None:
     target.parent.mkdir()
     target.with_name("file.part").write_bytes(b"old" * len(CONTENT))
@@ -78,31 +45,11 @@ def test_what_a_killed_process_left_is_not_used(site: Site, target: Path) -> Non
     assert names(target) == ["file"]
 
 
-def test_wrong_length(site: Site, target: Path) -> None:
-    site.length = len(CONTENT) + 1
-    with pytest.raises(DataError, match=f"{len(CONTENT)} of {len(CONTENT) + 1} bytes"):
-        download(site.address, target)
-    assert not target.exists()
-
-
-def test_not_found_is_final(site: Site, target: Path) -> None:
-    site.statuses = [404]
-    with pytest.raises(DataError, match=r"404.*check the address"):
-        download(site.address + "secret?token=abc", target)
-    assert len(site.asked) == 1
-
-
 def test_messages_keep_the_query_to_themselves(site: Site, target: Path) -> None:
     site.statuses = [404]
     with pytest.raises(DataError) as caught:
         download(site.address + "x?token=abc", target)
     assert "abc" not in str(caught.value)
-
-
-def test_server_trouble_passes(site: Site, target: Path) -> None:
-    site.statuses = [503, 429]
-    download(site.address, target)
-    assert target.read_bytes() == CONTENT
 
 
 def test_full_disk(site: Site, target: Path, monkeypatch: pytest.MonkeyPatch) -> None:

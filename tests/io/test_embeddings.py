@@ -92,22 +92,6 @@ def test_the_later_line_wins(tmp_path: Path) -> None:
     assert 3 not in vectors
 
 
-def test_no_words_asked(tmp_path: Path) -> None:
-    found, known = load(settled(tmp_path / "v.txt", TEXT)).vectors_for([])
-    assert found.shape == (0, 2)
-    assert known.shape == (0,)
-
-
-def test_what_is_handed_out_may_be_changed(tmp_path: Path) -> None:
-    vectors = load(settled(tmp_path / "v.txt", TEXT))
-    vectors.vectors_for(["of"])[0][:] = 9
-    assert vectors.vectors_for(["of"])[0].tolist() == [[3, 4]]
-
-
-def test_lone_surrogate_is_merely_unknown(tmp_path: Path) -> None:
-    assert load(settled(tmp_path / "v.txt", TEXT)).vectors_for(["\ud800", "of"])[1].tolist() == [False, True]
-
-
 WORD = st.text(st.characters(codec="utf-8", exclude_categories=["Z", "C"]), min_size=1, max_size=4)
 
 
@@ -124,15 +108,6 @@ def test_equals_a_dictionary(tmp_path: Path, rows: list[tuple[str, float, float]
     found, known = load(path).vectors_for(asked)
     assert known.tolist() == [word in twin for word in asked]
     assert found.tolist() == [twin.get(word, [0, 0]) for word in asked]
-
-
-def test_second_load_reads_nothing(tmp_path: Path, parses: list[Path], hashed: list[Path], long_ago: None) -> None:
-    path = settled(tmp_path / "v.txt", TEXT)
-    first = load(path)
-    second = load(path)
-    assert (len(parses), len(hashed)) == (1, 0)
-    assert second.digest == first.digest
-    assert second.vectors_for(["of"])[0].tolist() == [[3, 4]]
 
 
 @pytest.mark.parametrize("moved", [False, True])
@@ -167,28 +142,6 @@ def test_a_fresh_file_is_not_trusted_by_its_time(tmp_path: Path, parses: list[Pa
     path.write_text(TEXT.replace("0.6", "0.7"))
     os.utime(path, ns=(times, times))  # two changes within one tick of the clock
     assert load(path).vectors_for(["the"])[0].tolist() == [[0.5, 0.7]]
-
-
-def test_entries_of_earlier_states_go(tmp_path: Path, cache: Path) -> None:
-    def entries() -> int:
-        return sum(path.is_dir() for path in (cache / "vectors").iterdir())
-
-    first, second = settled(tmp_path / "a.txt", TEXT), settled(tmp_path / "b.txt", TEXT)
-    load(first)
-    load(second)
-    assert entries() == 2
-    settled(first, TEXT + "new 1 2\n", age=50)
-    assert len(load(first)) == 4
-    assert entries() == 3
-    for entry in (cache / "vectors").iterdir():
-        os.utime(entry, (time.time() - 2 * 24 * 3600,) * 2)
-    settled(first, TEXT + "new 1 3\n", age=40)
-    assert len(load(first)) == 4
-    assert entries() == 2
-    vectorstore.forget(first)
-    assert entries() == 1
-    vectorstore.forget(second)
-    assert entries() == 0
 
 
 PARTS = ("entry.json", "matrix.bin", "index.npy", "words.json")
@@ -293,13 +246,6 @@ def test_a_full_disk_is_not_blamed_on_the_source(tmp_path: Path, cache: Path, mo
     assert list((cache / "vectors").iterdir()) == []
 
 
-def test_faulty_file_leaves_nothing(tmp_path: Path, cache: Path) -> None:
-    path = settled(tmp_path / "v.txt", "the 1 2\nto x 2\nof 3 4\n")
-    with pytest.raises(DataError, match=r"v\.txt:2: 'x' is not a finite number"):
-        load(path)
-    assert list((cache / "vectors").iterdir()) == []
-
-
 def test_a_file_that_changes_meanwhile_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = settled(tmp_path / "v.txt", TEXT)
 
@@ -338,21 +284,6 @@ def test_an_npy_that_is_text_is_read_as_text(tmp_path: Path) -> None:
     assert load(settled(tmp_path / "vocab.npy", TEXT)).words() == ["of", "the", "zero"]
     (tmp_path / "vocab.npy.gz").write_bytes(gzip.compress(TEXT.encode()))
     assert load(tmp_path / "vocab.npy.gz").words() == ["of", "the", "zero"]
-
-
-def test_which_files_have_a_header(tmp_path: Path) -> None:
-    assert not load(settled(tmp_path / "a.txt", TEXT)).header
-    assert load(settled(tmp_path / "b.txt", "4 2\n" + TEXT)).header
-
-
-def test_pickled_as_a_place(tmp_path: Path) -> None:
-    rows = "".join(f"w{row} {row} 2\n" for row in range(5000))
-    vectors = load(settled(tmp_path / "v.txt", rows))
-    pickled = pickle.dumps(vectors)
-    assert len(pickled) < 2000
-    again = pickle.loads(pickled)
-    assert (again.name, again.digest) == (vectors.name, vectors.digest)
-    assert again.vectors_for(["w77"])[0].tolist() == [[77, 2]]
 
 
 def _load_in_child(path: str) -> tuple[str, float]:

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import codecs
 import json
 import struct
 import tracemalloc
@@ -11,29 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from dialeval.core.batch import Need
 from dialeval.core.errors import DataError, Problem
 from dialeval.io import json as documents
 from dialeval.io.json import load
-from dialeval.io.reading import read_responses, read_texts
+from dialeval.io.reading import read_responses
 
 Caught = Callable[[Callable[[], object]], list[Problem]]
 Write = Callable[[str, "bytes | str"], Path]
-
-
-def test_forms(write: Write) -> None:
-    [texts] = read_responses(write("a.json", codecs.BOM_UTF8 + b'["x", ""]'))
-    assert (texts.system, list(texts.responses)) == ("a", ["x", ""])
-    [rows] = read_responses(write("b.json", '[{"response": "x", "reference": "r"}]'))
-    assert list(rows.columns[Need.REFERENCE]) == [["r"]]
-    first, second = read_responses(write("c.json", '{"damd": ["x"], "ubar": [{"response": "y"}]}'))
-    assert (first.system, second.system) == ("damd", "ubar")
-    assert list(second.responses) == ["y"]
-
-
-def test_named_lists_of_references_are_several_per_row(write: Write) -> None:
-    path = write("a.json", '{"one": ["a", "b"], "two": ["c", ["d", "e"]]}')
-    assert list(read_texts(path, Need.REFERENCE)) == [["a", "c"], ["b", "d", "e"]]
 
 
 @pytest.mark.parametrize(
@@ -59,11 +42,6 @@ def test_problems_of_documents(
     [problem] = problems_of(lambda: read_responses(path))
     assert (problem.where, problem.line) == (str(path), line)
     assert problem.what.startswith(what)
-
-
-def test_problems_of_items_name_their_lines(write: Write, problems_of: Caught) -> None:
-    path = write("a.json", '[\n  "a", 3,\n  {\n    "response": 4\n  }\n,\n null, "[,]\\"{"\n,{}]')
-    assert [problem.line for problem in problems_of(lambda: read_responses(path))] == [2, 3, 7, 8]
 
 
 def test_problems_of_items_in_named_lists_name_their_lines(write: Write, problems_of: Caught) -> None:

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import codecs
-import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,15 +10,6 @@ from dialeval.io.reading import read_responses
 
 Caught = Callable[[Callable[[], object]], list[Problem]]
 Write = Callable[[str, "bytes | str"], Path]
-
-
-def test_blank_lines_marks_and_line_ends(write: Write) -> None:
-    separators = "a\u2028b\u0085c\rd"
-    line = json.dumps({"response": separators}, ensure_ascii=False).replace("\\r", "\\r")
-    content = codecs.BOM_UTF8 + f'{line}\r\n\n  \t\r\n"plain"\n{{"response": ""}}'.encode()
-    [rows] = read_responses(write("a.jsonl", content))
-    assert list(rows.responses) == [separators, "plain", ""]
-    assert rows.system == "a"
 
 
 @pytest.mark.parametrize(
@@ -43,14 +32,3 @@ def test_every_bad_line_is_a_problem(write: Write, problems_of: Caught, line: by
     found = problems_of(lambda: read_responses(path))
     assert [(problem.where, problem.line) for problem in found] == [(str(path), 2), (str(path), 5)]
     assert all(problem.what.startswith(what) for problem in found)
-
-
-def test_problems_of_parsing_and_of_fields_come_in_file_order(write: Write, problems_of: Caught) -> None:
-    path = write("a.jsonl", '{"a": 1}\n{\n{"response": 3}\nnope\n')
-    assert [problem.line for problem in problems_of(lambda: read_responses(path))] == [1, 2, 3, 4]
-
-
-@pytest.mark.parametrize("content", ["", "\n\n"])
-def test_a_file_without_rows_is_a_problem(write: Write, problems_of: Caught, content: str) -> None:
-    [problem] = problems_of(lambda: read_responses(write("a.jsonl", content)))
-    assert problem.what == "holds no rows"

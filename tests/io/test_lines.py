@@ -94,20 +94,6 @@ def test_bad_lines_are_found_across_blocks(
     assert (second.line, "0xff" in second.what) == (5, True)
 
 
-def test_half_a_character_is_not_mended_by_the_next_line(tmp_path: Path, problems_of: Caught) -> None:
-    path = tmp_path / "a.txt"
-    path.write_bytes(b"\xc3\n\xa9\n")
-    assert [problem.line for problem in problems_of(lambda: read_lines(path))] == [1, 2]
-
-
-@pytest.mark.parametrize("content", [b"", codecs.BOM_UTF8])
-def test_a_file_without_a_line_is_a_problem(tmp_path: Path, problems_of: Caught, content: bytes) -> None:
-    path = tmp_path / "a.txt"
-    path.write_bytes(content)
-    [problem] = problems_of(lambda: read_lines(path))
-    assert (problem.where, problem.what) == (str(path), "is empty")
-
-
 def test_problems_are_listed_up_to_a_limit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, problems_of: Caught
 ) -> None:

@@ -12,59 +12,12 @@ import pytest
 
 from dialeval.core.errors import DataError, Problem
 from dialeval.io import opening
-from dialeval.io.opening import (
-    LimitedStream,
-    check_lines,
-    format_of,
-    open_unpacked,
-    read_bytes,
-    stem_of,
-    unpacked_limit,
-)
+from dialeval.io.opening import LimitedStream, check_lines, open_unpacked, read_bytes, stem_of, unpacked_limit
 
 
 def zstd(data: bytes) -> bytes:
     packed: bytes = pa.compress(data, codec="zstd", asbytes=True)
     return packed
-
-
-@pytest.mark.parametrize(
-    ("name", "kind", "stem"),
-    [
-        ("damd.txt", "txt", "damd"),
-        ("damd.jsonl.gz", "jsonl", "damd"),
-        ("DAMD.JSON.ZST", "json", "DAMD"),
-        ("model-v1.5.txt", "txt", "model-v1.5"),
-        ("model-v1.5", "txt", "model-v1.5"),
-        ("model.gz", "txt", "model"),
-        ("a.b.tsv", "tsv", "a.b"),
-        ("rows.parquet", "parquet", "rows"),
-        ("rows.feather", "arrow", "rows"),
-        ("folder.csv/rows", "txt", "rows"),
-    ],
-)
-def test_names(name: str, kind: str, stem: str) -> None:
-    assert format_of(name) == kind
-    assert stem_of(name) == stem
-
-
-def test_what_was_read_stays_what_it_was(tmp_path: Path) -> None:
-    path = tmp_path / "a.txt"
-    path.write_bytes(b"hello\n" * 10_000)
-    data = read_bytes(path)
-    with path.open("r+b") as file:
-        file.write(b"J")
-        file.truncate(10)
-    assert data.tobytes() == b"hello\n" * 10_000  # a mapped file: SIGBUS
-
-
-@pytest.mark.parametrize("spilled", [1 << 10, 1 << 30])
-def test_a_large_file_is_read_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spilled: int) -> None:
-    monkeypatch.setattr(opening, "SPILLED_BYTES", spilled)
-    monkeypatch.setattr(opening, "_READ_BYTES", 1 << 13)
-    content = bytes(range(256)) * 100
-    (tmp_path / "a.txt").write_bytes(content)
-    assert read_bytes(tmp_path / "a.txt").tobytes() == content
 
 
 def test_where_nothing_can_be_written_it_is_read_into_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,12 +60,6 @@ def test_archives_may_follow_one_another(tmp_path: Path) -> None:
     (tmp_path / "a.txt.zst").write_bytes(zstd(b"one\n") + zstd(b"two\n"))
     assert read_bytes(tmp_path / "a.txt.gz").tobytes() == b"one\ntwo\n"
     assert read_bytes(tmp_path / "a.txt.zst").tobytes() == b"one\ntwo\n"
-
-
-def test_an_empty_file_has_no_bytes(tmp_path: Path) -> None:
-    for name in ("a.txt", "a.txt.gz"):
-        (tmp_path / name).write_bytes(gzip.compress(b"") if name.endswith("gz") else b"")
-        assert len(read_bytes(tmp_path / name)) == 0
 
 
 @pytest.mark.parametrize(

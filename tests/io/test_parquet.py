@@ -14,9 +14,7 @@ from dialeval.core import arrow
 from dialeval.core.batch import Need
 from dialeval.core.errors import Problem
 from dialeval.io.chunks import Span, read_row_groups
-from dialeval.io.parquet import (
-    _count_unpacked_bytes,
-)
+from dialeval.io.parquet import _count_unpacked_bytes
 from dialeval.io.ratings import read_ratings
 from dialeval.io.reading import read_responses, read_texts
 from dialeval.io.rows import FieldNames
@@ -34,32 +32,6 @@ def packed(table: pa.Table) -> bytes:
     return data
 
 
-def test_a_file_and_its_texts(write: Write) -> None:
-    path = write("damd.parquet", packed(TABLE))
-    [rows] = read_responses(path)
-    assert (rows.system, rows.where, list(rows.responses)) == ("damd", str(path), ["a", "b"])
-    assert list(read_texts(path, Need.REFERENCE)) == [["r"], []]
-
-
-def test_a_file_with_one_column_of_another_name_holds_texts(write: Write) -> None:
-    path = write("gold.parquet", packed(pa.table({"gold": ["x", "y"]})))
-    assert list(read_texts(path, Need.REFERENCE)) == [["x"], ["y"]]
-
-
-def test_a_packed_file(write: Write) -> None:
-    [rows] = read_responses(write("damd.parquet.gz", packed(TABLE)))
-    assert list(rows.responses) == ["a", "b"]
-
-
-def test_both_kinds_of_arrow_file(tmp_path: Path) -> None:
-    pa.feather.write_feather(TABLE, str(tmp_path / "a.feather"))
-    with pa.ipc.new_stream(str(tmp_path / "b.arrow"), TABLE.schema) as stream:
-        stream.write_table(TABLE)
-    for name in ("a.feather", "b.arrow"):
-        [rows] = read_responses(tmp_path / name)
-        assert list(rows.columns[Need.REFERENCE]) == [["r"], []]
-
-
 @pytest.mark.parametrize("name", ["a.parquet", "a.arrow"])
 @pytest.mark.parametrize("content", [b"", b"plain text\n", packed(TABLE)[:-20]])
 def test_what_is_no_such_file_is_a_problem(write: Write, problems_of: Caught, name: str, content: bytes) -> None:
@@ -67,13 +39,6 @@ def test_what_is_no_such_file_is_a_problem(write: Write, problems_of: Caught, na
     [problem] = problems_of(lambda: read_responses(path))
     assert problem.where == str(path)
     assert "not a readable" in problem.what
-
-
-def test_a_missing_column_is_one_problem(write: Write, problems_of: Caught) -> None:
-    path = write("a.parquet", packed(pa.table({"answer": ["a", "b"], "id": [1, 2]})))
-    [problem] = problems_of(lambda: read_responses(path))
-    assert problem.what == "has no column 'response', only answer, id"
-    assert "--field response=answer" in problem.remedy
 
 
 def test_text_that_is_not_utf8_is_a_problem(write: Write, problems_of: Caught) -> None:
@@ -147,13 +112,6 @@ def test_rated_texts_that_are_not_utf8_are_problems(write: Write, problems_of: C
     for path in (write("a.parquet", packed(table)), write("a.arrow", in_arrow(table))):
         [problem] = problems_of(partial(read_ratings, path))
         assert (problem.where, problem.line, problem.what) == (str(path), 2, "response is not UTF-8")
-
-
-def test_values_that_python_cannot_hold_are_a_problem(write: Write, problems_of: Caught) -> None:
-    late = pa.array([2**31 - 1], pa.int32()).cast(pa.date32())
-    path = write("a.parquet", packed(pa.table({"response": ["a"], "scores": late})))
-    [problem] = problems_of(lambda: read_ratings(path))
-    assert "cannot be read" in problem.what
 
 
 TRAPS = {

@@ -1,15 +1,13 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import pytest
 
 from dialeval.core.errors import DataError
 from dialeval.io import gathering
-from dialeval.io.gathering import PlainRows, Texts, gather_rows
+from dialeval.io.gathering import PlainRows, gather_rows
 from dialeval.io.rows import FieldNames, Records, Rows
 
 NAMES = FieldNames()
@@ -77,41 +75,3 @@ def test_plain_rows_are_what_the_reader_of_single_rows_makes_of_them(
     assert all(plain) if strange == 0 else 20 < sum(plain) < 380
     monkeypatch.setattr(gathering, "read_plain_rows", lambda *_: None)
     assert [gathered(rows) for rows in many] == at_once
-
-
-def test_columns() -> None:
-    rows = [{"response": "a", "reference": ["b", "c"], "turn": 1}, {"response": "d", "dialog_id": 4, "context": "e"}]
-    assert plain_rows(rows, NAMES) == (
-        ["a", "d"],
-        Texts(["b", "c"], [2, 0]),
-        Texts(["e"], [0, 1]),
-        [None, None],
-        [None, "4"],
-        [1, -1],
-    )
-    assert plain_rows([{"answer": "a", "gold": "b"}], FieldNames.of({"response": "answer", "reference": "gold"})) == (
-        ["a"],
-        Texts(["b"], [1]),
-        Texts([], [0]),
-        [None],
-        [None],
-        [-1],
-    )
-
-
-@pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in STRANGE.items() for value in values])
-def test_what_is_not_plain_is_left_to_the_reader_of_single_rows(name: str, value: object) -> None:
-    if name != "reward":  # without a trial it is nobody's
-        assert plain_rows([{"response": "a"}, {"response": "b", name: value}], NAMES) is None
-    assert plain_rows(["a", {"response": "a"}], NAMES) is None
-    assert plain_rows([{"response": "a", "topic": "x"}], FieldNames.of({}, ["topic"])) is None
-    assert plain_rows([{"response": np.str_("a")}], NAMES) is None
-
-
-def test_problems_stand_in_the_order_of_the_lines(problems_of: Callable[[Callable[[], object]], list[Any]]) -> None:
-    from dialeval.io.delimited import split
-    from dialeval.io.json import parse_lines
-
-    lines = split(np.frombuffer(b'{"response": 3}\n{"response"\n{"response": 4}\n{"response": "a"}\n[', np.uint8))
-    problems = problems_of(lambda: gather_rows(parse_lines(lines, "rows.jsonl"), NAMES, "file"))
-    assert [problem.line for problem in problems] == [1, 2, 3, 5]

@@ -52,12 +52,6 @@ def test_columns_of_a_full_row(tmp_path: Path) -> None:
     assert found.take(np.array([True, False])).responses == ["how are you"]
 
 
-@pytest.mark.parametrize("score", [{"scores": 4}, {"scores": [3, 5]}, {"overall": 4}, {"score": 4}, {"rating": 4.0}])
-def test_a_plain_number_is_overall(tmp_path: Path, score: dict[str, object]) -> None:
-    found = read_ratings(written(tmp_path, {"response": "x", **score}))
-    assert found.values["overall"].tolist() == [4]
-
-
 def test_tables(tmp_path: Path) -> None:
     csv = tmp_path / "a.csv"
     csv.write_text('response,scores.overall,scores.fluent,scale\nx,"[4, 5]",2,1-5\ny,,3,"[0, 1]"\n')
@@ -71,19 +65,6 @@ def test_tables(tmp_path: Path) -> None:
     assert (found.values["overall"].tolist(), found.contexts) == ([3], [["a", "b"]])
 
 
-def test_problems_name_file_and_line(tmp_path: Path) -> None:
-    one = written(tmp_path, {"response": "x", "scores": {"overall": "good"}}, {"scores": 1}, 7, name="one.jsonl")
-    two = written(tmp_path, {"response": "x", "scores": 1, "scale": [5, 1]}, name="two.jsonl")
-    with pytest.raises(DataError) as caught:
-        read_ratings([one, two])
-    lines = [str(problem) for problem in caught.value.problems]
-    assert [line.split(": ")[0] for line in lines] == [f"{one}:1", f"{one}:2", f"{one}:3", f"{two}:1"]
-    assert "scores.overall holds 'good'" in lines[0]
-    assert "has no field 'response'" in lines[1]
-    assert "the row is a number" in lines[2]
-    assert "scale is 5, 1" in lines[3]
-
-
 @pytest.mark.parametrize(
     ("score", "extreme"), [(1e308, "large"), (-1e51, "large"), (10**400, "large"), (1e-300, "small"), (5e-324, "small")]
 )
@@ -94,12 +75,6 @@ def test_ratings_that_nothing_can_be_computed_with_are_refused(score: float, ext
     assert "bring ratings to an ordinary scale" in str(raised.value)
     with pytest.raises(DataError, match="scale is"):
         read_ratings([{"response": "x", "scores": 3, "scale": [0, 10**400]}])
-
-
-def test_sizes_of_ratings_have_wide_limits() -> None:
-    scores = [0, 1e-50, -1e50, 1e15]
-    row: dict[str, object] = {"response": "x", "scores": scores}
-    assert read_ratings([row]).annotations["overall"][0].tolist() == scores
 
 
 def test_what_holds_no_ratings_is_refused(tmp_path: Path) -> None:
@@ -126,39 +101,6 @@ def test_real_ratings_are_those_of_a_plain_reading(path: Path) -> None:
     np.testing.assert_allclose(found.values["overall"], overall, rtol=1e-15)
 
 
-def test_rows_of_a_list_are_counted_from_one() -> None:
-    rows: list[dict[str, object]] = [{"response": "x", "scores": 1}, {"response": "y", "scores": {"overall": "good"}}]
-    with pytest.raises(DataError, match=r"ratings:2: scores.overall holds 'good'"):
-        read_ratings(rows)
-
-
-@pytest.mark.parametrize("number", [10**400, -(10**400), float("inf"), float("nan"), True])
-def test_a_score_that_is_no_finite_number_is_a_problem(number: float) -> None:
-    """A whole number in Python may be larger than every float."""
-    for row in ({"scores": number}, {"scores": [1, number]}, {"scores": 1, "scale": [0, number]}):
-        with pytest.raises(DataError, match=r"ratings:1: (scores\.overall holds|scale is) "):
-            read_ratings([{"response": "x", **row}])
-
-
-def test_lines_of_several_raters_are_one_row(tmp_path: Path) -> None:
-    def line(rater: str, **scores: float) -> dict[str, object]:
-        return {"id": "k1", "rater": rater, "response": "hello", "scores": scores}
-
-    found = read_ratings(
-        written(tmp_path, line("ann", overall=1), line("bob", overall=4, fluent=5), line("ann", polite=2))
-    )
-    assert len(found) == 1
-    assert found.ids == ["k1"]
-    assert found.annotations["overall"][0].tolist() == [1, 4]
-    assert found.annotations["fluent"][0].tolist() == [5]
-    assert found.annotations["polite"][0].tolist() == [2]
-    # An id without a rater is somebody's own field.
-    rows = [{"id": "k1", "response": text, "scores": 1} for text in ("x", "y")]
-    assert len(read_ratings(written(tmp_path, *rows))) == 2
-    odd = [{"id": 1.5, "response": "x", "scores": 1}]
-    assert read_ratings(written(tmp_path, *odd)).ids == [None]
-
-
 def test_the_first_answer_counts_and_of_the_same_answer_the_last(tmp_path: Path) -> None:
     def line(value: float, again: object = None, rater: str = "ann") -> dict[str, object]:
         return {"id": "k1", "rater": rater, "response": "hello", "scores": value, "again": again}
@@ -171,29 +113,6 @@ def test_the_first_answer_counts_and_of_the_same_answer_the_last(tmp_path: Path)
         found = read_ratings(written(tmp_path, line(1), line(4), line(2), line(2, rater="bob"), line(2, rater="bob")))
     assert found.annotations["overall"][0].tolist() == [2, 2]
     assert list(notes) == ["ann rated rows more than once with other scores; the last rating counts"]
-
-
-def test_lines_without_a_rater_are_each_of_another(tmp_path: Path) -> None:
-    drawn: dict[str, dict[str, object]] = {"k1": {"id": "k1", "response": "hello"}}
-    lines = [{"id": "k1", "scores": value} for value in (1, 2, 2)]
-    assert read_ratings(written(tmp_path, *lines), sampled=drawn).annotations["overall"][0].tolist() == [1, 2, 2]
-
-
-def test_ratings_that_name_only_what_was_drawn(tmp_path: Path) -> None:
-    drawn: dict[str, dict[str, object]] = {
-        "k1": {"id": "k1", "dialog_id": "d1", "system": "s", "response": "hello", "context": ["hi"]},
-        "k2": {"id": "k2", "dialog_id": "d1", "system": "t", "response": "bye", "context": ["hi"]},
-    }
-    lines = [{"id": "k2", "scores": {"overall": 3}}, {"id": "k1", "rater": 7, "scores": 5, "response": "not this"}]
-    found = read_ratings(written(tmp_path, *lines), sampled=drawn)
-    assert (found.ids, found.systems, found.responses) == (["k2", "k1"], ["t", "s"], ["bye", "hello"])
-    assert found.dialogues[0] == found.dialogues[1]
-    with pytest.raises(DataError) as error:
-        read_ratings(written(tmp_path, {"id": "k3", "scores": 1}, {"scores": 1}), sampled=drawn)
-    assert [problem.what for problem in error.value.problems] == [
-        "the id 'k3' is not in the sample",
-        "has no id",
-    ]
 
 
 def test_what_is_no_path_is_refused() -> None:

@@ -8,15 +8,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.feather
 import pytest
 
 from dialeval.core.batch import Need
 from dialeval.core.columns import RaggedColumn
 from dialeval.core.errors import DataError, Problem, SettingError
 from dialeval.io import reading
-from dialeval.io.parquet import to_table
 from dialeval.io.reading import attach, check, read_files, read_responses, read_texts
 
 Caught = Callable[[Callable[[], object]], list[Problem]]
@@ -30,27 +27,6 @@ def systems(source: Any, **settings: Any) -> list[str]:
     return [rows.system for rows in read_responses(source, **settings)]
 
 
-def test_a_list_is_called_system_unless_named() -> None:
-    assert systems(["a", "b"]) == ["system"]
-    assert systems(["a", "b"], name="damd") == ["damd"]
-    assert systems([{"response": "a"}, {"response": "b", "system": "x"}], name="damd") == ["damd/damd", "damd/x"]
-    assert systems([{"response": "b", "system": "x"}]) == ["x"]
-
-
-def test_a_file_is_called_by_its_name_or_the_one_given(write: Write) -> None:
-    path = write("damd.txt", "a\n")
-    assert systems(path) == ["damd"]
-    assert systems(str(path), name="mine") == ["mine"]
-    assert systems(write("no-suffix", "a\n")) == ["no-suffix"]
-    assert read_responses(path)[0].where == str(path)
-
-
-def test_a_mapping_names_its_values(write: Write) -> None:
-    two = [{"response": "a", "system": "x"}, {"response": "b", "system": "y"}]
-    source = {"damd": write("other.txt", "a\n"), "list": ["a"], "two": two, "nested": {"p": ["a"], "q": ["b"]}}
-    assert systems(source) == ["damd", "list", "two/x", "two/y", "nested/p", "nested/q"]
-
-
 def test_a_folder_is_many_systems(write: Write, tmp_path: Path) -> None:
     for name in ("b.txt", "a.txt.gz", "metrics.txt", ".hidden.txt", "README.md", "c.d.jsonl", "plain"):
         write(name, '"x"\n')
@@ -58,12 +34,6 @@ def test_a_folder_is_many_systems(write: Write, tmp_path: Path) -> None:
     (tmp_path / "sub" / "inner.txt").write_text("x\n")
     assert systems(tmp_path) == ["a", "b", "c.d", "plain"]
     assert systems({"all": tmp_path}) == ["all/a", "all/b", "all/c.d", "all/plain"]
-
-
-def test_a_folder_without_responses_is_a_problem(write: Write, tmp_path: Path, problems_of: Caught) -> None:
-    write("metrics.txt", "x\n")
-    [problem] = problems_of(lambda: read_responses(tmp_path))
-    assert (problem.where, problem.what) == (str(tmp_path), "holds no file of responses")
 
 
 def test_one_name_for_two_systems_is_a_problem(write: Write, tmp_path: Path, problems_of: Caught) -> None:
@@ -74,12 +44,6 @@ def test_one_name_for_two_systems_is_a_problem(write: Write, tmp_path: Path, pro
         assert problem.what == f"the system 'a' is also in {first}"
         assert "NAME=PATH" in problem.remedy
     assert systems({"one": first, "two": second}) == ["one", "two"]
-
-
-def test_several_files_and_folders(write: Write, tmp_path: Path) -> None:
-    (tmp_path / "more").mkdir()
-    found = read_files([write("b.txt", "x\n"), write("more/a.txt", "y\n").parent])
-    assert [rows.system for rows in found] == ["b", "a"]
 
 
 def test_the_problems_of_all_files_come_together(write: Write, tmp_path: Path, problems_of: Caught) -> None:
@@ -112,15 +76,6 @@ def test_what_cannot_be_read_is_a_problem(source: Any, what: str, problems_of: C
         assert problems_of(lambda: read_texts(source, Need.REFERENCE))[0].what == what
 
 
-def test_texts_of_files(write: Write) -> None:
-    assert list(read_texts(write("a.txt", "x\n\n"), Need.REFERENCE)) == [["x"], [""]]
-    rows = write("a.jsonl", '{"response": "a", "reference": ["x", "y"], "context": "c"}\n{"response": "b"}\n')
-    assert list(read_texts(rows, Need.REFERENCE)) == [["x", "y"], []]
-    assert list(read_texts(rows, Need.CONTEXT)) == [["c"], []]
-    assert list(read_texts(rows, Need.REFERENCE, {"reference": "response"})) == [["a"], ["b"]]
-    assert list(read_texts(write("b.jsonl", '"x"\nnull\n["y", "z"]\n'), Need.REFERENCE)) == [["x"], [], ["y", "z"]]
-
-
 def test_sets_of_references_stand_side_by_side(write: Write, problems_of: Caught) -> None:
     first = write("r1.txt", "a\nb\n")
     sets = {"one": first, "two": [["c", "d"], None], "three": ["é", "f"]}
@@ -143,34 +98,6 @@ def test_unequal_lengths_are_a_problem(
     assert problem.what == f"has 40 rows, but fewer.txt has {references}"
     assert problem.remedy.startswith("both must have one line per response; ")
     assert problem.remedy.endswith(f"{place}:{line} is the first without")
-
-
-def test_attach_adds_a_column_and_changes_nothing() -> None:
-    [rows] = read_responses([{"response": "a", "reference": "old"}])
-    column = RaggedColumn.from_lists([["new"]])
-    more = attach(rows, Need.REFERENCE, column, "refs")
-    assert list(more.columns[Need.REFERENCE]) == [["new"]]
-    assert list(rows.columns[Need.REFERENCE]) == [["old"]]
-    assert list(attach(rows, Need.CONTEXT, column, "c").columns) == [Need.RESPONSE, Need.REFERENCE, Need.CONTEXT]
-
-
-@pytest.mark.parametrize("suffix", ["csv", "parquet"])
-def test_a_column_that_only_happens_to_be_known_is_not_taken_for_texts(
-    write: Write, tmp_path: Path, problems_of: Caught, suffix: str
-) -> None:
-
-    path = write("gold.csv", "gold,dialog_id\nx,d\n")
-    if suffix == "parquet":
-        path = tmp_path / "gold.parquet"
-        pa.parquet.write_table(pa.table({"gold": ["x"], "dialog_id": ["d"]}), path)
-    [problem] = problems_of(lambda: read_texts(path, Need.REFERENCE))
-    assert problem.what == "has no field 'reference', only gold, dialog_id"
-
-
-def test_only_tables_are_tables() -> None:
-    from dialeval.io.rows import FieldNames
-
-    assert to_table(object(), "x", FieldNames(), Need.RESPONSE) is None
 
 
 @pytest.mark.skipif(not RATED, reason=NO_RATED)
@@ -197,26 +124,6 @@ def test_real_rated_rows_are_those_of_a_plain_reading(path: Path) -> None:
     assert sum(map(len, found.values())) == len(plain)
 
 
-@pytest.mark.parametrize("name", ["rows.jsonl", "rows.csv", "rows.parquet"])
-def test_further_fields_are_kept_of_every_format(name: str, write: Write, tmp_path: Path) -> None:
-    if name.endswith("parquet"):
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        path = tmp_path / name
-        pq.write_table(pa.table({"response": ["a", "b"], "topic": ["x", None], "stars": [1, 2]}), path)
-    else:
-        csv = "response,topic,stars\na,x,1\nb,,2\n"
-        jsonl = '{"response": "a", "topic": "x", "stars": 1}\n{"response": "b", "topic": null, "stars": 2}\n'
-        path = Path(write(name, csv if name.endswith("csv") else jsonl))
-    [rows] = read_responses(path, keep=["topic", "stars"])
-    assert {field: list(column) for field, column in rows.fields.items()} == {
-        "topic": [["x"], []],
-        "stars": [["1"], ["2"]],
-    }
-    assert read_responses(path)[0].fields == {}
-
-
 def test_a_field_that_no_row_has_is_a_problem(write: Write, problems_of: Caught) -> None:
     [problem] = problems_of(lambda: read_responses({"bot": ["a", "b"]}, keep=["topic"]))
     assert problem.what == "no row of bot has a value in the field 'topic'"
@@ -233,42 +140,6 @@ def test_a_run_has_so_many_systems_and_no_more(tmp_path: Path, monkeypatch: pyte
             dialeval.evaluate(tmp_path if shards else path, metrics="length", shards=shards)
     path.write_text("".join(f'{{"response": "a", "system": "s{number}"}}\n' for number in range(3)))
     assert len(dialeval.evaluate(path, metrics="length")) == 3
-
-
-def test_every_problem_of_every_file(write: Write, tmp_path: Path) -> None:
-    paths = [
-        write("a.txt", b"ok\n\xff\n\xfe\n"),
-        write("good.txt", "x\n"),
-        write("b.jsonl", '{"response": 1}\nnope\n{"answer": "x"}\n'),
-        write("c.csv", "answer\nx\n"),
-        write("d.json", "[1,\n2"),
-        write("e.txt", ""),
-        write("f.parquet", "x"),
-        write("g.txt.gz", "x\n"),
-        tmp_path / "missing.txt",
-    ]
-    paths[7].write_bytes(b"not packed")
-    found = [(Path(problem.where).name, problem.line) for path in paths for problem in check(path)[1]]
-    assert found == [
-        ("a.txt", 2),
-        ("a.txt", 3),
-        ("b.jsonl", 1),
-        ("b.jsonl", 2),
-        ("b.jsonl", 3),
-        ("c.csv", 1),
-        ("d.json", 2),
-        ("e.txt", None),
-        ("f.parquet", None),
-        ("g.txt.gz", None),
-        ("missing.txt", None),
-    ]
-
-
-def test_good_files_have_no_problems_even_if_they_share_a_name(write: Write, tmp_path: Path) -> None:
-    write("a.txt", "x\n")
-    write("a.txt.gz", "x\n")
-    systems, problems, _ = check(tmp_path)
-    assert ([rows.system for rows in systems], problems) == (["a", "a"], [])
 
 
 def test_fields_are_mapped(write: Write) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from dialeval.core.batch import Need
 from dialeval.core.errors import DataError, SettingError
-from dialeval.io.sources import find_sources, list_file_names, name_system
+from dialeval.io.sources import find_sources, name_system
 
 
 @pytest.fixture
@@ -29,24 +29,6 @@ def test_a_pattern_is_one_system(folder: Path) -> None:
     (source,) = find_sources(f"{folder}/b-*.txt")
     assert (source.system, source.name, source.where, source.role) == ("b", None, f"{folder}/b-*.txt", "system")
     assert names([shard.path for shard in source.shards]) == ["b-10.txt", "b-2.txt"]
-
-
-def test_a_folder_is_a_system_per_file_or_the_shards_of_one(folder: Path) -> None:
-    assert [source.system for source in find_sources(folder)] == ["a-1", "b-10", "b-2"]
-    (source,) = find_sources(folder, as_shards=True)
-    assert source.system == folder.name
-    assert names([shard.path for shard in source.shards]) == ["a-1.txt", "b-10.txt", "b-2.txt"]
-
-
-def test_named_systems(folder: Path) -> None:
-    sources = find_sources({"one": f"{folder}/b-*.txt", "two": folder / "a-1.txt", "all": folder})
-    assert [(source.argument, source.name, source.system) for source in sources] == [
-        (0, "one", "one"),
-        (1, "two", "two"),
-        (2, "all", "a-1"),
-        (2, "all", "b-10"),
-        (2, "all", "b-2"),
-    ]
 
 
 def test_files_beside(folder: Path) -> None:
@@ -74,13 +56,6 @@ def test_what_is_not_there_is_told_at_once(folder: Path) -> None:
         find_sources({})
 
 
-def test_a_file_whose_name_looks_like_a_pattern(tmp_path: Path) -> None:
-    (tmp_path / "a[1].txt").write_text("hello\n")
-    (source,) = find_sources(tmp_path / "a[1].txt")
-    assert len(source.shards) == 1
-    assert source.system == "a[1]"
-
-
 @pytest.mark.parametrize(
     ("pattern", "name"),
     [
@@ -95,14 +70,3 @@ def test_a_file_whose_name_looks_like_a_pattern(tmp_path: Path) -> None:
 )
 def test_what_a_pattern_is_called(pattern: str, name: str) -> None:
     assert name_system(pattern) == name
-
-
-def test_files_among_responses(folder: Path) -> None:
-    file = folder / "a-1.txt"
-    assert list_file_names(file) == [str(file)]
-    assert list_file_names({"one": f"{folder}/b-*.txt", "two": file, "three": ["a text"]}) == [
-        f"{folder}/b-*.txt",
-        str(file),
-    ]
-    assert list_file_names(["a text"]) == []
-    assert list_file_names({"one": file, "all": folder}) == [], "a folder may be read in several ways"

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,9 +10,7 @@ from hypothesis import strategies as st
 
 from dialeval.core.errors import DataError, collect_warnings
 from dialeval.io import opening
-from dialeval.io.opening import LineStream, count_lines, find_files, is_pattern, local_path, open_unpacked, size_of
-
-Write = Callable[[str, "bytes | str"], Path]
+from dialeval.io.opening import LineStream, find_files, open_unpacked
 
 
 @given(st.lists(st.sampled_from([b"a", b"\n", b"\r\n", b"bc"])).map(b"".join), st.lists(st.integers(1, 4)))
@@ -24,39 +21,6 @@ def test_lines_are_handed_out_as_a_file_would(content: bytes, counts: list[int])
         before = stream.lines
         assert stream.take(count) == list(filter(None, lines))
         assert stream.lines - before == sum(map(bool, lines))
-
-
-def test_a_line_is_handed_out_once_more_and_a_limit_is_kept() -> None:
-    stream = LineStream(io.BytesIO(b"a\nb\nc\n"), limit=4)
-    assert (stream.take(1), stream.take(1)) == ([b"a\n"], [b"b\n"])
-    stream.put_back(b"b\n")
-    assert (stream.lines, stream.take(5), stream.take(1)) == (1, [b"b\n"], [])
-    stream = LineStream(io.BytesIO(b"a\nb\nc"))
-    stream.put_back(stream.take(3)[2])
-    assert (stream.lines, stream.take(2), stream.lines) == (2, [b"c"], 3)
-
-
-def test_files_and_patterns(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
-    first, second = write("b-1.txt.gz", "x\ny\n"), write("a-1.txt", "x\ny\nz")
-    pattern = str(first.parent / "*-1.txt*")
-    assert (is_pattern(pattern), is_pattern(str(first))) == (True, False)
-    (first.parent / "c-1.txt.d").mkdir()
-    assert find_files(pattern) == [str(second), str(first)]
-    with open_unpacked(str(first)) as stream:
-        assert stream.read() == b"x\ny\n"
-    monkeypatch.setattr(opening, "_CHUNK", 2)
-    assert (count_lines(str(second), 4), size_of(f"file://{second}"), local_path("file:///a%20b")) == (2, 5, "/a b")
-
-
-def test_problems_name_the_path(write: Write, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="no file matches"):
-        find_files(str(tmp_path / "*.none"))
-    with pytest.raises(DataError, match=r"none\.txt: there is no such file"):
-        size_of(str(tmp_path / "none.txt"))
-    broken = tmp_path / "x.gz"
-    broken.write_bytes(b"\x1f\x8b nothing")
-    with pytest.raises(DataError, match="not a whole"), open_unpacked(str(broken)) as stream:
-        stream.read()
 
 
 def test_a_device_is_no_stream(tmp_path: Path) -> None:

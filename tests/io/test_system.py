@@ -22,62 +22,6 @@ def make(dialogues: list[str] | None) -> Rows:
     return Rows("damd", columns, named, np.array([0, 1, 0, 1]), "damd.jsonl")
 
 
-@pytest.mark.parametrize(
-    ("dialogues", "offsets"),
-    [
-        (None, [0, 1, 2, 3, 4]),
-        (["x", "x", "y", "y"], [0, 2, 4]),
-        (["x", "y", "x", "x"], [0, 1, 2, 4]),
-        (["x", "x", "x", "x"], [0, 4]),
-        (["é", "éé", "éé", "e"], [0, 1, 3, 4]),
-        (["ab", "ac", "ad", "ad"], [0, 1, 2, 4]),
-        (["", "", "x", "y"], [0, 2, 3, 4]),
-    ],
-)
-def test_dialogues_are_runs_of_equal_ids(dialogues: list[str] | None, offsets: list[int]) -> None:
-    found = make(dialogues).dialogue_offsets()
-    assert found.tolist() == offsets
-    assert found.dtype == np.int64
-
-
-def test_a_slice_cuts_every_column() -> None:
-    part = make(["x", "x", "y", "y"]).slice(1, 3)
-    assert len(part) == 2
-    assert list(part.responses) == ["b", "c"]
-    assert list(part.columns[Need.REFERENCE]) == [[], ["s", "t"]]
-    assert part.turns is not None
-    assert part.turns.tolist() == [1, 0]
-    assert part.dialogue_offsets().tolist() == [0, 1, 2]
-    assert (part.system, part.where) == ("damd", "damd.jsonl")
-
-
-def test_rows_of_a_system_stay_in_order_when_there_are_many() -> None:
-    texts = [str(number) for number in range(500)]
-    codes = np.array([0, 1, 2, *np.random.default_rng(0).integers(0, 3, len(texts) - 3)])
-    whole = Rows("all", {Need.RESPONSE: TextColumn.from_strings(texts)})
-    for code, part in enumerate(split_systems(whole, [*"012", *map(str, codes[3:])], "")):
-        assert list(part.responses) == [text for text, own in zip(texts, codes, strict=True) if own == code]
-
-
-def test_systems_are_taken_apart_and_keep_their_order() -> None:
-    first, second = split_systems(make(["x", "x", "y", "y"]), ["one", "two", "two", None], "one")
-    assert (first.system, list(first.responses)) == ("one", ["a", "d"])
-    assert (second.system, list(second.columns[Need.REFERENCE])) == ("two", [[], ["s", "t"]])
-    assert second.dialogues is not None
-    assert list(second.dialogues) == ["x", "y"]
-
-
-def test_offsets_that_are_known_are_cut_with_the_rows() -> None:
-    rows = make(["x", "x", "y", "y"])
-    known = replace(rows, offsets=rows.dialogue_offsets())
-    for start in range(5):
-        for stop in range(start, 5):
-            part = known.slice(start, stop)
-            assert part.offsets is not None
-            assert part.offsets.tolist() == rows.slice(start, stop).dialogue_offsets().tolist()
-    assert known.take(np.array([0, 2])).offsets is None
-
-
 def test_further_fields_go_with_their_rows() -> None:
     rows = replace(
         make(["x", "x", "y", "y"]), fields={"topic": RaggedColumn.from_lists([["a"], [], ["b", "c"], ["d"]])}
@@ -87,16 +31,6 @@ def test_further_fields_go_with_their_rows() -> None:
     assert list(rows.table().fields["topic"]) == [["a"], [], ["b", "c"], ["d"]]
     one, other = split_systems(rows, ["s", "t", "s", "t"], "")
     assert (list(one.fields["topic"]), list(other.fields["topic"])) == ([["a"], ["b", "c"]], [[], ["d"]])
-
-
-def test_parts_are_joined_one_below_the_other() -> None:
-    whole = make(["x", "x", "y", "y"])
-    parts = [whole.slice(0, 2), whole.slice(2, 4)]
-    joined = Rows.join(parts)
-    assert joined.table() == whole.table()
-    assert joined.columns[Need.REFERENCE].digest == whole.columns[Need.REFERENCE].digest
-    assert Rows.join(parts[:1]) is parts[0]
-    assert Rows("s", {}).where == "responses"
 
 
 def test_a_part_that_lacks_something_has_none_of_it() -> None:
@@ -111,21 +45,6 @@ def test_a_part_that_lacks_something_has_none_of_it() -> None:
     assert joined.dialogues is not None
     assert list(joined.dialogues) == ["x", "x", "y", "y", "row 5"]
     assert joined.dialogue_offsets().tolist() == [0, 2, 4, 5]
-
-
-def test_names_that_are_places_move_with_the_rows() -> None:
-    rows = make(["row 1", "x", "row 7", "row 4"])
-    assert rows.move_behind(0) is rows
-    moved = rows.move_behind(10).dialogues
-    assert moved is not None
-    assert list(moved) == ["row 11", "x", "row 7", "row 14"]
-    later = rows.slice(3, 4).move_behind(10, 3).dialogues
-    assert later is not None
-    assert list(later) == ["row 14"]
-    unnamed = make(None)
-    assert unnamed.move_behind(10) is unnamed
-    assert next(iter(unnamed.names())) == "row 1"
-    assert list(unnamed.names(10)) == ["row 11", "row 12", "row 13", "row 14"]
 
 
 NAMES = ["", "a", "b", "ab", "ac", "bc"]

@@ -9,11 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dialeval.core.batch import Need
-from dialeval.core.columns import RaggedColumn
 from dialeval.core.errors import DataError, Problem
 from dialeval.io import parquet
-from dialeval.io.gathering import gather_rows, gather_texts
-from dialeval.io.reading import read_responses, read_texts
+from dialeval.io.gathering import gather_rows
+from dialeval.io.reading import read_responses
 from dialeval.io.rows import FieldNames, Records, Rows
 
 Caught = Callable[[Callable[[], object]], list[Problem]]
@@ -46,10 +45,6 @@ plain_rows = st.fixed_dictionaries(
 
 def rows_of(table: pa.Table, where: str, names: FieldNames, system: str) -> list[Rows]:
     return gather_rows(parquet.make_records(table, where, names), names, system)
-
-
-def texts_of(table: pa.Table, where: str, names: FieldNames, need: Need) -> RaggedColumn:
-    return gather_texts(parquet.make_records(table, where, names, need), names, need)
 
 
 def result(call: Callable[[], list[Rows]]) -> object:
@@ -93,26 +88,6 @@ def test_kinds_of_string(kind: pa.DataType) -> None:
     assert list(found[1].columns[Need.REFERENCE]) == [["é"]]
 
 
-def test_contexts_references_and_turns() -> None:
-    turns = [[{"role": "user", "content": "x"}], None, []]
-    table = pa.table(
-        {"response": ["a", "b", "c"], "context": turns, "reference": [["r"], [], None], "turn": [1, None, 3]}
-    )
-    [found] = rows_of(table, "t", NAMES, "file")
-    assert list(found.columns[Need.CONTEXT]) == [["x"], [], []]
-    assert list(found.columns[Need.REFERENCE]) == [["r"], [], []]
-    assert found.turns is not None
-    assert found.turns.tolist() == [1, -1, 3]
-
-
-def test_chats() -> None:
-    chats = [[{"role": "user", "content": "x"}, {"role": "assistant", "content": "y"}]] * 2
-    [found] = rows_of(pa.table({"messages": chats, "id": [1, 2]}), "t", NAMES, "file")
-    assert list(found.responses) == ["y", "y"]
-    assert found.dialogues is not None
-    assert list(found.dialogues) == ["1", "2"]
-
-
 @pytest.mark.parametrize(
     ("columns", "problems"),
     [
@@ -144,16 +119,6 @@ def test_two_columns_of_one_name_are_a_problem(problems_of: Caught) -> None:
     assert problem.what == "has several columns 'response'"
 
 
-def test_texts(problems_of: Caught) -> None:
-    table = pa.table({"reference": [["a", "b"], None, ["c"]], "response_is_reference": [False, None, True]})
-    assert list(texts_of(table, "t", NAMES, Need.REFERENCE)) == [["a", "b"], [], []]
-    assert list(texts_of(pa.table({"response": ["a", "b"], "x": [1, 2]}), "t", NAMES, Need.CONTEXT)) == [["a"], ["b"]]
-    [problem] = problems_of(lambda: texts_of(pa.table({"x": ["a"], "y": ["b"]}), "t", NAMES, Need.CONTEXT))
-    assert problem.what == "has no field 'context', only x, y"
-    found = problems_of(lambda: texts_of(pa.table({"reference": [1, 2]}), "t", NAMES, Need.REFERENCE))
-    assert [problem.line for problem in found] == [1, 2]
-
-
 labels = st.none() | st.lists(text, max_size=3)
 NUMBERS = st.none() | st.floats(allow_infinity=False)
 
@@ -169,14 +134,6 @@ def test_further_fields_are_the_same_by_column_and_by_row(values: list[dict[str,
     }
 
 
-def test_problems_of_further_fields(problems_of: Caught) -> None:
-    table = pa.table({"response": ["a", "b"], "topic": [{"x": 1}, None], "other": [1, 2]})
-    [problem] = problems_of(lambda: rows_of(table, "t", FieldNames.of({}, ["topic"]), "file"))
-    assert (problem.where, problem.line, problem.what) == ("t", 1, "topic is an object")
-    [rows] = rows_of(table, "t", FieldNames.of({}, ["other", "absent"]), "file")
-    assert list(rows.fields) == ["other"]
-
-
 def test_roles_of_a_column_are_those_of_rows() -> None:
     turns = [{"role": "human", "content": "a"}, {"role": "narrator", "content": "b"}, {"role": "model", "content": "c"}]
     prompted = [{"role": "system", "content": "be kind"}, *turns]
@@ -190,9 +147,3 @@ def test_roles_of_a_column_are_those_of_rows() -> None:
         for found in (columnwise, row_by_row):
             assert list(found.columns[Need.ROLES]) == roles
             assert [len(each) for each in found.columns[Need.CONTEXT]] == [len(each) for each in roles]
-
-
-def test_prompts_in_contexts_of_their_own() -> None:
-    table = pa.table({"context": [[{"role": "system", "content": "be kind"}, {"role": "user", "content": "a"}]]})
-    assert list(read_texts(table, Need.CONTEXT)) == [["a"]]
-    assert list(read_texts(table, Need.CONTEXT, system_prompts=True)) == [["be kind", "a"]]

@@ -84,41 +84,6 @@ def test_every_kind_of_table_gives_the_same_rows(name: str) -> None:
     assert list(read_texts(SOURCES[name], Need.REFERENCE)) == [["r", "s"], [], []]
 
 
-COLUMNS: dict[str, Any] = {
-    "list": ["a", "é", ""],
-    "numpy": np.array(["a", "é", ""]),
-    "numpy objects": np.array(["a", "é", ""], object),
-    "pandas": pd.Series(["a", "é", ""]),
-    "pandas objects": pd.Series(["a", "é", ""], dtype=object),
-    "pandas categories": pd.Series(["a", "é", ""], dtype="category"),
-    "polars": pl.Series(["a", "é", ""]),
-    "polars categories": pl.Series(["a", "é", ""], dtype=pl.Categorical),
-    "arrow": pa.array(["a", "é", ""]),
-    "arrow chunks": pa.chunked_array([["a"], ["é", ""]]),
-    "data frame of one column": pl.DataFrame({"response": ["a", "é", ""]}),
-}
-
-
-@pytest.mark.parametrize("name", COLUMNS)
-def test_every_kind_of_column(name: str) -> None:
-    [rows] = read_responses(COLUMNS[name])
-    assert (rows.system, list(rows.responses)) == ("system", ["a", "é", ""])
-    assert list(read_texts(COLUMNS[name], Need.REFERENCE)) == [["a"], ["é"], [""]]
-
-
-@pytest.mark.parametrize(
-    "column",
-    [
-        [["a", "b"], None, "c"],
-        pd.Series([["a", "b"], None, ["c"]]),
-        pl.Series([["a", "b"], None, ["c"]]),
-        pa.array([["a", "b"], None, ["c"]]),
-    ],
-)
-def test_columns_of_several_references(column: Any) -> None:
-    assert list(read_texts(column, Need.REFERENCE)) == [["a", "b"], [], ["c"]]
-
-
 def test_a_missing_value_of_pandas_is_a_null() -> None:
     [rows] = read_responses(pd.Series(["a", float("nan")], dtype=object))
     assert (list(rows.responses), rows.account.without_reply) == (["a", ""], 1)
@@ -129,14 +94,3 @@ def test_columns_of_mixed_types_are_a_problem(problems_of: Caught) -> None:
     [problem] = problems_of(lambda: read_responses(pd.DataFrame({"response": ["a", 3]}), name="damd"))
     assert problem.where == "damd"
     assert problem.what.startswith("cannot be made an Arrow table")
-
-
-def test_tables_keep_columns_with_mapped_names() -> None:
-    frame = pd.DataFrame({"answer": ["a"], "scores": [object()]})
-    [rows] = read_responses(frame, fields={"response": "answer"})
-    assert list(rows.responses) == ["a"]
-
-
-def test_a_table_without_responses_is_a_problem(problems_of: Caught) -> None:
-    [problem] = problems_of(lambda: read_responses(pl.DataFrame({"x": ["a"], "y": ["b"]})))
-    assert problem.what == "has no column 'response', only x, y"

@@ -14,15 +14,7 @@ from hypothesis import strategies as st
 from dialeval.core.arrays import Floats
 from dialeval.core.errors import DataError, Problem
 from dialeval.io import vector_files
-from dialeval.io.vector_files import (
-    Oddity,
-    VectorFindings,
-    VectorLayout,
-    find_layout,
-    parse_block,
-    parse_plain,
-    read_vectors,
-)
+from dialeval.io.vector_files import Oddity, VectorFindings, VectorLayout, find_layout, parse_block, read_vectors
 from dialeval.io.vectors import Embeddings, load_embeddings
 
 pytestmark = pytest.mark.usefixtures("cache")
@@ -110,15 +102,6 @@ ANYTHING = st.one_of(st.binary(max_size=24), st.lists(PIECES, max_size=12).map(b
 def test_both_ways_agree_on_any_bytes(line: bytes, dimension: int) -> None:
     for block in (b"a" + b" 1" * dimension + b"\n" + line + b"\n", line + b"\nb" + b" 2" * dimension, line):
         assert parse(block, dimension, first_line=7) == parse(block, dimension, fast=False, first_line=7)
-
-
-def test_which_lines_arrow_reads() -> None:
-    words, vectors = parse_plain("the 1 -2.5\nof\t.5 5. \r\n知道 +1 1e23".encode(), 2) or ([], None)
-    assert words == [b"the", b"of", "知道".encode()]
-    assert vectors is not None
-    assert vectors.tolist() == [[1.0, -2.5], [0.5, 5.0], [1.0, 1e23]]
-    refused = ["", " the 1 2", "the 1", "the 1 2 3", "the x 2", "the  1 2", "\ufeffthe 1 2", "a 1 nan", "a\r 1 2"]
-    assert [parse_plain(line.encode(), 2) for line in refused] == [None] * len(refused)
 
 
 def naive_read(lines: list[bytes], dimension: int) -> tuple[list[str], list[list[float]], int]:
@@ -349,28 +332,6 @@ class TestFiles:
 
 
 @pytest.mark.parametrize(
-    ("text", "dimension", "words"),
-    [
-        ("400000 300\nthe 1 2", 300, 400000),
-        ("2 1\nthe 5\nof 6", 1, 2),
-        ("1984 7\n1985 8\n", 1, None),
-        ("the 1 2 3\n", 3, None),
-        (". . . 1 2 3\nthe 1 2 3\n", 3, None),
-        ("the 1 2\nof 1 2 3\nand 1 2 3\n", 3, None),  # a short first line does not decide
-        ("1 2 3 4\n5 2 3 4\n", 3, None),
-        ("nothing\n", 1, None),
-        ("windows 95 1 2\nthe 1 2\n", 2, None),
-        (" 1.5 2\nthe 1 2\n", 2, None),
-        ("\n \n2 2\nthe 1 2\n", 2, 2),
-        (f"{'9' * 5000} 2\nthe 1 2\n", 1, None),  # more digits than Python converts
-    ],
-)
-def test_layout(text: str, dimension: int, words: int | None) -> None:
-    layout = find_layout(text.encode())
-    assert (layout.dimension, layout.words) == (dimension, words)
-
-
-@pytest.mark.parametrize(
     ("text", "layout"),
     [
         ("2 3\nthe 1 2 3\nof 1\n", VectorLayout(3, 2, 4, 4)),
@@ -391,20 +352,6 @@ def test_layout(text: str, dimension: int, words: int | None) -> None:
 )
 def test_whole_layouts(text: str, layout: VectorLayout) -> None:
     assert find_layout(text.encode()) == layout
-
-
-def test_one_line_says_everything() -> None:
-    kinds: list[Oddity] = ["blank", "without a word", "blank", "with a word that is not UTF-8", vector_files._JOINED]
-    findings = VectorFindings(odd=list(enumerate(kinds, 4)), other=["more"])
-    assert findings.warning() == (
-        "5 odd lines, the first is 4; left out: 2 blank, 1 without a word, 1 with a word that is not UTF-8; "
-        "joined: 1 with a number in the word; more"
-    )
-    assert [(problem.line, problem.what) for problem in findings.problems("x")][::4] == [
-        (4, "blank line"),
-        (8, "too many numbers, or a word with a number in it"),
-    ]
-    assert VectorFindings().warning() is None
 
 
 @pytest.mark.parametrize(
@@ -467,34 +414,6 @@ def test_word2vec_cut_anywhere_is_refused(tmp_path: Path, end: bytes) -> None:
         (tmp_path / "x.bin").write_bytes(content[:size])
         with pytest.raises(DataError, match="cut short"):
             load(tmp_path / "x.bin")
-
-
-@pytest.mark.parametrize("size", [5, 1 << 24])
-def test_what_follows_the_promised_words_is_left_out(
-    tmp_path: Path, size: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(vector_files, "_READ_BYTES", size)
-    monkeypatch.setattr(vector_files, "_LONGEST_WORD", 20)
-    word2vec(tmp_path / "x.bin", b"\n", count=2)
-    vectors = load(tmp_path / "x.bin")
-    assert vectors.words() == WORDS[:2]
-    assert vectors.warnings == ("x.bin: the header promises 2 words, and what follows them was left out",)
-
-
-@pytest.mark.parametrize(
-    ("word", "what"), [("", "without a word"), ("\xff", "with a word that is not UTF-8")], ids=["empty", "not UTF-8"]
-)
-@pytest.mark.parametrize("place", range(4))
-def test_an_odd_word_is_left_out(tmp_path: Path, word: str, what: str, place: int) -> None:
-    words = [name.encode() for name in WORDS]
-    words[place] = word.encode("latin-1")
-    records = (name + b" " + row.tobytes() for name, row in zip(words, MATRIX, strict=True))
-    (tmp_path / "x.bin").write_bytes(b"4 3\n" + b"".join(records))
-    sound = [row for row in range(4) if row != place]
-    vectors = load(tmp_path / "x.bin")
-    assert vectors.words() == [WORDS[row] for row in sound]
-    assert vectors.vectors_for(vectors.words())[0].tolist() == MATRIX[sound].tolist()
-    assert vectors.warnings == (f"x.bin: 1 odd line, the first is {place + 1}; left out: 1 {what}",)
 
 
 @given(

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from dialeval.core.batch import Need
 from dialeval.core.errors import DataError
-from dialeval.io.sources import Shard, Source, Versions, find_sources
+from dialeval.io.sources import Versions, find_sources
 from engine.chats import CHANGES
 
 
@@ -31,34 +30,6 @@ def test_a_change_is_refused_by_name(files: list[str], change: Callable[[Path], 
         with pytest.raises(DataError, match=r"b.txt: changed while it was read") as caught:
             versions.refuse_changed(paths)
         assert [problem.where for problem in caught.value.problems] == [files[1]]
-
-
-def test_reading_is_no_change(files: list[str]) -> None:
-    versions = Versions(files)
-    Path(files[0]).read_bytes()
-    versions.refuse_changed()
-
-
-def test_files_beside_the_responses_count(files: list[str]) -> None:
-    shard = Shard(files[0], ((Need.REFERENCE, (files[1],)), (Need.CONTEXT, (files[2],))))
-    versions = Versions.of([Source(0, None, "s", "here", (shard,)), Source(1, None, "m", "memory")])
-    Path(files[1]).unlink()
-    Path(files[2]).unlink()
-    with pytest.raises(DataError) as caught:
-        versions.refuse_changed()
-    assert [problem.where for problem in caught.value.problems] == files[1:]
-
-
-def test_an_error_that_comes_of_a_change_is_told_as_the_change(files: list[str]) -> None:
-    versions = Versions(files)
-    with pytest.raises(ValueError, match="half a line"), versions.report_changes():
-        raise ValueError("half a line")
-    with pytest.raises(DataError, match=r"c.txt: changed") as caught, versions.report_changes():
-        os.truncate(files[2], 3)
-        raise ValueError("half a line")
-    assert isinstance(caught.value.__cause__, ValueError)
-    with versions.report_changes():
-        pass  # what was read is told by `refuse_changed`
 
 
 def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
