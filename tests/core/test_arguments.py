@@ -91,11 +91,6 @@ def test_what_does_not_fit_is_refused_by_name(given: dict[str, Any], said: str) 
     assert str(error.value) == f"called: {said}"
 
 
-def test_a_type_variable_is_its_bound() -> None:
-    with pytest.raises(SettingError, match="bound: reader is 5; a Reader is expected"):
-        bound(5)  # type: ignore[type-var]
-
-
 def test_a_wrong_number_of_arguments_is_left_to_python() -> None:
     with pytest.raises(TypeError, match="reader"):
         bound()  # type: ignore[call-arg]

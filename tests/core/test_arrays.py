@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import gc
 import mmap
 import os
 import shutil
@@ -17,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dialeval.core import arrays
-from dialeval.core.arrays import offsets_of, ranges, row_numbers, split_clusters, without_garbage_collection
+from dialeval.core.arrays import offsets_of, ranges, row_numbers, split_clusters
 from dialeval.core.errors import SettingError
 
 
@@ -29,50 +28,6 @@ def test_released_pages_are_read_again(tmp_path: Path) -> None:
     for start, stop in ((0, 1_000_000), (5, 400_000), (4096, 4100), (999_999, 1_000_000), (7, 7)):
         arrays.release(data[start:stop])
         assert (data == content).all()
-
-
-def test_large_columns_lie_in_a_file_and_behave_like_small_ones(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(arrays, "SPILLED_BYTES", 1 << 14)
-    large, small = arrays.make_unscored_column(100_000), arrays.make_unscored_column(100)
-    assert np.isnan(large).all()
-    assert np.isnan(small).all()
-    large[5_000:90_000] = np.arange(85_000)
-    arrays.release(large[5_000:90_000])
-    assert np.nansum(large) == 85_000 * 84_999 / 2
-    assert np.isnan(large[:5_000]).all()
-
-
-def test_ordinary_arrays_are_left_alone() -> None:
-    array = np.arange(100_000)
-    arrays.release(array)
-    assert array.sum() == 100_000 * 99_999 // 2
-
-
-class Advised(mmap.mmap):
-    """A map that notes which pages are given back."""
-
-    def madvise(self, option: int, start: int = 0, length: int | None = None) -> None:
-        self.released = (option, start, length)
-
-
-@pytest.mark.skipif(not hasattr(mmap, "MADV_DONTNEED"), reason="this system takes no such advice")
-@pytest.mark.parametrize(
-    ("start", "stop", "released"),
-    [
-        (0, 4, (0, 4)),
-        (1, 3, (1, 2)),
-        (0.5, 3.5, (1, 2)),
-        (0.25, 0.75, None),
-        (1.5, 2.5, None),
-        (2, 2, None),
-    ],
-)
-def test_only_whole_pages_are_released(start: float, stop: float, released: tuple[int, int] | None) -> None:
-    page = mmap.PAGESIZE
-    owner = Advised(-1, 4 * page)
-    arrays.release(np.frombuffer(owner, np.uint8)[int(start * page) : int(stop * page)])
-    expected = None if released is None else (mmap.MADV_DONTNEED, released[0] * page, released[1] * page)
-    assert getattr(owner, "released", None) == expected
 
 
 _ON_A_FULL_DISK = """
@@ -156,14 +111,3 @@ def test_cut_as_a_loop(lengths: list[int], most: int) -> None:
         expected.append((first, last))
         first = last
     assert list(split_clusters(offsets_of(lengths), most)) == expected
-
-
-def test_it_is_as_before_behind_it() -> None:
-    assert gc.isenabled()
-    with pytest.raises(KeyError), without_garbage_collection():
-        assert not gc.isenabled()
-        with without_garbage_collection():
-            pass
-        assert not gc.isenabled()
-        raise KeyError
-    assert gc.isenabled()

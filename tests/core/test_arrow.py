@@ -14,16 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dialeval.core import arrow
-from dialeval.core.arrow import (
-    check_decoded_size,
-    empty_text,
-    list_array,
-    number_array,
-    numbers_of,
-    repeat_text,
-    text_array,
-)
-from dialeval.core.columns import TextColumn
+from dialeval.core.arrow import check_decoded_size, list_array, repeat_text, text_array
 from dialeval.core.validation import InvalidError
 
 TEXTS = [["a", "", "ü", "中文"], ["a", None, ""], [None, None], []]
@@ -35,30 +26,6 @@ def test_texts_are_what_arrow_makes_of_them(values: list[str | None], monkeypatc
     assert text_array(values).equals(expected)
     monkeypatch.setattr(arrow, "_MOST_BYTES", 0)
     assert text_array(values).equals(expected)
-
-
-def test_texts_of_a_column() -> None:
-    column = TextColumn.from_strings(["a", "ü", "", "bcd"]).take(np.array([3, 1, 0]))
-    made = text_array(column)
-    made.validate(full=True)
-    assert made.to_pylist() == ["bcd", "ü", "a"]
-
-
-@pytest.mark.parametrize(
-    "values",
-    [
-        np.array([1.5, np.nan, -0.0]),
-        np.arange(20)[::2],
-        np.array([3, 1], np.int32),
-        np.arange(17) % 3 == 0,
-        np.empty(0),
-    ],
-)
-def test_numbers_are_what_arrow_makes_of_them(values: np.ndarray) -> None:
-    missing = np.arange(len(values)) % 2 == 1
-    assert number_array(values).equals(pa.array(values)) or np.isnan(values).any()
-    assert number_array(values, missing).to_pylist() == pa.array(values, mask=missing).to_pylist()
-    number_array(values, missing).validate(full=True)
 
 
 def test_the_same_text_in_all_rows(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,21 +55,6 @@ def test_saving_and_loading_a_run_does_not_import_pandas(tmp_path: Path) -> None
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
 
 
-def test_numbers_come_back() -> None:
-    floats = pa.chunked_array([pa.array([1.5, None]), pa.array([2.5])])
-    assert np.array_equal(numbers_of(floats), [1.5, np.nan, 2.5], equal_nan=True)
-    ints = numbers_of(pa.array([7, None, 3, 4]).slice(1), -1)
-    assert ints.dtype == np.int64
-    assert ints.tolist() == [-1, 3, 4]
-    truths = numbers_of(pa.array([True, None, False] * 5).slice(2), False)
-    assert truths.dtype == np.bool_
-    assert truths.tolist() == [False, *[True, False, False] * 4]
-    for kind in (pa.float64(), pa.int64(), pa.bool_()):
-        assert numbers_of(pa.chunked_array([], kind)).dtype == kind.to_pandas_dtype()
-        assert len(numbers_of(pa.chunked_array([], kind))) == 0
-    assert pa.array(["a", None]).fill_null(empty_text()).to_pylist() == ["a", ""]
-
-
 LONG = "x" * (1 << 20)
 
 
@@ -126,13 +78,6 @@ def test_a_value_that_is_repeated_beyond_measure_is_refused() -> None:
     assert len(content) < 2000
     with pytest.raises(InvalidError, match="more than 200 times the size of the file"):
         check(content)
-
-
-def test_row_groups_add_up() -> None:
-    each = written(repeated(LONG, 300), row_group_size=100)
-    check(each)
-    with pytest.raises(InvalidError):
-        check(written(repeated(LONG, 600), row_group_size=100))
 
 
 def test_numbers_and_nested_values_count_as_well(monkeypatch: pytest.MonkeyPatch) -> None:

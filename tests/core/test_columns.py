@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dialeval.core.batch import Batch, Need
-from dialeval.core.columns import Column, RaggedColumn, SharedColumn, TextColumn
+from dialeval.core.columns import RaggedColumn, SharedColumn, TextColumn
 from dialeval.core.errors import NeedError
 from dialeval.text.vocabulary import Vocabulary
 
@@ -28,25 +28,10 @@ def test_arrow_buffers_hold_the_same_texts_and_digest(rows: list[str]) -> None:
     assert column.digest == TextColumn.from_strings(rows).digest
 
 
-def test_arrow_slices_and_dictionaries() -> None:
-    assert list(TextColumn.from_arrow(pa.array(["a", "b", "c"]).slice(1))) == ["b", "c"]
-    assert list(TextColumn.from_arrow(pa.array(["x", "y", "x"]).dictionary_encode())) == ["x", "y", "x"]
-    assert list(TextColumn.from_arrow(pa.array(["a", "bc", "", "d"]).slice(1, 2))) == ["bc", ""]
-    several: list[list[list[str]]] = [[], [[]], [["a"]], [["a", "b"], [], ["c"]], [["", ""]]]
-    for parts in several:
-        column = TextColumn.from_arrow(pa.chunked_array(parts, pa.string()))
-        assert list(column) == [text for part in parts for text in part]
-
-
 @given(texts, texts)
 def test_digests_tell_rows_apart(left: list[str], right: list[str]) -> None:
     same = TextColumn.from_strings(left).digest == TextColumn.from_strings(right).digest
     assert same == (left == right)
-
-
-def test_a_line_feed_inside_a_text_is_not_a_new_row() -> None:
-    one, two = TextColumn.from_strings(["a\nb", "c"]), TextColumn.from_strings(["a", "b\nc"])
-    assert one.digest != two.digest
 
 
 @given(st.lists(st.lists(st.text(max_size=5), max_size=3), max_size=8), st.data())
@@ -106,28 +91,6 @@ def test_contexts_are_read_by_their_ends() -> None:
             batch.lists(Need.CONTEXT)
     with pytest.raises(NeedError, match="any number of texts"):
         Batch(1, {Need.CONTEXT: column.values}, Vocabulary(), np.array([0, 1])).contexts()
-
-
-def test_a_batch_hands_out_what_was_declared_and_nothing_else() -> None:
-    columns: dict[Need, Column] = {
-        Need.RESPONSE: TextColumn.from_strings(["a"]),
-        Need.CONTEXT: RaggedColumn.from_lists([["b"]]),
-    }
-    batch = Batch(1, columns, Vocabulary(), np.array([0, 1]))
-    narrow = batch.restrict_to(frozenset({Need.RESPONSE, Need.REFERENCE}))
-    assert list(narrow.texts(Need.RESPONSE)) == ["a"]
-    with pytest.raises(NeedError, match=r"declares reference, response; add Need\.CONTEXT"):
-        narrow.column(Need.CONTEXT)
-    with pytest.raises(NeedError, match="needs references: -r on"):
-        narrow.column(Need.REFERENCE)
-
-
-def test_what_is_derived_is_made_once_and_shared() -> None:
-    batch = Batch(1, {Need.RESPONSE: TextColumn.from_strings(["a"])}, Vocabulary(), np.array([0, 1]))
-    made: list[int] = []
-    for view in (batch, batch.restrict_to(frozenset())):
-        view.derive("key", lambda: made.append(1))
-    assert made == [1]
 
 
 @given(st.lists(st.lists(st.sampled_from(["a", "bb", "c"]), max_size=3), max_size=5), st.data())

@@ -19,11 +19,9 @@ from dialeval.core.contributions import (
     RowWords,
     from_arrow,
     join_batches,
-    join_parts,
     take_rows,
     to_arrow,
 )
-from dialeval.core.errors import NeedError
 from dialeval.engine import stores
 from dialeval.text.vocabulary import Vocabulary
 
@@ -56,22 +54,6 @@ def test_saved_statistics_load_equal(rows: list[str], sums: list[list[float]]) -
         assert from_arrow(table.slice(1)) != {"x": one}
 
 
-def test_two_systems_share_a_numbering_when_they_are_joined() -> None:
-    left, right = (RowWords.of(tokens(rows, Vocabulary())) for rows in (["a b"], ["b c", "a"]))
-    both = join_parts([left, right])
-    assert isinstance(both, RowWords)
-    assert words(both) == [["a", "b"], ["b", "c"], ["a"]]
-    assert both.ids.tolist() == [0, 1, 1, 2, 0]
-
-
-def test_sums_are_added_up_by_cluster_and_resample() -> None:
-    rows = ClusteredRows({"n": RowSums(np.array([[1.0, 0], [2, 1], [4, 0], [8, 1]]))}, np.array([0, 1, 3, 4]))
-    sample = Resamples(rows, np.array([[1, 1, 1], [3, 0, 2]]))
-    assert sample.totals("n").tolist() == [[15, 2], [19, 2]]
-    with pytest.raises(NeedError, match="no per-row statistics"):
-        sample.totals("other")
-
-
 def test_a_run_with_statistics_is_saved_and_loaded(tmp_path: Path) -> None:
     run = dialeval.evaluate({"a": ["x y", "", "y"], "b": ["z"] * 3}, metrics="distinct,length")
     assert list(run["a"].contributions) == ["words/words.1/self"]
@@ -99,21 +81,6 @@ def test_those_of_some_rows_are_those_that_these_rows_would_have(rows: list[str]
     assert found == RowWords.of(tokens([[*rows, "a b"][row] for row in chosen], Vocabulary()))
     sums = RowSums(np.arange(2.0 * len(rows) + 2).reshape(-1, 2))
     assert take_rows(sums, np.array(chosen, np.int64)) == RowSums(sums.values[chosen].reshape(-1, 2))
-
-
-def test_words_of_this_process_and_of_another_are_gathered() -> None:
-    vocabulary = Vocabulary()
-    here = vocabulary.split(TextColumn.from_strings(["b", "a b"]))
-    there = RowWords(np.array([0, 1], np.int32), np.array([0, 2]), ["a", "c"])
-    for first, second, expected in (
-        (here, there, [["b"], ["a", "b"], ["a", "c"]]),
-        (there, here, [["a", "c"], ["b"], ["a", "b"]]),
-    ):
-        found = join_batches([first, second])
-        assert isinstance(found, RowWords)
-        words = [found.words[number] for number in found.ids.tolist()]
-        rows = [words[start:stop] for start, stop in pairwise(found.offsets.tolist())]
-        assert rows == expected
 
 
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=5), st.integers(1, 3), st.integers(1, 4), st.integers(0, 99))

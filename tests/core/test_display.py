@@ -9,9 +9,6 @@ import numpy as np
 import pytest
 
 import dialeval
-from dialeval.core.display import (
-    count_names,
-)
 from dialeval.core.fold import Estimate
 
 ROWS = [{"dialog_id": f"d{n // 2}", "response": "one two three"[: 3 + n], "reference": "one two"} for n in range(8)]
@@ -22,13 +19,6 @@ def run() -> dialeval.Run:
     return dialeval.evaluate(
         {"a": ROWS, "b\x1b[2J\n": [{**row, "response": "else"} for row in ROWS]}, metrics="length,distinct,rouge-l"
     )
-
-
-def test_names_are_listed_and_counted() -> None:
-    assert count_names([], "system") == "0 systems"
-    assert count_names(["a"], "system") == "1 system (a)"
-    assert count_names({"a": 1, "b": 2, "c": 3}, "system") == "3 systems (a, b, c)"
-    assert count_names(list("abcde"), "metric") == "5 metrics (a, b, c and 2 more)"
 
 
 def test_everything_public_prints_as_one_short_line(run: dialeval.Run) -> None:

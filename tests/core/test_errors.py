@@ -2,24 +2,9 @@
 
 from __future__ import annotations
 
-import pickle
-
 import pytest
 
-from dialeval.core.errors import (
-    MOST_PROBLEMS,
-    DataError,
-    DialevalError,
-    NeedError,
-    Problem,
-    ProblemList,
-    SettingError,
-)
-
-
-def test_one_problem_reads_as_a_line() -> None:
-    error = DataError(Problem("a.txt", 7, "not UTF-8", "save it as UTF-8"))
-    assert str(error) == "a.txt:7: not UTF-8; save it as UTF-8"
+from dialeval.core.errors import MOST_PROBLEMS, DataError, Problem, ProblemList
 
 
 def test_a_problem_is_one_line_that_a_terminal_does_not_obey() -> None:
@@ -33,12 +18,6 @@ def test_many_problems_are_counted() -> None:
     error = DataError(Problem("a.txt", line, f"bad {line}", "mend it") for line in range(1, 9))
     assert str(error).splitlines()[-1] == "and 3 more; of rows and lines `dialeval validate` lists all"
     assert len(error.problems) == 8
-
-
-def test_errors_have_one_root_and_pickle() -> None:
-    for error in (DataError(Problem("a", None, "b", "c")), NeedError("x"), SettingError("y")):
-        assert isinstance(error, DialevalError)
-        assert str(pickle.loads(pickle.dumps(error))) == str(error)
 
 
 def test_a_list_of_problems_has_an_end() -> None:

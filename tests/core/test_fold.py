@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, get_origin, get_type_hints
+from typing import Any, Literal, get_origin, get_type_hints
 
 import numpy as np
 import pytest
@@ -13,15 +12,8 @@ import dialeval
 from dialeval.core.arrays import Floats
 from dialeval.core.batch import Batch, Need
 from dialeval.core.errors import SettingError
-from dialeval.core.fold import (
-    Estimate,
-    RowMetric,
-    check_column,
-)
+from dialeval.core.fold import RowMetric, check_column
 from dialeval.metrics.registry import registry
-
-if TYPE_CHECKING:
-    from nowhere import Unseen  # type: ignore[import-not-found]
 
 
 @dataclass(frozen=True)
@@ -47,11 +39,6 @@ class Checked(Ends):
             raise SettingError("below 0")
 
 
-@dataclass(frozen=True)
-class Unresolved(Ends):
-    more: Unseen | None = None
-
-
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
@@ -67,15 +54,6 @@ def test_other_values_than_those_of_the_type_are_refused(settings: dict[str, Any
     assert Ends("right", 2).width == 2
 
 
-def test_a_subclass_may_check_more() -> None:
-    with pytest.raises(SettingError, match="below 0"):
-        Checked(limit=-1)
-
-
-def test_a_type_that_cannot_be_looked_up_is_no_error() -> None:
-    assert Unresolved().more is None
-
-
 @pytest.mark.parametrize("family", registry().families)
 def test_every_built_in_metric_checks_its_choices(family: str) -> None:
     metric = registry().families[family]
@@ -84,15 +62,6 @@ def test_every_built_in_metric_checks_its_choices(family: str) -> None:
         if get_origin(hints[name]) is Literal:
             with pytest.raises(SettingError, match=f"^{family} has {name}=.*, not 'nonsense'$"):
                 metric(**{name: "nonsense"})
-
-
-def test_a_corpus_value_has_no_confidence_and_nothing_has_an_unknown_one() -> None:
-    corpus = Estimate(0.5, 0.0, 3, 3, corpus=True)
-    assert corpus.with_confidence(1.97) == corpus
-    assert corpus.confidence == 0
-    nothing = Estimate(math.nan, math.nan, 3, 0).with_confidence(1.97)
-    assert math.isnan(nothing.confidence)
-    assert nothing.interval is None
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from dialeval.core import rowtable
 from dialeval.core.arrays import Floats
 from dialeval.core.errors import SettingError
-from dialeval.core.files import make_workplace, sha256_of
+from dialeval.core.files import make_workplace
 from dialeval.core.fold import Estimate, Level
 from dialeval.core.result import Result, Run, load
 from dialeval.core.rowtable import PROMPT, ItemPart, PartWriter, RowTable
@@ -74,33 +74,6 @@ def test_any_parts_and_blocks(parts: list[list[list[int]]], held: int, away: boo
 def numbered(written: list[tuple[ItemPart, dict[str, str]]]) -> list[tuple[str, int]]:
     kinds = [part.kind for part, _ in written]
     return [(kind, at) for kind in ("items", "rows") for at in range(kinds.count(kind))]
-
-
-def test_a_key_that_comes_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rowtable, "HELD_BYTES", 1)
-    writer = PartWriter(str(tmp_path))
-    for keys in ("x", "x", "xy", "y"):
-        writer.add("s", {"turn": {key: np.array([1.0]) for key in keys}}, RowTable(np.arange(2)))
-    parts = writer.finish()
-    assert [part.kind for part in parts] == ["items", "rows"] * 4
-    assert [pq.ParquetFile(part.place).metadata.num_rows for part in parts] == [1] * 8
-    assert [part.sha256 for part in parts] == [sha256_of(Path(str(part.place))) for part in parts]
-    x, y = Estimate(1.0, 0.0, 4, 3), Estimate(1.0, 0.0, 4, 2)
-    run = Run({"s": Result({"x": x, "y": y})}, "0")
-    run.save(tmp_path / "run", [(replace_place(part), {}) for part in parts])
-    loaded = load(tmp_path / "run")["s"]
-    np.testing.assert_array_equal(loaded["x"].items, [1, 1, 1, np.nan])
-    np.testing.assert_array_equal(loaded["y"].items, [np.nan, np.nan, 1, 1])
-
-
-def replace_place(part: ItemPart) -> ItemPart:
-    """The same part with its content in place of its path."""
-    return part._replace(place=Path(str(part.place)).read_bytes())
-
-
-def test_nothing_is_written_for_no_rows(tmp_path: Path) -> None:
-    assert PartWriter(str(tmp_path)).finish() == ()
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_place_that_cannot_be_written_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -53,8 +53,3 @@ def test_joined_columns_are_the_whole_column(parts: list[Column], whole: Column)
     joined = join_columns(parts)
     assert [np.array(row).tolist() for row in joined] == [np.array(row).tolist() for row in whole]
     assert joined.digest == whole.digest
-
-
-def test_one_column_is_itself() -> None:
-    column = texts("a")
-    assert join_columns([column]) is column

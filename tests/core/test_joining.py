@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 import dialeval
-from dialeval.core.result import name_systems
 
 ROWS: list[dict[str, Any]] = [
     {"dialog_id": f"d{n // 3}", "turn": n % 3, "response": f"word {n}", "reference": f"word {n + n % 2}"}
@@ -18,14 +17,6 @@ ROWS: list[dict[str, Any]] = [
 
 def made(name: str, rows: list[dict[str, Any]] = ROWS, **more: Any) -> dialeval.Run:
     return dialeval.evaluate({name: rows}, metrics="length,rouge-l", **more)
-
-
-def test_names_that_two_runs_have_get_the_label_of_their_run() -> None:
-    assert name_systems({"x": {"a": 1, "b": 2}, "y": {"b": 3}}) == {
-        ("x", "a"): "a",
-        ("x", "b"): "x/b",
-        ("y", "b"): "y/b",
-    }
 
 
 def test_the_systems_of_both_in_order() -> None:

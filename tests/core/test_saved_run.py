@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from pathlib import Path
 
 import numpy as np
@@ -36,29 +35,12 @@ def test_parts_are_read_as_one(tmp_path: Path) -> None:
         assert result.rows == RowTable(np.arange(4), ["d1.0", "d2.0", "d3.0"])
 
 
-def test_a_system_has_the_name_that_the_run_gives_it(tmp_path: Path) -> None:
-    folder = saved(tmp_path / "run", [[1.0], [2.0]], {"s": "bot/s"})
-    np.testing.assert_array_equal(load(folder)["bot/s"]["x"].items, [1, 2])
-    document = json.loads((folder / "run.json").read_text())
-    assert [part["systems"] for part in document["items"]] == [{"s": "bot/s"}] * 2
-    for part in document["items"]:
-        del part["systems"]
-    write_sealed(document, folder / "run.json")
-    assert load(folder)["bot/s"]["x"].items is None
-
-
 def test_a_run_that_is_saved_again_leaves_no_old_parts(tmp_path: Path) -> None:
     folder = saved(tmp_path / "run", [[1.0], [2.0], [3.0]])
     saved(folder, [[1.0]])
     assert sorted(path.name for path in folder.iterdir()) == ["items-00000.parquet", "rows-00000.parquet", "run.json"]
     load(folder).save(folder)
     assert sorted(path.name for path in folder.iterdir()) == ["items.parquet", "rows.parquet", "run.json"]
-
-
-def test_parts_of_somebody_else_stay(tmp_path: Path) -> None:
-    (tmp_path / "items-00001.parquet").write_text("of the user")
-    with pytest.raises(DataError, match=r"items-00001.parquet: would be overwritten, but dialeval did not write it"):
-        saved(tmp_path, [[1.0]])
 
 
 def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
@@ -118,12 +100,3 @@ def test_a_mean_that_its_items_do_not_have_is_refused_whatever_the_digest_says(
     write_sealed(document, file)
     with pytest.raises(DataError, match=what):
         load(tmp_path)
-
-
-def test_means_of_large_and_of_equal_values(tmp_path: Path) -> None:
-    for number, values in enumerate(([1e100, 1e100, -1e100, -1e100], [0.0, 0.0], [0.1] * 10, [math.nan] * 2)):
-        known = [value for value in values if not math.isnan(value)]
-        mean = math.fsum(value / len(known) for value in known) if known else math.nan
-        estimate = Estimate(mean, 0.0, len(values), len(known), items=np.array(values))
-        run = Run({"s": Result({"x": estimate})}, "0")
-        assert repr(load(run.save(tmp_path / str(number)))["s"]["x"].mean) == repr(mean)

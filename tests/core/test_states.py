@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import os
 import pickle
-from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,9 +16,8 @@ from hypothesis import strategies as st
 from dialeval.core.columns import TextColumn
 from dialeval.core.errors import SettingError
 from dialeval.core.exact import Moments
-from dialeval.core.fold import DamagedStateError, from_bytes, to_bytes, translate_state
+from dialeval.core.fold import DamagedStateError, from_bytes, to_bytes
 from dialeval.text.ngrams import NgramColumn, NgramCounts
-from dialeval.text.resampled import NgramValues
 from dialeval.text.tokenizers import tokenize
 from dialeval.text.vocabulary import Vocabulary
 
@@ -44,36 +42,6 @@ def test_exact_sums_come_back(items: list[float]) -> None:
 def counted(texts: list[str], n: int, vocabulary: Vocabulary) -> NgramCounts:
     tokens = tokenize(TextColumn.from_strings(texts), vocabulary)
     return NgramCounts.of(NgramColumn.of(tokens, n), vocabulary)
-
-
-def as_words(counts: NgramCounts) -> dict[tuple[str, ...], int]:
-    rows = [tuple(counts.vocabulary.words(gram)) for gram in counts.grams]
-    return dict(zip(rows, counts.counts.tolist(), strict=True))
-
-
-@pytest.mark.parametrize("n", [1, 2, 3])
-def test_counts_come_back_with_their_words(n: int) -> None:
-    counts = counted(["a b a b c", "żółw b a", ""], n, Vocabulary(["x", "c"]))
-    back = from_bytes(to_bytes({"state": counts}), NgramCounts.empty(n))["state"]
-    assert as_words(back) == as_words(counts)
-    home = Vocabulary(["q", "b"])
-    moved = translate_state((counts, {"k": [back]}), home)
-    assert as_words(moved[0]) == as_words(moved[1]["k"][0]) == as_words(counts)
-    assert moved[0].vocabulary is moved[1]["k"][0].vocabulary is home
-
-
-@pytest.mark.parametrize("n", [1, 2])
-def test_values_travel_with_their_words(n: int) -> None:
-    vocabulary = Vocabulary()
-    counts = counted(["a b a b c d", "e b a"], n, vocabulary)
-    values = NgramValues(counts.keys[:, 0], np.sqrt(np.arange(1, counts.types + 1)), n, vocabulary)
-    home = Vocabulary(["d", "z", "b"])
-    moved = translate_state(pickle.loads(pickle.dumps(values)), home)
-    again = counted(["e b a c z d", "a b"], n, home)
-    old = counted(["e b a c z d", "a b"], n, vocabulary)
-    expected = dict(zip(as_words(old), values.look_up(old.keys[:, 0]).tolist(), strict=True))
-    found = dict(zip(as_words(again), moved.look_up(again.keys[:, 0]).tolist(), strict=True))
-    assert found == pytest.approx(expected, nan_ok=True, abs=0)
 
 
 @dataclass
@@ -109,11 +77,6 @@ def test_trees_of_other_shapes_are_refused(tree: bytes) -> None:
     np.savez(target, tree=np.frombuffer(tree, np.uint8))
     with pytest.raises(DamagedStateError):
         from_bytes(target.getvalue(), None)
-
-
-def test_a_translated_counter_stays_one() -> None:
-    moved = translate_state(Counter({"a": 2}), Vocabulary())
-    assert moved + Counter({"a": 1}) == Counter({"a": 3})
 
 
 class Planted:

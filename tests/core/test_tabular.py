@@ -5,8 +5,6 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 
-import pandas as pd
-import polars as pl
 import pyarrow as pa
 import pytest
 
@@ -18,15 +16,6 @@ from dialeval.core.errors import NeedError
 class Two(Tabular):
     def to_arrow(self) -> pa.Table:
         return pa.table({"key": ["a", "b"], "value": [1.5, None]})
-
-
-def test_data_frames() -> None:
-    frame = Two().to_pandas()
-    assert isinstance(frame, pd.DataFrame)
-    assert frame["value"].isna().tolist() == [False, True]
-    other = Two().to_polars()
-    assert isinstance(other, pl.DataFrame)
-    assert other.rows() == [("a", 1.5), ("b", None)]
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
