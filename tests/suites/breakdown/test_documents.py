@@ -14,17 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dialeval.core.batch import Need
-from dialeval.core.errors import DataError, Problem
+from dialeval.core.errors import DataError
 from dialeval.core.rowtable import NO_TURN
-from dialeval.suites.breakdown.documents import (
-    LOGS,
-    Findings,
-    ProblemType,
-    SourceDocument,
-    name_turns,
-    open_stores,
-    parse,
-)
+from dialeval.suites.breakdown.documents import LOGS, Findings, ProblemType, SourceDocument, open_stores, parse
 from dialeval.suites.breakdown.reading import read, read_logs
 from suites.breakdown.challenge import SAMPLE, labeled, log, problems, write
 
@@ -95,11 +87,6 @@ def test_a_changed_byte_or_a_missing_end_is_met_as_by_a_full_parser(document: An
             typed(bytes(content))
     else:
         assert typed(bytes(content)) == expected
-
-
-def test_the_files_of_the_challenge() -> None:
-    for path in (SAMPLE / "data").iterdir():
-        assert typed(path.read_bytes()) == plain(json.loads(path.read_text()))
 
 
 @pytest.mark.parametrize(
@@ -241,32 +228,3 @@ def test_lenient_reading_counts_files_and_turns() -> None:
     one = Findings(lenient=True)
     one.add(ProblemType.MISSING_TURNS, ("a.json", None), "no label for turn 3", turns=1)
     assert one.raise_or_count() == ["annotated turns without labels: in 1 file (1 turn); not scored"]
-
-
-def test_some_problems_are_never_only_counted() -> None:
-    found = findings(lenient=True)
-    found.refuse(Problem("detector", None, "is not there", "check the path"))
-    with pytest.raises(DataError) as caught:
-        found.raise_or_count()
-    assert len(caught.value.problems) == 4
-
-
-def test_an_error_is_placed_on_its_own_line() -> None:
-    error = DataError(Problem("x", 4, "is not JSON", "mend it"))
-    found = Findings()
-    found.add_error(ProblemType.UNKNOWN_LABEL, ("lines.jsonl", 9), error)
-    found.add_error(ProblemType.UNKNOWN_LABEL, ("a.json", None), error)
-    assert [problem.line for problem in found.problems] == [9, 4]
-
-
-@pytest.mark.parametrize(
-    ("turns", "shown"),
-    [
-        ([4], "turn 4"),
-        ([4, 6], "turns 4, 6"),
-        (list(range(12)), "turns 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11"),
-        (list(range(13)), "turns 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 and 1 more"),
-    ],
-)
-def test_many_turns_are_cut_short(turns: list[int], shown: str) -> None:
-    assert name_turns(turns) == shown

@@ -33,31 +33,12 @@ def said(*texts: str) -> list[dict[str, str]]:
     return [{"role": roles[at % 2], "content": text} for at, text in enumerate(texts)]
 
 
-def test_every_turn_of_the_assistant_gets_a_label(tmp_path: Path, judge: dict[str, Any]) -> None:
-    chats = write(tmp_path / "chats.jsonl", {"id": "d1", "messages": said("hello", "how are you ?", "i am fine")})
-    [document] = detect([chats], **judge)
-    assert document["dialogue-id"] == "d1"
-    first, second = document["turns"]
-    assert [turn["turn-index"] for turn in (first, second)] == [0, 2]
-    # Nothing stands before the first turn: the mean.
-    assert [first["labels"][0][f"prob-{label}"] for label in "OTX"] == [0.333333] * 3
-    verdict = tiny_dialogue_judge(tmp_path / "again").verdicts([["hello", "how are you ?"]], ["i am fine"], [[]])
-    found = [second["labels"][0][f"prob-{label}"] for label in "OTX"]
-    assert found == pytest.approx(verdict.breakdown[0].tolist(), abs=1e-6)
-
-
 @pytest.mark.parametrize("name", ["labels", "labels.jsonl"])
 def test_labels_of_the_challenge_can_be_evaluated(tmp_path: Path, judge: dict[str, Any], name: str) -> None:
     documents = detect(data=DATA, **judge)
     save_labels(documents, tmp_path / name)
     run = evaluate_breakdown(DATA, tmp_path / name, baselines=False)
     assert run["labels"]["jsd-o-t-x"].scored == run["labels"]["jsd-o-t-x"].rows == 16
-
-
-def test_rows_without_turns_are_numbered(tmp_path: Path, judge: dict[str, Any]) -> None:
-    rows = [{"dialog_id": "d", "context": ["hello"], "response": text} for text in ("fine", "the cat")]
-    [document] = detect([write(tmp_path / "rows.jsonl", *rows)], **judge)
-    assert [turn["turn-index"] for turn in document["turns"]] == [0, 1]
 
 
 def test_what_cannot_be_labeled_is_refused(tmp_path: Path, judge: dict[str, Any]) -> None:

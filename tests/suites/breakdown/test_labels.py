@@ -8,9 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dialeval.core.errors import SettingError
 from dialeval.metrics.breakdown import BreakdownDetection, DetectionCounts, LabelAccuracy
-from dialeval.metrics.registry import registry
 from laws.breakdown import WORLD, Row
 from laws.worlds import Place
 from suites.breakdown.naive import references
@@ -60,17 +58,3 @@ def test_undefined_figures_are_zero_as_in_the_original() -> None:
     assert (nothing.precision, nothing.recall, nothing.f1) == (0.0, 0.0, 0.0)
     some = DetectionCounts(found=2, labeled=4, real=8)
     assert (some.precision, some.recall, some.f1) == (0.5, 0.25, 1 / 3)
-
-
-def test_a_threshold_keeps_the_short_name() -> None:
-    metric = registry().parse("f1-x(threshold=0.5)")
-    assert str(metric) == "f1-x(threshold=0.5)"
-    assert metric.signature()["threshold"] == "0.5"
-    with pytest.raises(SettingError, match="threshold of accuracy must be a finite number"):
-        registry().parse("accuracy(threshold=nan)")
-
-
-def test_what_rows_contribute_is_named_by_every_setting_that_changes_it() -> None:
-    metrics = [BreakdownDetection(of="x"), BreakdownDetection(of="tx"), BreakdownDetection(of="x", threshold=0.5)]
-    assert len({metric.contribution for metric in metrics}) == 3
-    assert BreakdownDetection("recall").contribution == BreakdownDetection("f1").contribution

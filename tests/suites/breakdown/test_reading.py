@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-import json
-import tarfile
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -17,20 +14,9 @@ from hypothesis import strategies as st
 from dialeval.core.batch import Need
 from dialeval.core.errors import DataError, SettingError
 from dialeval.core.rowtable import NO_TURN
-from dialeval.suites.breakdown.documents import Findings
-from dialeval.suites.breakdown.reading import read, read_chats, read_logs
+from dialeval.suites.breakdown.reading import read, read_chats
 from golden import mutations
 from suites.breakdown.challenge import SAMPLE, by_the_original, labeled, log, matrix, problems, write
-
-
-def test_annotated_turns_become_rows() -> None:
-    found = read([log()], [labeled()])
-    assert matrix(found).tolist() == [[0.0, 0.7, 0.2, 0.1], [2.0, 0.0, 0.0, 1.0]]
-    assert matrix(found, Need.ANNOTATIONS).tolist() == [[2.0, 1.0, 0.0], [0.0, 0.0, 3.0]]
-    rows = found.systems[0]
-    assert (rows.system, rows.turns.tolist()) == ("labels", [2, 4])  # type: ignore[union-attr]
-    assert list(rows.dialogues or []) == ["d1", "d1"]
-    assert found.warnings == []
 
 
 def test_names_of_detectors() -> None:
@@ -195,24 +181,6 @@ def turn(index: int, speaker: str, text: str) -> dict[str, Any]:
     return {"turn-index": index, "speaker": speaker, "utterance": text, "annotations": []}
 
 
-def test_turns_are_messages() -> None:
-    [chat] = read_chats(
-        [{"dialogue-id": "d", "turns": [turn(0, "S", "hi"), turn(1, "U", "you?"), turn(2, "S", "yes")]}]
-    )
-    assert chat["dialog_id"] == "d"
-    assert [(each["role"], each["content"]) for each in chat["messages"]] == [
-        ("assistant", "hi"),
-        ("user", "you?"),
-        ("assistant", "yes"),
-    ]
-
-
-def test_a_folder_is_read() -> None:
-    chats = read_chats(DATA)
-    assert len(chats) == 4
-    assert all(chat["messages"] for chat in chats)
-
-
 def test_every_problem_at_once() -> None:
     with pytest.raises(DataError) as caught:
         read_chats(
@@ -222,36 +190,3 @@ def test_every_problem_at_once() -> None:
     assert "turn 3 is the 1. of the list" in first
     assert "dialogue-id" in second
     assert "is not a dialogue of the challenge" in third
-
-
-DATA = SAMPLE / "data"
-NAMES = ["library-hours", "tin-teapot"]
-DOCUMENTS = {path.name.removesuffix(".log.json"): json.loads(path.read_text()) for path in sorted(DATA.iterdir())}
-WANTED = {
-    name: [(turn["turn-index"], turn["speaker"] == "U", turn["utterance"]) for turn in DOCUMENTS[name]["turns"]]
-    for name in NAMES
-}
-
-
-@pytest.mark.parametrize("kind", ["folder", "jsonl", "tar.gz", "parsed", "generator"])
-def test_what_was_said_in_chosen_dialogues(kind: str, tmp_path: Path) -> None:
-    source: object = DATA
-    if kind == "jsonl":
-        source = tmp_path / "logs.jsonl.gz"
-        (tmp_path / "logs.jsonl.gz").write_bytes(gzip.compress("\n".join(map(json.dumps, DOCUMENTS.values())).encode()))
-    elif kind == "tar.gz":
-        source = tmp_path / "logs.tar.gz"
-        with tarfile.open(tmp_path / "logs.tar.gz", "w:gz") as archive:
-            archive.add(DATA, "data")
-    elif kind != "folder":
-        source = list(DOCUMENTS.values()) if kind == "parsed" else (each for each in DOCUMENTS.values())
-    annotated = read_logs(source, Findings(False))
-    assert annotated.dialogues == list(DOCUMENTS)
-    assert annotated.list_utterances(NAMES) == WANTED
-
-
-def test_turns_without_a_text_are_left_out_and_halves_of_characters_written_out() -> None:
-    judged = {"speaker": "S", "annotations": [{"breakdown": "O"}]}
-    turns = [{**judged, "turn-index": 1, "utterance": "half \ud800"}, {**judged, "utterance": 7}, judged]
-    annotated = read_logs([{"dialogue-id": "d", "turns": turns}], Findings(True))
-    assert annotated.list_utterances(["d"]) == {"d": [(1, False, "half \\ud800")]}

@@ -24,9 +24,3 @@ def test_the_example_of_the_original_document() -> None:
     share = shares(np.array([[2.0, 3.0, 5.0]]))
     assert hard_reference(share, 0.5)[0] == 2
     assert hard_reference(share, 0.51)[0] == 0
-
-
-def test_a_turn_without_annotations_has_no_reference() -> None:
-    share = shares(np.zeros((1, 3)))
-    assert np.isnan(hard_reference(share, 0.0)).all()
-    assert np.isnan(lenient_reference(share, 0.0)).all()

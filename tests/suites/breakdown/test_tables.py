@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dialeval.metrics.breakdown import OTHER, BreakdownDetection, Codes, count_tables, shares
+from dialeval.metrics.breakdown import BreakdownDetection, Codes, count_tables, shares
 from laws.breakdown import WORLD, Row
 from laws.worlds import Place
 from suites.breakdown.naive import references
@@ -52,12 +52,3 @@ def test_as_counted_turn_by_turn(made: list[Row], threshold: float) -> None:
     ):
         (estimate,) = metric.finish(place.scored(metric, made).state).values()
         assert counts.f1 == estimate.mean
-
-
-def test_what_stands_in_neither_table() -> None:
-    labels = np.array([[np.nan, *PROBABILITIES], [OTHER, *PROBABILITIES], [2.0, *PROBABILITIES], [0.0, *PROBABILITIES]])
-    counts = np.array([[0.0, 0, 1], [0, 0, 1], [0, 0, 0], [1, 0, 0]])
-    tables = count_tables(Codes.of(labels, shares(counts), 0.0), 2, 0.0)
-    assert (tables.turns, tables.scored, tables.correct, tables.dialogues) == (4, 2, 1, 2)
-    assert tables.references == {"O": 1, "T": 0, "X": 0}
-    assert tables.confusion_lenient["O"] == {"O": 1, "X": 0}

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 import dialeval
 from dialeval.core.errors import DataError, NeedError, SettingError
 from dialeval.core.fold import RowMetric
-from dialeval.metrics.registry import registry
 from dialeval.suites.lsdscc.metrics import Coverage, compute_bleu_floors, warn_of_short
 from laws.coverage import WORLD, Row
 from laws.responses import FewVectors
@@ -37,19 +36,6 @@ def test_batches_change_nothing(metric: RowMetric, rows: Sequence[Row], cut: int
     whole = place.scored(metric, rows).items[metric.name]
     parts = [place.scored(metric, part).items[metric.name] for part in (rows[:cut], rows[cut:])]
     np.testing.assert_array_equal(np.concatenate(parts), whole)
-
-
-@pytest.mark.parametrize("metric", VARIANTS, ids=str)
-def test_names_read_back(metric: Coverage) -> None:
-    assert registry().parse(str(metric)) == metric
-    assert f"|aligner:{metric.aligner}|" in str(metric.signature())
-
-
-def test_three_figures_share_one_alignment() -> None:
-    batch = Place(WORLD).batch(WORLD.rich)
-    metrics = [Coverage("mds"), Coverage("pds"), Coverage("max-bleu")]
-    found = {id(metric.align_batch(batch.restrict_to(metric.needs))) for metric in metrics}
-    assert len(found) == 1
 
 
 def test_the_training_text_weighs_words() -> None:

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from dialeval.core.batch import Need
 from dialeval.core.errors import DataError, SettingError
-from dialeval.engine.evaluate import has_lists
 from dialeval.suites.lsdscc.data import HypothesisSet, read_hypotheses, split_line
 
 
@@ -83,15 +82,6 @@ def test_systems_of_hypotheses(tmp_path: Path) -> None:
     assert list(found[1].columns[Need.HYPOTHESES]) == [["x", "y z"]]
 
 
-def test_what_counts_as_several_hypotheses() -> None:
-    assert has_lists([["a"], ["b"]])
-    assert has_lists({"x": [["a"]]})
-    assert has_lists([HypothesisSet(["a"])])
-    assert not has_lists(["a", "b"])
-    assert not has_lists("a.txt")
-    assert not has_lists([{"response": "a"}])
-
-
 @pytest.mark.parametrize(
     ("name", "content", "messages"),
     [
@@ -115,9 +105,3 @@ def test_problems_of_hypotheses(tmp_path: Path, name: str, content: str, message
     assert len(caught.value.problems) == len(messages)
     for problem, message in zip(caught.value.problems, messages, strict=True):
         assert message in str(problem)
-
-
-def test_sets_are_compared_by_what_they_hold() -> None:
-    assert HypothesisSet(["a b"]) == HypothesisSet([["a", "b"]]) != HypothesisSet(["a"])
-    assert HypothesisSet(["a"]) != [["b"]]
-    assert HypothesisSet(["a", "b"])[:1] == [["a"]]

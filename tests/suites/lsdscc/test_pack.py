@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 from pathlib import Path
 
 import pytest
 
 from dialeval.core.errors import DataError, SettingError
-from dialeval.io.packs import add_pack, remove_pack, verify_pack
+from dialeval.io.packs import add_pack
 from dialeval.lsdscc import ReferenceSet
 from dialeval.suites.lsdscc import data
 from local_site import Site, serving
@@ -18,20 +17,6 @@ pytestmark = pytest.mark.usefixtures("cache")
 
 GROUPS = {"why ?": {"2": ["because"], "1": ["no idea", "who knows"]}}
 CONTENT = json.dumps(GROUPS).encode()
-
-
-def test_a_file_a_packed_file_or_a_folder_will_do(tmp_path: Path) -> None:
-    packed = tmp_path / "groups.json.gz"
-    packed.write_bytes(gzip.compress(CONTENT))
-    clone = tmp_path / "LSDSCC" / "lsdscc" / "data"
-    clone.mkdir(parents=True)
-    (clone / data.FILE).write_bytes(CONTENT)
-    for source in (packed, clone / data.FILE, clone, tmp_path / "LSDSCC"):
-        pack = add_pack("lsdscc", from_folder=source)
-        assert list(pack.files) == [data.FILE]
-        assert (pack.path / data.FILE).read_bytes() == CONTENT
-        assert verify_pack("lsdscc") == []
-        remove_pack("lsdscc")
 
 
 def test_references_without_a_path_are_those_of_the_pack(tmp_path: Path) -> None:

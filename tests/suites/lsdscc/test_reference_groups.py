@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from dialeval.core.errors import DataError
-from dialeval.suites.lsdscc.data import ReferenceSet, attach_groups, order_groups, read_groups, read_hypotheses
+from dialeval.suites.lsdscc.data import ReferenceSet, attach_groups, read_groups, read_hypotheses
 
 
 def test_the_documented_ways_to_make_a_reference_set(tmp_path: Path) -> None:
@@ -29,23 +29,6 @@ def test_a_printed_set_lists_its_groups() -> None:
     groups = ReferenceSet.from_json({"where is mike ?": {"2": ["somewhere"], "1": ["the  kitchen", "", "gone"]}})
     assert str(groups) == "query: where is mike ?\ngroup 1:\n  the kitchen\n  \n  gone\ngroup 2:\n  somewhere"
     assert str(ReferenceSet([["a b"], []])) == "group 0:\n  a b\ngroup 1:"
-
-
-@pytest.mark.parametrize(
-    ("ids", "expected"),
-    [
-        (["10", "2", "1"], ["1", "2", "10"]),
-        (["x", "7", "1"], ["1", "x", "7"]),
-        (["b", "a", "1"], ["1", "b", "a"]),
-        (["x", "y", "4", "3"], ["3", "x", "4", "y"]),
-        (["x", "y", "4"], ["x", "y", "4"]),
-        (["null", "1", "2"], ["1", "2", "null"]),
-        (["1.5", "-1", " 2 "], ["-1", " 2 ", "1.5"]),
-        ([], []),
-    ],
-)
-def test_groups_are_sorted_by_number(ids: list[str], expected: list[str]) -> None:
-    assert [ids[at] for at in order_groups(ids)] == expected
 
 
 @pytest.mark.parametrize(

@@ -41,22 +41,3 @@ def test_items_are_sentence_bleu() -> None:
     assert items[0] == pytest.approx(expected, abs=1e-6)
     assert math.isnan(items[1])
     assert items[2] == 0
-
-
-def test_missing_turns_may_count_as_empty() -> None:
-    rows = [Row("d1", "[name] is lovely, call [phone]."), Row("d2", None)]
-    loose, strict = (
-        metric.finish(Place(WORLD, rows).scored(metric, rows).state)[metric.name]
-        for metric in (TaskBleu(), TaskBleu(missing="failed"))
-    )
-    assert loose.mean == pytest.approx(100)
-    assert strict.mean < loose.mean
-    assert (loose.scored, strict.scored) == (1, 2)
-
-
-def test_what_rows_contribute_is_named_by_every_setting_that_changes_it() -> None:
-    rows = [Row("d1", "[name] is lovely, call [phone]."), Row("d2", None)]
-    metrics = [TaskBleu(), TaskBleu(missing="failed"), TaskBleu(references="other")]
-    assert len({metric.contribution for metric in metrics}) == 3
-    names = [list(Place(WORLD, rows).scored(metric, rows).contributions) for metric in metrics[:2]]
-    assert names == [[metric.contribution] for metric in metrics[:2]]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import Any
 
@@ -44,20 +43,6 @@ def test_half_of_inform_and_success_plus_bleu(missing: Missing) -> None:
     assert found.mean == (inform + success) / 2 + bleu
     assert (found.corpus, found.std) == (True, 0)
     assert (found.rows, found.scored) == (5, 3 if missing == "ignored" else 5)
-
-
-def test_without_a_response_there_is_none() -> None:
-    assert math.isnan(value(Combined(), [Row("d1", None, listed=True)]).mean)
-
-
-def test_bleu_is_counted_and_dialogues_are_judged_once() -> None:
-    place = Place(WORLD, ROWS)
-    batch = place.ready(Combined(), ROWS)
-    Combined().partial(batch)
-    kept = set(batch.kept)
-    for metric in (Inform(), Success(), TaskBleu()):
-        metric.partial(batch.restrict_to(metric.needs | metric.wants))
-    assert set(batch.kept) == kept
 
 
 def test_its_contributions_are_those_of_bleu_and_one_line_of_rates_per_dialogue() -> None:

@@ -41,14 +41,3 @@ def test_files_that_disagree_about_turns(tmp_path: Path) -> None:
     (tmp_path / "booked_domains.json").write_text('{"a1": [[], []]}')
     with pytest.raises(DataError, match="a1: has 2 turns in booked_domains, 1 turns in gold_states"):
         read_task(tmp_path)
-
-
-def test_what_users_said_is_read_where_it_is_there(tmp_path: Path) -> None:
-    (tmp_path / "goals.json").write_text('{"a1": {}}')
-    (tmp_path / "gold_states.json").write_text('{"a1": [{}]}')
-    assert read_task(tmp_path).users is None
-    (tmp_path / "user_turns.json").write_text('{"a1": ["a room, please"]}')
-    assert read_task(tmp_path).users == {"a1": ["a room, please"]}
-    (tmp_path / "user_turns.json").write_text('{"a1": ["a room, please", "now"]}')
-    with pytest.raises(DataError, match="a1: has 1 turns in gold_states, 2 turns in user_turns"):
-        read_task(tmp_path)

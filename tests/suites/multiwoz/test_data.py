@@ -9,19 +9,10 @@ from pathlib import Path
 import pytest
 
 from dialeval import sample_data
-from dialeval.core.batch import Need
 from dialeval.core.errors import DataError
 from dialeval.suites.multiwoz.data import load_task
 
 pytestmark = pytest.mark.usefixtures("cache")
-
-
-def test_the_town_has_everything() -> None:
-    town = load_task("town")
-    assert set(town.resources) >= {Need.GOALS, Need.TRUE_STATES, Need.ONTOLOGY, Need.VENUES}
-    domain, table = next(iter(town.venues.tables.items()))
-    assert (domain, table.columns[0]) in town.known_slots
-    assert ("no such domain", "name") not in town.known_slots
 
 
 def test_goals_beyond_the_ontology_are_problems(tmp_path: Path) -> None:
@@ -36,19 +27,3 @@ def test_goals_beyond_the_ontology_are_problems(tmp_path: Path) -> None:
         load_task(folder)
     places = [problem.where.rpartition(": ")[2] for problem in caught.value.problems]
     assert places == [f"{name}.circus", f"{name}.circus.requestable"]
-
-
-def test_a_booking_without_slots_may_be_an_empty_list_and_no_other(tmp_path: Path) -> None:
-    folder = shutil.copytree(sample_data.folder() / "town", tmp_path / "town")
-    file = next(iter(folder.rglob("goals.json")))
-    goals = json.loads(file.read_text("utf-8"))
-    name, goal = next(iter(goals.items()))
-    domain, wishes = next(iter(goal.items()))
-    for empty in ("[]", "null", "{}"):
-        wishes["booking"] = json.loads(empty)
-        file.write_text(json.dumps(goals), "utf-8")
-        load_task(folder)
-    wishes["booking"] = [3]
-    file.write_text(json.dumps(goals), "utf-8")
-    with pytest.raises(DataError, match=rf"{name}\.{domain}\.booking: is a list, not an object"):
-        load_task(folder)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from dialeval.suites.multiwoz.venues import count_unknown_placeholders, find_slot_domains, make_normalizer
+from dialeval.suites.multiwoz.venues import make_normalizer
 
 WORDS = {"name": "NAME", "hotel_name": "NAME", "stars": "COUNT", "entrance fee": "PRICE"}
 
@@ -22,14 +22,3 @@ WORDS = {"name": "NAME", "hotel_name": "NAME", "stars": "COUNT", "entrance fee":
 )
 def test_normalized(response: str, expected: str) -> None:
     assert make_normalizer(WORDS)(response) == expected
-
-
-def test_unknown_placeholders_are_counted_once_each() -> None:
-    responses = ["[foo] and [name]", "[FOO]s", "[bar baz]", "nothing"]
-    assert count_unknown_placeholders(responses, WORDS) == {"foo": 2, "bar baz": 1}
-
-
-def test_domains_of_slot_names() -> None:
-    domains = ["hotel", "train"]
-    assert find_slot_domains("[train_id] then [Hotel_name] then [train_time]", domains) == ["train", "hotel"]
-    assert find_slot_domains("[value_name] and [name]", domains) == []

@@ -30,16 +30,6 @@ def predictions(system: str = "patient") -> dict[str, Any]:
     return document
 
 
-def test_results_have_the_names_people_know_whatever_the_settings() -> None:
-    plain = evaluate_task(predictions(), TASK, Choices(dst=True))["predictions"]
-    changed = evaluate_task(
-        predictions(), TASK, Choices(dst=True, fallback="turn", strict=True, ratio="exact", unify_booking=True)
-    )["predictions"]
-    assert list(plain) == list(changed)
-    assert {"inform", "inform/inn", "success", "bleu/town", "entropy", "joint-accuracy"} <= set(plain)
-    assert str(changed["inform"].signature).startswith("inform(fallback=turn,missing=failed,ratio=exact)|")
-
-
 def test_tracking_without_states_is_skipped_or_refused() -> None:
     bare = {name: [{"response": turn["response"]} for turn in turns] for name, turns in predictions().items()}
     run = evaluate_task({"with": predictions(), "without": bare}, TASK, Choices(dst=True))
@@ -110,15 +100,6 @@ def test_a_file_without_any_turn_has_no_figures_of_turns() -> None:
     output = original_output(evaluate_task({"town01": []}, TASK)["predictions"], Choices())
     assert output["success"]["success"]["total"] == 0
     assert all(math.isnan(value) for value in (*output["bleu"].values(), *output["richness"].values()))
-
-
-def test_the_combined_score_is_of_the_first_reference_set() -> None:
-    result = evaluate_task(predictions("hasty"), TASK)["predictions"]
-    expected = (result["inform"].mean + result["success"].mean) / 2 + result["bleu/town"].mean
-    assert result["combined"].mean == expected
-    assert str(result["combined"].signature).startswith("combined(references=town)|references:town|fallback:file|")
-    for without in (Choices(bleu=False), Choices(success=False)):
-        assert "combined" not in evaluate_task(predictions(), TASK, without)["predictions"]
 
 
 def test_predictions_are_read_once_for_several_uses() -> None:

@@ -7,37 +7,9 @@ from pathlib import Path
 import pytest
 
 from dialeval.core.errors import DataError
-from dialeval.suites.multiwoz.ontology import MULTIWOZ, Domain, load_ontology
-from dialeval.suites.multiwoz.venues import Spelling
+from dialeval.suites.multiwoz.ontology import load_ontology
 
 pytestmark = pytest.mark.usefixtures("cache")
-
-SMALL = """
-references = "normalized"
-fuzzy_ratio = 80
-dont_care = ["any"]
-
-[words]
-NAME = ["name", "title"]
-
-[requested]
-words = ["PHONE", "NAME", "PHONE"]
-when_booked = ["PHONE"]
-
-[slots]
-pricerange = "price"
-
-[[values]]
-slots = ["price"]
-same = { low = "cheap" }
-
-[domains.inn]
-table = "inns.csv"
-fuzzy = ["name"]
-
-[domains.taxi]
-optional = true
-"""
 
 
 def problems(path: Path, text: str) -> dict[str, str]:
@@ -45,21 +17,6 @@ def problems(path: Path, text: str) -> dict[str, str]:
     with pytest.raises(DataError) as caught:
         load_ontology(path)
     return {problem.where.rpartition(": ")[2]: problem.what for problem in caught.value.problems}
-
-
-def test_every_entry_is_read(tmp_path: Path) -> None:
-    (tmp_path / "x.toml").write_text(SMALL)
-    ontology = load_ontology(tmp_path / "x.toml")
-    assert (ontology.name, ontology.fuzzy_ratio, ontology.normalized_references) == ("task", 80, True)
-    assert ontology.words == {"name": "NAME", "title": "NAME"}
-    assert (ontology.requested, ontology.when_booked) == (("PHONE", "NAME"), frozenset({"PHONE"}))
-    assert ontology.spellings == {"price": Spelling("plain", {"low": "cheap"})}
-    assert ontology.states.slot("price range") == "price"
-    assert ontology.domains == {
-        "inn": Domain("inn", "inns.csv", fuzzy=("name",)),
-        "taxi": Domain("taxi", optional=True),
-    }
-    assert load_ontology(MULTIWOZ).name == "multiwoz"
 
 
 def test_every_problem_of_an_ontology_at_once(tmp_path: Path) -> None:
@@ -105,13 +62,5 @@ def test_tables_that_are_none(tmp_path: Path) -> None:
     assert problems(path, "[domains]") == {"domains": "there is no domain"}
     assert list(problems(path, "[[values]]\nrule = 'odd'\n[domains.a]")) == ["values[0].rule"]
     path.write_text("a = ")
-    with pytest.raises(DataError, match="not TOML"):
-        load_ontology(path)
-
-
-@pytest.mark.parametrize("content", ["x = " + "1" * 5000, "x = " + "[" * 5000, "x = 0000-01-01"])
-def test_what_the_parser_cannot_hold_is_a_problem(tmp_path: Path, content: str) -> None:
-    path = tmp_path / "ontology.toml"
-    path.write_text(content)
     with pytest.raises(DataError, match="not TOML"):
         load_ontology(path)

@@ -17,19 +17,10 @@ import pytest
 import dialeval
 from dialeval.core.errors import DataError, NeedError, SettingError
 from dialeval.io import download as downloads
-from dialeval.io.packs import add_pack, find_pack, remove_pack, verify_pack
+from dialeval.io.packs import add_pack, find_pack
 from dialeval.multiwoz import Evaluator
 from dialeval.suites.multiwoz.data import load_task
-from dialeval.suites.multiwoz.ontology import MULTIWOZ, load_ontology
-from dialeval.suites.multiwoz.pack import (
-    ACTS,
-    GOALS_ZIP,
-    SPLITS,
-    convert_goal,
-    delexicalize_turn,
-    list_booked_domains,
-    list_dialogue_files,
-)
+from dialeval.suites.multiwoz.pack import ACTS, GOALS_ZIP, SPLITS, list_dialogue_files
 
 pytestmark = pytest.mark.usefixtures("cache")
 
@@ -142,16 +133,6 @@ def address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
             thread.join()
 
 
-def test_over_http_and_from_a_copy_it_is_the_same_pack(address: str, tmp_path: Path, cache: Path) -> None:
-    pack = add_pack("multiwoz", address)
-    assert pack.origin == address
-    assert verify_pack("multiwoz") == []
-    digest = pack.digest
-    assert not list((cache / "downloads").glob("multiwoz-*/*"))
-    remove_pack("multiwoz")
-    assert add_pack("multiwoz", from_folder=tmp_path / "site").digest == digest
-
-
 def test_what_is_built_can_be_evaluated(address: str) -> None:
     add_pack("multiwoz", address)
     task = load_task()
@@ -190,11 +171,6 @@ def test_a_broken_download_goes_on_with_what_is_missing(address: str) -> None:
     assert Quiet.asked[before:] == [f"/{list_dialogue_files('test')[1]}"]
 
 
-def test_the_address_is_a_setting(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DIALEVAL_ADDRESS_MULTIWOZ", address)
-    assert add_pack("multiwoz").origin == address
-
-
 def test_a_folder_of_neither_layout(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"holds neither goals.json nor data/MultiWOZ_2.2/dialog_acts.json"):
         add_pack("multiwoz", from_folder=tmp_path)
@@ -215,25 +191,6 @@ def test_damaged_data_is_named(tmp_path: Path) -> None:
 def test_without_data_the_remedy_is_named() -> None:
     with pytest.raises(NeedError, match="dialeval data add multiwoz"):
         load_task()
-
-
-def test_goals_bookings_and_texts() -> None:
-    goal = convert_goal(GOAL, load_ontology(MULTIWOZ))
-    assert goal == {
-        "hotel": {
-            "informable": {"pricerange": "cheap", "type": "guesthouse", "internet": "yes"},
-            "requestable": ["PHONE", "POST", "REFERENCE"],
-            "booking": {"day": "monday"},
-        },
-        "train": {
-            "informable": {"leave": "09:15", "destination": "ely"},
-            "requestable": ["TRAINID"],
-            "booking": {},
-        },
-    }
-    assert list_booked_domains(LOG, 3) == [[], ["hotel"], ["hotel"]]
-    assert delexicalize_turn(TURNS[1], ACTS_OF_ONE) == "[name] is nice, call [phone]."
-    assert delexicalize_turn(TURNS[1], {}) == "The Willow is nice, call 555."
 
 
 @pytest.mark.golden

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from dialeval.core.batch import Need
 from dialeval.core.errors import DataError
 from dialeval.suites.multiwoz.data import Goals, TaskFiles, read_document, read_predictions
 
@@ -24,42 +23,6 @@ def problems_of(document: Any) -> list[str]:
     with pytest.raises(DataError) as caught:
         read_predictions(document, TASK)
     return [str(problem) for problem in caught.value.problems]
-
-
-def test_rows_stand_in_the_order_of_the_data_and_keep_their_place() -> None:
-    document = {"b2": [turn("x", state={})], "a1": [turn("y", state={"inn": {"area": "hill"}})]}
-    [found] = read_predictions(document, TASK)
-    rows = list(found.rows.columns[Need.TASK_TURNS])
-    assert [(row["dialogue"], row["turn"], row["response"], row["position"]) for row in rows] == [
-        ("a1", 0, "y", 1),
-        ("a1", 1, None, None),
-        ("b2", 0, "x", 0),
-        ("c3", 0, None, None),
-    ]
-    assert (found.dialogues, found.turns, found.short, found.with_state, found.with_domains) == (2, 2, 1, 2, 0)
-    assert Need.STATES in found.rows.columns
-    assert found.rows.dialogue_offsets().tolist() == [0, 2, 3, 4]
-    assert found.rows.turns is not None
-    assert found.rows.turns.tolist() == [0, 1, 0, 0]
-    assert list(found.rows.dialogues or ()) == ["a1", "a1", "b2", "c3"]
-    assert list(found.rows.shown["response"]) == ["y", "", "x", ""]
-
-
-def test_a_dialogue_without_turns_is_there() -> None:
-    [found] = read_predictions({"b2": [turn()], "a1": []}, TASK)
-    rows = list(found.rows.columns[Need.TASK_TURNS])
-    assert [(row["dialogue"], row["listed"], row["response"]) for row in rows] == [
-        ("a1", True, None),
-        ("a1", True, None),
-        ("b2", True, "hi"),
-        ("c3", False, None),
-    ]
-    assert (found.dialogues, found.without_turns, found.turns, found.short) == (2, 1, 1, 2)
-
-
-def test_states_are_a_column_only_where_every_turn_has_one() -> None:
-    [found] = read_predictions({"a1": [turn(state={}), turn()]}, TASK)
-    assert Need.STATES not in found.rows.columns
 
 
 def test_all_problems_at_once_with_their_paths() -> None:
@@ -139,9 +102,3 @@ def test_files_folders_and_names(tmp_path: Path) -> None:
     folder = read_predictions({"all": tmp_path}, TASK)
     assert [found.rows.system for found in folder] == ["all/one", "all/two"]
     assert read_document(tmp_path / "one.json") == document
-
-
-def test_problems_of_several_files_come_together(tmp_path: Path) -> None:
-    (tmp_path / "one.json").write_text('{"a1": [{"response": 1}]}')
-    (tmp_path / "two.json").write_text("{")
-    assert [problem.split(": ")[0].split("/")[-1] for problem in problems_of(tmp_path)] == ["one.json", "two.json:1"]

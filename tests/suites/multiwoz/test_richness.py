@@ -11,8 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dialeval.core.columns import TextColumn
-from dialeval.core.contributions import ClusteredRows, Resamples, join_batches
-from dialeval.core.errors import NeedError
 from dialeval.core.fold import Estimate
 from dialeval.suites.multiwoz.richness import Of, Richness, conditional_entropy, entropy, segment_ratio, split_words
 from dialeval.text.ngrams import NgramColumn, NgramCounts
@@ -87,39 +85,6 @@ def test_every_value_by_hand() -> None:
     }
     assert {of: estimate(of, ROWS).mean for of in expected} == pytest.approx(expected)  # type: ignore[arg-type]
     assert {(estimate(of, ROWS).rows, estimate(of, ROWS).scored) for of in expected} == {(5, 4)}  # type: ignore[arg-type]
-
-
-def test_a_response_that_is_said_twice_counts_twice() -> None:
-    twice = [*ROWS, *ROWS]
-    assert estimate("entropy", twice).mean == pytest.approx(estimate("entropy", ROWS).mean)
-    assert estimate("num-bigrams", twice).mean == estimate("num-bigrams", ROWS).mean
-    assert estimate("msttr", twice).mean == 7 / 20
-    assert math.isnan(estimate("entropy", [Row("d1", None)]).mean)
-
-
-def test_segments_follow_the_order_of_the_file() -> None:
-    many = " ".join(map(str, range(49)))
-    rows = [Row("d1", many, position=1), Row("d2", "0", position=2), Row("d3", "[name] [name]", position=0)]
-    assert estimate("msttr", rows).mean == (1 + 48) / 50
-    assert estimate("msttr", [*rows[:2]]).mean == 49 / 50
-
-
-@pytest.mark.parametrize("of", ["entropy", "cond-entropy", "num-unigrams", "num-bigrams", "num-trigrams"])
-def test_a_resample_is_an_evaluation_of_its_rows(of: Of) -> None:
-    metric = Richness(of=of)
-    found = Place(WORLD, ROWS).scored(metric, ROWS).contributions
-    clusters = ClusteredRows({name: join_batches([part]) for name, part in found.items()}, np.arange(len(ROWS) + 1))
-    counts = np.array([[1, 1, 1, 1, 1], [2, 1, 0, 0, 1], [0, 3, 1, 0, 0], [1, 0, 0, 0, 0], [0, 0, 2, 0, 0]])
-    taken = [[row for row, times in zip(ROWS, each, strict=True) for _ in range(times)] for each in counts.tolist()]
-    expected = [estimate(of, rows).mean for rows in taken]
-    np.testing.assert_allclose(metric.score_resamples(Resamples(clusters, counts)), expected, rtol=1e-12, atol=1e-12)
-
-
-def test_msttr_is_not_resampled() -> None:
-    none = ClusteredRows({}, np.arange(2))
-    with pytest.raises(NeedError, match="reach over the ends of dialogues"):
-        Richness(of="msttr").score_resamples(Resamples(none, np.ones((1, 1), np.int64)))
-    assert not Place(WORLD, ROWS).scored(Richness(of="msttr"), ROWS).contributions
 
 
 def test_only_msttr_has_a_direction() -> None:

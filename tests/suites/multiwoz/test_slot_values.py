@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from dialeval.suites.multiwoz.venues import Spelling, StateNormalizer, count_minutes, normalize_name, normalize_time
+from dialeval.suites.multiwoz.venues import count_minutes, normalize_name, normalize_time
 
 
 @pytest.mark.parametrize(
@@ -61,28 +61,5 @@ def test_minutes(value: str, expected: int) -> None:
     assert count_minutes(value) == expected
 
 
-@pytest.mark.parametrize("written", ["2 : 15 pm", "2 :15 pm", "2: 15 pm", "2:15. pm", "2:15 pm", "2:15 p.m.", "1415"])
-def test_a_time_in_the_afternoon_is_the_same_however_it_is_spelled(written: str) -> None:
-    # A query normalizes a value of a state once more.
-    assert count_minutes(normalize_time(normalize_time(written))) == 14 * 60 + 15
-
-
 def test_names() -> None:
     assert normalize_name(" A & B 's&C ") == "a and b's and c"
-
-
-def test_a_state_in_one_spelling() -> None:
-    normalize = StateNormalizer(
-        {"leaveat": "leave"}, {"name": Spelling("name", {"nando's": "nandos"}), "leave": Spelling("time")}
-    )
-    state = {"taxi": {"Leave At": "5 pm"}, "inn": {"name": "Nando 's", "Type": "Guest House"}}
-    assert normalize(state) == {"taxi": {"leave": "17:00"}, "inn": {"name": "nandos", "type": "Guest House"}}
-    assert state == {"taxi": {"Leave At": "5 pm"}, "inn": {"name": "Nando 's", "Type": "Guest House"}}
-
-
-def test_the_states_of_a_dialogue() -> None:
-    normalize = StateNormalizer({"leaveat": "leave"}, {"leave": Spelling("time")})
-    first = {"taxi": {"leaveat": "5 pm", "leave": "6 pm"}, "inn": {}}
-    states = [first, {"taxi": dict(first["taxi"])}, {"taxi": {"leave": "6 pm", "leaveat": "5 pm"}}, {}, first]
-    times = [normalize(state).get("taxi", {}).get("leave") for state in states]
-    assert times == ["18:00", "18:00", "17:00", None, "18:00"]

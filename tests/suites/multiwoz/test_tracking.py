@@ -1,10 +1,7 @@
 from __future__ import annotations
 
-import math
-
 import pytest
 
-from dialeval.core.errors import SettingError
 from dialeval.suites.multiwoz.metrics import Tracking, make_state_comparison
 from laws.task import ONTOLOGY, WORLD, Row
 from laws.worlds import Place
@@ -49,19 +46,3 @@ def test_an_empty_value_agrees_with_another_empty_one_alone(
     for threshold in (95, 100):
         compare = make_state_comparison(ONTOLOGY, "apart", "historical", threshold)
         assert compare({"inn": {"area": here}}, {"inn": {"area": there}}) == counts
-
-
-def test_missing_turns() -> None:
-    rows = [Row("d1", "x", 1), Row("d2", None)]
-    loose, strict = Tracking(), Tracking(missing="failed")
-    items = Place(WORLD, rows).scored(loose, rows).items["joint-accuracy"]
-    assert items[0] == 100
-    assert math.isnan(items[1])
-    assert Place(WORLD, rows).scored(strict, rows).items[strict.name].tolist() == [100, 0]
-
-
-def test_settings_that_do_not_exist() -> None:
-    with pytest.raises(SettingError, match=r"booking=apart\|unified"):
-        Tracking(booking="both")  # type: ignore[arg-type]
-    with pytest.raises(SettingError, match="threshold"):
-        Tracking(threshold=200)

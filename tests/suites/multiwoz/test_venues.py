@@ -80,13 +80,6 @@ def test_a_query_is_a_scan_of_all_venues(venues: list[dict[str, str]], slots: di
         assert list(table.iterate_rows(table.query(slots))) == scanned(keyed, slots)
 
 
-def test_rows_with_one_key_are_one_venue() -> None:
-    rows = [{"id": "a", "area": "hill"}, {"id": "b", "area": "harbour"}, {"id": "a", "area": "harbour"}]
-    table = VenueTable(DOMAIN, ONTOLOGY, rows)
-    assert list(table.iterate_rows(table.query({"area": "harbour"}))) == [0, 1]
-    assert table.list_labels(table.query({}), 5) == ["a", "b"]
-
-
 TOML = """
 [words]
 NAME = ["name"]

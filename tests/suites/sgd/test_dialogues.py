@@ -7,11 +7,8 @@ from typing import Any
 
 import pytest
 
-from dialeval import sample_data
 from dialeval.core.errors import DataError
 from dialeval.suites.sgd.data import check_turn, read_dialogues
-
-FRAMES = sample_data.folder() / "frames"
 
 
 def dialogue(name: str, **more: Any) -> dict[str, Any]:
@@ -22,12 +19,6 @@ def problems_of(source: Any) -> list[str]:
     with pytest.raises(DataError) as caught:
         read_dialogues(source, "here")
     return [str(problem) for problem in caught.value.problems]
-
-
-def test_a_folder_is_all_its_dialogues() -> None:
-    found = read_dialogues(FRAMES / "references", "references")
-    assert list(found) == [f"bay_0000{number}" for number in range(1, 7)]
-    assert found["bay_00004"].where.endswith("dialogues_002.json")
 
 
 def test_what_in_a_folder_holds_dialogues(tmp_path: Path) -> None:

@@ -37,12 +37,6 @@ def problems_of(dialogues: Any) -> list[str]:
     return [str(problem) for problem in caught.value.problems]
 
 
-def without_spans(dialogues: list[Any]) -> list[Any]:
-    for frame in (each for dialogue in dialogues for turn in dialogue["turns"] for each in turn["frames"]):
-        del frame["slots"]
-    return dialogues
-
-
 def test_a_row_is_a_frame_of_the_references(dialogues: list[Any]) -> None:
     found = read(dialogues[::-1])
     rows = found.rows
@@ -66,46 +60,12 @@ def test_a_row_is_a_frame_of_the_references(dialogues: list[Any]) -> None:
     ] == true
 
 
-def test_without_spans(dialogues: list[Any]) -> None:
-    assert Need.SPANS not in read(without_spans(dialogues)).rows.columns
-
-
-def test_what_readers_see(dialogues: list[Any]) -> None:
-    texts = read(dialogues[:3]).rows.table().texts
-    assert texts["context"][1] == "What is their number?"
-    expected = "FindInn; area=hill, garden=True, inn_name=Willow Gate | the Willow Gate; asks for phone"
-    assert texts["reference"][1] == texts["response"][1] == expected
-    assert texts["reference"][13] == "NONE"
-    assert texts["response"][13] == ""
-
-
 def test_missing_dialogues_and_turns_at_the_end_are_none(dialogues: list[Any]) -> None:
     dialogues[0]["turns"] = dialogues[0]["turns"][:2]
     found = read(dialogues[:2])
     states = list(found.rows.columns[Need.FRAMES])
     assert [state is not None for state in states] == [True, False, False, *[True] * 4, *[False] * 11]
     assert (found.dialogues, found.frames) == (2, 5)
-
-
-def test_what_is_more_than_the_references_changes_nothing(dialogues: list[Any]) -> None:
-    turn = dialogues[0]["turns"][0]
-    turn["frames"].append({"service": "Moon_1", "state": copy.deepcopy(turn["frames"][0]["state"])})
-    turn["frames"][0]["state"]["slot_values"]["pool"] = ["True"]
-    del dialogues[1]["turns"][0]["utterance"]
-    found = read(dialogues)
-    assert found.unknown_slots == {"Inns_1.pool": 1}
-    assert found.frames == 18
-
-
-def test_spans_are_the_words_of_the_turn(dialogues: list[Any]) -> None:
-    places = [{"slot": "landing", "start": 26, "exclusive_end": 36}, {"slot": "leave", "copy_from": "leave"}]
-    without_spans(dialogues)[2]["turns"][0]["frames"][0]["slots"] = places
-    rows = read(dialogues).rows
-    spans = list(rows.columns[Need.SPANS])
-    assert spans[7] == [["landing", "Gull Point"]]
-    assert [each is None for each in spans] == [place != 7 for place in range(18)]
-    true = read_references(dialogues, SCHEMA)
-    assert true.frames[7].spans == [["landing", "Gull Point"]]
 
 
 def test_every_misfit_at_once(dialogues: list[Any]) -> None:

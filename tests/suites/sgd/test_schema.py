@@ -5,11 +5,8 @@ from typing import Any
 
 import pytest
 
-from dialeval import sample_data
 from dialeval.core.errors import DataError
 from dialeval.suites.sgd.data import read_schema
-
-SAMPLE = sample_data.folder() / "frames" / "references" / "schema.json"
 
 
 def service(name: str, **slots: bool) -> dict[str, Any]:
@@ -23,20 +20,6 @@ def problems_of(document: Any) -> list[str]:
     with pytest.raises(DataError) as caught:
         read_schema(document)
     return [str(problem) for problem in caught.value.problems]
-
-
-def test_services_with_their_slots_in_order() -> None:
-    schema = read_schema([service("B_1", b=True, a=False), service("A_1")])
-    assert {name: list(slots.items()) for name, slots in schema.services.items()} == {
-        "B_1": [("b", True), ("a", False)],
-        "A_1": [],
-    }
-
-
-def test_a_file() -> None:
-    schema = read_schema(SAMPLE)
-    assert list(schema.services) == ["Inns_1", "Eateries_1", "Ferries_1"]
-    assert schema.services["Ferries_1"] == {"landing": False, "leave": False, "bicycle": True}
 
 
 def test_the_digest_is_of_what_counts() -> None:
