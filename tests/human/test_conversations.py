@@ -10,7 +10,6 @@ import pytest
 
 import dialeval
 from conftest import Dialeval
-from dialeval.analysis.values import collapse_dialogues
 from dialeval.core.errors import SettingError
 from human.rated_runs import ratings_of, run_of
 
@@ -19,20 +18,6 @@ JSON = ("-f", "json")
 RUN, OPINIONS = run_of(dialogues=80, turns=TURNS)
 WHOLE = {name: values.reshape(-1, TURNS).mean(axis=1) for name, values in OPINIONS.items()}
 """What people would say of each dialogue."""
-
-
-def test_a_collapsed_run_has_a_row_per_dialogue() -> None:
-    found = collapse_dialogues(RUN)
-    for name, result in found.items():
-        items = RUN[name]["judge"].items
-        assert items is not None
-        assert result.rows is not None
-        condensed = result["judge"].items
-        assert condensed is not None
-        np.testing.assert_allclose(condensed, items.reshape(-1, TURNS).mean(axis=1), rtol=1e-12)
-        assert len(result.rows) == len(result.rows.offsets) - 1 == 80
-        assert result.rows.texts["response"][4] == f"{name} says 14"
-        assert result["judge"].rows == 80
 
 
 def test_a_sample_of_conversations_estimates_their_mean() -> None:

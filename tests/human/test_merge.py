@@ -12,7 +12,7 @@ import krippendorff
 import numpy as np
 import pytest
 
-from dialeval.core.errors import DataError, SettingError, collect_warnings
+from dialeval.core.errors import DataError, SettingError
 from dialeval.human.merge import MergedRatings, make_rated_rows, merge_ratings
 from dialeval.human.page import make_score_check
 from dialeval.io.ratings import read_pairs, read_ratings
@@ -117,20 +117,6 @@ def test_pairs_are_written_as_rank_reads_them(tmp_path: Path) -> None:
         make_rated_rows(merged, sample, "fluent")
 
 
-@pytest.mark.parametrize("systems", [("a", "b"), ("b", "a"), ("x", "a"), ("b", "x"), ("B", "A")], ids="-".join)
-def test_systems_called_like_sides_keep_their_wins(tmp_path: Path, systems: tuple[str, str]) -> None:
-    sample = sample_of(4, systems)
-    rows = [line(f"k00{n}abcd-q00{n}abcd", "ann", value) for n, value in enumerate((1, 1, 0, -1))]
-    merged = merge_ratings([written(tmp_path, "all.jsonl", rows)], sample)
-    made = make_rated_rows(merged, sample, "overall")
-    assert [row["better"] for row in made] == [systems[0], systems[0], "tie", systems[1]]
-    responses = {(row["a"], row["response_a"]) for row in made} | {(row["b"], row["response_b"]) for row in made}
-    assert responses == {(row.system, row.response) for row in sample.rows}
-    pairs = read_pairs(written(tmp_path, "pairs.jsonl", made))
-    first = pairs.systems.index(systems[0])
-    assert (pairs.outcome * np.where(pairs.left == first, 1, -1)).tolist() == [1, 1, 0, -1]
-
-
 @pytest.mark.parametrize("systems", [("tie", "x"), ("a", "A")], ids="-".join)
 def test_systems_that_cannot_be_told_from_sides_are_refused(tmp_path: Path, systems: tuple[str, str]) -> None:
     rows = [line(f"k00{n}abcd-q00{n}abcd", "ann", value) for n, value in enumerate((1, -1, 0))]
@@ -170,34 +156,3 @@ def test_scores_that_are_no_answers_are_refused_with_file_and_line(tmp_path: Pat
         (str(file), 3, "overall is 5, which is none of its answers"),
     ]
     assert len(merge_ratings([file], sample_of(3)).lines) == 3  # as of another tool
-
-
-def test_merged_and_unmerged_ratings_are_the_same_values(tmp_path: Path) -> None:
-    """`estimate --human` and `rate merge` have one rule for second answers."""
-    sample = sample_of(3)
-    first, second, third, *_ = (row.id for row in sample.rows)
-    rows = [
-        *(line(first, "ann", 1), line(first, "ann", 5, again=True), line(first, "bob", 3)),
-        *(line(second, "ann", 4, again=True), line(second, "ann", 2)),
-        *(line(third, "ann", 4, again=True), line(third, "bob", 1), line(third, "bob", 2)),
-        {"id": third, "rater": "bob", "scores": {"fluent": 5}},
-    ]
-    file = written(tmp_path, "all.jsonl", rows)
-    with collect_warnings() as notes:
-        plain = read_ratings(file, sampled=sample.by_id())
-    merged = merge_ratings([file], sample)
-    again = read_ratings(
-        written(tmp_path, "merged.jsonl", make_rated_rows(merged, sample, "overall")), sampled=sample.by_id()
-    )
-    for found in (plain, again):
-        values = dict(zip(found.ids, found.values["overall"].tolist(), strict=True))
-        assert values == {first: 2, second: 2, third: 3}
-        assert np.nansum(found.values["fluent"]) == 5
-    assert len(notes) == len(merged.warnings) == 1
-
-
-def test_plain_data_has_everything(merged: MergedRatings) -> None:
-    plain = merged.to_dict()
-    assert (plain["ratings"], plain["rows"]) == (10, 5)
-    assert plain["raters"][1]["intra_rater_agreement"] is None
-    assert json.dumps(plain)

@@ -39,11 +39,6 @@ def test_nothing_tells_the_system() -> None:
     assert "reference 3" in make_rating_page(sample, Form(reference=True))
 
 
-def test_who_said_a_turn_is_shown_where_it_is_known() -> None:
-    things = collect_things(sample_of(text="hello"), Form())
-    assert [thing["roles"] for thing in things] == [["hello", "user"]] * len(things)
-
-
 def test_responses_to_one_context_are_compared() -> None:
     things = collect_things(sample_of(systems=("a", "b", "c")[:2]), Form(compare=True))
     assert len(things) == 10
@@ -113,23 +108,6 @@ def form(tmp_path: Path, text: str) -> Form:
     return read_form(path)
 
 
-def test_a_form_is_read(tmp_path: Path) -> None:
-    read = form(tmp_path, FORM)
-    shown = read.to_page()
-    assert [each["question"] for each in shown["qualities"]] == ["How good is the reply?", "Is it polite?"]
-    scale, polite = (each["choices"] for each in shown["qualities"])
-    assert [choice["label"] for choice in scale] == ["bad", "", "", "", "good"]
-    assert [(choice["value"], choice["keys"][0]) for choice in polite] == [(1, "y"), (0, "n")]
-    assert (read.title, read.repeat, read.comment, read.compare) == ("How good?", 0.2, True, False)
-
-
-def test_every_answer_has_a_key_of_its_own() -> None:
-    for low, high in ((0, 9), (1, 10), (1, 5), (0, 1)):
-        keys = [key for choice in Quality(low=low, high=high).list_choices(compare=False) for key in choice.keys]
-        assert len(set(keys)) == len(keys) == high - low + 1
-    assert [choice.value for choice in Quality().list_choices(compare=True)] == [1, 0, -1]
-
-
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -150,15 +128,6 @@ def test_what_does_not_fit_is_named(tmp_path: Path, text: str, words: str) -> No
     with pytest.raises(DataError, match=r"form\.toml") as error:
         form(tmp_path, text)
     assert words in str(error.value)
-
-
-def test_scores_answer_the_form_or_not(tmp_path: Path) -> None:
-    read = form(tmp_path, FORM)
-    assert read.find_problems({"overall": 3, "polite": 0}) == []
-    assert read.find_problems({"overall": 6, "polite": 0}) == ["overall is 6, which is none of its answers"]
-    assert read.find_problems({"overall": 3}) == ["polite has no answer"]
-    assert read.find_problems({"overall": 3, "polite": 1, "x": 1}) == ["'x' is not a quality of the form"]
-    assert Form(compare=True).find_problems({"overall": -1}) == []
 
 
 def test_scores_are_checked_by_what_was_rated(tmp_path: Path) -> None:

@@ -8,18 +8,14 @@ import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from rich.console import Console
 
 import dialeval
 from dialeval.human import report
-from dialeval.human.estimate import (
-    HumanEstimates,
-    plan_ratings,
-)
+from dialeval.human.estimate import HumanEstimates, plan_ratings
 from dialeval.human.merge import MergedRatings, merge_ratings
-from dialeval.human.report import FORMATS, lay_out, make_human_section
+from dialeval.human.report import FORMATS, make_human_section
 from human.rated_runs import ratings_of, run_of
 from human.test_merge import line, written
 from reports.test_html import HOSTILE, Page
@@ -108,10 +104,6 @@ def opinions() -> tuple[Any, Any, Any, Any]:
     return run, report, agreement, dialeval.rank(pairs)
 
 
-def test_nobody_was_asked() -> None:
-    assert make_human_section(None, None, None) is None
-
-
 def test_everything_that_people_said_is_shown(tmp_path: Path) -> None:
     run, report, agreement, ranking = opinions()
     path = dialeval.report(run, tmp_path / "r.html", people=report, agreement=agreement, ranking=ranking)
@@ -148,60 +140,6 @@ def test_parts_stand_alone() -> None:
 def merged(tmp_path: Path) -> MergedRatings:
     lines = [line(f"r{n}", rater, (n + m) % 5) for n in range(8) for m, rater in enumerate(("ann", "b|ob"))]
     return merge_ratings([written(tmp_path, "a.jsonl", [*lines, line("r0", "ann", 0, again=True, seconds=4)])])
-
-
-def test_the_terminal_has_all_tables(merged: MergedRatings) -> None:
-    console = Console(width=120, record=True, file=None, quiet=False)
-    with console.capture() as captured:
-        console.print(lay_out(merged))
-    shown = captured.get()
-    assert "16 ratings of 8 rows by 2 raters." in shown
-    for words in ("alpha", "ann 4, b|ob 0", "100%", "to adjudicate"):
-        assert words in shown
-
-
-def test_all_cells_of_merged_ratings(tmp_path: Path) -> None:
-    ann = [line(f"r{n}", "ann", value, seconds=10 * n) for n, value in enumerate((1, 2, 3, 5))]
-    ann += [line("r0", "ann", 1, again=True), line("r1", "ann", 4, again=True)]
-    bob = [line(f"r{n}", "bob", value) for n, value in enumerate((1, 3, 3, 4, 2))]
-    merged = merge_ratings([written(tmp_path, "all.jsonl", [*ann, *bob])])
-    agreement, raters, disputed = report.to_document(merged).tables
-    ceiling = merged.ceilings["overall"]
-    assert [list(row) for row in agreement.rows] == [
-        [
-            "overall",
-            f"{ceiling.alpha['ordinal']:.2f} [-0.50, 1.00]",
-            f"{ceiling.one_against_others['pearson']:.2f}",
-            "4",
-            "2",
-        ]
-    ]
-    r = f"{np.corrcoef([1, 2, 3, 5], [1, 3, 3, 4])[0, 1]:.2f}"
-    assert [list(row) for row in raters.rows] == [
-        ["ann", "4", "2", "50%", "1.00", r, "+0.00", "15"],
-        ["bob", "5", "0", "–", "–", r, "+0.00", "–"],
-    ]
-    assert list(raters.head) == [*("rater", "rows", "repeated", "intra-rater", "difference", "r", "higher", "seconds")]
-    assert [list(row) for row in disputed.rows] == [
-        ["r1", "overall", "ann 2, bob 3"],
-        ["r3", "overall", "ann 5, bob 4"],
-    ]
-    assert report.to_document(merged).sentences == ["9 ratings of 5 rows by 2 raters."]
-    (alone,) = (table for table in report.to_document(merge_one(tmp_path)).tables if table.head[0] == "quality")
-    assert list(alone.rows[0]) == ["overall", "–", "–", "0", "–"]
-
-
-def merge_one(tmp_path: Path) -> MergedRatings:
-    return merge_ratings([written(tmp_path, "one.jsonl", [line("r0", "ann", 1)])])
-
-
-def test_raters_have_a_line_for_each_of_several_qualities(merged: MergedRatings, tmp_path: Path) -> None:
-    assert "| rater | rows |" in FORMATS["md"](merged)
-    lines = [line(f"r{n}", rater, n % 5) for n in range(8) for rater in ("ann", "bob")]
-    both = [{**each, "scores": {**each["scores"], "fluent": 1 + at % 3}} for at, each in enumerate(lines)]
-    shown = FORMATS["md"](merge_ratings([written(tmp_path, "both.jsonl", both)]))
-    assert "| rater | quality | rows |" in shown
-    assert "| ann | fluent |" in shown
 
 
 def test_markdown_and_json(merged: MergedRatings) -> None:

@@ -16,11 +16,7 @@ import dialeval
 from dialeval.core.errors import DataError, SettingError
 from dialeval.core.result import Run
 from dialeval.human import sample as sampling
-from dialeval.human.sample import (
-    find_strata,
-    inclusion_probabilities,
-    sample_systematically,
-)
+from dialeval.human.sample import find_strata, inclusion_probabilities, sample_systematically
 from dialeval.human.sample_files import read_sample
 from human.rated_runs import run_of, with_judge
 
@@ -58,11 +54,6 @@ def test_equal_probabilities_make_every_set_equally_likely() -> None:
     sets = Counter(tuple(np.flatnonzero(sample_systematically(np.full(5, 0.4), rng)).tolist()) for _ in range(10_000))
     assert len(sets) == 10
     assert max(sets.values()) - min(sets.values()) < 250
-
-
-def test_nothing_but_certain_units() -> None:
-    assert inclusion_probabilities(np.ones(3), 3).tolist() == [1, 1, 1]
-    assert sample_systematically(np.ones(3), np.random.default_rng(0)).all()
 
 
 def test_all_systems_are_rated_on_the_same_contexts() -> None:

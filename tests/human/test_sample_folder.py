@@ -115,11 +115,6 @@ def test_a_sample_with_ratings_is_not_replaced(tmp_path: Path, name: str) -> Non
     assert len(read_sample(folder).rows) == 6
 
 
-def test_a_folder_without_a_sample(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"sample\.json"):
-        read_sample(tmp_path)
-
-
 def test_another_run_is_not_taken_for_it() -> None:
     drawn = dialeval.sample(RUN, 12)
     check_same_run(drawn, RUN)
