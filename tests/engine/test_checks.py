@@ -59,12 +59,6 @@ def test_an_example_is_named_where_ids_are_known() -> None:
     assert found.find_name([["a"]]) is None
 
 
-def test_names_that_say_where_a_row_stands_are_no_ids() -> None:
-    assert len(gathered(["row 1", "line 7", "", "row", "a", "row 1b"]).hashes) == 3
-    assert FOLD.finish(gathered(["row 1", "row 1", "", ""])) is None
-    assert len(FOLD.gather(Batch(1, {}, Vocabulary(), np.arange(2))).hashes) == 0
-
-
 @pytest.mark.parametrize(
     ("hashes", "split", "closed"),
     [([2, 1], [], 0), ([1, 1], [], 0), ([], [3, 2], 0), ([], [], -1), ([], [], "1"), ([], [], True)],

@@ -261,16 +261,6 @@ def test_two_systems_of_one_name(tmp_path: Path) -> None:
         in_chunks(tmp_path, metrics="length")
 
 
-def test_progress_ends_with_everything(tmp_path: Path) -> None:
-    write_shards(tmp_path / "shards", 40, 2)
-    seen: list[Done] = []
-    in_chunks(f"{tmp_path}/shards/*", metrics="length,kl-div", chunk_bytes=2_000, progress=seen.append)
-    assert len(seen) > 6
-    assert seen == sorted(seen)
-    assert seen[-1].rows == 80
-    assert seen[-1].share == pytest.approx(1)
-
-
 def test_a_worker_that_met_too_many_words_starts_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_shards(tmp_path / "shards", 60, 2)
     expected = dialeval.evaluate({"s": tmp_path / "whole.jsonl"}, train=tmp_path / "whole.jsonl", metrics="all")

@@ -14,7 +14,7 @@ from dialeval.core.batch import Need
 from dialeval.core.columns import TextColumn
 from dialeval.core.rowtable import ItemPart
 from dialeval.engine import stores as items
-from dialeval.engine.stores import ItemStore, MemoryItems, PartItems
+from dialeval.engine.stores import MemoryItems, PartItems
 from dialeval.engine.worker import ChunkItems, SystemItems
 from dialeval.io.chunks import split_sources
 from dialeval.io.rows import Rows
@@ -47,22 +47,6 @@ def test_items_stand_at_their_rows(sizes: list[int], batch_rows: int) -> None:
         ends = np.cumsum([chunk.size for chunk in chunks])
         in_odd_chunk = np.searchsorted(ends, np.arange(sum(sizes)), side="right") % 2 == 1
         np.testing.assert_array_equal(columns["odd"], np.where(in_odd_chunk, columns["a"], np.nan))
-
-
-def test_a_store_that_drops_items_has_none() -> None:
-    store = ItemStore()
-    store.put("metrics", 0, {}, ChunkItems({(0, "s"): SystemItems({"turn": {"a": np.zeros(1)}})}))
-    assert (
-        list(store.list_parts(0)),
-        store.read_columns((0, "s")),
-        store.join_contributions((0, "s")),
-        store.list_finished("facts"),
-    ) == (
-        [],
-        {},
-        {},
-        set(),
-    )
 
 
 def test_a_store_of_parts_knows_the_files_of_every_chunk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

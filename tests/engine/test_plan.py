@@ -13,12 +13,7 @@ from dialeval.core.arrays import Floats
 from dialeval.core.batch import Batch, Need
 from dialeval.core.errors import NeedError, SettingError
 from dialeval.core.fold import RowMetric
-from dialeval.engine.plan import (
-    MOST_JUDGED,
-    Plan,
-    find_tokenizer,
-    make_plan,
-)
+from dialeval.engine.plan import MOST_JUDGED, Plan, find_tokenizer, make_plan
 from dialeval.metrics.registry import register
 from metrics.evaluated import unregister
 
@@ -45,25 +40,8 @@ def echo() -> Iterator[None]:
     unregister(Echo)
 
 
-def test_everything_that_can_run_does_and_the_rest_says_why() -> None:
-    plan = make_plan("all", RESPONSES)
-    assert "length" in plan.metrics
-    assert plan.skipped["echo-context"] == "needs contexts: -c on the command line, contexts=... in Python"
-    assert "echo-context" in make_plan("all", frozenset(Need)).metrics
-
-
 PANEL = ["sacrebleu", "chrf", "rouge-l", "distinct-1", "distinct-2", "length"]
 JUDGED = frozenset({Need.RESPONSE, Need.REFERENCE, Need.CONTEXT, Need.DIALOGUE_JUDGE})
-
-
-def test_nothing_in_particular_is_a_short_panel() -> None:
-    with_references = frozenset({Need.RESPONSE, Need.REFERENCE})
-    for asked in (None, "default", "Default"):
-        assert list(make_plan(asked, with_references).metrics) == PANEL
-    alone = make_plan(None, RESPONSES)
-    assert list(alone.metrics) == PANEL[3:]
-    assert list(alone.skipped) == PANEL[:3]
-    assert "judge" not in alone.skipped, "it is part of the panel only where it can run"
 
 
 def test_the_judge_is_part_of_the_panel_where_rows_are_few() -> None:
@@ -78,13 +56,6 @@ def test_the_judge_is_part_of_the_panel_where_rows_are_few() -> None:
 
 def tokenizers(plan: Plan) -> dict[str, str | None]:
     return {name: find_tokenizer(metric) for name, metric in plan.metrics.items()}
-
-
-def test_other_subjects_have_all_their_metrics_by_default() -> None:
-    plan = make_plan(None, frozenset({Need.RESPONSE, Need.TRIALS}))
-    assert {"pass-hat-1", "pass-hat-4", "flips"} <= plan.metrics.keys() - set(PANEL)
-    assert list(plan.details) == ["trials"]
-    assert make_plan("length", frozenset({Need.RESPONSE, Need.TRIALS})).details == {}
 
 
 @pytest.mark.parametrize(
@@ -117,13 +88,6 @@ def test_characters_are_tokens_where_a_library_is_not_installed(monkeypatch: pyt
 def test_a_metric_asked_for_by_name_is_refused_without_its_needs() -> None:
     with pytest.raises(NeedError, match="echo-context needs contexts: -c on"):
         make_plan(["length", "echo-context"], RESPONSES)
-
-
-def test_what_is_costly_is_computed_when_it_is_named() -> None:
-    needs = frozenset({Need.RESPONSE, Need.CONTEXT, Need.JUDGE})
-    assert "adem" not in make_plan(None, needs).metrics
-    assert "adem" not in make_plan(None, needs).skipped
-    assert "adem" in make_plan("all,adem", needs).metrics
 
 
 def test_what_is_not_installed_is_said_with_its_command(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ from dialeval.core.batch import Need
 from dialeval.core.columns import TextColumn
 from dialeval.core.errors import DataError, SettingError
 from dialeval.core.result import Result
-from dialeval.engine.resources import Resources, explain_missing, read_train_texts
+from dialeval.engine.resources import Resources
 from dialeval.metrics.registry import registry
 from dialeval.text.vocabulary import Vocabulary
 
@@ -48,23 +48,6 @@ def known(text: str, **given: Any) -> dict[str, bool]:
     opened = Resources(**given).open(words)
     ids = words.split(TextColumn.from_strings([text])).ids
     return dict(zip(text.split(), opened[Need.VOCABULARY].find_known()[ids].tolist(), strict=True))
-
-
-@pytest.mark.parametrize("listed", [{"train": ["one two"]}, {"vocabulary": ["one", "two"], "train": ["three four"]}])
-def test_of_vectors_with_a_header_only_listed_words_are_known(tmp_path: Path, listed: dict[str, Any]) -> None:
-    """One without a header is what dialog-eval made for a vocabulary; that it takes as a whole."""
-    headed, plain = tmp_path / "headed.vec", tmp_path / "plain.txt"
-    plain.write_text("one 1 2\nthree 3 4\n")
-    headed.write_text("2 2\n" + plain.read_text())
-    cut = {"one": True, "two": True, "three": False, "five": False}
-    whole = {**cut, "three": True}
-    text = "one two three five"
-    assert known(text, **listed, vectors=headed) == cut
-    assert known(text, **listed, vectors=plain) == whole
-    assert known(text, **listed, vectors=headed, in_vocabulary="vectors") == whole
-    assert known(text, **listed, vectors=plain, in_vocabulary="listed") == cut
-    alone = {**whole, "two": False}
-    assert known(text, vectors=headed) == known(text, vectors=plain) == alone
 
 
 @pytest.mark.parametrize("header", ["", "3 2\n"])
@@ -104,38 +87,3 @@ def test_the_warnings_of_a_vector_file_reach_the_run(tmp_path: Path) -> None:
         run = dialeval.evaluate(["one two"], ["one"], ["two"], train=["one"], vectors=path, metrics="all")
         assert run.warnings == ("v.txt: 1 odd line, the first is 2; left out: 1 blank",)
     assert dialeval.evaluate(["one"], ["one"], metrics="all").warnings == ()
-
-
-def test_resources_that_are_open_are_taken_as_they_are() -> None:
-    goals = object()
-    assert Resources(ready={Need.GOALS: goals}).open(Vocabulary()) == {Need.GOALS: goals}
-
-
-def test_objects_cannot_be_opened_elsewhere() -> None:
-    Resources("train.txt", None, Path("vectors.txt")).require_paths()
-    Resources(vocabulary="words.txt").require_paths()
-    with pytest.raises(SettingError, match="a language model is asked by threads of one process"):
-        Resources("train.txt", llm=object()).require_paths()
-    for name in ("train", "vectors"):
-        with pytest.raises(SettingError, match=f"^{name}: a list is in the memory of this process; save it to a file"):
-            replace(Resources(), **{name: ["a"]}).require_paths()  # type: ignore[arg-type]
-    with pytest.raises(SettingError, match="vocabulary: a list is in the memory of this process"):
-        Resources(vocabulary=["a"]).require_paths()
-
-
-def test_the_training_text_is_read_once() -> None:
-    column = read_train_texts(["one", "two"])
-    assert column is not None
-    assert list(column) == ["one", "two"]
-    assert read_train_texts(column) is column
-    assert read_train_texts(None) is None
-
-
-def test_shipped_judges_are_made_once_a_process() -> None:
-    if explain_missing(Need.JUDGE) is None:
-        one, other = (Resources().open(Vocabulary()) for _ in range(2))
-        assert one[Need.DIALOGUE_JUDGE] is other[Need.DIALOGUE_JUDGE]
-
-
-def test_only_the_judge_has_to_be_installed() -> None:
-    assert explain_missing(Need.TRAIN) is None
