@@ -378,15 +378,6 @@ def test_unrelated_metrics_rarely_get_a_star() -> None:
     assert starred <= 8
 
 
-def test_heavy_tails_are_warned_about() -> None:
-    plain = unrelated(2, number=2, dialogues=60)
-    assert correlate_metrics(plain, [np.empty(0)] * 120, "overall", levels=["turn"], resamples=2).warnings == []
-    heavy = {key: np.exp(2 * values) if key == "m1" else values for key, values in plain.metrics.items()}
-    rows = RatedRows(plain.systems, plain.system, plain.dialogue, plain.human, plain.whole, heavy)
-    (warning,) = correlate_metrics(rows, [np.empty(0)] * 120, "overall", levels=["turn"], resamples=2).warnings
-    assert warning.startswith("m1 at turn level: heavy tails (kurtosis above 6)")
-
-
 def test_rated_rows_that_are_not_in_the_run_are_counted() -> None:
     rows = rated()
     run = dialeval.evaluate(rows[:50], metrics="length")

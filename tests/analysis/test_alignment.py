@@ -48,14 +48,6 @@ def test_ids_come_before_prompts_and_prompts_before_references() -> None:
     assert align(unnamed, result([1, 1])).design.by == "position"
 
 
-def test_names_of_places_are_no_ids() -> None:
-    left = result([1, 1, 1], ["line 1", "line 2", "row 3"], prompts=[1, 2, 3])
-    right = result([1, 1, 1], ["line 1", "line 2", "line 3"], prompts=[3, 1, 2])
-    found = align(left, right)
-    assert (found.design.by, found.design.name) == ("prompts", "paired")
-    assert rows_of(found.right) == [1, 2, 0]
-
-
 @pytest.mark.parametrize("ids", [["0", "1", "2", "3"], ["7", "8", "9", "11"], ["conv-0001", "conv-0002", "x", "y"]])
 def test_ids_under_which_users_begin_differently_identify_nothing(ids: list[str]) -> None:
     left, right = result([1] * 4, ids, prompts=[1, 2, 3, 4]), result([1] * 4, ids, prompts=[4, 2, 1, 3])
@@ -82,29 +74,6 @@ def test_prompts_match_dialogues_whose_ids_few_share() -> None:
     assert align(left, result([1] * 4, list("axyz"), prompts=[1, 9, 8, 7])).design.by == "ids"
 
 
-def test_dialogues_without_an_id_are_matched_by_their_prompts() -> None:
-    left = result([1, 1, 1], ["x", None, "z"], prompts=[1, 2, 3])
-    right = result([1, 1, 1], [None, "z", "x"], prompts=[2, 9, 1])
-    found = align(left, right)
-    assert (found.design.name, found.design.common) == ("paired", 3)
-    assert rows_of(found.right) == [2, 0, 1]
-    assert found.design.notes == ("User turns differ in 1 of 3 rows with the same id.",)
-
-
-def test_ids_of_tasks_identify_whatever_simulated_users_say() -> None:
-    tasks = [str(at) for at in range(4)]
-    left = result([2, 2, 1, 1], tasks, prompts=[1, 2, 3, 4, 5, 6], trials=[2, 0, 2, 0, 2, 2])
-    right = result([1, 3, 1, 1], tasks, prompts=[11, 12, 13, 14, 15, 16], trials=[2, 2, 0, 0, 2, 2])
-    found = align(left, right)
-    assert (found.design.by, found.design.name, found.design.whole) == ("ids", "paired", True)
-    assert left.rows is not None
-    assert right.rows is not None
-    tables = (replace(table, digests={PROMPT: table.digests[PROMPT]}) for table in (left.rows, right.rows))
-    counted = align(replace(left, rows=next(tables)), replace(right, rows=next(tables)))
-    assert counted.design.name == "unpaired"
-    assert "4 of 4 dialogues with the same id users begin differently" in counted.design.notes[0]
-
-
 @given(st.lists(st.integers(1, 4), max_size=12), st.lists(st.integers(1, 4), max_size=12))
 def test_a_key_that_occurs_several_times_is_matched_in_order_or_not_at_all(left: list[int], right: list[int]) -> None:
     """The definition, in plain Python."""
@@ -126,17 +95,6 @@ def test_a_key_that_occurs_several_times_is_matched_in_order_or_not_at_all(left:
     enough = len(expected) >= 0.5 * max(len(left), len(right))
     assert (automatic.design.name != "unpaired") == enough
     assert (automatic.design.name == "paired") == (len(expected) == len(left) == len(right))
-
-
-def test_openings_are_rows_of_a_dialogue_as_far_as_prompts_agree() -> None:
-    left = result([3, 2], prompts=[1, 12, 123, 5, 56])
-    right = result([2, 2], prompts=[5, 56, 1, 19])
-    assert align(left, right).design.name == "unpaired", "2 of 5 rows"
-    found = align(left, right, "openings")
-    assert (found.design.name, found.design.common) == ("openings", 2)
-    assert rows_of(found.left) == [0, 3, 4]
-    assert rows_of(found.right) == [2, 0, 1]
-    assert found.by_row
 
 
 def test_designs_in_words() -> None:
@@ -169,24 +127,6 @@ def test_designs_in_words() -> None:
         align(left, right, "pairs")  # type: ignore[arg-type]
     with pytest.raises(SettingError, match="which rows belong to which dialogue"):
         align(left, replace(right, rows=None))
-
-
-def test_the_fewest_units_in_common_that_are_compared() -> None:
-    """Half of the units and of the rows of both logs; at least one."""
-    left = result([1] * 6, list("abcdef"))
-    for names, design in (("abcxyz", "common"), ("abwxyz", "unpaired"), ("abc", "common"), ("ab", "unpaired")):
-        found = align(left, result([1] * len(names), list(names)))
-        assert found.design.name == design, names
-        assert found.design.common == len(set("abcdef") & set(names))
-        assert found.by_row == (design == "common")
-    one = align(result([1, 1], ["a", "b"]), result([1], ["b"]))
-    assert (one.design.name, one.design.common, one.changed) == ("common", 1, True)
-    assert (rows_of(one.left), rows_of(one.right)) == ([1], [0])
-    short = result([1, 1, 1, 9], list("abcd")), result([1, 1, 1, 9], list("abcx"))
-    assert align(*short).design.name == "unpaired", "3 of 12 rows"
-    assert [align(*short, design).design.compares_few for design in ("common", "unpaired")] == [True, False]
-    none = align(result([1], ["a"]), result([1], ["b"]))
-    assert (none.design.name, none.design.common, none.by_row) == ("unpaired", 0, False)
 
 
 def test_all_user_turns_are_a_prompt() -> None:

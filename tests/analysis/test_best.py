@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 import numpy as np
@@ -14,19 +13,6 @@ from dialeval.core.fold import Estimate
 from dialeval.core.result import Result
 from dialeval.core.rowtable import RowTable
 from dialeval.core.signature import Signature
-
-
-def test_the_best_means() -> None:
-    means = {"a": 1.0, "b": 3.0, "c": 3.0, "d": math.nan}
-
-    def best(metric: str, *names: str) -> list[str]:
-        signature = Signature.of(metric)
-        results = {name: Result({metric: Estimate(means[name], 0.0, 1, 1, signature=signature)}) for name in names}
-        return find_best_systems(results, [metric], tested=False).systems.get(metric, [])
-
-    assert best("rouge-l", *means) == ["b", "c"]
-    assert best("unigram-kl-div", *means) == ["a"]
-    assert best("length", *means) == best("rouge-l", "d", "d") == best("rouge-l", "a") == best("rouge-l") == []
 
 
 def test_systems_that_are_not_significantly_worse_are_among_the_best(run: dialeval.Run) -> None:

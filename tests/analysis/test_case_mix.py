@@ -40,20 +40,6 @@ def test_strata_are_combinations_of_values() -> None:
             check_adjusted(adjust, {"a": one}, ["a"])
 
 
-def test_other_mixes_are_warned_of() -> None:
-    left, right = result(*[["x"]] * 40, *[["y"]] * 10), result(*[["x"]] * 15, *[["y"]] * 35)
-    (line,) = warn(left, right)
-    assert line.startswith("topic is distributed differently in a and b ('x' is 80% and 30% of the rows)")
-    assert "--adjust topic" in line
-    assert warn(left, right, "topic") == []
-    assert warn(left, left) == []
-
-
-def test_few_long_dialogues_are_no_evidence_of_another_mix() -> None:
-    """Thirty rows of three dialogues are three draws of a topic."""
-    assert warn(result(["x"], ["x"], ["y"], rows_each=10), result(["y"], ["y"], ["x"], rows_each=10)) == []
-
-
 def test_equal_mixes_are_rarely_warned_of() -> None:
     rng = np.random.default_rng(1)
     logs = [result(*[["xyz"[n]] for n in rng.integers(0, 3, 30)]) for _ in range(300)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +14,7 @@ from dialeval import sample_data
 from dialeval.analysis.comparison import choose_trials, compare
 from dialeval.analysis.pairing import label_folders
 from dialeval.core.errors import SettingError
-from dialeval.core.result import Result, Run
-from dialeval.core.rowtable import RowTable
+from dialeval.core.result import Run
 from dialeval.stats.significance import holm
 
 QUICK: dict[str, Any] = {"resamples": 200, "trials": 300}
@@ -30,28 +28,6 @@ def texts(seed: int, rows: int = 40, words: int = 12) -> list[str]:
 
 def made(systems: dict[str, list[str]], references: list[str] | None = None, metrics: str = "length,distinct") -> Run:
     return dialeval.evaluate(systems, references, metrics=metrics)
-
-
-def test_every_system_is_compared_with_the_first(run: Run) -> None:
-    found = compare(run, **QUICK)
-    assert found.baseline == "a"
-    assert [(row.system, row.key) for row in found.rows[:3]] == [
-        ("b", "length"),
-        ("b", "distinct-1"),
-        ("b", "distinct-2"),
-    ]
-    for row in found.rows:
-        assert row.baseline_mean == pytest.approx(run["a"][row.key].mean)
-        assert row.mean == pytest.approx(run[row.system][row.key].mean)
-        assert row.difference == row.mean - row.baseline_mean
-        assert row.interval is not None
-        assert row.interval[0] <= row.difference <= row.interval[1]
-        assert row.p <= row.adjusted_p
-        assert (row.wins or 0) + (row.ties or 0) + (row.losses or 0) <= 40
-    assert (found.design.name, found.design.by, found.design.clusters, found.design.unit) == (
-        *("paired", "position", 40),
-        "rows",
-    )
 
 
 def test_a_known_difference_is_found_and_none_is_not(run: Run) -> None:
@@ -120,13 +96,6 @@ def test_other_settings_of_a_metric_are_not_compared() -> None:
     assert found["length"].reason is None
 
 
-def test_the_version_alone_forbids_nothing(run: Run) -> None:
-    signature = run["b"]["length"].signature
-    assert signature is not None
-    older = replace(run["b"]["length"], signature=signature.with_fields(dialeval="0.0.1"))
-    compare(Run({"a": run["a"], "b": Result({"length": older}, rows=run["b"].rows)}, "0"), **QUICK)
-
-
 def test_rows_without_ids_prompts_and_references_are_paired_only_if_they_are_as_many() -> None:
     runs = [made({"a": texts(1)}), made({"b": texts(2, rows=39)})]
     assert compare(runs, **QUICK).design.name == "unpaired"
@@ -177,21 +146,6 @@ def test_means_are_compared_on_rows_that_both_were_scored_on() -> None:
     assert (failures.key, row.missing, row.left_out) == ("failure-rate", (1, 1), None)
 
 
-def test_what_cannot_be_tested_says_why(run: Run) -> None:
-    bare = {name: replace(run[name], contributions={}) for name in ("a", "b")}
-    rows = {row.key: row for row in compare(Run(bare, "0"), **QUICK).rows}
-    assert math.isnan(rows["distinct-1"].p)
-    assert rows["distinct-1"].reason is not None
-    assert rows["distinct-1"].to_dict()["p"] is None
-    assert rows["length"].adjusted_p == rows["length"].p, "what was not tested is no part of the family"
-
-
-def test_there_are_enough_trials_for_many_tests() -> None:
-    assert [choose_trials(tests, 0.05) for tests in (10, 50, 51, 100)] == [2000, 8000, 8000, 15000]
-    for tests in (100, 1000):
-        assert tests / (choose_trials(tests, 0.05) + 1) < 0.01, "two marks can be reached"
-
-
 def test_more_trials_than_anybody_waits_for_are_refused() -> None:
     assert choose_trials(5, 1e-4) <= 1_000_000
     with pytest.raises(SettingError, match=r"alpha of 1e-06 for 5 tests takes [0-9,]+,000 trials"):
@@ -202,12 +156,6 @@ def test_the_paired_bootstrap_can_be_the_test(run: Run) -> None:
     found = {(row.system, row.key): row for row in compare(run, test="bootstrap", resamples=500).rows}
     assert found["narrow", "distinct-1"].significant
     assert found["b", "length"].p > 0.05
-
-
-def test_needed_dialogues_follow_the_difference_to_be_found(run: Run) -> None:
-    one, half = (compare(run, detect=size, metrics=["length"], **QUICK).rows[0] for size in (1.0, 0.5))
-    assert one.needed is not None
-    assert half.needed == pytest.approx(4 * one.needed, rel=0.05)
 
 
 def test_every_family_can_be_compared() -> None:
@@ -234,27 +182,6 @@ def test_every_family_can_be_compared() -> None:
     assert set(compare(sampled, **QUICK).keys) == {"mds", "pds", "max-bleu"}
 
 
-def test_the_unit_is_what_was_drawn(run: Run) -> None:
-    def placed(offsets: list[int], names: list[str] | None) -> Run:
-        table = RowTable(np.array(offsets), names)
-        return Run({name: replace(run[name], rows=table) for name in ("a", "b")}, "0")
-
-    every = list(range(41))
-    for offsets, names, unit, clusters in (
-        (every, None, "rows", 40),
-        (every, [f"d{row}" for row in range(40)], "dialogues", 40),
-        (every[::2], None, "dialogues", 20),
-    ):
-        found = compare(placed(offsets, names), metrics=["length"], **QUICK)
-        assert (found.design.unit, found.design.clusters) == (unit, clusters)
-
-
-def test_metrics_and_systems_count_once(run: Run) -> None:
-    found = compare(run, systems=["a", "b", "b"], metrics=["distinct-1", "distinct-1"], **QUICK)
-    assert [(row.system, row.key) for row in found.rows] == [("b", "distinct-1")]
-    assert found.rows[0].adjusted_p == found.rows[0].p, "one test needs no correction"
-
-
 def test_a_family_stands_for_its_metrics(run: Run) -> None:
     assert compare(run, metrics=["distinct"], **QUICK).keys == ["distinct-1", "distinct-2"]
     assert compare(run, metrics=["all"], **QUICK).keys == ["length", "distinct-1", "distinct-2"]
@@ -272,16 +199,6 @@ def test_torn_dialogues_are_told() -> None:
     again = dialeval.evaluate({"a": rows, "b": rows}, metrics="length")
     assert compare([again], **QUICK).warnings == again.warnings, "a comparison of a saved run says it too"
     assert not dialeval.evaluate(sorted(rows, key=lambda row: row["dialog_id"]), metrics="length").warnings
-
-
-def test_systems_behind_the_most_tests_are_left_out_and_named(run: Run) -> None:
-    alone = compare(run, systems=["a", "b"], **QUICK)
-    for most, untested in ((None, ()), (6, ()), (5, ("narrow",)), (3, ("narrow",)), (1, ("narrow",))):
-        found = compare(run, most_tests=most, **QUICK)
-        assert found.untested == untested
-        assert found.systems == [name for name in ("b", "narrow") if name not in untested]
-        if untested:
-            assert found.rows == alone.rows, "corrected for the tests that were made"
 
 
 def test_no_interval_goes_beyond_what_the_metric_allows() -> None:

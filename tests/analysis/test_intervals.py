@@ -16,7 +16,7 @@ from dialeval.core.errors import SettingError
 from dialeval.core.fold import Estimate, Resampling
 from dialeval.core.result import Result, Run
 from dialeval.core.rowtable import RowTable
-from dialeval.stats.resampling import absolute_quantile, draw_resamples
+from dialeval.stats.resampling import draw_resamples
 
 
 def run_of(items: Floats, offsets: Ints | None = None) -> Run:
@@ -112,12 +112,6 @@ def test_no_interval_goes_beyond_what_is_possible() -> None:
     assert low < run["system"]["distinct-1"].mean < high == 1.0
 
 
-def test_too_few_dialogues_for_their_skewness_are_told() -> None:
-    (warning,) = with_intervals(run_of(np.append(np.arange(9.0), 100))).warnings
-    assert warning == "a: too few dialogues for values as skewed as x; intervals may be too narrow"
-    assert not with_intervals(run_of(np.arange(10.0))).warnings
-
-
 def test_where_too_many_resamples_do_not_vary_the_interval_is_the_jackknifes() -> None:
     found = with_intervals(run_of(np.array([0.0, 1.0])))["a"]["x"]
     assert found.interval == pytest.approx(scipy.stats.t.interval(0.95, 1, 0.5, 0.5))
@@ -128,32 +122,6 @@ def test_a_value_of_one_dialogue_has_no_interval() -> None:
     found = with_intervals(run_of(np.array([0.0, np.nan, np.nan])))
     assert found["a"]["x"].interval is None
     assert found.warnings == ("x has no resampled interval: too few dialogues could be scored",)
-
-
-def test_the_share_of_changes_counts_the_true_one() -> None:
-    assert absolute_quantile(np.array([3.0, -9.0, 1.0, -2.0]), 0.6) == 3.0
-    assert absolute_quantile(np.array([3.0, -9.0, np.nan, 1.0, -2.0]), 0.61) == 9.0
-    assert absolute_quantile(np.array([3.0, 9.0]), 0.99) == 9.0
-    assert np.isnan(absolute_quantile(np.array([np.nan]), 0.9))
-
-
-def test_dialogues_are_drawn_whole() -> None:
-    items = np.repeat(np.random.default_rng(2).normal(size=40), 5)  # five equal turns each: worth one
-    alone = with_intervals(run_of(items))["a"]["x"]
-    whole = with_intervals(run_of(items, np.arange(41) * 5))["a"]["x"]
-    by_dialogue = with_intervals(run_of(items[::5]))["a"]["x"]
-    assert whole.interval == pytest.approx(by_dialogue.interval)
-    assert alone.interval is not None
-    assert whole.interval is not None
-    assert whole.interval[1] - whole.interval[0] > 1.8 * (alone.interval[1] - alone.interval[0])
-
-
-def test_rows_that_are_not_scored_do_not_count() -> None:
-    items = np.array([1.0, np.nan, 2, 4, np.nan, 8])
-    values = Values.of(run_of(items)["a"])
-    counts = np.array([[1, 5, 0, 2, 0, 1], [0, 1, 0, 0, 1, 0]])
-    (found,) = values.compute([counts]).values()
-    np.testing.assert_array_equal(found, [17 / 4, np.nan])
 
 
 def test_values_of_all_rows_have_intervals_around_them(tmp_path: Path) -> None:
@@ -168,12 +136,6 @@ def test_values_of_all_rows_have_intervals_around_them(tmp_path: Path) -> None:
     assert not found.warnings
 
 
-def test_the_seed_decides() -> None:
-    run = run_of(np.arange(30.0))
-    assert with_intervals(run) == with_intervals(run)
-    assert with_intervals(run) != with_intervals(run, seed=1)
-
-
 def test_what_cannot_be_resampled_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     run = dialeval.evaluate(["a b", "b", "a b c d", "b c d"], metrics="distinct-1,length")
     bare = Run({"system": Result(dict(run["system"]), rows=run["system"].rows)}, "0")
@@ -184,10 +146,6 @@ def test_what_cannot_be_resampled_says_why(monkeypatch: pytest.MonkeyPatch) -> N
     assert warning.startswith("distinct-1 has no resampled interval: the run has no per-row statistics of it")
     (lone,) = with_intervals(dialeval.evaluate(["a b"], metrics="length")).warnings
     assert "only one dialogue" in lone
-
-
-def test_equal_values_make_an_interval_of_that_value() -> None:
-    assert with_intervals(run_of(np.full(9, 2.0)))["a"]["x"].interval == (2.0, 2.0)
 
 
 @pytest.mark.parametrize("wrong", [{"confidence": 1.0}, {"resamples": 0}])

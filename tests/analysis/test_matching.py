@@ -9,43 +9,17 @@ import pytest
 
 import dialeval
 from analysis.test_agreement import rated
-from dialeval.analysis.matching import RatedRows, match_ratings, score_ratings
+from dialeval.analysis.matching import RatedRows, match_ratings
 from dialeval.core.columns import TextColumn
 from dialeval.core.errors import DataError, SettingError
 from dialeval.core.fold import Estimate, Level
 from dialeval.core.result import Result, Run
 from dialeval.core.rowtable import RowTable
-from dialeval.engine.resources import Resources
 from dialeval.io.ratings import read_ratings
 
 
 def matched(run: Run, ratings: list[dict[str, Any]]) -> RatedRows:
     return match_ratings(run, read_ratings(ratings), "overall")
-
-
-def test_rated_rows_are_scored_in_their_order() -> None:
-    rows = rated(12)
-    found = score_ratings(read_ratings(rows), "overall", Resources(ready={}), "length,distinct-1")
-    assert found.metrics["length"].tolist() == [len(row["response"].split()) for row in rows]
-    assert (found.systems, found.system[:4].tolist()) == (["s0", "s1", "s2"], [0, 1, 2, 0])
-    assert list(found.metrics) == ["length", "distinct-1"]
-    assert found.signatures["length"].startswith("length|")
-    assert len(found) == 12
-
-
-def test_rated_rows_keep_system_dialogue_and_level() -> None:
-    rows: list[dict[str, Any]] = [
-        {"response": "a", "scores": 2, "system": "x", "dialog_id": "d2"},
-        {"response": "b c", "scores": 3, "dialog_id": "d1"},
-        {"response": "d", "scores": 4, "system": "y", "dialog_id": "d2", "level": "dialog"},
-    ]
-    found = score_ratings(read_ratings(rows), "overall", Resources(ready={}), "length")
-    assert (found.systems, found.system.tolist()) == (["x", "y"], [0, -1, 1])
-    assert found.dialogue[0] == found.dialogue[2] != found.dialogue[1]
-    assert found.whole.tolist() == [False, False, True]
-    assert found.human.tolist() == [2, 3, 4]
-    assert found.metrics["length"].tolist() == [1, 2, 1]
-    assert found.unmatched == 0
 
 
 def test_equal_texts_without_a_dialogue_are_not_guessed() -> None:
@@ -107,36 +81,11 @@ def test_ratings_without_a_system_are_those_of_the_only_one_that_is_no_anchor() 
         matched(Run({"bot": own, "other": own}, "0"), ratings)
 
 
-def test_ratings_of_a_system_that_the_run_lacks_are_not_matched() -> None:
-    texts = {"response": TextColumn.from_strings("ab")}
-    own = Result({"k": Estimate(0.0, 0.0, 2, 2, items=np.array([1.0, 2.0]))}, rows=RowTable(np.arange(3), texts=texts))
-    for run, systems in (
-        (Run({"bot": own, "other": own}, "0"), ("bot", "nobody", "other", None)),
-        (Run({"bot": own}, "0"), ("bot", "nobody", None)),
-    ):
-        ratings: list[dict[str, Any]] = [{"response": "b", "scores": 1, "system": name} for name in systems]
-        del ratings[-1]["system"]
-        found = matched(run, ratings)
-        expected = [2.0 if name in run else np.nan for name in systems]
-        np.testing.assert_array_equal(found.metrics["k"], expected)
-        assert found.unmatched == expected.count(np.nan)
-
-
 def test_ratings_under_one_other_name_are_those_of_the_only_system() -> None:
     texts = {"response": TextColumn.from_strings("ab")}
     own = Result({"k": Estimate(0.0, 0.0, 2, 2, items=np.array([1.0, 2.0]))}, rows=RowTable(np.arange(3), texts=texts))
     ratings: list[dict[str, Any]] = [{"response": text, "scores": 1, "system": "model"} for text in "ba"]
     assert matched(Run({"bot": own}, "0"), ratings).metrics["k"].tolist() == [2, 1]
-
-
-def test_a_dialogue_without_a_scored_turn_has_no_value() -> None:
-    rows = RowTable(np.array([0, 2, 3]), ["d1", "d2"], texts={"response": TextColumn.from_strings("abc")})
-    items = Estimate(1.0, 0.0, 3, 1, items=np.array([np.nan, 4.0, np.nan]))
-    run = Run({"bot": Result({"k": items}, rows=rows)}, "0")
-    whole = [{"dialog_id": name, "response": "x", "level": "dialog", "scores": 1} for name in ("d2", "d1", "d3")]
-    found = matched(run, whole)
-    np.testing.assert_array_equal(found.metrics["k"], [np.nan, 4, np.nan])
-    assert found.unmatched == 1
 
 
 def test_a_run_that_does_not_know_its_rows_or_texts_says_so() -> None:

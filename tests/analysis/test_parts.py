@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dialeval.analysis.slices import MOST_NUMBERS, MOST_VALUES, OTHER, check_fields, list_fields, split_by_field
+from dialeval.analysis.slices import MOST_VALUES, OTHER, check_fields, list_fields, split_by_field
 from dialeval.analysis.unpaired import NO_VALUE
 from dialeval.core.columns import RaggedColumn, SharedColumn, TextColumn
 from dialeval.core.errors import SettingError
@@ -43,17 +43,6 @@ def test_a_row_is_in_the_slice_of_each_of_its_values(values: list[list[str]]) ->
     others = [row for row, own in enumerate([*values, ["x", "y"]]) if any(label not in named for label in own)]
     assert found.get(OTHER, []) == others
     assert found.get(NO_VALUE, []) == [row for row, own in enumerate(values) if not own]
-
-
-def test_few_numbers_are_slices_and_many_are_cut_into_thirds() -> None:
-    few = parts(kept([[str(n % MOST_NUMBERS)] for n in range(24)]))
-    assert list(few) == [str(n) for n in range(MOST_NUMBERS)]
-    many = parts(kept([[str(n)] for n in range(30)] + [[]]))
-    assert list(many) == ["0–9", "10–19", "20–29", NO_VALUE]
-    assert [len(rows) for rows in many.values()] == [10, 10, 10, 1]
-    assert list(parts(kept([["0.5"], ["1.25"], ["2"]]))) == ["0.5", "1.25", "2"]
-    lopsided = parts(kept([["0"]] * 50 + [[str(n)] for n in range(1, 11)]))
-    assert list(lopsided) == ["0–10"] or sum(map(len, lopsided.values())) == 60
 
 
 def test_the_most_frequent_texts_come_first_and_rare_ones_together() -> None:

@@ -14,7 +14,7 @@ import dialeval
 from dialeval import sample_data
 from dialeval.analysis.comparison import compare
 from dialeval.analysis.pairing import choose_main_keys
-from dialeval.analysis.slices import LEAST_DIALOGUES, list_kept_fields, slices
+from dialeval.analysis.slices import list_kept_fields, slices
 from dialeval.core.columns import RaggedColumn
 from dialeval.core.errors import SettingError
 from dialeval.core.exact import Moments
@@ -67,19 +67,6 @@ def test_the_slice_that_is_worse_is_found_and_no_other() -> None:
     assert found.slices[2].difference("new", "bleu-4") is None
 
 
-def test_a_loss_that_is_the_same_in_every_dialogue_is_the_largest() -> None:
-    run = drawn(1, "train")
-    items, other = run["old"]["rouge-l"].items, run["new"]["rouge-l"].items
-    assert items is not None
-    assert other is not None
-    topics = [[TOPICS[row // 2 % 3]] for row in range(120)]
-    less = np.where([topic == ["taxi"] for topic in topics], items - 0.25, items)
-    less = np.where([topic == ["train"] for topic in topics], other, less)
-    worst = slices(Run({"old": run["old"], "new": result(less, topics)}, "0"), "topic", **QUICK).worst("new")
-    assert worst is not None
-    assert worst.where.label == "taxi"
-
-
 def test_all_p_are_one_family() -> None:
     found = slices(drawn(2, "train"), ["topic", "turn"], **QUICK)
     assert len(found.differences) == 5
@@ -109,52 +96,12 @@ def test_without_a_difference_no_slice_is_significant_in_95_of_100_cases() -> No
     assert no_difference(range(200)) >= 0.95
 
 
-def test_small_slices_are_shown_and_not_tested() -> None:
-    run = drawn(3)
-    few = [["rare"] if row < 2 * (LEAST_DIALOGUES - 1) else ["often"] for row in range(120)]
-    some = Run({name: result(each["rouge-l"].items, few) for name, each in run.items()}, "0")
-    often, rare = slices(some, "topic", **QUICK).slices
-    assert often.comparison is not None
-    assert rare.comparison is None
-    assert rare.reason == "fewer than 10 dialogues"
-    assert rare.run["new"]["rouge-l"].scored == 18
-    assert not math.isnan(rare.run["new"]["rouge-l"].mean)
-
-
-def test_a_row_with_several_values_is_in_several_slices() -> None:
-    run = drawn(4)
-    both = [["taxi", "train"] if row < 60 else ["train"] for row in range(120)]
-    found = slices(
-        Run({name: result(each["rouge-l"].items, both) for name, each in run.items()}, "0"), "topic", **QUICK
-    )
-    assert {each.label: each.rows for each in found.slices} == {"train": 120, "taxi": 60}
-
-
 def test_systems_with_other_values_in_the_same_rows_are_not_compared() -> None:
     run = drawn(5)
     turned = [[TOPICS[(row // 2 + 1) % 3]] for row in range(120)]
     other = Run({"old": run["old"], "new": result(run["new"]["rouge-l"].items, turned)}, "0")
     reasons = {str(each.reason) for each in slices(other, "topic").slices}
     assert all("0 of 20 and 20 dialogues are in common by id" in reason for reason in reasons)
-
-
-def test_one_system_and_no_comparison_give_figures() -> None:
-    run = drawn(6, "hotel")
-    alone = slices(Run({"new": run["new"]}, "0"), ["topic"])
-    assert alone.comparisons == []
-    assert alone.worst("new") is None
-    assert alone.worst_first("topic", "rouge-l")[0].label == "hotel", "the lowest value"
-    assert all(each.reason is None for each in alone.slices)
-    assert slices(run, ["topic"], compared=False).comparisons == []
-
-
-def test_floors_are_left_out_and_systems_can_be_chosen() -> None:
-    run = drawn(7)
-    with_floor = Run({**run, "floor/x": Result(run["old"].estimates, rows=run["old"].rows, role="floor")}, "0")
-    assert list(slices(with_floor, "topic", **QUICK).whole) == ["old", "new"]
-    turned = slices(with_floor, "topic", baseline="new", **QUICK)
-    assert turned.comparisons[0].baseline == "new"
-    assert list(slices(with_floor, "topic", systems=["old", "floor/x"], **QUICK).whole) == ["old", "floor/x"]
 
 
 def test_main_keys_are_one_of_each_family_with_a_direction() -> None:
@@ -212,11 +159,3 @@ def test_plain_data_holds_every_figure_and_difference() -> None:
         difference = each.difference("new", "rouge-l")
         assert difference is not None
         assert entry["differences"] == json.loads(json.dumps([difference.to_dict()]))
-
-
-def test_what_is_not_asked_for_is_bounded() -> None:
-    run = drawn(9)
-    many = Run({"old": run["old"], **{f"s{n}": run["new"] for n in range(6)}}, "0")
-    found = slices(many, "topic", most_tests=6, **QUICK)
-    assert [each.systems for each in found.comparisons] == [["s0", "s1"]] * 3
-    assert found.comparisons[0].untested == ("s2", "s3", "s4", "s5")

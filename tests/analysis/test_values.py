@@ -9,7 +9,7 @@ import pytest
 
 import dialeval
 from dialeval.analysis import values as module
-from dialeval.analysis.values import NO_DIALOGUES, Values, find_metric, sum_known
+from dialeval.analysis.values import NO_DIALOGUES, Values, find_metric
 from dialeval.core.fold import Estimate, Level
 from dialeval.core.result import Result
 from dialeval.core.rowtable import RowTable
@@ -117,13 +117,6 @@ def test_without_a_row_table_nothing_is_resampled_unless_rows_stand_alone() -> N
     both = Values.of(Result({"t": turns, "d": dialogues}), alone=True)
     assert both.clusters == 4, "a turn is a row, a dialogue is not"
     assert Values.of(Result({"t": turns}, rows=RowTable(np.array([0, 1, 4])))).clusters == 2
-
-
-def test_cluster_sums_leave_unknown_items_out() -> None:
-    items = np.array([1.0, np.nan, 2.0, 4.0])
-    assert sum_known(items, np.array([0, 2, 4])).tolist() == [[1, 1], [6, 2]]
-    assert sum_known(items, np.arange(5)).tolist() == [[1, 1], [0, 0], [2, 1], [4, 1]]
-    assert sum_known(items[:2], np.array([0, 3, 4])).tolist() == [[1, 1], [0, 0]], "a value per dialogue"
 
 
 def test_the_metric_of_an_estimate_is_read_from_its_signature(result: Result) -> None:
