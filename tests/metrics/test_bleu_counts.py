@@ -14,9 +14,8 @@ from nltk.translate.bleu_score import closest_ref_length, modified_precision
 
 from dialeval.core.batch import Batch, Need
 from dialeval.core.columns import Column, RaggedColumn, TextColumn
-from dialeval.core.errors import NeedError
 from dialeval.metrics import bleu_counts as kernel
-from dialeval.metrics.bleu_counts import NO_REFERENCE, BleuCounts, count_ngram_matches, match_long
+from dialeval.metrics.bleu_counts import NO_REFERENCE, count_ngram_matches, match_long
 from dialeval.text.tokenizers import DEFAULT, tokens
 from dialeval.text.vocabulary import Vocabulary
 
@@ -148,31 +147,3 @@ def test_an_empty_reference_may_be_the_closest() -> None:
     for references in itertools.permutations([[], ["a"] * 4, ["a"] * 9]):
         counts = count_ngram_matches(batch_of([(["a"] * size, list(references)) for size in (0, 1, 2, 3)]), DEFAULT)
         assert counts.reference_lengths.tolist() == [0, 0, 0, 4]
-
-
-def test_statistics_are_made_once_per_batch_and_tokenizer() -> None:
-    batch = batch_of([(["A", "b"], [["a", "b"]])])
-    assert count_ngram_matches(batch, DEFAULT) is count_ngram_matches(batch, DEFAULT)
-    assert count_ngram_matches(batch, DEFAULT).matches[0].tolist() == [1, 0, 0, 0, 0]
-    assert count_ngram_matches(batch, "lower-words.1").matches[0].tolist() == [2, 1, 0, 0, 0]
-
-
-def test_a_plain_column_of_references_is_one_reference_a_row() -> None:
-    texts = TextColumn.from_strings(["a b", "c"])
-    batch = Batch(2, {Need.RESPONSE: texts, Need.REFERENCE: texts}, Vocabulary(), np.arange(3))
-    counts = count_ngram_matches(batch, DEFAULT)
-    assert counts.matches[:, :2].tolist() == [[2, 1], [1, 0]]
-    assert counts.reference_lengths.tolist() == [2, 1]
-
-
-def test_references_that_were_not_declared_are_not_read() -> None:
-    batch = batch_of([(["a"], [["a"]])]).restrict_to(frozenset({Need.RESPONSE}))
-    with pytest.raises(NeedError):
-        count_ngram_matches(batch, DEFAULT)
-
-
-def test_no_rows() -> None:
-    counts = count_ngram_matches(batch_of([]), DEFAULT)
-    assert isinstance(counts, BleuCounts)
-    assert len(counts) == 0
-    assert counts.totals.shape == (0, kernel.ORDERS)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sacrebleu.metrics import CHRF
 
 from dialeval.core.errors import SettingError
-from dialeval.metrics.chrf import BLOCKS, Chrf, match_pairs
+from dialeval.metrics.chrf import Chrf
 from dialeval.metrics.registry import registry
 from metrics.test_bleu import batch_of
 
@@ -67,15 +67,6 @@ def test_a_pair_does_not_see_the_places_of_those_before() -> None:
     dice = np.random.default_rng(1)
     several = ["".join(dice.choice(list("abcdé "), int(size))) for size in dice.integers(0, 400, 200)]
     assert_sacrebleus(list(pairwise(several)))
-
-
-@pytest.mark.parametrize(("here", "there", "left"), [(256, 900, 0), (900, 256, 0), (257, 900, 1), (900, 257, 1)])
-def test_only_a_pair_of_two_long_texts_is_left_over(here: int, there: int, left: int) -> None:
-    ids, matches = np.zeros(900, np.int32), np.zeros((1, 6), np.int64, order="F")
-    texts = (ids, np.array([0, here]), ids, np.array([0, there]))
-    scratch = (np.zeros(BLOCKS, np.uint64), *(np.zeros((6, BLOCKS), np.uint64) for _ in range(2)))
-    assert match_pairs(*texts, *scratch, matches, np.empty(1, np.int64)) == left
-    assert matches.tolist() == [[0] * 6 if left else list(range(256, 250, -1))]
 
 
 def assert_sacrebleus(pairs: list[tuple[str, str]], words: int = 0) -> None:

@@ -17,8 +17,7 @@ from dialeval.analysis.values import cut
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.batch import Batch, Need
 from dialeval.core.columns import NumberColumn
-from dialeval.core.contributions import ClusteredRows, Resamples, RowSums
-from dialeval.core.errors import NeedError, SettingError
+from dialeval.core.errors import SettingError
 from dialeval.core.validation import InvalidError
 from dialeval.metrics.counting import CountMetric, Flags, Per, SummedCounts, corpus_error, sum_by_dialogue
 from dialeval.metrics.words import Length
@@ -178,11 +177,6 @@ class Share(CountMetric):
         return counts[:, 0] / np.maximum(counts[:, 1], 1)
 
 
-@dataclass(frozen=True)
-class Whole(Share):
-    has_items = False
-
-
 rows = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1)
 
 
@@ -225,27 +219,6 @@ def test_counts_are_added_up_by_dialogue(made: list[tuple[int, int]], sizes: lis
             expected[number] = [each + more for each, more in zip(before, now, strict=True)]
     found = sum_by_dialogue(counts, scored, np.cumsum([0, *sizes]))
     assert found == {number: tuple(sums) for number, sums in expected.items()}
-
-
-def test_contributions_are_the_counts_of_scored_rows() -> None:
-    partial = Share().partial(batch_of([(1, 2), (5, 0), (3, 3)]))
-    assert partial.contributions == {"share": RowSums(np.array([[1.0, 1, 2], [0, 0, 0], [1, 3, 3]]))}
-    clustered = ClusteredRows({"share": RowSums(np.array([[1.0, 1, 2], [0, 0, 0], [1, 3, 3]]))}, np.arange(4))
-    values = Share().score_resamples(Resamples(clustered, np.array([[1, 1, 1], [2, 0, 0], [0, 3, 0]])))
-    np.testing.assert_array_equal(values, [4 / 5, 1 / 2, np.nan])
-
-
-def test_a_mean_over_rows_has_no_contributions() -> None:
-    assert Share("response").partial(batch_of([(1, 2)])).contributions == {}
-    with pytest.raises(NeedError, match="cannot be resampled"):
-        Share("response").score_resamples(Resamples(ClusteredRows({}, np.arange(2)), np.ones((1, 1), np.int64)))
-
-
-def test_rows_may_have_no_value_of_their_own() -> None:
-    partial = Whole().partial(batch_of([(1, 2), (5, 0)]))
-    assert partial.items == {}
-    (estimate,) = Whole().finish(partial.state).values()
-    assert (estimate.mean, estimate.std, estimate.rows, estimate.scored) == (0.5, 0, 2, 1)
 
 
 def test_the_error_of_a_corpus_value_is_nearly_that_of_the_jackknife() -> None:

@@ -20,11 +20,10 @@ from dialeval.core.arrays import Floats
 from dialeval.core.batch import Batch, Need
 from dialeval.core.columns import Column, RaggedColumn, TextColumn
 from dialeval.core.result import Result
-from dialeval.metrics.embedding import GreedyMatch, WordValues, match_greedily
+from dialeval.metrics.embedding import GreedyMatch
 from dialeval.metrics.encoder import Encoder, SentenceVectors, ShippedEncoder
 from dialeval.metrics.encoder_files import Singles, find_encoder
-from dialeval.metrics.words import KnownWords, TrainText, VectorTable, collect_words
-from dialeval.text.tokenizers import DEFAULT, tokenize
+from dialeval.metrics.words import KnownWords, VectorTable
 from dialeval.text.vocabulary import Vocabulary
 from metrics import twins
 from metrics.evaluated import VECTORS, Vectors, close, evaluated, worlds
@@ -145,17 +144,6 @@ def test_vectors_of_words_that_come_late_are_found() -> None:
         assert result[f"embedding-{by}"].items == pytest.approx(np.ones(50))
 
 
-def test_unin_vocabulary_do_not_count_and_extremes_keep_their_sign() -> None:
-    vocabulary = Vocabulary()
-    texts = tokenize(TextColumn.from_strings(["a b zz", "c b", "zz", ""]), vocabulary)
-    values = WordValues.of(VectorTable(vocabulary, VECTORS), None, None)
-    averages, extrema = values.average_texts(texts), values.find_extrema(texts)
-    assert averages.counted.tolist() == extrema.counted.tolist() == [2, 2, 0, 0]
-    expected = np.array([[0.8, 0.4, 0], [-0.2, 0.4, 0], [0, 0, 0], [0, 0, 0]])
-    np.testing.assert_allclose(averages.vectors, expected, atol=1e-15)
-    assert extrema.vectors.tolist() == [[1, 0.8, 0], [-1, 0.8, 0], [0, 0, 0], [0, 0, 0]]
-
-
 class Even:
     """Vectors for words that end in an even digit; notes what it is asked for."""
 
@@ -173,37 +161,6 @@ class Even:
 
 def words(start: int, stop: int) -> TextColumn:
     return TextColumn.from_strings([f"w{number}" for number in range(start, stop)])
-
-
-def test_vectors_are_asked_for_once_and_old_views_stay() -> None:
-    vocabulary, vectors = Vocabulary(), Even()
-    table = VectorTable(vocabulary, vectors)
-    first = vocabulary.add(words(0, 5))
-    rows, matrix = table.collect_arrays()
-    before = matrix.copy()
-    vocabulary.add(words(3, 1000))
-    later_rows, later = table.collect_arrays()
-    np.testing.assert_array_equal(matrix, before)
-    np.testing.assert_array_equal(later_rows[first], rows)
-    assert [later[row, 0] if row >= 0 else -1 for row in later_rows] == [
-        number if number % 2 == 0 else -1 for number in range(1000)
-    ]
-    assert len(vectors.asked) == 1000
-    unit_rows, _, lengths = table.compute_lengths()
-    np.testing.assert_array_equal(unit_rows, later_rows)
-    np.testing.assert_allclose(lengths, np.hypot(later[:, 0], 1.0))
-    vocabulary.add(words(1000, 1010))
-    more_rows, more, lengths = table.compute_lengths()
-    assert more_rows[1000:].tolist() == [500, -1, 501, -1, 502, -1, 503, -1, 504, -1]
-    np.testing.assert_array_equal(more[500:], [[number, 1] for number in range(1000, 1010, 2)])
-    np.testing.assert_allclose(lengths, np.hypot(np.arange(0, 1010, 2), 1.0))
-
-
-def test_a_table_hands_on_the_warnings_of_its_file() -> None:
-    odd = Even()
-    odd.warnings = ("odd",)  # type: ignore[attr-defined]
-    assert VectorTable(Vocabulary(), odd).warnings == ("odd",)
-    assert VectorTable(Vocabulary(), Even()).warnings == ()
 
 
 def test_a_zero_vector_is_no_direction() -> None:
@@ -238,16 +195,6 @@ def test_threads_may_meet_new_words_together() -> None:
             assert mask == [(start + k) % 2 == 0 for k in range(300)]
 
 
-def test_shares_of_the_training_text() -> None:
-    vocabulary = Vocabulary()
-    known = KnownWords(vocabulary, Vocabulary(["a", "b"]), None)
-    train = TrainText(vocabulary, TextColumn.from_strings(["a b c", "a", ""]), known)
-    ids = vocabulary.add(TextColumn.from_strings(["a", "b", "<unk>", "c"])).astype(np.int64)
-    assert train.compute_shares(1, "words.1", "unk").look_up(ids)[:3].tolist() == [0.5, 0.25, 0.25]
-    assert np.isnan(train.compute_shares(1, "words.1", "unk").look_up(ids)[3])
-    assert train.compute_shares(1, "words.1", "self").look_up(ids)[3] == 0.25
-
-
 def test_digests_tell_apart_what_is_known() -> None:
     vocabulary = Vocabulary()
     vectors = VectorTable(vocabulary, Even())
@@ -257,11 +204,6 @@ def test_digests_tell_apart_what_is_known() -> None:
         for table in (None, vectors)
     }
     assert len(digests) == 6
-
-
-def test_all_words_of_many_texts() -> None:
-    texts = TextColumn.from_strings([f"w{number % 70} x" for number in range(100_000)])
-    assert len(collect_words(texts, DEFAULT)) == 71
 
 
 texts = st.lists(st.sampled_from([*WORDS[4:], "cats", "日本", "\U0001f600", "e\u0301"]), max_size=8).map(" ".join)
@@ -303,33 +245,6 @@ def bert_score(response: str, reference: str, encoder: ShippedEncoder) -> float:
 def test_it_is_the_formula(rows: Rows, encoder: ShippedEncoder) -> None:
     expected = [max(bert_score(response, text, encoder) for text in references) for response, references in rows]
     np.testing.assert_allclose(GreedyMatch().score(batch_of(rows, encoder)), expected, rtol=1e-9, atol=1e-12)
-
-
-def test_what_cannot_be_scored(encoder: ShippedEncoder) -> None:
-    rows: Rows = [("", ["the cat"]), ("the cat", [""]), ("the cat", []), ("the cat", ["the cat"]), ("", [])]
-    found = GreedyMatch().score(batch_of(rows, encoder))
-    np.testing.assert_allclose(found, [0, 0, np.nan, 1, np.nan], rtol=1e-12)
-    assert (np.nan_to_num(found) <= 1).all()
-
-
-def test_opposite_vectors_match_nothing() -> None:
-    one = np.eye(3)[[0, 0, 0]]
-    assert match_greedily(one, -one) == 0
-    assert match_greedily(one, one) == 1
-
-
-def test_a_text_does_not_depend_on_its_neighbors(encoder: ShippedEncoder) -> None:
-    rows: Rows = [("the cat sat", ["a dog sat on the mat"]), ("hello there " * 9, ["how are you ?"]), ("i", ["am"])]
-    whole = GreedyMatch().score(batch_of(rows, encoder))
-    alone = [GreedyMatch().score(batch_of([row], encoder))[0] for row in rows]
-    assert whole.tolist() == alone
-
-
-def test_pooled_tokens_are_the_vector_of_the_text(encoder: ShippedEncoder) -> None:
-    several = ["the cat sat on the mat", "hello", "日本", "the " * 100]
-    pooled = np.array([vectors.mean(axis=0) for vectors in encoder.encode_tokens(several)])
-    lengths = np.sqrt((pooled * pooled).sum(axis=1))[:, None]
-    np.testing.assert_allclose(pooled / lengths, encoder.encoder.encode(several), atol=1e-5)
 
 
 def test_it_travels_as_its_place(encoder: ShippedEncoder) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -30,12 +29,6 @@ texts = st.lists(st.lists(st.sampled_from(WORDS[4:]), max_size=30).map(" ".join)
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_encoder(tmp_path_factory.mktemp("encoder") / "tiny")
-
-
-def test_vectors_are_of_length_one(folder: Path) -> None:
-    vectors = Encoder(find_encoder(folder), 32).encode(TEXTS)
-    assert vectors.shape == (len(TEXTS), 8)
-    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-6)
 
 
 @given(texts, st.randoms())
@@ -70,16 +63,6 @@ def test_neighbors_change_nothing_on_other_processors(folder: Path, processor: s
     assert done.stdout == "0\n"
 
 
-def test_rows_that_are_moved_by_a_step_have_the_same_products() -> None:
-    dice = np.random.default_rng(3)
-    weights = [dice.normal(size=shape).astype(np.float32) for shape in ((40, 120), (40, 40))]
-    step = find_row_step(weights)
-    assert TILE % step == 0
-    rows = dice.normal(size=(TILE, 40)).astype(np.float32)
-    for weight in weights:
-        np.testing.assert_array_equal(np.roll(rows, step, axis=0) @ weight, np.roll(rows @ weight, step, axis=0))
-
-
 class Uneven:
     """A weight whose product depends on the place of a row, with a period of six rows or another one."""
 
@@ -102,17 +85,6 @@ def test_the_step_is_the_least_by_which_a_product_repeats() -> None:
     assert find_row_step([even, uneven, even]) == 6
     never: Any = Uneven(TILE)
     assert find_row_step([never]) == TILE
-
-
-def test_tokens_that_are_kept_have_the_vectors_that_they_have_among_all(folder: Path) -> None:
-    files = find_encoder(folder)
-    layers = Transformer(files, files.read_weights())
-    pieces = [np.array([2, *range(4, 4 + many), 3]) for many in (1, 5, 5, 9)]
-    kept = [np.array([0, len(ids) - 1]) for ids in pieces[:3]] + [np.array([0, 3, 4, 5])]
-    whole = layers.forward(pieces, seconds=[1, 2, 3, 4])
-    assert [len(rows) for rows in whole] == [3, 7, 7, 11]
-    for rows, some, numbers in zip(whole, layers.forward(pieces, [1, 2, 3, 4], kept), kept, strict=True):
-        np.testing.assert_allclose(some, rows[numbers], atol=1e-6)
 
 
 def layer_norm(rows: Any, weight: Any, bias: Any) -> Any:
@@ -201,10 +173,3 @@ def test_of_a_long_text_the_beginning_or_the_end_counts(folder: Path) -> None:
     assert encoder.digest != Encoder(find_encoder(folder), 7).digest
     with pytest.raises(SettingError, match="takes 3 to 64 tokens"):
         Encoder(find_encoder(folder), 65)
-
-
-def test_an_encoder_survives_a_process_boundary(folder: Path) -> None:
-    encoder = Encoder(find_encoder(folder), 16)
-    again = pickle.loads(pickle.dumps(encoder))
-    assert again.digest == encoder.digest
-    np.testing.assert_array_equal(again.encode(TEXTS), encoder.encode(TEXTS))

@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
-from safetensors.numpy import load_file, save_file
 
 from dialeval.core.errors import DataError, SettingError
 from dialeval.metrics import encoder_files
 from dialeval.metrics.encoder import Encoder
 from dialeval.metrics.encoder_files import EncoderFiles, find_encoder, find_install_command
-from tiny_encoder import HIDDEN, write_encoder
+from tiny_encoder import write_encoder
 
 pytestmark = pytest.mark.usefixtures("cache")
 
@@ -78,19 +76,3 @@ def test_configs_with_problems(tmp_path: Path) -> None:
     (folder / "modules.json").write_text(json.dumps([{"type": "x.Odd", "path": ""}]))
     with pytest.raises(SettingError, match="has a part"):
         Encoder(find_encoder(folder), 16)
-
-
-def test_weights_by_our_names(tmp_path: Path) -> None:
-    folder = write_encoder(tmp_path / "a", prefix="bert.")
-    tensors = {name.removeprefix("bert."): value for name, value in load_file(folder / "model.safetensors").items()}
-    weights = find_encoder(folder).read_weights()
-    types = tensors["embeddings.token_type_embeddings.weight"]
-    np.testing.assert_array_equal(weights.positions, tensors["embeddings.position_embeddings.weight"] + types[0])
-    qkv, bias = weights.layers[1]["qkv"]
-    assert (qkv.shape, bias.shape) == ((3 * HIDDEN, HIDDEN), (3 * HIDDEN,))
-    np.testing.assert_array_equal(qkv[HIDDEN : 2 * HIDDEN], tensors["encoder.layer.1.attention.self.key.weight"])
-    np.testing.assert_array_equal(weights.layers[0]["down"][1], tensors["encoder.layer.0.output.dense.bias"])
-    del tensors["encoder.layer.1.output.dense.bias"]
-    save_file(tensors, folder / "model.safetensors")
-    with pytest.raises(DataError, match=r"holds no encoder\.layer\.1\.output\.dense\.bias"):
-        find_encoder(folder).read_weights()

@@ -16,8 +16,7 @@ from dialeval.core.arrays import Floats
 from dialeval.core.batch import Batch, Need
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import RowMetric
-from dialeval.metrics.distinct import Distinct
-from dialeval.metrics.registry import _BUILT_IN, Registry, register, registry, split_names
+from dialeval.metrics.registry import _BUILT_IN, Registry, register, registry
 from metrics.evaluated import unregister
 
 
@@ -43,31 +42,6 @@ def vowels() -> Iterator[type[Vowels]]:
     register(Vowels)
     yield Vowels
     unregister(Vowels)
-
-
-@pytest.mark.parametrize(
-    ("text", "printed"),
-    [
-        ("distinct-2", "distinct-2"),
-        ("distinct(n=2)", "distinct-2"),
-        ("distinct( n = 3 )", "distinct(n=3)"),
-        ("distinct-1(per=response)", "distinct(n=1,per=response)"),
-        ("distinct(n=1,per=response)", "distinct(n=1,per=response)"),
-        ("length", "length"),
-        ("length(tokenizer=lower-words.1)", "length(tokenizer=lower-words.1)"),
-    ],
-)
-def test_names_parse_and_print(text: str, printed: str) -> None:
-    metric = registry().parse(text)
-    assert str(metric) == printed
-    assert registry().parse(printed) == metric
-
-
-def test_settings_of_every_kind(vowels: type[Vowels]) -> None:
-    metric = registry().parse("vowels(loud=true,weight=0.5)")
-    assert metric == Vowels(loud=True, weight=0.5)
-    assert registry().parse(str(metric)) == metric
-    assert str(Vowels(loud=True, weight=2.5)) == "loud-vowels"
 
 
 @pytest.mark.parametrize(
@@ -111,30 +85,10 @@ def test_names_of_the_field_in_any_case(written: str, meant: str) -> None:
     assert [str(metric) for metric in registry().select([written])] == [meant]
 
 
-def test_groups_and_families_in_any_case() -> None:
-    assert registry().select("Dialog-Eval") == registry().select("dialog-eval")
-    assert registry().select("Distinct") == registry().select("distinct")
-    assert registry().is_group("ALL")
-
-
 @pytest.mark.parametrize("name", ["meteor", "METEOR", "bleurt", "comet", "perplexity"])
 def test_what_is_not_implemented_has_an_alternative(name: str) -> None:
     with pytest.raises(SettingError, match=r"is not implemented; .*(bertscore|judge)"):
         registry().parse(name)
-
-
-def test_families_groups_and_objects_are_selected_once() -> None:
-    chosen = registry().select(["distinct", "distinct-2", Distinct(n=3), "length"])
-    assert [str(metric) for metric in chosen] == ["distinct-1", "distinct-2", "distinct(n=3)", "length"]
-    assert set(map(str, registry().select("all"))) == set(registry().presets)
-
-
-def test_lists_split_outside_parentheses() -> None:
-    assert split_names("length, distinct(n=3,per=response),, bleu ") == [
-        "length",
-        "distinct(n=3,per=response)",
-        "bleu",
-    ]
 
 
 def test_a_name_is_given_once() -> None:
@@ -145,12 +99,6 @@ def test_a_name_is_given_once() -> None:
 
     with pytest.raises(SettingError, match=r"two metrics are called 'distinct-2'.*Distinct and .*Other"):
         register(Other)
-
-
-def test_registering_twice_is_no_collision() -> None:
-    here = Registry()
-    assert here.register(Distinct) is here.register(Distinct) is Distinct
-    assert (dict(here.families), list(here.presets)) == ({"distinct": Distinct}, ["distinct-1", "distinct-2"])
 
 
 PLUGIN = '''
@@ -226,25 +174,6 @@ def test_other_subjects_are_found_before_responses_were() -> None:
     assert str(here.parse("accuracy")) == "accuracy"
 
 
-def test_a_built_in_name_is_taken_before_it_is_imported() -> None:
-    @dataclass(frozen=True)
-    class Other(Vowels):
-        family = "inform"
-        presets = {}
-
-    here = Registry(_BUILT_IN)
-    with pytest.raises(SettingError, match="two metrics are called 'inform'"):
-        here.register(Other)
-    assert str(here.parse("inform")) == "inform"
-    assert next(iter(here.presets)) == "length"
-
-
 def test_a_class_where_a_metric_is_expected() -> None:
     with pytest.raises(SettingError, match=r"Vowels is a class; pass a metric made of it: Vowels\(\.\.\.\)"):
         registry().select([Vowels])
-
-
-def test_metrics_come_in_one_order_whatever_that_of_the_columns() -> None:
-    orders = ([Need.RESPONSE, Need.CONTEXT, Need.CALLS], [Need.CALLS, Need.CONTEXT, Need.RESPONSE])
-    one, other = ([str(metric) for metric in Registry(_BUILT_IN, tuple).list_measuring(order)] for order in orders)
-    assert one == other

@@ -9,8 +9,7 @@ import sacrebleu
 from sacrebleu.metrics import BLEU, CHRF
 
 from dialeval.core.signature import SACREBLEU, Signature
-from dialeval.metrics.bleu import Bleu
-from dialeval.metrics.bleu_counts import VERSION, find_number_of_references, sign_bleu
+from dialeval.metrics.bleu_counts import VERSION, sign_bleu
 from dialeval.metrics.chrf import Chrf
 from metrics.test_bleu import batch_of
 
@@ -51,16 +50,6 @@ def test_chrf(settings: dict[str, Any]) -> None:
     metric = Chrf(per="corpus", **{names[name]: value for name, value in settings.items()})
     state = metric.partial(batch_of(["a B"], [["a b"]])).state
     assert metric.list_other_signatures(state) == {SACREBLEU: f"{score.name}|{oracle.get_signature()}"}
-
-
-@pytest.mark.parametrize(
-    ("references", "number"), [([["a"], ["b"]], 1), ([["a", "b"], ["c", "d"]], 2), ([["a"], ["b", "c"]], "var")]
-)
-def test_how_many_references(references: list[list[str]], number: int | str) -> None:
-    metric = Bleu(per="corpus")
-    state = metric.partial(batch_of(["a", "b"], references)).state
-    assert find_number_of_references(state) == number
-    assert f"nrefs:{number}|" in metric.list_other_signatures(state)[SACREBLEU]
 
 
 def test_it_stands_in_our_signature_and_forbids_nothing() -> None:

@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 
 import dialeval
 from dialeval.analysis.values import cut
-from dialeval.core.errors import SettingError
 from dialeval.core.fold import Analytic, IntervalChoice
 from dialeval.core.validation import InvalidError
-from dialeval.metrics.trials import Flips, PassAt, PassHat, TaskCounts, TaskVariance, TrialVariance
+from dialeval.metrics.trials import PassAt, PassHat, TaskCounts, TaskVariance, TrialVariance
 
 LOGS = Path(__file__).parents[3] / "shared" / "data" / "logs"
 
@@ -131,13 +130,6 @@ def test_a_reward_is_a_pass_where_it_is_one() -> None:
     run = dialeval.evaluate(trials, metrics="pass-hat-1,flips")["system"]
     assert run["pass-hat-1"].mean == 0.5
     assert run["flips"].mean == pytest.approx(4 / 6)
-
-
-def test_settings() -> None:
-    with pytest.raises(SettingError, match="k of pass-hat must be finite and at least 1"):
-        PassHat(0)
-    assert str(PassHat(2)) == "pass-hat-2"
-    assert np.isnan(Flips().value(1, 1))
 
 
 @given(st.lists(verdicts, min_size=1, max_size=4), st.integers(1, 4))
