@@ -3,16 +3,7 @@
 from __future__ import annotations
 
 from dialeval.judges import card
-from dialeval.judges.card import (
-    ATTACKS,
-    Attack,
-    HumanCorrelation,
-    Validation,
-    describe_attack,
-    list_attacks,
-    list_pearson,
-    list_validation,
-)
+from dialeval.judges.card import Attack, HumanCorrelation, Validation, list_attacks, list_pearson, list_validation
 
 NAN = float("nan")
 GOOD = HumanCorrelation(40, 0.5, 0.456, (0.1, 0.9), (-0.05, 0.96))
@@ -43,11 +34,3 @@ def test_no_name_in_a_card_is_markup() -> None:
     assert table == f"| data set | {escaped} |\n| --- | --- |\n| {escaped} | .46 [-.05, .96] |"
     assert card.to_code("train x") == "`train x`"
     assert card.to_code("train `` <b>\n") == "``` train `` <b>\\n ```"
-
-
-def test_weaknesses_in_plain_words() -> None:
-    said = [describe_attack(Attack(name, 7, 3.0, 2.5, 0.25, 0.81)) for name in ATTACKS]
-    assert all(figure in said[0] for figure in (".81", "25%"))
-    assert all(figure in said[4] for figure in ("2.50", "3.00"))
-    lower = describe_attack(Attack("reversed", 7, 3.0, 2.5, 0.25, 0.8))
-    assert lower.partition(":")[0] != said[0].partition(":")[0], "word order is read in part below a limit"

@@ -10,12 +10,7 @@ import numpy as np
 import pytest
 
 import dialeval
-from dialeval.judges.conversation import (
-    FEATURES,
-    SHIPPED,
-    ConversationWeights,
-    compute_features,
-)
+from dialeval.judges.conversation import FEATURES, SHIPPED, ConversationWeights, compute_features
 from dialeval.metrics.conversation import SpokenTurn
 from judges.tiny_judges import tiny_dialogue_judge
 

@@ -13,7 +13,7 @@ import pytest
 from dialeval.judges.cross_encoder import CrossEncoder, PairTokenizer
 from dialeval.metrics.encoder_files import EncoderFiles, find_encoder
 from judges.tiny_judges import SHAPE, tiny_changes
-from tiny_encoder import WORDS, write_encoder
+from tiny_encoder import write_encoder
 
 CONTEXTS = [["hello there", "how are you ?"], ["the cat"], ["a dog sat on the mat ."] * 4, ["i am fine"], ["you ?"]]
 RESPONSES = ["i am fine .", "", "do not know " * 9, "fine", "the cats sat on a mat"]
@@ -57,22 +57,3 @@ def test_nor_on_a_processor_whose_products_depend_on_the_place_of_a_row() -> Non
     environment = {**os.environ, "OPENBLAS_CORETYPE": "HASWELL"}
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     assert "1 passed" in done.stdout, done.stdout
-
-
-def test_of_a_long_pair_the_end_of_the_context_and_the_beginning_of_the_response_count(files: EncoderFiles) -> None:
-    reader = CrossEncoder(files, tiny_changes(files.folder), SHAPE)
-    ids, said = reader.make_sequences(CONTEXTS, RESPONSES)[2]
-    pieces = [WORDS[piece] for piece in ids]
-    assert (len(pieces), said) == (SHAPE.context_tokens + SHAPE.response_tokens, SHAPE.response_tokens)
-    assert pieces[:9] == ["[CLS]", *["dog", "sat", "on", "the", "mat", "."], "[SEP]", "a"]
-    assert pieces[24:] == [*("do not know " * 5).split(), "[SEP]"]
-    np.testing.assert_array_equal(
-        reader.compute_heads(CONTEXTS[2:3], RESPONSES[2:3]),
-        reader.compute_heads([["hello", *CONTEXTS[2]]], [RESPONSES[2] + "cat"]),
-    )
-
-
-def test_the_parts_of_a_pair_are_told_apart(files: EncoderFiles) -> None:
-    reader = CrossEncoder(files, tiny_changes(files.folder), SHAPE)
-    one, other = reader.compute_heads([["the cat", "a dog"], ["the cat"]], ["fine", "a dog"])
-    assert not np.allclose(one, other)

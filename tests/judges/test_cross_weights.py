@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 from tools.judge_training.pairs import factors, in_eight_bits
-
-from dialeval.judges.cross_encoder import list_trained_names, merge_changes, name_weights
-from dialeval.metrics.encoder_files import find_encoder
-from judges.tiny_judges import tiny_changes
-from tiny_encoder import LAYERS, write_encoder
 
 
 def test_factors_are_the_nearest_of_their_rank() -> None:
@@ -31,19 +24,3 @@ def test_eight_bits_are_off_by_half_a_step_at_most() -> None:
     assert whole.dtype == np.int8
     assert (np.abs(whole * scale - matrix) <= scale * 0.5001).all()
     np.testing.assert_array_equal(np.abs(whole[:, :3]).max(axis=0), 127)
-
-
-def test_changes_are_added_to_the_layers_and_to_nothing_else(tmp_path: Path) -> None:
-    folder = write_encoder(tmp_path)
-    base, changes = name_weights(find_encoder(folder)), tiny_changes(folder)
-    found = merge_changes(base, changes)
-    assert (
-        set(found)
-        == set(list_trained_names(base))
-        == set(base) - {"words", "positions", "second", "norm.weight", "norm.bias"}
-    )
-    assert len(found) == 12 * LAYERS
-    name = "1.up.weight"
-    left, right = (changes[f"{name}.{side}"] * changes[f"{name}.{side}.scale"] for side in ("left", "right"))
-    np.testing.assert_allclose(found[name] - base[name], left @ right.T, atol=1e-5)
-    np.testing.assert_allclose(found["0.norm.bias"] - base["0.norm.bias"], changes["0.norm.bias"], atol=1e-3)

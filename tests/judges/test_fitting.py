@@ -9,18 +9,7 @@ import numpy as np
 import pytest
 
 from dialeval.core.errors import SettingError
-from dialeval.judges import fitting
-from dialeval.judges.adem import AdemWeights
-from dialeval.judges.fitting import (
-    SET_WEIGHT,
-    AdemSettings,
-    _calibrate,
-    _sample_rows,
-    fit,
-    fit_adem,
-    fit_identity,
-    make_examples,
-)
+from dialeval.judges.fitting import SET_WEIGHT, AdemSettings, fit, fit_adem, fit_identity, make_examples
 from judges.tiny_judges import invented_ratings, tiny_vectors
 
 
@@ -63,55 +52,12 @@ def test_the_fit_is_the_solution_of_the_problem(tmp_path: Path) -> None:
     assert SET_WEIGHT == 1000
 
 
-def test_fits_are_on_the_scale_and_better_than_nothing(tmp_path: Path) -> None:
-    vectors = tiny_vectors(tmp_path / "e")
-    examples = make_examples(invented_ratings(240), vectors)
-    fits: list[AdemWeights] = [fit_identity(examples), fit_adem(examples, AdemSettings(0.01, 0.01))]
-    agreement = []
-    for weights in fits:
-        scores = weights.score(examples)
-        assert abs(scores.mean() - examples.scores.mean()) < 0.2
-        agreement.append(np.corrcoef(scores, examples.scores)[0, 1])
-    assert agreement[1] > agreement[0] + 0.1
-
-
-def test_a_case_that_the_ratings_do_not_show_takes_the_constants_of_another(tmp_path: Path) -> None:
-    vectors = tiny_vectors(tmp_path / "e")
-    ratings = replace(invented_ratings(30), contexts=[[]] * 30)
-    calibration = fit_identity(make_examples(ratings, vectors)).calibration
-    assert calibration["both"] == calibration["context"] == calibration["reference"]
-    examples = make_examples(invented_ratings(30), vectors)
-    weights = fit_identity(examples)
-    assert len(set(weights.calibration.values())) == 3
-    assert _calibrate(weights, examples).calibration == weights.calibration
-
-
-def test_at_most_so_many_rows_of_each_set_are_drawn_the_same_ones_every_time(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    examples = make_examples(invented_ratings(90, 3), tiny_vectors(tmp_path / "e"))
-    dice = np.random.default_rng(0)  # the shipped judge was made of the rows that this seed draws
-    expected = sorted(
-        row for each in range(3) for row in dice.permutation(np.flatnonzero(examples.sets == each))[:7].tolist()
-    )
-    assert len(_sample_rows(examples)) == 90
-    assert fitting._MOST_ROWS == 10_000
-    monkeypatch.setattr(fitting, "_MOST_ROWS", 7)
-    assert _sample_rows(examples).rows.tolist() == examples.rows[expected].tolist()
-
-
 @pytest.mark.parametrize("wrong", [{"strength": 0.0}, {"response_strength": 0.0}, {"rank": -1}])
 def test_settings_are_checked_one_by_one(wrong: dict[str, float]) -> None:
     with pytest.raises(SettingError):
         AdemSettings(**wrong)  # type: ignore[arg-type]
     AdemSettings(rank=0)
     assert AdemSettings() == AdemSettings(30.0, 100.0, 8)
-
-
-def test_equal_ratings_teach_nothing(tmp_path: Path) -> None:
-    examples = make_examples(invented_ratings(30), tiny_vectors(tmp_path / "e"))
-    with pytest.raises(SettingError, match="nothing to learn"):
-        fit_adem(replace(examples, scores=np.full(30, 3.0)))
 
 
 def test_each_kind_is_its_own_fit(tmp_path: Path) -> None:
@@ -143,29 +89,9 @@ def test_ratings_without_what_is_needed_are_refused(tmp_path: Path) -> None:
         fit_adem(make_examples(equal, vectors))
 
 
-def test_scores_are_brought_to_the_scale(tmp_path: Path) -> None:
-    vectors = tiny_vectors(tmp_path / "e")
-    ratings = invented_ratings(4, sets=2)
-    values = np.array([0.0, 10.0, 50.0, 30.0])
-    scales = np.array([[0.0, 100.0], [np.nan, np.nan], [0.0, 100.0], [np.nan, np.nan]])
-    rated = replace(ratings, values={"overall": values, "taste": values}, scales=scales)
-    assert make_examples(rated, vectors).scores.tolist() == [1.0, 1.0, 3.0, 5.0], "stated, or the extremes of the set"
-    assert make_examples(rated, vectors, quality="taste").scores.tolist() == [1.0, 1.0, 5.0, 5.0]
-    values[1] = np.nan
-    assert make_examples(rated, vectors).rows.tolist() == [0, 2, 3]
-
-
 def test_equal_scores_without_a_scale_are_the_lowest(tmp_path: Path) -> None:
     ratings = replace(invented_ratings(3, sets=1), values={"overall": np.full(3, 7.0)}, scales=np.full((3, 2), np.nan))
     assert make_examples(ratings, tiny_vectors(tmp_path / "e")).scores.tolist() == [1, 1, 1]
-
-
-def test_rows_without_a_context_share_that_of_their_dialogue(tmp_path: Path) -> None:
-    ratings = invented_ratings(5, sets=1)
-    contexts = [["x", "Same."], ["y", "same"], [], [], ["same", "!?"]]
-    changed = replace(ratings, contexts=contexts, dialogues=["d1", "d2", "d3", "d3", "d5"])
-    examples = make_examples(changed, tiny_vectors(tmp_path / "e"))
-    assert examples.contexts.tolist() == [0, 0, 1, 1, 2]
 
 
 def test_an_example_has_three_turns_of_context(tmp_path: Path) -> None:

@@ -67,15 +67,6 @@ def test_every_row_has_its_own_closest_reference(tmp_path: Path) -> None:
         np.testing.assert_array_equal(rows.reference[row], expected)
 
 
-def test_a_context_is_its_last_turns(tmp_path: Path) -> None:
-    vectors = tiny_vectors(tmp_path / "e")
-    texts = {1: "dog", 2: "dog", 3: "cat dog", 4: "the cat dog"}
-    for turns, text in texts.items():
-        rows = encode_rows(vectors, [["the", "cat", " ", "dog"]], ["x"], [[]], turns)
-        np.testing.assert_array_equal(rows.context, vectors.of([text]))
-    assert not encode_rows(vectors, [[]], ["x"], [[]], 3).has_context.any()
-
-
 def test_a_judge_that_was_not_opened_keeps_its_settings_in_a_pickle(tmp_path: Path) -> None:
     again = pickle.loads(pickle.dumps(Judge("folder", tmp_path, "torch")))
     assert again.__reduce__() == (Judge, ("folder", tmp_path, "torch"))

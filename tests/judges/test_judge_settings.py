@@ -6,7 +6,6 @@ import pytest
 from tools.judge_training.pairs import shape_within
 
 from dialeval.judges.cross_encoder import HEADS, PairShape
-from dialeval.judges.judge import BreakdownScale
 
 
 def test_a_pair_is_cut_to_what_an_encoder_takes() -> None:
@@ -21,11 +20,3 @@ def test_a_pair_is_cut_to_what_an_encoder_takes() -> None:
         for place in range(3):
             with pytest.raises(ValueError, match="from 1 on"):
                 PairShape(*[wrong if place == at else 1 for at in range(3)])
-
-
-@pytest.mark.parametrize(
-    "given", [{"weight": -1.0}, {"weight": 11.0}, {"mean": (0.0, 0.5, 0.5)}, {"mean": (2.0, 1.0, 1.0)}]
-)
-def test_weights_and_shares_are_what_they_can_be(given: dict[str, object]) -> None:
-    with pytest.raises(ValueError, match="shares"):
-        BreakdownScale(**given)  # type: ignore[arg-type]

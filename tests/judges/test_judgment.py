@@ -10,13 +10,9 @@ import numpy as np
 import pytest
 
 import dialeval
-from dialeval.core.batch import Need
 from dialeval.core.errors import NeedError
-from dialeval.engine.resources import Resources
 from dialeval.engine.worker import Threads
-from dialeval.judges.adem import Judge
-from dialeval.judges.judge import DialogueJudge, Verdicts, is_outside, list_reasons
-from dialeval.text.vocabulary import Vocabulary
+from dialeval.judges.judge import DialogueJudge, Verdicts, is_outside
 from judges.tiny_judges import tiny_dialogue_judge, tiny_judge
 
 RESPONSES, REFERENCES, CONTEXTS = ["i am fine", "the cat"], ["i am not fine", "a dog"], ["how are you ?", "hello there"]
@@ -52,14 +48,6 @@ def test_a_judge_serves_the_metric_of_its_kind(tmp_path: Path) -> None:
         dialeval.evaluate({"a": RESPONSES}, contexts=CONTEXTS, metrics="judge", judge_dir=tiny_judge(tmp_path / "two"))
 
 
-def test_the_shipped_judges_stand_side_by_side() -> None:
-    opened = Resources(judge_dir=Judge(device="torch")).open(Vocabulary())
-    assert {Need.JUDGE, Need.DIALOGUE_JUDGE} <= set(opened)
-    given = Resources(judge_dir=Judge("elsewhere")).open(Vocabulary())
-    assert Need.JUDGE in given
-    assert Need.DIALOGUE_JUDGE not in given
-
-
 def test_without_a_context_nothing_is_judged(tmp_path: Path) -> None:
     with pytest.raises(NeedError, match="contexts"):
         dialeval.evaluate(
@@ -82,12 +70,6 @@ def test_no_interval_goes_beyond_what_its_result_can_be(
         least, largest = (1.0, 5.0) if key == "judge" else (0.0, 1.0)
         assert estimate.interval is not None
         assert estimate.interval == (least, largest)
-
-
-def test_reasons_are_given_where_the_judge_is_sure_of_the_opposite() -> None:
-    parts = {"judge/relevance": 0.4, "judge/fluency": 0.6, "judge/novelty": 0.1, "judge/continuity": 0.0}
-    assert list_reasons(parts) == ["does not follow from the context", "repeats the context"]
-    assert list_reasons({"relevance": 0.5, "fluency": float("nan")}) == []
 
 
 @pytest.mark.parametrize(

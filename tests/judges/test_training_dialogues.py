@@ -1,31 +1,11 @@
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tools.judge_training.pairs import read_dialogues
 
-from dialeval.core.errors import DataError, Problem
-
-
-def test_texts_and_chats_of_several_files(write: Callable[[str, str], Path]) -> None:
-    plain = write("a.jsonl", '{"turns": ["hi", {"speaker": "B", "text": "hello"}]}\n')
-    chat = write("b.jsonl", '{"messages": [{"role": "user", "content": "yes"}]}\n{"turns": []}\n')
-    assert read_dialogues([plain, chat]) == [(["hi", "hello"], []), (["yes"], []), ([], [])]
-
-
-def test_problems_of_all_files(
-    write: Callable[[str, str], Path], problems_of: Callable[[Callable[[], object]], list[Problem]]
-) -> None:
-    paths = [write("a.jsonl", '{"turns": [3]}\n{}\n'), write("b.jsonl", "{\n"), Path("nowhere.jsonl")]
-    problems = problems_of(lambda: read_dialogues(paths))
-    assert [(Path(problem.where).name, problem.line) for problem in problems] == [
-        ("a.jsonl", 1),
-        ("a.jsonl", 2),
-        ("b.jsonl", 1),
-        ("nowhere.jsonl", None),
-    ]
+from dialeval.core.errors import DataError
 
 
 def test_replies_stand_beside_the_dialogues_that_have_them(tmp_path: Path) -> None:

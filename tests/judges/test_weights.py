@@ -31,17 +31,6 @@ def test_the_formula_is_that_of_full_matrices() -> None:
     np.testing.assert_allclose(weights.score(Encoded(c, r, said, has_c, has_r)), expected, rtol=1e-12)
 
 
-def test_a_row_does_not_depend_on_its_neighbors() -> None:
-    weights = tiny_weights(dimension=384, rank=8)
-    dice = np.random.default_rng(2)
-    c, r, said = (dice.normal(0, 0.05, (1500, 384)).astype(np.float32) for _ in range(3))
-    there = np.ones(1500, bool)
-    whole = weights.score(Encoded(c, r, said, there, there))
-    part = slice(1020, 1051)
-    rows = Encoded(c[part], r[part], said[part], there[part], there[part])
-    np.testing.assert_array_equal(weights.score(rows), whole[part])
-
-
 def test_weights_are_saved_to_the_bit(tmp_path: Path) -> None:
     weights = replace(tiny_weights(), encoder="tiny", encoder_digest="abc", tokens=32, facts={"data": ["x"]})
     again = load_adem(weights.save(tmp_path))
