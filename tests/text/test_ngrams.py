@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import mmap
 import pickle
 import subprocess
 import sys
@@ -19,11 +18,11 @@ from hypothesis import strategies as st
 
 from dialeval.core import arrays
 from dialeval.core.arrays import Ints, offsets_of
-from dialeval.core.columns import RaggedColumn, SharedColumn, TextColumn
+from dialeval.core.columns import RaggedColumn, TextColumn
 from dialeval.core.contributions import ClusteredRows, Resamples, RowWords
 from dialeval.text import ngrams, resampled
 from dialeval.text.ngrams import NgramColumn, NgramCounts
-from dialeval.text.resampled import ClusterGrams, NgramValues, ngram_totals, row_sums
+from dialeval.text.resampled import NgramValues, ngram_totals, row_sums
 from dialeval.text.row_digests import digest_lists, digest_prompts
 from dialeval.text.tokenizers import tokenize
 from dialeval.text.vocabulary import Vocabulary
@@ -97,12 +96,6 @@ def test_merging_adds_up_wherever_the_parts_were_counted(
     assert spelled(first.merge(second).merge(third)) == expected
     assert spelled(third.merge(first.merge(second))) == expected
     assert spelled(NgramCounts.empty(n).merge(first)) == spelled(first) == spelled(first.merge(NgramCounts.empty(n)))
-
-
-def test_a_pickle_carries_only_the_words_it_uses() -> None:
-    vocabulary = Vocabulary([f"other{number}" for number in range(1000)])
-    counts = pickle.loads(pickle.dumps(counted([["a", "b"]], 2, vocabulary)))
-    assert list(counts.vocabulary.column()) == ["a", "b"]
 
 
 def test_counts_take_the_wider_type_only_where_they_must() -> None:
@@ -194,17 +187,6 @@ def test_with_roles_only_the_turns_of_the_user_count(rows: list[list[tuple[str, 
     assert _equal_as(digests[known], [asked[at] for at in known])
 
 
-def test_own_replies_and_shared_turns_do_not_change_a_prompt() -> None:
-    steps = [["hi"], ["one reply", "and then?"], ["another", "bye"]]
-    continues = np.array([False, True, True])
-    shared = SharedColumn.from_steps(RaggedColumn.from_lists(steps), continues)
-    plain = RaggedColumn.from_lists([["hi"], ["hi", "X", "and then?"], ["hi", "Y", "and then?", "Z", "bye"]])
-    digests = digest_prompts(plain)
-    assert digests is not None
-    assert np.array_equal(digest_prompts(shared), digests)  # type: ignore[arg-type]
-    assert np.array_equal(digest_prompts(TextColumn.from_strings(["hi"])), digests[:1])  # type: ignore[arg-type]
-
-
 rows = st.lists(st.lists(st.sampled_from("abcd"), max_size=9), min_size=1, max_size=8)
 
 
@@ -232,10 +214,6 @@ def test_ngrams(texts: list[list[str]], n: int, data: st.DataObject) -> None:
             for at in range(len(words) - n + 1):
                 expected[tuple(words[at : at + n])] += often
         assert sorted(totals[totals > 0].tolist()) == sorted(count for count in expected.values() if count)
-
-
-def fields(grams: ClusterGrams) -> list[object]:
-    return [grams.kinds.tolist(), grams.times.tolist(), grams.offsets.tolist(), grams.count, grams.heads.tolist()]
 
 
 # Values of n-grams, against a dict and a loop.
@@ -285,16 +263,6 @@ def test_merging_in_stretches(left: list[str], right: list[str], n: int, stretch
     np.testing.assert_array_equal(merged.keys, both.keys)
     np.testing.assert_array_equal(merged.counts, both.counts)
     assert merged.total == both.total
-
-
-def test_large_counts_lie_in_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(arrays, "SPILLED_BYTES", 64)
-    vocabulary = Vocabulary()
-    halves = [spill_twice([f"{side} {n}" for n in range(20)], 2, vocabulary) for side in "ab"]
-    owner: object = halves[0].merge(halves[1]).keys
-    while isinstance(owner, np.ndarray):
-        owner = owner.base
-    assert isinstance(owner, mmap.mmap | memoryview)
 
 
 PEAK = """

@@ -6,7 +6,7 @@ import sys
 import unicodedata
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from itertools import chain, product
+from itertools import product
 
 import numpy as np
 import pytest
@@ -23,13 +23,10 @@ from dialeval.text.separation import CODE_POINTS
 from dialeval.text.tokenizers import (
     ScriptCounts,
     Tokenizer,
-    UnsplitTexts,
     add_counts,
     characters,
     characters_of,
-    choose_tokenizer,
     count_characters,
-    suggest_tokenizer,
     tokenize,
 )
 from dialeval.text.vocabulary import Vocabulary
@@ -46,26 +43,6 @@ def batch_of(several: list[str], vocabulary: Vocabulary | None = None) -> Batch:
     )
 
 
-@pytest.mark.parametrize(
-    ("several", "name"),
-    [
-        (["hello there", "it's 10:00"], "words.1"),
-        (["", "123", "\U0001f600 !"], "words.1"),
-        (["한국어 좋아요"], "words.1"),
-        (["שלום עולם", "مرحبا بالعالم", "привет", "हिन्दी में"], "words.1"),
-        (["今天天气很好", "我不知道。"], "zh"),
-        (["今日はいい天気です", "わかりません"], "ja"),
-        (["カタカナ"], "ja"),
-        (["สวัสดีครับ"], "unicode"),
-        (["မင်္ဂလာပါ", "សួស្តី", "ສະບາຍດີ"], "unicode"),
-        (["the word for cat is 猫", "a long English sentence with many letters in it"], "words.1"),
-        (["hello there my friend", "今天天气很好今天天气很好"], "unicode"),
-    ],
-)
-def test_the_choice(several: list[str], name: str) -> None:
-    assert choose_tokenizer(count_characters(column(*several))) == name
-
-
 @given(text=texts)
 def test_letters_of_scripts_without_blanks_are_counted(text: str) -> None:
     names = [unicodedata.name(char, "") for char in text]
@@ -76,60 +53,12 @@ def test_letters_of_scripts_without_blanks_are_counted(text: str) -> None:
     assert found[2] - chinese <= sum("IDEOGRAPHIC" in name or not name for name in names)
 
 
-def test_every_ideograph_and_kana_is_counted() -> None:
-    """All characters that Unicode names so, not only those that texts of the tests have."""
-    named = {
-        chr(point): unicodedata.name(chr(point), "") for point in range(0x3000, 0x32000) if not 0xD800 <= point < 0xE000
-    }
-    ideographs = [char for char, name in named.items() if name.startswith(("CJK UNIFIED", "CJK COMPATIBILITY IDEO"))]
-    kana = [char for char, name in named.items() if name.startswith(("HIRAGANA LETTER", "KATAKANA LETTER"))]
-    kana = [char for char in kana if "MINNAN" not in named[char]]  # tones of another language
-    assert len(ideographs) > 90_000
-    _, _, chinese, of_kana, _ = count_characters(column("".join(ideographs), "".join(kana)))
-    assert (chinese, of_kana) == (len(ideographs), len(kana))
-
-
 @given(several=st.lists(texts, max_size=6), cut=st.integers(0, 6))
 def test_counts_add_up(several: list[str], cut: int) -> None:
     fold = ScriptCounts((Need.RESPONSE, Need.REFERENCE))
     parts = [fold.gather(batch_of(part)) for part in (several[:cut], several[cut:])]
     assert fold.merge(*parts) == add_counts(parts) == fold.gather(batch_of(several))
     assert fold.merge(fold.empty(), parts[0]) == parts[0]
-
-
-def test_texts_that_are_not_split() -> None:
-    fold = UnsplitTexts(Need.RESPONSE, "words.1")
-    several = ["hello there", "今天天气很好", "今天 天气 很 好", "我不知道。我不知道。 今天天气很好", ""]
-    texts, unsplit, *letters = fold.gather(batch_of(several))
-    assert (texts, unsplit) == (5, 2)
-    assert letters[2] == 6 + 8 + 6
-
-
-def test_five_letters_are_a_sentence_and_four_are_a_word() -> None:
-    texts, unsplit, *_ = UnsplitTexts(Need.RESPONSE, "words.1").gather(batch_of(["今天天气 很好", "今天天气很 好"]))
-    assert (texts, unsplit) == (2, 1)
-
-
-def test_words_that_are_known_already_count_again() -> None:
-    vocabulary, fold = Vocabulary(), UnsplitTexts(Need.RESPONSE, "13a")
-    first, again = (fold.gather(batch_of(["今天天气很好 ok", "b"], vocabulary)) for _ in range(2))
-    assert first == again == (2, 1, 0, 0, 6, 0, 0)
-    assert fold.merge(first, again) == (4, 2, 0, 0, 12, 0, 0)
-    assert fold.merge(fold.empty(), first) == first
-
-
-@pytest.mark.parametrize(
-    ("several", "name"),
-    [
-        (["今天天气很好今天"], "zh"),
-        (["今日はいい天気です"], "ja"),
-        (["สวัสดีครับ"], "unicode"),
-        (["今天天气很好今天", "hello there", "good"], "unicode"),
-    ],
-)
-def test_the_suggestion(several: list[str], name: str) -> None:
-    texts, unsplit, *letters = UnsplitTexts(Need.RESPONSE, "words.1").gather(batch_of(several))
-    assert suggest_tokenizer(texts, unsplit, letters) == name
 
 
 @given(
@@ -162,34 +91,11 @@ def test_japanese_is_sacrebleus(several: list[str]) -> None:
     assert ours(several, "ja") == [ORACLE._preprocess_segment(text).split() for text in several]
 
 
-def test_japanese_words() -> None:
-    assert ours(["今日はいい天気です", ""], "ja") == [["今日", "は", "いい", "天気", "です"], []]
-
-
 def test_threads_have_a_tagger_each() -> None:
     several = [f"今日は{number}度でとてもいい天気です" for number in range(200)]
     with ThreadPoolExecutor(4) as pool:
         found = list(pool.map(lambda _: ours(several, "ja"), range(8)))
     assert found == [[ORACLE._preprocess_segment(text).split() for text in several]] * 8
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("The quick (“brown”) fox can’t jump 32.3 feet, right?", None),  # the example of the annex, below
-        ("今天天气很好", ["今", "天", "天", "气", "很", "好"]),
-        ("カタカナ", ["カタカナ"]),
-        ("한국어 좋아요", ["한국어", "좋아요"]),
-        ("שלום, עולם", ["שלום", ",", "עולם"]),
-        ("e\u0301te\u0301", ["e\u0301te\u0301"]),
-        ("\U0001f469\u200d\U0001f467 \U0001f1e9\U0001f1ea", ["\U0001f469\u200d\U0001f467", "\U0001f1e9\U0001f1ea"]),
-        ("1,000.5 10:00", ["1,000.5", "10", ":", "00"]),
-        (" \t\n", []),
-    ],
-)
-def test_words_of_unicode(text: str, words: list[str] | None) -> None:
-    of_annex = ["The", "quick", "(", "“", "brown", "”", ")", "fox", "can’t", "jump", "32.3", "feet", ",", "right", "?"]
-    assert ours([text], "unicode") == [of_annex if words is None else words]
 
 
 @given(text=texts)
@@ -245,20 +151,10 @@ def check_characters(name: Tokenizer, points: Iterable[int]) -> None:
     assert ours(several, name) == [split(text) for text in several]
 
 
-@each
-def test_every_short_text_of_digits_stops_and_others(name: Tokenizer) -> None:
-    check_short_texts(name, 4)
-
-
 @pytest.mark.slow
 @each
 def test_every_less_short_text_of_digits_stops_and_others(name: Tokenizer) -> None:
     check_short_texts(name, 7)
-
-
-@each
-def test_the_characters_that_tokenizers_tell_apart(name: Tokenizer) -> None:
-    check_characters(name, chain(range(0x300), range(0x2000, 0x3400), range(0xFE00, 0x10000), range(0x1F600, 0x1F640)))
 
 
 @pytest.mark.slow
@@ -271,18 +167,6 @@ def test_every_character(name: Tokenizer) -> None:
 @settings(max_examples=500)
 def test_13a_takes_entities_and_broken_lines_as_sacrebleu(text: str) -> None:
     assert ours([text], "13a") == [oracle("13a")(text)]
-
-
-@each
-def test_a_line_of_100_000_characters(name: Tokenizer) -> None:
-    text = "天a.1,\U0001f600 مر e\u0301&amp;" * 6_000
-    assert len(text) > 100_000
-    assert ours([text, "b", text], name) == [oracle(name)(text), oracle(name)("b"), oracle(name)(text)]
-
-
-def test_many_words_make_the_store_grow() -> None:
-    several = [f"w{number}.x{number}" for number in range(30_000)]
-    assert ours(several, "13a") == [[f"w{number}", ".", f"x{number}"] for number in range(30_000)]
 
 
 @pytest.mark.parametrize("name", ["zh", "intl", "rouge"])

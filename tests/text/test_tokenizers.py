@@ -16,8 +16,6 @@ from sacremoses import MosesDetokenizer, MosesTokenizer
 from dialeval.cli.options import TOKENIZERS
 from dialeval.core.columns import TextColumn
 from dialeval.core.errors import DataError, SettingError
-from dialeval.metrics.words import Length
-from dialeval.text import tokenizers
 from dialeval.text.tokenizers import AUTO, Tokenizer, normalize_moses, tokenize
 from dialeval.text.vocabulary import Vocabulary
 from text.scripts_of_the_world import texts
@@ -28,14 +26,6 @@ every_tokenizer = pytest.mark.parametrize("name", NAMED)
 
 def ours(several: list[str], name: Tokenizer) -> list[list[str]]:
     return tokenize(TextColumn.from_strings(several), Vocabulary(), name).words()
-
-
-def test_words_keep_their_case() -> None:
-    assert tokenize(TextColumn.from_strings(["Hello  THERE"]), Vocabulary()).words() == [["Hello", "THERE"]]
-
-
-def test_lower_words_do_not() -> None:
-    assert ours(["Hello ÉTÉ", "İ"], "lower-words.1") == [["hello", "été"], ["i̇"]]
 
 
 @given(several=st.lists(texts, max_size=4))
@@ -62,13 +52,6 @@ def test_a_text_is_split_alike_whatever_stands_beside_it(name: Tokenizer, severa
 
 
 @every_tokenizer
-def test_a_slice_of_a_column_is_split_as_the_column(name: Tokenizer) -> None:
-    column = TextColumn.from_strings(["a.", "今天 &amp; x", "", "1-2 \U0001f600", "שלום, e\u0301"])
-    whole = tokenize(column, Vocabulary(), name).words()
-    assert tokenize(column.slice(1, 4), Vocabulary(), name).words() == whole[1:4]
-
-
-@every_tokenizer
 def test_ids_are_those_of_the_vocabulary(name: Tokenizer) -> None:
     vocabulary = Vocabulary(["not", "used", "天"])
     tokens = tokenize(TextColumn.from_strings(["天 b", "b"]), vocabulary, name)
@@ -88,11 +71,6 @@ def test_a_choice_is_not_made_here() -> None:
 
 def test_the_command_line_knows_all_of_them() -> None:
     assert get_args(Tokenizer) == TOKENIZERS
-
-
-def test_metrics_refuse_another_name() -> None:
-    with pytest.raises(SettingError, match=r"length has tokenizer=words\.1\|lower-words\.1\|13a.*, not 'words'"):
-        Length(tokenizer="words")  # type: ignore[arg-type]
 
 
 SPLIT, JOIN = MosesTokenizer(lang="en"), MosesDetokenizer(lang="en")
@@ -145,29 +123,6 @@ def test_the_same_near_the_edge_of_plain_texts(parts: list[str]) -> None:
     assert normalize_moses(" ".join(parts)) == by_sacremoses(" ".join(parts))
 
 
-@pytest.mark.parametrize("form", ["{}. x", "{}. X", "{}. 5", "{}.", "'{}. X", "say {}.' X", "{}.'"])
-def test_the_list_of_abbreviations_makes_no_difference(form: str) -> None:
-    prefixes = [prefix.split()[0] for prefix in SPLIT.NONBREAKING_PREFIXES]
-    assert len(prefixes) > 50
-    for prefix in prefixes:
-        assert normalize_moses(form.format(prefix)) == by_sacremoses(form.format(prefix))
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("hello , it is 10:00 .", "hello, it is 10: 00."),
-        ("NAME is nice . don't you think ?", "NAME is nice. don't you think?"),
-        (". so", ". so"),
-        ("a . . b", "a.. b"),
-        ("", ""),
-    ],
-)
-def test_plain_texts_need_no_sacremoses(text: str, expected: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tokenizers, "_load_moses", None)
-    assert normalize_moses(text) == expected
-
-
 SPACES = "".join(chr(code) for code in range(0x11000) if chr(code).isspace())
 LOOKALIKES = "\u200b\u180e\u2060\ufeff\x00\x1b\x84\u0086\u2027\u202a\u3001\u205e\u2060\u1681"
 mixed = st.text(
@@ -206,38 +161,9 @@ def test_splits_like_python_on_any_text(rows: list[str]) -> None:
     agrees(rows)
 
 
-@pytest.mark.parametrize("space", SPACES)
-def test_every_white_space_of_python_separates(space: str) -> None:
-    agrees([f"a{space}b", f"{space}a{space}{space}", f"longer-than-eight{space}bytes-here", space])
-
-
-@pytest.mark.parametrize("char", LOOKALIKES)
-def test_nothing_else_separates(char: str) -> None:
-    agrees([f"a{char}b", char, f"{char}word-of-more-than-eight-bytes{char}"])
-
-
 @given(st.lists(st.sampled_from(["a", "aa", "\x00", "a\x00", "", *("x" * k for k in range(5, 20))]), max_size=40))
 def test_word_lengths_around_the_key_sizes(words: list[str]) -> None:
     agrees([" ".join(words), *words])
-
-
-def test_rows_inside_a_larger_buffer() -> None:
-    data = np.frombuffer(b"one two three four five six seven", np.uint8)
-    vocabulary = Vocabulary()
-    column = vocabulary.split(TextColumn(data, np.array([4, 0, 19]), np.array([13, 2, 33])))
-    assert column.words() == [["two", "three"], ["on"], ["five", "six", "seven"]]
-
-
-def test_growth_keeps_every_word() -> None:
-    rows = [
-        " ".join(f"word{number}{'é' * (number % 3)}" for number in range(start, start + 50))
-        for start in range(0, 30_000, 25)
-    ]
-    agrees(rows)
-
-
-def test_one_very_long_word_and_one_very_long_row() -> None:
-    agrees(["x" * 1_000_000, "a b " * 200_000, "x" * 1_000_000 + "y"])
 
 
 @given(st.lists(st.text(max_size=12), max_size=30), st.lists(st.text(max_size=12), max_size=10))
