@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ import dialeval
 from dialeval.core.columns import RaggedColumn, TextColumn
 from dialeval.core.fold import Estimate, Level
 from dialeval.core.result import Result, Run
-from dialeval.core.rowtable import NO_TURN, RowTable
+from dialeval.core.rowtable import RowTable
 from dialeval.reports import explorer as module
 from dialeval.reports.explorer import make_explorer
 from dialeval.reports.html import render
@@ -39,23 +38,6 @@ def data_of(run: Run) -> dict[str, Any]:
     return found[1]
 
 
-def test_systems_on_the_same_rows_stand_side_by_side() -> None:
-    context = [["hi"], ["hi", "you"]]
-    one = result({"k": [1.0, math.nan]}, table("a", "b", context=context))
-    two = result({"k": [0.123456789, 2.0], "m": [1.0, 2.0]}, table("b", "c", context=context))
-    data = data_of(Run({"one": one, "two": two}, "0"))
-    (group,) = data["groups"]
-    texts = data["texts"]
-    assert group["systems"] == ["one", "two"]
-    assert sorted(texts) == ["a", "b", "c", "hi", "you"]
-    assert [[texts[at] for at in row] for row in group["context"]] == context
-    assert [[texts[at] for at in row] for row in group["responses"][1]] == [["b"], ["c"]]
-    assert [key["name"] for key in group["keys"]] == ["k", "m"]
-    assert group["scores"] == [[[1, None], [0.12346, 2]], [None, [1, 2]]]
-    assert group["reference"] is None
-    assert group["dialogues"] is None
-
-
 def test_who_said_the_turns_of_a_context() -> None:
     chat = [{"role": role, "content": f"by {role}"} for role in ("system", "user", "assistant", "user", "assistant")]
     data = data_of(dialeval.evaluate([{"messages": chat}], metrics="length"))
@@ -66,24 +48,6 @@ def test_who_said_the_turns_of_a_context() -> None:
         [f"by {role}" for role in row] for row in roles
     ]
     assert data_of(dialeval.evaluate(["a"], contexts=["b"], metrics="length"))["groups"][0]["roles"] is None
-
-
-def test_other_rows_are_another_group() -> None:
-    systems = {
-        "one": result({"k": [1.0]}, table("a", context=[["hi"]])),
-        "two": result({"k": [1.0]}, table("a", context=[["ho"]])),
-        "none": result({"k": [1.0]}, None),
-    }
-    assert [group["systems"] for group in data_of(Run(systems, "0"))["groups"]] == [["one"], ["two"]]
-
-
-def test_values_of_a_dialogue_belong_to_all_its_turns() -> None:
-    rows = RowTable(np.array([0, 2, 3]), ["d1", "d2"], np.array([0, 1, NO_TURN]))
-    (group,) = data_of(Run({"a": result({"inform": [1.0, 0.0]}, rows, Level.DIALOGUE)}, "0"))["groups"]
-    assert group["scores"] == [[[1, 0]]]
-    assert group["keys"] == [{"name": "inform", "level": "dialogue", "better": None}]
-    assert (group["dialogues"], group["dialogue"], group["turns"]) == (["d1", "d2"], [0, 0, 1], [0, 1, None])
-    assert group["responses"] == [None]
 
 
 def test_of_many_rows_the_most_different_and_a_sample_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,10 +87,6 @@ def test_the_data_in_the_page_cannot_end_its_element() -> None:
 def test_saved_runs_have_their_rows(tmp_path: Any) -> None:
     run = dialeval.evaluate({"a": ["x y", "z"]}, contexts=["one", "two"], metrics="length")
     assert data_of(dialeval.load(run.save(tmp_path))) == data_of(run)
-
-
-def test_a_run_without_rows_has_no_such_section() -> None:
-    assert make_explorer(Run({"a": result({"k": [1.0]}, None)}, "0")) is None
 
 
 def test_of_a_long_context_the_last_turns_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dialeval.reports.html import make_page, make_script, read_assets
+from dialeval.reports.html import make_page
 from dialeval.reports.markup import Section
 from reports.test_html import HOSTILE, Page, policy_of
 
@@ -11,17 +11,6 @@ SECTIONS = [Section("one", "First", "<p>a</p>"), Section("two", "Second", "<p>b<
 
 def made(title: str = "t", scripts: tuple[str, ...] = ("first();", "second();")) -> Page:
     return Page(make_page(title, "<p>lead</p>", SECTIONS, "", list(scripts)))
-
-
-def test_contents_lead_to_sections_with_headings() -> None:
-    shown = made()
-    assert [attrs["href"] for attrs in shown.of("a")] == ["#main", "#one", "#two"]
-    assert [attrs["aria-labelledby"] for attrs in shown.of("section")] == ["one-title", "two-title"]
-
-
-def test_the_first_script_runs_before_anything_is_shown() -> None:
-    tags = [tag for tag, _ in made().tags]
-    assert tags.index("script") < tags.index("body") < len(tags) - 1 - tags[::-1].index("script")
 
 
 def test_every_script_and_the_style_have_their_hash() -> None:
@@ -39,9 +28,3 @@ def test_a_script_cannot_end_its_element() -> None:
 
 def test_titles_are_text() -> None:
     assert not made(HOSTILE).of("img")
-
-
-def test_scripts_have_names_of_their_own() -> None:
-    both = make_script("text.js", "rows.js")
-    assert both.startswith('(() => {\n"use strict";\n')
-    assert read_assets("text.js") + read_assets("rows.js") in both

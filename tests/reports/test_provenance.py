@@ -18,25 +18,6 @@ def text(run: Run, name: str, command: str | None = None) -> str:
     return Page(part(run, name, command)).text
 
 
-def test_skipped_metrics_are_named_once_with_their_systems() -> None:
-    run = Run({"a": Result({}, {"x": "no", "y": "no"}), "b": Result({}, {"x": "no", "y": "never"})}, "0")
-    assert text(run, "skipped").endswith("xnoallynoaynever" + "b")
-    assert part(Run({"a": Result({})}, "0"), "skipped") == ""
-
-
-def test_warnings_keep_their_lines() -> None:
-    section = sections.make_warnings(Run({}, "0", ("one\ntwo", "three")))
-    assert section is not None
-    assert Page(section.content).text == "one\ntwothree"
-    assert sections.make_warnings(Run({}, "0")) is None
-
-
-def test_equal_signatures_are_shown_once() -> None:
-    run = Run({name: Result({"k": estimate("k", 1.0)}) for name in ("a", "b")}, "0")
-    assert text(run, "signatures").count("k|n:2") == 1
-    assert part(Run({"a": Result({})}, "0"), "signatures") == ""
-
-
 def test_commands_come_before_that_of_the_page() -> None:
     run = Run({}, "1.2", details={sections.COMMANDS: ["made it"]})
     shown = text(run, "again", "wrote it")

@@ -50,27 +50,6 @@ def printed(run: Run, width: int = 100) -> str:
     return console.file.getvalue()
 
 
-def test_terminal_table_shows_means_intervals_scored_and_gaps(run: Run) -> None:
-    lines = {line.split()[0]: line for line in printed(run).splitlines() if line}
-    assert lines["metric"].split() == ["metric", "a", "b"]
-    assert lines["bleu-4"].split() == ["bleu-4", "↑", "0.23", "[0.09,", "0.38]", "0.35", "[0.12,", "0.58]"]
-    assert lines["distinct-2"].split() == ["distinct-2", "↑", "0.3333", "–"]
-    assert lines["adem"].split() == ["adem", "–", "–"]
-    assert lines["length"].split() == ["length", "↑", "–", "100", "[86,", "114]"], "by its signature"
-    assert lines["Scored"] == "Scored in part: bleu-4 3 of 4 (a), 4 of 4 (b); adem 0 of 4."
-
-
-def test_terminal_table_lines_points_up(run: Run) -> None:
-    lines = printed(run).splitlines()
-    bleu, length = (next(line for line in lines if line.startswith(key)) for key in ("bleu-4", "length"))
-    assert bleu.index("0.35") + 1 == length.index("100") + 3
-
-
-def test_the_longer_side_runs_downwards() -> None:
-    systems = {name: Result({"bleu-4": corpus_estimate(0.5)}) for name in ("x", "y", "z")}
-    assert [line.split() for line in printed(Run(systems, "0")).splitlines()][2:] == [[s, "0.5000"] for s in systems]
-
-
 def test_a_narrow_terminal_gets_more_tables_and_loses_no_figure(run: Run) -> None:
     many = Run({f"{name}{n}": run[name] for n in range(4) for name in run}, "0")
     narrow = printed(many, 40)
@@ -85,12 +64,6 @@ def test_names_are_not_markup(run: Run) -> None:
     shown = printed(Run({"[bold]x[/bold]": run["a"], "\x1b[31mred": run["b"]}, "0"))
     assert "[bold]x[/bold]" in shown
     assert "\x1b" not in shown
-
-
-def test_empty_run_prints_in_every_format() -> None:
-    empty = Run({}, "0")
-    assert printed(empty).startswith("metric")
-    assert all(text(empty).endswith("\n") for text in FORMATS.values())
 
 
 def test_json_is_the_run(run: Run) -> None:
@@ -195,20 +168,6 @@ def test_intervals_are_shown_where_there_is_room(scored: Run) -> None:
     assert "Confidence intervals: " in shown(110)
 
 
-def test_tables_say_which_intervals_they_have(run: Run) -> None:
-    words = "Confidence intervals: over rows (mean ± 1.97 · std / √n)."
-    assert to_markdown(run).splitlines()[-1] == words
-    assert words in printed(run)
-    assert "Intervals" not in to_markdown(Run({"a": Result({"distinct-2": corpus_estimate(0.5)})}, "0"))
-    rows = list(csv.DictReader(io.StringIO(to_csv(run))))
-    assert {(row["metric"], row["interval_by"]) for row in rows} == {
-        ("bleu-4", "over rows (mean ± 1.97 · std / √n)"),
-        ("length", "over rows (mean ± 1.97 · std / √n)"),
-        ("distinct-2", ""),
-        ("adem", ""),
-    }
-
-
 def test_latex_writes_exponents_as_powers() -> None:
     text = to_latex(Run({"a": Result({"mse": corpus_estimate(0.0000123)})}, "0"))
     assert r"$1.23\times 10^{-5}$" in text
@@ -228,11 +187,6 @@ def test_metrics_txt_has_the_layout_of_dialog_eval(run: Run) -> None:
     assert first == f"a.txt nan,nan,nan {1 / 3},0,0.0 {bleu.mean},{bleu.std},{bleu.confidence} "
     assert second.startswith("my_b.txt ")
     assert end == ""
-
-
-def test_metrics_txt_prints_plain_floats_for_numpy_scalars() -> None:
-    est = Estimate(np.float64(0.1), np.float64(0.2), 2, 2, confidence=np.float64(0.3))
-    assert to_metrics_txt(Run({"a": Result({"length": est})}, "0")) == "filename length\na 0.1,0.2,0.3 \n"
 
 
 def test_formats_are_the_command_lines() -> None:
