@@ -11,13 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dialeval.core.arrays import Floats
-from dialeval.stats.independent import (
-    ClusterSums,
-    Spread,
-    mix_p,
-    permute,
-    rank_first,
-)
+from dialeval.stats.independent import ClusterSums, Spread, mix_p, permute, rank_first
 from dialeval.stats.resampling import Influence
 
 CLUSTERS = st.lists(st.tuples(st.integers(-4, 9), st.integers(1, 4)), min_size=2, max_size=4)

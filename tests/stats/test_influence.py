@@ -13,12 +13,7 @@ from dialeval.analysis.values import Values
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.contributions import ClusteredRows
 from dialeval.stats import resampling as module
-from dialeval.stats.resampling import (
-    Influence,
-    draw_resamples,
-    leave_out_clusters,
-    studentize,
-)
+from dialeval.stats.resampling import Influence, draw_resamples, leave_out_clusters, studentize
 
 
 def ratio_influence(sums: Floats, sizes: Floats) -> Influence:

@@ -37,13 +37,6 @@ def test_needs_of_which_one_will_do() -> None:
     assert "-m adem \\\n  -r sample/references.txt -c sample/contexts.txt" in PAGES["metrics/adem.md"]
 
 
-def test_names_in_tables_lead_to_pages() -> None:
-    line = metrics.linked("| `bleu-1` ... `bleu(per=corpus)` | `bleu-1` | x |\nsee `bleu-1`")
-    assert line == (
-        "| [`bleu-1`](metrics/bleu.md) ... [`bleu(per=corpus)`](metrics/bleu.md) | `bleu-1` | x |\nsee `bleu-1`"
-    )
-
-
 @pytest.mark.parametrize(
     ("place", "text", "expected"),
     [
