@@ -10,10 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dialeval.core.batch import Batch, Need
-from dialeval.core.columns import Column, NumberColumn, ObjectColumn, RaggedColumn, SharedColumn, TextColumn
+from dialeval.core import inputs
+from dialeval.core.batch import Batch
+from dialeval.core.columns import ColumnData, NumberColumn, ObjectColumn, RaggedColumn, SharedColumn, TextColumn
 from dialeval.core.errors import DataError, NeedError, Problem
 from dialeval.core.fingerprint import short_digest
+from dialeval.core.inputs import Input
 from dialeval.text.vocabulary import Vocabulary
 
 texts = st.lists(st.text(max_size=12), max_size=12)
@@ -152,31 +154,31 @@ def test_shared_rows_are_those_of_a_ragged_column(column: SharedColumn, data: st
 def test_contexts_are_read_by_their_ends() -> None:
     column = SharedColumn.from_steps(RaggedColumn.from_lists([["a"], ["b"]]), np.array([False, True]))
     for given_ in (column, RaggedColumn.from_lists([["a"], ["a", "b"]])):
-        batch = Batch(2, {Need.CONTEXT: given_}, Vocabulary(), np.array([0, 2]))
+        batch = Batch(2, {inputs.CONTEXT: given_}, Vocabulary(), np.array([0, 2]))
         assert list(batch.contexts()) == [["a"], ["a", "b"]]
-        assert list(batch.values(Need.CONTEXT)) == list(given_.values)
+        assert list(batch.values(inputs.CONTEXT)) == list(given_.values)
         with pytest.raises(NeedError, match=r"rows may share texts of context; read it with Batch\.contexts"):
-            batch.lists(Need.CONTEXT)
+            batch.lists(inputs.CONTEXT)
     with pytest.raises(NeedError, match="any number of texts"):
-        Batch(1, {Need.CONTEXT: column.values}, Vocabulary(), np.array([0, 1])).contexts()
+        Batch(1, {inputs.CONTEXT: column.values}, Vocabulary(), np.array([0, 1])).contexts()
 
 
 def test_a_batch_hands_out_what_was_declared_and_nothing_else() -> None:
-    columns: dict[Need, Column] = {
-        Need.RESPONSE: TextColumn.from_strings(["a"]),
-        Need.CONTEXT: RaggedColumn.from_lists([["b"]]),
+    columns: dict[Input, ColumnData] = {
+        inputs.RESPONSE: TextColumn.from_strings(["a"]),
+        inputs.CONTEXT: RaggedColumn.from_lists([["b"]]),
     }
     batch = Batch(1, columns, Vocabulary(), np.array([0, 1]))
-    narrow = batch.restrict_to(frozenset({Need.RESPONSE, Need.REFERENCE}))
-    assert list(narrow.texts(Need.RESPONSE)) == ["a"]
-    with pytest.raises(NeedError, match=r"declares reference, response; add Need\.CONTEXT"):
-        narrow.column(Need.CONTEXT)
-    with pytest.raises(NeedError, match="needs references: -r on"):
-        narrow.column(Need.REFERENCE)
+    narrow = batch.restrict_to(frozenset({inputs.RESPONSE, inputs.REFERENCE}))
+    assert list(narrow.texts(inputs.RESPONSE)) == ["a"]
+    with pytest.raises(NeedError, match=r"declares reference, response; add context to its needs"):
+        narrow.column(inputs.CONTEXT)
+    with pytest.raises(NeedError, match="needs references: "):
+        narrow.column(inputs.REFERENCE)
 
 
 def test_what_is_derived_is_made_once_and_shared() -> None:
-    batch = Batch(1, {Need.RESPONSE: TextColumn.from_strings(["a"])}, Vocabulary(), np.array([0, 1]))
+    batch = Batch(1, {inputs.RESPONSE: TextColumn.from_strings(["a"])}, Vocabulary(), np.array([0, 1]))
     made: list[int] = []
     for view in (batch, batch.restrict_to(frozenset())):
         view.derive("key", lambda: made.append(1))

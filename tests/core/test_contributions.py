@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dialeval
-from dialeval.core.batch import Need
+from dialeval.core import inputs
 from dialeval.core.columns import TextColumn, TokenColumn
 from dialeval.core.contributions import (
     ClusteredRows,
@@ -127,7 +127,7 @@ def test_words_of_this_process_and_of_another_are_gathered() -> None:
 @pytest.mark.parametrize(("rows", "kept"), [(200_000, True), (200_001, False)])
 def test_two_hundred_thousand_rows_keep_their_statistics(rows: int, kept: bool) -> None:
     column = TextColumn.from_strings(["a"]).take(np.zeros(rows, np.int64))
-    store = stores.MemoryItems(split_sources(wrap_systems([Rows("s", {Need.RESPONSE: column})]), rows))
+    store = stores.MemoryItems(split_sources(wrap_systems([Rows("s", {inputs.RESPONSE: column})]), rows))
     sums = RowSums(np.zeros((1, 1)))
     store.put("metrics", 0, {}, ChunkItems({(0, "s"): SystemItems({}, ({"x": sums},))}))
     assert store.join_contributions((0, "s")) == ({"x": sums} if kept else {})

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import dialeval
+from dialeval.core import inputs
 from dialeval.core.arrays import Floats
-from dialeval.core.batch import Batch, Need
+from dialeval.core.batch import Batch
 from dialeval.core.columns import TextColumn
 from dialeval.core.errors import NeedError, SettingError
 from dialeval.core.exact import ClusterError, Moments
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 class Ends(RowMetric):
     family = "ends"
     presets = {"ends": {}}
-    needs = frozenset({Need.RESPONSE})
+    needs = frozenset({inputs.RESPONSE})
 
     side: Literal["left", "right"] = "left"
     width: Literal[1, 2] = 1
@@ -340,7 +341,7 @@ def test_what_metrics_are_unless_they_say_otherwise() -> None:
             return ()
 
         def gather(self, batch: Batch) -> tuple[str, ...]:
-            return tuple(batch.texts(Need.RESPONSE))
+            return tuple(batch.texts(inputs.RESPONSE))
 
     fact = Texts()
     assert (fact.finish(("a",)), fact.merge(("a",), ("b",)), fact.grows) == (("a",), ("a", "b"), False)
@@ -363,7 +364,7 @@ def test_a_metric_of_dialogues_gives_a_value_for_each() -> None:
             return np.diff(batch.dialogues).astype(np.float64)
 
     column = TextColumn.from_strings(["a", "b", "c"])
-    batch = Batch(3, {Need.RESPONSE: column}, Vocabulary(), np.array([0, 2, 3]))
+    batch = Batch(3, {inputs.RESPONSE: column}, Vocabulary(), np.array([0, 2, 3]))
     partial = Turns().partial(batch)
     assert partial.items["ends"].tolist() == [2.0, 1.0]
     assert partial.state == Moments.of(np.array([2.0, 1.0]))

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dialeval
-from dialeval.core.batch import Need
+from dialeval.core import inputs
 from dialeval.core.columns import TextColumn
 from dialeval.engine.baselines import CONSTANT, GOLD, SHUFFLED, TRAIN, _is_floor, derangement, make_baselines
 from dialeval.io.reading import read_responses
@@ -100,7 +100,7 @@ def test_without_a_distance_between_floor_and_ceiling_nobody_stands_anywhere() -
     references = ["i do not know ."] * 4
     run = dialeval.evaluate({"mine": RESPONSES}, references, metrics="rouge-l", baselines=True)
     assert run[GOLD]["rouge-l"].mean == run[CONSTANT]["rouge-l"].mean == 1
-    assert run.details["baselines"] == {"rows_of": "mine", "left_out": {TRAIN: Need.TRAIN.remedy}, "standing": {}}
+    assert run.details["baselines"] == {"rows_of": "mine", "left_out": {TRAIN: inputs.TRAIN.remedy}, "standing": {}}
     assert run.warnings == tuple(f"mine is no better than {floor} on rouge-l" for floor in (SHUFFLED, CONSTANT))
 
 
@@ -108,7 +108,7 @@ def test_references_without_a_text_make_no_gold() -> None:
     rows = read_responses([{"response": "a", "reference": []}, {"response": "b", "reference": []}])
     made = make_baselines(rows, TextColumn.from_strings([]))
     assert [each.system for each in made.systems] == [CONSTANT]
-    needs = {GOLD: Need.REFERENCE, SHUFFLED: Need.REFERENCE, TRAIN: Need.TRAIN}
+    needs = {GOLD: inputs.REFERENCE, SHUFFLED: inputs.REFERENCE, TRAIN: inputs.TRAIN}
     assert made.left_out == {name: need.remedy for name, need in needs.items()}
     assert (made.rows_of, made.others, made.roles) == ("system", [], {CONSTANT: "floor"})
 

@@ -22,8 +22,9 @@ import numpy as np
 import pytest
 
 import dialeval
+from dialeval.core import inputs
 from dialeval.core.arrays import Floats
-from dialeval.core.batch import Batch, Need
+from dialeval.core.batch import Batch
 from dialeval.core.errors import DataError, DialevalError, SettingError
 from dialeval.core.fold import RowMetric
 from dialeval.engine.cluster import _LOCAL, _QUIET, Cluster, _refuse_no_answer, _Tree
@@ -52,7 +53,7 @@ class Slow(RowMetric):
 
     family = "slow"
     presets: ClassVar[Mapping[str, Mapping[str, object]]] = {"slow": {}}
-    needs = frozenset({Need.RESPONSE})
+    needs = frozenset({inputs.RESPONSE})
 
     marks: str = ""
     """A folder in which every batch that is begun, and every one that is ended, leaves a mark."""
@@ -65,7 +66,7 @@ class Slow(RowMetric):
             Path(self.marks, f"begun-{name}").touch()
             time.sleep(0.3)
             Path(self.marks, f"ended-{name}").touch()
-        return np.array([float(len(text)) for text in batch.texts(Need.RESPONSE)])
+        return np.array([float(len(text)) for text in batch.texts(inputs.RESPONSE)])
 
 
 @pytest.fixture(scope="module")
@@ -169,7 +170,7 @@ def fold_all(
     cluster: Cluster, metrics: Any, rows: int, *, alone: bool = False
 ) -> tuple[list[tuple[int, ...]], list[ChunkResult], Job]:
     """Fold rows, a chunk each, and return the numbers of the chunks of each result."""
-    columns = frozenset({Need.RESPONSE, Need.REFERENCE})
+    columns = frozenset({inputs.RESPONSE, inputs.REFERENCE})
     plan = make_plan(metrics, columns)
     job = Job((plan,), (columns,), Resources(ready={}), FieldNames(), 1)
     given = [{"response": f"so {number} it {number % 3}", "reference": "so it is"} for number in range(rows)]
@@ -240,7 +241,7 @@ def test_few_chunks_are_begun_ahead(
 ) -> None:
     ray = LocalRay(cores)
     cluster = cluster_of(ray, monkeypatch)
-    columns = frozenset({Need.RESPONSE})
+    columns = frozenset({inputs.RESPONSE})
     job = Job((make_plan("length", columns),), (columns,), Resources(ready={}), FieldNames(), 1)
     chunks = dict(enumerate(split_sources(wrap_systems(read_responses(["a"] * 100)), 1)))
     results = cluster.fold(job, {}, "metrics", chunks, alone)

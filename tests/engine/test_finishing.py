@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 import dialeval
-from dialeval.core.batch import Batch, Need
+from dialeval.core import inputs
+from dialeval.core.batch import Batch
 from dialeval.core.columns import RaggedColumn
 from dialeval.core.errors import DataError
 from dialeval.core.fold import Fact
@@ -31,7 +32,7 @@ def test_a_changed_default_keeps_the_name_and_stands_in_the_signature() -> None:
 
 def test_all_but_the_subject_stands_in_a_signature() -> None:
     bleu = registry().parse("bleu-4")
-    assert list_signed_needs(bleu) == sorted((bleu.needs | bleu.wants) - {Need.RESPONSE})
+    assert list_signed_needs(bleu) == sorted((bleu.needs | bleu.wants) - {inputs.RESPONSE})
 
 
 def test_a_digest_is_computed_once_though_systems_share_the_column(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -72,7 +73,7 @@ class Texts(Fact[tuple[str, ...], str]):
         return ()
 
     def gather(self, batch: Batch) -> tuple[str, ...]:
-        return tuple(batch.texts(Need.RESPONSE))
+        return tuple(batch.texts(inputs.RESPONSE))
 
     def merge(self, left: tuple[str, ...], right: tuple[str, ...]) -> tuple[str, ...]:
         return left + right
@@ -83,7 +84,7 @@ class Texts(Fact[tuple[str, ...], str]):
 
 def test_details_are_told_apart_and_follow_the_metrics() -> None:
     details: dict[str, Fact[Any, Any]] = {"plus": Texts("+"), "minus": Texts("-"), "dot": Texts(".")}
-    plan = replace(make_plan("length,distinct-1", frozenset({Need.RESPONSE})), details=details)
+    plan = replace(make_plan("length,distinct-1", frozenset({inputs.RESPONSE})), details=details)
     sources = wrap_systems(read_responses(["a", "b", "c"]))
     evaluation = run_sources(sources, lambda *_: plan, options=Options(batch_rows=1))
     assert evaluation.systems["system"].finish_details() == {"plus": "a+b+c", "minus": "a-b-c", "dot": "a.b.c"}

@@ -15,7 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dialeval
-from dialeval.core.batch import Batch, Need
+from dialeval.core import inputs
+from dialeval.core.batch import Batch
 from dialeval.core.columns import TextColumn
 from dialeval.core.errors import DataError, NeedError, SettingError
 from dialeval.core.fold import Estimate, Level, Metric, Partial, Reduction
@@ -62,7 +63,7 @@ class Sizes(Metric[tuple[int, ...]]):
 
     family = "sizes"
     presets: ClassVar[Mapping[str, Mapping[str, object]]] = {}
-    needs = frozenset({Need.RESPONSE})
+    needs = frozenset({inputs.RESPONSE})
     level = Level.DIALOGUE
 
     def empty(self) -> tuple[int, ...]:
@@ -83,7 +84,7 @@ class Sizes(Metric[tuple[int, ...]]):
 def test_a_dialogue_is_never_cut_in_two(sizes: list[int], batch_rows: int) -> None:
     names = [f"d{number}" for number, size in enumerate(sizes) for _ in range(size)]
     texts = TextColumn.from_strings(["hello"] * len(names))
-    rows = Rows("s", {Need.RESPONSE: texts}, dialogues=TextColumn.from_strings(names), turns=None, where="here")
+    rows = Rows("s", {inputs.RESPONSE: texts}, dialogues=TextColumn.from_strings(names), turns=None, where="here")
     options = Options(batch_rows=batch_rows, threads=2)
     run = run_sources(wrap_systems([rows]), lambda *_: Plan({"sizes": Sizes()}), options=options).run
     found = run["s"]["sizes"]
@@ -137,7 +138,7 @@ def test_costly_metrics_have_small_batches() -> None:
         costly_rows = 5
 
     context = open_context(Resources(ready={}))
-    columns = [frozenset({Need.RESPONSE})]
+    columns = [frozenset({inputs.RESPONSE})]
 
     def rows(metrics: dict[str, Metric[Any]], batch_rows: int, in_process: bool = True) -> int:
         given = (columns, Resources(ready={}), FieldNames(), batch_rows, context)

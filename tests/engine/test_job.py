@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dialeval.core.batch import Need
+from dialeval.core import inputs
 from dialeval.engine.plan import Plan, make_plan
 from dialeval.engine.resources import Resources
 from dialeval.engine.worker import Job, StateSums, SystemState, Worker
@@ -18,7 +18,7 @@ from dialeval.io.sources import wrap_systems
 from dialeval.text.vocabulary import Vocabulary
 from engine.chats import texts
 
-RESPONSES = frozenset({Need.RESPONSE})
+RESPONSES = frozenset({inputs.RESPONSE})
 
 
 def job_of(plan: Plan) -> Job:

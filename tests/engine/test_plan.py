@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 
 import dialeval
+from dialeval.core import inputs
 from dialeval.core.arrays import Floats
-from dialeval.core.batch import Batch, Need
+from dialeval.core.batch import Batch
 from dialeval.core.errors import NeedError, SettingError
 from dialeval.core.fold import Fact, RowMetric
+from dialeval.core.inputs import Input
 from dialeval.engine.plan import (
     MOST_JUDGED,
     Plan,
@@ -28,7 +30,9 @@ from dialeval.metrics.log_columns import LabelNames
 from dialeval.metrics.registry import register, registry
 from metrics.evaluated import unregister
 
-RESPONSES = frozenset({Need.RESPONSE})
+RESPONSES = frozenset({inputs.RESPONSE})
+
+EVERY_INPUT = [given for given in vars(inputs).values() if isinstance(given, Input)]
 
 
 @dataclass(frozen=True)
@@ -37,10 +41,10 @@ class Echo(RowMetric):
 
     family = "echo"
     presets = {"echo-context": {}}
-    needs = frozenset({Need.RESPONSE, Need.CONTEXT})
+    needs = frozenset({inputs.RESPONSE, inputs.CONTEXT})
 
     def score(self, batch: Batch) -> Floats:
-        pairs = zip(batch.texts(Need.RESPONSE), batch.contexts(), strict=True)
+        pairs = zip(batch.texts(inputs.RESPONSE), batch.contexts(), strict=True)
         return np.array([float(response in context) if context else np.nan for response, context in pairs])
 
 
@@ -54,16 +58,16 @@ def echo() -> Iterator[None]:
 def test_everything_that_can_run_does_and_the_rest_says_why() -> None:
     plan = make_plan("all", RESPONSES)
     assert "length" in plan.metrics
-    assert plan.skipped["echo-context"] == "needs contexts: -c on the command line, contexts=... in Python"
-    assert "echo-context" in make_plan("all", frozenset(Need)).metrics
+    assert plan.skipped["echo-context"] == inputs.CONTEXT.remedy
+    assert "echo-context" in make_plan("all", frozenset(EVERY_INPUT)).metrics
 
 
 PANEL = ["sacrebleu", "chrf", "rouge-l", "distinct-1", "distinct-2", "length"]
-JUDGED = frozenset({Need.RESPONSE, Need.REFERENCE, Need.CONTEXT, Need.DIALOGUE_JUDGE})
+JUDGED = frozenset({inputs.RESPONSE, inputs.REFERENCE, inputs.CONTEXT, inputs.DIALOGUE_JUDGE})
 
 
 def test_nothing_in_particular_is_a_short_panel() -> None:
-    with_references = frozenset({Need.RESPONSE, Need.REFERENCE})
+    with_references = frozenset({inputs.RESPONSE, inputs.REFERENCE})
     for asked in (None, "default", "Default"):
         assert list(make_plan(asked, with_references).metrics) == PANEL
     alone = make_plan(None, RESPONSES)
@@ -121,7 +125,7 @@ def tokenizers(plan: Plan) -> dict[str, str | None]:
 def test_a_tokenizer_is_that_of_metrics_that_name_none() -> None:
     given = registry().parse("distinct-2")
     asked: list[Any] = ["length", "length( tokenizer = 13a )", "length@dialogue-max", given, "echo-context"]
-    plan = make_plan(asked, frozenset(Need), tokenizer="zh")
+    plan = make_plan(asked, frozenset(EVERY_INPUT), tokenizer="zh")
     found = tokenizers(plan)
     assert found["length"] == found["length@dialogue-max"] == "zh"
     assert found["length(tokenizer=13a)"] == "13a"
@@ -133,7 +137,7 @@ def test_a_tokenizer_is_that_of_metrics_that_name_none() -> None:
 def test_the_tokenizer_that_the_texts_choose(tokenizer: Any) -> None:
     """Metrics that asked for it get it, and by default those that split at spaces; others keep theirs."""
 
-    def planner(_number: int, available: frozenset[Need]) -> Plan:
+    def planner(_number: int, available: frozenset[Input]) -> Plan:
         names = "default,length(tokenizer=auto),length(tokenizer=char),distinct(n=1,tokenizer=lower-words.1)"
         return make_plan(names, available, rows=9)
 
@@ -149,7 +153,7 @@ def test_the_tokenizer_that_the_texts_choose(tokenizer: Any) -> None:
 
 
 def test_settings_of_groups_and_families() -> None:
-    both = frozenset({Need.RESPONSE, Need.REFERENCE})
+    both = frozenset({inputs.RESPONSE, inputs.REFERENCE})
     group = make_plan("dialog-eval", both).metrics
     assert {name: getattr(metric, "oov", None) for name, metric in group.items()} == {
         "length": None,
@@ -170,9 +174,9 @@ def test_settings_of_groups_and_families() -> None:
 
 
 def test_rates_of_single_labels_stand_behind_that_of_all() -> None:
-    columns = frozenset({Need.RESPONSE, Need.TURN_LABELS})
+    columns = frozenset({inputs.RESPONSE, inputs.TURN_LABELS})
 
-    def planner(_number: int, available: frozenset[Need]) -> Plan:
+    def planner(_number: int, available: frozenset[Input]) -> Plan:
         return make_plan("length,labels", available)
 
     assert asks_for_labels([planner(0, columns)])
@@ -197,10 +201,10 @@ def test_rates_of_single_labels_stand_behind_that_of_all() -> None:
 
 
 def test_other_subjects_have_all_their_metrics_by_default() -> None:
-    plan = make_plan(None, frozenset({Need.RESPONSE, Need.TRIALS}))
+    plan = make_plan(None, frozenset({inputs.RESPONSE, inputs.TRIALS}))
     assert {"pass-hat-1", "pass-hat-4", "flips"} <= plan.metrics.keys() - set(PANEL)
     assert list(plan.details) == ["trials"]
-    assert make_plan("length", frozenset({Need.RESPONSE, Need.TRIALS})).details == {}
+    assert make_plan("length", frozenset({inputs.RESPONSE, inputs.TRIALS})).details == {}
 
 
 @dataclass(frozen=True)
@@ -251,7 +255,7 @@ def test_characters_are_tokens_where_a_library_is_not_installed(monkeypatch: pyt
 
 
 def test_a_metric_asked_for_by_name_is_refused_without_its_needs() -> None:
-    with pytest.raises(NeedError, match="echo-context needs contexts: -c on"):
+    with pytest.raises(NeedError, match="echo-context needs contexts: "):
         make_plan(["length", "echo-context"], RESPONSES)
 
 
@@ -263,25 +267,25 @@ def test_a_family_is_a_wish_and_not_a_demand() -> None:
     assert str(caught.value) == "nothing can be computed: " + "; ".join(
         f"{name} {why}" for name, why in skipped.items()
     )
-    assert skipped["echo-context"] == Need.CONTEXT.remedy
-    assert make_plan("echo,echo-context", RESPONSES | {Need.CONTEXT}).skipped == {}
+    assert skipped["echo-context"] == inputs.CONTEXT.remedy
+    assert make_plan("echo,echo-context", RESPONSES | {inputs.CONTEXT}).skipped == {}
 
 
 def test_what_is_costly_is_computed_when_it_is_named() -> None:
-    needs = frozenset({Need.RESPONSE, Need.CONTEXT, Need.JUDGE})
+    needs = frozenset({inputs.RESPONSE, inputs.CONTEXT, inputs.JUDGE})
     assert "adem" not in make_plan(None, needs).metrics
     assert "adem" not in make_plan(None, needs).skipped
     assert "adem" in make_plan("all,adem", needs).metrics
 
 
 def test_one_of_several_wants_must_be_there() -> None:
-    either = f"{Need.CONTEXT.remedy} or {Need.REFERENCE.remedy}"
-    for available, lacks in ((RESPONSES | {Need.JUDGE}, either), (RESPONSES, f"{Need.JUDGE.remedy}; {either}")):
+    either = f"{inputs.CONTEXT.remedy} or {inputs.REFERENCE.remedy}"
+    for available, lacks in ((RESPONSES | {inputs.JUDGE}, either), (RESPONSES, f"{inputs.JUDGE.remedy}; {either}")):
         with pytest.raises(NeedError) as caught:
             make_plan("adem", available)
         assert str(caught.value) == f"adem {lacks}"
-    for need in (Need.CONTEXT, Need.REFERENCE):
-        assert list(make_plan("adem", RESPONSES | {Need.JUDGE, need}).metrics) == ["adem"]
+    for need in (inputs.CONTEXT, inputs.REFERENCE):
+        assert list(make_plan("adem", RESPONSES | {inputs.JUDGE, need}).metrics) == ["adem"]
 
 
 def test_what_is_not_installed_is_said_with_its_command(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,7 +22,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dialeval
-from dialeval.core.batch import Need
+from dialeval.core import inputs
 from dialeval.core.errors import DataError, DialevalError
 from dialeval.core.fold import from_bytes
 from dialeval.engine import processes
@@ -46,7 +46,7 @@ ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).p
 
 
 def job_of(metrics: str) -> Job:
-    columns = frozenset({Need.RESPONSE})
+    columns = frozenset({inputs.RESPONSE})
     return Job((make_plan(metrics, columns),), (columns,), Resources(ready={}), FieldNames(), 1 << 15)
 
 

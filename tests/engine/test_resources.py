@@ -10,13 +10,15 @@ from typing import Any
 import pytest
 
 import dialeval
-from dialeval.core.batch import Need
+from dialeval.core import inputs
 from dialeval.core.columns import TextColumn
 from dialeval.core.errors import DataError, SettingError
+from dialeval.core.inputs import Input
 from dialeval.core.result import Result
 from dialeval.engine.resources import Resources, explain_missing, read_train_texts
 from dialeval.io.vectors import load_embeddings
 from dialeval.metrics.registry import registry
+from dialeval.suites.multiwoz.feature import GOALS
 from dialeval.text.vocabulary import Vocabulary
 
 
@@ -25,7 +27,7 @@ def test_a_resource_that_changed_is_refused(tmp_path: Path) -> None:
     (tmp_path / "train.txt").write_text("one two\n")
     files = Resources(str(tmp_path / "train.txt"))
     opened = files.open(Vocabulary())
-    digests = {need: opened[need].digest for need in (Need.VOCABULARY, Need.TRAIN)}
+    digests = {need: opened[need].digest for need in (inputs.VOCABULARY, inputs.TRAIN)}
     replace(files, digests=digests).open(Vocabulary())
     (tmp_path / "train.txt").write_text("one two three\n")
     with pytest.raises(DataError, match=r"train.txt: is not the vocabulary that the run began with"):
@@ -38,12 +40,12 @@ def test_the_file_that_changed_is_named(tmp_path: Path) -> None:
     vectors.write_text("one 1 2\n")
     train.write_text("one\n")
     remedy = "keep it as it is, and the same on every machine"
-    cases: list[tuple[dict[str, Any], Need, Path]] = [
-        ({"vectors": str(vectors)}, Need.VOCABULARY, vectors),
-        ({"vectors": str(vectors)}, Need.EMBEDDINGS, vectors),
-        ({"vectors": str(vectors), "train": str(train)}, Need.VOCABULARY, train),
-        ({"vectors": str(vectors), "train": str(train)}, Need.EMBEDDINGS, vectors),
-        ({"vocabulary": str(train), "vectors": str(vectors)}, Need.VOCABULARY, train),
+    cases: list[tuple[dict[str, Any], Input, Path]] = [
+        ({"vectors": str(vectors)}, inputs.VOCABULARY, vectors),
+        ({"vectors": str(vectors)}, inputs.EMBEDDINGS, vectors),
+        ({"vectors": str(vectors), "train": str(train)}, inputs.VOCABULARY, train),
+        ({"vectors": str(vectors), "train": str(train)}, inputs.EMBEDDINGS, vectors),
+        ({"vocabulary": str(train), "vectors": str(vectors)}, inputs.VOCABULARY, train),
     ]
     for given, need, file in cases:
         with pytest.raises(DataError) as caught:
@@ -60,11 +62,11 @@ def test_in_vocabulary_are_those_listed_else_those_of_the_training_text() -> Non
     words = Vocabulary()
     ids = words.split(TextColumn.from_strings(["one two three"])).ids
     by_text, by_list = Resources(train=["one two"]).open(words), Resources(vocabulary=["three"]).open(words)
-    assert by_text[Need.VOCABULARY].find_known()[ids].tolist() == [True, True, False]
-    assert by_list[Need.VOCABULARY].find_known()[ids].tolist() == [False, False, True]
-    assert Need.TRAIN in by_text
-    assert Need.TRAIN not in by_list
-    assert Need.VOCABULARY not in Resources().open(words)
+    assert by_text[inputs.VOCABULARY].find_known()[ids].tolist() == [True, True, False]
+    assert by_list[inputs.VOCABULARY].find_known()[ids].tolist() == [False, False, True]
+    assert inputs.TRAIN in by_text
+    assert inputs.TRAIN not in by_list
+    assert inputs.VOCABULARY not in Resources().open(words)
 
 
 def known(text: str, **given: Any) -> dict[str, bool]:
@@ -72,7 +74,7 @@ def known(text: str, **given: Any) -> dict[str, bool]:
     words = Vocabulary()
     opened = Resources(**given).open(words)
     ids = words.split(TextColumn.from_strings([text])).ids
-    return dict(zip(text.split(), opened[Need.VOCABULARY].find_known()[ids].tolist(), strict=True))
+    return dict(zip(text.split(), opened[inputs.VOCABULARY].find_known()[ids].tolist(), strict=True))
 
 
 @pytest.mark.parametrize("listed", [{"train": ["one two"]}, {"vocabulary": ["one", "two"], "train": ["three four"]}])
@@ -117,9 +119,9 @@ def test_of_vectors_that_are_open_all_words_are_known(tmp_path: Path) -> None:
 def test_only_what_is_given_is_opened() -> None:
     model = object()
     opened = Resources(llm=model).open(Vocabulary())
-    assert opened[Need.LLM] is model
-    assert not {Need.ASSERTIONS, Need.TRAIN, Need.VOCABULARY, Need.EMBEDDINGS} & set(opened)
-    assert Need.LLM not in Resources(train=["a"]).open(Vocabulary())
+    assert opened[inputs.LLM] is model
+    assert not {inputs.ASSERTIONS, inputs.TRAIN, inputs.VOCABULARY, inputs.EMBEDDINGS} & set(opened)
+    assert inputs.LLM not in Resources(train=["a"]).open(Vocabulary())
 
 
 @pytest.mark.parametrize("header", ["", "3 2\n"])
@@ -163,7 +165,7 @@ def test_the_warnings_of_a_vector_file_reach_the_run(tmp_path: Path) -> None:
 
 def test_resources_that_are_open_are_taken_as_they_are() -> None:
     goals = object()
-    assert Resources(ready={Need.GOALS: goals}).open(Vocabulary()) == {Need.GOALS: goals}
+    assert Resources(ready={GOALS: goals}).open(Vocabulary()) == {GOALS: goals}
 
 
 def test_objects_cannot_be_opened_elsewhere() -> None:
@@ -187,10 +189,10 @@ def test_the_training_text_is_read_once() -> None:
 
 
 def test_shipped_judges_are_made_once_a_process() -> None:
-    if explain_missing(Need.JUDGE) is None:
+    if explain_missing(inputs.JUDGE) is None:
         one, other = (Resources().open(Vocabulary()) for _ in range(2))
-        assert one[Need.DIALOGUE_JUDGE] is other[Need.DIALOGUE_JUDGE]
+        assert one[inputs.DIALOGUE_JUDGE] is other[inputs.DIALOGUE_JUDGE]
 
 
 def test_only_the_judge_has_to_be_installed() -> None:
-    assert explain_missing(Need.TRAIN) is None
+    assert explain_missing(inputs.TRAIN) is None

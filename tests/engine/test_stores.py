@@ -22,7 +22,7 @@ import numpy as np
 import pytest
 
 import dialeval
-from dialeval.core.batch import Need
+from dialeval.core import inputs
 from dialeval.core.errors import DataError, DialevalError, SettingError
 from dialeval.core.fingerprint import Fingerprint
 from dialeval.core.result import Run
@@ -155,7 +155,7 @@ def test_differences_are_listed_one_by_one() -> None:
     ],
 )
 def test_what_is_no_state_of_a_system(system: Any, changes: dict[str, Any], message: str | None) -> None:
-    columns = frozenset({Need.RESPONSE})
+    columns = frozenset({inputs.RESPONSE})
     job = Job((make_plan("length", columns),), (columns,), Resources(ready={}), FieldNames(), 1)
     state = replace(SystemState(3, tuple(fold.empty() for fold in job.list_folds("metrics", 0))), **changes)
     if message is None:
@@ -169,7 +169,7 @@ def test_what_is_no_state_of_a_system(system: Any, changes: dict[str, Any], mess
 
 
 def test_a_long_reason_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    columns = frozenset({Need.RESPONSE})
+    columns = frozenset({inputs.RESPONSE})
     job = Job((make_plan("length", columns),), (columns,), Resources(ready={}), FieldNames(), 1)
 
     def fail(*_: object) -> None:

@@ -11,11 +11,13 @@ import numpy as np
 import pytest
 
 import dialeval
+from dialeval.core import inputs
 from dialeval.core.arrays import Floats
-from dialeval.core.batch import Batch, Need
+from dialeval.core.batch import Batch
 from dialeval.core.errors import DataError, NeedError, SettingError
 from dialeval.core.fingerprint import Fingerprint
 from dialeval.core.fold import RowMetric
+from dialeval.core.inputs import Input
 from dialeval.engine.plan import Plan, make_plan
 from dialeval.engine.resources import Resources
 from dialeval.engine.worker import Engine, Job, StateSums, SystemState, Threads, Worker
@@ -26,7 +28,9 @@ from dialeval.io.sources import wrap_systems
 from dialeval.text.vocabulary import Vocabulary
 from engine.chats import Delicate
 
-RESPONSES = frozenset({Need.RESPONSE})
+RESPONSES = frozenset({inputs.RESPONSE})
+
+EVERY_INPUT = [given for given in vars(inputs).values() if isinstance(given, Input)]
 
 
 def job_of(plan: Plan) -> Job:
@@ -38,7 +42,9 @@ def chunks_of(responses: Sequence[str], batch_rows: int) -> list[Chunk]:
 
 
 def test_texts_are_split_once_for_facts_and_metrics(monkeypatch: pytest.MonkeyPatch) -> None:
-    job = replace(job_of(make_plan("unigram-kl-div", frozenset(Need))), columns=(RESPONSES | {Need.REFERENCE},))
+    job = replace(
+        job_of(make_plan("unigram-kl-div", frozenset(EVERY_INPUT))), columns=(RESPONSES | {inputs.REFERENCE},)
+    )
     rows = [{"response": "a b", "reference": "a c"}]
     (chunk,) = split_sources(wrap_systems(read_responses(rows)), 10)
     calls = 0
@@ -72,7 +78,7 @@ def test_the_first_row_that_cannot_be_scored_is_named() -> None:
 
 
 def test_errors_that_are_no_problem_of_a_row_stay_as_they_are() -> None:
-    job = job_of(make_plan("bleu-4", frozenset(Need)))
+    job = job_of(make_plan("bleu-4", frozenset(EVERY_INPUT)))
     (chunk,) = chunks_of(["a"], 100)
     with pytest.raises(NeedError, match="needs references"):
         Worker(job).fold("metrics", chunk)
@@ -84,11 +90,11 @@ class Quarrel(RowMetric):
 
     family = "quarrel"
     presets: ClassVar[Mapping[str, Mapping[str, object]]] = {"quarrel": {}}
-    needs = frozenset({Need.RESPONSE})
+    needs = frozenset({inputs.RESPONSE})
     words: str = "x y"
 
     def score(self, batch: Batch) -> Floats:
-        responses = list(batch.texts(Need.RESPONSE))
+        responses = list(batch.texts(inputs.RESPONSE))
         if set(self.words.split()) <= set(responses):
             raise ValueError("they quarrel")
         return np.zeros(len(batch))

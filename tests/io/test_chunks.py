@@ -16,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dialeval.core.batch import Need
+from dialeval.core import inputs
 from dialeval.core.errors import DataError
 from dialeval.io import chunks as chunks_module
 from dialeval.io import opening
@@ -105,7 +105,7 @@ def test_chunks_know_their_source(tmp_path: Path) -> None:
     assert [(c.source, c.system, c.kind, c.size) for c in chunks] == [(0, "one", "whole", 20), (1, "two", "whole", 20)]
     reference = Span(str(tmp_path / "r.txt"), 0, 8)
     assert chunks[1] == FileChunk(
-        1, "two", "whole", Span(str(tmp_path / "b.txt"), 0, 20), 20, ((Need.REFERENCE, (reference,)),)
+        1, "two", "whole", Span(str(tmp_path / "b.txt"), 0, 20), 20, ((inputs.REFERENCE, (reference,)),)
     )
     assert chunks[1].paths == [str(tmp_path / "b.txt"), str(tmp_path / "r.txt")]
     split = [c for c in split_sources(sources, 9, 19) if isinstance(c, FileChunk)]
@@ -234,7 +234,7 @@ def test_blocks_of_lines_and_of_memory(tmp_path: Path) -> None:
         (str(tmp_path / "a.txt"), 1, 3),
     ]
     [rows] = first.rows()
-    assert list(rows.columns[Need.REFERENCE]) == [["1"] * 3, ["2"] * 3]
+    assert list(rows.columns[inputs.REFERENCE]) == [["1"] * 3, ["2"] * 3]
     assert first.rows(1, 1) == []
     [rows] = first.rows(1)
     assert (list(rows.responses), rows.system, rows.where) == (["two"], "a", str(tmp_path / "a.txt"))
@@ -299,7 +299,7 @@ def test_lines_are_cut_into_equally_many_with_those_beside_them(tmp_path: Path) 
     (tmp_path / "b.txt").write_text("".join(f"{number}\n" for number in range(10)))
     chunks = file_chunks(tmp_path / "a.txt", 20, tmp_path / "b.txt")
     assert [(c.span.start, c.span.stop, c.span.lines_before) for c in chunks] == [(0, 20, 0), (20, 40, 4), (40, 50, 8)]
-    beside = [span for chunk in chunks for need, spans in chunk.beside for span in spans if need is Need.REFERENCE]
+    beside = [span for chunk in chunks for need, spans in chunk.beside for span in spans if need == inputs.REFERENCE]
     assert [(span.start, span.stop) for span in beside] == [(0, 8), (8, 16), (16, 20)]
 
 
@@ -415,6 +415,6 @@ def test_very_many_empty_lines_are_refused(
 
 def read_all(path: Path, chunk_bytes: int | None, rows: int = 100) -> list[Any]:
     if chunk_bytes is None:
-        return [text for rows in read_responses(path) for text in rows.columns[Need.RESPONSE]]
+        return [text for rows in read_responses(path) for text in rows.columns[inputs.RESPONSE]]
     blocks = (block for chunk in file_chunks(path, chunk_bytes) for block in read_blocks(chunk, NAMES, rows))
-    return [text for block in blocks for part in block.rows() for text in part.columns[Need.RESPONSE]]
+    return [text for block in blocks for part in block.rows() for text in part.columns[inputs.RESPONSE]]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dialeval.core.batch import Need
+from dialeval.core import inputs
 from dialeval.core.errors import DataError, Problem, SettingError, collect_warnings
 from dialeval.io.reading import read_responses, read_texts
 
@@ -27,8 +27,8 @@ def test_fields_of_a_table(write: Write) -> None:
     [rows] = read_responses(write("a.csv", codecs.BOM_UTF8 + content.encode()))
     assert rows.system == "damd"
     assert list(rows.responses) == ["hi", "", "same"]
-    assert list(rows.columns[Need.REFERENCE]) == [["r, s"], [], []]
-    assert list(rows.columns[Need.CONTEXT]) == [['a "b"\nc'], [], ["x"]]
+    assert list(rows.columns[inputs.REFERENCE]) == [["r, s"], [], []]
+    assert list(rows.columns[inputs.CONTEXT]) == [['a "b"\nc'], [], ["x"]]
     assert rows.turns is not None
     assert rows.turns.tolist() == [0, 1, -1]
     assert rows.dialogues is not None
@@ -38,7 +38,7 @@ def test_fields_of_a_table(write: Write) -> None:
 def test_tabs(write: Write) -> None:
     [rows] = read_responses(write("a.tsv", 'response\treference\na, b\t"c\td"\n'))
     assert list(rows.responses) == ["a, b"]
-    assert list(rows.columns[Need.REFERENCE]) == [["c\td"]]
+    assert list(rows.columns[inputs.REFERENCE]) == [["c\td"]]
 
 
 def test_a_quote_that_swallows_rows_is_refused(write: Write) -> None:
@@ -81,8 +81,8 @@ def test_blank_lines_are_skipped_unless_they_are_rows(write: Write) -> None:
 
 
 def test_texts_come_from_their_column_or_the_only_one(write: Write) -> None:
-    assert list(read_texts(write("a.csv", "reference,x\na,1\n,2\n"), Need.REFERENCE)) == [["a"], []]
-    assert list(read_texts(write("b.csv", "gold\na\nb\n"), Need.REFERENCE)) == [["a"], ["b"]]
+    assert list(read_texts(write("a.csv", "reference,x\na,1\n,2\n"), inputs.REFERENCE)) == [["a"], []]
+    assert list(read_texts(write("b.csv", "gold\na\nb\n"), inputs.REFERENCE)) == [["a"], ["b"]]
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_problems(
 
 
 def test_texts_without_a_column_are_a_problem(write: Write, problems_of: Caught) -> None:
-    [problem] = problems_of(lambda: read_texts(write("a.csv", "x,y\n1,2\n"), Need.CONTEXT))
+    [problem] = problems_of(lambda: read_texts(write("a.csv", "x,y\n1,2\n"), inputs.CONTEXT))
     assert (problem.line, problem.what) == (1, "has no field 'context', only x, y")
 
 
@@ -138,7 +138,7 @@ def test_texts_without_a_column_are_a_problem(write: Write, problems_of: Caught)
 def test_what_stands_between_cells_is_found(write: Write, name: str, content: bytes | str) -> None:
     [rows] = read_responses(write(name, content))
     assert list(rows.responses) == ["a, b"]
-    assert list(rows.columns[Need.REFERENCE]) == [["c"]]
+    assert list(rows.columns[inputs.REFERENCE]) == [["c"]]
 
 
 def test_the_separator_can_be_said(write: Write) -> None:
@@ -156,11 +156,11 @@ def test_windows_1252_is_read_and_told(write: Write) -> None:
     with collect_warnings() as notes:
         [rows] = read_responses(path)
     assert list(rows.responses) == ["Grüße – ja"]
-    assert list(rows.columns[Need.REFERENCE]) == [["„gut“ €"]]
+    assert list(rows.columns[inputs.REFERENCE]) == [["„gut“ €"]]
     told = [f"{path} is not UTF-8 (line 2) and was read as Windows-1252; save it as UTF-8 to be sure"]
     assert list(notes) == told
     with collect_warnings() as notes:
-        assert list(read_texts(path, Need.REFERENCE)) == [["„gut“ €"]]
+        assert list(read_texts(path, inputs.REFERENCE)) == [["„gut“ €"]]
     assert list(notes) == told
 
 
@@ -234,6 +234,6 @@ def test_how_far_a_header_is_searched(write: Write) -> None:
 def test_empty_cells_are_empty_responses_and_missing_fields(write: Write) -> None:
     [rows] = read_responses(write("a.csv", "answer,reference,turn\n,,\nx,r,0\n"), {"response": "answer"})
     assert list(rows.responses) == ["", "x"]
-    assert list(rows.columns[Need.REFERENCE]) == [[], ["r"]]
+    assert list(rows.columns[inputs.REFERENCE]) == [[], ["r"]]
     assert rows.turns is not None
     assert rows.turns.tolist() == [-1, 0]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dialeval.core.batch import Need
+from dialeval.core import inputs
 from dialeval.core.errors import Problem, SettingError, collect_warnings
 from dialeval.io.calls import Call, ToolResult
 from dialeval.io.fields import (
@@ -66,7 +66,7 @@ def row(**fields: object) -> dict[str, object]:
 )
 def test_forms_of_a_context(context: object, expected: list[str]) -> None:
     [rows] = gathered([row(context=context), row(context="x")])
-    assert list(rows.columns[Need.CONTEXT]) == [expected, ["x"]]
+    assert list(rows.columns[inputs.CONTEXT]) == [expected, ["x"]]
 
 
 @pytest.mark.parametrize(
@@ -85,12 +85,12 @@ def test_forms_of_a_context(context: object, expected: list[str]) -> None:
 )
 def test_forms_of_a_reference(fields: dict[str, object], expected: list[str]) -> None:
     [rows] = gathered([row(**fields), row(reference="x")])
-    assert list(rows.columns[Need.REFERENCE]) == [expected, ["x"]]
+    assert list(rows.columns[inputs.REFERENCE]) == [expected, ["x"]]
 
 
 def test_a_column_that_no_row_fills_is_absent() -> None:
     [rows] = gathered([row(reference=None, context=[]), row()])
-    assert set(rows.columns) == {Need.RESPONSE}
+    assert set(rows.columns) == {inputs.RESPONSE}
     assert rows.dialogues is None
     assert rows.turns is None
 
@@ -98,7 +98,7 @@ def test_a_column_that_no_row_fills_is_absent() -> None:
 def test_systems_in_order_of_appearance_and_the_file_for_those_without() -> None:
     found = gathered([row(system="b"), row(), row(system="a", reference="r"), row(system="b"), row(system=None)])
     assert [(rows.system, len(rows)) for rows in found] == [("b", 2), ("file", 2), ("a", 1)]
-    assert all(Need.REFERENCE in rows.columns for rows in found), "one file has one set of columns"
+    assert all(inputs.REFERENCE in rows.columns for rows in found), "one file has one set of columns"
 
 
 def test_dialogues_and_turns_are_kept() -> None:
@@ -112,7 +112,7 @@ def test_dialogues_and_turns_are_kept() -> None:
 def test_names_can_be_mapped() -> None:
     [rows] = gathered([{"answer": "hi", "gold": "ho", "response": 3}], response="answer", reference="gold")
     assert list(rows.responses) == ["hi"]
-    assert list(rows.columns[Need.REFERENCE]) == [["ho"]]
+    assert list(rows.columns[inputs.REFERENCE]) == [["ho"]]
 
 
 @pytest.mark.parametrize("names", [{"answer": "response"}, {"response": ""}, {"response": 3}])

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from dialeval.core.batch import Need
+from dialeval.core import inputs
 from dialeval.core.errors import Problem, collect_warnings
+from dialeval.core.inputs import Input
 from dialeval.io import gathering
 from dialeval.io.gathering import gather_rows, gather_texts
 from dialeval.io.rows import FieldNames, Records, Rows
@@ -23,7 +24,7 @@ def test_rows_of_several_systems_keep_their_order() -> None:
     rows = ["a", {"response": "b", "system": "x", "turn": 2, "reference": ["r"]}, {"response": "c", "dialog_id": 7}]
     own, other = gathered(rows)
     assert (own.system, list(own.responses), list(own.dialogues or [])) == ("file", ["a", "c"], ["row 1", "7"])
-    assert (other.system, list(other.responses), list(other.columns[Need.REFERENCE])) == ("x", ["b"], [["r"]])
+    assert (other.system, list(other.responses), list(other.columns[inputs.REFERENCE])) == ("x", ["b"], [["r"]])
     assert own.turns is not None
     assert own.turns.tolist() == [-1, -1]
 
@@ -35,14 +36,14 @@ def test_no_rows_is_a_problem(problems_of: Caught) -> None:
 
 
 def test_texts_may_turn_up_late_or_under_another_name(problems_of: Caught) -> None:
-    def texts(rows: list[Any], need: Need = Need.REFERENCE) -> list[list[str]]:
+    def texts(rows: list[Any], need: Input = inputs.REFERENCE) -> list[list[str]]:
         return list(gather_texts(Records("refs", enumerate(rows, 1)), FieldNames(), need))
 
     assert texts([{"response": "a"}, {"reference": ["b"], "response": "c"}]) == [[], ["b"]]
     assert texts([{"response": "a", "id": 1}, {"response": "c", "id": 2}]) == [["a"], ["c"]]
     assert texts([{"text": "a"}, {"text": "c"}]) == [["a"], ["c"]]
     assert texts(["a", None, ["b", "c"]]) == [["a"], [], ["b", "c"]]
-    assert texts([[{"speaker": "A", "text": "a"}], "b"], Need.CONTEXT) == [["a"], ["b"]]
+    assert texts([[{"speaker": "A", "text": "a"}], "b"], inputs.CONTEXT) == [["a"], ["b"]]
     [problem] = problems_of(lambda: texts([{"a": "x", "b": "y"}]))
     assert (problem.line, problem.what) == (1, "has no field 'reference', only a, b")
     assert "--field reference=NAME" in problem.remedy
@@ -55,7 +56,7 @@ def say(role: str, content: object, **more: object) -> dict[str, object]:
     return {"role": role, "content": content, **more}
 
 
-def texts_of(rows: Rows, need: Need) -> list[list[str]]:
+def texts_of(rows: Rows, need: Input) -> list[list[str]]:
     return list(rows.columns[need])
 
 
@@ -70,8 +71,8 @@ def test_roles_of_some_rows() -> None:
         ]
     )
     assert list(rows.responses) == ["w", "b", "d", "x", "y"]
-    assert texts_of(rows, Need.CONTEXT) == [["s", "t"], ["a"], ["a", "b", "c"], [], ["u"]]
-    assert texts_of(rows, Need.ROLES) == [["", ""], ["user"], ["user", "assistant", "user"], [], ["user"]]
+    assert texts_of(rows, inputs.CONTEXT) == [["s", "t"], ["a"], ["a", "b", "c"], [], ["u"]]
+    assert texts_of(rows, inputs.ROLES) == [["", ""], ["user"], ["user", "assistant", "user"], [], ["user"]]
     assert list(rows.dialogues or []) == ["row 1", "line 2", "line 2", "row 4", "row 5"]
     assert rows.turns is not None
     assert rows.turns.tolist() == [-1, 1, 2, -1, -1]
@@ -92,7 +93,7 @@ def test_latencies_of_a_chat_are_counted_from_the_turn_before() -> None:
     ]
     [rows] = gathered([{"messages": chat}])
     assert list(rows.responses) == ["a", "d", "e", "f", "g", "i"]
-    assert texts_of(rows, Need.LATENCY) == [[], ["4.0"], ["1.0"], ["0.5"], [], []]
+    assert texts_of(rows, inputs.LATENCY) == [[], ["4.0"], ["1.0"], ["0.5"], [], []]
 
 
 def test_labels_and_latency_of_the_only_response_may_be_those_of_its_chat() -> None:
@@ -101,17 +102,17 @@ def test_labels_and_latency_of_the_only_response_may_be_those_of_its_chat() -> N
     whole = {"labels": {"x": "chat"}, "latency": 2}
     with collect_warnings() as notes:
         [rows] = gathered([{"messages": one, **whole}, {"messages": own, **whole}, {"response": "c", **whole}])
-        assert texts_of(rows, Need.TURN_LABELS) == [
+        assert texts_of(rows, inputs.TURN_LABELS) == [
             ['{"x":[1,{"chat":1}]}'],
             ['{"x":[1,{"own":1}]}'],
             ['{"x":[1,{"chat":1}]}'],
         ]
-        assert texts_of(rows, Need.LATENCY) == [["2.0"], ["1.0"], ["2.0"]]
+        assert texts_of(rows, inputs.LATENCY) == [["2.0"], ["1.0"], ["2.0"]]
     assert not notes
     with collect_warnings() as notes:
         [rows] = gathered([{"messages": one * 2, **whole}, {"messages": one * 2}])
     assert list(notes) == ["labels of a whole chat are not read; put them into its messages"]
-    assert set(rows.columns) == {Need.RESPONSE, Need.CONTEXT, Need.ROLES}
+    assert set(rows.columns) == {inputs.RESPONSE, inputs.CONTEXT, inputs.ROLES}
 
 
 def trial(task: object, number: object, reward: object, response: str, **more: object) -> dict[str, object]:
@@ -154,7 +155,7 @@ def test_rows_of_a_task_are_together_and_rows_of_no_task_are_alone() -> None:
 )
 def test_the_text_of_a_trial(more: dict[str, object], found: dict[str, object]) -> None:
     [rows] = gathered([{**trial("x", 3, 1, "a"), **more}, trial("y", 0, 1, "b")])
-    [text] = texts_of(rows, Need.TRIALS)[0]
+    [text] = texts_of(rows, inputs.TRIALS)[0]
     nothing: dict[str, object] = {"task": "x", "trial": "3", "parts": {}, "cost": None, "end": None}
     assert json.loads(text) == nothing | found
 
@@ -178,13 +179,13 @@ def test_the_text_of_a_trial(more: dict[str, object], found: dict[str, object]) 
 )
 def test_grades(reward: object, number: float) -> None:
     [rows] = gathered([trial("x", 0, reward, "a")])
-    [[text]] = texts_of(rows, Need.TRIALS)
+    [[text]] = texts_of(rows, inputs.TRIALS)
     assert json.loads(text)["reward"] == number
 
 
 def test_a_trial_without_a_number_is_none(problems_of: Caught) -> None:
     [rows] = gathered([trial("x", "", 1, "a"), trial("x", 0, 1, "b")])
-    assert [len(texts) for texts in texts_of(rows, Need.TRIALS)] == [0, 1]
+    assert [len(texts) for texts in texts_of(rows, inputs.TRIALS)] == [0, 1]
     [problem] = problems_of(lambda: gathered([trial("x", 0, "?", "a")]))
     assert (problem.what, problem.remedy) == ("reward is a string", "make it a number; 1 is a pass")
 
@@ -195,9 +196,9 @@ def test_a_silent_trial_has_the_turns_before_the_assistant() -> None:
         [{"messages": [say("user", "a"), calling, say("tool", "b")], **trial("x", 0, 1, "") | {"response": None}}]
     )
     assert list(rows.responses) == [""]
-    assert texts_of(rows, Need.CONTEXT) == [["a"]]
-    assert texts_of(rows, Need.ROLES) == [["user"]]
-    assert texts_of(rows, Need.CALLS) == [['[{"arguments":{},"error":false,"name":"f"}]']]
+    assert texts_of(rows, inputs.CONTEXT) == [["a"]]
+    assert texts_of(rows, inputs.ROLES) == [["user"]]
+    assert texts_of(rows, inputs.CALLS) == [['[{"arguments":{},"error":false,"name":"f"}]']]
     assert rows.turns is not None
     assert rows.turns.tolist() == [1]
 
@@ -205,7 +206,7 @@ def test_a_silent_trial_has_the_turns_before_the_assistant() -> None:
 def test_trials_and_calls_of_a_chat_are_in_its_first_and_last_row() -> None:
     chat = [say("assistant", "a"), say("assistant", "b", tool_calls=[{"name": "f"}]), say("assistant", "c")]
     [rows] = gathered([{"messages": chat, "trial": 0, "reward": 1, "expected_calls": [], "dialog_id": "x"}])
-    for need, counts in {Need.TRIALS: [1, 0, 0], Need.CALLS: [0, 0, 1], Need.EXPECTED_CALLS: [0, 0, 1]}.items():
+    for need, counts in {inputs.TRIALS: [1, 0, 0], inputs.CALLS: [0, 0, 1], inputs.EXPECTED_CALLS: [0, 0, 1]}.items():
         assert [len(texts) for texts in texts_of(rows, need)] == counts
 
 
@@ -248,17 +249,17 @@ def test_problems_of_many_rows_are_in_the_order_of_lines(problems_of: Caught, mo
 
 def test_where_a_missing_field_of_texts_is_told(problems_of: Caught) -> None:
     rows: list[tuple[int, object]] = [(5, {"a": "x", "b": "y"}), (6, {"c": "z"})]
-    [problem] = problems_of(lambda: gather_texts(Records("refs", rows), FieldNames(), Need.REFERENCE))
+    [problem] = problems_of(lambda: gather_texts(Records("refs", rows), FieldNames(), inputs.REFERENCE))
     assert (problem.where, problem.line, problem.what) == ("refs", 5, "has no field 'reference', only a, b, c")
     records = Records("refs", [], header=("a", "b"))
-    [problem] = problems_of(lambda: gather_texts(records, FieldNames(), Need.REFERENCE))
+    [problem] = problems_of(lambda: gather_texts(records, FieldNames(), inputs.REFERENCE))
     assert (problem.line, problem.what) == (1, "has no field 'reference', only a, b")
     rows = [(1, {"text": "x"}), (2, {}), (3, {"text": None})]
-    [problem] = problems_of(lambda: gather_texts(Records("refs", rows), FieldNames(), Need.REFERENCE))
+    [problem] = problems_of(lambda: gather_texts(Records("refs", rows), FieldNames(), inputs.REFERENCE))
     assert (problem.line, problem.what) == (2, "has no field 'text', only nothing")
     found = gather_texts(
         Records("refs", [(1, "a"), (2, {"reference": "b", "response_is_reference": True})]),
         FieldNames(),
-        Need.REFERENCE,
+        inputs.REFERENCE,
     )
     assert list(found) == [["a"], []]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from dialeval.core.batch import Need
+from dialeval.core import inputs
 from dialeval.core.errors import DataError, Problem
 from dialeval.io import json as documents
 from dialeval.io.json import load
@@ -25,7 +25,7 @@ def test_forms(write: Write) -> None:
     [texts] = read_responses(write("a.json", codecs.BOM_UTF8 + b'["x", ""]'))
     assert (texts.system, list(texts.responses)) == ("a", ["x", ""])
     [rows] = read_responses(write("b.json", '[{"response": "x", "reference": "r"}]'))
-    assert list(rows.columns[Need.REFERENCE]) == [["r"]]
+    assert list(rows.columns[inputs.REFERENCE]) == [["r"]]
     first, second = read_responses(write("c.json", '{"damd": ["x"], "ubar": [{"response": "y"}]}'))
     assert (first.system, second.system) == ("damd", "ubar")
     assert list(second.responses) == ["y"]
@@ -33,7 +33,7 @@ def test_forms(write: Write) -> None:
 
 def test_named_lists_of_references_are_several_per_row(write: Write) -> None:
     path = write("a.json", '{"one": ["a", "b"], "two": ["c", ["d", "e"]]}')
-    assert list(read_texts(path, Need.REFERENCE)) == [["a", "c"], ["b", "d", "e"]]
+    assert list(read_texts(path, inputs.REFERENCE)) == [["a", "c"], ["b", "d", "e"]]
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,7 @@ import pyarrow.feather
 import pyarrow.parquet
 import pytest
 
-from dialeval.core import arrow
-from dialeval.core.batch import Need
+from dialeval.core import arrow, inputs
 from dialeval.core.errors import Problem
 from dialeval.core.validation import InvalidError
 from dialeval.io import parquet
@@ -47,12 +46,12 @@ def test_a_file_and_its_texts(write: Write) -> None:
     path = write("damd.parquet", packed(TABLE))
     [rows] = read_responses(path)
     assert (rows.system, rows.where, list(rows.responses)) == ("damd", str(path), ["a", "b"])
-    assert list(read_texts(path, Need.REFERENCE)) == [["r"], []]
+    assert list(read_texts(path, inputs.REFERENCE)) == [["r"], []]
 
 
 def test_a_file_with_one_column_of_another_name_holds_texts(write: Write) -> None:
     path = write("gold.parquet", packed(pa.table({"gold": ["x", "y"]})))
-    assert list(read_texts(path, Need.REFERENCE)) == [["x"], ["y"]]
+    assert list(read_texts(path, inputs.REFERENCE)) == [["x"], ["y"]]
 
 
 def test_a_packed_file(write: Write) -> None:
@@ -66,7 +65,7 @@ def test_both_kinds_of_arrow_file(tmp_path: Path) -> None:
         stream.write_table(TABLE)
     for name in ("a.feather", "b.arrow"):
         [rows] = read_responses(tmp_path / name)
-        assert list(rows.columns[Need.REFERENCE]) == [["r"], []]
+        assert list(rows.columns[inputs.REFERENCE]) == [["r"], []]
 
 
 @pytest.mark.parametrize("name", ["a.parquet", "a.arrow"])
@@ -111,7 +110,7 @@ def far_away(kind: pa.DataType, values: pa.Array | None = None) -> pa.Array:
     return pa.Array.from_buffers(kind, 3, [None, offsets, pa.py_buffer(b"helloworld")])
 
 
-@pytest.mark.parametrize("read", [read_responses, partial(read_texts, need=Need.REFERENCE), read_ratings])
+@pytest.mark.parametrize("read", [read_responses, partial(read_texts, need=inputs.REFERENCE), read_ratings])
 @pytest.mark.parametrize(
     ("name", "column"),
     [
@@ -340,7 +339,7 @@ def test_messages_of_arrow_are_cut(problems_of: Caught) -> None:
             raise self.error
 
     def told(error: Exception) -> str:
-        [problem] = problems_of(lambda: to_table(Odd(error), "x", FieldNames(), Need.RESPONSE))
+        [problem] = problems_of(lambda: to_table(Odd(error), "x", FieldNames(), inputs.RESPONSE))
         return problem.what
 
     assert told(ValueError("one\ntwo")) == "cannot be made an Arrow table (one)"

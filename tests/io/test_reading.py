@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.feather
 import pytest
 
-from dialeval.core.batch import Need
+from dialeval.core import inputs
 from dialeval.core.columns import RaggedColumn, TextColumn
 from dialeval.core.errors import DataError, Problem, SettingError
 from dialeval.io import reading
@@ -111,26 +111,26 @@ def test_what_cannot_be_read_is_a_problem(source: Any, what: str, problems_of: C
     [problem] = problems_of(lambda: read_responses(source))
     assert problem.what == what
     if source != ["a", 3]:
-        assert problems_of(lambda: read_texts(source, Need.REFERENCE))[0].what == what
+        assert problems_of(lambda: read_texts(source, inputs.REFERENCE))[0].what == what
 
 
 def test_texts_of_files(write: Write) -> None:
-    assert list(read_texts(write("a.txt", "x\n\n"), Need.REFERENCE)) == [["x"], [""]]
+    assert list(read_texts(write("a.txt", "x\n\n"), inputs.REFERENCE)) == [["x"], [""]]
     rows = write("a.jsonl", '{"response": "a", "reference": ["x", "y"], "context": "c"}\n{"response": "b"}\n')
-    assert list(read_texts(rows, Need.REFERENCE)) == [["x", "y"], []]
-    assert list(read_texts(rows, Need.CONTEXT)) == [["c"], []]
-    assert list(read_texts(rows, Need.REFERENCE, {"reference": "response"})) == [["a"], ["b"]]
-    assert list(read_texts(write("b.jsonl", '"x"\nnull\n["y", "z"]\n'), Need.REFERENCE)) == [["x"], [], ["y", "z"]]
+    assert list(read_texts(rows, inputs.REFERENCE)) == [["x", "y"], []]
+    assert list(read_texts(rows, inputs.CONTEXT)) == [["c"], []]
+    assert list(read_texts(rows, inputs.REFERENCE, {"reference": "response"})) == [["a"], ["b"]]
+    assert list(read_texts(write("b.jsonl", '"x"\nnull\n["y", "z"]\n'), inputs.REFERENCE)) == [["x"], [], ["y", "z"]]
 
 
 def test_sets_of_references_stand_side_by_side(write: Write, problems_of: Caught) -> None:
     first = write("r1.txt", "a\nb\n")
     sets = {"one": first, "two": [["c", "d"], None], "three": ["é", "f"]}
-    assert list(read_texts(sets, Need.REFERENCE)) == [["a", "c", "d", "é"], ["b", "f"]]
-    assert list(read_texts({"one": first}, Need.REFERENCE)) == [["a"], ["b"]]
-    [problem] = problems_of(lambda: read_texts({"one": first, "two": ["x"]}, Need.REFERENCE))
+    assert list(read_texts(sets, inputs.REFERENCE)) == [["a", "c", "d", "é"], ["b", "f"]]
+    assert list(read_texts({"one": first}, inputs.REFERENCE)) == [["a"], ["b"]]
+    [problem] = problems_of(lambda: read_texts({"one": first, "two": ["x"]}, inputs.REFERENCE))
     assert problem.what == "'one' has 2 rows, 'two' has 1"
-    found = problems_of(lambda: read_texts({"one": "no.txt", "two": ["x", 3], "three": [4]}, Need.REFERENCE))
+    found = problems_of(lambda: read_texts({"one": "no.txt", "two": ["x", 3], "three": [4]}, inputs.REFERENCE))
     assert [problem.where for problem in found] == ["no.txt", "references 'two'", "references 'three'"]
 
 
@@ -140,7 +140,7 @@ def test_unequal_lengths_are_a_problem(
 ) -> None:
     [rows] = read_responses(write("test_target.txt", "x\n" * 40))
     column = RaggedColumn.from_lists([["r"]] * references)
-    [problem] = problems_of(lambda: attach(rows, Need.REFERENCE, column, "fewer.txt"))
+    [problem] = problems_of(lambda: attach(rows, inputs.REFERENCE, column, "fewer.txt"))
     assert problem.where == rows.where
     assert problem.what == f"has 40 rows, but fewer.txt has {references}"
     assert problem.remedy.startswith("both must have one line per response; ")
@@ -150,10 +150,14 @@ def test_unequal_lengths_are_a_problem(
 def test_attach_adds_a_column_and_changes_nothing() -> None:
     [rows] = read_responses([{"response": "a", "reference": "old"}])
     column = RaggedColumn.from_lists([["new"]])
-    more = attach(rows, Need.REFERENCE, column, "refs")
-    assert list(more.columns[Need.REFERENCE]) == [["new"]]
-    assert list(rows.columns[Need.REFERENCE]) == [["old"]]
-    assert list(attach(rows, Need.CONTEXT, column, "c").columns) == [Need.RESPONSE, Need.REFERENCE, Need.CONTEXT]
+    more = attach(rows, inputs.REFERENCE, column, "refs")
+    assert list(more.columns[inputs.REFERENCE]) == [["new"]]
+    assert list(rows.columns[inputs.REFERENCE]) == [["old"]]
+    assert list(attach(rows, inputs.CONTEXT, column, "c").columns) == [
+        inputs.RESPONSE,
+        inputs.REFERENCE,
+        inputs.CONTEXT,
+    ]
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
@@ -167,14 +171,14 @@ def test_a_column_that_only_happens_to_be_known_is_not_taken_for_texts(
     if suffix == "parquet":
         path = tmp_path / "gold.parquet"
         pa.parquet.write_table(pa.table({"gold": ["x"], "dialog_id": ["d"]}), path)
-    [problem] = problems_of(lambda: read_texts(path, Need.REFERENCE))
+    [problem] = problems_of(lambda: read_texts(path, inputs.REFERENCE))
     assert problem.what == "has no field 'reference', only gold, dialog_id"
 
 
 def test_only_tables_are_tables() -> None:
     from dialeval.io.rows import FieldNames
 
-    assert to_table(object(), "x", FieldNames(), Need.RESPONSE) is None
+    assert to_table(object(), "x", FieldNames(), inputs.RESPONSE) is None
 
 
 @pytest.mark.skipif(not RATED, reason=NO_RATED)
@@ -192,12 +196,12 @@ def test_real_rated_rows_are_those_of_a_plain_reading(path: Path) -> None:
     for system, rows in found.items():
         own = [row for row in plain if (row["system"] or name) == system]
         assert list(rows.responses) == [row["response"] for row in own]
-        if Need.CONTEXT in rows.columns:
-            assert list(rows.columns[Need.CONTEXT]) == [[turn["text"] for turn in row["context"]] for row in own]
-        if Need.REFERENCE in rows.columns:
+        if inputs.CONTEXT in rows.columns:
+            assert list(rows.columns[inputs.CONTEXT]) == [[turn["text"] for turn in row["context"]] for row in own]
+        if inputs.REFERENCE in rows.columns:
             left_out = [bool(row["response_is_reference"]) if "response_is_reference" in row else False for row in own]
             counts = [0 if left or row["reference"] is None else 1 for left, row in zip(left_out, own, strict=True)]
-            assert [min(len(texts), 1) for texts in rows.columns[Need.REFERENCE]] == counts
+            assert [min(len(texts), 1) for texts in rows.columns[inputs.REFERENCE]] == counts
     assert sum(map(len, found.values())) == len(plain)
 
 
@@ -362,12 +366,12 @@ def test_roles_go_with_the_contexts_that_they_are_of() -> None:
     chat = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]
     [rows] = read_responses([{"messages": chat}])
     column = RaggedColumn.from_lists([["x"]])
-    assert set(attach(rows, Need.CONTEXT, column, "x").columns) == {Need.RESPONSE, Need.CONTEXT}
-    both = attach(rows, Need.REFERENCE, column, "x")
-    assert set(both.columns) == {Need.RESPONSE, Need.CONTEXT, Need.ROLES, Need.REFERENCE}
-    assert list(both.columns[Need.REFERENCE]) == [["x"]]
+    assert set(attach(rows, inputs.CONTEXT, column, "x").columns) == {inputs.RESPONSE, inputs.CONTEXT}
+    both = attach(rows, inputs.REFERENCE, column, "x")
+    assert set(both.columns) == {inputs.RESPONSE, inputs.CONTEXT, inputs.ROLES, inputs.REFERENCE}
+    assert list(both.columns[inputs.REFERENCE]) == [["x"]]
     with pytest.raises(DataError, match=r"^responses: has 1 rows, but x has 2; "):
-        attach(rows, Need.REFERENCE, RaggedColumn.from_lists([[], []]), "x")
+        attach(rows, inputs.REFERENCE, RaggedColumn.from_lists([[], []]), "x")
 
 
 def test_sets_are_joined_row_by_row() -> None:

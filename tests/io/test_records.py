@@ -2,15 +2,15 @@ from __future__ import annotations
 
 import pytest
 
-from dialeval.core.batch import Need
+from dialeval.core import inputs
 from dialeval.core.errors import DataError, Problem, SettingError
 from dialeval.io.rows import FieldNames, Records, join_names, kind_of, length_problem, read_each, split_fields
 
 
 def test_columns_that_can_matter() -> None:
     names = FieldNames.of({"response": "answer"})
-    assert names.choose_columns(["x", "answer", "system", "response"], Need.RESPONSE) == ["answer", "system"]
-    assert names.choose_columns(["x", "y"], Need.RESPONSE) == ["x", "y"], "all, so that a problem can name them"
+    assert names.choose_columns(["x", "answer", "system", "response"], inputs.RESPONSE) == ["answer", "system"]
+    assert names.choose_columns(["x", "y"], inputs.RESPONSE) == ["x", "y"], "all, so that a problem can name them"
     with pytest.raises(SettingError, match="no field 'answer' to map"):
         FieldNames.of({"answer": "response"})
 
@@ -40,8 +40,8 @@ def test_words_for_values() -> None:
 
 def test_further_columns_matter_if_they_are_asked_for() -> None:
     there = ["topic", "response", "stars"]
-    assert FieldNames().choose_columns(there, Need.RESPONSE) == ["response"]
-    assert FieldNames.of(None, ["topic"]).choose_columns(there, Need.RESPONSE) == ["topic", "response"]
+    assert FieldNames().choose_columns(there, inputs.RESPONSE) == ["response"]
+    assert FieldNames.of(None, ["topic"]).choose_columns(there, inputs.RESPONSE) == ["topic", "response"]
 
 
 def test_fields_in_a_text_or_a_list() -> None:
@@ -54,14 +54,14 @@ def test_columns_of_other_needs_and_shapes() -> None:
     names = FieldNames()
     there = ["id", "messages", "meta", "reference", "x"]
     assert names.choose_columns(there, None) == there
-    assert names.choose_columns(there, Need.RESPONSE) == ["id", "messages", "reference"]
-    assert names.choose_columns(there, Need.REFERENCE) == ["id", "messages", "reference"]
-    assert names.choose_columns(there, Need.CONTEXT) == there, "without the main column all are named"
+    assert names.choose_columns(there, inputs.RESPONSE) == ["id", "messages", "reference"]
+    assert names.choose_columns(there, inputs.REFERENCE) == ["id", "messages", "reference"]
+    assert names.choose_columns(there, inputs.CONTEXT) == there, "without the main column all are named"
     shaped = ["messages", "resps", "doc", "x"]
-    assert names.choose_columns(shaped, Need.RESPONSE) == ["messages", "resps", "doc"]
-    assert names.choose_columns([*shaped, "response"], Need.RESPONSE) == ["messages", "response"]
+    assert names.choose_columns(shaped, inputs.RESPONSE) == ["messages", "resps", "doc"]
+    assert names.choose_columns([*shaped, "response"], inputs.RESPONSE) == ["messages", "response"]
     mapped = FieldNames.of({"response": "output.text"}, ["meta.kind"])
-    assert mapped.choose_columns(["output.text", "output", "meta", "x"], Need.RESPONSE) == [
+    assert mapped.choose_columns(["output.text", "output", "meta", "x"], inputs.RESPONSE) == [
         "output.text",
         "output",
         "meta",

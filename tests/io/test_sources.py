@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dialeval.core.batch import Need
+from dialeval.core import inputs
 from dialeval.core.errors import DataError, SettingError
 from dialeval.io.reading import read_responses
 from dialeval.io.rows import OF_SOME_ROWS
@@ -54,7 +54,7 @@ def test_named_systems(folder: Path) -> None:
 def test_files_beside(folder: Path) -> None:
     (source,) = find_sources(f"{folder}/*.txt", {"r": f"{folder}/references/*", "s": f"{folder}/*.txt"})
     ((need, files),) = source.shards[1].beside
-    assert need is Need.REFERENCE
+    assert need == inputs.REFERENCE
     assert names(list(files)) == ["y.txt", "b-10.txt"]
     with pytest.raises(DataError, match="2 files of responses and 3 of references"):
         find_sources(f"{folder}/b-*.txt", f"{folder}/references/*")
@@ -112,17 +112,17 @@ def test_files_among_responses(folder: Path) -> None:
 
 def test_columns_of_sources(folder: Path) -> None:
     lines, rows = Shard("a.txt"), Shard("b.jsonl")
-    beside = Shard("a.txt", ((Need.CONTEXT, ("c.txt", "d.txt")),))
-    every = {Need.RESPONSE, Need.REFERENCE, Need.CONTEXT, *OF_SOME_ROWS}
+    beside = Shard("a.txt", ((inputs.CONTEXT, ("c.txt", "d.txt")),))
+    every = {inputs.RESPONSE, inputs.REFERENCE, inputs.CONTEXT, *OF_SOME_ROWS}
     for shards, needs in (
-        ((lines,), {Need.RESPONSE, Need.OUTCOME}),
+        ((lines,), {inputs.RESPONSE, inputs.OUTCOME}),
         ((lines, rows), every),
-        ((beside, lines), {Need.RESPONSE, Need.OUTCOME, Need.CONTEXT}),
+        ((beside, lines), {inputs.RESPONSE, inputs.OUTCOME, inputs.CONTEXT}),
     ):
         assert Source(0, None, "s", "here", shards).columns == needs
     assert beside.paths == ["a.txt", "c.txt", "d.txt"]
     [memory] = wrap_systems(read_responses([{"response": "a", "reference": "b"}]))
-    assert memory.columns == {Need.RESPONSE, Need.REFERENCE}
+    assert memory.columns == {inputs.RESPONSE, inputs.REFERENCE}
     assert (memory.shards, memory.role) == ((), "system")
 
 
@@ -151,14 +151,14 @@ def test_contexts_and_references_beside_lines(folder: Path) -> None:
         Shard(
             str(folder / "b-10.txt"),
             (
-                (Need.REFERENCE, (references,)),
-                (Need.CONTEXT, (str(folder / "a-1.txt"), str(folder / "b-2.txt"))),
+                (inputs.REFERENCE, (references,)),
+                (inputs.CONTEXT, (str(folder / "a-1.txt"), str(folder / "b-2.txt"))),
             ),
         ),
     )
     [source] = find_sources(folder / "references", {"r": folder / "references"}, as_shards=True)
     assert [shard.beside for shard in source.shards] == [
-        ((Need.REFERENCE, (f"{folder}/references/{name}.txt",)),) for name in "xyz"
+        ((inputs.REFERENCE, (f"{folder}/references/{name}.txt",)),) for name in "xyz"
     ]
     assert (source.system, source.where) == ("references", str(folder / "references"))
 

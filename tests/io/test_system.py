@@ -7,17 +7,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dialeval.core.batch import Need
-from dialeval.core.columns import Column, RaggedColumn, TextColumn
+from dialeval.core import inputs
+from dialeval.core.columns import ColumnData, RaggedColumn, TextColumn
+from dialeval.core.inputs import Input
 from dialeval.core.rowtable import RowTable
 from dialeval.io import rows as module
 from dialeval.io.rows import NO_TURN, Rows, no_texts, split_systems
 
 
 def make(dialogues: list[str] | None) -> Rows:
-    columns: dict[Need, Column] = {
-        Need.RESPONSE: TextColumn.from_strings(["a", "b", "c", "d"]),
-        Need.REFERENCE: RaggedColumn.from_lists([["r"], [], ["s", "t"], ["u"]]),
+    columns: dict[Input, ColumnData] = {
+        inputs.RESPONSE: TextColumn.from_strings(["a", "b", "c", "d"]),
+        inputs.REFERENCE: RaggedColumn.from_lists([["r"], [], ["s", "t"], ["u"]]),
     }
     named = None if dialogues is None else TextColumn.from_strings(dialogues)
     return Rows("damd", columns, named, np.array([0, 1, 0, 1]), "damd.jsonl")
@@ -45,7 +46,7 @@ def test_a_slice_cuts_every_column() -> None:
     part = make(["x", "x", "y", "y"]).slice(1, 3)
     assert len(part) == 2
     assert list(part.responses) == ["b", "c"]
-    assert list(part.columns[Need.REFERENCE]) == [[], ["s", "t"]]
+    assert list(part.columns[inputs.REFERENCE]) == [[], ["s", "t"]]
     assert part.turns is not None
     assert part.turns.tolist() == [1, 0]
     assert part.dialogue_offsets().tolist() == [0, 1, 2]
@@ -55,7 +56,7 @@ def test_a_slice_cuts_every_column() -> None:
 def test_rows_of_a_system_stay_in_order_when_there_are_many() -> None:
     texts = [str(number) for number in range(500)]
     codes = np.array([0, 1, 2, *np.random.default_rng(0).integers(0, 3, len(texts) - 3)])
-    whole = Rows("all", {Need.RESPONSE: TextColumn.from_strings(texts)})
+    whole = Rows("all", {inputs.RESPONSE: TextColumn.from_strings(texts)})
     for code, part in enumerate(split_systems(whole, [*"012", *map(str, codes[3:])], "")):
         assert list(part.responses) == [text for text, own in zip(texts, codes, strict=True) if own == code]
 
@@ -63,7 +64,7 @@ def test_rows_of_a_system_stay_in_order_when_there_are_many() -> None:
 def test_systems_are_taken_apart_and_keep_their_order() -> None:
     first, second = split_systems(make(["x", "x", "y", "y"]), ["one", "two", "two", None], "one")
     assert (first.system, list(first.responses)) == ("one", ["a", "d"])
-    assert (second.system, list(second.columns[Need.REFERENCE])) == ("two", [[], ["s", "t"]])
+    assert (second.system, list(second.columns[inputs.REFERENCE])) == ("two", [[], ["s", "t"]])
     assert second.dialogues is not None
     assert list(second.dialogues) == ["x", "y"]
 
@@ -95,7 +96,7 @@ def test_parts_are_joined_one_below_the_other() -> None:
     parts = [whole.slice(0, 2), whole.slice(2, 4)]
     joined = Rows.join(parts)
     assert joined.table() == whole.table()
-    assert joined.columns[Need.REFERENCE].digest == whole.columns[Need.REFERENCE].digest
+    assert joined.columns[inputs.REFERENCE].digest == whole.columns[inputs.REFERENCE].digest
     assert Rows.join(parts[:1]) is parts[0]
     assert Rows("s", {}).where == "responses"
 
@@ -103,9 +104,9 @@ def test_parts_are_joined_one_below_the_other() -> None:
 def test_a_part_that_lacks_something_has_none_of_it() -> None:
     labels = {"topic": RaggedColumn.from_lists([["tea"], [], [], []])}
     whole = replace(make(["x", "x", "y", "y"]), fields=labels)
-    bare = Rows("damd", {Need.RESPONSE: TextColumn.from_strings(["e"])})
+    bare = Rows("damd", {inputs.RESPONSE: TextColumn.from_strings(["e"])})
     joined = Rows.join([whole, bare])
-    assert list(joined.columns[Need.REFERENCE]) == [["r"], [], ["s", "t"], ["u"], []]
+    assert list(joined.columns[inputs.REFERENCE]) == [["r"], [], ["s", "t"], ["u"], []]
     assert list(joined.fields["topic"]) == [["tea"], [], [], [], []]
     assert joined.turns is not None
     assert joined.turns.tolist() == [0, 1, 0, 1, NO_TURN]
@@ -138,7 +139,7 @@ def test_runs_of_names_over_any_bytes(names: list[str], compared: int) -> None:
     whole = TextColumn.from_strings(NAMES * 2)
     order = [NAMES.index(name) + 6 * (row % 3 > 0) for row, name in enumerate(names)]
     responses = TextColumn.from_strings([""] * len(names))
-    rows = Rows("s", {Need.RESPONSE: responses}, whole.take(np.array(order)))
+    rows = Rows("s", {inputs.RESPONSE: responses}, whole.take(np.array(order)))
     starts = [row for row, name in enumerate(names) if not row or name != names[row - 1]]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "_COMPARED_ROWS", compared)
@@ -180,7 +181,7 @@ def test_parts_without_names_and_turns_have_none() -> None:
 def test_names_that_are_places_are_no_ids() -> None:
     names = ["row 1", "rows 2", "line 3", "", "lines", "row 5b", "late", "row 12"]
     responses = TextColumn.from_strings([""] * len(names))
-    rows = Rows("s", {Need.RESPONSE: responses}, TextColumn.from_strings(names), np.arange(8))
+    rows = Rows("s", {inputs.RESPONSE: responses}, TextColumn.from_strings(names), np.arange(8))
     offsets = rows.dialogue_offsets()
     given = [None, "rows 2", None, "", "lines", "row 5b", "late", None]
     assert rows.places(offsets) == RowTable(offsets, given, rows.turns)

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dialeval.core.batch import Need
+from dialeval.core import inputs
 from dialeval.core.columns import RaggedColumn
 from dialeval.core.errors import DataError, Problem
+from dialeval.core.inputs import Input
 from dialeval.io import parquet
 from dialeval.io.gathering import gather_rows, gather_texts
 from dialeval.io.reading import read_responses, read_texts
@@ -49,7 +50,7 @@ def rows_of(table: pa.Table, where: str, names: FieldNames, system: str) -> list
     return gather_rows(parquet.make_records(table, where, names), names, system)
 
 
-def texts_of(table: pa.Table, where: str, names: FieldNames, need: Need) -> RaggedColumn:
+def texts_of(table: pa.Table, where: str, names: FieldNames, need: Input) -> RaggedColumn:
     return gather_texts(parquet.make_records(table, where, names, need), names, need)
 
 
@@ -91,7 +92,7 @@ def test_kinds_of_string(kind: pa.DataType) -> None:
     )
     found = rows_of(table, "t", NAMES, "file")
     assert [(each.system, list(each.responses)) for each in found] == [("a", ["a"]), ("é", ["é"])]
-    assert list(found[1].columns[Need.REFERENCE]) == [["é"]]
+    assert list(found[1].columns[inputs.REFERENCE]) == [["é"]]
 
 
 def test_contexts_references_and_turns() -> None:
@@ -100,8 +101,8 @@ def test_contexts_references_and_turns() -> None:
         {"response": ["a", "b", "c"], "context": turns, "reference": [["r"], [], None], "turn": [1, None, 3]}
     )
     [found] = rows_of(table, "t", NAMES, "file")
-    assert list(found.columns[Need.CONTEXT]) == [["x"], [], []]
-    assert list(found.columns[Need.REFERENCE]) == [["r"], [], []]
+    assert list(found.columns[inputs.CONTEXT]) == [["x"], [], []]
+    assert list(found.columns[inputs.REFERENCE]) == [["r"], [], []]
     assert found.turns is not None
     assert found.turns.tolist() == [1, -1, 3]
 
@@ -147,11 +148,11 @@ def test_two_columns_of_one_name_are_a_problem(problems_of: Caught) -> None:
 
 def test_texts(problems_of: Caught) -> None:
     table = pa.table({"reference": [["a", "b"], None, ["c"]], "response_is_reference": [False, None, True]})
-    assert list(texts_of(table, "t", NAMES, Need.REFERENCE)) == [["a", "b"], [], []]
-    assert list(texts_of(pa.table({"response": ["a", "b"], "x": [1, 2]}), "t", NAMES, Need.CONTEXT)) == [["a"], ["b"]]
-    [problem] = problems_of(lambda: texts_of(pa.table({"x": ["a"], "y": ["b"]}), "t", NAMES, Need.CONTEXT))
+    assert list(texts_of(table, "t", NAMES, inputs.REFERENCE)) == [["a", "b"], [], []]
+    assert list(texts_of(pa.table({"response": ["a", "b"], "x": [1, 2]}), "t", NAMES, inputs.CONTEXT)) == [["a"], ["b"]]
+    [problem] = problems_of(lambda: texts_of(pa.table({"x": ["a"], "y": ["b"]}), "t", NAMES, inputs.CONTEXT))
     assert problem.what == "has no field 'context', only x, y"
-    found = problems_of(lambda: texts_of(pa.table({"reference": [1, 2]}), "t", NAMES, Need.REFERENCE))
+    found = problems_of(lambda: texts_of(pa.table({"reference": [1, 2]}), "t", NAMES, inputs.REFERENCE))
     assert [problem.line for problem in found] == [1, 2]
 
 
@@ -189,14 +190,14 @@ def test_roles_of_a_column_are_those_of_rows() -> None:
         [columnwise] = read_responses(pa.Table.from_pylist(rows))
         [row_by_row] = read_responses(rows)
         for found in (columnwise, row_by_row):
-            assert list(found.columns[Need.ROLES]) == roles
-            assert [len(each) for each in found.columns[Need.CONTEXT]] == [len(each) for each in roles]
+            assert list(found.columns[inputs.ROLES]) == roles
+            assert [len(each) for each in found.columns[inputs.CONTEXT]] == [len(each) for each in roles]
 
 
 def test_prompts_in_contexts_of_their_own() -> None:
     table = pa.table({"context": [[{"role": "system", "content": "be kind"}, {"role": "user", "content": "a"}]]})
-    assert list(read_texts(table, Need.CONTEXT)) == [["a"]]
-    assert list(read_texts(table, Need.CONTEXT, system_prompts=True)) == [["be kind", "a"]]
+    assert list(read_texts(table, inputs.CONTEXT)) == [["a"]]
+    assert list(read_texts(table, inputs.CONTEXT, system_prompts=True)) == [["be kind", "a"]]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dialeval.core.batch import Need
+from dialeval.core import inputs
 from dialeval.core.errors import DataError
 from dialeval.io.sources import Shard, Source, Versions, find_sources
 from engine.chats import CHANGES
@@ -40,7 +40,7 @@ def test_reading_is_no_change(files: list[str]) -> None:
 
 
 def test_files_beside_the_responses_count(files: list[str]) -> None:
-    shard = Shard(files[0], ((Need.REFERENCE, (files[1],)), (Need.CONTEXT, (files[2],))))
+    shard = Shard(files[0], ((inputs.REFERENCE, (files[1],)), (inputs.CONTEXT, (files[2],))))
     versions = Versions.of([Source(0, None, "s", "here", (shard,)), Source(1, None, "m", "memory")])
     Path(files[1]).unlink()
     Path(files[2]).unlink()

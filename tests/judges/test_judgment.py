@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import dialeval
-from dialeval.core.batch import Need
+from dialeval.core import inputs
 from dialeval.core.errors import NeedError
 from dialeval.engine.resources import Resources
 from dialeval.engine.worker import Threads
@@ -54,10 +54,10 @@ def test_a_judge_serves_the_metric_of_its_kind(tmp_path: Path) -> None:
 
 def test_the_shipped_judges_stand_side_by_side() -> None:
     opened = Resources(judge_dir=Judge(device="torch")).open(Vocabulary())
-    assert {Need.JUDGE, Need.DIALOGUE_JUDGE} <= set(opened)
+    assert {inputs.JUDGE, inputs.DIALOGUE_JUDGE} <= set(opened)
     given = Resources(judge_dir=Judge("elsewhere")).open(Vocabulary())
-    assert Need.JUDGE in given
-    assert Need.DIALOGUE_JUDGE not in given
+    assert inputs.JUDGE in given
+    assert inputs.DIALOGUE_JUDGE not in given
 
 
 def test_without_a_context_nothing_is_judged(tmp_path: Path) -> None:

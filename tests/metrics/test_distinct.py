@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dialeval
-from dialeval.core.batch import Batch, Need
+from dialeval.core import inputs
+from dialeval.core.batch import Batch
 from dialeval.core.columns import TextColumn
 from dialeval.core.contributions import ClusteredRows, Resamples, RowWords
 from dialeval.core.exact import Moments
@@ -76,7 +77,7 @@ def test_what_is_declared() -> None:
 def test_parts_of_a_state_have_different_ngrams(parts: int) -> None:
     texts = TextColumn.from_strings(["a b a b c", "c d", "", "b a b"])
     metric = Distinct(2)
-    made = metric.partial(Batch(4, {Need.RESPONSE: texts}, Vocabulary(), np.array([0, 2, 4])))
+    made = metric.partial(Batch(4, {inputs.RESPONSE: texts}, Vocabulary(), np.array([0, 2, 4])))
     np.testing.assert_array_equal(made.items["distinct-2"], [3 / 4, 1, np.nan, 1])
     split = [metric.close_part(part) for part in metric.split_state(made.state, parts)]
     assert len(split) == parts

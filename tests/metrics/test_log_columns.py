@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import dialeval
+from dialeval.core import inputs
 from dialeval.core.arrays import Floats, Ints
-from dialeval.core.batch import Batch, Need
+from dialeval.core.batch import Batch
 from dialeval.core.columns import TextColumn
 from dialeval.core.contributions import ClusteredRows, Resamples, RowSums
 from dialeval.core.errors import NeedError, SettingError
@@ -102,7 +103,7 @@ def test_names_of_labels_are_merged() -> None:
     with pytest.warns(UserWarning, match="^the label b has more than 20 values; name one: -m label:b=VALUE$"):
         assert names.finish(merged) == ["a", "a=w", "a=x"]
     assert names.merge(names.empty(), left) == left
-    empty = Batch(1, {Need.RESPONSE: TextColumn.from_strings(["a"])}, Vocabulary(), np.array([0, 1]))
+    empty = Batch(1, {inputs.RESPONSE: TextColumn.from_strings(["a"])}, Vocabulary(), np.array([0, 1]))
     assert names.gather(empty) == {}
 
 

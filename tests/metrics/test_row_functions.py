@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import dialeval
-from dialeval.core.batch import Need
+from dialeval.core import inputs
 from dialeval.core.errors import DataError, NeedError, SettingError
 from dialeval.core.signature import Signature
 from dialeval.metrics.registry import METRIC_MARK, Registry, make_class, registry
@@ -87,7 +87,7 @@ def test_the_signature_has_the_digest_of_the_source() -> None:
 def test_what_is_declared() -> None:
     plain = make_class(echo)()
     assert (plain.better, plain.bounds, plain.definition) == (None, (-math.inf, math.inf), 1)
-    assert (plain.needs, plain.wants) == (frozenset({Need.RESPONSE, Need.CONTEXT}), frozenset({Need.REFERENCE}))
+    assert (plain.needs, plain.wants) == (frozenset({inputs.RESPONSE, inputs.CONTEXT}), frozenset({inputs.REFERENCE}))
     assert make_class(echo).__doc__ == "echo-words, a function of rows."
     assert make_class(polite).__doc__ == "Whether a response says please."
     assert make_class(polite)().bounds == (0.0, 1.0)
@@ -98,7 +98,7 @@ def test_what_is_declared() -> None:
 
     metric = make_class(rated)()
     assert (metric.better, metric.bounds, metric.definition) == ("lower", (1.0, 5.0), 3)
-    assert (metric.needs, metric.wants) == (frozenset({Need.RESPONSE}), frozenset({Need.REFERENCE}))
+    assert (metric.needs, metric.wants) == (frozenset({inputs.RESPONSE}), frozenset({inputs.REFERENCE}))
     assert dialeval.evaluate(["a"], metrics=[rated])["system"]["rated"].mean == 4
     assert dialeval.evaluate(["a"], ["bb"], metrics=[rated])["system"]["rated"].mean == 2
 

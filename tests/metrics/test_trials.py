@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 import dialeval
 from dialeval.analysis.values import cut
-from dialeval.core.batch import Batch, Need
+from dialeval.core import inputs
+from dialeval.core.batch import Batch
 from dialeval.core.columns import RaggedColumn
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Analytic, IntervalChoice
@@ -169,7 +170,7 @@ def test_tasks_have_values_of_their_own_where_all_their_trials_are_there(whole: 
     given = [("a", 1.0), ("a", None), ("b", 0.0)]
     texts = [json.dumps({"task": task, "trial": "0", "reward": reward}) for task, reward in given]
     column = RaggedColumn.from_lists([texts[:1], texts[1:2], [], texts[2:]])
-    batch = Batch(4, {Need.TRIALS: column}, Vocabulary(), np.array([0, 2, 3, 4]), whole=whole)
+    batch = Batch(4, {inputs.TRIALS: column}, Vocabulary(), np.array([0, 2, 3, 4]), whole=whole)
     partial = PassHat(1).partial(batch)
     assert partial.state == TaskCounts({"a": (1, 1), "b": (1, 0)}, 1, 1)
     np.testing.assert_array_equal(partial.items["pass-hat-1"], [1, np.nan, 0] if whole else [np.nan] * 3)
@@ -400,5 +401,5 @@ def test_intervals_of_differences_cover() -> None:
 def test_trials_that_begin_in_one_row_are_averaged() -> None:
     given: list[list[float | None]] = [[1.0, 0.5, None], [None], [], [0.25]]
     texts = [[json.dumps({"task": "a", "trial": "0", "reward": each}) for each in row] for row in given]
-    batch = Batch(4, {Need.TRIALS: RaggedColumn.from_lists(texts)}, Vocabulary(), np.arange(5))
+    batch = Batch(4, {inputs.TRIALS: RaggedColumn.from_lists(texts)}, Vocabulary(), np.arange(5))
     np.testing.assert_array_equal(module.Reward().score(batch), [0.75, np.nan, np.nan, 0.25])

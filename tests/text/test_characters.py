@@ -6,7 +6,8 @@ import numpy as np
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from dialeval.core.batch import Batch, Need
+from dialeval.core import inputs
+from dialeval.core.batch import Batch
 from dialeval.core.columns import TextColumn
 from dialeval.text.tokenizers import characters, characters_of
 from dialeval.text.vocabulary import Vocabulary
@@ -23,7 +24,7 @@ def test_characters_are_pythons_without_white_space(texts: list[str]) -> None:
 
 
 def test_lower_case_is_asked_for() -> None:
-    batch = Batch(1, {Need.RESPONSE: TextColumn.from_strings(["Ab C"])}, Vocabulary(), np.array([0, 1]))
-    assert characters(batch, Need.RESPONSE, False).words() == [["A", "b", "C"]]
-    assert characters(batch, Need.RESPONSE, True).words() == [["a", "b", "c"]]
-    assert len(characters(batch, Need.RESPONSE, True).vocabulary) == 0x110000
+    batch = Batch(1, {inputs.RESPONSE: TextColumn.from_strings(["Ab C"])}, Vocabulary(), np.array([0, 1]))
+    assert characters(batch, inputs.RESPONSE, False).words() == [["A", "b", "C"]]
+    assert characters(batch, inputs.RESPONSE, True).words() == [["a", "b", "c"]]
+    assert len(characters(batch, inputs.RESPONSE, True).vocabulary) == 0x110000

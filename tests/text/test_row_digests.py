@@ -9,8 +9,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dialeval.core.batch import Need
-from dialeval.core.columns import Column, RaggedColumn, SharedColumn, TextColumn
+from dialeval.core import inputs
+from dialeval.core.columns import ColumnData, RaggedColumn, SharedColumn, TextColumn
+from dialeval.core.inputs import Input
 from dialeval.text.ngrams import hash_column
 from dialeval.text.row_digests import digest_lists, digest_prompts, digest_rows
 
@@ -77,26 +78,26 @@ def test_digests_by_their_definition() -> None:
     by_turns = [digested(row[::-1][::2][::-1]) for row in rows]
     by_roles = [digested(row) for row in asked]
     trials = RaggedColumn.from_lists([["x"], ["x", "y"], [], ["z"] * 3, ["x"]])
-    found = digest_rows({Need.CONTEXT: column, Need.REFERENCE: column, Need.TRIALS: trials})
+    found = digest_rows({inputs.CONTEXT: column, inputs.REFERENCE: column, inputs.TRIALS: trials})
     assert {name: digests.tolist() for name, digests in found.items()} == {
         "prompt": by_turns,
         "reference": of_lists,
         "trials": [1, 2, 0, 3, 1],
     }
-    found = digest_rows({Need.CONTEXT: column, Need.ROLES: speakers})
+    found = digest_rows({inputs.CONTEXT: column, inputs.ROLES: speakers})
     assert {name: digests.tolist() for name, digests in found.items()} == {"prompt": by_roles}
     assert found["prompt"].dtype == np.uint64
     shorter = RaggedColumn.from_lists([row[:1] for row in roles])  # not a role for each turn
-    assert digest_rows({Need.CONTEXT: column, Need.ROLES: shorter})["prompt"].tolist() == by_turns
+    assert digest_rows({inputs.CONTEXT: column, inputs.ROLES: shorter})["prompt"].tolist() == by_turns
 
 
 def test_rows_without_texts_have_no_digests() -> None:
     empty = RaggedColumn.from_lists([[], []])
     numbers: Any = np.zeros(2)
-    none: list[dict[Need, Column]] = [
+    none: list[dict[Input, ColumnData]] = [
         {},
-        {Need.CONTEXT: empty, Need.REFERENCE: empty},
-        {Need.CONTEXT: numbers, Need.REFERENCE: numbers, Need.TRIALS: numbers},
+        {inputs.CONTEXT: empty, inputs.REFERENCE: empty},
+        {inputs.CONTEXT: numbers, inputs.REFERENCE: numbers, inputs.TRIALS: numbers},
     ]
     assert [digest_rows(columns) for columns in none] == [{}, {}, {}]
     assert digest_lists(TextColumn.from_strings(["a", "b"])).tolist() == [digested(["a"]), digested(["b"])]  # type: ignore[union-attr]

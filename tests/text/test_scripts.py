@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dialeval.core.batch import Batch, Need
+from dialeval.core import inputs
+from dialeval.core.batch import Batch
 from dialeval.core.columns import TextColumn
 from dialeval.text import tokenizers
 from dialeval.text.tokenizers import (
@@ -33,7 +34,7 @@ def column(*several: str) -> TextColumn:
 
 def batch_of(several: list[str], vocabulary: Vocabulary | None = None) -> Batch:
     return Batch(
-        len(several), {Need.RESPONSE: column(*several)}, vocabulary or Vocabulary(), np.arange(len(several) + 1)
+        len(several), {inputs.RESPONSE: column(*several)}, vocabulary or Vocabulary(), np.arange(len(several) + 1)
     )
 
 
@@ -151,14 +152,14 @@ def test_every_ideograph_and_kana_is_counted() -> None:
 
 @given(several=st.lists(texts, max_size=6), cut=st.integers(0, 6))
 def test_counts_add_up(several: list[str], cut: int) -> None:
-    fold = ScriptCounts((Need.RESPONSE, Need.REFERENCE))
+    fold = ScriptCounts((inputs.RESPONSE, inputs.REFERENCE))
     parts = [fold.gather(batch_of(part)) for part in (several[:cut], several[cut:])]
     assert fold.merge(*parts) == add_counts(parts) == fold.gather(batch_of(several))
     assert fold.merge(fold.empty(), parts[0]) == parts[0]
 
 
 def test_texts_that_are_not_split() -> None:
-    fold = UnsplitTexts(Need.RESPONSE, "words.1")
+    fold = UnsplitTexts(inputs.RESPONSE, "words.1")
     several = ["hello there", "今天天气很好", "今天 天气 很 好", "我不知道。我不知道。 今天天气很好", ""]
     texts, unsplit, *letters = fold.gather(batch_of(several))
     assert (texts, unsplit) == (5, 2)
@@ -166,12 +167,12 @@ def test_texts_that_are_not_split() -> None:
 
 
 def test_five_letters_are_a_sentence_and_four_are_a_word() -> None:
-    texts, unsplit, *_ = UnsplitTexts(Need.RESPONSE, "words.1").gather(batch_of(["今天天气 很好", "今天天气很 好"]))
+    texts, unsplit, *_ = UnsplitTexts(inputs.RESPONSE, "words.1").gather(batch_of(["今天天气 很好", "今天天气很 好"]))
     assert (texts, unsplit) == (2, 1)
 
 
 def test_words_that_are_known_already_count_again() -> None:
-    vocabulary, fold = Vocabulary(), UnsplitTexts(Need.RESPONSE, "13a")
+    vocabulary, fold = Vocabulary(), UnsplitTexts(inputs.RESPONSE, "13a")
     first, again = (fold.gather(batch_of(["今天天气很好 ok", "b"], vocabulary)) for _ in range(2))
     assert first == again == (2, 1, 0, 0, 6, 0, 0)
     assert fold.merge(first, again) == (4, 2, 0, 0, 12, 0, 0)
@@ -188,7 +189,7 @@ def test_words_that_are_known_already_count_again() -> None:
     ],
 )
 def test_the_suggestion(several: list[str], name: str) -> None:
-    texts, unsplit, *letters = UnsplitTexts(Need.RESPONSE, "words.1").gather(batch_of(several))
+    texts, unsplit, *letters = UnsplitTexts(inputs.RESPONSE, "words.1").gather(batch_of(several))
     assert suggest_tokenizer(texts, unsplit, letters) == name
 
 
@@ -201,10 +202,10 @@ def test_the_suggestion_by_fractions() -> None:
 
 
 def test_scripts_of_all_needs() -> None:
-    columns = {Need.RESPONSE: column("ab 今", "か"), Need.REFERENCE: column("ก", "c!")}
+    columns = {inputs.RESPONSE: column("ab 今", "か"), inputs.REFERENCE: column("ก", "c!")}
     both = Batch(2, columns, Vocabulary(), np.arange(3))
-    assert ScriptCounts((Need.RESPONSE, Need.REFERENCE)).gather(both) == (2, 3, 1, 1, 1)
-    assert ScriptCounts((Need.REFERENCE,)).gather(both) == (1, 1, 0, 0, 1)
-    assert ScriptCounts((Need.CONTEXT,)).gather(both) == (0, 0, 0, 0, 0)
+    assert ScriptCounts((inputs.RESPONSE, inputs.REFERENCE)).gather(both) == (2, 3, 1, 1, 1)
+    assert ScriptCounts((inputs.REFERENCE,)).gather(both) == (1, 1, 0, 0, 1)
+    assert ScriptCounts((inputs.CONTEXT,)).gather(both) == (0, 0, 0, 0, 0)
     assert ScriptCounts(()).empty() == (0, 0, 0, 0, 0)
-    assert UnsplitTexts(Need.RESPONSE, "words.1").empty() == (0, 0, 0, 0, 0, 0, 0)
+    assert UnsplitTexts(inputs.RESPONSE, "words.1").empty() == (0, 0, 0, 0, 0, 0, 0)

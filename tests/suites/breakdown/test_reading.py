@@ -14,7 +14,7 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from dialeval.core.batch import Need
+from dialeval.core import inputs
 from dialeval.core.errors import DataError, SettingError
 from dialeval.core.rowtable import NO_TURN
 from dialeval.suites.breakdown.documents import Findings
@@ -26,7 +26,7 @@ from suites.breakdown.challenge import SAMPLE, by_the_original, labeled, log, ma
 def test_annotated_turns_become_rows() -> None:
     found = read([log()], [labeled()])
     assert matrix(found).tolist() == [[0.0, 0.7, 0.2, 0.1], [2.0, 0.0, 0.0, 1.0]]
-    assert matrix(found, Need.ANNOTATIONS).tolist() == [[2.0, 1.0, 0.0], [0.0, 0.0, 3.0]]
+    assert matrix(found, inputs.ANNOTATIONS).tolist() == [[2.0, 1.0, 0.0], [0.0, 0.0, 3.0]]
     rows = found.systems[0]
     assert (rows.system, rows.turns.tolist()) == ("labels", [2, 4])  # type: ignore[union-attr]
     assert list(rows.dialogues or []) == ["d1", "d1"]
@@ -67,7 +67,7 @@ def test_by_position_and_lenient_all_that_the_original_evaluates_is_read_as_it_r
             assert expected is None  # a problem, never anything else
             return
     if expected is not None:
-        assert matrix(found, Need.ANNOTATIONS).tolist() == [counts for counts, _ in expected]
+        assert matrix(found, inputs.ANNOTATIONS).tolist() == [counts for counts, _ in expected]
         np.testing.assert_array_equal(matrix(found), np.reshape([row for _, row in expected], (-1, 4)))
 
 

@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dialeval
-from dialeval.core.batch import Need
+from dialeval.core import inputs
+from dialeval.core.columns import RaggedColumn
 from dialeval.core.errors import DataError, NeedError, SettingError
 from dialeval.core.fold import RowMetric
 from dialeval.metrics.registry import registry
@@ -170,15 +171,15 @@ def test_gold_is_compared_with_the_others_of_its_group() -> None:
     found = make_baselines([mine], groups)
     assert (found.left_out, found.rows_of) == ({}, mine.system)
     gold, shuffled, constant = found.systems
-    assert list(gold.columns[Need.HYPOTHESES]) == [["a b", "d"], ["e"]]
-    assert [gold.columns[Need.REFERENCE_GROUPS].list_groups(row) for row in (0, 1)] == [  # type: ignore[union-attr]
+    assert list(gold.columns[inputs.HYPOTHESES]) == [["a b", "d"], ["e"]]
+    assert [gold.columns[inputs.REFERENCE_GROUPS].list_groups(row) for row in (0, 1)] == [  # type: ignore[union-attr]
         [["c"], ["d"], []],
         [["f", "g"]],
     ]
-    assert list(shuffled.columns[Need.HYPOTHESES]) == [["e"], ["a b", "d"]]
-    assert len(list(constant.columns[Need.HYPOTHESES])) == 2
+    assert list(shuffled.columns[inputs.HYPOTHESES]) == [["e"], ["a b", "d"]]
+    assert len(list(constant.columns[inputs.HYPOTHESES])) == 2
     for floor in (shuffled, constant):
-        assert floor.columns[Need.REFERENCE_GROUPS] is groups.column
+        assert floor.columns[inputs.REFERENCE_GROUPS] is groups.column
     (alone,) = read_hypotheses([["x"]])
     single = make_baselines([alone], read_groups([[["a"], ["b"]]]))
     assert single.left_out == {"floor/shuffled-gold": "there is one query"}
@@ -186,7 +187,7 @@ def test_gold_is_compared_with_the_others_of_its_group() -> None:
 
 
 def test_no_hypotheses_are_not_short() -> None:
-    assert warn_of_short("x", WORLD.columns([Row(())])[next(iter(WORLD.columns([])))], 4) is None  # type: ignore[arg-type]
+    assert warn_of_short("x", RaggedColumn.from_lists([[]]), 4) is None
 
 
 def test_fractions_of_groups_are_between_0_and_1() -> None:

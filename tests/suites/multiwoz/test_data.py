@@ -9,16 +9,16 @@ from pathlib import Path
 import pytest
 
 from dialeval import sample_data
-from dialeval.core.batch import Need
 from dialeval.core.errors import DataError
 from dialeval.suites.multiwoz.data import load_task
+from dialeval.suites.multiwoz.feature import GOALS, ONTOLOGY, TRUE_STATES, VENUES
 
 pytestmark = pytest.mark.usefixtures("cache")
 
 
 def test_the_town_has_everything() -> None:
     town = load_task("town")
-    assert set(town.resources) >= {Need.GOALS, Need.TRUE_STATES, Need.ONTOLOGY, Need.VENUES}
+    assert set(town.resources) >= {GOALS, TRUE_STATES, ONTOLOGY, VENUES}
     domain, table = next(iter(town.venues.tables.items()))
     assert (domain, table.columns[0]) in town.known_slots
     assert ("no such domain", "name") not in town.known_slots

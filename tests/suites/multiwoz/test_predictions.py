@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from dialeval.core.batch import Need
 from dialeval.core.errors import DataError
 from dialeval.suites.multiwoz.data import Goals, TaskFiles, read_document, read_predictions
+from dialeval.suites.multiwoz.feature import STATES, TASK_TURNS
 
 TASK = TaskFiles(
     "data", Goals({"a1": {}, "b2": {}, "c3": {}}, None, ""), None, None, {"a1": 2, "b2": 1, "c3": 1}, None, {}
@@ -29,7 +29,7 @@ def problems_of(document: Any) -> list[str]:
 def test_rows_stand_in_the_order_of_the_data_and_keep_their_place() -> None:
     document = {"b2": [turn("x", state={})], "a1": [turn("y", state={"inn": {"area": "hill"}})]}
     [found] = read_predictions(document, TASK)
-    rows = list(found.rows.columns[Need.TASK_TURNS])
+    rows = list(found.rows.columns[TASK_TURNS])
     assert [(row["dialogue"], row["turn"], row["response"], row["position"]) for row in rows] == [
         ("a1", 0, "y", 1),
         ("a1", 1, None, None),
@@ -37,7 +37,7 @@ def test_rows_stand_in_the_order_of_the_data_and_keep_their_place() -> None:
         ("c3", 0, None, None),
     ]
     assert (found.dialogues, found.turns, found.short, found.with_state, found.with_domains) == (2, 2, 1, 2, 0)
-    assert Need.STATES in found.rows.columns
+    assert STATES in found.rows.columns
     assert found.rows.dialogue_offsets().tolist() == [0, 2, 3, 4]
     assert found.rows.turns is not None
     assert found.rows.turns.tolist() == [0, 1, 0, 0]
@@ -62,7 +62,7 @@ def test_two_systems_have_two_names(tmp_path: Path) -> None:
 
 def test_a_dialogue_without_turns_is_there() -> None:
     [found] = read_predictions({"b2": [turn()], "a1": []}, TASK)
-    rows = list(found.rows.columns[Need.TASK_TURNS])
+    rows = list(found.rows.columns[TASK_TURNS])
     assert [(row["dialogue"], row["listed"], row["response"]) for row in rows] == [
         ("a1", True, None),
         ("a1", True, None),
@@ -74,7 +74,7 @@ def test_a_dialogue_without_turns_is_there() -> None:
 
 def test_states_are_a_column_only_where_every_turn_has_one() -> None:
     [found] = read_predictions({"a1": [turn(state={}), turn()]}, TASK)
-    assert Need.STATES not in found.rows.columns
+    assert STATES not in found.rows.columns
 
 
 def test_all_problems_at_once_with_their_paths() -> None:
