@@ -19,11 +19,11 @@ from dialeval.core.inputs import Input
 from dialeval.engine.plan import (
     MOST_JUDGED,
     Plan,
-    asks_for_labels,
     find_tokenizer,
     list_asked,
+    list_surveys,
     make_plan,
-    with_labels,
+    with_surveys,
     with_tokenizer,
 )
 from dialeval.metrics.log_columns import LabelNames
@@ -179,20 +179,19 @@ def test_rates_of_single_labels_stand_behind_that_of_all() -> None:
     def planner(_number: int, available: frozenset[Input]) -> Plan:
         return make_plan("length,labels", available)
 
-    assert asks_for_labels([planner(0, columns)])
-    assert not asks_for_labels([make_plan("length", columns)])
-    assert not asks_for_labels([])
-    assert list(with_labels(planner, ["good", "bad"])(0, columns).metrics) == [
+    assert list_surveys([planner(0, columns)]) == [LabelNames()]
+    assert list_surveys([make_plan("length", columns)]) == []
+    assert list(with_surveys(planner, {LabelNames(): ["good", "bad"]})(0, columns).metrics) == [
         "length",
         "labels",
         "label:good",
         "label:bad",
     ]
-    assert not asks_for_labels([make_plan("label:good", columns)])
-    over_dialogues = with_labels(
-        lambda _number, available: make_plan("labels@dialogue-max,length@dialogue-max", available), ["good"]
+    assert list_surveys([make_plan("label:good", columns)]) == []
+    over_dialogues = with_surveys(
+        lambda _number, available: make_plan("labels@dialogue-max,length@dialogue-max", available),
+        {LabelNames(): ["good"]},
     )
-    assert asks_for_labels([over_dialogues(0, columns)])
     assert list(over_dialogues(0, columns).metrics) == [
         "labels@dialogue-max",
         "label:good@dialogue-max",

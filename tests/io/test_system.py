@@ -12,7 +12,7 @@ from dialeval.core.columns import ColumnData, RaggedColumn, TextColumn
 from dialeval.core.inputs import Input
 from dialeval.core.rowtable import RowTable
 from dialeval.io import rows as module
-from dialeval.io.rows import NO_TURN, Rows, no_texts, split_systems
+from dialeval.io.rows import NO_TURN, Rows, split_systems
 
 
 def make(dialogues: list[str] | None) -> Rows:
@@ -208,7 +208,3 @@ def test_the_table_of_a_result() -> None:
         "reference": [["r"], [], ["s", "t"], ["u"]],
     }
     assert make(None).table().dialogues is None
-
-
-def test_no_texts() -> None:
-    assert [list(no_texts(rows)) for rows in (0, 2)] == [[], [[], []]]

@@ -10,7 +10,7 @@ import orjson
 from hypothesis import strategies as st
 
 from dialeval.core import inputs
-from dialeval.core.columns import ColumnData, RaggedColumn, TextColumn
+from dialeval.core.columns import ColumnData, FieldColumn, RaggedColumn, TextColumn
 from dialeval.core.inputs import Input
 from dialeval.io.fields import read_labels
 from laws.worlds import World
@@ -23,6 +23,7 @@ class Row:
     annotators: tuple[dict[str, Any], ...] = ()
     seconds: float | None = None
     failure: str | None = None
+    scores: dict[str, float] | None = None
 
 
 def columns(rows: Sequence[Row]) -> dict[Input, ColumnData]:
@@ -31,7 +32,8 @@ def columns(rows: Sequence[Row]) -> dict[Input, ColumnData]:
         inputs.TURN_LABELS: RaggedColumn.from_lists([[orjson.dumps(each).decode()] if each else [] for each in labels]),
         inputs.RESPONSE: TextColumn.from_strings(["" if row.failure else "yes" for row in rows]),
         inputs.OUTCOME: RaggedColumn.from_lists([[row.failure] if row.failure else [] for row in rows]),
-        inputs.LATENCY: RaggedColumn.from_lists([[] if row.seconds is None else [repr(row.seconds)] for row in rows]),
+        inputs.LATENCY: FieldColumn.of([row.seconds for row in rows], is_number=True),
+        inputs.SCORES: FieldColumn.of([row.scores for row in rows]),
     }
 
 
@@ -48,7 +50,11 @@ FULL = {"breakdown": "X", "error": ["a"], "polite": True}
 
 WORLD = World(
     rows=st.builds(
-        Row, st.lists(annotator, max_size=3).map(tuple), seconds, st.sampled_from([None, "missing", "error"])
+        Row,
+        st.lists(annotator, max_size=3).map(tuple),
+        seconds,
+        st.sampled_from([None, "missing", "error"]),
+        st.fixed_dictionaries({"stars": st.floats(-9, 9)}, optional={"cost": st.floats(-9, 9)}),
     ),
     columns=columns,
     resources=lambda _vocabulary: {},
@@ -57,6 +63,11 @@ WORLD = World(
         "no error": Row(({"error": []},), 0.0),
         "all": Row((FULL,), 1.5),
         "failed": Row(failure="empty"),
+        "scored": Row(scores={"stars": 4.0}),
     },
-    rich=[Row((FULL, FULL), 1.0), Row(({**FULL, "breakdown": "O"},), 2.0), Row(({**FULL, "polite": 0.5},), 3.0)],
+    rich=[
+        Row((FULL, FULL), 1.0, scores={"stars": 2.0, "cost": 1.0}),
+        Row(({**FULL, "breakdown": "O"},), 2.0, scores={"stars": 5.0, "cost": 2.0}),
+        Row(({**FULL, "polite": 0.5},), 3.0, scores={"stars": 1.0, "cost": 4.0}),
+    ],
 )
