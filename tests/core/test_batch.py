@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from dialeval.core.inputs import Input
-from dialeval.suites.multiwoz.feature import STATES
 
 from dialeval.core import inputs
 from dialeval.core.batch import Batch
 from dialeval.core.columns import NumberColumn, ObjectColumn, RaggedColumn, TextColumn
 from dialeval.core.errors import NeedError
+from dialeval.core.inputs import Input
+from dialeval.suites.multiwoz.feature import STATES
 from dialeval.text.vocabulary import Vocabulary
 
 COLUMNS: dict[Input, Any] = {

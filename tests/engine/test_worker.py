@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
-from dialeval.core.inputs import Input
 
 from dialeval.core import inputs
 from dialeval.core.errors import NeedError
+from dialeval.core.inputs import Input
 from dialeval.engine.plan import Plan, make_plan
 from dialeval.engine.resources import Resources
 from dialeval.engine.worker import Job, Worker

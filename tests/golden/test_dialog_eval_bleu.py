@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from dialeval.core.inputs import Input
 
 from dialeval.core import inputs
 from dialeval.core.arrays import Floats
 from dialeval.core.batch import Batch
 from dialeval.core.columns import ColumnData, RaggedColumn, TextColumn
 from dialeval.core.exact import Moments
+from dialeval.core.inputs import Input
 from dialeval.io.delimited import read_lines
 from dialeval.metrics.bleu import Bleu
 from dialeval.text.vocabulary import Vocabulary

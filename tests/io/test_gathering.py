@@ -3,10 +3,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from dialeval.core.inputs import Input
-
 from dialeval.core import inputs
 from dialeval.core.errors import Problem
+from dialeval.core.inputs import Input
 from dialeval.io.gathering import gather_texts
 from dialeval.io.rows import FieldNames, Records
 

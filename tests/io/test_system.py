@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from dialeval.core.inputs import Input
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dialeval.core import inputs
 from dialeval.core.columns import ColumnData, RaggedColumn, TextColumn
+from dialeval.core.inputs import Input
 from dialeval.io import rows as module
 from dialeval.io.rows import NO_TURN, Rows, split_systems
 

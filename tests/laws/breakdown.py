@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from dialeval.core.inputs import Input
 from hypothesis import strategies as st
 
 from dialeval.core import inputs
 from dialeval.core.columns import ColumnData, NumberColumn
+from dialeval.core.inputs import Input
 from laws.worlds import World
 
 NAN = float("nan")

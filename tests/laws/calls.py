@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import orjson
-from dialeval.core.inputs import Input
 from hypothesis import strategies as st
 
 from dialeval.core import inputs
 from dialeval.core.columns import ColumnData, RaggedColumn
+from dialeval.core.inputs import Input
 from dialeval.metrics.assertions import load_assertions
 from laws.worlds import World
 

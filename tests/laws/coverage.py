@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dialeval.core.inputs import Input
 from hypothesis import strategies as st
 
 from dialeval.core import inputs
 from dialeval.core.columns import ColumnData, RaggedColumn, TextColumn
+from dialeval.core.inputs import Input
 from dialeval.suites.lsdscc.data import GroupedColumn
 from laws.responses import resources, texts
 from laws.worlds import World

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dialeval.core.inputs import Input
 from hypothesis import strategies as st
 
 from dialeval.core.columns import ColumnData, ObjectColumn
+from dialeval.core.inputs import Input
 from dialeval.suites.sgd import feature
 from dialeval.suites.sgd.data import Schema
 from laws.worlds import World

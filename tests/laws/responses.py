@@ -12,12 +12,12 @@ from zlib import crc32
 
 import numpy as np
 import numpy.typing as npt
-from dialeval.core.inputs import Input
 from hypothesis import strategies as st
 
 from dialeval.core import inputs
 from dialeval.core.arrays import Floats
 from dialeval.core.columns import ColumnData, RaggedColumn, TextColumn
+from dialeval.core.inputs import Input
 from dialeval.judges.adem import Judge
 from dialeval.judges.judge import DialogueJudge
 from dialeval.judges.llm.rubrics import Grades, Parts, Rubric

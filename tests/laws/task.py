@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dialeval.core.inputs import Input
 from hypothesis import strategies as st
 
 from dialeval.core.columns import ColumnData, ObjectColumn
+from dialeval.core.inputs import Input
 from dialeval.suites.multiwoz import feature
 from dialeval.suites.multiwoz.data import Goals, ReferenceSets, TrueStates
 from dialeval.suites.multiwoz.ontology import Domain, Ontology

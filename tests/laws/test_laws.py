@@ -13,9 +13,6 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
 import pytest
-from dialeval.core.inputs import Input
-from dialeval.suites.multiwoz.feature import GOALS, STATES, TASK_TURNS
-from dialeval.suites.sgd.feature import FRAMES, SPANS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -26,6 +23,7 @@ from dialeval.core.columns import ObjectColumn, RaggedColumn, SharedColumn
 from dialeval.core.contributions import ClusteredRows, Resamples, join_batches
 from dialeval.core.errors import NeedError, SettingError
 from dialeval.core.fold import Estimate, Level, Metric
+from dialeval.core.inputs import Input
 from dialeval.core.result import Result
 from dialeval.core.signature import Signature
 from dialeval.engine.evaluate import Tally
@@ -35,6 +33,8 @@ from dialeval.engine.resources import Resources
 from dialeval.io.rows import Rows
 from dialeval.io.sources import wrap_systems
 from dialeval.metrics.registry import registry
+from dialeval.suites.multiwoz.feature import GOALS, STATES, TASK_TURNS
+from dialeval.suites.sgd.feature import FRAMES, SPANS
 from dialeval.text.vocabulary import Vocabulary
 from laws import breakdown, calls, conversations, coverage, frames, log_columns, responses, task, trials
 from laws.worlds import Place, World
@@ -60,9 +60,14 @@ AnyMetric = Metric[Any]
 NAMED: list[AnyMetric] = [registry().parse(name) for name in registry().presets]
 AGGREGATES = ("length@dialogue-min", "judge@dialogue-first-failure", "rouge-l@dialogue-last")
 """Metrics over dialogues, which are no family: their settings are those of the metric that they condense."""
-LABELS = ("label:breakdown=X", "label:polite(annotators=majority)", "label:error=a(better=lower)@dialogue-mean")
+LABELS = (
+    "label:breakdown=X",
+    "label:polite(annotators=majority)",
+    "label:error=a(better=lower)@dialogue-mean",
+)
 """Rates of labels, which are called by what rows hold."""
-METRICS: list[AnyMetric] = [*NAMED, *map(registry().parse, (*AGGREGATES, *LABELS))]
+SCORES = ("score:stars", "score:stars(range=-9:9)", "score:stars@dialogue-max")
+METRICS: list[AnyMetric] = [*NAMED, *map(registry().parse, (*AGGREGATES, *LABELS, *SCORES))]
 if QUICK:  # one preset of each metric
     METRICS = list({type(metric): metric for metric in METRICS}.values())
 named_metric = pytest.mark.parametrize("metric", NAMED, ids=str)
@@ -349,6 +354,7 @@ def other_values(metric: AnyMetric, name: str) -> list[Any]:
         "words": [0, 1],
         "tolerance": [0.5],
         "ignore": ["a+b"],
+        "range": ["-1:2"],
         "rubric": ["safety", "conversation"],
         "samples": [3],
         "model": ["other/model-1"],

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import orjson
-from dialeval.core.inputs import Input
 from hypothesis import strategies as st
 
 from dialeval.core import inputs
 from dialeval.core.columns import ColumnData, RaggedColumn
+from dialeval.core.inputs import Input
 from laws.worlds import World
 
 

@@ -10,11 +10,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from dialeval.core.inputs import Input
 from hypothesis import strategies as st
 
 from dialeval.core.batch import Batch
+from dialeval.core.columns import ColumnData
 from dialeval.core.fold import Fact, Metric, Partial
+from dialeval.core.inputs import Input
 from dialeval.text.vocabulary import Vocabulary
 
 

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 import sacrebleu
-from dialeval.core.inputs import Input
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
@@ -19,6 +18,7 @@ from dialeval.core import inputs
 from dialeval.core.batch import Batch
 from dialeval.core.columns import ColumnData, RaggedColumn, TextColumn
 from dialeval.core.errors import SettingError
+from dialeval.core.inputs import Input
 from dialeval.metrics.bleu import Bleu
 from dialeval.metrics.bleu_counts import BleuCounts
 from dialeval.metrics.registry import Registry

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from dialeval.core.inputs import Input
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from nltk.translate.bleu_score import closest_ref_length, modified_precision
@@ -16,6 +15,7 @@ from nltk.translate.bleu_score import closest_ref_length, modified_precision
 from dialeval.core import inputs
 from dialeval.core.batch import Batch
 from dialeval.core.columns import ColumnData, RaggedColumn, TextColumn
+from dialeval.core.inputs import Input
 from dialeval.metrics import bleu_counts as kernel
 from dialeval.metrics.bleu_counts import NO_REFERENCE, count_ngram_matches, match_long
 from dialeval.text.tokenizers import DEFAULT, tokens

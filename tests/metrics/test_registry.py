@@ -142,7 +142,7 @@ def test_built_in_metrics_stand_under_what_they_measure() -> None:
         for place in places:
             module, names = place.split(":")
             for name in names.split(","):
-                assert getattr(import_module(f"dialeval.{module}"), name).subject is subject
+                assert getattr(import_module(f"dialeval.{module}"), name).subject == subject
 
 
 def test_only_what_is_measured_is_imported() -> None:

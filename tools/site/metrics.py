@@ -15,14 +15,14 @@ from math import isfinite
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from dialeval.suites.multiwoz.feature import STATES, TASK_TURNS
-from dialeval.suites.sgd.feature import FRAMES, SPANS
 from tools.site.tables import Table, quoted, table, tables
 
 from dialeval.core import inputs
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Metric
 from dialeval.metrics.registry import TOPICS, explain, find_topic, registry
+from dialeval.suites.multiwoz.feature import STATES, TASK_TURNS
+from dialeval.suites.sgd.feature import FRAMES, SPANS
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = ("metrics.md", "metrics-suites.md", "floors.md", "metric-agreement.md")
@@ -181,10 +181,10 @@ def _range(metric: Metric[Any]) -> str:
 
 
 def _needs(metric: Metric[Any]) -> str:
-    rows = [(f"`{need.argument}`", f"`{need.flag}`", "yes") for need in sorted(metric.needs)]
+    rows = [(f"`{need.argument}`", f"`{need.option}`", "yes") for need in sorted(metric.needs)]
     for need in sorted(metric.wants):
         told = "one of these" if need in metric.one_of else "used where given"
-        rows.append((f"`{need.argument}`", f"`{need.flag}`", told))
+        rows.append((f"`{need.argument}`", f"`{need.option}`", told))
     return table(["argument in Python", "on the command line", "needed"], [list(row) for row in dict.fromkeys(rows)])
 
 

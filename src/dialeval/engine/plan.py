@@ -21,12 +21,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Any, TypeAlias
+from itertools import chain
+from typing import Any, TypeAlias, cast
 
+from dialeval.core import inputs
 from dialeval.core.account import FAILURES
-from dialeval.core.batch import Need
 from dialeval.core.errors import NeedError, SettingError
 from dialeval.core.fold import Fact, Metric
+from dialeval.core.inputs import Column, Input
 from dialeval.engine.resources import explain_missing
 from dialeval.metrics.registry import ALL, GROUP_SETTINGS, GROUPS, PANEL, registry, split_names
 from dialeval.text.tokenizers import AUTO, DEFAULT, SPLIT_AT_SPACES, ScriptCounts, Tokenizer
@@ -43,9 +45,9 @@ TRIALS = "trials"
 """The detail of a run that lists its trials, by system."""
 _TOKENIZER = "tokenizer"
 """The setting of that name."""
-_OF_PANEL = frozenset({Need.RESPONSE, Need.CONTEXT, Need.TURN_LABELS, Need.LATENCY})
+_OF_PANEL = frozenset({inputs.RESPONSE, inputs.CONTEXT, inputs.TURN_LABELS, inputs.LATENCY})
 """Subjects of which only the metrics of the panel are scored unasked; of others all metrics are."""
-_TEXTS = (Need.RESPONSE, Need.HYPOTHESES, Need.REFERENCE, Need.REFERENCE_GROUPS)
+_TEXTS = (inputs.RESPONSE, inputs.HYPOTHESES, inputs.REFERENCE, inputs.REFERENCE_GROUPS)
 """Columns by whose scripts a tokenizer is chosen."""
 
 
@@ -77,7 +79,7 @@ class Plan:
         return {key: name + key[len(own) :] if key == own or key.startswith(f"{own}/") else key for key in results}
 
 
-Planner: TypeAlias = Callable[[int, frozenset[Need]], Plan]
+Planner: TypeAlias = Callable[[int, frozenset[Input]], Plan]
 """The plan for a source, by its number, and what is available for it."""
 
 
@@ -90,6 +92,20 @@ def make_planner(
     return lambda _source, available: plan(available)
 
 
+def list_fields(asked: Asked) -> tuple[tuple[Column, ...], tuple[str, ...]]:
+    """Return the fields of rows that the metrics ask for, and the names of scores (`*`: all)."""
+    names = [name for name in list_asked(asked) if not registry().is_group(name)]
+    columns: dict[Column, None] = {}
+    scores: dict[str, None] = {}
+    for metric in registry().select(names):
+        for need in (*metric.needs, *metric.wants):
+            if isinstance(need, Column) and need.field is not None:
+                columns[need] = None
+        if metric.subject == inputs.SCORES:
+            scores[metric.find_setting("of") or "*"] = None
+    return tuple(columns), tuple(scores)
+
+
 def list_asked(asked: Any) -> list[Any]:
     """Return what was asked for as a list; for nothing, the group `default`."""
     if asked is None or isinstance(asked, str):
@@ -99,7 +115,7 @@ def list_asked(asked: Any) -> list[Any]:
 
 def make_plan(
     asked: Asked,
-    available: frozenset[Need],
+    available: frozenset[Input],
     settings: Settings | None = None,
     tokenizer: Tokenizer | None = None,
     rows: int | None = None,
@@ -116,7 +132,7 @@ def make_plan(
     skipped: dict[str, str] = {}
     for name in names:
         if name == PANEL:
-            chosen = registry().select(GROUPS[PANEL]) if Need.RESPONSE in available else []
+            chosen = registry().select(GROUPS[PANEL]) if inputs.RESPONSE in available else []
             chosen += [*registry().list_measuring(available - _OF_PANEL), *_judge_if_fast(available, rows, skipped)]
         else:
             chosen = registry().list_measuring(available) if name == ALL else registry().select([name])
@@ -131,7 +147,7 @@ def make_plan(
                 skipped[plain.name] = reasons
             else:
                 raise NeedError(f"{plain.name} {reasons}")
-    fails = available >= {Need.OUTCOME, Need.RESPONSE}
+    fails = available >= {inputs.OUTCOME, inputs.RESPONSE}
     unasked = fails and FAILURES not in metrics
     if fails:
         metrics = {FAILURES: registry().parse(FAILURES), **metrics}
@@ -141,16 +157,16 @@ def make_plan(
     skipped = {name: reason for name, reason in skipped.items() if name not in metrics}
     by_script = metrics.keys() & GROUPS[PANEL] if PANEL in names and tokenizer is None and rows is not None else ()
     details: dict[str, Fact[Any, Any]] = {}
-    if any(metric.subject is Need.TRIALS for metric in metrics.values()):
+    if any(metric.subject == inputs.TRIALS for metric in metrics.values()):
         from dialeval.metrics.trials import TrialTable
 
         details = {TRIALS: TrialTable()}
     return Plan(metrics, skipped, details, frozenset(by_script), unasked)
 
 
-def _judge_if_fast(available: frozenset[Need], rows: int | None, skipped: dict[str, str]) -> list[Metric[Any]]:
+def _judge_if_fast(available: frozenset[Input], rows: int | None, skipped: dict[str, str]) -> list[Metric[Any]]:
     """Return the judge if it can run and rows are few; where they are many, explain in `skipped` how to ask for it."""
-    if Need.DIALOGUE_JUDGE not in available or _explain_missing(judge := registry().parse("judge"), available):
+    if inputs.DIALOGUE_JUDGE not in available or _explain_missing(judge := registry().parse("judge"), available):
         return []
     if rows is not None and rows <= MOST_JUDGED:
         return [judge]
@@ -159,18 +175,12 @@ def _judge_if_fast(available: frozenset[Need], rows: int | None, skipped: dict[s
     return []
 
 
-def _explain_missing(metric: Metric[Any], available: frozenset[Need]) -> str:
+def _explain_missing(metric: Metric[Any], available: frozenset[Input]) -> str:
     """Return why a metric cannot run; empty if it can."""
     reasons = [explain_missing(need) or need.remedy for need in sorted(metric.needs - available)]
     if metric.one_of and not metric.one_of & available:
         reasons.append(" or ".join(need.remedy for need in sorted(metric.one_of)))
     return "; ".join(reasons)
-
-
-def _map_inner(metric: Any, change: Callable[[Any], Any]) -> Any:
-    """Return what `change` makes of a metric; of one over dialogues, of the metric inside."""
-    inner = getattr(metric, "inner", None)
-    return change(metric) if inner is None else replace(metric, inner=_map_inner(inner, change))
 
 
 def _configure(metric: Metric[Any], asked: Any, settings: Settings, tokenizer: Tokenizer | None) -> Any:
@@ -187,36 +197,31 @@ def _configure(metric: Metric[Any], asked: Any, settings: Settings, tokenizer: T
     metric = metric.with_settings(**changes) if metric.name in metric.presets else metric
     if tokenizer is None or not isinstance(asked, str) or f"{_TOKENIZER}=" in asked.replace(" ", ""):
         return metric
-    return _map_inner(metric, lambda each: replace(each, tokenizer=tokenizer) if find_tokenizer(each) else each)
+    return metric.change_setting(_TOKENIZER, tokenizer) if find_tokenizer(metric) else metric
 
 
-def asks_for_labels(plans: Iterable[Plan]) -> bool:
-    """Return whether a metric means the rates of all labels of the rows."""
-    return any(_with_label(metric, "") is not None for plan in plans for metric in plan.folded)
+def list_surveys(plans: Iterable[Plan]) -> list[Fact[Any, Any]]:
+    """Return the statistics of all rows by which metrics decide what they measure, each once."""
+    surveys = (metric.survey for plan in plans for metric in plan.folded)
+    return list(dict.fromkeys(survey for survey in surveys if survey is not None))
 
 
-def with_labels(planner: Planner, labels: Iterable[str]) -> Planner:
-    """Return a planner of the same plans, with the rates of these labels next to a metric that means all."""
+def with_surveys(planner: Planner, surveyed: Mapping[Fact[Any, Any], Any]) -> Planner:
+    """Return a planner of the same plans with the metrics that surveys decided on."""
 
-    def plan(number: int, available: frozenset[Need]) -> Plan:
+    @cache
+    def settle(name: str, metric: Metric[Any]) -> Mapping[str, Metric[Any]]:
+        if metric.survey is None:
+            return {name: metric}
+        settled = metric.settle(surveyed[metric.survey])
+        return {name if own == metric.name else own: one for own, one in settled.items()}
+
+    def plan(number: int, available: frozenset[Input]) -> Plan:
         given = planner(number, available)
-        metrics: dict[str, Metric[Any]] = {}
-        for name, metric in given.metrics.items():
-            metrics[name] = metric
-            metrics |= {each.name: each for label in labels if (each := _with_label(metric, label)) is not None}
-        return replace(given, metrics=metrics)
+        settled = (settle(name, metric).items() for name, metric in given.metrics.items())
+        return replace(given, metrics=dict(chain.from_iterable(settled)))
 
     return plan
-
-
-def _with_label(metric: Metric[Any], label: str) -> Metric[Any] | None:
-    """Return the metric of one label, for a metric that means all labels; None for another."""
-    if isinstance(inner := getattr(metric, "inner", None), Metric):
-        own = _with_label(inner, label)
-        return None if own is None else replace(metric, inner=own)  # type: ignore[call-arg]
-    if metric.subject is not Need.TURN_LABELS or metric.of:  # type: ignore[attr-defined]
-        return None
-    return replace(metric, of=label)  # type: ignore[call-arg]
 
 
 SCRIPT_COUNTS = ScriptCounts(_TEXTS)
@@ -225,17 +230,17 @@ SCRIPT_COUNTS = ScriptCounts(_TEXTS)
 
 def find_tokenizer(metric: Metric[Any]) -> Tokenizer | None:
     """Return the tokenizer of a metric that has one."""
-    return getattr(getattr(metric, "inner", metric), _TOKENIZER, None)
+    return cast("Tokenizer | None", metric.find_setting(_TOKENIZER))
 
 
 def with_tokenizer(planner: Planner, tokenizer: Tokenizer) -> Planner:
     """Return a planner of the same plans, with a tokenizer for every metric that left the choice to the run."""
 
-    def choose(metric: Metric[Any], by_script: bool = False) -> Any:
+    def choose(metric: Metric[Any], by_script: bool = False) -> Metric[Any]:
         left = (AUTO, *(SPLIT_AT_SPACES if by_script and tokenizer != DEFAULT else ()))
-        return _map_inner(metric, lambda own: replace(own, tokenizer=tokenizer) if find_tokenizer(own) in left else own)
+        return metric.change_setting(_TOKENIZER, tokenizer) if find_tokenizer(metric) in left else metric
 
-    def plan(number: int, available: frozenset[Need]) -> Plan:
+    def plan(number: int, available: frozenset[Input]) -> Plan:
         given = planner(number, available)
         details = {
             name: replace(fold, metric=choose(fold.metric)) if hasattr(fold, "metric") else fold  # type: ignore[type-var]

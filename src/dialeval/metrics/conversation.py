@@ -26,7 +26,7 @@ from __future__ import annotations
 import re
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import inf, isfinite, nan
 from operator import attrgetter
@@ -34,10 +34,11 @@ from typing import Any, ClassVar, Literal, NamedTuple, get_args
 
 import numpy as np
 
+from dialeval.core import inputs
 from dialeval.core.arrays import Floats
-from dialeval.core.batch import Batch, Need
+from dialeval.core.batch import Batch
 from dialeval.core.errors import SettingError
-from dialeval.core.fold import Better, Bounds, Level, Metric, RowMetric
+from dialeval.core.fold import Better, Bounds, Fact, Level, Metric, RowMetric
 from dialeval.core.signature import Signature
 
 How = Literal["mean", "min", "max", "last", "first-failure"]
@@ -96,6 +97,23 @@ class OverDialogue(RowMetric):
     def bounds(self) -> Bounds:
         return (0.0, inf) if self.how == "first-failure" else self.inner.bounds
 
+    def find_setting(self, name: str) -> Any:
+        own = super().find_setting(name)
+        return self.inner.find_setting(name) if own is None else own
+
+    def change_setting(self, name: str, value: object) -> OverDialogue:
+        if name in self.setting_names():
+            return replace(self, **{name: value})  # type: ignore[arg-type]
+        return replace(self, inner=self.inner.change_setting(name, value))
+
+    @property
+    def survey(self) -> Fact[Any, Any] | None:
+        return self.inner.survey
+
+    def settle(self, surveyed: Any) -> Mapping[str, Metric[Any]]:
+        settled = self.inner.settle(surveyed)
+        return {f"{name}{str(self)[len(str(self.inner)) :]}": replace(self, inner=one) for name, one in settled.items()}
+
     def signature(self) -> Signature:
         own = dict(self.inner.signature().fields)
         limit = {"below": self._limit} if self.how == "first-failure" else {}
@@ -151,8 +169,8 @@ def list_conversations(batch: Batch) -> list[list[SpokenTurn]]:
 
 
 def _iterate_conversations(batch: Batch) -> Iterator[list[SpokenTurn]]:
-    responses, contexts = batch.texts(Need.RESPONSE), batch.contexts()
-    roles = batch.column(Need.ROLES) if batch.has(Need.ROLES) else None
+    responses, contexts = batch.texts(inputs.RESPONSE), batch.contexts()
+    roles = batch.column(inputs.ROLES) if batch.has(inputs.ROLES) else None
 
     def list_turns(row: int) -> list[SpokenTurn]:
         texts = list(contexts[row])
@@ -173,9 +191,9 @@ class ConversationMetric(RowMetric):
     """A value that the turns of a conversation give."""
 
     level = Level.DIALOGUE
-    subject = Need.CONTEXT
-    needs = frozenset({Need.RESPONSE, Need.CONTEXT})
-    wants = frozenset({Need.ROLES})
+    subject = inputs.CONTEXT
+    needs = frozenset({inputs.RESPONSE, inputs.CONTEXT})
+    wants = frozenset({inputs.ROLES})
     bounds = (0.0, 1.0)
     descriptive = True
 

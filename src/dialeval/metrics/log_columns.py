@@ -43,7 +43,7 @@ Annals of Statistics.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf, nan, sqrt
 from typing import Any, Literal, TypeAlias
@@ -51,8 +51,9 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import orjson
 
+from dialeval.core import inputs
 from dialeval.core.arrays import Floats, Ints, offsets_of
-from dialeval.core.batch import Batch, Need
+from dialeval.core.batch import Batch
 from dialeval.core.contributions import ClusteredRows, Resamples, RowSums, sum_by_cluster
 from dialeval.core.errors import add_warning
 from dialeval.core.exact import ClusterError, Moments
@@ -68,7 +69,7 @@ _RowLabels: TypeAlias = Mapping[str, tuple[float, Mapping[str, float]]]
 
 
 def _parse_labels(batch: Batch) -> list[_RowLabels]:
-    column = batch.lists(Need.TURN_LABELS)
+    column = batch.lists(inputs.TURN_LABELS)
     return batch.derive("labels", lambda: [orjson.loads(texts[0]) if texts else {} for texts in column])
 
 
@@ -77,14 +78,14 @@ class FailureRate(RowMetric):
     """Fraction of replies that failed: there is none, it is empty, or it is an error."""
 
     family = "failure-rate"
-    subject = Need.OUTCOME
-    needs = frozenset({Need.RESPONSE})
-    wants = frozenset({Need.OUTCOME})
+    subject = inputs.OUTCOME
+    needs = frozenset({inputs.RESPONSE})
+    wants = frozenset({inputs.OUTCOME})
     better = "lower"
     bounds = (0.0, 1.0)
 
     def score(self, batch: Batch) -> Floats:
-        batch.column(Need.RESPONSE)  # without failures there is no other column
+        batch.column(inputs.RESPONSE)  # without failures there is no other column
         return batch.failed.astype(np.float64)
 
 
@@ -94,8 +95,8 @@ class Label(RowMetric):
 
     family = "label"
     presets = {"labels": {}}
-    subject = Need.TURN_LABELS
-    needs = frozenset({Need.TURN_LABELS})
+    subject = inputs.TURN_LABELS
+    needs = frozenset({inputs.TURN_LABELS})
     implied = {"better": None}
     bounds = (0.0, 1.0)
 
@@ -115,6 +116,14 @@ class Label(RowMetric):
     def untestable(self) -> str | None:  # type: ignore[override]
         """Why the fraction of labeled replies is not tested."""
         return None if self.of else "it says how many replies have labels, which is a property of the data"
+
+    @property
+    def survey(self) -> Fact[Any, Any] | None:
+        return None if self.of else LabelNames()
+
+    def settle(self, surveyed: Sequence[str]) -> Mapping[str, Metric[Any]]:
+        rates: list[Metric[Any]] = [replace(self, of=label) for label in surveyed]
+        return {metric.name: metric for metric in [self, *rates]}
 
     def score(self, batch: Batch) -> Floats:
         values = np.array([self._score_row(row) for row in _parse_labels(batch)], np.float64)
@@ -138,7 +147,7 @@ class LabelNames(Fact[dict[str, tuple[str, ...]], list[str]]):
         return {}
 
     def gather(self, batch: Batch) -> dict[str, tuple[str, ...]]:
-        if not batch.has(Need.TURN_LABELS):
+        if not batch.has(inputs.TURN_LABELS):
             return {}
         found: dict[str, set[str]] = defaultdict(set)
         for row in _parse_labels(batch):
@@ -163,7 +172,7 @@ def _limit_values(found: Mapping[str, Iterable[str]]) -> dict[str, tuple[str, ..
 
 def _parse_seconds(batch: Batch) -> Floats:
     """Return the latency of each row; NaN where it is unknown."""
-    return np.array([float(texts[0]) if texts else nan for texts in batch.lists(Need.LATENCY)], np.float64)
+    return np.asarray(batch.fields(inputs.LATENCY).values, np.float64)
 
 
 @dataclass(frozen=True)
@@ -171,8 +180,8 @@ class Latency(RowMetric):
     """Mean of the seconds until a reply was there."""
 
     family = "latency"
-    subject = Need.LATENCY
-    needs = frozenset({Need.LATENCY})
+    subject = inputs.LATENCY
+    needs = frozenset({inputs.LATENCY})
     better = "lower"
     bounds = (0.0, inf)
 
@@ -190,8 +199,8 @@ class LatencyPercentile(Metric[_Durations]):
 
     family = "latency-percentile"
     presets = {f"latency-p{percent}": {"percent": percent} for percent in (50, 95)}
-    subject = Need.LATENCY
-    needs = frozenset({Need.LATENCY})
+    subject = inputs.LATENCY
+    needs = frozenset({inputs.LATENCY})
     better = "lower"
     bounds = (0.0, inf)
 

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dialeval.core.inputs import Input
 
 from dialeval import sample_data
 from dialeval.core import inputs
 from dialeval.core.errors import DataError
+from dialeval.core.inputs import Input
 from dialeval.suites.breakdown.reading import BreakdownData, read
 
 SAMPLE = sample_data.folder() / "breakdown"

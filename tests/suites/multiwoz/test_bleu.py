@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pytest
 import sacrebleu
-from dialeval.suites.multiwoz.feature import REFERENCE_SETS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dialeval.suites.multiwoz.data import ReferenceSets
+from dialeval.suites.multiwoz.feature import REFERENCE_SETS
 from dialeval.suites.multiwoz.metrics import TaskBleu
 from dialeval.text.tokenizers import normalize_moses
 from laws.task import WORLD, Row

@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from dialeval.suites.multiwoz.feature import GOALS, VENUES
 
+from dialeval.suites.multiwoz.feature import GOALS, VENUES
 from dialeval.suites.multiwoz.turns import Criteria, TaskTurn, TurnStep, find_last_offers, trace_steps
 from dialeval.suites.multiwoz.venues import NONE
 from dialeval.text.vocabulary import Vocabulary

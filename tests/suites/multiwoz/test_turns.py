@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from dialeval.suites.multiwoz.feature import TRUE_STATES
 
 from dialeval.core.errors import NeedError
+from dialeval.suites.multiwoz.feature import TRUE_STATES
 from dialeval.suites.multiwoz.turns import Fallback, TurnCounts, estimate_domains, prepare_turns
 from dialeval.text.vocabulary import Vocabulary
 from laws.task import ONTOLOGY, STATES, WORLD

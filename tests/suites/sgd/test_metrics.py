@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from dialeval.core.inputs import Input
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dialeval.core.batch import Batch
 from dialeval.core.columns import ObjectColumn
+from dialeval.core.inputs import Input
 from dialeval.metrics.registry import registry
 from dialeval.suites.sgd import feature
 from dialeval.suites.sgd.data import read_schema
