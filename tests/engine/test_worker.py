@@ -29,7 +29,7 @@ def chunks_of(responses: Sequence[str], batch_rows: int) -> list[Chunk]:
 
 
 def test_errors_that_are_no_problem_of_a_row_stay_as_they_are() -> None:
-    job = job_of(make_plan("bleu-4", frozenset(Input)))
+    job = job_of(make_plan("bleu-4", RESPONSES | {inputs.REFERENCE}))
     (chunk,) = chunks_of(["a"], 100)
     with pytest.raises(NeedError, match="needs references"):
         Worker(job).fold("metrics", chunk)
