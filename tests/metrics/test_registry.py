@@ -149,7 +149,7 @@ def test_only_what_is_measured_is_imported() -> None:
     program = (
         "import sys\n"
         "from dialeval.metrics.registry import registry\n"
-        "from dialeval.core.batch import Input\n"
+        "from dialeval.core import inputs\n"
         "registry().list_measuring({inputs.RESPONSE}), registry().parse('distinct(n=3)')\n"
         "print([name for name in sys.modules if '.suites' in name])\n"
     )
