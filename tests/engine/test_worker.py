@@ -8,7 +8,6 @@ import pytest
 
 from dialeval.core import inputs
 from dialeval.core.errors import NeedError
-from dialeval.core.inputs import Input
 from dialeval.engine.plan import Plan, make_plan
 from dialeval.engine.resources import Resources
 from dialeval.engine.worker import Job, Worker

@@ -106,7 +106,7 @@ PLUGIN = '''
 from dataclasses import dataclass
 from importlib import import_module
 from dialeval.core.fold import RowMetric
-from dialeval.core.batch import Input
+from dialeval.core import inputs
 import numpy as np
 
 @dataclass(frozen=True)
