@@ -119,7 +119,7 @@ def test_p_values_near_alpha_take_more_trials_so_that_seeds_agree() -> None:
     noise = (noise - noise.mean()) / noise.std(ddof=1) * np.sqrt(60)
     near, clear = ({"old": ["0"] * 60, "new": [repr(value + t) for value in noise.tolist()]} for t in (1.98, 4.0))
     found = [dialeval.compare(dialeval.evaluate(near, metrics=[number]), seed=seed) for seed in range(6)]
-    assert sum(each.trials >= 8000 for each in found) == 5, "but for one whose interval decides"
+    assert min(each.trials for each in found) >= 8000
     assert [row.significant for each in found for row in each.rows] == [False] * 6
     once = [dialeval.compare(dialeval.evaluate(near, metrics=[number]), seed=seed, trials=200) for seed in range(6)]
     assert len({row.significant for each in once for row in each.rows}) == 2, "as many trials as were asked for"

@@ -442,7 +442,7 @@ def _test_differences(selection: Selection, settings: Settings, fields: Sequence
         bounds = find_bounds(each.row.key, selection.known[selection.first][each.row.key])
         cells += 0 if each.draws is None else len(each.draws[1])
         kept = each if cells <= MOST_DRAWS else each._replace(draws=None)
-        settled = kept.settle(bounds, settings.confidence)
+        settled = kept.settle(bounds, settings.confidence, selection.designs[each.row.system].clusters)
         directed = settled.row.better is not None and settled.row.key in selection.panel
         evidence = directed if asked else settled.row.evidence  # what was asked for is no mere description
         tested.append(settled._replace(row=replace(settled.row, evidence=evidence)))

@@ -513,6 +513,7 @@ def _name_intervals(comparison: Comparison) -> str:
         "jackknife": "jackknife for counts of distinct types, or where few dialogues differ",
         "welch": "clustered standard errors with Welch's degrees of freedom",
         "tango": "Tango for yes/no values and values of tasks, with McNemar's score test",
+        "constant": "Tango for values that are the same in all dialogues",
         "newcombe": "Newcombe for proportions",
         "post-stratified": "post-stratified means, clustered standard errors",
     }
