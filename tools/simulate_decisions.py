@@ -3,9 +3,9 @@
     python tools/simulate_decisions.py --seed 1 [--replicates 400] [--only skewed]
 
 prints the table of docs/simulation-tables.md, "Decisions". The truth of each case is known. Columns are percentages of
-data sets: significant, worse or better in the verdict, the interval has the truth, interval and p contradict each other,
-marked as rough, the gate with the margin passes, equivalent, dialogues are paired, and another order of the dialogues or
-another seed leads to another decision.
+data sets: significant, worse or better in the verdict, the interval has the truth, interval and p contradict each
+other, marked as rough, the gate with the margin passes, equivalent, dialogues are paired, and another order of the
+dialogues or another seed leads to another decision.
 """
 
 from __future__ import annotations
@@ -161,7 +161,9 @@ def waver(rng: np.random.Generator, dialogues: int) -> Case:
     for places in (np.arange(dialogues), order):
         sides = (make({"reward": values[places]}, turns) for values in (base, base + away))
         prompts = {PROMPT: (places + 1).astype(np.uint64)}
-        runs.append(pair(*(Result(each.estimates, rows=RowTable(offsets_of(turns), digests=prompts)) for each in sides)))
+        runs.append(
+            pair(*(Result(each.estimates, rows=RowTable(offsets_of(turns), digests=prompts)) for each in sides))
+        )
     return Case(runs[0], math.nan, {}, "reward", shuffled=runs[1])
 
 

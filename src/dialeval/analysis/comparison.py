@@ -30,6 +30,7 @@ from msgspec import to_builtins
 from msgspec.structs import asdict, replace
 
 from dialeval.analysis.alignment import Design, DesignName
+from dialeval.analysis.crossed import cross_tests, list_ways
 from dialeval.analysis.difference import (
     DEFAULT_ALPHA,
     LEAST_TRIALS,
@@ -127,7 +128,8 @@ class Comparison(Tabular, Displayable, Record, frozen=True, kw_only=True, rename
         signatures: By metric, the signature of the baseline's value: what must be the same where values are compared.
         margins: By metric, the margin within which systems are equivalent.
         weight: Whether every row or every dialogue has equal weight in a mean.
-        cluster: The field whose values are the clusters; None: dialogues.
+        cluster: The field whose values are the clusters, or two fields; None: dialogues.
+        replicate: The field that numbers the replicates of a system.
         estimand: What means are of, `reply` or `dialogue`; None where no dialogue has several rows.
         pairs: Tests of systems other than the baseline with each other, which are tests of the family of the panel.
         accounts: By system, what is missing from what was read of it, if anything is.
@@ -162,6 +164,7 @@ class Comparison(Tabular, Displayable, Record, frozen=True, kw_only=True, rename
     margins: dict[str, float] = {}
     weight: Weight = "rows"
     cluster: str | None = None
+    replicate: str | None = None
     estimand: str | None = None
     pairs: int = 0
     accounts: dict[str, str] = {}
@@ -308,6 +311,7 @@ def compare(
     pairwise: bool = True,
     margin: float | Mapping[str, float] | None = None,
     cluster: str | None = None,
+    replicate: str | None = None,
 ) -> Comparison:
     """Compare systems with a baseline: difference, confidence interval and p-value under every metric.
 
@@ -338,7 +342,10 @@ def compare(
         pairwise: Also test all pairs of three or more systems under one metric (`Comparison.ranking`).
         margin: The margin within which two systems are equivalent, in units of the metric: one number for all metrics
             of the verdict, or one by metric.
-        cluster: A field that the runs kept, such as the user; its values are sampled as wholes.
+        cluster: A field that the runs kept, such as the user; its values are sampled as wholes. Two fields, such as
+            `"user,prompt"`, are crossed.
+        replicate: A field that the runs kept, which numbers the generation seeds or training runs of each system, so
+            that intervals hold for other ones.
 
     Returns:
         The differences of every system to the baseline.
@@ -373,12 +380,13 @@ def compare_tested(
     pairwise: bool = True,
     margin: float | Mapping[str, float] | None = None,
     cluster: str | None = None,
+    replicate: str | None = None,
     **given: Any,
 ) -> tuple[Comparison, list[Tested]]:
     """Return what `compare` does, and the differences with what they are adjusted by for further tests."""
     settings = Settings(trials=LEAST_TRIALS if trials is None else trials, **given)
     alpha = settings.alpha
-    selection = select(runs, baseline, systems, metrics, design, weight, most_tests, cluster)
+    selection = select(runs, baseline, systems, metrics, design, weight, most_tests, cluster, replicate)
     fields = check_adjusted(adjust, selection.known, [selection.first, *selection.others])
     if trials is None:
         tests = [key for keys in selection.tested.values() for key in keys]
@@ -390,7 +398,7 @@ def compare_tested(
     names = (selection.first, *selection.others)
     tables = [selection.known[name].rows for name in names]
     users = [name for table in tables if table is not None for name in table.fields if name.lower() in USERS]
-    ignored = [*fields, *users, *([cluster] if cluster is not None else [])]
+    ignored = [*fields, *users, *list_ways(cluster, None), *filter(None, [replicate])]
     listed = [runs] if isinstance(runs, Run) else runs.values() if isinstance(runs, dict) else runs
     split = [line for run in listed if isinstance(run, Run) for line in run.warnings if _SPLIT in line]
     mixes = (compare_mixes(selection.first, *each, ignored, settings) for each in selection.alignments.items())
@@ -427,6 +435,7 @@ def compare_tested(
         margins=margins,
         weight=weight,
         cluster=cluster,
+        replicate=replicate,
         estimand=describe_estimand(selection, weight),
         pairs=len(pairs),
         ranking=ranking,
@@ -544,7 +553,7 @@ def _test_pairs(selection: Selection, key: str, settings: Settings, same: bool) 
     order = None
     if designs == {"paired"} and not any(each.changed for each in selection.alignments.values()):
         order = sort_clusters(*(selection.known[name] for name in (selection.first, *names)))  # that of the baseline
-    same = same and all(each.by_row for each in selection.alignments.values())
+    same = same and selection.replicate is None and all(each.by_row for each in selection.alignments.values())
     values = {name: Values.of(selection.known[name], [key], alone=True) for name in names}
     if order is not None and same and settings.test == "randomization" and all(v.items for v in values.values()):
         return exchange_means(values, {name: selection.known[name][key] for name in names}, key, settings, order)
@@ -555,7 +564,8 @@ def _test_pairs(selection: Selection, key: str, settings: Settings, same: bool) 
     run = Run({name: selection.known[name] for name in names}, __version__)
     try:
         for at, name in enumerate(names[:-1]):
-            pair = select(run, name, names[at + 1 :], [key], selection.design, cluster=selection.cluster)
+            ways: dict[str, Any] = {"cluster": selection.cluster, "replicate": selection.replicate}
+            pair = select(run, name, names[at + 1 :], [key], selection.design, **ways)
             found += (each._replace(curve=None) for each in _find_differences(pair, settings, (), order))
             designs |= {design.name for design in pair.designs.values()}
     except SettingError:  # two of the systems cannot be compared with each other
@@ -564,6 +574,19 @@ def _test_pairs(selection: Selection, key: str, settings: Settings, same: bool) 
 
 
 def _find_differences(
+    selection: Selection, settings: Settings, fields: Sequence[str], order: Ints | None = None
+) -> Iterator[Tested]:
+    """Compare each system by its design, key by key, over all the ways in which clusters were sampled."""
+    found = _find_one_way(selection, settings, fields, order)
+    if not selection.crossed:
+        return found
+    ways, quick = [selection.alignments, *selection.crossed], replace(settings, trials=1, resamples=_PAIR_RESAMPLES)
+    others = [] if selection.replicate is not None else selection.crossed
+    errors = (_find_one_way(replace_fields(selection, alignments=way), quick, fields) for way in others)
+    return cross_tests(zip(found, *errors, strict=True), ways, selection.replicate, settings)
+
+
+def _find_one_way(
     selection: Selection, settings: Settings, fields: Sequence[str], order: Ints | None = None
 ) -> Iterator[Tested]:
     """Compare each system by its design, key by key; a key that must not be compared has the reason.
