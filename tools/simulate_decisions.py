@@ -152,6 +152,42 @@ def begin(rng: np.random.Generator, chats: int, named: bool) -> Case:
     return Case(pair(*sides), truth, {}, "latency", None if named else 0.5)
 
 
+def cross(rng: np.random.Generator, design: str, cluster: str) -> Case:
+    """Draw 30 users who ask 20 prompts, of which each system has an effect of its own on users and on prompts.
+
+    Every user asks every prompt (`all`), or each of them one in four (`some`).
+    """
+    users, prompts = map(np.ravel, np.indices((30, 20)))
+    kept = rng.random(len(users)) < (0.25 if design == "some" else 1.0)
+    users, prompts = users[kept], prompts[kept]
+    turns, sides = np.ones(len(users), np.int64), []
+    hard = rng.normal(size=20)[prompts]
+    for _ in "ab":
+        values = hard + 0.3 * rng.normal(size=30)[users] + 0.3 * rng.normal(size=20)[prompts]
+        result = make({"reward": values + rng.normal(size=len(users))}, turns)
+        fields = {
+            name: RaggedColumn.from_lists([[f"{name}{code}"] for code in codes.tolist()])
+            for name, codes in (("user", users), ("prompt", prompts))
+        }
+        names = [f"d{number}" for number in range(len(users))]
+        sides.append(Result(result.estimates, rows=RowTable(offsets_of(turns), names, fields=fields)))
+    return Case(pair(*sides), 0.0, {"cluster": cluster}, "reward")
+
+
+def replicate(rng: np.random.Generator, dialogues: int, seeds: int, spread: float, field: str | None) -> Case:
+    """Draw systems that answer the same dialogues with several seeds, each with an effect of its own."""
+    hard, sides = rng.normal(size=(dialogues, 1)), []
+    turns = np.full(dialogues, seeds)
+    for _ in "ab":
+        own = 0.35 * rng.normal(size=(dialogues, 1)) + spread * rng.normal(size=seeds)
+        values = (hard + own + rng.normal(size=(dialogues, seeds))).ravel()
+        result = make({"reward": values}, turns)
+        fields = {"seed": RaggedColumn.from_lists([[str(seed)] for _ in range(dialogues) for seed in range(seeds)])}
+        names = [f"d{number}" for number in range(dialogues)]
+        sides.append(Result(result.estimates, rows=RowTable(offsets_of(turns), names, fields=fields)))
+    return Case(pair(*sides), 0.0, {"replicate": field}, "reward")
+
+
 def waver(rng: np.random.Generator, dialogues: int) -> Case:
     """Draw dialogues without ids whose difference is near the significance level, in two orders."""
     noise, turns = rng.normal(size=dialogues), np.ones(dialogues, np.int64)
@@ -192,6 +228,17 @@ CASES: Mapping[str, tuple[Callable[..., Case], tuple[Any, ...]]] = {
     **{f"pass^{k}, {n} tasks, no difference": (attempt, (n, k)) for n in (20, 50) for k in (1, 4)},
     **{f"{s:.0%} of 30 users shared, over dialogues": (meet, (30, s, None)) for s in (0.0, 0.5)},
     **{f"{s:.0%} of 30 users shared, --cluster user": (meet, (30, s, "user")) for s in (0.0, 0.5)},
+    **{
+        f"30 users, {design} of 20 prompts, --cluster {over}": (cross, (design, over))
+        for design in ("all", "some")
+        for over in ("user", "prompt", "user,prompt")
+    },
+    **{
+        f"{n} dialogues, {r} seeds that vary by {spread}, {over}": (replicate, (n, r, spread, field))
+        for n, r in ((20, 3), (50, 3), (50, 5))
+        for spread in (0.0, 0.1, 0.3)
+        for over, field in (("over dialogues", None), ("--replicate seed", "seed"))
+    },
     "wholes, 40 dialogues, better by .06": (lengthen, (40,)),
     **{
         f"{kind} differences, {n} rows": (skew, (n, kind))

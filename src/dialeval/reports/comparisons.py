@@ -525,6 +525,8 @@ def _name_intervals(comparison: Comparison) -> str:
 def _name_tests(comparison: Comparison) -> str:
     """Return the names of the tests."""
     names: list[str] = []
+    if any(row.interval_by == "crossed" for row in comparison.rows):
+        return "Student's t test with the variances of both ways of clustering"
     for design in dict.fromkeys(comparison.designs.values()):
         if comparison.test == "bootstrap" and design.name != "unpaired":
             names.append(f"paired bootstrap test, studentized, with {comparison.resamples:,} resamples")
