@@ -411,10 +411,10 @@ def compare_tested(
         counted = any(each.row.key == ranked and each.row.interval_by == "tango" for each in tested)
         between = _test_pairs(selection, ranked, settings, not counted) if ranked is not None else []
         rows = _adjust([*tested, *between], alpha, selection.panel)
-        more = 0 if trials is not None else _count_trials([*tested, *between], rows, selection.designs, settings)
-        if more <= settings.trials:
+        again = settings if trials is not None else draw_more([*tested, *between], rows, selection.designs, settings)
+        if again == settings:
             break
-        settings = replace(settings, trials=more)  # of all tests, since p-values are adjusted by the same permutations
+        settings = again  # of all tests, since p-values are adjusted by the same permutations
     rows, pairs = mark_left_out(rows[: len(tested)], selection.alignments, alpha), rows[len(tested) :]
     ranking = None if ranked is None else _rank_systems(selection, ranked, rows, pairs)
     comparison = Comparison(
@@ -458,30 +458,37 @@ def _test_differences(selection: Selection, settings: Settings, fields: Sequence
     return tested
 
 
-def _count_trials(
+def draw_more(
     tested: Sequence[Tested], rows: Sequence[Difference], designs: Mapping[str, Design], settings: Settings
-) -> int:
-    """Return the trials after which all p-values near alpha are on one side of it, within limits; 0 for enough.
+) -> Settings:
+    """Return the settings with the trials and resamples after which no p-value is near alpha, within limits.
 
     `rows`: the differences with adjusted p-values. The error of an adjusted p is mostly that of p. Where p is not that
-    of the trials, its error is that of what the other tests add.
+    of the trials, its error is that of the resamples of its interval, if it has some, and what the other tests add.
+    Resamples are as many as they are where another number than the default was chosen.
     """
-    needed, made = 0.0, settings.trials
+    made, needed = (settings.trials, settings.resamples), [0.0, 0.0]
     for each, row in zip(tested, rows, strict=True):
-        if each.draws is None or len(each.draws[1]) <= made:  # no trials, or every permutation once
-            continue
-        if each.p_of_draws and row.p == each.row.p:
-            # Of a p-value that no trial reaches the error is 0.
-            variance = (row.adjusted_p / row.p) ** 2 * (row.p - 1 / (made + 1)) * (1 - row.p)
-        else:
-            variance = (row.adjusted_p - row.p) * (1 - row.adjusted_p + row.p)
+        drawn = each.draws is not None and len(each.draws[1]) > settings.trials  # else every permutation once, or none
+        by_trials = each.draws is not None and each.p_of_draws and row.p == each.row.p
+        resampled = not by_trials and row.interval_by == "studentized" and settings.resamples == DEFAULT_RESAMPLES
+        of_others = (row.adjusted_p - row.p) * (1 - row.adjusted_p + row.p)
         away = row.adjusted_p - settings.alpha
-        if variance > 0:
-            trials = _NEAR**2 * variance / away**2 if away else math.inf
-            needed = max(needed, trials if trials > made else 0)
+        for at, number in enumerate(made):
+            variance = 0.0 if by_trials or at else of_others
+            if row.p and (by_trials, resampled)[at]:  # of a p-value that no trial reaches the error is 0
+                variance = (row.adjusted_p / row.p) ** 2 * (row.p - 1 / (number + 1)) * (1 - row.p)
+            if variance > 0 and (drawn, resampled)[at]:
+                enough = _NEAR**2 * variance / away**2 if away else math.inf
+                needed[at] = max(needed[at], enough if enough > number else 0)
     clusters = max((design.clusters for design in designs.values()), default=0) or 1
     cells = sum(_CELLS_OF_CORPUS if row.corpus else 1 for row in rows) + _CELLS_OF_TRIAL * len(designs)
-    return round(min(max(needed, 4 * made), _MOST_CELLS / (clusters * cells), _MOST_REPEATED)) if needed else 0
+    most = min(_MOST_CELLS / max(clusters * cells, 1), _MOST_REPEATED)
+    trials, resamples = (
+        max(round(min(max(number, 4 * before), most)), before) if number else before
+        for number, before in zip(needed, made, strict=True)
+    )
+    return replace(settings, trials=trials, resamples=resamples)
 
 
 def _find_margins(
