@@ -13,6 +13,7 @@ from dialeval.core.version import __version__
 if TYPE_CHECKING:
     from dialeval.analysis.agreement import Agreement, Correlation, agreement
     from dialeval.analysis.comparison import Comparison, compare
+    from dialeval.analysis.crossed import with_clusters
     from dialeval.analysis.difference import Difference
     from dialeval.analysis.gates import assert_no_worse
     from dialeval.analysis.sequential import MetricTrend, SequentialDifference, SequentialTest, Trend, sequential, trend

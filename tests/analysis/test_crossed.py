@@ -152,7 +152,7 @@ def test_what_cannot_be_crossed_is_refused() -> None:
     ):
         with pytest.raises(SettingError, match=message):
             dialeval.compare(run, **ways)  # type: ignore[arg-type]
-    with pytest.raises(SettingError, match="there must be two or more of them"):
+    with pytest.raises(SettingError, match="there must be two or more of seed"):
         dialeval.compare(score_seeds({"old": np.ones((4, 1)), "new": np.ones((4, 1))}), replicate="seed")
 
 

@@ -81,8 +81,7 @@ def _find_influences(result: Result, codes: Ints) -> dict[str, Influence]:
     single = ClusteredRows(values.rows.contributions, np.arange(len(codes) + 1))
     values = with_fields(values, rows=single).take(np.argsort(codes, kind="stable"))
     values = with_fields(values, rows=ClusteredRows(values.rows.contributions, offsets_of(np.bincount(codes))))
-    now = values.compute([np.ones((1, values.clusters), np.int64)])
-    return compute_influences(values, {key: float(value[0]) for key, value in now.items()})
+    return compute_influences(values, {key: result[key].mean for key in values.keys})
 
 
 def list_replicates(result: Result, field: str) -> tuple[list[str], Ints]:
@@ -102,11 +101,11 @@ def pool_replicates(results: Mapping[str, Result], field: str | None) -> Mapping
         table = require_table(result)
         if field not in table.fields:
             raise SettingError(f"{name} kept no field {field!r}; score again with --replicate {field} or --by {field}")
-        names, _ = list_replicates(result, field)
-        if "" in names or len(names) < 2:
-            raise SettingError(f"every row of {name} needs a {field}, and there must be two or more of them")
-        ids = [f"#{at}" if each is None else each for at, each in enumerate(table.read_ids())]
-        pooled[name], _ = regroup(result, field, ids)
+        (names, _), ids = list_replicates(result, field), table.read_ids()
+        if "" in names or len(names) < 2 or None in ids:
+            needed = f"every row of {name} needs the id of its dialogue and its {field}"
+            raise SettingError(f"{needed}, and there must be two or more of {field}")
+        pooled[name], _ = regroup(result, field, [each or "" for each in ids])
     return pooled
 
 
