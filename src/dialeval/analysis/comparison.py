@@ -470,7 +470,7 @@ def draw_more(
     made, needed = (settings.trials, settings.resamples), [0.0, 0.0]
     for each, row in zip(tested, rows, strict=True):
         drawn = each.draws is not None and len(each.draws[1]) > settings.trials  # else every permutation once, or none
-        by_trials = each.draws is not None and each.p_of_draws and row.p == each.row.p
+        by_trials = each.draws is not None and each.p_of_draws
         resampled = not by_trials and row.interval_by == "studentized" and settings.resamples == DEFAULT_RESAMPLES
         of_others = (row.adjusted_p - row.p) * (1 - row.adjusted_p + row.p)
         away = row.adjusted_p - settings.alpha
@@ -650,13 +650,8 @@ def adjust_together(compared: Sequence[tuple[Comparison, list[Tested]]]) -> list
 
 def _adjust(tested: Sequence[Tested], alpha: float, panel: Sequence[str]) -> list[Difference]:
     """Return the differences with adjusted p-values, and the intervals that agree with these."""
-    while True:
-        ps = adjust_families([each.row for each in tested], panel, [each.draws for each in tested])
-        tails = [alpha * each.row.p / p if p else alpha for each, p in zip(tested, ps, strict=True)]
-        agreed = [each.agree(tail) for each, tail in zip(tested, tails, strict=True)]
-        if all(one is other for one, other in zip(tested, agreed, strict=True)):
-            break
-        tested = agreed
+    ps = adjust_families([each.row for each in tested], panel, [each.draws for each in tested])
+    tails = [alpha * each.row.p / p if p else alpha for each, p in zip(tested, ps, strict=True)]
     return [
         replace(each.row, adjusted_p=p, significant=p < alpha, adjusted_interval=each.find_interval(tail))
         for each, p, tail in zip(tested, ps, tails, strict=True)

@@ -12,9 +12,9 @@
     settled     interval and p agree (`Tested`): where p does not reject at a level the interval of that level reaches
                 to 0. Where the permutation test rejects, and the interval has 0, the end near 0 is that of the test:
                 the difference less the size that permuted differences exceed with a probability of 1 - level.
-                Elsewhere p is that of the interval, the least 1 - level at which it excludes 0: in other tests, and
-                where the differences of clusters are skewed to the other side of 0. Such samples of few clusters
-                often lack the long tail on that side, so that the permutation test rejects too often
+                Elsewhere p is at least that of the interval, the least 1 - level at which it excludes 0: in other
+                tests, and where the differences of clusters are skewed to the other side of 0. Such samples of few
+                clusters often lack the long tail on that side, so that the permutation test rejects too often
     no error    where no cluster changes a difference, the interval is that of `clusters` rows of which none differs
                 (Tango's), as if one that does could differ by the whole range of the metric, or by the size of the
                 values where the range has no end
@@ -218,7 +218,7 @@ class Tested(NamedTuple):
     p_of_draws: bool = True
     """Whether the p-value is that of these differences, if there are any."""
     overruled: bool = True
-    """Whether p becomes that of the interval where p rejects and the interval has 0."""
+    """Whether p is that of the interval if that is larger, as it is without permutations."""
 
     def settle(self, bounds: Bounds, confidence: float, clusters: int) -> Tested:
         """Return the difference with an interval within the bounds that has a width and agrees with its p-value."""
@@ -233,23 +233,10 @@ class Tested(NamedTuple):
             low, high = curve(min(level, 1 - _LEAST_P))
             return max(low, -reach), min(high, reach)
 
-        clipped = self._replace(row=row, curve=clip).agree(1 - confidence)
-        return clipped._replace(row=replace(clipped.row, interval=clipped.find_interval(1 - confidence)))
-
-    def agree(self, tail: float) -> Tested:
-        """Return the difference with the p-value of its interval where p is below `tail`, and the interval has 0."""
-        stands = self.draws is not None and not self.overruled
-        if self.curve is None or stands or not self.row.p < tail or not self._has_0(tail):
-            return self
-        rejected = 1.0
-        for _ in range(_HALVINGS):
-            middle = math.sqrt(tail * rejected)
-            tail, rejected = (middle, rejected) if self._has_0(middle) else (tail, middle)
-        return self._replace(row=replace(self.row, p=rejected), p_of_draws=False)
-
-    def _has_0(self, tail: float) -> bool:
-        low, high = (math.nan, math.nan) if self.curve is None else self.curve(1 - tail)
-        return low <= 0 <= high
+        settled = self._replace(row=row, curve=clip)
+        if (self.overruled or self.draws is None) and (p := _find_p(clip)) > row.p * (1 + _EQUAL):
+            settled = settled._replace(row=replace(row, p=p), p_of_draws=False)
+        return settled._replace(row=replace(settled.row, interval=settled.find_interval(1 - confidence)))
 
     def find_interval(self, tail: float) -> tuple[float, float] | None:
         """Return the interval of the level 1 - `tail`, which has 0 exactly if p is not below `tail`."""
@@ -264,6 +251,16 @@ class Tested(NamedTuple):
         beyond = sizes[math.ceil(tail * (1 - _EQUAL) * len(sizes)) - 1] / abs(self.draws[1][0])
         end = self.row.difference * (1 - beyond)
         return (end, high) if end > 0 else (low, end)
+
+
+def _find_p(curve: Curve) -> float:
+    """Return the p-value of an interval: the least 1 - level at which it excludes 0."""
+    excludes, has_0 = 1.0, _LEAST_P
+    for _ in range(_HALVINGS):
+        middle = math.sqrt(excludes * has_0)
+        low, high = curve(1 - middle)
+        excludes, has_0 = (excludes, middle) if low <= 0 <= high else (middle, has_0)
+    return excludes
 
 
 def _widen(row: Difference, reach: float, clusters: int) -> tuple[Curve, Difference]:
