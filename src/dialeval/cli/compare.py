@@ -149,7 +149,8 @@ def compare(
         **settings,
     }
     if sequential or trend:
-        others = (bar, by, limits.lowest, limits.highest, settings["adjust"], margins, settings["cluster"])
+        fields = settings["adjust"], settings["cluster"], settings["replicate"]
+        others = (bar, by, limits.lowest, limits.highest, margins, *fields)
         _print_over_time(runs, sequential, trend, any(others), chosen, format_, output)
         return 0
     loaded, chosen["baseline"] = _load_with_bar(runs, bar, baseline)
@@ -232,12 +233,13 @@ def _print_over_time(
 
     if sequential and (more or trend or chosen["detect"]):
         raise click.UsageError(
-            "--sequential cannot be combined with gates, --by, --adjust, --margin, --cluster, --trend or --detect; "
-            "leave these out"
+            "--sequential cannot be combined with gates, --by, --adjust, --margin, --cluster, --replicate, --trend or "
+            "--detect; leave these out"
         )
     if trend and (more or chosen["baseline"] is not None):
         raise click.UsageError(
-            "--trend cannot be combined with --baseline, gates, --by, --adjust, --margin or --cluster; leave these out"
+            "--trend cannot be combined with --baseline, gates, --by, --adjust, --margin, --cluster or --replicate; "
+            "leave these out"
         )
     names = ("baseline", "weight") if sequential else ("confidence",)
     settings = {name: chosen[name] for name in ("systems", "metrics", "alpha", "design", *names)}

@@ -31,7 +31,8 @@ _SECTIONS: Mapping[str, str] = {
     "Language model": "llm-endpoint llm-model rubric llm-mode llm-samples llm-option llm-concurrency llm-timeout "
     "llm-retries max-requests max-tokens llm-price llm-cache llm-replay llm-key-env system-model show-prompt row",
     "Statistics": "intervals confidence factor resamples seed alpha trials test design weight adjust detect sequential "
-    "trend compare baseline by cluster level population raters assume-random correlation std width length position",
+    "trend compare baseline by cluster replicate level population raters assume-random correlation std width length "
+    "position",
     "Sampling": "n stratify uncertainty dialogues independent plan",
     "Training": "steps batch-size learning-rate rating-steps rank license kind strength response-strength turns tokens "
     "breakdown validate",

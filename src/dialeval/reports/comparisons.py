@@ -118,10 +118,11 @@ class RunVerdict:
         return None if self.comparison is None else dump_comparison(self.comparison, **self.settings)
 
 
-def judge_run(run: Run, margin: Mapping[str, float] | None = None, cluster: str | None = None) -> RunVerdict:
+def judge_run(run: Run, **chosen: Any) -> RunVerdict:
     """Compare the systems of a run with the first; a sentence gives the reason where that is impossible.
 
     All metrics are tested unless that takes many tests; then only the panel is, if it says which system is better.
+    `chosen`: further arguments of `compare`.
     """
     systems = len(run) - len(run.baselines)
     if systems < 2:
@@ -131,11 +132,11 @@ def judge_run(run: Run, margin: Mapping[str, float] | None = None, cluster: str 
     descriptive = all(metric is None or metric.descriptive for metric in map(find_metric, estimates))
     every = descriptive or len(run.keys_in_order) * (systems - 1) <= MOST_UNASKED
     settings: dict[str, Any] = {"metrics": None if every else main, "most_tests": MOST_TESTS}
-    settings |= {"margin": margin, "cluster": cluster}
+    settings |= chosen
     try:
         comparison = compare(run, **settings)
     except SettingError as error:
-        if margin:
+        if chosen.get("margin"):
             raise
         return RunVerdict(None, [f"Not compared: {error}."])
     return RunVerdict(comparison, state_verdict(comparison), settings)
@@ -513,6 +514,8 @@ def _name_intervals(comparison: Comparison) -> str:
         "jackknife": "jackknife for counts of distinct types, or where few dialogues differ",
         "welch": "clustered standard errors with Welch's degrees of freedom",
         "tango": "Tango for yes/no values and values of tasks, with McNemar's score test",
+        "crossed": "Student's with the variances of both ways of clustering",
+        "constant": "Tango for values that are the same in all dialogues",
         "newcombe": "Newcombe for proportions",
         "post-stratified": "post-stratified means, clustered standard errors",
     }
@@ -522,6 +525,8 @@ def _name_intervals(comparison: Comparison) -> str:
 def _name_tests(comparison: Comparison) -> str:
     """Return the names of the tests."""
     names: list[str] = []
+    if any(row.interval_by == "crossed" for row in comparison.rows):
+        return "Student's t test with the variances of both ways of clustering"
     for design in dict.fromkeys(comparison.designs.values()):
         if comparison.test == "bootstrap" and design.name != "unpaired":
             names.append(f"paired bootstrap test, studentized, with {comparison.resamples:,} resamples")
