@@ -131,12 +131,12 @@ def train_adem(
     """
     from dialeval.judges.adem import check_folder
     from dialeval.judges.card import NOT_VALIDATED, describe_attack
-    from dialeval.judges.validation import make_judge
+    from dialeval.judges.validation import train
 
     check_folder(output, ratings, more, tests)
     command = quote_command(short_paths=True)  # cards travel
     with open_meter() as meter:
-        card = make_judge([*ratings, *more], tests, progress=meter.update_steps, command=command, **settings)
+        card = train([*ratings, *more], tests, progress=meter.update_steps, command=command, **settings)
     card.save(output)
     print_tables(card.list_tables())
     if card.validation is not None and not card.validation.sets:

@@ -58,7 +58,7 @@ FOLDS = 5
 _FEWEST_ROWS = 20
 
 
-def make_judge(
+def train(
     ratings: Sequence[PathSource],
     tests: Sequence[PathSource] = (),
     *,
@@ -76,10 +76,47 @@ def make_judge(
     title: str = "A judge of dialogue responses",
     **strengths: Any,
 ) -> JudgeCard:
-    """Train a judge on files of rated rows; `tests` are files to validate on only. See `dialeval adem train --help`.
+    r"""Train a judge of `adem` on files of rated rows. The command is `dialeval adem train`.
 
-    `strengths` are those of `AdemSettings`. `progress` counts steps: the encoding of all texts, then each fit on what
-    remains when some rows are left out.
+    Args:
+        ratings: Files of rated rows to learn from.
+        tests: Files of rated rows to validate on only.
+        encoder: The sentence encoder.
+        kind: `"adem"`, or `"identity"`, which is only calibrated.
+        turns: Turns of a context that count, from its end.
+        tokens: Word pieces of a text that count; None: as many as the encoder takes, at most 128.
+        quality: Which of the scores to learn.
+        licenses: By data set its license, for the card.
+        validate: Validate the judge on data sets that are left out.
+        device: Where texts are encoded.
+        fields: The names of fields in the files, by ours.
+        progress: Called with the number of steps done and of all: the encoding of all texts, then each fit on what
+            remains when some rows are left out.
+        command: The command, for the card.
+        title: The title of the card.
+        **strengths: `strength`, `response_strength` and `rank`; see `dialeval adem train --help`.
+
+    Returns:
+        The judge with its model card: `save(folder)`, `tables()` and `text()`.
+
+    Raises:
+        DataError: A file cannot be read.
+        SettingError: A setting does not exist, or cannot have this value.
+
+    Examples:
+        >>> import json
+        >>> from pathlib import Path
+        >>> from dialeval.adem import open_judge, train
+        >>> rows = [
+        ...     {"context": [f"tea {n} ?"], "response": "yes please" if n % 2 else "a train", "reference": "yes",
+        ...      "scores": {"overall": 1 + 4 * (n % 2)}}
+        ...     for n in range(8)
+        ... ]
+        >>> _ = Path("ratings.jsonl").write_text("\n".join(map(json.dumps, rows)))
+        >>> folder = train(["ratings.jsonl"], validate=False).save("judge")
+        >>> scores = open_judge(folder).score([["tea ?"]] * 2, ["yes please", "a train"], [["yes"]] * 2)
+        >>> bool(scores[0] > scores[1])
+        True
     """
     if kind not in KINDS:
         raise SettingError(f"a judge is one of {', '.join(KINDS)}, not {kind!r}")

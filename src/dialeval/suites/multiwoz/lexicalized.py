@@ -251,7 +251,8 @@ def delexicalize(system: TaskPredictions, task: TaskData) -> tuple[TaskPredictio
 def has_placeholders(system: TaskPredictions, task: TaskData) -> bool:
     """Return whether some reply of a system has a placeholder that the ontology knows."""
     words = task.ontology.words
-    return any(found in words for row in system.given for found in PLACEHOLDER.findall(row["response"].lower()))
+    responses = (row["response"] or "" for row in system.given)
+    return any(slot in words for response in responses for slot in PLACEHOLDER.findall(response.lower()))
 
 
 def _to_document(report: MatchReport) -> Document:
