@@ -141,16 +141,16 @@ def _plan(
 
     if width is None:
         raise click.UsageError("--plan needs --width")
-    known = load(run)
-    rows = {name: len(table) for name, table in select_tables(known, systems).items()}
-    given = {name: value for name, value in (("std", std), ("correlation", correlation)) if value is not None}
+    saved = load(run)
+    rows = {name: len(table) for name, table in select_tables(saved, systems).items()}
+    assumed = {name: value for name, value in (("std", std), ("correlation", correlation)) if value is not None}
     if pilot is None:
-        out.print_content(lay_out(plan_ratings(rows, width, confidence, **given)))
+        out.print_content(lay_out(plan_ratings(rows, width, confidence, **assumed)))
         return
-    if given:
+    if assumed:
         raise click.UsageError("--std and --correlation are estimated from --pilot; leave them out")
     whole, drawn = (
-        estimate(known, pilot, judge=judge, population=population, confidence=confidence, **estimated)
+        estimate(saved, pilot, judge=judge, population=population, confidence=confidence, **estimated)
         for population in ("dialogues", "run")
     )
     out.print_content(lay_out(plan_from_pilot(whole, drawn, rows, width)))
@@ -248,7 +248,7 @@ def merge(
     if output is not None:
         out.write_output(output, b"".join(orjson.dumps(row) + b"\n" for row in rows))
     if adjudicate is not None and drawn is not None:
-        disputed = [each.id for each in merged.disputed]
+        disputed = [row.id for row in merged.disputed]
         if not disputed:
             out.print_err("raters agree on every row; there is nothing to adjudicate")
             return
@@ -396,9 +396,9 @@ def estimate(run: str, human: tuple[str, ...], output: Path | None, format_: str
     from dialeval.human.estimate import estimate as estimated
 
     out.check_places(None, (files_of(run), *human), files=(output,))
-    found = estimated(run, list(human), **settings)
-    out.print_as(format_, report, found, output, _FILE_WIDTH)
-    out.print_warnings(found.warnings)
+    estimates = estimated(run, list(human), **settings)
+    out.print_as(format_, report, estimates, output, _FILE_WIDTH)
+    out.print_warnings(estimates.warnings)
 
 
 @options.command(
@@ -435,9 +435,9 @@ def rank(pairs: tuple[str, ...], output: Path | None, format_: str, **settings: 
     if saved and len(pairs) > 1:
         raise click.UsageError("give one run, or any number of files with pairs")
     out.check_places(None, files_of(pairs[0]) if saved else pairs, files=(output,))
-    found = ranked(load(pairs[0]) if saved else list(pairs), **settings)
-    out.print_as(format_, report, found, output, _FILE_WIDTH)
-    out.print_warnings(found.warnings)
+    ranking = ranked(load(pairs[0]) if saved else list(pairs), **settings)
+    out.print_as(format_, report, ranking, output, _FILE_WIDTH)
+    out.print_warnings(ranking.warnings)
 
 
 @options.command(
@@ -501,20 +501,20 @@ def agreement(
         chosen |= {"quality": (quality or "overall") if saved else human, "level": settings["confidence"], "most": most}
         _compare_labels((subject, human if saved else None), chosen, disputed, format_, output)
         return
-    found = correlate(
+    correlations = correlate(
         subject,
         human if saved else None,
         quality=(quality or "overall") if saved else human,
         levels=levels or None,
         **settings,
     )
-    out.print_as(format_, tables, found, output, _FILE_WIDTH)
-    out.print_skipped(found.skipped)
-    for key, by_level in found.metrics.items():
+    out.print_as(format_, tables, correlations, output, _FILE_WIDTH)
+    out.print_skipped(correlations.skipped)
+    for key, by_level in correlations.metrics.items():
         for level, correlation in by_level.items():
             if correlation.reason is not None:
                 out.print_err(f"no correlation of {key} at {level} level: {correlation.reason}")
-    out.print_warnings(found.warnings)
+    out.print_warnings(correlations.warnings)
 
 
 def _compare_labels(
@@ -528,10 +528,10 @@ def _compare_labels(
 
     if disputed is not None and chosen["sample"] is None:
         raise click.UsageError("--disputed shows rows of a sample, which --sample names")
-    found = measure_label_agreement(*rated, **chosen)
-    out.print_as(format_, LABELS, found, output, _FILE_WIDTH)
+    agreement = measure_label_agreement(*rated, **chosen)
+    out.print_as(format_, LABELS, agreement, output, _FILE_WIDTH)
     if disputed is not None:
-        ids = list(dict.fromkeys(each.id for each in found.disputes if each.id is not None))
+        ids = list(dict.fromkeys(dispute.id for dispute in agreement.disputes if dispute.id is not None))
         out.write_output(disputed, make_rating_page(read_sample(chosen["sample"]), read_form(None), ids).encode())
         returned = "give the file that comes back to `dialeval rate merge --adjudicated`"
         out.print_err(f"{len(ids)} rows to rate again; {returned}")

@@ -140,11 +140,11 @@ class Form(Struct, forbid_unknown_fields=True):
             "compare": self.compare,
             "qualities": [
                 {
-                    "name": each.name,
-                    "question": each.question or (question if each.name == "overall" else each.name),
-                    "choices": msgspec.to_builtins(each.list_choices(self.compare)),
+                    "name": quality.name,
+                    "question": quality.question or (question if quality.name == "overall" else quality.name),
+                    "choices": msgspec.to_builtins(quality.list_choices(self.compare)),
                 }
-                for each in self.quality
+                for quality in self.quality
             ],
         }
 
@@ -153,11 +153,11 @@ class Form(Struct, forbid_unknown_fields=True):
         wrong = [
             f"{name!r:.70} is not a quality of the form" for name in scores.keys() - {q.name for q in self.quality}
         ]
-        for each in self.quality:
-            if each.name not in scores:
-                wrong.append(f"{each.name} has no answer")
-            elif scores[each.name] not in {choice.value for choice in each.list_choices(self.compare)}:
-                wrong.append(f"{each.name} is {scores[each.name]:g}, which is none of its answers")
+        for quality in self.quality:
+            if quality.name not in scores:
+                wrong.append(f"{quality.name} has no answer")
+            elif scores[quality.name] not in {choice.value for choice in quality.list_choices(self.compare)}:
+                wrong.append(f"{quality.name} is {scores[quality.name]:g}, which is none of its answers")
         return wrong
 
 

@@ -265,33 +265,33 @@ def make_lead_page(title: str, counts: Mapping[str, tuple[int, int]], merged: Me
 
 
 def draw_human_figures(
-    found: HumanEstimates | None,
+    estimates: HumanEstimates | None,
     ranking: Ranking | None,
     rated: Mapping[str, RatedSystem] | None,
     pairs: Pairs | None = None,
 ) -> list[Figure]:
     """Draw ratings per system, estimates with and without the judge, its calibration, and wins of responses."""
     drawn: list[Figure | None] = []
-    if rated is not None and found is not None:
+    if rated is not None and estimates is not None:
         ratings = {name: rows.people for name, rows in rated.items()}
-        title = f"Human ratings of single rows: {shorten(found.quality)}"
+        title = f"Human ratings of single rows: {shorten(estimates.quality)}"
         drawn.append(charts.distribution(ratings, title, "mean rating of a row", unit="rated rows"))
-    if found is not None and found.judge:
+    if estimates is not None and estimates.judge:
         ways = (("with the judge", "value", "interval", "own-0"), ("ratings alone", "alone", "alone_interval", "own-1"))
         marks = [
             Mark(f"{shorten(estimate.system)}, {words}", getattr(estimate, value), getattr(estimate, interval), kind)
-            for estimate in found.systems
+            for estimate in estimates.systems
             for words, value, interval, kind in ways
             if math.isfinite(getattr(estimate, value))
         ]
-        title = f"Mean human rating ({shorten(found.quality)}), with and without the judge"
-        note = f"Intervals: {100 * found.confidence:g}%. Judge: {' and '.join(map(shorten, found.judge))}."
+        title = f"Mean human rating ({shorten(estimates.quality)}), with and without the judge"
+        note = f"Intervals: {100 * estimates.confidence:g}%. Judge: {' and '.join(map(shorten, estimates.judge))}."
         drawn.append(charts.forest(marks, title, "mean rating", notes=[note]))
-    if rated is not None and found is not None and len(found.judge) == 1:
+    if rated is not None and estimates is not None and len(estimates.judge) == 1:
         columns = [(rows.judges[:, 0], rows.people, rows.dialogue) for rows in rated.values()]
         judged, people, dialogues = map(np.concatenate, zip(*columns, strict=True))
         if (np.isfinite(judged) & np.isfinite(people)).sum() >= FEWEST_POINTS:
-            judge = shorten(found.judge[0])
+            judge = shorten(estimates.judge[0])
             words = (f"Calibration of {judge}", judge, "mean human rating")
             drawn.append(charts.calibration(judged, people, *words, clusters=dialogues))
             points = {name: (rows.judges[:, 0], rows.people) for name, rows in rated.items()}
@@ -304,7 +304,7 @@ def draw_human_figures(
 
 
 def make_human_section(
-    found: HumanEstimates | None,
+    estimates: HumanEstimates | None,
     agreement: Agreement | None,
     ranking: Ranking | None,
     rated: Mapping[str, RatedSystem] | None = None,
@@ -313,15 +313,15 @@ def make_human_section(
 ) -> Section | None:
     """Return the section on human evaluation; None where there are no ratings."""
     parts = ["" if merged is None else markup.notice(flag_raters(merged))]
-    parts.append(lay_out_figures(draw_human_figures(found, ranking, rated, pairs)))
+    parts.append(lay_out_figures(draw_human_figures(estimates, ranking, rated, pairs)))
 
     def add(title: str, shown: Document, captions: list[str], warnings: Sequence[str] = ()) -> None:
         whole = replace(shown, notes=[*shown.notes, *warnings])
         parts.append(f"<h3>{title}</h3>{markup.document(whole, 'people', captions)}")
 
-    if found is not None:
+    if estimates is not None:
         mean = "Mean rating with its interval: ratings and judge together, and ratings alone."
-        add("Mean human ratings", to_document(found), [mean, "Differences."], found.warnings)
+        add("Mean human ratings", to_document(estimates), [mean, "Differences."], estimates.warnings)
     if agreement is not None:
         parts.append(f"<h3>Inter-annotator agreement</h3><p>{_describe_ceiling(agreement.ceiling)}</p>")
         shown = agreements.to_document(agreement)

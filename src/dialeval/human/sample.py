@@ -171,14 +171,14 @@ def number_clusters(tables: Mapping[str, RowTable], name: str) -> dict[str, Ints
     """Return the number of each row's value of a field that the run kept, the same for all systems."""
     lacking = next((system for system, table in tables.items() if name not in table.fields), None)
     if lacking is not None:
-        there = ", ".join(tables[lacking].fields) or "none"
-        raise SettingError(f"the run kept no field {name!r} (dialeval score --keep); there is {there}")
+        kept = ", ".join(tables[lacking].fields) or "none"
+        raise SettingError(f"the run kept no field {name!r} (dialeval score --keep); there is {kept}")
     numbers: dict[object, int] = {}
-    found = {}
+    clusters = {}
     for system, table in tables.items():
         keys = [tuple(values) or (system, row) for row, values in enumerate(table.fields[name])]
-        found[system] = np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.int64)
-    return found
+        clusters[system] = np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.int64)
+    return clusters
 
 
 def select_tables(run: Run, systems: Sequence[str] | None) -> dict[str, RowTable]:
@@ -297,9 +297,9 @@ def _measure_units(frame: _SamplingFrame, key: str) -> Floats:
 
 def measure_uncertainty(values: Floats, bounds: tuple[float, float] = (-math.inf, math.inf)) -> Floats:
     """Return the uncertainty of a judge with these values; an infinite end of its range is that of the values."""
-    known = values[~np.isnan(values)]
-    low = bounds[0] if math.isfinite(bounds[0]) else float(known.min())
-    high = bounds[1] if math.isfinite(bounds[1]) else float(known.max())
+    scored = values[~np.isnan(values)]
+    low = bounds[0] if math.isfinite(bounds[0]) else float(scored.min())
+    high = bounds[1] if math.isfinite(bounds[1]) else float(scored.max())
     spread = np.sqrt(np.clip((values - low) * (high - values), 0, None))
     mean = float(spread[~np.isnan(spread)].mean())
     return np.maximum(np.where(np.isnan(spread), mean, spread), LEAST_UNCERTAINTY * mean)
@@ -316,9 +316,9 @@ def _draw_units(
     shares = allocate(np.bincount(strata, sizes).astype(np.float64), np.bincount(strata), wanted)
     probabilities, taken = np.zeros(frame.units), np.zeros(frame.units, np.bool_)
     for code, share in enumerate(shares.tolist()):
-        own = np.flatnonzero(strata == code)
-        probabilities[own] = inclusion_probabilities(sizes[own], share)
-        taken[own] = sample_systematically(probabilities[own], rng)
+        members = np.flatnonzero(strata == code)
+        probabilities[members] = inclusion_probabilities(sizes[members], share)
+        taken[members] = sample_systematically(probabilities[members], rng)
     return probabilities, taken
 
 
@@ -330,12 +330,12 @@ def allocate(weights: Floats, units: Ints, wanted: int) -> Ints:
             f"{len(units)} strata give at least {least.sum()} units, more than the {wanted} to be sampled; "
             "sample more, or use fewer strata"
         )
-    given = least.astype(np.int64)
+    allocated = least.astype(np.int64)
     # One after the other to the stratum that is furthest below its quota (Jefferson's method, with minimums).
-    while given.sum() < wanted:
-        behind = np.where(given < units, weights / (given + 1), -1.0)
-        given[int(behind.argmax())] += 1
-    return given
+    while allocated.sum() < wanted:
+        behind = np.where(allocated < units, weights / (allocated + 1), -1.0)
+        allocated[int(behind.argmax())] += 1
+    return allocated
 
 
 def inclusion_probabilities(sizes: Floats, n: int) -> Floats:
@@ -373,7 +373,7 @@ def _build_sample(
 ) -> Sample:
     chosen = rng.permutation(np.flatnonzero(taken[frame.unit]))
     units, drawn = Counter(strata), Counter(name for name, was in zip(strata, taken, strict=True) if was)
-    responses, rated = (Counter(strata[unit] for unit in each.tolist()) for each in (frame.unit, frame.unit[chosen]))
+    responses, rated = (Counter(strata[unit] for unit in some.tolist()) for some in (frame.unit, frame.unit[chosen]))
     sizes = {name: SavedStratum(units[name], drawn[name], responses[name], rated[name]) for name in sorted(units)}
     saved = make_design(frame.tables, strata=sizes, **design)
     digests = {name: system.digest for name, system in saved.systems.items()}

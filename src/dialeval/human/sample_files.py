@@ -308,7 +308,7 @@ def _check_probability(design: SavedSample, row: SampledRow) -> None:
     if design.method == "equal":
         fits = math.isclose(row.probability, stratum.drawn_units / max(stratum.units, 1), rel_tol=1e-9)
     else:
-        every = sum(each.responses for each in design.strata.values())
+        every = sum(part.responses for part in design.strata.values())
         fits = row.probability * every * (1 + LEAST_UNCERTAINTY) >= LEAST_UNCERTAINTY * (1 - 1e-9)
     if not fits:
         raise validation.InvalidError(
@@ -327,13 +327,13 @@ def find_sample(
         The sample and the ratings of its rows; None where there is no such sample, or two.
     """
     paths = [Path(file) for file in files]
-    found = []
-    for folder in sorted({each for path in paths for each in (path.parent, *path.parent.iterdir())}):
+    matches = []
+    for folder in sorted({place for path in paths for place in (path.parent, *path.parent.iterdir())}):
         if (folder / SAMPLE_FILE).is_file():
             with suppress(DataError):  # a damaged sample, or ratings of other rows; who names it gets the message
                 sample = read_sample(folder)
-                found.append((sample, read_ratings(paths, fields, sample.by_id())))
-    return found[0] if len(found) == 1 else None
+                matches.append((sample, read_ratings(paths, fields, sample.by_id())))
+    return matches[0] if len(matches) == 1 else None
 
 
 def digest_table(table: RowTable) -> str:

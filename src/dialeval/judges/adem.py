@@ -75,7 +75,7 @@ def save_weights(
     from safetensors.numpy import save
 
     # safetensors writes the memory of an array as it is.
-    content = save({each: np.asarray(tensors[each], order="C") for each in sorted(tensors)})
+    content = save({tensor: np.asarray(tensors[tensor], order="C") for tensor in sorted(tensors)})
     with replace_files(Path(folder), f"{name}.json") as files:
         sha256 = files.add_bytes(f"{name}.safetensors", content)
         files.add_bytes(f"{name}.json", validation.with_digest({"format": FORMAT, **document, "sha256": sha256}))
@@ -98,9 +98,9 @@ def load_weights(
         document, facts = validation.read_manifest(file, schema, remedy, FORMAT)
         place = place_of(file.with_suffix(".safetensors"), document.sha256)
         tensors = validation.read_tensors(place, remedy, document.sha256, file.name)
-        for each, tensor in tensors.items():
+        for entry, tensor in tensors.items():
             if tensor.dtype not in (np.int8, np.float16, np.float32):
-                raise DataError(Problem(str(place), None, f"{each} holds other numbers than weights have", remedy))
+                raise DataError(Problem(str(place), None, f"{entry} holds other numbers than weights have", remedy))
         return document, {name: facts[name] for name in facts if name not in schema.__struct_fields__}, tensors
 
     return read_consistently(file, read)
@@ -318,8 +318,8 @@ class TrainedJudge(Generic[AnyWeights]):
     @property
     def trained_on(self) -> list[str]:
         """The digests of the rated rows that it learned from; none where its document has none."""
-        known = self.weights.facts.get("trained_on")
-        return [each for each in known if isinstance(each, str)] if isinstance(known, list) else []
+        digests = self.weights.facts.get("trained_on")
+        return [digest for digest in digests if isinstance(digest, str)] if isinstance(digests, list) else []
 
 
 class Judge(TrainedJudge[AdemWeights]):

@@ -63,8 +63,8 @@ def score_adem(judge_dir: str | None, encoder: str | None, device: str, **rest: 
     """Score responses by context and reference; the same as `dialeval score -m adem`, with a choice of device."""
     from dialeval.judges.adem import Judge
 
-    given = Judge(judge_dir, encoder, device) if judge_dir or encoder or device != "cpu" else None
-    _score("adem", given, **rest)
+    opened = Judge(judge_dir, encoder, device) if judge_dir or encoder or device != "cpu" else None
+    _score("adem", opened, **rest)
 
 
 @judge.command(
@@ -141,8 +141,8 @@ def train_adem(
     print_tables(card.list_tables())
     if card.validation is not None and not card.validation.sets:
         print_warnings([NOT_VALIDATED])
-    for each in card.attacks:
-        print_err(f"weakness: {describe_attack(each)}")
+    for attack in card.attacks:
+        print_err(f"weakness: {describe_attack(attack)}")
     print_err(f"saved in {output}")
 
 
@@ -163,8 +163,8 @@ def attack_adem(judge_dir: str | None, encoder: str | None, device: str, **rest:
 
     attacks = _attack(partial(attack_systems, open_judge(judge_dir, encoder, device)), list_attacks, **rest)
     if rest["format_"] == "table":
-        for each in attacks:
-            print_err(describe_attack(each))
+        for attack in attacks:
+            print_err(describe_attack(attack))
 
 
 @judge.command(
@@ -264,10 +264,10 @@ def judge_pair_files(pairs: tuple[str, ...], llm: options.LanguageModel, output:
     check_places(None, pairs, files=(output,))
     texts = read_pair_texts(list(pairs))
     with open_llm(llm) as judge:
-        found = judge_pairs(judge, texts, llm["rubric"] or "pair")
-    print_as(format_, JUDGED, found)
+        judged = judge_pairs(judge, texts, llm["rubric"] or "pair")
+    print_as(format_, JUDGED, judged)
     if output is not None:
-        write_output(output, found.to_jsonl())
+        write_output(output, judged.to_jsonl())
 
 
 def _attack(

@@ -99,8 +99,8 @@ def make_examples(ratings: Ratings, vectors: SentenceVectors, turns: int = TURNS
     names = list(dict.fromkeys(ratings.datasets))
     sets: Ints = np.array([names.index(name) for name in ratings.datasets], np.int64)
     scores = rescale(ratings, quality, sets, len(names))
-    given = zip(ratings.contexts, ratings.references, strict=True)
-    judgeable = np.array([any(text.strip() for text in (*c, *r)) for c, r in given], np.bool_)
+    texts = zip(ratings.contexts, ratings.references, strict=True)
+    judgeable = np.array([any(text.strip() for text in (*c, *r)) for c, r in texts], np.bool_)
     rows: Ints = np.flatnonzero(judgeable & ~np.isnan(scores))
     if not len(rows):
         raise SettingError("no rated row has both a score and a context or a reference")
@@ -162,7 +162,7 @@ def fit_adem(examples: Examples, settings: AdemSettings = _USUAL) -> AdemWeights
 def _sample_rows(examples: Examples) -> Examples:
     """Return at most `_MOST_ROWS` rows of each set, sampled by a fixed seed."""
     dice = np.random.default_rng(0)
-    rows = [dice.permutation(np.flatnonzero(examples.sets == each))[:_MOST_ROWS] for each in np.unique(examples.sets)]
+    rows = [dice.permutation(np.flatnonzero(examples.sets == one))[:_MOST_ROWS] for one in np.unique(examples.sets)]
     return examples.take(np.sort(np.concatenate(rows)))
 
 

@@ -83,13 +83,13 @@ class Recurrent(nn.Module):
     def forward(self, sequences: Tensor, lengths: Tensor) -> Tensor:
         """Return one vector per sequence; that of an empty one is zero."""
         states = sequences.new_zeros(len(sequences), self.outputs)
-        there = (lengths > 0).nonzero().squeeze(1)
-        if not len(there):
+        filled = (lengths > 0).nonzero().squeeze(1)
+        if not len(filled):
             return states
-        packed = pack_padded_sequence(sequences[there], lengths[there].cpu(), batch_first=True, enforce_sorted=False)
+        packed = pack_padded_sequence(sequences[filled], lengths[filled].cpu(), batch_first=True, enforce_sorted=False)
         state = self.cells(packed)[1]
         last = state[0][-1] if isinstance(state, tuple) else state[-1]
-        return states.index_copy(0, there, last)
+        return states.index_copy(0, filled, last)
 
 
 class HierarchicalNetwork(nn.Module):
@@ -194,11 +194,11 @@ class ADEMWithEncoder(Trainer):
             network = HierarchicalNetwork(vocabulary_size, embedding_size, encoder, alpha, beta)
         table = network.embeddings.weight
         if embeddings is not None:
-            given = to_tensor(embeddings, torch.float32, "cpu")
-            if given.shape != table.shape:
-                raise SettingError(f"embeddings have the shape {tuple(given.shape)}, not {tuple(table.shape)}")
+            initial = to_tensor(embeddings, torch.float32, "cpu")
+            if initial.shape != table.shape:
+                raise SettingError(f"embeddings have the shape {tuple(initial.shape)}, not {tuple(table.shape)}")
             with torch.no_grad():
-                table.copy_(given)
+                table.copy_(initial)
         table.requires_grad_(train_embeddings)
         super().__init__(network, network.head, learning_rate, l1, max_grad_norm, constants, device)
 
@@ -271,23 +271,23 @@ class ADEMWithEncoder(Trainer):
         return tuple(parts)
 
     def _read_sequence(self, indices: Any, mask: Any, dimensions: int, what: str) -> tuple[Tensor, Tensor]:
-        words, there = to_tensor(indices, torch.long, self.device), to_tensor(mask, torch.long, self.device)
+        words, present = to_tensor(indices, torch.long, self.device), to_tensor(mask, torch.long, self.device)
         several = "3" if dimensions == 3 else "2 or 3"
-        if words.ndim not in (dimensions, 3) or there.shape not in (words.shape, words.shape[:-1]):
-            shapes = f"{tuple(words.shape)} with a mask of {tuple(there.shape)}"
+        if words.ndim not in (dimensions, 3) or present.shape not in (words.shape, words.shape[:-1]):
+            shapes = f"{tuple(words.shape)} with a mask of {tuple(present.shape)}"
             remedy = f"words have {several} dimensions, a mask has the same, or one less if it holds lengths"
             raise SettingError(f"{what} has the shape {shapes}; {remedy}")
         if words.numel() and not 0 <= int(words.min()) <= int(words.max()) < self.vocabulary_size:
             raise SettingError(f"{what} holds indices outside of 0 to {self.vocabulary_size - 1}")
-        lengths = there.shape != words.shape
-        if there.numel() and not 0 <= int(there.min()) <= int(there.max()) <= (words.shape[-1] if lengths else 1):
+        lengths = present.shape != words.shape
+        if present.numel() and not 0 <= int(present.min()) <= int(present.max()) <= (words.shape[-1] if lengths else 1):
             kind = f"lengths from 0 to {words.shape[-1]}" if lengths else "0 and 1"
             raise SettingError(f"the mask of {what} holds other numbers than {kind}")
         if lengths:
-            there = torch.arange(words.shape[-1], device=there.device) < there[..., None]
+            present = torch.arange(words.shape[-1], device=present.device) < present[..., None]
         if words.ndim > dimensions:  # the turns of a reply are read as one utterance
-            words, there = words.flatten(1), there.flatten(1)
-        return words, there.bool()
+            words, present = words.flatten(1), present.flatten(1)
+        return words, present.bool()
 
     def _get_settings(self) -> dict[str, Any]:
         sizes = {"vocabulary_size": self.vocabulary_size, "embedding_size": self.embedding_size}

@@ -357,8 +357,8 @@ def softmax(values: Floats) -> Floats:
 def shrink_shares(scale: BreakdownScale, said: Floats) -> Floats:
     """Return the fractions of O, T and X, a row per turn; NaN where the head has no value."""
     logs = scale.weight * np.log(np.maximum(said, 1e-12)) + (1 - scale.weight) * np.log(scale.mean)
-    found = np.exp(logs - logs.max(axis=1, keepdims=True, initial=-np.inf))
-    return found / found.sum(axis=1, keepdims=True)
+    shares = np.exp(logs - logs.max(axis=1, keepdims=True, initial=-np.inf))
+    return shares / shares.sum(axis=1, keepdims=True)
 
 
 def label_shares(scale: BreakdownScale, fractions: Floats) -> Floats:
@@ -373,19 +373,19 @@ def label_shares(scale: BreakdownScale, fractions: Floats) -> Floats:
 def compute_scores(scale: Scale, rating: Floats, rank: Floats, closest: Floats | None) -> Floats:
     """Return the scores from 1 to 5; `closest` is NaN for a row without a reference."""
     raw = rating + scale.rank * rank
-    found = scale.alpha + scale.beta * raw
+    logits = scale.alpha + scale.beta * raw
     if closest is not None:
         both = scale.alpha_closest + scale.beta_closest * (raw + scale.closest * closest)
-        found = np.where(np.isnan(closest), found, both)
-    return LOWEST + (HIGHEST - LOWEST) / (1.0 + np.exp(-found))
+        logits = np.where(np.isnan(closest), logits, both)
+    return LOWEST + (HIGHEST - LOWEST) / (1.0 + np.exp(-logits))
 
 
-def open_judge(given: Any) -> dict[Need, Any]:
+def open_judge(source: Any) -> dict[Need, Any]:
     """Return a judge, given as a folder or an object of either kind, by the needs that it meets."""
-    if not hasattr(given, "score"):
-        given = DialogueJudge(given) if is_dialogue_judge(given) else adem.Judge(given)
-    if hasattr(given, "verdicts"):
-        return {Need.DIALOGUE_JUDGE: given}
+    if not hasattr(source, "score"):
+        source = DialogueJudge(source) if is_dialogue_judge(source) else adem.Judge(source)
+    if hasattr(source, "verdicts"):
+        return {Need.DIALOGUE_JUDGE: source}
     # The shipped judge of adem on another device is used next to the shipped judge of the other kind.
-    other = {Need.DIALOGUE_JUDGE: DialogueJudge()} if getattr(given, "shipped", False) else {}
-    return {Need.JUDGE: given, **other}
+    other = {Need.DIALOGUE_JUDGE: DialogueJudge()} if getattr(source, "shipped", False) else {}
+    return {Need.JUDGE: source, **other}

@@ -31,4 +31,5 @@ def _list_row_reasons(result: Result, rows: Ints) -> list[str] | None:
     parts = {part: values for part, values in get_parts(result).items() if len(values) > rows.max(initial=0)}
     if not parts:
         return None
-    return ["; ".join(list_reasons({part: float(each[row]) for part, each in parts.items()})) for row in rows.tolist()]
+    judged = ({part: float(scores[row]) for part, scores in parts.items()} for row in rows.tolist())
+    return ["; ".join(list_reasons(scores)) for scores in judged]

@@ -405,7 +405,7 @@ def descend(optimizer: torch.optim.Optimizer, loss: Tensor, max_norm: float) -> 
     """Take one step of the optimizer down the clipped gradient of a loss."""
     optimizer.zero_grad()
     loss.backward()  # type: ignore[no-untyped-call]
-    nn.utils.clip_grad_norm_([each for group in optimizer.param_groups for each in group["params"]], max_norm)
+    nn.utils.clip_grad_norm_([parameter for group in optimizer.param_groups for parameter in group["params"]], max_norm)
     optimizer.step()
 
 

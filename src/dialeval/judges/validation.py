@@ -131,9 +131,9 @@ def train(
         progress(0, None)
     examples = make_examples(every, vectors, turns, quality)
     trained = set(rated.datasets)
-    known = examples.select_sets([name for name in examples.names if name in trained])
+    learnable = examples.select_sets([name for name in examples.names if name in trained])
     weights = replace(
-        fit(kind, known, settings),
+        fit(kind, learnable, settings),
         encoder=vectors.encoder.name,
         encoder_digest=vectors.encoder.files.digest,
         tokens=vectors.encoder.tokens,
@@ -157,14 +157,14 @@ def train(
         facts["settings"] |= {name.replace("_", " "): value for name, value in asdict(settings).items()}
     agreement = None
     if validate:
-        columns = _judge_left_out(examples, known, settings, progress)
+        columns = _judge_left_out(examples, learnable, settings, progress)
         columns |= {name: values[examples.rows] for name, values in _score_baselines(every, quality).items()}
         agreement = compare_columns(columns, examples)
         saved = asdict(agreement)
         facts["validation"] = round_numbers({name: saved[name] for name in ("sets", "mean", "resamples")})
     tried = sample_rows(others)
     attacks = attack(Judge(weights, vectors), tried.contexts, tried.responses, tried.references)
-    facts["attacks"] = round_numbers([asdict(each) for each in attacks])
+    facts["attacks"] = round_numbers([asdict(result) for result in attacks])
     facts["trained_on"] = sorted(set(digest_ratings(rated)))
     return JudgeCard(replace(weights, facts=facts), agreement, attacks, command, title)
 
@@ -221,14 +221,14 @@ def round_numbers(value: Any) -> Any:
 
 
 def _judge_left_out(
-    examples: Examples, known: Examples, settings: AdemSettings, progress: Progress | None
+    examples: Examples, learnable: Examples, settings: AdemSettings, progress: Progress | None
 ) -> dict[str, Floats]:
     """Score every row by judges of each kind fitted without its set; `known` are examples that may be learned from."""
     columns = {name: np.full(len(examples), np.nan) for name in ("identity", "adem")}
-    splits = list(_split_sets(examples, known))
+    splits = list(_split_sets(examples, learnable))
     fitted: dict[tuple[str, bytes], AdemWeights] = {}
     for step, (test, others) in enumerate(splits, 1):
-        learned, judged = np.packbits(np.isin(known.rows, others.rows)).tobytes(), examples.take(test)
+        learned, judged = np.packbits(np.isin(learnable.rows, others.rows)).tobytes(), examples.take(test)
         for name, values in columns.items():
             if (name, learned) not in fitted:
                 fitted[name, learned] = fit(name, others, settings)
@@ -238,13 +238,13 @@ def _judge_left_out(
     return columns
 
 
-def _split_sets(examples: Examples, known: Examples) -> Iterator[tuple[Ints, Examples]]:
+def _split_sets(examples: Examples, learnable: Examples) -> Iterator[tuple[Ints, Examples]]:
     """Yield rows to judge, a set or a part of one, and the examples to learn from."""
     for number in range(len(examples.names)):
         test: Ints = np.flatnonzero(examples.sets == number)
         if len(test) < _FEWEST_ROWS:
             continue
-        others = known.take(known.sets != number).without_contexts_of(examples.take(test))
+        others = learnable.take(learnable.sets != number).without_contexts_of(examples.take(test))
         if len(others) >= _FEWEST_ROWS and _has_differences(others):
             yield test, others
             continue
@@ -252,7 +252,7 @@ def _split_sets(examples: Examples, known: Examples) -> Iterator[tuple[Ints, Exa
         dealt = np.argsort(np.random.default_rng(DEFAULT_SEED).permutation(len(contexts)))
         for part in range(FOLDS):
             held: Ints = test[dealt[place] % FOLDS == part]
-            rest = known.without_contexts_of(examples.take(held))
+            rest = learnable.without_contexts_of(examples.take(held))
             if len(held) and _has_differences(rest):
                 yield held, rest
 
@@ -267,11 +267,11 @@ def _score_baselines(ratings: Ratings, quality: str) -> dict[str, Floats]:
     vectors = "wordllama" if find_spec("wordllama") and find_spec("tokenizers") else None
     texts = [turn for context in ratings.contexts for turn in context] or list(ratings.responses)
     resources = Resources(train=texts, vectors=vectors)
-    there = [name for name in BASELINES if name != "embedding-average" or vectors is not None]
+    names = [name for name in BASELINES if name != "embedding-average" or vectors is not None]
     if not any(ratings.references):
-        there = ["length"]
-    found = score_ratings(ratings, quality, resources, there)
-    return {name: values for name, values in found.metrics.items() if name in BASELINES}
+        names = ["length"]
+    scores = score_ratings(ratings, quality, resources, names)
+    return {name: values for name, values in scores.metrics.items() if name in BASELINES}
 
 
 def compare_columns(columns: Mapping[str, Floats], examples: Examples) -> Validation:
@@ -289,8 +289,8 @@ def compare_columns(columns: Mapping[str, Floats], examples: Examples) -> Valida
         sets[name] = {}
         for judge, values in columns.items():
             chosen = rows & ~np.isnan(values)
-            found, coefficients = correlate(values[chosen], examples.scores[chosen], examples.contexts[chosen])
-            sets[name][judge] = found
+            correlation, coefficients = correlate(values[chosen], examples.scores[chosen], examples.contexts[chosen])
+            sets[name][judge] = correlation
             if name in referenced:
                 resampled.setdefault(judge, []).append(coefficients)
     mean = {judge: _average([sets[name][judge] for name in referenced], parts) for judge, parts in resampled.items()}
@@ -316,9 +316,9 @@ def _average(sets: Sequence[HumanCorrelation], resampled: Sequence[Floats]) -> H
     """Return the mean over sets; a set in which a judge is constant counts as 0."""
     means = np.nan_to_num(np.stack(resampled)).mean(axis=0)
     return HumanCorrelation(
-        sum(each.rows for each in sets),
-        float(np.mean(np.nan_to_num([each.pearson for each in sets]))),
-        float(np.mean(np.nan_to_num([each.spearman for each in sets]))),
+        sum(correlation.rows for correlation in sets),
+        float(np.mean(np.nan_to_num([correlation.pearson for correlation in sets]))),
+        float(np.mean(np.nan_to_num([correlation.spearman for correlation in sets]))),
         percentiles(means[:, 0]),
         percentiles(means[:, 1]),
     )

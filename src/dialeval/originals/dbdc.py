@@ -16,8 +16,8 @@ __all__ = ["calc_distribution", "jsd", "kld", "majority_label", "majority_label_
 
 def calc_distribution(annotations: Iterable[Mapping[str, Any]]) -> list[float]:
     """Return the fractions of O, T and X among the annotations of a turn; NaN where there is none of these."""
-    given = [annotation["breakdown"] for annotation in annotations]
-    counts = np.array([[given.count(label) for label in LABELS]], np.float64)
+    labels = [annotation["breakdown"] for annotation in annotations]
+    counts = np.array([[labels.count(label) for label in LABELS]], np.float64)
     return [float(share) for share in metrics.shares(counts)[0]]
 
 

@@ -364,11 +364,11 @@ class Client:
         body = orjson.dumps(orjson.loads(body))  # without escapes that hide a key, and without repeated keys
         if self._secret:
             body = body.replace(orjson.dumps(self._secret)[1:-1], _MASK)
-        found = read_completion(body)
-        if found.model and not re.fullmatch(re.escape(self.model) + _DATED, found.model):
-            self._count(0, found.usage or {})
-            raise self._count_failure(f"answered by another model, {escape_controls(found.model)[:100]}")
-        self._count(1, found.usage or {})
+        answer = read_completion(body)
+        if answer.model and not re.fullmatch(re.escape(self.model) + _DATED, answer.model):
+            self._count(0, answer.usage or {})
+            raise self._count_failure(f"answered by another model, {escape_controls(answer.model)[:100]}")
+        self._count(1, answer.usage or {})
         return body
 
     def _count(self, answers: int, usage: Mapping[str, Any]) -> None:
@@ -411,7 +411,7 @@ class Client:
 
     def _quote(self, body: bytes) -> str:
         text = _ESCAPE.sub(
-            lambda found: chr(int(found[1], 16)) if found[1] else found[2], body.decode(errors="replace")
+            lambda match: chr(int(match[1], 16)) if match[1] else match[2], body.decode(errors="replace")
         )
         text = text.replace(self._secret, _MASK.decode()) if self._secret else text
         return escape_controls(" ".join(text.split()))[:200]

@@ -116,14 +116,14 @@ def breakdown(
     inputs["intervals"] = intervals.kind
     run = evaluate_breakdown(labels=labels, threshold=threshold, baselines=baselines, **inputs)
     run = intervals.add_to(run, inputs["confidence"])
-    found = out.compare_and_save(run, format_, output, force, None if output is None else with_curves(run))
+    verdict = out.compare_and_save(run, format_, output, force, None if output is None else with_curves(run))
     if turns_file is not None:
         out.write_output(turns_file, report.turns_csv(run).encode(), "turns in")
     if macro:
         out.print_as(format_, report.MACRO, report.average_over_datasets(run))
         out.print_warnings(run.warnings)
     else:
-        print_breakdown(run, format_, transpose, found)
+        print_breakdown(run, format_, transpose, verdict)
         out.suggest_next_command(run, format_, output)
     return out.print_failed_gates(limits.make_gates(run))
 
@@ -162,12 +162,14 @@ def detect(chats: tuple[str, ...], output: Path, **inputs: Any) -> None:
 breakdown.inner = {"detect": detect}
 
 
-def print_breakdown(run: BreakdownRun, format_: str, transpose: bool = False, found: RunVerdict | None = None) -> None:
+def print_breakdown(
+    run: BreakdownRun, format_: str, transpose: bool = False, verdict: RunVerdict | None = None
+) -> None:
     """Print a run of detectors; `original`: one of them, as the challenge's program does."""
     from dialeval.suites.breakdown.report import original, tables_text
 
     if format_ != "original":
-        out.print_run(run, format_, transpose, verdict=found)
+        out.print_run(run, format_, transpose, verdict=verdict)
         if format_ == "table":
             out.print_content("\n" + tables_text(run))
         return

@@ -196,9 +196,9 @@ def _draw_area(kind: str, xs: Sequence[float], values: Sequence[float]) -> str:
 def _draw_line(curve: Curve, xs: Sequence[float], color: str) -> str:
     """Return the line of a detector, interrupted where it has no value, with its labels."""
     points = [
-        (x, _y(known[1] + known[2]), label)
+        (x, _y(values[1] + values[2]), label)
         for x, shares, label in zip(xs, curve.probabilities, curve.label, strict=True)
-        if (known := _pick_known(shares))
+        if (values := _pick_known(shares))
     ]
     path = " ".join(f"{x},{y}" for x, y, _ in points)
     marks = "".join(
@@ -211,8 +211,8 @@ def _draw_line(curve: Curve, xs: Sequence[float], color: str) -> str:
 
 def _pick_known(shares: Shares) -> list[float] | None:
     """Return the values of O, T and X; None where one of them is missing."""
-    known = [share for share in shares if share is not None]
-    return known if len(known) == len(shares) else None
+    values = [share for share in shares if share is not None]
+    return values if len(values) == len(shares) else None
 
 
 def _write_talk(human: Curve, curves: Mapping[str, Curve], colors: Mapping[str, str]) -> str:

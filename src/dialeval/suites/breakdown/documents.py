@@ -222,12 +222,12 @@ def _open_path(path: PathSource, ending: str, called: str) -> dict[str, Store]:
         except OSError as error:
             what = f"cannot be listed ({error.strerror})"
             raise DataError(Problem(where, None, what, "grant read permission")) from None
-        found = {Path(where).resolve().name: Files(folder, names, partial(_read_file, folder))}
+        stores = {Path(where).resolve().name: Files(folder, names, partial(_read_file, folder))}
     elif where.lower().endswith(_ARCHIVES):
         folders = _read_archive(where, ending)
         # Folders are told apart by their last name where that suffices.
         short = len({PurePosixPath(inside).name for inside in folders}) == len(folders)
-        found = {
+        stores = {
             ((PurePosixPath(inside).name if short else inside) or stem_of(where)): Files(
                 f"{where}:{inside}" if inside else where, frozenset(files), files.__getitem__
             )
@@ -236,13 +236,13 @@ def _open_path(path: PathSource, ending: str, called: str) -> dict[str, Store]:
     elif format_of(path) == "jsonl":
         return {stem_of(path): DocumentList(where, _read_lines(where))}
     else:
-        there = os.path.exists(where)  # noqa: PTH110  (Path.exists raises for a name that is too long)
-        what = "is neither" if there else "there is no such file or folder"
+        exists = os.path.exists(where)  # noqa: PTH110  (Path.exists raises for a name that is too long)
+        what = "is neither" if exists else "there is no such file or folder"
         raise DataError(Problem(where, None, what, f"give a folder of {called}, a .jsonl file or a .tar.gz"))
-    if not any(files.names for files in found.values()):
+    if not any(files.names for files in stores.values()):
         remedy = "check the path; the challenge's names are expected"
         raise DataError(Problem(where, None, f"holds no {called}", remedy))
-    return dict(found)
+    return dict(stores)
 
 
 def _is_wanted(name: str, ending: str) -> bool:
@@ -355,22 +355,26 @@ def _decode_dialogue(document: SourceDocument, findings: Findings) -> AnnotatedD
     return msgspec.convert(dialogue, AnnotatedDialogue)
 
 
-def _pick_turn(given: Any) -> Any:
-    turn = _pick(given, "speaker", "annotations", "turn-index", "utterance")
+def _pick_turn(document: Any) -> Any:
+    turn = _pick(document, "speaker", "annotations", "turn-index", "utterance")
     if isinstance(turn, dict):
         if turn.get("speaker") == USER:
             turn["annotations"] = None
         elif isinstance(turn.get("annotations"), list):
-            turn["annotations"] = annotations = [_pick(each, "breakdown") for each in turn["annotations"]]
-            for each in annotations:
-                if isinstance(each, dict) and "breakdown" in each and each["breakdown"] not in ("O", "T", "X"):
-                    each["breakdown"] = "?"
+            turn["annotations"] = annotations = [_pick(annotation, "breakdown") for annotation in turn["annotations"]]
+            for annotation in annotations:
+                if (
+                    isinstance(annotation, dict)
+                    and "breakdown" in annotation
+                    and annotation["breakdown"] not in ("O", "T", "X")
+                ):
+                    annotation["breakdown"] = "?"
     return turn
 
 
-def _pick(given: Any, *keys: str) -> Any:
+def _pick(value: Any, *keys: str) -> Any:
     """Return an object with some of its fields only; anything else as it is."""
-    return {key: given[key] for key in keys if key in given} if isinstance(given, dict) else given
+    return {key: value[key] for key in keys if key in value} if isinstance(value, dict) else value
 
 
 def parse(document: SourceDocument, findings: Findings) -> Any:

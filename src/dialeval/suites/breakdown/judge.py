@@ -78,22 +78,22 @@ def _label_turns(rows: Rows, judge: DialogueJudge) -> list[tuple[str, int, dict[
         places = zip(rows.fields[INDEX], turns.tolist(), strict=True)
         turns = np.array([int(texts[0]) if texts else turn for texts, turn in places])
     missing = list(rows.columns[Need.OUTCOME]) if Need.OUTCOME in rows.columns else [[]] * len(rows)
-    found = []
+    labeled = []
     for row, (code, *probabilities) in enumerate(label_shares(scale, shares).tolist()):
         said = {f"prob-{label}": round(share, _DIGITS) for label, share in zip(LABELS, probabilities, strict=True)}
         if missing[row] == [MISSING]:
             continue
         turn = int(turns[row])
         place = row if turn == NO_TURN else turn
-        found.append((names[row] or f"row {row + 1}", place, {"breakdown": LABELS[int(code)], **said}))
-    return found
+        labeled.append((names[row] or f"row {row + 1}", place, {"breakdown": LABELS[int(code)], **said}))
+    return labeled
 
 
 def save_labels(documents: Sequence[Document], output: str | os.PathLike[str]) -> None:
     """Write labels: into a `.jsonl` file, a line per dialogue, or a folder with a file for each."""
     output = Path(output)
     if output.suffix == ".jsonl":
-        write_bytes(output, b"".join(orjson.dumps(each, option=orjson.OPT_APPEND_NEWLINE) for each in documents))
+        write_bytes(output, b"".join(orjson.dumps(one, option=orjson.OPT_APPEND_NEWLINE) for one in documents))
         return
     for document in documents:
         name = str(document["dialogue-id"])

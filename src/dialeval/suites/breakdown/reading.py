@@ -149,11 +149,11 @@ def open_data(source: Any) -> dict[str, Store]:
     """Open annotated dialogues, by data set; `source` may be a mapping of names to sources."""
     if not isinstance(source, Mapping) or "turns" in source:  # a single dialogue is refused there
         return documents.open_stores(source, documents.LOGS)
-    found: dict[str, Store] = {}
-    for name, each in source.items():
-        stores = documents.open_stores(each, documents.LOGS)
-        found |= {name if len(stores) == 1 else f"{name}/{inner}": store for inner, store in stores.items()}
-    return found
+    opened: dict[str, Store] = {}
+    for name, part in source.items():
+        stores = documents.open_stores(part, documents.LOGS)
+        opened |= {name if len(stores) == 1 else f"{name}/{inner}": store for inner, store in stores.items()}
+    return opened
 
 
 def _pick_annotated(document: SourceDocument, turns: list[AnnotatedTurn], findings: Findings) -> list[Any] | None:
@@ -251,11 +251,11 @@ class LabelsReader:
         listed = self._parse_list(source) if isinstance(source, documents.DocumentList) else {}
         for at, dialogue in enumerate(self.annotated.dialogues):
             turns = wanted[ends[at] : ends[at + 1]]
-            found = self._parse_file(source, dialogue) if isinstance(source, documents.Files) else listed.get(dialogue)
-            if found is None:
+            parsed = self._parse_file(source, dialogue) if isinstance(source, documents.Files) else listed.get(dialogue)
+            if parsed is None:
                 what = f"there are no labels for the dialogue {dialogue!r}"
                 self.findings.add(ProblemType.NO_LABELS, (source.where, None), what, len(turns))
-            document = found or SourceDocument(source.where, None, None)
+            document = parsed or SourceDocument(source.where, None, None)
             self.places.append(document.place)
             rows += [_NONE] * len(turns) if document.content is None else self._match_turns(dialogue, turns, document)
         self._add_remarks()
@@ -265,18 +265,18 @@ class LabelsReader:
 
     def _parse_list(self, source: documents.DocumentList) -> dict[str, SourceDocument]:
         """Parse the documents of a list, by their dialogue-id."""
-        found: dict[str, SourceDocument] = {}
+        documents_by_id: dict[str, SourceDocument] = {}
         for document in map(self._parse, source.read_all()):
             dialogue = _get_id(document)
             if not isinstance(dialogue, str):
                 if document.content is not None:
                     self.findings.add(ProblemType.UNREADABLE_LABELS, document.place, "has no dialogue-id")
-            elif dialogue in found:
+            elif dialogue in documents_by_id:
                 what = f"there are labels for the dialogue {dialogue!r} before"
                 self.findings.add(ProblemType.REPEATED_LABELS, document.place, what)
             else:
-                found[dialogue] = document
-        return found
+                documents_by_id[dialogue] = document
+        return documents_by_id
 
     def _parse_file(self, source: documents.Files, dialogue: str) -> SourceDocument | None:
         """Parse the labels file of a dialogue; None if there is no such file."""
@@ -323,12 +323,12 @@ class LabelsReader:
 
     def _read_entries(self, document: SourceDocument) -> tuple[list[Any], list[tuple[Any, ...]]]:
         """Return the turn-index of every entry, and its code and probabilities; report what an entry lacks."""
-        given = document.content.get("turns") if isinstance(document.content, dict) else None
-        if not isinstance(given, list):
+        entries = document.content.get("turns") if isinstance(document.content, dict) else None
+        if not isinstance(entries, list):
             self.findings.add(ProblemType.UNREADABLE_LABELS, document.place, 'has no list of "turns"')
             return [], []
         indices, values = list[Any](), list[tuple[Any, ...]]()
-        for at, entry in enumerate(given):
+        for at, entry in enumerate(entries):
             index, labels = (entry.get("turn-index"), entry.get("labels")) if isinstance(entry, dict) else (None, None)
             indices.append(index)
             if not isinstance(labels, list) or not labels or not isinstance(labels[0], dict):
@@ -379,10 +379,10 @@ class LabelsReader:
     def _check(self, values: Floats) -> None:
         """Report invalid labels and probabilities, once for each of their files."""
         code, probabilities = values[:, 0], values[:, 1:]
-        there = ~np.isnan(code)
+        labeled = ~np.isnan(code)
         with np.errstate(invalid="ignore"):
-            improbable = there & ~((probabilities >= 0) & np.isfinite(probabilities)).all(axis=1)
-            odd = there & ~improbable & ~(np.abs(probabilities.sum(axis=1) - 1) <= SUM_TOLERANCE)
+            improbable = labeled & ~((probabilities >= 0) & np.isfinite(probabilities)).all(axis=1)
+            odd = labeled & ~improbable & ~(np.abs(probabilities.sum(axis=1) - 1) <= SUM_TOLERANCE)
         problems: tuple[tuple[Any, ProblemType, str], ...] = (
             (code == _OTHER, ProblemType.UNKNOWN_LABEL, "the label is none of O, T and X"),
             (improbable, ProblemType.NOT_PROBABLE, "a probability is below 0 or not finite"),
@@ -455,7 +455,7 @@ def read(data: Any, labels: Any, match: Match = "turn-index", lenient: bool = Fa
 
 def open_detectors(labels: Any, findings: Findings) -> dict[str, Store]:
     """Open the labels, by the name of their detector."""
-    found: dict[str, Store] = {}
+    detectors: dict[str, Store] = {}
     sources = _list_sources(labels)
     if not sources:
         findings.refuse(Problem("labels", None, "name no detector", "give the labels of at least one"))
@@ -468,11 +468,11 @@ def open_detectors(labels: Any, findings: Findings) -> dict[str, Store]:
             continue
         for inner, store in stores.items():
             called = inner if name is None else name if len(stores) == 1 else f"{name}/{inner}"
-            if called in found:
-                what = f"the detector {called!r} is also in {found[called].where}"
+            if called in detectors:
+                what = f"the detector {called!r} is also in {detectors[called].where}"
                 findings.refuse(Problem(store.where, None, what, "name them: NAME=PATH, or {name: path}"))
-            found.setdefault(called, store)
-    return found
+            detectors.setdefault(called, store)
+    return detectors
 
 
 def read_categories(
@@ -483,7 +483,7 @@ def read_categories(
         content = documents.parse(document, findings)
         try:
             for turn in content["turns"]:
-                values = [each.get(name) or [] for each in turn.get(held) or ()]
+                values = [judgment.get(name) or [] for judgment in turn.get(held) or ()]
                 lists = [[value] if isinstance(value, str) else list(map(str, value)) for value in values]
                 yield (content["dialogue-id"], turn["turn-index"]), lists
         except (KeyError, TypeError, AttributeError) as error:

@@ -268,9 +268,9 @@ class NLTKNistAligner(NgramAligner):
         scores: list[float] = []
         for (start, stop), (first, last) in queries:
             ngrams = [(len(text), _count_ngrams(text, self.n)) for text in texts[start:stop]]
-            wanted = {gram for _, own in ngrams for gram in own}
+            wanted = {gram for _, counts in ngrams for gram in counts}
             counted = [_NistGroup(group, self.n, wanted) for group in groups[first:last]]
-            scores += [group.score(words, own) for words, own in ngrams for group in counted]
+            scores += [group.score(words, counts) for words, counts in ngrams for group in counted]
         return np.array(scores, np.float64)
 
 
@@ -304,7 +304,7 @@ class _NistGroup:
         for gram in ngrams:
             if gram in self.counts:
                 if gram not in self.information:
-                    before, here = (sum(count for _, count in self.counts[each]) for each in (gram[:-1], gram))
+                    before, here = (sum(count for _, count in self.counts[ngram]) for ngram in (gram[:-1], gram))
                     self.information[gram] = math.log(before / here) / math.log(2)
                 for reference, count in self.counts[gram]:
                     shared[len(gram) - 1][reference] += self.information[gram] * min(ngrams[gram], count)
@@ -334,11 +334,11 @@ class NLTKBleuAligner(PairAligner):
 
     def __post_init__(self) -> None:
         check_order(self.n)
-        given, methods = self.smooth_function, get_args(bleu.Method)
-        if isinstance(given, int) and given not in methods:
-            raise SettingError(f"BLEU has the smoothing methods {', '.join(map(str, methods))}, not {given}")
-        if not (given is None or isinstance(given, int) or callable(given)):
-            raise SettingError(f"a smoothing function is the number of a method or can be called; {given!r} is neither")
+        smooth, methods = self.smooth_function, get_args(bleu.Method)
+        if isinstance(smooth, int) and smooth not in methods:
+            raise SettingError(f"BLEU has the smoothing methods {', '.join(map(str, methods))}, not {smooth}")
+        if not (smooth is None or isinstance(smooth, int) or callable(smooth)):
+            raise SettingError(f"a smoothing function is the number of a method or can be called, and not {smooth!r}")
 
     def scores(self, comparison: GroupComparison) -> Floats:
         if callable(self.smooth_function):
@@ -382,8 +382,8 @@ class EmbeddingAligner(PairAligner):
 
     @cached_property
     def _vectors(self) -> WordVectors:
-        given = self.embeddings
-        return cast(WordVectors, given) if hasattr(given, "vectors_for") else load_embeddings(given)
+        source = self.embeddings
+        return cast(WordVectors, source) if hasattr(source, "vectors_for") else load_embeddings(source)
 
     def scores(self, comparison: GroupComparison) -> Floats:
         values = self.embeddings
@@ -423,16 +423,16 @@ class CallAligner(PairAligner):
         return np.fromiter(map(float, scores), np.float64)
 
 
-def to_aligner(given: Any) -> PairAligner:
+def to_aligner(aligner: Any) -> PairAligner:
     """Return an aligner that scores comparisons as the given one does; None is the original's default."""
-    if given is None:
+    if aligner is None:
         return BleuAligner()
-    if isinstance(given, PairAligner):
-        return given
-    if not callable(given):
+    if isinstance(aligner, PairAligner):
+        return aligner
+    if not callable(aligner):
         names = ", ".join(kind.__name__ for kind in (BleuAligner, NLTKBleuAligner, NLTKNistAligner))
-        raise SettingError(f"an aligner can be called with a hypothesis and a group, as {names}; {given!r} cannot")
-    return CallAligner(given)
+        raise SettingError(f"an aligner can be called with a hypothesis and a group, as {names}; {aligner!r} cannot")
+    return CallAligner(aligner)
 
 
 def _apply(function: Callable[[float], float], values: Floats) -> Floats:

@@ -326,8 +326,11 @@ class GroupedColumn(RaggedColumn):
     @staticmethod
     def join(parts: Sequence[GroupedColumn]) -> GroupedColumn:  # type: ignore[override]
         """Return the rows of all parts."""
-        sizes = (sizes_between(each) for each in ((part.groups for part in parts), (part.lists for part in parts)))
-        return GroupedColumn.of(join_texts([part.values for part in parts]), *sizes)
+        group_sizes, row_sizes = (
+            sizes_between(part.groups for part in parts),
+            sizes_between(part.lists for part in parts),
+        )
+        return GroupedColumn.of(join_texts([part.values for part in parts]), group_sizes, row_sizes)
 
     def list_groups(self, row: int) -> list[list[str]]:
         """Return the groups of a row."""
@@ -346,8 +349,8 @@ class GroupedColumn(RaggedColumn):
         texts = RaggedColumn(self.values, self.offsets).take(rows)
         sizes = np.diff(self.groups)
         ranges = [sizes[self.lists[row] : self.lists[row + 1]] for row in rows.tolist()]
-        found = np.concatenate([np.zeros(0, np.int64), *ranges])
-        return GroupedColumn.of(texts.values, found, np.diff(self.lists)[rows])
+        group_sizes = np.concatenate([np.zeros(0, np.int64), *ranges])
+        return GroupedColumn.of(texts.values, group_sizes, np.diff(self.lists)[rows])
 
     @property
     def fingerprint(self) -> Fingerprint:
@@ -440,14 +443,14 @@ def _read_query_groups(
     else:
         problems.append(Problem(where, None, f"query {query!r:.60} has {kind_of(row)}", _GROUPS_REMEDY))
         return [], []
-    found = []
+    references = []
     for name, group in zip(names, groups, strict=True):
         what = f"group {name!r} of query {query!r:.60}"
         if not isinstance(group, LISTS):
             problems.append(Problem(where, None, f"{what} is {kind_of(group)}", _GROUPS_REMEDY))
             group = ()
-        found.append([join_words(text, where, None, f"a reference in {what}", problems) for text in group])
-    return names, found
+        references.append([join_words(text, where, None, f"a reference in {what}", problems) for text in group])
+    return names, references
 
 
 # The data pack `lsdscc`: the reference groups that come with the LSDSCC program, from a user's copy of that program.

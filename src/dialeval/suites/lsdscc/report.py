@@ -64,8 +64,12 @@ def explain_rows(
             [
                 [
                     # The text of an answer, the place of its group, and how similar it is to that group.
-                    [number(each.text), here.get(each.group), None if each.score is None else round(each.score, DIGITS)]
-                    for each in entry.hypotheses
+                    [
+                        number(hypothesis.text),
+                        here.get(hypothesis.group),
+                        None if hypothesis.score is None else round(hypothesis.score, DIGITS),
+                    ]
+                    for hypothesis in entry.hypotheses
                 ]
                 for entry, here in zip(entries, places, strict=True)
             ]

@@ -202,16 +202,16 @@ def domains(source: str, output: Path, replace_domains: bool, force: bool) -> No
 
     document = read_document(source)
     turns = ((f"{dialogue}[{at}]", turn) for dialogue, all_ in document.items() for at, turn in enumerate(all_))
-    there = [place for place, turn in turns if "active_domains" in turn]
-    more = len(there) - SHOWN_PLACES
-    places = ", ".join(there[:SHOWN_PLACES]) + (f" and {more:,} more turns" if more > 0 else "")
+    replaced = [place for place, turn in turns if "active_domains" in turn]
+    more = len(replaced) - SHOWN_PLACES
+    places = ", ".join(replaced[:SHOWN_PLACES]) + (f" and {more:,} more turns" if more > 0 else "")
     problems = []
-    if there and not replace_domains:
+    if replaced and not replace_domains:
         problems.append(Problem(source, None, f"has active_domains in {places}", "pass --replace-domains"))
     if output.exists() and not force:
         problems.append(Problem(str(output), None, "exists", "pass --force to overwrite it"))
     if problems:
         raise DataError(problems)
     out.write_output(output, out.encode_json(add_slot_domains(document)))
-    if there:
+    if replaced:
         out.print_err(f"replaced the active_domains in {places}")

@@ -629,7 +629,7 @@ def make_baselines(systems: Systems, task: TaskData) -> tuple[list[TaskPredictio
         words = " ".join(dict.fromkeys((*offers, *task.ontology.requested)))
         documents[EVERY_WORD] = _group_replies(turns, [_make_writer(task.ontology.words)(words)] * sum(turns.values()))
     made = [tasks.make_predictions(document, task.files, name, name) for name, document in documents.items()]
-    return made, common.Baselines([each.rows for each in made], left_out, systems[0].rows.system)
+    return made, common.Baselines([system.rows for system in made], left_out, systems[0].rows.system)
 
 
 def make_gold_replies(task: TaskData) -> list[str]:
@@ -653,5 +653,5 @@ def _make_writer(words: Mapping[str, str]) -> Callable[[str], str]:
     slots: dict[str, str] = {}
     for slot, word in words.items():
         slots.setdefault(word, slot)
-    known = re.compile("|".join(sorted(map(re.escape, slots), key=len, reverse=True)) or "(?!)")
-    return lambda text: known.sub(lambda match: f"[{slots[match[0]]}]", text)
+    pattern = re.compile("|".join(sorted(map(re.escape, slots), key=len, reverse=True)) or "(?!)")
+    return lambda text: pattern.sub(lambda match: f"[{slots[match[0]]}]", text)

@@ -339,10 +339,10 @@ class Explanation:
         excluding = self._find_excluding(domain, find_last_offers(self.steps)[domain] & ~meeting)
         if not meeting:
             return "no venue meets the goal"
-        known = self.turns[-1].state.get(domain, {})
-        if all(known.get(slot) == value for slot, (value, _) in excluding.items()):
+        slots = self.turns[-1].state.get(domain, {})
+        if all(slots.get(slot) == value for slot, (value, _) in excluding.items()):
             return "the last offer is before the user has named a constraint"
-        if any(slot in known and known[slot] != value for slot, (value, _) in excluding.items()):
+        if any(slot in slots and slots[slot] != value for slot, (value, _) in excluding.items()):
             return "the annotated state has another value than the goal"
         return "the annotated state lacks a constraint of the goal"
 
@@ -361,11 +361,11 @@ class Explanation:
 def group_by_cause(explanations: Iterable[Explanation], gold: bool = False) -> dict[str, list[str]]:
     """Return the dialogues that were lost by each cause, or for gold replies by its origin; the most frequent first."""
     lost: dict[str, list[str]] = {}
-    for each in explanations:
-        names = (f"{cause.lost}: {each.find_origin(cause)}" if gold else cause.cause for cause in each.causes)
+    for one in explanations:
+        names = (f"{cause.lost}: {one.find_origin(cause)}" if gold else cause.cause for cause in one.causes)
         for cause in dict.fromkeys(names):
-            lost.setdefault(cause, []).append(each.dialogue)
-    return dict(sorted(lost.items(), key=lambda found: (-len(found[1]), found[0])))
+            lost.setdefault(cause, []).append(one.dialogue)
+    return dict(sorted(lost.items(), key=lambda entry: (-len(entry[1]), entry[0])))
 
 
 def _join_slots(slots: Mapping[str, str]) -> str:

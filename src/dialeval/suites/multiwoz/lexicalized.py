@@ -110,7 +110,7 @@ class Delexicalizer:
         text = PLACEHOLDER.sub(lambda match: " " * len(match[0]), text)
         words = list(_WORD.finditer(text))
         keys = [squash(word[0]) for word in words]
-        own = self._index_state(state)
+        in_state = self._index_state(state)
         patterns = [
             ValueMatch(found.start(), found.end(), slot, "pattern")
             for slot, pattern in self._ontology.patterns.items()
@@ -122,7 +122,7 @@ class Delexicalizer:
             if word.start() < end:
                 continue
             found = [match for match in patterns if match.start == word.start()]
-            found += self._find_value(at, words, keys, own, text)
+            found += self._find_value(at, words, keys, in_state, text)
             if found:
                 best = max(found, key=lambda match: match.stop)  # the first of equally long ones
                 end = best.stop
@@ -130,22 +130,22 @@ class Delexicalizer:
                     yield best
 
     def _index_state(self, state: State) -> dict[str, dict[str, str]]:
-        own: dict[str, dict[str, str]] = {}
+        in_state: dict[str, dict[str, str]] = {}
         for domain, slots in state.items():
             for name, value in slots.items():
                 slot, key = self._find_slot(domain, name), squash(value)
                 if slot is not None and len(key) >= SHORTEST and self._is_distinctive(key) and key != domain:
-                    own.setdefault(key, {}).setdefault(domain, slot)
-        return own
+                    in_state.setdefault(key, {}).setdefault(domain, slot)
+        return in_state
 
     def _find_value(
-        self, at: int, words: list[re.Match[str]], keys: list[str], own: Mapping[str, Mapping[str, str]], text: str
+        self, at: int, words: list[re.Match[str]], keys: list[str], in_state: Mapping[str, Mapping[str, str]], text: str
     ) -> Iterator[ValueMatch]:
         """Yield the longest value of the tables and of the state that begins with a word."""
         key, longest = "", None
         for to in range(at, min(at + LONGEST, len(words))):
             key += keys[to]
-            by_domain, mine = self._values.get(key, {}), own.get(key, {})
+            by_domain, mine = self._values.get(key, {}), in_state.get(key, {})
             if by_domain or mine:
                 longest = to, by_domain, mine
         if longest is not None:
@@ -154,7 +154,7 @@ class Delexicalizer:
                 *((domain, slot, "database") for domain, slot in by_domain.items()),
                 *((domain, slot, "state") for domain, slot in mine.items()),
             ]
-            named = [each for each in reversed(fitting) if each[0] in text.lower()]
+            named = [candidate for candidate in reversed(fitting) if candidate[0] in text.lower()]
             _, slot, by = (named or fitting)[0]
             yield ValueMatch(words[at].start(), words[to].end(), slot, by)
 
@@ -189,7 +189,7 @@ class SystemMatches(Struct, frozen=True):
     @property
     def summary(self) -> str:
         """One sentence for warnings."""
-        counts = (f"{each.word} {each.database + each.state + each.pattern:,}" for each in self.values)
+        counts = (f"{value.word} {value.database + value.state + value.pattern:,}" for value in self.values)
         return (
             f"{self.system}: values in {self.replies_with_values:,} of {self.replies:,} replies became placeholders "
             f"({', '.join(counts)}); `dialeval multiwoz delexicalize` lists them"
@@ -203,9 +203,9 @@ class MatchReport(Tabular, Record, frozen=True):
 
     def lines(self) -> list[dict[str, Any]]:
         return [
-            {"system": each.system, **structs.asdict(found), "examples": " | ".join(found.examples)}
-            for each in self.systems
-            for found in each.values
+            {"system": system.system, **structs.asdict(values), "examples": " | ".join(values.examples)}
+            for system in self.systems
+            for values in system.values
         ]
 
 
@@ -237,9 +237,9 @@ def delexicalize(system: TaskPredictions, task: TaskData) -> tuple[TaskPredictio
             counts[word, "database"],
             counts[word, "state"],
             counts[word, "pattern"],
-            [text for text, _ in found.most_common(EXAMPLES)],
+            [text for text, _ in said_texts.most_common(EXAMPLES)],
         )
-        for word, found in sorted(texts.items(), key=lambda each: -each[1].total())
+        for word, said_texts in sorted(texts.items(), key=lambda entry: -entry[1].total())
     ]
     report = SystemMatches(system.rows.system, system.turns, touched, values, dict(left.most_common(LEFT)))
     column = ObjectColumn(rows)
@@ -257,13 +257,13 @@ def has_placeholders(system: TaskPredictions, task: TaskData) -> bool:
 
 def _to_document(report: MatchReport) -> Document:
     tables, notes = [], []
-    for each in report.systems:
-        rows = [[v.word, *map(str, (v.database, v.state, v.pattern)), " | ".join(v.examples)] for v in each.values]
+    for system in report.systems:
+        rows = [[v.word, *map(str, (v.database, v.state, v.pattern)), " | ".join(v.examples)] for v in system.values]
         tables.append(Table(FoundValues.__struct_fields__, rows))
-        left = ", ".join(f"{word} ({count:,})" for word, count in each.left.items()) or "none"
-        found = f"values in {each.replies_with_values:,} of {each.replies:,} replies"
-        notes.append(f"{each.system}: {found}; words with a digit that were left: {left}.")
-    return Document([], tables, notes, titles=[each.system for each in report.systems])
+        left = ", ".join(f"{word} ({count:,})" for word, count in system.left.items()) or "none"
+        counted = f"values in {system.replies_with_values:,} of {system.replies:,} replies"
+        notes.append(f"{system.system}: {counted}; words with a digit that were left: {left}.")
+    return Document([], tables, notes, titles=[system.system for system in report.systems])
 
 
 PRINTER: Printer[MatchReport] = Printer(_to_document)

@@ -160,8 +160,8 @@ def _build_version(source: Path, target: Path, version: str) -> None:
         raise DataError(Problem(str(source), None, "does not hold data.json", remedy))
     ontology, corpus = load_ontology(MULTIWOZ), _read_by_id(source / "data.json")
     names = {split: _read_ids(source, f"{name}ListFile") for split, name in (("dev", "val"), ("test", "test"))}
-    known = {name for each in names.values() for name in each}
-    names = {"train": [name for name in corpus if name not in known], **names}
+    held_out = {name for ids in names.values() for name in ids}
+    names = {"train": [name for name in corpus if name not in held_out], **names}
     splits: dict[str, _Dialogues] = {split: {} for split in names}
     for split, parts in splits.items():
         for name in names[split]:
@@ -181,8 +181,8 @@ def _build_version(source: Path, target: Path, version: str) -> None:
 def _write_pack(target: Path, splits: Mapping[str, _Dialogues], venues: Path, version: str) -> None:
     """Write the files of all splits, each with the parts of its dialogues, and the venues."""
     for split, dialogues in splits.items():
-        given = min(map(len, dialogues.values()), default=len(PARTS))
-        for at, name in enumerate(PARTS[:given]):
+        many = min(map(len, dialogues.values()), default=len(PARTS))
+        for at, name in enumerate(PARTS[:many]):
             _write(target / split / name, {dialogue: parts[at] for dialogue, parts in dialogues.items()})
     for domain in DOMAINS:
         _copy(venues / f"{domain}_db.json", target / "database" / f"{domain}_db.json")

@@ -89,7 +89,7 @@ def collect_turns(batch: Batch, fallback: Fallback, missing: Missing) -> list[tu
 
     One that is given without a turn is there, as in the original; where missing turns count as failed, it is not.
     """
-    given: TurnCounts = batch.fact(TurnCounting())
+    counts: TurnCounts = batch.fact(TurnCounting())
     ontology: Ontology = batch.resource(Need.ONTOLOGY)
     true_states: TrueStates | None = batch.resource(Need.TRUE_STATES) if batch.has(Need.TRUE_STATES) else None
     responses = normalize_responses(batch)
@@ -100,9 +100,9 @@ def collect_turns(batch: Batch, fallback: Fallback, missing: Missing) -> list[tu
         for start, stop in pairwise(batch.dialogues.tolist()):
             here = zip(rows[start:stop], responses[start:stop], strict=True)
             answered = [(row, text) for row, text in here if text is not None]
-            turns = prepare_turns(answered, given, fallback, ontology, true_states)
-            there = turns or (rows[start]["listed"] and missing == "ignored")
-            dialogues.append((rows[start]["dialogue"], turns if there else None))
+            turns = prepare_turns(answered, counts, fallback, ontology, true_states)
+            is_given = turns or (rows[start]["listed"] and missing == "ignored")
+            dialogues.append((rows[start]["dialogue"], turns if is_given else None))
         return dialogues
 
     return batch.derive(("task turns", fallback, missing), make)
@@ -110,28 +110,28 @@ def collect_turns(batch: Batch, fallback: Fallback, missing: Missing) -> list[tu
 
 def prepare_turns(
     rows: Sequence[tuple[Mapping[str, Any], str]],
-    given: TurnCounts,
+    counts: TurnCounts,
     fallback: Fallback,
     ontology: Ontology,
     true_states: TrueStates | None,
 ) -> list[TaskTurn]:
     """Return the turns of one dialogue from its rows, each with its normalized response."""
-    use_true = fallback == "file" and given.states < given.turns
-    estimate_all = fallback == "file" and given.domains < given.turns
+    use_true = fallback == "file" and counts.states < counts.turns
+    estimate_all = fallback == "file" and counts.domains < counts.turns
     states = [ontology.states(_choose_state(row, use_true, true_states)) for row, _ in rows]
     domains = [None if estimate_all else row["active_domains"] for row, _ in rows]
     estimates: Iterable[Any] = estimate_domains(states) if None in domains else domains
     turns = []
-    for (row, response), state, own, estimate in zip(rows, states, domains, estimates, strict=True):
-        estimated, true_state = own is None, use_true or row["state"] is None
-        turns.append(TaskTurn(row["turn"], response, state, estimate if own is None else own, true_state, estimated))
+    for (row, response), state, active, estimate in zip(rows, states, domains, estimates, strict=True):
+        shown, true_state = estimate if active is None else active, use_true or row["state"] is None
+        turns.append(TaskTurn(row["turn"], response, state, shown, true_state, active is None))
     return turns
 
 
 def _choose_state(row: Mapping[str, Any], use_true: bool, true_states: TrueStates | None) -> State:
-    given: State | None = row["state"]
-    if given is not None and not use_true:
-        return given
+    state: State | None = row["state"]
+    if state is not None and not use_true:
+        return state
     if true_states is None:
         raise NeedError(
             f"{row['dialogue']}[{row['turn']}] has no state, and the data has no gold_states.json to use instead; "

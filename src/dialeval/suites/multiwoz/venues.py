@@ -369,7 +369,7 @@ class StateNormalizer:
         """Return the one name of a slot."""
         self.value: Callable[[str, str], str] = cache(lambda slot, value: spellings.get(slot, _PLAIN)(value))
         """Return the one spelling of a value; `slot` is a slot's one name."""
-        self._pair = cache(lambda given: (slot := self.slot(given[0]), self.value(slot, given[1])))
+        self._pair = cache(lambda pair: (slot := self.slot(pair[0]), self.value(slot, pair[1])))
 
     def normalize_domain(self, slots: Mapping[str, str]) -> Mapping[str, str]:
         """Return the slots of one domain."""
@@ -416,5 +416,5 @@ def count_unknown_placeholders(responses: Iterable[str], words: Mapping[str, str
 def find_slot_domains(response: str, domains: Iterable[str]) -> list[str]:
     """Return the domains that a response's placeholders name (`[hotel_name]`: hotel), in order of appearance."""
     named = (match[1].partition("_")[0] for match in PLACEHOLDER.finditer(response.lower()))
-    known = set(domains)
-    return list(dict.fromkeys(name for name in named if name in known))
+    wanted = set(domains)
+    return list(dict.fromkeys(name for name in named if name in wanted))

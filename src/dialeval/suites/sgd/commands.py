@@ -72,8 +72,8 @@ def sgd(
     if groups:
         if output is not None:
             out.save_run(run, output, force)
-        found = {name: original_output(result, joint_across_turns) for name, result in run.items()}
-        out.print_as(format_, GROUPS, ServiceGroups(found))
+        scores = {name: original_output(result, joint_across_turns) for name, result in run.items()}
+        out.print_as(format_, GROUPS, ServiceGroups(scores))
         out.print_warnings(run.warnings)
     else:
         out.deliver_run(run, format_, output, force, transpose=transpose, by=by, compared=compared)

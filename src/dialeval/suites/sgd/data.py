@@ -127,8 +127,8 @@ def name_source(source: Any, name: str) -> str:
 def _list_files(source: PathSource) -> list[Path]:
     if not is_folder(source):
         return [Path(source)]
-    found = find_response_files(source)
-    files = [path for path in found if format_of(path) == "json" and stem_of(path) not in _NO_DIALOGUES]
+    listed = find_response_files(source)
+    files = [path for path in listed if format_of(path) == "json" and stem_of(path) not in _NO_DIALOGUES]
     if not files:
         raise DataError(Problem(os.fspath(source), None, "holds no file of dialogues (*.json)", "name another folder"))
     return files
@@ -294,8 +294,8 @@ def read_predictions(
     dialogues, where = read_dialogues(source, system), name_source(source, system)
     if problems := [*_check_names(dialogues, true, where), *_check_turns(dialogues, true)]:
         raise DataError(problems)
-    given = [_find_frame(dialogues, frame) for frame in true.frames]
-    states = [None if frame is None else _to_state(frame["state"]) for frame in given]
+    predicted = [_find_frame(dialogues, frame) for frame in true.frames]
+    states = [None if frame is None else _to_state(frame["state"]) for frame in predicted]
     unknown = Counter(
         f"{frame.service}.{slot}"
         for frame, state in zip(true.frames, states, strict=True)
@@ -304,11 +304,11 @@ def read_predictions(
     )
     spans = [
         None if frame is None or "slots" not in frame else _to_spans(frame, reference.utterance)
-        for frame, reference in zip(given, true.frames, strict=True)
+        for frame, reference in zip(predicted, true.frames, strict=True)
     ]
     rows = make_frame_rows(true, seen, system, where, states, spans)
-    there = sum(state is not None for state in states)
-    return FramePredictions(rows, len(dialogues), there, dict(unknown.most_common()))
+    covered = sum(state is not None for state in states)
+    return FramePredictions(rows, len(dialogues), covered, dict(unknown.most_common()))
 
 
 def make_frame_rows(
@@ -330,7 +330,7 @@ def make_frame_rows(
             [{"service": frame.service, "spans": frame.spans, **frame.state} for frame in true.frames]
         ),
     }
-    if any(each is not None for each in spans):
+    if any(span_list is not None for span_list in spans):
         columns[Need.SPANS] = ObjectColumn(spans)
     shown = {
         "context": [frame.utterance for frame in true.frames],
@@ -394,7 +394,7 @@ def _find_frame(dialogues: Mapping[str, SGDDialogue], frame: TrueFrame) -> Mappi
     if dialogue is None or frame.turn >= len(dialogue.turns):
         return None
     frames: Sequence[Mapping[str, Any]] = dialogue.turns[frame.turn]["frames"]
-    return next(each for each in frames if escape_surrogates(each["service"]) == frame.service)
+    return next(candidate for candidate in frames if escape_surrogates(candidate["service"]) == frame.service)
 
 
 def _to_state(state: Mapping[str, Any]) -> State:

@@ -100,8 +100,8 @@ def evaluate_sgd(
         services = sgd.read_schema(_find_schema(references) if schema is None else schema)
         seen = None if train_schema is None else frozenset(sgd.read_schema(train_schema).services)
         true = sgd.read_references(references, services)
-        given = _name_systems(predictions).items()
-        systems = read_each(partial(sgd.read_predictions, source, true, services, seen, name) for name, source in given)
+        named = _name_systems(predictions).items()
+        systems = read_each(partial(sgd.read_predictions, source, true, services, seen, name) for name, source in named)
         missing = "failed" if strict else "ignored"
         settings: dict[str, dict[str, object]] = {family: {"missing": missing} for family in FAMILIES}
         settings["goal-accuracy"]["match"] = match
@@ -160,9 +160,9 @@ def _find_schema(references: Any) -> Path:
 def _name_systems(predictions: Any) -> dict[str, Any]:
     if isinstance(predictions, str | os.PathLike):
         return {name_system(os.fspath(predictions)): predictions}
-    given = predictions if isinstance(predictions, Mapping) else {}
-    if given and not any(isinstance(each, Mapping) and "turns" in each for each in given.values()):  # no dialogues
-        return {str(name): value for name, value in given.items()}
+    named = predictions if isinstance(predictions, Mapping) else {}
+    if named and not any(isinstance(value, Mapping) and "turns" in value for value in named.values()):  # no dialogues
+        return {str(name): value for name, value in named.items()}
     return {UNNAMED: predictions}
 
 
