@@ -201,7 +201,7 @@ class HumanEstimates(Tabular, Displayable, Record, frozen=True, kw_only=True, re
     def __getitem__(self, system: str) -> HumanEstimate:
         return {estimate.system: estimate for estimate in self.systems}[system]
 
-    def lines(self) -> list[dict[str, Any]]:
+    def lines(self) -> list[dict[str, object]]:
         """Return a line per system, then one per difference to the baseline.
 
         Returns:

@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial, singledispatch
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -59,12 +59,12 @@ FEWEST_ANSWERS = 5
 
 
 @singledispatch
-def to_document(result: Any) -> Document:
+def to_document(result: object) -> Document:
     """Return sentences, tables and notes about a result."""
     raise TypeError(f"a {type(result).__name__} is not a result of human evaluation")
 
 
-def lay_out(result: Any) -> Layout:
+def lay_out(result: object) -> Layout:
     """Lay a result out for a rich console."""
     return Layout(to_document(result))
 

@@ -176,7 +176,7 @@ class Sample(Tabular, Displayable):
         systems = count_names(self.design.systems, "system")
         return f"<Sample: {len(self.rows):,} responses of {systems}, unit {self.design.unit}>"
 
-    def lines(self) -> list[dict[str, Any]]:
+    def lines(self) -> list[dict[str, object]]:
         """Return a line per response to rate, with the fields of `SampledRow`.
 
         Returns:
@@ -236,7 +236,7 @@ def make_design(tables: Mapping[str, RowTable], **design: Any) -> SavedSample:
     return SavedSample(dialeval=__version__, format=FORMAT, systems=systems, rows=rows, **design)
 
 
-def check_sample_folder(folder: str | PathLike[str], *inputs: Any) -> None:
+def check_sample_folder(folder: str | PathLike[str], *inputs: object) -> None:
     """Refuse a folder that a sample may not be written to.
 
     A sample that has ratings is never replaced: they would belong to rows that no longer exist. Ratings come in

@@ -132,7 +132,7 @@ class RatingServer(ThreadingHTTPServer):
                 rater = name
         return rater
 
-    def process_request(self, request: Any, client_address: Any) -> None:
+    def process_request(self, request: Any, client_address: object) -> None:
         """Start a thread for a connection; where there are too many, cut off the oldest one without a secret."""
         with self._lock:
             self._connections[request] = _Connection(time.monotonic() + SECRET_SECONDS)
@@ -166,7 +166,7 @@ class RatingServer(ThreadingHTTPServer):
         """Bind without asking the network for the name of the address, as the class above would."""
         TCPServer.server_bind(self)
 
-    def handle_error(self, request: Any, client_address: Any) -> None:
+    def handle_error(self, request: Any, client_address: object) -> None:
         """Ignore raters who go away in the middle of a request."""
         if not isinstance(sys.exc_info()[1], OSError):
             super().handle_error(request, client_address)
@@ -321,5 +321,5 @@ class _Handler(BaseHTTPRequestHandler):
         while left > 0 and (dropped := self.connection.recv(1 << 14)):
             left -= len(dropped)
 
-    def log_request(self, *_: Any) -> None:
+    def log_request(self, *_: object) -> None:
         """Log nothing: a line would show secrets."""

@@ -106,7 +106,7 @@ def load_weights(
     return read_consistently(file, read)
 
 
-def check_folder(folder: str | os.PathLike[str], *inputs: Any) -> None:
+def check_folder(folder: str | os.PathLike[str], *inputs: object) -> None:
     """Raise DataError unless a judge may be saved in a folder: a judge may be replaced, other files and inputs not."""
     check_files(folder, _JUDGE_FILES, _own_files, *inputs)
 
@@ -291,7 +291,7 @@ class TrainedJudge(Generic[AnyWeights]):
 
     _shipped_folder: ClassVar[Path]
 
-    def __init__(self, source: str | os.PathLike[str] | AnyWeights | None, encoder: Any, *more: Any) -> None:
+    def __init__(self, source: str | os.PathLike[str] | AnyWeights | None, encoder: Any, *more: str) -> None:
         self._source, self._encoder, self._more = source, encoder, more
 
     def __reduce__(self) -> tuple[type[Any], tuple[object, ...]]:

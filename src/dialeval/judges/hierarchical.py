@@ -27,7 +27,7 @@ from torch.nn.utils.rnn import pack_padded_sequence
 
 from dialeval.core.arrays import Floats
 from dialeval.core.errors import SettingError
-from dialeval.judges.trainer import INPUTS, L1, MAX_GRAD_NORM, Bilinear, Constants, Tensors, Trainer, to_tensor
+from dialeval.judges.trainer import INPUTS, L1, MAX_GRAD_NORM, Array, Bilinear, Constants, Tensors, Trainer, to_tensor
 
 
 @dataclass(frozen=True)
@@ -175,7 +175,7 @@ class ADEMWithEncoder(Trainer):
         encoder: EncoderSettings = _USUAL,
         learning_rate: float = 1e-3,
         *,
-        embeddings: Any = None,
+        embeddings: Array | None = None,
         train_embeddings: bool = True,
         l1: float = L1,
         alpha: float = 0.0,
@@ -204,13 +204,13 @@ class ADEMWithEncoder(Trainer):
 
     def train_on_single_batch(
         self,
-        context: Any,
-        model_response: Any,
-        reference_response: Any,
-        context_mask: Any,
-        model_response_mask: Any,
-        reference_response_mask: Any,
-        human_score: Any,
+        context: Array,
+        model_response: Array,
+        reference_response: Array,
+        context_mask: Array,
+        model_response_mask: Array,
+        reference_response_mask: Array,
+        human_score: Array,
         learning_rate: float | None = None,
     ) -> tuple[Floats, float]:
         """Take one step on one batch; the order is that of the original, words first and then masks.
@@ -233,12 +233,12 @@ class ADEMWithEncoder(Trainer):
 
     def predict_on_single_batch(
         self,
-        context: Any,
-        model_response: Any,
-        reference_response: Any,
-        context_mask: Any,
-        model_response_mask: Any,
-        reference_response_mask: Any,
+        context: Array,
+        model_response: Array,
+        reference_response: Array,
+        context_mask: Array,
+        model_response_mask: Array,
+        reference_response_mask: Array,
     ) -> Floats:
         """Predict the ratings of a batch.
 
@@ -257,7 +257,7 @@ class ADEMWithEncoder(Trainer):
             (context, model_response, reference_response, context_mask, model_response_mask, reference_response_mask)
         )
 
-    def _read_inputs(self, inputs: Sequence[Any]) -> Tensors:
+    def _read_inputs(self, inputs: Sequence[Array]) -> Tensors:
         if len(inputs) != 6:
             raise SettingError(
                 f"inputs are six arrays, context, response and reference, then their masks: {len(inputs)}"
@@ -270,7 +270,7 @@ class ADEMWithEncoder(Trainer):
             raise SettingError(f"the arrays have different numbers of rows ({counts}); one row per response in each")
         return tuple(parts)
 
-    def _read_sequence(self, indices: Any, mask: Any, dimensions: int, what: str) -> tuple[Tensor, Tensor]:
+    def _read_sequence(self, indices: Array, mask: Array, dimensions: int, what: str) -> tuple[Tensor, Tensor]:
         words, present = to_tensor(indices, torch.long, self.device), to_tensor(mask, torch.long, self.device)
         several = "3" if dimensions == 3 else "2 or 3"
         if words.ndim not in (dimensions, 3) or present.shape not in (words.shape, words.shape[:-1]):
@@ -289,7 +289,7 @@ class ADEMWithEncoder(Trainer):
             words, present = words.flatten(1), present.flatten(1)
         return words, present.bool()
 
-    def _get_settings(self) -> dict[str, Any]:
+    def _get_settings(self) -> dict[str, object]:
         sizes = {"vocabulary_size": self.vocabulary_size, "embedding_size": self.embedding_size}
         return {**sizes, "encoder": asdict(self.settings), "train_embeddings": self.train_embeddings}
 

@@ -21,6 +21,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from pathlib import Path
+from types import FrameType
 from typing import Any, Literal, get_args
 
 import orjson
@@ -217,7 +218,7 @@ class LLM(Panel):
         self.used: dict[str, AnswerRecord | None] = {}
         """The keys of requests of a run, with the record of those that failed: another run may answer them later."""
         self._error: BaseException | None = None
-        self._handlers: dict[int, Any] = {}
+        self._handlers: dict[int, Callable[[int, FrameType | None], object]] = {}
 
     @property
     def settings(self) -> str:
@@ -335,15 +336,16 @@ class LLM(Panel):
         self.used = {}
         first = threading.current_thread() is threading.main_thread() and not self._handlers
         for number in (signal.SIGINT, signal.SIGTERM) if first else ():
-            if callable(signal.getsignal(number)):
-                self._handlers[number] = signal.signal(number, self._interrupt)
+            if callable(before := signal.getsignal(number)):
+                self._handlers[number] = before
+                signal.signal(number, self._interrupt)
         return self
 
-    def _interrupt(self, number: int, frame: Any) -> None:
+    def _interrupt(self, number: int, frame: FrameType | None) -> None:
         self.stop(KeyboardInterrupt())
         self._handlers[number](number, frame)
 
-    def __exit__(self, *error: Any) -> None:
+    def __exit__(self, *error: object) -> None:
         """Wait for answers that are on their way, and release threads, connections, signals and the file.
 
         Raises:

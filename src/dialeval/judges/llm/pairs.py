@@ -79,7 +79,7 @@ class JudgedPairs(Displayable, Tabular, Record, frozen=True, kw_only=True):
     ranking: Any = None
     """The ranking of the systems by the verdicts (`human.rank`), where there is one."""
 
-    def lines(self) -> list[dict[str, Any]]:
+    def lines(self) -> list[dict[str, object]]:
         """Return the verdicts."""
         return list(map(dict, self.pairs))
 

@@ -159,7 +159,7 @@ class SourceDocument(NamedTuple):
 
     where: str
     line: int | None
-    content: Any
+    content: object
 
     @property
     def place(self) -> Place:
@@ -199,7 +199,7 @@ class DocumentList:
 Store = Files | DocumentList
 
 
-def open_stores(source: Any, ending: str) -> dict[str, Store]:
+def open_stores(source: object, ending: str) -> dict[str, Store]:
     """Find the documents of a path, or wrap parsed ones, by the name of their folder or file.
 
     `ending` is `LOGS` or `LABELS`.
@@ -304,9 +304,9 @@ class AnnotatedTurn(Struct, gc=False, rename={"index": "turn-index"}):
     """A turn of an annotated dialogue. Annotations may be missing only where the speaker is the user."""
 
     annotations: list[Annotation] | UnsetType | None = UNSET
-    speaker: Any = UNSET
-    index: Any = NO_TURN
-    utterance: Any = None
+    speaker: object = UNSET
+    index: object = NO_TURN
+    utterance: object = None
 
 
 class AnnotatedDialogue(Struct, gc=False, rename={"name": "dialogue-id"}):
@@ -355,7 +355,7 @@ def _decode_dialogue(document: SourceDocument, findings: Findings) -> AnnotatedD
     return msgspec.convert(dialogue, AnnotatedDialogue)
 
 
-def _pick_turn(document: Any) -> Any:
+def _pick_turn(document: object) -> Any:
     turn = _pick(document, "speaker", "annotations", "turn-index", "utterance")
     if isinstance(turn, dict):
         if turn.get("speaker") == USER:
@@ -372,7 +372,7 @@ def _pick_turn(document: Any) -> Any:
     return turn
 
 
-def _pick(value: Any, *keys: str) -> Any:
+def _pick(value: object, *keys: str) -> Any:
     """Return an object with some of its fields only; anything else as it is."""
     return {key: value[key] for key in keys if key in value} if isinstance(value, dict) else value
 

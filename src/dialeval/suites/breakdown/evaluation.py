@@ -98,13 +98,13 @@ class BreakdownRun(Run):
 @without_garbage_collection()
 @check_arguments
 def evaluate_breakdown(
-    data: Any,
-    labels: Any,
+    data: object,
+    labels: object,
     threshold: float | Sequence[float] = 0.0,
     *,
     match: Match = "turn-index",
     lenient: bool = False,
-    development: Any = None,
+    development: object = None,
     baselines: bool = True,
     t: float | None = None,
     confidence: float | None = None,

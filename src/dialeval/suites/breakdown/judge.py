@@ -35,7 +35,7 @@ _DIGITS = 6
 
 def detect(
     chats: Sequence[PathSource] = (),
-    data: Any = None,
+    data: object = None,
     *,
     judge_dir: PathSource | None = None,
     encoder: PathSource | None = None,

@@ -31,7 +31,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from msgspec import UNSET
 
-from dialeval.core.arrays import Floats, Ints, offsets_of
+from dialeval.core.arrays import Floats, Ints, Mask, offsets_of
 from dialeval.core.batch import Need
 from dialeval.core.columns import NumberColumn, RaggedColumn, TextColumn
 from dialeval.core.errors import DataError, Problem, SettingError
@@ -100,7 +100,7 @@ class AnnotatedTurns:
         }
 
 
-def read_logs(source: Any, findings: Findings) -> AnnotatedTurns:
+def read_logs(source: object, findings: Findings) -> AnnotatedTurns:
     """Read the annotated turns of a folder, a file, an archive, or of documents that are parsed already."""
     dialogues: list[documents.AnnotatedDialogue] = []
     places: list[Place] = []
@@ -145,7 +145,7 @@ def read_logs(source: Any, findings: Findings) -> AnnotatedTurns:
     return annotated
 
 
-def open_data(source: Any) -> dict[str, Store]:
+def open_data(source: object) -> dict[str, Store]:
     """Open annotated dialogues, by data set; `source` may be a mapping of names to sources."""
     if not isinstance(source, Mapping) or "turns" in source:  # a single dialogue is refused there
         return documents.open_stores(source, documents.LOGS)
@@ -195,14 +195,14 @@ def _check_annotated(annotated: AnnotatedTurns, findings: Findings) -> None:
         findings.add(ProblemType.NO_REFERENCE, annotated.places[at], what, len(rows))
 
 
-def _group_rows(annotated: AnnotatedTurns, chosen: Any) -> list[tuple[int, Ints]]:
+def _group_rows(annotated: AnnotatedTurns, chosen: Mask) -> list[tuple[int, Ints]]:
     """Return the chosen rows of each dialogue that has some."""
     rows: Ints = np.flatnonzero(chosen)
     owners, starts = np.unique(np.searchsorted(annotated.offsets, rows, side="right") - 1, return_index=True)
     return list(zip(owners.tolist(), np.split(rows, starts[1:]), strict=False))
 
 
-def read_chats(source: Any) -> list[dict[str, Any]]:
+def read_chats(source: object) -> list[dict[str, Any]]:
     """Read dialogues as chats without their annotations.
 
     Every turn that is not the user's is the assistant's. A turn is at the place that its index names; where that is not
@@ -383,7 +383,7 @@ class LabelsReader:
         with np.errstate(invalid="ignore"):
             improbable = labeled & ~((probabilities >= 0) & np.isfinite(probabilities)).all(axis=1)
             odd = labeled & ~improbable & ~(np.abs(probabilities.sum(axis=1) - 1) <= SUM_TOLERANCE)
-        problems: tuple[tuple[Any, ProblemType, str], ...] = (
+        problems: tuple[tuple[Mask, ProblemType, str], ...] = (
             (code == _OTHER, ProblemType.UNKNOWN_LABEL, "the label is none of O, T and X"),
             (improbable, ProblemType.NOT_PROBABLE, "a probability is below 0 or not finite"),
             (odd, ProblemType.ODD_SUM, "the probabilities do not add up to 1"),
@@ -424,7 +424,7 @@ class BreakdownData:
     warnings: list[str] = field(default_factory=list)
 
 
-def read(data: Any, labels: Any, match: Match = "turn-index", lenient: bool = False) -> BreakdownData:
+def read(data: object, labels: object, match: Match = "turn-index", lenient: bool = False) -> BreakdownData:
     """Read annotated dialogues and the labels of one or several detectors.
 
     `data`: a folder, a JSONL file or an archive (see `documents`), parsed dialogues, or a mapping of data sets to
@@ -453,7 +453,7 @@ def read(data: Any, labels: Any, match: Match = "turn-index", lenient: bool = Fa
     return BreakdownData(annotated, systems, findings.raise_or_count())
 
 
-def open_detectors(labels: Any, findings: Findings) -> dict[str, Store]:
+def open_detectors(labels: object, findings: Findings) -> dict[str, Store]:
     """Open the labels, by the name of their detector."""
     detectors: dict[str, Store] = {}
     sources = _list_sources(labels)
@@ -490,7 +490,7 @@ def read_categories(
             raise DataError(Problem(document.where, None, f"has no turns with {held} ({error})", "check it")) from None
 
 
-def _list_sources(labels: Any) -> list[tuple[str | None, Any]]:
+def _list_sources(labels: object) -> list[tuple[str | None, Any]]:
     if isinstance(labels, Mapping):
         return [(str(name), source) for name, source in labels.items()]
     if isinstance(labels, str | os.PathLike) or not isinstance(labels, Iterable):

@@ -159,7 +159,7 @@ class MacroAverages(Tabular, Record, frozen=True):
 
     systems: dict[str, dict[str, Macro]]
 
-    def lines(self) -> list[dict[str, Any]]:
+    def lines(self) -> list[dict[str, object]]:
         return [
             {"system": system, "metric": key, "dataset": name, "value": value}
             for system, by_key in self.systems.items()
@@ -214,14 +214,14 @@ class ErrorCategories(Tabular, Record, frozen=True):
     field: str
     systems: dict[str, CategoryScores]
 
-    def lines(self) -> list[dict[str, Any]]:
+    def lines(self) -> list[dict[str, object]]:
         return [
             {"detector": name, "turns": s.turns, "exact_match": s.exact_match, "f1": s.f1}
             for name, s in self.systems.items()
         ]
 
 
-def score_categories(data: Any, labels: Any, category_field: str = "error_category") -> ErrorCategories:
+def score_categories(data: object, labels: object, category_field: str = "error_category") -> ErrorCategories:
     """Score the error categories that detectors give to turns: exact match of the set, and F1.
 
     Annotations and labels hold them in a field, a text or a list. The true set of a turn are the categories that more

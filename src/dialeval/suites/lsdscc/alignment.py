@@ -423,7 +423,7 @@ class CallAligner(PairAligner):
         return np.fromiter(map(float, scores), np.float64)
 
 
-def to_aligner(aligner: Any) -> PairAligner:
+def to_aligner(aligner: object) -> PairAligner:
     """Return an aligner that scores comparisons as the given one does; None is the original's default."""
     if aligner is None:
         return BleuAligner()

@@ -192,7 +192,7 @@ class ReferenceSet(list[list[list[str]]]):
         return f"ReferenceSet({super().__repr__()}, query={self.query!r}, names={self.names!r})"
 
 
-def read_with_groups(responses: Any, reference_groups: Any, eos: str | None) -> tuple[list[Rows], Groups | None]:
+def read_with_groups(responses: object, reference_groups: object, eos: str | None) -> tuple[list[Rows], Groups | None]:
     """Read the hypotheses of every system, with the reference groups if there are any."""
     systems = read_hypotheses(responses, eos)
     if reference_groups is None:
@@ -201,7 +201,7 @@ def read_with_groups(responses: Any, reference_groups: Any, eos: str | None) -> 
     return [attach_groups(rows, groups) for rows in systems], groups
 
 
-def read_hypotheses(source: Any, eos: str | None = EOS, name: str | None = None) -> list[Rows]:
+def read_hypotheses(source: object, eos: str | None = EOS, name: str | None = None) -> list[Rows]:
     """Read the hypotheses of every system of a path, a folder, a list of lists of texts, or a mapping to these."""
     if isinstance(source, Mapping):
         if not source:
@@ -427,7 +427,7 @@ def order_groups(ids: Sequence[str]) -> list[int]:
 
 
 def _read_query_groups(
-    row: Any, where: str, query: str | int, problems: list[Problem]
+    row: object, where: str, query: str | int, problems: list[Problem]
 ) -> tuple[list[str], list[list[str]]]:
     """Return the names and references of the groups of one query, in order; add what is wrong to `problems`."""
     groups: list[Any]

@@ -15,6 +15,7 @@ from dialeval.core.arrays import without_garbage_collection
 
 if TYPE_CHECKING:
     from dialeval.multiwoz import Evaluator
+    from dialeval.suites.multiwoz.data import Predictions
 
 
 _INPUT = click.option(
@@ -73,7 +74,7 @@ _RATIO = options.choice("--ratio", ["historical", "exact"], "Partial ratio by wh
 @out.print_all_problems
 @without_garbage_collection()
 def multiwoz(
-    predictions: Any,
+    predictions: Predictions,
     output: Path | None,
     force: bool,
     failures: bool,
@@ -121,7 +122,7 @@ def multiwoz(
     return out.print_failed_gates(limits.make_gates(run))
 
 
-def _make_evaluator(predictions: Any, settings: Mapping[str, Any]) -> Evaluator:
+def _make_evaluator(predictions: Predictions, settings: Mapping[str, Any]) -> Evaluator:
     if not predictions:
         raise click.UsageError("name the predictions: -i PREDICTIONS.json")
     from dialeval.multiwoz import Evaluator
@@ -129,7 +130,7 @@ def _make_evaluator(predictions: Any, settings: Mapping[str, Any]) -> Evaluator:
     return Evaluator(**settings)
 
 
-def _print_failures(evaluator: Evaluator, predictions: Any, format_: str) -> None:
+def _print_failures(evaluator: Evaluator, predictions: Predictions, format_: str) -> None:
     from dialeval.suites.multiwoz.report import write_failures_csv, write_failures_json, write_failures_table
 
     formats = {"table": write_failures_table, "json": write_failures_json, "csv": write_failures_csv}
@@ -144,7 +145,7 @@ def _print_failures(evaluator: Evaluator, predictions: Any, format_: str) -> Non
 @_DATA
 @_RATIO
 @out.print_all_problems
-def explain(dialogue: str, predictions: Any, **settings: Any) -> int:
+def explain(dialogue: str, predictions: Predictions, **settings: Any) -> int:
     """Explain, turn by turn, why DIALOGUE lost Inform or Success.
 
     For each turn: the response, active domains, the state, what was offered and provided; and in the end the cause of
@@ -167,7 +168,7 @@ def explain(dialogue: str, predictions: Any, **settings: Any) -> int:
 @click.option("--save", "output", type=options.FILE, help="Write the predictions of a system with placeholders here.")
 @options.format_()
 @out.print_all_problems
-def delexicalize_command(predictions: Any, output: Path | None, format_: str, **data: Any) -> None:
+def delexicalize_command(predictions: Predictions, output: Path | None, format_: str, **data: Any) -> None:
     """Map values in replies (venues, phone numbers, references, times) to placeholders, and list what was matched.
 
     Values are found by the venues, by the states of the predictions and by the patterns of the ontology. Look through

@@ -28,11 +28,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 from msgspec import Struct
 
 from dialeval.core.run_schema import Count
+from dialeval.suites.multiwoz.data import Goal
 from dialeval.suites.multiwoz.turns import (
     Criteria,
     DialogueVerdict,
@@ -141,7 +141,7 @@ class Explanation:
     criteria: Criteria
 
     @property
-    def goal(self) -> Mapping[str, Any]:
+    def goal(self) -> Goal:
         """Goal of the user, by domain."""
         return self.criteria.goals.goals[self.dialogue]
 

@@ -21,7 +21,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from msgspec import Struct, structs
 
@@ -201,7 +201,7 @@ class MatchReport(Tabular, Record, frozen=True):
 
     systems: Sequence[SystemMatches]
 
-    def lines(self) -> list[dict[str, Any]]:
+    def lines(self) -> list[dict[str, object]]:
         return [
             {"system": system.system, **structs.asdict(values), "examples": " | ".join(values.examples)}
             for system in self.systems

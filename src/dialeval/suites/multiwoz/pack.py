@@ -34,7 +34,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from dialeval.core import validation
 from dialeval.core.errors import DataError, NeedError, Problem, SettingError
@@ -58,6 +58,8 @@ FILES = ("goals.json", "booked_domains.json", "gold_states.json", "user_turns.js
 PARTS = (*FILES, f"references/{REFERENCES}.json")
 """The files of a split, in the order in which the parts of a dialogue are listed; references may be missing."""
 _Dialogues = dict[str, tuple[Any, ...]]
+Object: TypeAlias = Mapping[str, Any]
+"""An object of a JSON document."""
 _MOST_BYTES = 1 << 30
 _REMEDY = "get the whole repository"
 _WORDS = {"phone": "PHONE", "address": "ADDRESS", "postcode": "POST", "trainid": "TRAINID", "reference": "REFERENCE"}
@@ -198,7 +200,7 @@ def _read_ids(source: Path, stem: str) -> list[str]:
     return [_normalize_id(line.strip()) for line in file.read_text("utf-8").splitlines() if line.strip()]
 
 
-def convert_annotated_state(metadata: Mapping[str, Any], ontology: Ontology) -> dict[str, dict[str, str]]:
+def convert_annotated_state(metadata: Object, ontology: Ontology) -> dict[str, dict[str, str]]:
     """Return the state of a system turn of 2.0, 2.1 or 2.4."""
     state: dict[str, dict[str, str]] = {}
     for domain, part in metadata.items():
@@ -209,7 +211,7 @@ def convert_annotated_state(metadata: Mapping[str, Any], ontology: Ontology) -> 
     return state
 
 
-def _read_corpus(source: Path) -> dict[str, Any]:
+def _read_corpus(source: Path) -> Object:
     """Return the dialogues of 2.1 by id, from the folder or from its archive."""
     if (source / GOALS_FILE).is_file():
         return _read_by_id(source / GOALS_FILE)
@@ -223,14 +225,14 @@ def _read_corpus(source: Path) -> dict[str, Any]:
         return _read_by_id(Path(folder) / "data.json")
 
 
-def _read_dialogues(source: Path, split: str) -> Iterator[dict[str, Any]]:
+def _read_dialogues(source: Path, split: str) -> Iterator[Object]:
     for name in list_dialogue_files(split):
         yield from validation.read_json(source / name, list[dict[str, Any]], _REMEDY)
 
 
-def _pair_turns(dialogue: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
+def _pair_turns(dialogue: Object) -> Iterator[tuple[Object, Object]]:
     """Yield each system turn with the user turn before it."""
-    user: Mapping[str, Any] = {}
+    user: Object = {}
     for turn in dialogue["turns"]:
         if turn["speaker"].upper() == "USER":
             user = turn
@@ -238,9 +240,9 @@ def _pair_turns(dialogue: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any]
             yield user, turn
 
 
-def convert_goal(goal: Mapping[str, Any], ontology: Ontology) -> dict[str, Any]:
+def convert_goal(goal: Object, ontology: Ontology) -> Object:
     """Return a goal of 2.1 as it is judged."""
-    goals: dict[str, Any] = {}
+    goals: dict[str, object] = {}
     for domain in ontology.domains:
         part = goal.get(domain)
         if not part:
@@ -258,7 +260,7 @@ def convert_goal(goal: Mapping[str, Any], ontology: Ontology) -> dict[str, Any]:
     return goals
 
 
-def list_booked_domains(log: Sequence[Mapping[str, Any]], turns: int) -> list[list[str]]:
+def list_booked_domains(log: Sequence[Object], turns: int) -> list[list[str]]:
     """Return the domains that are booked by each system turn, which is every second one of a log of 2.1."""
     booked: list[str] = []
     by_turn: list[list[str]] = []
@@ -271,7 +273,7 @@ def list_booked_domains(log: Sequence[Mapping[str, Any]], turns: int) -> list[li
     return by_turn[:turns]
 
 
-def convert_state(turn: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+def convert_state(turn: Object) -> dict[str, dict[str, str]]:
     """Return the state after a user turn of 2.2."""
     state: dict[str, dict[str, str]] = {}
     for frame in turn.get("frames") or ():
@@ -282,7 +284,7 @@ def convert_state(turn: Mapping[str, Any]) -> dict[str, dict[str, str]]:
     return state
 
 
-def delexicalize_turn(turn: Mapping[str, Any], acts: Mapping[str, Any]) -> str:
+def delexicalize_turn(turn: Object, acts: Object) -> str:
     """Return the text of a system turn with its spans as placeholders."""
     text: str = turn["utterance"]
     spans = (acts.get(str(turn["turn_id"])) or {}).get("span_info") or []
@@ -295,7 +297,7 @@ def delexicalize_turn(turn: Mapping[str, Any], acts: Mapping[str, Any]) -> str:
     return "".join([*parts, text[end:]])
 
 
-def _read_by_id(path: Path) -> dict[str, Any]:
+def _read_by_id(path: Path) -> Object:
     """Return the entries of an object in a file by the ids of their dialogues."""
     document = validation.read_json(path, dict[str, dict[str, Any]], _REMEDY)
     return {_normalize_id(name): entry for name, entry in document.items()}

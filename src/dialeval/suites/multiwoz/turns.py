@@ -15,10 +15,10 @@ current becomes current. If some have changed and the current one is not among t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from dialeval.core.batch import Batch, Need
 from dialeval.core.errors import NeedError
@@ -28,7 +28,7 @@ from dialeval.suites.multiwoz.venues import NONE, State, Venues, make_normalizer
 from dialeval.text.similarity import Ratio
 
 if TYPE_CHECKING:
-    from dialeval.suites.multiwoz.data import Goals, TrueStates
+    from dialeval.suites.multiwoz.data import Goal, Goals, TaskRow, TrueStates
     from dialeval.suites.multiwoz.ontology import Ontology
 
 Fallback = Literal["file", "turn"]
@@ -109,7 +109,7 @@ def collect_turns(batch: Batch, fallback: Fallback, missing: Missing) -> list[tu
 
 
 def prepare_turns(
-    rows: Sequence[tuple[Mapping[str, Any], str]],
+    rows: Sequence[tuple[TaskRow, str]],
     counts: TurnCounts,
     fallback: Fallback,
     ontology: Ontology,
@@ -120,7 +120,7 @@ def prepare_turns(
     estimate_all = fallback == "file" and counts.domains < counts.turns
     states = [ontology.states(_choose_state(row, use_true, true_states)) for row, _ in rows]
     domains = [None if estimate_all else row["active_domains"] for row, _ in rows]
-    estimates: Iterable[Any] = estimate_domains(states) if None in domains else domains
+    estimates = list(estimate_domains(states)) if None in domains else [[]] * len(rows)
     turns = []
     for (row, response), state, active, estimate in zip(rows, states, domains, estimates, strict=True):
         shown, true_state = estimate if active is None else active, use_true or row["state"] is None
@@ -128,7 +128,7 @@ def prepare_turns(
     return turns
 
 
-def _choose_state(row: Mapping[str, Any], use_true: bool, true_states: TrueStates | None) -> State:
+def _choose_state(row: TaskRow, use_true: bool, true_states: TrueStates | None) -> State:
     state: State | None = row["state"]
     if state is not None and not use_true:
         return state
@@ -223,9 +223,7 @@ class DialogueVerdict(NamedTuple):
         return self.inform and all(self.complete.values())
 
 
-def trace_steps(
-    turns: Sequence[TaskTurn], dialogue: str, goal: Mapping[str, Any], criteria: Criteria
-) -> Iterator[TurnStep]:
+def trace_steps(turns: Sequence[TaskTurn], dialogue: str, goal: Goal, criteria: Criteria) -> Iterator[TurnStep]:
     """Yield what each turn did for each active domain of the goal."""
     tables = criteria.venues.tables
     for turn in turns:
@@ -257,7 +255,7 @@ def find_last_offers(done: Sequence[TurnStep]) -> dict[str, int]:
     return offers
 
 
-def meets_goal(domain: str, wishes: Mapping[str, Any], offer: int, criteria: Criteria) -> bool:
+def meets_goal(domain: str, wishes: Goal, offer: int, criteria: Criteria) -> bool:
     """Return whether the last offer meets what the goal wants of a domain."""
     table = criteria.venues.tables.get(domain)
     if table is None or criteria.ontology.named_by in wishes["informable"]:
@@ -267,13 +265,13 @@ def meets_goal(domain: str, wishes: Mapping[str, Any], offer: int, criteria: Cri
     return offer != NONE and not offer & ~find_goal_venues(domain, wishes, criteria)
 
 
-def find_goal_venues(domain: str, wishes: Mapping[str, Any], criteria: Criteria) -> int:
+def find_goal_venues(domain: str, wishes: Goal, criteria: Criteria) -> int:
     """Return the venues that meet the goal."""
     slots = criteria.ontology.states.normalize_domain(wishes["informable"])
     return criteria.venues[domain].query(slots, criteria.ratio)
 
 
-def judge_dialogue(done: Sequence[TurnStep], goal: Mapping[str, Any], criteria: Criteria) -> DialogueVerdict:
+def judge_dialogue(done: Sequence[TurnStep], goal: Goal, criteria: Criteria) -> DialogueVerdict:
     """Return how a dialogue ended, from all its steps."""
     offers = find_last_offers(done)
     provided = dict.fromkeys(goal, NO_WORDS)

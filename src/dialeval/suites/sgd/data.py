@@ -98,7 +98,7 @@ class SGDDialogue(NamedTuple):
     turns: Sequence[Mapping[str, Any]]
 
 
-def read_dialogues(source: Any, name: str) -> dict[str, SGDDialogue]:
+def read_dialogues(source: object, name: str) -> dict[str, SGDDialogue]:
     """Return the dialogues of a file, a folder or a parsed document by their ids, checked for their form."""
     if isinstance(source, str | os.PathLike):
         parts = read_each(partial(_read_file, path) for path in _list_files(source))
@@ -119,7 +119,7 @@ def read_dialogues(source: Any, name: str) -> dict[str, SGDDialogue]:
     return dialogues
 
 
-def name_source(source: Any, name: str) -> str:
+def name_source(source: object, name: str) -> str:
     """Return the path of a source, or its name where it is in memory."""
     return os.fspath(source) if isinstance(source, str | os.PathLike) else name
 
@@ -259,7 +259,7 @@ class FramePredictions:
     """Slots that the schema does not have, each with its number of frames."""
 
 
-def read_references(source: Any, schema: Schema) -> TrueFrames:
+def read_references(source: object, schema: Schema) -> TrueFrames:
     """Return the true frames of a file, a folder or a parsed document."""
     dialogues, where = read_dialogues(source, "references"), name_source(source, "references")
     frames: list[TrueFrame] = []
@@ -288,7 +288,7 @@ def read_references(source: Any, schema: Schema) -> TrueFrames:
 
 
 def read_predictions(
-    source: Any, true: TrueFrames, schema: Schema, seen: frozenset[str] | None, system: str
+    source: object, true: TrueFrames, schema: Schema, seen: frozenset[str] | None, system: str
 ) -> FramePredictions:
     """Return one system's frames next to the true ones; `seen`: the services that were there in training."""
     dialogues, where = read_dialogues(source, system), name_source(source, system)

@@ -48,10 +48,10 @@ ALL, SEEN_SERVICES, UNSEEN_SERVICES = "#ALL_SERVICES", "#SEEN_SERVICES", "#UNSEE
 
 @check_arguments
 def evaluate_sgd(
-    predictions: Any,
-    references: Any,
-    schema: Any = None,
-    train_schema: Any = None,
+    predictions: object,
+    references: object,
+    schema: object = None,
+    train_schema: object = None,
     *,
     metrics: Asked = None,
     match: Match = "blocks",
@@ -144,7 +144,7 @@ def _make_baselines(
     return common.Baselines(made, {}, systems[0].rows.system)
 
 
-def _find_schema(references: Any) -> Path:
+def _find_schema(references: object) -> Path:
     """Return the schema next to the references."""
     if not isinstance(references, str | os.PathLike):
         raise SettingError("give the schema of the references: schema=... in Python, --schema on the command line")
@@ -157,7 +157,7 @@ def _find_schema(references: Any) -> Path:
     return path
 
 
-def _name_systems(predictions: Any) -> dict[str, Any]:
+def _name_systems(predictions: object) -> dict[str, Any]:
     if isinstance(predictions, str | os.PathLike):
         return {name_system(os.fspath(predictions)): predictions}
     named = predictions if isinstance(predictions, Mapping) else {}
@@ -228,7 +228,7 @@ class ServiceGroups(Tabular, Record, frozen=True):
 
     systems: dict[str, dict[str, dict[str, float]]]
 
-    def lines(self) -> list[dict[str, Any]]:
+    def lines(self) -> list[dict[str, object]]:
         return [
             {"system": system, "services": group, "metric": metric, "score": score}
             for system, by_group in self.systems.items()
