@@ -28,6 +28,7 @@ from dialeval.core.errors import SettingError
 from dialeval.core.run_schema import Record
 from dialeval.core.version import __version__
 from dialeval.human.store import SUFFIXES, read_stored_lines
+from dialeval.io.opening import PathSource
 from dialeval.io.ratings import TIE, RatingLine, ScoreCheck, list_outcomes, read_rating_lines
 from dialeval.io.rows import Records
 from dialeval.stats.correlation import Ceiling, measure_ceiling
@@ -167,7 +168,7 @@ def _keep_last(lines: Sequence[RatingLine]) -> tuple[_Lines, list[str]]:
 
 
 def _read(files: Iterable[str | PathLike[str]], sample: Sample | None, check: ScoreCheck | None) -> list[RatingLine]:
-    sources: list[Any] = [
+    sources: list[PathSource | Records] = [
         Records(fspath(file), read_stored_lines(file)) if Path(file).suffix in SUFFIXES else file for file in files
     ]
     ids = None if sample is None else {row.id for row in sample.rows} | sample.pairs().keys()

@@ -171,7 +171,7 @@ class Ranking(Tabular, Displayable, Record, frozen=True, kw_only=True, rename={"
         """The groups of each system as letters: systems that share one do not differ significantly."""
         return significance.letter_display(self.groups)
 
-    def lines(self) -> list[dict[str, object]]:
+    def lines(self) -> list[dict[str, Any]]:
         """Return a line per system, best first: rank, strength, score, their intervals, counts and groups.
 
         Returns:

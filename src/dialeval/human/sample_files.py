@@ -184,7 +184,7 @@ class Sample(Tabular, Displayable):
         """
         return [msgspec.structs.asdict(row) for row in self.rows]
 
-    def by_id(self) -> dict[str, dict[str, Any]]:
+    def by_id(self) -> dict[str, dict[str, object]]:
         """Return the rows as plain objects by id, to complete ratings that name only the id.
 
         Returns:
@@ -253,7 +253,7 @@ def check_sample_folder(folder: str | PathLike[str], *inputs: object) -> None:
 
 def _list_own_files(folder: Path) -> set[str]:
     try:
-        document = validation.read_json(folder / SAMPLE_FILE, dict[str, Any], _REMEDY)
+        document = validation.read_json(folder / SAMPLE_FILE, dict[str, object], _REMEDY)
     except DataError:
         return set()
     return set(_FILES) if isinstance(document.get("dialeval"), str) and "strata" in document else set()

@@ -29,7 +29,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from email.message import Message
@@ -43,7 +43,7 @@ import msgspec
 
 from dialeval.core.errors import DataError, SettingError
 from dialeval.human.merge import merge_ratings
-from dialeval.human.page import Form, make_served_page
+from dialeval.human.page import Form, Thing, make_served_page
 from dialeval.human.report import make_lead_page
 from dialeval.human.store import Rating, RatingStore
 
@@ -90,7 +90,7 @@ class RatingServer(ThreadingHTTPServer):
         store: RatingStore,
         form: Form,
         digest: str,
-        things: Sequence[Mapping[str, Any]],
+        things: Sequence[Thing],
         host: str = "127.0.0.1",
         port: int = 0,
     ) -> None:

@@ -268,7 +268,7 @@ def _read_content(connection: sqlite3.Connection) -> tuple[_About, list[Rating]]
     damage = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
     if damage != "ok":
         raise validation.InvalidError(f"is damaged, or was copied while a rating was being written ({damage})")
-    tables: dict[str, Any] = {
+    tables: dict[str, object] = {
         "raters": connection.execute("SELECT * FROM raters ORDER BY rowid").fetchall(),
         "dealt": connection.execute("SELECT * FROM dealt ORDER BY rowid").fetchall(),
         "ratings": connection.execute("SELECT * FROM ratings ORDER BY rowid").fetchall(),

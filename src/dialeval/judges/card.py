@@ -12,11 +12,10 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from dialeval.core.errors import escape_controls
 from dialeval.core.validation import parse_toml
-from dialeval.judges.adem import AdemWeights
+from dialeval.judges.adem import AdemWeights, Facts
 from dialeval.reports.documents import escape_markdown
 from dialeval.stats.resampling import DEFAULT_RESAMPLES
 
@@ -121,7 +120,7 @@ class JudgeCard:
         return "\n\n".join(parts) + "\n"
 
 
-def begin_card(title: str, texts: Mapping[str, str], data: Rows, facts: Mapping[str, Any]) -> list[str]:
+def begin_card(title: str, texts: Mapping[str, str], data: Rows, facts: Facts) -> list[str]:
     """Return the parts that every card begins with; the last column of the data is free text."""
     head, *rest = data
     settings = {name.replace("_", " "): str(value) for name, value in facts.get("settings", {}).items()}
@@ -188,7 +187,7 @@ def describe_attack(attack: Attack) -> str:
     )
 
 
-def show_spearman(correlation: Mapping[str, Any] | None) -> str:
+def show_spearman(correlation: Facts | None) -> str:
     """Return Spearman's rho with its interval; nothing where it was not computed."""
     if correlation is None:
         return ""

@@ -236,7 +236,7 @@ class JudgeWeights:
     encoder: str
     encoder_digest: str
     breakdown: BreakdownScale = field(default_factory=BreakdownScale)
-    facts: Mapping[str, Any] = field(default_factory=dict)
+    facts: adem.Facts = field(default_factory=dict)
     """What else is known: data, settings, results; for people."""
 
     @cached_property
@@ -251,7 +251,7 @@ class JudgeWeights:
 
     def save(self, folder: str | os.PathLike[str], card: str | None = None) -> Path:
         """Write the weights into a folder, with a model card if given; see `save_weights`."""
-        document: dict[str, Any] = {
+        document: adem.Facts = {
             "kind": KIND,
             "scale": vars(self.scale),
             "shape": vars(self.shape),
@@ -264,7 +264,7 @@ class JudgeWeights:
 
 def is_dialogue_judge(folder: str | os.PathLike[str]) -> bool:
     """Return whether a folder holds a judge of this kind and not one of `dialeval adem`."""
-    return bool(validation.read_json(Path(folder) / adem.JUDGE_FILE, dict[str, Any], _REMEDY).get("kind") == KIND)
+    return bool(validation.read_json(Path(folder) / adem.JUDGE_FILE, dict[str, object], _REMEDY).get("kind") == KIND)
 
 
 def load_judge(folder: str | os.PathLike[str]) -> JudgeWeights:
@@ -380,7 +380,7 @@ def compute_scores(scale: Scale, rating: Floats, rank: Floats, closest: Floats |
     return LOWEST + (HIGHEST - LOWEST) / (1.0 + np.exp(-logits))
 
 
-def open_judge(source: Any) -> dict[Need, Any]:
+def open_judge(source: Any) -> dict[Need, object]:
     """Return a judge, given as a folder or an object of either kind, by the needs that it meets."""
     if not hasattr(source, "score"):
         source = DialogueJudge(source) if is_dialogue_judge(source) else adem.Judge(source)

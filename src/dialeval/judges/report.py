@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.fold import Level
@@ -22,7 +22,7 @@ def get_parts(result: Result) -> dict[str, Floats]:
     }
 
 
-def explain_rows(systems: Mapping[str, Result], rows: Ints, **_: Any) -> dict[str, Any]:
+def explain_rows(systems: Mapping[str, Result], rows: Ints, **_: object) -> dict[str, object]:
     """Return the reasons against some responses of each system, for the explorer; None for a system not judged."""
     return {"reasons": [_list_row_reasons(result, rows) for result in systems.values()]}
 

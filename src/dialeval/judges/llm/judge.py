@@ -175,7 +175,7 @@ class LLM(Panel):
         rubric: str | os.PathLike[str] | None = None,
         mode: Mode | None = None,
         samples: int | None = None,
-        options: Mapping[str, Any] | None = None,
+        options: Mapping[str, object] | None = None,
         least_mass: float = LEAST_MASS,
         concurrency: int = 16,
         timeout: float = 120.0,

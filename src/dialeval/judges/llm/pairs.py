@@ -23,7 +23,7 @@ from msgspec import Struct
 
 from dialeval.analysis.alignment import align
 from dialeval.analysis.labels import PairAgreement, RateEstimate, estimate_rate, measure_pair_agreement
-from dialeval.core.arrays import Floats
+from dialeval.core.arrays import Floats, Mask
 from dialeval.core.display import Displayable, Tabular
 from dialeval.core.errors import SettingError
 from dialeval.core.result import Run
@@ -66,7 +66,7 @@ class JudgedPairs(Displayable, Tabular, Record, frozen=True, kw_only=True):
 
     judge: str
     rubric: str
-    pairs: Sequence[Mapping[str, Any]]
+    pairs: Sequence[Mapping[str, object]]
     """The verdicts as rows that `dialeval rank` reads, and whether the orders gave different ones (`flipped`)."""
     asked: int
     missing: Mapping[str, int]
@@ -76,7 +76,7 @@ class JudgedPairs(Displayable, Tabular, Record, frozen=True, kw_only=True):
     agreement: PairAgreement | None
     """With the human majority, where it is known."""
     warnings: Sequence[str] = ()
-    ranking: Any = None
+    ranking: object = None
     """The ranking of the systems by the verdicts (`human.rank`), where there is one."""
 
     def lines(self) -> list[dict[str, object]]:
@@ -128,14 +128,14 @@ def judge_pairs(llm: LLM, pairs: Sequence[PairTexts], rubric: str = "pair", leve
     )
 
 
-def combine_orders(both: Floats) -> tuple[Floats, Any]:
+def combine_orders(both: Floats) -> tuple[Floats, Mask]:
     """Return the verdicts of two orders, a column each, as one: a tie where they differ; and whether they differ."""
     differ = both[:, 0] != both[:, 1]
     missing = np.isnan(both).any(axis=1)
     return np.where(missing, np.nan, np.where(differ, 0.0, both[:, 0])), differ & ~missing
 
 
-def _judge(pair: PairTexts, verdict: float, flipped: bool) -> dict[str, Any]:
+def _judge(pair: PairTexts, verdict: float, flipped: bool) -> dict[str, object]:
     better = pair.a if verdict > 0 else pair.b if verdict < 0 else TIE
     texts = {"response_a": pair.response_a, "response_b": pair.response_b, "dialog_id": pair.dialogue}
     return {"a": pair.a, "b": pair.b, "better": better, "flipped": flipped, **texts}
@@ -188,7 +188,7 @@ def _match_rows(left: str, right: str, one: RowTable, two: RowTable) -> Iterator
         )
 
 
-def read_pair_texts(paths: PathSource | Sequence[Any]) -> list[PairTexts]:
+def read_pair_texts(paths: PathSource | Sequence[object]) -> list[PairTexts]:
     """Read pairs of responses with their contexts, from files or a list of objects.
 
     `better` is what people prefer: `a`, `b`, `tie`, the name of a system, or a list of such votes, of which the

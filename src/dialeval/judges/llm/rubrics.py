@@ -91,7 +91,7 @@ class Rubric(Struct, forbid_unknown_fields=True):
         return hashlib.sha256(msgspec.json.encode([PROMPT, self])).hexdigest()[:DIGEST_LENGTH]
 
     @property
-    def schema(self) -> dict[str, Any]:
+    def schema(self) -> dict[str, object]:
         """The JSON Schema of an answer."""
         grades = {question.name: {"type": "integer", "enum": question.values} for question in self.question}
         return {"type": "object", "properties": grades, "required": [*grades], "additionalProperties": False}
@@ -123,7 +123,7 @@ class Request(NamedTuple):
 
 
 def make_request(
-    rubric: Rubric, parts: Parts, model: str, mode: str, options: Mapping[str, Any], number: int = 0
+    rubric: Rubric, parts: Parts, model: str, mode: str, options: Mapping[str, object], number: int = 0
 ) -> Request:
     """Return the request about some texts; `number` is that of the sample, of several.
 

@@ -189,7 +189,7 @@ class DocumentList:
     """Documents without names: the lines of a JSONL file, or parsed objects; they can be read once."""
 
     where: str
-    items: Iterable[tuple[int, Any]]
+    items: Iterable[tuple[int, object]]
 
     def read_all(self) -> Iterator[SourceDocument]:
         """Read every document, in order."""

@@ -178,8 +178,8 @@ def evaluate_breakdown(
 
 def _make_metrics(thresholds: list[float]) -> dict[str, Metric[Any]]:
     """Return what to compute by its name: the short ones at one threshold, written out at several."""
-    families: tuple[Any, ...] = (detection.LabelAccuracy, detection.BreakdownDetection)
-    metrics: dict[str, Metric[Any]] = {}
+    families: tuple[Any, ...] = (detection.LabelAccuracy, detection.BreakdownDetection, BreakdownDistance)
+    metrics = {}
     for threshold in thresholds:
         for family in families:
             for name, preset in family.presets.items():
@@ -223,7 +223,7 @@ def _encode_labels(rows: Rows, threshold: float) -> tuple[Codes, Floats, Floats]
     return Codes.of(labels, share, threshold), labels, share
 
 
-def _list_turns(rows: Rows, threshold: float, result: Result) -> Iterator[dict[str, Any]]:
+def _list_turns(rows: Rows, threshold: float, result: Result) -> Iterator[dict[str, object]]:
     codes, labels, share = _encode_labels(rows, threshold)
     correct = np.where(codes.scored, codes.label == codes.reference, np.nan)
     items = {

@@ -63,7 +63,7 @@ def detect(
     return list(documents.values())
 
 
-def _label_turns(rows: Rows, judge: DialogueJudge) -> list[tuple[str, int, dict[str, Any]]]:
+def _label_turns(rows: Rows, judge: DialogueJudge) -> list[tuple[str, int, dict[str, object]]]:
     """Return for each row its dialogue, its turn and its label."""
     if Need.CONTEXT not in rows.columns:
         what = "has no contexts, so its turns cannot be labeled"

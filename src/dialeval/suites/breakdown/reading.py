@@ -26,7 +26,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
 from operator import attrgetter, itemgetter
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 from msgspec import UNSET
@@ -41,6 +41,8 @@ from dialeval.suites.breakdown import documents
 from dialeval.suites.breakdown.documents import AnnotatedTurn, Findings, Place, ProblemType, SourceDocument, Store
 
 Match = Literal["turn-index", "position"]
+Label: TypeAlias = tuple[Any, ...]
+"""The code of a label and its probabilities, as they are in the file."""
 
 SUM_TOLERANCE = 0.02
 """How far a sum of probabilities may be from 1: three that are rounded to two decimals can be off by 0.015."""
@@ -202,7 +204,7 @@ def _group_rows(annotated: AnnotatedTurns, chosen: Mask) -> list[tuple[int, Ints
     return list(zip(owners.tolist(), np.split(rows, starts[1:]), strict=False))
 
 
-def read_chats(source: object) -> list[dict[str, Any]]:
+def read_chats(source: Any) -> list[dict[str, Any]]:
     """Read dialogues as chats without their annotations.
 
     Every turn that is not the user's is the assistant's. A turn is at the place that its index names; where that is not
@@ -247,7 +249,7 @@ class LabelsReader:
     def read(self, source: Store) -> Floats:
         """Return the labels column."""
         wanted, ends = self.annotated.turns.tolist(), self.annotated.offsets.tolist()
-        rows: list[tuple[Any, ...]] = []
+        rows: list[Label] = []
         listed = self._parse_list(source) if isinstance(source, documents.DocumentList) else {}
         for at, dialogue in enumerate(self.annotated.dialogues):
             turns = wanted[ends[at] : ends[at + 1]]
@@ -303,7 +305,7 @@ class LabelsReader:
             self.findings.add_error(ProblemType.UNREADABLE_LABELS, document.place, error)
             return document._replace(content=None)
 
-    def _match_turns(self, dialogue: str, turns: list[int], document: SourceDocument) -> list[tuple[Any, ...]]:
+    def _match_turns(self, dialogue: str, turns: list[int], document: SourceDocument) -> list[Label]:
         """Return the labels of each annotated turn of a dialogue."""
         indices, values = self._read_entries(document)
         if indices == turns:
@@ -321,13 +323,13 @@ class LabelsReader:
         self.unused += len(values) - sum(at is not None for at in chosen)
         return [_NONE if at is None else values[at] for at in chosen]
 
-    def _read_entries(self, document: SourceDocument) -> tuple[list[Any], list[tuple[Any, ...]]]:
+    def _read_entries(self, document: SourceDocument) -> tuple[list[object], list[Label]]:
         """Return the turn-index of every entry, and its code and probabilities; report what an entry lacks."""
         entries = document.content.get("turns") if isinstance(document.content, dict) else None
         if not isinstance(entries, list):
             self.findings.add(ProblemType.UNREADABLE_LABELS, document.place, 'has no list of "turns"')
             return [], []
-        indices, values = list[Any](), list[tuple[Any, ...]]()
+        indices, values = list[object](), list[Label]()
         for at, entry in enumerate(entries):
             index, labels = (entry.get("turn-index"), entry.get("labels")) if isinstance(entry, dict) else (None, None)
             indices.append(index)
@@ -346,7 +348,7 @@ class LabelsReader:
             values.append((code, *probabilities))
         return indices, values
 
-    def _match_indices(self, indices: list[Any], turns: list[int], document: SourceDocument) -> list[int | None]:
+    def _match_indices(self, indices: list[object], turns: list[int], document: SourceDocument) -> list[int | None]:
         """Return the entry that names each of the turns, if there is one."""
         first: dict[int, int] = {}
         repeated = [
@@ -396,11 +398,11 @@ class LabelsReader:
                 self.findings.add(kind, self.places[owner], message, len(rows))
 
 
-def _get_id(document: SourceDocument) -> Any:
+def _get_id(document: SourceDocument) -> object:
     return document.content.get("dialogue-id") if isinstance(document.content, dict) else None
 
 
-def _make_matrix(rows: list[tuple[Any, ...]]) -> Floats:
+def _make_matrix(rows: list[Label]) -> Floats:
     """Return the matrix of all labels; what is no number becomes NaN and is reported with other bad probabilities."""
     try:
         return np.fromiter(chain.from_iterable(rows), np.float64, 4 * len(rows)).reshape(-1, 4)
@@ -477,7 +479,7 @@ def open_detectors(labels: object, findings: Findings) -> dict[str, Store]:
 
 def read_categories(
     store: Store, held: str, name: str, findings: Findings
-) -> Iterator[tuple[tuple[str, Any], list[Any]]]:
+) -> Iterator[tuple[tuple[str, object], list[list[str]]]]:
     """Yield each turn (dialogue-id, turn-index) with the categories in a field of its annotations or labels."""
     for document in store.read_all():
         content = documents.parse(document, findings)
@@ -490,7 +492,7 @@ def read_categories(
             raise DataError(Problem(document.where, None, f"has no turns with {held} ({error})", "check it")) from None
 
 
-def _list_sources(labels: object) -> list[tuple[str | None, Any]]:
+def _list_sources(labels: object) -> list[tuple[str | None, object]]:
     if isinstance(labels, Mapping):
         return [(str(name), source) for name, source in labels.items()]
     if isinstance(labels, str | os.PathLike) or not isinstance(labels, Iterable):

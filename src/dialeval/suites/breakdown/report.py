@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from math import nan
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from msgspec import Struct
@@ -230,7 +230,7 @@ def score_categories(data: object, labels: object, category_field: str = "error_
     findings, systems = Findings(), {}
     stores = open_detectors(labels, findings)
     findings.raise_or_count()
-    true: dict[tuple[str, Any], set[str]] = {}
+    true: dict[tuple[str, object], set[str]] = {}
     for store in open_data(data).values():
         for place, named in read_categories(store, "annotations", category_field, findings):
             votes = Counter(name for names in named for name in names)

@@ -9,7 +9,7 @@ pair has one place in the flat arrays that aligners fill, in the order of querie
     MaxBLEU     = mean over the hypotheses of the score of their group
 
 A query without groups or with an empty group has none of the three (NaN), nor has one in which some hypothesis cannot
-be compared with some group. Any other query without hypotheses covers nothing: MDS and PDS are 0, and there is no
+be compared with some group. Every other query without hypotheses covers nothing: MDS and PDS are 0, and there is no
 MaxBLEU.
 
 An aligner is anything that can be called with a hypothesis and a group of references, each a list of words, and returns
@@ -46,6 +46,7 @@ from itertools import chain, pairwise
 from typing import Any, ClassVar, Literal, cast, get_args
 
 import numpy as np
+import numpy.typing as npt
 
 from dialeval.core.arrays import Floats, Ints, offsets_of, ranges, row_numbers, split_clusters
 from dialeval.core.columns import TextColumn, TokenColumn
@@ -72,7 +73,7 @@ Group = Sequence[Words]
 Aligner = Callable[[Words, Group], float]
 """A hypothesis and a group of references in, their similarity out."""
 AlignerName = Literal["bleu", "nltk-bleu", "nltk-nist", "sacre", "embedding"]
-SmoothFunction = Callable[..., Sequence[Any]]
+SmoothFunction = Callable[..., Sequence[object]]
 """What nltk calls a smoothing function: precisions in, precisions out."""
 
 
@@ -539,7 +540,7 @@ def align(comparison: GroupComparison, aligner: PairAligner) -> CorpusAlignment:
     reached = np.zeros(len(sizes), np.int64)
     reached[comparison.group_lists[of_hypothesis[landed]] + best[landed]] = 1
 
-    def add_up(queries: Ints, values: Any) -> Floats:
+    def add_up(queries: Ints, values: npt.ArrayLike) -> Floats:
         """Return the sum of the values of each query, from left to right."""
         return np.bincount(queries, values, minlength=len(comparison.lists) - 1).astype(np.float64)
 

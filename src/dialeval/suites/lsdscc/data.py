@@ -430,7 +430,7 @@ def _read_query_groups(
     row: object, where: str, query: str | int, problems: list[Problem]
 ) -> tuple[list[str], list[list[str]]]:
     """Return the names and references of the groups of one query, in order; add what is wrong to `problems`."""
-    groups: list[Any]
+    groups: list[object]
     if isinstance(row, Mapping):
         names, groups = list(map(str, row)), list(row.values())
         order = order_groups(names)

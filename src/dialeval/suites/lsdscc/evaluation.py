@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -97,7 +96,7 @@ def evaluate_groups(
 
     run, evaluated = common.run_with_baselines(systems, made, with_alignments, resources, options)
     warnings: list[str] = []
-    tables: dict[str, Any] = {}
+    tables: dict[str, object] = {}
     for rows in (*systems, *(made.systems if made else ())):
         metric = _find_coverage(evaluated[rows.system].plan)
         if metric is None:
@@ -118,7 +117,7 @@ def _find_coverage(plan: Plan) -> Coverage | None:
     return next((metric for metric in plan.metrics.values() if isinstance(metric, Coverage)), None)
 
 
-def _list_alignments(aligned: Aligned, groups: Groups) -> list[dict[str, Any]]:
+def _list_alignments(aligned: Aligned, groups: Groups) -> list[dict[str, object]]:
     """Return for each query its scores, the group and score of every hypothesis, and the groups."""
     table = []
     for number, (query, hypotheses) in enumerate(aligned):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from typing import Any
 
 from msgspec import Struct, convert
 
@@ -46,8 +45,8 @@ class AlignmentDetails(Struct):
 
 
 def explain_rows(
-    systems: Collection[str], rows: Ints, *, details: Mapping[str, Any], number: Callable[[str], int]
-) -> dict[str, Any]:
+    systems: Collection[str], rows: Ints, *, details: Mapping[str, object], number: Callable[[str], int]
+) -> dict[str, object]:
     """Return the alignments of some rows for the explorer, texts by their numbers; nothing for systems without any."""
     tables = convert(details, AlignmentDetails).alignments
     if not all(rows.max(initial=0) < len(tables.get(system, ())) for system in systems):

@@ -66,7 +66,9 @@ Goal: TypeAlias = Mapping[str, Any]
 class _Wishes(Struct):
     informable: dict[str, str] = {}
     requestable: list[str] = []
-    booking: dict[str, str] | Annotated[list[Any], Meta(max_length=0)] | None = None  # MultiWOZ has empty lists there
+    booking: dict[str, str] | Annotated[list[object], Meta(max_length=0)] | None = (
+        None  # MultiWOZ has empty lists there
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -388,6 +390,8 @@ class TaskRow(TypedDict):
 
 TaskTurns: TypeAlias = list[dict[str, Any]]
 """The turns of a dialogue in a document of predictions."""
+Document: TypeAlias = Any
+"""What a file of predictions holds, until it is checked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -445,11 +449,11 @@ def read_predictions(source: Predictions, task: TaskFiles) -> list[TaskPredictio
         return read_each(partial(_read, task, *document) for document in documents)
 
 
-def _read(task: TaskFiles, system: str, where: str, read: Callable[[], Any]) -> TaskPredictions:
+def _read(task: TaskFiles, system: str, where: str, read: Callable[[], Document]) -> TaskPredictions:
     return make_predictions(read(), task, system, where)
 
 
-def _list_documents(source: Predictions) -> Iterator[tuple[str, str, Callable[[], Any]]]:
+def _list_documents(source: Predictions) -> Iterator[tuple[str, str, Callable[[], Document]]]:
     """Yield system, place and reader of each document."""
     if isinstance(source, str | os.PathLike):
         paths: Sequence[PathSource] = find_response_files(source) if is_folder(source) else [source]
@@ -470,7 +474,7 @@ def read_document(path: PathSource) -> dict[str, TaskTurns]:
     return _check_document(json.load(path, _PREDICTIONS_FORM), os.fspath(path))
 
 
-def _check_document(document: Any, where: str) -> dict[str, TaskTurns]:
+def _check_document(document: Document, where: str) -> dict[str, TaskTurns]:
     """Return predictions as they are; DataError with the problems of their form."""
     if problems := _check_form(document, where):
         raise DataError(problems)
@@ -479,7 +483,7 @@ def _check_document(document: Any, where: str) -> dict[str, TaskTurns]:
 
 @check_arguments
 def add_slot_domains(
-    predictions: Mapping[str, Any], ontology: str | os.PathLike[str] = MULTIWOZ
+    predictions: Mapping[str, TaskTurns], ontology: str | os.PathLike[str] = MULTIWOZ
 ) -> dict[str, TaskTurns]:
     """Return a copy of predictions with the active domains that the placeholders of each response name.
 
@@ -505,7 +509,7 @@ def add_slot_domains(
     }
 
 
-def make_predictions(document: Any, task: TaskFiles, system: str, where: str) -> TaskPredictions:
+def make_predictions(document: Document, task: TaskFiles, system: str, where: str) -> TaskPredictions:
     """Return the predictions of one document: the turns in the data's order, with a row for each that is missing."""
     misfits = _check_against_data(document, task, where) if isinstance(document, Mapping) else ()
     if problems := [*_check_form(document, where), *misfits]:
@@ -552,14 +556,14 @@ def make_predictions(document: Any, task: TaskFiles, system: str, where: str) ->
     )
 
 
-def _check_form(document: Any, where: str) -> list[Problem]:
+def _check_form(document: Document, where: str) -> list[Problem]:
     """Return what is wrong with a document by itself."""
     if isinstance(document, Mapping) and not document:
         return [Problem(where, None, "is an empty object", _PREDICTIONS_FORM)]
     return check_types(document, dict[str, list[_Turn]], where, _PREDICTIONS_FORM, **_REMEDIES)
 
 
-def _check_against_data(document: Any, task: TaskFiles, where: str) -> Iterator[Problem]:
+def _check_against_data(document: Document, task: TaskFiles, where: str) -> Iterator[Problem]:
     """Yield what in a document does not fit the data."""
     unknown = [dialogue for dialogue in document if dialogue not in task.turns]
     for dialogue in unknown[:SHOWN_UNKNOWN]:

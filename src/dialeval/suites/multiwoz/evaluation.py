@@ -13,7 +13,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from msgspec import to_builtins
 
@@ -42,7 +42,8 @@ from dialeval.text.similarity import Ratio
 
 Systems = Sequence[TaskPredictions]
 Explained = tuple[Explanation, ...]
-Original = dict[str, Any]
+Metrics: TypeAlias = dict[str, Metric[Any]]
+Original: TypeAlias = dict[str, Any]
 """The output of the MultiWOZ evaluation: `bleu`, `success`, `richness` and `dst`, each with its values by name."""
 
 
@@ -74,9 +75,9 @@ class Choices:
         """The metric Inform."""
         return Inform(self.fallback, self.missing, self.ratio)
 
-    def make_metrics(self, task: TaskData) -> dict[str, Metric[Any]]:
+    def make_metrics(self, task: TaskData) -> Metrics:
         """Return the metrics that do not need states, by their usual names; settings are in the signature."""
-        metrics: dict[str, Metric[Any]] = {}
+        metrics: Metrics = {}
         if self.success:
             metrics |= {"inform": self.inform, "success": Success(self.fallback, self.missing, self.ratio)}
         if self.bleu:
@@ -90,7 +91,7 @@ class Choices:
             metrics |= _make_presets(Richness)
         return metrics
 
-    def make_tracking(self) -> dict[str, Metric[Any]]:
+    def make_tracking(self) -> Metrics:
         """Return the metrics of state tracking."""
         booking = "unified" if self.unify_booking else "apart"
         return _make_presets(Tracking, booking=booking, missing=self.missing, ratio=self.ratio) if self.dst else {}
@@ -99,7 +100,7 @@ class Choices:
 _USUAL = Choices()
 
 
-def _make_presets(family: type[Metric[Any]], **settings: object) -> dict[str, Metric[Any]]:
+def _make_presets(family: type[Metric[Any]], **settings: object) -> Metrics:
     return {name: family(**preset, **settings) for name, preset in family.presets.items()}
 
 
@@ -533,7 +534,7 @@ def dialogue_rows(run: Run, task: TaskData) -> Iterator[dict[str, Any]]:
     """
     for system, result in run.items():
         for at, dialogue in enumerate(task.files.turns):
-            row: dict[str, Any] = {"system": system, "dialog_id": dialogue}
+            row: dict[str, object] = {"system": system, "dialog_id": dialogue}
             for name in ("inform", "success"):
                 values = {
                     key.partition("/")[2] or "total": float(items[at])
@@ -609,7 +610,7 @@ def make_baselines(systems: Systems, task: TaskData) -> tuple[list[TaskPredictio
     common.check_names(system.rows.system for system in systems)
     turns, states = task.files.turns, task.files.states
     constant = {"response": common.CONSTANT_RESPONSE, "state": {}, "active_domains": []}
-    documents: dict[str, Mapping[str, Any]] = {}
+    documents: dict[str, Mapping[str, object]] = {}
     left_out: dict[str, str] = {}
     if states is None:
         left_out |= dict.fromkeys((common.GOLD, common.SHUFFLED, EVERY_WORD), "the data has no gold_states.json")

@@ -24,13 +24,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from msgspec import Struct
 
 from dialeval.core.batch import Need
-from dialeval.core.columns import ObjectColumn, RaggedColumn, TextColumn
+from dialeval.core.columns import Column, ObjectColumn, RaggedColumn, TextColumn
 from dialeval.core.errors import DataError, Problem, escape_surrogates
 from dialeval.io import json
 from dialeval.io.opening import PathSource, format_of, stem_of
@@ -39,6 +39,8 @@ from dialeval.io.rows import Rows, read_each
 from dialeval.io.schemas import check_types
 
 USER = "USER"
+Node: TypeAlias = Mapping[str, Any]
+"""An object of a document: a turn, a frame or a state, with the fields of the types below."""
 
 _NO_DIALOGUES = frozenset({"schema", "dialogues_and_metrics"})
 _FORM = "give a list of dialogues, each with dialogue_id and turns"
@@ -95,7 +97,7 @@ class SGDDialogue(NamedTuple):
     """The turns of a dialogue, and the file that they are in."""
 
     where: str
-    turns: Sequence[Mapping[str, Any]]
+    turns: Sequence[Node]
 
 
 def read_dialogues(source: object, name: str) -> dict[str, SGDDialogue]:
@@ -147,7 +149,7 @@ def _check_dialogues(document: Any, where: str) -> list[tuple[str, SGDDialogue]]
     return [(escape_surrogates(str(name)), SGDDialogue(where, dialogue["turns"])) for name, dialogue in named]
 
 
-def check_turn(turn: Mapping[str, Any], where: str) -> Iterator[Problem]:
+def check_turn(turn: Node, where: str) -> Iterator[Problem]:
     """Yield what is wrong with the frames of a user turn."""
     services = [frame["service"] for frame in turn.get("frames", ())]
     for service, times in Counter(services).items():
@@ -224,7 +226,7 @@ SERVICE, DOMAIN, SEEN = "service", "domain", "seen"
 SHOWN_UNKNOWN = 20
 """Unknown dialogue ids are named one by one up to this number, and then counted."""
 
-State = Mapping[str, Any]
+State = Node
 
 
 class TrueFrame(NamedTuple):
@@ -324,7 +326,7 @@ def make_frame_rows(
     fields = {SERVICE: services, DOMAIN: [service.split("_")[0] for service in services]}
     if seen is not None:
         fields[SEEN] = ["seen" if service in seen else "unseen" for service in services]
-    columns: dict[Need, Any] = {
+    columns: dict[Need, Column] = {
         Need.FRAMES: ObjectColumn(states),
         Need.TRUE_FRAMES: ObjectColumn(
             [{"service": frame.service, "spans": frame.spans, **frame.state} for frame in true.frames]
@@ -376,7 +378,7 @@ def _check_turns(dialogues: Mapping[str, SGDDialogue], true: TrueFrames) -> Iter
                 yield from _check_user_turn(turn, reference, where)
 
 
-def _check_user_turn(turn: Mapping[str, Any], reference: Mapping[str, Any], where: str) -> Iterator[Problem]:
+def _check_user_turn(turn: Node, reference: Node, where: str) -> Iterator[Problem]:
     if "utterance" in turn and turn["utterance"] != reference.get("utterance", ""):
         yield Problem(where, None, "the utterance is not that of the references", "give the turns in their order")
     yield from check_turn(turn, where)
@@ -388,16 +390,16 @@ def _check_user_turn(turn: Mapping[str, Any], reference: Mapping[str, Any], wher
             yield Problem(where, None, what, remedy)
 
 
-def _find_frame(dialogues: Mapping[str, SGDDialogue], frame: TrueFrame) -> Mapping[str, Any] | None:
+def _find_frame(dialogues: Mapping[str, SGDDialogue], frame: TrueFrame) -> Node | None:
     """Return what a system has in the place of a true frame."""
     dialogue = dialogues.get(frame.dialogue)
     if dialogue is None or frame.turn >= len(dialogue.turns):
         return None
-    frames: Sequence[Mapping[str, Any]] = dialogue.turns[frame.turn]["frames"]
+    frames: Sequence[Node] = dialogue.turns[frame.turn]["frames"]
     return next(candidate for candidate in frames if escape_surrogates(candidate["service"]) == frame.service)
 
 
-def _to_state(state: Mapping[str, Any]) -> State:
+def _to_state(state: Node) -> State:
     """Return the fields of a state that scores depend on, as plain data."""
     return {
         "active_intent": escape_surrogates(state["active_intent"]),
@@ -409,7 +411,7 @@ def _to_state(state: Mapping[str, Any]) -> State:
     }
 
 
-def _to_spans(frame: Mapping[str, Any], utterance: str) -> list[list[str]]:
+def _to_spans(frame: Node, utterance: str) -> list[list[str]]:
     """Return slots with their words in a turn; a span without a place, such as a copied one, is left out."""
     placed = [span for span in frame.get("slots", ()) if "start" in span and "exclusive_end" in span]
     return [[escape_surrogates(span["slot"]), utterance[span["start"] : span["exclusive_end"]]] for span in placed]

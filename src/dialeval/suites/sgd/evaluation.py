@@ -13,7 +13,6 @@ from dataclasses import replace
 from functools import partial
 from math import fsum, nan
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -157,7 +156,7 @@ def _find_schema(references: object) -> Path:
     return path
 
 
-def _name_systems(predictions: object) -> dict[str, Any]:
+def _name_systems(predictions: object) -> dict[str, object]:
     if isinstance(predictions, str | os.PathLike):
         return {name_system(os.fspath(predictions)): predictions}
     named = predictions if isinstance(predictions, Mapping) else {}
@@ -214,7 +213,7 @@ def original_output(result: Result, across_turns: bool = False) -> dict[str, dic
             scored = [(row, value) for row, value in zip(rows, items, strict=False) if value == value]
             values = [value for _, value in scored]
             if across_turns and key.startswith("joint"):
-                turns: dict[Any, float] = {}
+                turns: dict[object, float] = {}
                 for row, value in scored:
                     turns[places[row]] = turns.get(places[row], 1.0) * value
                 values = list(turns.values())
