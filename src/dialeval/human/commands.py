@@ -32,9 +32,7 @@ def _split(_context: click.Context, _parameter: click.Parameter, names: str | No
 _form = click.option("--form", type=options.FILE, help="Rating form, a TOML file.  [default: overall, from 1 to 5]")
 _quality = click.option("--quality", default="overall", help="Quality (score name) to use.")
 _raters = options.choice(
-    "--raters",
-    ["fixed", "random"],
-    "Whether intervals hold for these raters only (fixed), or also for others (random, from 5 raters on).",
+    "--raters", ["fixed", "random"], "Intervals for these raters only, or also for others (from 5 raters on)."
 )
 _cluster = click.option(
     "--cluster", metavar="FIELD", help="The field whose values intervals are over, such as user.  [default: dialogues]"
@@ -66,10 +64,7 @@ def _is_run(path: str) -> bool:
 @click.option("-o", "--output", type=options.FOLDER, help="Write sample.json and rows.jsonl into this folder.")
 @_systems("all but floors, ceilings")
 @click.option(
-    "--stratify",
-    metavar="NAMES",
-    callback=_split,
-    help="Strata, comma-separated: system, turn, a field of the rows, a metric (KEY or KEY:3).",
+    "--stratify", metavar="NAMES", callback=_split, help="Strata: system, turn, a field, a metric (KEY or KEY:3)."
 )
 @click.option("--uncertainty", metavar="KEY", help="Sample in proportion to the uncertainty of this metric.")
 @click.option("--dialogues", is_flag=True, help="Sample whole dialogues.")
@@ -77,11 +72,7 @@ def _is_run(path: str) -> bool:
 @options.choice("--level", ["turn", "dialogue"], "What is rated: single responses, or whole conversations.")
 @click.option("--seed", type=options.SEED, default=12345, help="Random seed.")
 @click.option("--plan", is_flag=True, help="Print the sample size for --width; sample nothing.")
-@click.option(
-    "--width",
-    type=click.FloatRange(0, 1e9, min_open=True),
-    help="Width of the confidence interval, from lower to upper end.",
-)
+@click.option("--width", type=click.FloatRange(0, 1e9, min_open=True), help="Width of the whole confidence interval.")
 @click.option("--pilot", type=click.Path(), help="Existing ratings of the rows in --sample.")
 @_sample
 @options.judge_keys("The judge of the estimate, with --pilot.")
@@ -264,13 +255,7 @@ def merge(
 @click.option(
     "--db", "database", type=options.FILE, help="Keep ratings in this file.  [default: ratings.sqlite in SAMPLE]"
 )
-@click.option(
-    "--raters",
-    metavar="NAMES",
-    default="",
-    show_default=False,
-    help="Who rates, comma-separated; others may be added later.",
-)
+@click.option("--raters", metavar="NAMES", default="", show_default=False, help="Who rates, or who rates in addition.")
 @click.option("--per-row", type=click.IntRange(min=1), help="Raters that each row gets.  [default: all]")
 @click.option("--host", default="127.0.0.1", help="The address of this machine that raters reach it by.")
 @click.option(
@@ -359,27 +344,17 @@ def export(database: str, output: Path | None) -> None:
 @click.option(
     "--human", required=True, multiple=True, type=click.Path(exists=True), help="Ratings; repeat for several files."
 )
-@click.option(
-    "--sample",
-    type=click.Path(),
-    help="The folder of the sample that the ratings are of.  [default: the one next to the ratings]",
-)
+@click.option("--sample", type=click.Path(), help="The folder of the sample.  [default: the one next to the ratings]")
 @options.judge_keys("The judge: a metric of the run, or several, comma-separated.")
 @_quality
 @_raters
 @_cluster
 @options.choice(
-    "--population",
-    ["dialogues", "run"],
-    "What is estimated: the mean over further dialogues of the same kind, or over the rows of this run only.",
+    "--population", ["dialogues", "run"], "Estimate the mean over further such dialogues, or over the rows of this run."
 )
 @click.option("--baseline", metavar="NAME", help="The system that others are compared with.  [default: the first]")
 @_confidence
-@click.option(
-    "--assume-random",
-    is_flag=True,
-    help="Treat ratings as a random sample although they were not sampled (with a warning).",
-)
+@click.option("--assume-random", is_flag=True, help="Treat ratings as a random sample, though they are none.")
 @click.option("--seed", type=options.SEED, default=12345, help="Random seed of cross-fitting.")
 @options.field_names("rated rows")
 @options.output_file
@@ -501,13 +476,8 @@ def agreement(
         chosen |= {"quality": (quality or "overall") if saved else human, "level": settings["confidence"], "most": most}
         _compare_labels((subject, human if saved else None), chosen, disputed, format_, output)
         return
-    correlations = correlate(
-        subject,
-        human if saved else None,
-        quality=(quality or "overall") if saved else human,
-        levels=levels or None,
-        **settings,
-    )
+    settings |= {"quality": (quality or "overall") if saved else human, "levels": levels or None}
+    correlations = correlate(subject, human if saved else None, **settings)
     out.print_as(format_, tables, correlations, output, _FILE_WIDTH)
     out.print_skipped(correlations.skipped)
     for key, by_level in correlations.metrics.items():

@@ -148,11 +148,9 @@ class RatingStore:
 
     def add_raters(self, names: Sequence[str]) -> None:
         """Give each new rater a secret."""
+        rows = [(name, secrets.token_urlsafe(24)) for name in names]
         with self._open_transaction() as connection:
-            connection.executemany(
-                "INSERT INTO raters VALUES (?, ?) ON CONFLICT (name) DO NOTHING",
-                [(name, secrets.token_urlsafe(24)) for name in names],
-            )
+            connection.executemany("INSERT INTO raters VALUES (?, ?) ON CONFLICT (name) DO NOTHING", rows)
 
     def read_raters(self) -> dict[str, str]:
         """Return the secrets of the raters by name."""
@@ -268,14 +266,11 @@ def _read_content(connection: sqlite3.Connection) -> tuple[_About, list[Rating]]
     damage = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
     if damage != "ok":
         raise validation.InvalidError(f"is damaged, or was copied while a rating was being written ({damage})")
-    tables: dict[str, object] = {
-        "raters": connection.execute("SELECT * FROM raters ORDER BY rowid").fetchall(),
-        "dealt": connection.execute("SELECT * FROM dealt ORDER BY rowid").fetchall(),
-        "ratings": connection.execute("SELECT * FROM ratings ORDER BY rowid").fetchall(),
-    }
+    listed = "raters", "dealt", "ratings"
+    tables = {name: connection.execute(f"SELECT * FROM {name} ORDER BY rowid").fetchall() for name in listed}  # noqa: S608
     try:
-        tables["about"] = dict(connection.execute("SELECT name, value FROM about"))
-        content = msgspec.convert(tables, _Content)
+        about = dict(connection.execute("SELECT name, value FROM about"))
+        content = msgspec.convert({**tables, "about": about}, _Content)
         ratings = [msgspec.json.decode(line, type=Rating) for *_, line in content.ratings]
     except (msgspec.MsgspecError, UnicodeError) as error:
         raise validation.InvalidError(validation.describe_mismatch(str(error))) from None

@@ -325,21 +325,16 @@ class DialogueJudge(adem.TrainedJudge[JudgeWeights]):
         rows = np.flatnonzero(has).tolist()
         heads = np.full((len(responses), sum(HEADS.values())), np.nan)
         if rows:
-            heads[has] = self._cross_encoder.compute_heads(
-                [contexts[row] for row in rows], [responses[row] for row in rows]
-            )
+            said = [contexts[row] for row in rows], [responses[row] for row in rows]
+            heads[has] = self._cross_encoder.compute_heads(*said)
         parts = split_heads(heads)
         closest = adem.compute_closest_cosines(self._vectors, responses, references) if any(references) else None
         true, random, echo, broken = softmax(parts["kind"]).T
         shares = shrink_shares(self.weights.breakdown, softmax(parts["breakdown"]))
         # Each against the true response alone: a response that is an echo is not therefore irrelevant.
-        return Verdicts(
-            compute_scores(self.weights.scale, parts["rating"][:, 0], parts["rank"][:, 0], closest),
-            true / (true + random),
-            true / (true + broken),
-            true / (true + echo),
-            shares,
-        )
+        relevance, fluency, novelty = (true / (true + other) for other in (random, broken, echo))
+        score = compute_scores(self.weights.scale, parts["rating"][:, 0], parts["rank"][:, 0], closest)
+        return Verdicts(score, relevance, fluency, novelty, shares)
 
 
 def split_heads(heads: Floats) -> dict[str, Floats]:

@@ -132,13 +132,8 @@ def train(
     examples = make_examples(every, vectors, turns, quality)
     trained = set(rated.datasets)
     learnable = examples.select_sets([name for name in examples.names if name in trained])
-    weights = replace(
-        fit(kind, learnable, settings),
-        encoder=vectors.encoder.name,
-        encoder_digest=vectors.encoder.files.digest,
-        tokens=vectors.encoder.tokens,
-        turns=turns,
-    )
+    used, weights = vectors.encoder, fit(kind, learnable, settings)
+    weights = replace(weights, encoder=used.name, encoder_digest=used.files.digest, tokens=used.tokens, turns=turns)
     facts: dict[str, Any] = {
         "data": [
             {"name": name, "rows": rows, "license": (licenses or {}).get(name, "not stated")}
@@ -315,13 +310,10 @@ def correlate(values: Floats, scores: Floats, contexts: Ints) -> tuple[HumanCorr
 def _average(sets: Sequence[HumanCorrelation], resampled: Sequence[Floats]) -> HumanCorrelation:
     """Return the mean over sets; a set in which a judge is constant counts as 0."""
     means = np.nan_to_num(np.stack(resampled)).mean(axis=0)
-    return HumanCorrelation(
-        sum(correlation.rows for correlation in sets),
-        float(np.mean(np.nan_to_num([correlation.pearson for correlation in sets]))),
-        float(np.mean(np.nan_to_num([correlation.spearman for correlation in sets]))),
-        percentiles(means[:, 0]),
-        percentiles(means[:, 1]),
-    )
+    columns = [one.pearson for one in sets], [one.spearman for one in sets]
+    pearson, spearman = (float(np.mean(np.nan_to_num(column))) for column in columns)
+    ends = percentiles(means[:, 0]), percentiles(means[:, 1])
+    return HumanCorrelation(sum(one.rows for one in sets), pearson, spearman, *ends)
 
 
 class Scores(Protocol):

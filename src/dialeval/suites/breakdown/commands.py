@@ -25,6 +25,9 @@ def read_thresholds(_context: click.Context, parameter: click.Parameter, value: 
         ) from None
 
 
+_FORMAT_HELP = "Output format.  [default: original for one detector and threshold, else table]"
+
+
 def _data(*, required: bool) -> options.Decorator:
     where = "Annotated dialogues: folder of *.log.json, .jsonl, .tar.gz"
     if not required:
@@ -43,11 +46,7 @@ def _data(*, required: bool) -> options.Decorator:
 @options.responses("labels")
 @_data(required=True)
 @click.option(
-    "-t",
-    "--threshold",
-    default="0.0",
-    callback=read_thresholds,
-    help="Threshold of the reference label: fraction of annotators for T or X; several are comma-separated.",
+    "-t", "--threshold", default="0.0", callback=read_thresholds, help="Fraction of annotators for T or X, or several."
 )
 @options.choice(
     "--match", ["turn-index", "position"], "Match labels with turns by turn-index, or by position as the original does."
@@ -58,19 +57,13 @@ def _data(*, required: bool) -> options.Decorator:
     "--baselines/--no-baselines",
     default=True,
     show_default=False,
-    help="Also score floors and ceilings.  [default: as soon as there is a table]",
+    help="Score floors, ceilings.  [default: in tables]",
 )
 @click.option("--macro", is_flag=True, help="Print averages over the data sets, each counting equally, instead.")
 @click.option("--error-categories", metavar="FIELD", help="Score the error categories in this field instead.")
 @click.option("--turns", "turns_file", type=options.FILE, help="Write a CSV row per turn.")
 @options.output_folder
-@click.option(
-    "-f",
-    "--format",
-    "format_",
-    type=options.Choice(("original", *options.FORMATS)),
-    help="Output format.  [default: original for one detector and threshold, else table]",
-)
+@click.option("-f", "--format", "format_", type=options.Choice(("original", *options.FORMATS)), help=_FORMAT_HELP)
 @options.transpose
 @options.limits
 @options.confidence

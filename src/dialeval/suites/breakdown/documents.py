@@ -34,6 +34,7 @@ import numpy as np
 import orjson
 from msgspec import UNSET, Struct, UnsetType, ValidationError
 
+from dialeval.core.display import list_some
 from dialeval.core.errors import DataError, Problem
 from dialeval.core.rowtable import NO_TURN
 from dialeval.io.delimited import split
@@ -149,9 +150,7 @@ class Findings:
 
 def name_turns(turns: Sequence[object]) -> str:
     """Return turns as a message names them: `turn 4`, `turns 4, 6 and 17 more`."""
-    shown = ", ".join(str(turn) for turn in turns[:_SHOWN_TURNS])
-    more = f" and {len(turns) - _SHOWN_TURNS} more" if len(turns) > _SHOWN_TURNS else ""
-    return f"turn {shown}" if len(turns) == 1 else f"turns {shown}{more}"
+    return f"turn{'' if len(turns) == 1 else 's'} {list_some([str(turn) for turn in turns], _SHOWN_TURNS)}"
 
 
 class SourceDocument(NamedTuple):

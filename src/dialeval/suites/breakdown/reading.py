@@ -133,16 +133,10 @@ def read_logs(source: object, findings: Findings) -> AnnotatedTurns:
     counts = np.stack([np.add.reduceat(letters == ord(label), starts, dtype=np.float64) for label in "OTX"], axis=1)
     if others := len(letters) - int(counts.sum()):
         findings.remarks.append(f"{others} annotations are none of O, T and X and do not count")
-    annotated = AnnotatedTurns(
-        where=os.fspath(source) if isinstance(source, str | os.PathLike) else "data",
-        dialogues=[dialogue.name for dialogue in dialogues],
-        places=places,
-        offsets=offsets_of(sizes),
-        turns=np.array(indices, np.int64),
-        counts=counts,
-        all_turns=[dialogue.turns for dialogue in dialogues],
-        datasets=datasets,
-    )
+    where = os.fspath(source) if isinstance(source, str | os.PathLike) else "data"
+    names, turns = [dialogue.name for dialogue in dialogues], [dialogue.turns for dialogue in dialogues]
+    numbers, offsets = np.array(indices, np.int64), offsets_of(sizes)
+    annotated = AnnotatedTurns(where, names, places, offsets, numbers, counts, turns, datasets)
     _check_annotated(annotated, findings)
     return annotated
 

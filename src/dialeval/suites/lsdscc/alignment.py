@@ -101,13 +101,9 @@ class GroupComparison:
             return TokenColumn(ids, offsets_of(map(len, texts)), vocabulary)
 
         grouped = [group for row in references for group in row]
-        return cls(
-            column([words for row in hypotheses for words in row]),
-            offsets_of(map(len, hypotheses)),
-            column([words for group in grouped for words in group]),
-            offsets_of(map(len, grouped)),
-            offsets_of(map(len, references)),
-        )
+        lists, groups, group_lists = (offsets_of(map(len, part)) for part in (hypotheses, grouped, references))
+        texts, others = (column([words for words_of in part for words in words_of]) for part in (hypotheses, grouped))
+        return cls(texts, lists, others, groups, group_lists)
 
     @cached_property
     def group_counts(self) -> Ints:
@@ -134,13 +130,9 @@ class GroupComparison:
         for first, last in split_clusters(offsets_of(np.diff(self.lists) * np.diff(self.group_lists)), PART_PAIRS):
             lists, group_lists = self.lists[first : last + 1], self.group_lists[first : last + 1]
             groups = self.groups[group_lists[0] : group_lists[-1] + 1]
-            yield GroupComparison(
-                self.hypotheses.take(np.arange(lists[0], lists[-1])),
-                lists - lists[0],
-                self.references.take(np.arange(groups[0], groups[-1])),
-                groups - groups[0],
-                group_lists - group_lists[0],
-            )
+            texts = self.hypotheses.take(np.arange(lists[0], lists[-1]))
+            others = self.references.take(np.arange(groups[0], groups[-1]))
+            yield GroupComparison(texts, lists - lists[0], others, groups - groups[0], group_lists - group_lists[0])
 
     def count_ngrams(self, n: int) -> bleu.BleuCounts:
         """Count the n-grams of every pair, for all orders up to n and at least for those that smoothing looks at."""
@@ -517,14 +509,13 @@ class CorpusAlignment:
         texts = [" ".join(words) for words in self.comparison.references.words()]
         groups = [tuple(texts[start:stop]) for start, stop in pairwise(self.comparison.groups.tolist())]
         best, scores = [None if group < 0 else group for group in self.best.tolist()], self.scores.tolist()
+        values = zip(self.mds.tolist(), self.pds.tolist(), self.max_bleu.tolist(), strict=True)
+        rows, group_rows = (
+            pairwise(offsets.tolist()) for offsets in (self.comparison.lists, self.comparison.group_lists)
+        )
         return [
-            QueryAlignment(*values, tuple(best[start:stop]), tuple(scores[start:stop]), tuple(groups[first:last]))
-            for values, (start, stop), (first, last) in zip(
-                zip(self.mds.tolist(), self.pds.tolist(), self.max_bleu.tolist(), strict=True),
-                pairwise(self.comparison.lists.tolist()),
-                pairwise(self.comparison.group_lists.tolist()),
-                strict=True,
-            )
+            QueryAlignment(*means, tuple(best[start:stop]), tuple(scores[start:stop]), tuple(groups[first:last]))
+            for means, (start, stop), (first, last) in zip(values, rows, group_rows, strict=True)
         ]
 
 

@@ -25,11 +25,7 @@ EOS = "</s>"
 )
 @options.responses("hypotheses")
 @click.option(
-    "-r",
-    "--references",
-    "reference_groups",
-    type=click.Path(),
-    help="Reference groups, a JSON file.  [default: the data pack lsdscc]",
+    "-r", "--references", "reference_groups", type=click.Path(), help="Reference groups (JSON).  [default: the pack]"
 )
 @click.option("--eos", default=EOS, help="Separator of two hypotheses of a line.")
 @click.option("--no-eos", is_flag=True, help="No separator: each line is one hypothesis.")
@@ -88,17 +84,10 @@ def lsdscc(
     read = (hypotheses, *(inputs[name] for name in ("reference_groups", "vectors", "train")))
     check_transpose(format_, transpose)
     check_places(output, read)
-    settings = {"aligner": aligner, "n": n, "smooth": bleu_smoothing or 0}
+    inputs["settings"] = {"coverage": {"aligner": aligner, "n": n, "smooth": bleu_smoothing or 0}}
+    inputs["alignments"] = format_ == "json" or output is not None
     with open_meter() as meter:
-        run = evaluate(
-            hypotheses,
-            metrics=METRICS,
-            settings={"coverage": settings},
-            intervals=intervals.kind,
-            progress=meter.update_run,
-            alignments=format_ == "json" or output is not None,
-            **inputs,
-        )
+        run = evaluate(hypotheses, metrics=METRICS, intervals=intervals.kind, progress=meter.update_run, **inputs)
     run = intervals.add_to(run, inputs["confidence"])
     deliver_run(run, format_, output, force, transpose=transpose)
     return print_failed_gates(limits.make_gates(run))

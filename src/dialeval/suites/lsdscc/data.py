@@ -326,11 +326,8 @@ class GroupedColumn(RaggedColumn):
     @staticmethod
     def join(parts: Sequence[GroupedColumn]) -> GroupedColumn:  # type: ignore[override]
         """Return the rows of all parts."""
-        group_sizes, row_sizes = (
-            sizes_between(part.groups for part in parts),
-            sizes_between(part.lists for part in parts),
-        )
-        return GroupedColumn.of(join_texts([part.values for part in parts]), group_sizes, row_sizes)
+        groups, lists = sizes_between(part.groups for part in parts), sizes_between(part.lists for part in parts)
+        return GroupedColumn.of(join_texts([part.values for part in parts]), groups, lists)
 
     def list_groups(self, row: int) -> list[list[str]]:
         """Return the groups of a row."""

@@ -56,22 +56,15 @@ def make_baselines(systems: Sequence[Rows], groups: Groups) -> common.Baselines:
     every = [groups.column.list_groups(row) for row in range(len(groups.column))]
     gold = RaggedColumn.from_lists([[group[0] for group in row if group] for row in every])
     left = [group[len(group) > 1 :] for row in every for group in row]
-    others = GroupedColumn.of(
-        TextColumn.from_strings([text for group in left for text in group]),
-        [len(group) for group in left],
-        [len(row) for row in every],
-    )
+    texts = TextColumn.from_strings([text for group in left for text in group])
+    others = GroupedColumn.of(texts, list(map(len, left)), list(map(len, every)))
     order = common.derangement(np.arange(len(every) + 1), common.SEED)
-    columns = {
-        common.GOLD: (gold, others),
-        common.SHUFFLED: None if order is None else (gold.take(order), groups.column),
-        common.CONSTANT: (RaggedColumn.from_lists([[common.CONSTANT_RESPONSE]] * len(every)), groups.column),
-    }
-    made = [
-        Rows(name, {Need.HYPOTHESES: pair[0], Need.REFERENCE_GROUPS: pair[1]}, where=name)
-        for name, pair in columns.items()
-        if pair is not None
-    ]
+    constant = RaggedColumn.from_lists([[common.CONSTANT_RESPONSE]] * len(every))
+    columns = [(common.GOLD, gold, others), (common.CONSTANT, constant, groups.column)]
+    if order is not None:
+        columns.insert(1, (common.SHUFFLED, gold.take(order), groups.column))
+    needs = Need.HYPOTHESES, Need.REFERENCE_GROUPS
+    made = [Rows(name, dict(zip(needs, pair, strict=True)), where=name) for name, *pair in columns]
     left_out = {common.SHUFFLED: "there is one query"} if order is None else {}
     return common.Baselines(made, left_out, systems[0].system)
 

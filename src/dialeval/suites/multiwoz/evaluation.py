@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
+import numpy as np
 from msgspec import to_builtins
 
 from dialeval.core.arguments import check_arguments
@@ -533,17 +534,14 @@ def dialogue_rows(run: Run, task: TaskData) -> Iterator[dict[str, Any]]:
         {'total': False, 'eatery': False}
     """
     for system, result in run.items():
+        columns = [(key.partition("/"), estimate.items) for key, estimate in result.items()]
         for at, dialogue in enumerate(task.files.turns):
-            row: dict[str, object] = {"system": system, "dialog_id": dialogue}
-            for name in ("inform", "success"):
-                values = {
-                    key.partition("/")[2] or "total": float(items[at])
-                    for key, estimate in result.items()
-                    if key.split("/")[0] == name and (items := estimate.items) is not None
-                }
-                row[name] = {domain: value > 0 for domain, value in values.items() if value == value}
-            if row["inform"]:
-                yield row
+            rates: dict[str, dict[str, bool]] = {"inform": {}, "success": {}}
+            for (name, _, domain), items in columns:
+                if name in rates and items is not None and not np.isnan(items[at]):
+                    rates[name][domain or "total"] = bool(items[at] > 0)
+            if rates["inform"]:
+                yield {"system": system, "dialog_id": dialogue, **rates}
 
 
 TRANSCRIPTS, FAILURES = "transcripts", "failures"
