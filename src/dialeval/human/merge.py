@@ -159,12 +159,9 @@ def _keep_last(lines: Sequence[RatingLine]) -> tuple[_Lines, list[str]]:
         before = last[key].scores if key in last else {}
         changed[line.rater] += any(before.get(quality, value) != value for quality, value in line.scores.items())
         last[key] = line._replace(scores={**before, **line.scores})
-    warnings = [
-        f"{rater} has {number} rating{'s'[: number != 1]} with other scores in a later line; the last one counts"
-        for rater, number in changed.items()
-        if number
-    ]
-    return last, warnings
+    counted = {rater: "1 rating" if number == 1 else f"{number} ratings" for rater, number in changed.items() if number}
+    later = "with other scores in a later line; the last one counts"
+    return last, [f"{rater} has {ratings} {later}" for rater, ratings in counted.items()]
 
 
 def _read(files: Iterable[str | PathLike[str]], sample: Sample | None, check: ScoreCheck | None) -> list[RatingLine]:

@@ -270,11 +270,8 @@ def _calibrate(weights: AdemWeights, examples: Examples) -> AdemWeights:
     has_context, has_reference = examples.has_context, examples.has_reference
     raw = by_context + by_reference + alone, by_context + alone, by_reference + alone
     usable = has_context & has_reference, has_context, has_reference
-    lines = {
-        case: _fit_line(values[rows], examples.scores[rows], examples.sets[rows])
-        for case, values, rows in zip(CASES, raw, usable, strict=True)
-        if rows.any()
-    }
+    cases = ((case, values, rows) for case, values, rows in zip(CASES, raw, usable, strict=True) if rows.any())
+    lines = {case: _fit_line(values[rows], examples.scores[rows], examples.sets[rows]) for case, values, rows in cases}
     spare = next(iter(lines.values()), (-(LOWEST + HIGHEST) / 2, 1.0))
     return replace(weights, calibration={case: lines.get(case, spare) for case in CASES})
 

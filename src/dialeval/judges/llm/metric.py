@@ -133,19 +133,14 @@ class LLMGrades(Metric[GradeState]):
         scores = {key: np.full(len(rows), np.nan) for key in self._keys.values()}
         for name, key in self._keys.items():
             scores[key][asked] = [grades.values.get(name, np.nan) for grades in graded]
-        state = GradeState(
-            {key: Moments.of(values, dialogues) for key, values in scores.items()},
-            Moments.of(np.array([grades.mass for grades in graded], np.float64)),
-            dict(Counter(grades.reason for grades in graded if grades.reason is not None)),
-        )
-        return Partial(state, scores)
+        moments = {key: Moments.of(values, dialogues) for key, values in scores.items()}
+        mass = Moments.of(np.array([grades.mass for grades in graded], np.float64))
+        reasons = Counter(grades.reason for grades in graded if grades.reason is not None)
+        return Partial(GradeState(moments, mass, dict(reasons)), scores)
 
     def merge(self, left: GradeState, right: GradeState) -> GradeState:
-        return GradeState(
-            {key: left.grades[key] + right.grades[key] for key in left.grades},
-            left.mass + right.mass,
-            dict(Counter(left.reasons) + Counter(right.reasons)),
-        )
+        grades = {key: left.grades[key] + right.grades[key] for key in left.grades}
+        return GradeState(grades, left.mass + right.mass, dict(Counter(left.reasons) + Counter(right.reasons)))
 
     def finish(self, state: GradeState) -> Mapping[str, Estimate]:
         return {key: Estimate.of_moments(state.grades[key], self.bounds_of(key)) for key in self._keys.values()}

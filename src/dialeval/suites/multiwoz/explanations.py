@@ -258,11 +258,10 @@ class Explanation:
     def _explain_offer(self, domain: str) -> tuple[str, str]:
         """Return cause and detail of a domain that does not match."""
         offering = [step for step in self.steps if step.domain == domain and step.offer is not None]
-        domains, venues = self.criteria.ontology.domains, self.criteria.venues
         if not offering:
-            word = domains[domain].offer
-            takers = {name for name in self.goal if name in venues and domains[name].offer == word}
-            return self._explain_absence(word, domain, takers, NEVER_INFORMED)
+            offers = {name: table.domain.offer for name, table in self.criteria.venues.tables.items()}
+            takers = {name for name in self.goal if offers.get(name) == offers[domain]}
+            return self._explain_absence(offers[domain], domain, takers, NEVER_INFORMED)
         offer = find_last_offers(offering)[domain]
         last = next(step for step in reversed(offering) if step.offer == offer)
         if offer == NONE:

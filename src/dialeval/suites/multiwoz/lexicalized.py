@@ -21,7 +21,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from msgspec import Struct, structs
 
@@ -100,11 +100,9 @@ class Delexicalizer:
     def __call__(self, text: str, state: State) -> tuple[str, list[ValueMatch]]:
         """Return a reply with placeholders, and what they stand for."""
         matches = list(self._find_matches(text, state))
-        parts, end = [], 0
-        for match in matches:
-            parts += [text[end : match.start], f"[{match.slot}]"]
-            end = match.stop
-        return "".join([*parts, text[end:]]), matches
+        for match in reversed(matches):
+            text = f"{text[: match.start]}[{match.slot}]{text[match.stop :]}"
+        return text, matches
 
     def _find_matches(self, text: str, state: State) -> Iterator[ValueMatch]:
         text = PLACEHOLDER.sub(lambda match: " " * len(match[0]), text)
@@ -150,10 +148,8 @@ class Delexicalizer:
                 longest = to, by_domain, mine
         if longest is not None:
             to, by_domain, mine = longest
-            fitting: list[tuple[str, str, By]] = [
-                *((domain, slot, "database") for domain, slot in by_domain.items()),
-                *((domain, slot, "state") for domain, slot in mine.items()),
-            ]
+            sources: list[tuple[By, Mapping[str, str]]] = [("database", by_domain), ("state", mine)]
+            fitting = [(domain, slot, by) for by, slots in sources for domain, slot in slots.items()]
             named = [candidate for candidate in reversed(fitting) if candidate[0] in text.lower()]
             _, slot, by = (named or fitting)[0]
             yield ValueMatch(words[at].start(), words[to].end(), slot, by)
@@ -220,7 +216,7 @@ def delexicalize(system: TaskPredictions, task: TaskData) -> tuple[TaskPredictio
     for at, row in enumerate(rows):
         if (said := row["response"]) is None:
             continue
-        state: State | None = row["state"]
+        state = row["state"]
         if state is None:
             state = {} if true is None else true.states[row["dialogue"]][row["turn"]]
         response, matches = write(said, state)
@@ -231,16 +227,11 @@ def delexicalize(system: TaskPredictions, task: TaskData) -> tuple[TaskPredictio
             counts[word, match.by] += 1
             texts.setdefault(word, Counter())[said[match.start : match.stop]] += 1
         left.update(re.findall(r"[^\s\[\]]*\d[^\s\[\]]*", response))
-    values = [
-        FoundValues(
-            word,
-            counts[word, "database"],
-            counts[word, "state"],
-            counts[word, "pattern"],
-            [text for text, _ in said_texts.most_common(EXAMPLES)],
-        )
-        for word, said_texts in sorted(texts.items(), key=lambda entry: -entry[1].total())
-    ]
+    values = []
+    for word, said_texts in sorted(texts.items(), key=lambda entry: -entry[1].total()):
+        database, in_state, pattern = (counts[word, by] for by in get_args(By))
+        examples = [text for text, _ in said_texts.most_common(EXAMPLES)]
+        values.append(FoundValues(word, database, in_state, pattern, examples))
     report = SystemMatches(system.rows.system, system.turns, touched, values, dict(left.most_common(LEFT)))
     column = ObjectColumn(rows)
     changed = {need: column for need in (Need.TASK_TURNS, Need.STATES) if need in system.rows.columns}

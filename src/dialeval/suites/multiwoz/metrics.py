@@ -347,12 +347,7 @@ class Tracking(CountMetric):
     """
 
     family = "state-tracking"
-    presets = {
-        "joint-accuracy": {"of": "joint"},
-        "slot-f1": {"of": "f1"},
-        "slot-precision": {"of": "precision"},
-        "slot-recall": {"of": "recall"},
-    }
+    presets = {"joint-accuracy": {"of": "joint"}} | {f"slot-{of}": {"of": of} for of in ("f1", "precision", "recall")}
     subject = Need.STATES
     needs = frozenset({Need.STATES, Need.TRUE_STATES, Need.ONTOLOGY})
     better = "higher"
@@ -389,13 +384,11 @@ class Tracking(CountMetric):
 
         def make() -> Ints:
             compare = make_state_comparison(ontology, self.booking, self.ratio, self.threshold)
-            counts = [
-                compare(row["state"] or {}, true.states[row["dialogue"]][row["turn"]])
-                if row["response"] is not None or self.missing == "failed"
-                else (-1, -1, -1)
-                for row in rows
-            ]
-            return np.array(counts, np.int64).reshape(-1, 3)
+            counts = np.full((len(rows), 3), -1)
+            for at, row in enumerate(rows):
+                if row["response"] is not None or self.missing == "failed":
+                    counts[at] = compare(row["state"] or {}, true.states[row["dialogue"]][row["turn"]])
+            return counts
 
         counts = batch.derive(("tracking", self.contribution), make)
         scored = counts[:, 0] >= 0

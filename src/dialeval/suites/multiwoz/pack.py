@@ -213,12 +213,11 @@ def convert_annotated_state(metadata: Object, ontology: Ontology) -> dict[str, d
 
 def _read_corpus(source: Path) -> Object:
     """Return the dialogues of 2.1 by id, from the folder or from its archive."""
-    if (source / GOALS_FILE).is_file():
-        return _read_by_id(source / GOALS_FILE)
     from dialeval.io.download import unpack
 
-    archive = source / GOALS_ZIP
-    if not archive.is_file():
+    if (source / GOALS_FILE).is_file():
+        return _read_by_id(source / GOALS_FILE)
+    if not (archive := source / GOALS_ZIP).is_file():
         raise DataError(Problem(str(source), None, f"does not hold {GOALS_ZIP}", _REMEDY))
     with tempfile.TemporaryDirectory(prefix="dialeval-") as folder:
         unpack(archive, ["data.json"], Path(folder), _MOST_BYTES, str(archive))
@@ -244,8 +243,7 @@ def convert_goal(goal: Object, ontology: Ontology) -> Object:
     """Return a goal of 2.1 as it is judged."""
     goals: dict[str, object] = {}
     for domain in ontology.domains:
-        part = goal.get(domain)
-        if not part:
+        if not (part := goal.get(domain)):
             continue
         informable = {slot: str(value) for slot, value in (part.get("info") or {}).items()}
         asked = [_WORDS[name] for slot in part.get("reqt") or () if (name := ontology.states.slot(slot)) in _WORDS]
@@ -262,15 +260,13 @@ def convert_goal(goal: Object, ontology: Ontology) -> Object:
 
 def list_booked_domains(log: Sequence[Object], turns: int) -> list[list[str]]:
     """Return the domains that are booked by each system turn, which is every second one of a log of 2.1."""
-    booked: list[str] = []
+    booked: dict[str, None] = {}
     by_turn: list[list[str]] = []
     for turn in log[1::2]:
-        for domain, part in (turn.get("metadata") or {}).items():
-            if part.get("book", {}).get("booked") and domain not in booked:
-                booked.append(domain)
+        metadata = (turn.get("metadata") or {}).items()
+        booked |= dict.fromkeys(domain for domain, part in metadata if part.get("book", {}).get("booked"))
         by_turn.append(list(booked))
-    by_turn += [list(booked)] * (turns - len(by_turn))
-    return by_turn[:turns]
+    return [*by_turn, *[list(booked)] * (turns - len(by_turn))][:turns]
 
 
 def convert_state(turn: Object) -> dict[str, dict[str, str]]:
@@ -290,10 +286,9 @@ def delexicalize_turn(turn: Object, acts: Object) -> str:
     spans = (acts.get(str(turn["turn_id"])) or {}).get("span_info") or []
     parts, end = [], 0
     for _, slot, value, start, stop in sorted(spans, key=lambda span: int(span[3])):
-        if value == "dontcare" or int(start) < end:
-            continue
-        parts += [text[end : int(start)], f"[{slot}]"]
-        end = int(stop)
+        if value != "dontcare" and int(start) >= end:
+            parts += [text[end : int(start)], f"[{slot}]"]
+            end = int(stop)
     return "".join([*parts, text[end:]])
 
 

@@ -156,7 +156,7 @@ def estimate_domains(states: Sequence[State]) -> Iterator[list[str]]:
         elif current not in changed:
             current = max(changed, key=lambda domain: len(state[domain]))
         before, changed_before = state, changed
-        yield [current] if current is not None else []
+        yield [] if current is None else [current]
 
 
 # Offers: which venues are on offer at the end of a dialogue, and what the system has provided about each domain.
@@ -233,15 +233,12 @@ def trace_steps(turns: Sequence[TaskTurn], dialogue: str, goal: Goal, criteria: 
         said = frozenset([word for word in criteria.ontology.requested if word in turn.response])
         early = said & criteria.ontology.when_booked
         for domain in active:
-            table = tables.get(domain)
-            offer = None
+            table, offer = tables.get(domain), None
             if table is not None and table.domain.offer in turn.response:
                 slots = turn.state.get(domain)
                 offer = NONE if slots is None else table.query(slots, criteria.ratio)
-            if not early or criteria.goals.is_booked(dialogue, turn.at, domain):
-                yield TurnStep(turn, domain, offer, said, NO_WORDS)
-            else:
-                yield TurnStep(turn, domain, offer, said - early, early)
+            lost = NO_WORDS if not early or criteria.goals.is_booked(dialogue, turn.at, domain) else early
+            yield TurnStep(turn, domain, offer, said - lost, lost)
 
 
 def find_last_offers(done: Sequence[TurnStep]) -> dict[str, int]:
