@@ -23,7 +23,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar
@@ -271,9 +271,17 @@ def load_adem(folder: str | os.PathLike[str]) -> AdemWeights:
         for side in ("context", "reference"):
             if read[f"{side}_left"].shape != read[f"{side}_right"].shape:
                 raise validation.InvalidError(f"{side}_left and {side}_right have different shapes")
-    calibration, used = {case: getattr(judge.calibration, case) for case in CASES}, judge.encoder
-    weights = AdemWeights(judge.kind, judge.identity, **read, calibration=calibration, turns=judge.turns, facts=facts)
-    return replace(weights, encoder=used.name, encoder_digest=used.digest, tokens=used.tokens)
+    return AdemWeights(
+        judge.kind,
+        judge.identity,
+        **read,
+        calibration={case: getattr(judge.calibration, case) for case in CASES},
+        encoder=judge.encoder.name,
+        encoder_digest=judge.encoder.digest,
+        tokens=judge.encoder.tokens,
+        turns=judge.turns,
+        facts=facts,
+    )
 
 
 class TrainedJudge(Generic[AnyWeights]):
