@@ -78,9 +78,7 @@ def _is_run(path: str) -> bool:
 @options.judge_keys("The judge of the estimate, with --pilot.")
 @_quality
 @click.option("--std", type=float, help="Without --pilot: the standard deviation of ratings.  [default: 1]")
-@click.option(
-    "--correlation", type=float, help="Without --pilot: the judge's correlation with ratings.  [default: 0.5]"
-)
+@click.option("--correlation", type=float, help="Without --pilot: the judge's correlation.  [default: 0.5]")
 @_confidence
 def sample(
     run: str, number: int | None, output: Path | None, systems: list[str] | None, plan: bool, **more: Any
@@ -140,10 +138,8 @@ def _plan(
         return
     if assumed:
         raise click.UsageError("--std and --correlation are estimated from --pilot; leave them out")
-    whole, drawn = (
-        estimate(saved, pilot, judge=judge, population=population, confidence=confidence, **estimated)
-        for population in ("dialogues", "run")
-    )
+    estimated |= {"judge": judge, "confidence": confidence}
+    whole, drawn = (estimate(saved, pilot, population=target, **estimated) for target in ("dialogues", "run"))
     out.print_content(lay_out(plan_from_pilot(whole, drawn, rows, width)))
 
 
@@ -156,9 +152,7 @@ def rate() -> None:
     """Collect human ratings of the rows of a sample (`dialeval sample`)."""
 
 
-@rate.command(
-    "dialeval rate page to-rate/ --save rate.html", "dialeval rate page to-rate/ --form form.toml --save rate.html"
-)
+@rate.command("dialeval rate page to-rate/ --form form.toml --save rate.html")
 @click.argument("sample", type=click.Path(exists=True, file_okay=False))
 @click.option("--save", "output", type=options.FILE, required=True, help="Write the page to this file.")
 @_form
@@ -185,15 +179,11 @@ def page(sample: str, output: Path, form: Path | None) -> None:
     "dialeval rate merge *.jsonl --sample to-rate/ --adjudicated eve.jsonl --save ratings.jsonl",
 )
 @click.argument("files", nargs=-1, required=True, type=click.Path())
-@click.option(
-    "--save", "output", type=options.FILE, help="Write the ratings, or pairs for `rank`, to this file (JSONL)."
-)
+@click.option("--save", "output", type=options.FILE, help="Write the ratings, or pairs for `rank`, here (JSONL).")
 @_sample
 @click.option("--quality", default="overall", help="For pairs: the question whose answers --save writes.")
 @click.option("--adjudicate", type=options.FILE, help="Write a page to adjudicate the rows that raters disagree on.")
-@click.option(
-    "--adjudicated", multiple=True, type=click.Path(), help="Ratings from that page; they replace the others."
-)
+@click.option("--adjudicated", multiple=True, type=click.Path(), help="Ratings from that page, in place of others.")
 @click.option("--most", type=click.IntRange(min=1), default=20, help="Disputed rows.")
 @_form
 @click.option("--any-scores", is_flag=True, help="Ratings by another tool: accept any qualities and any numbers.")
@@ -252,15 +242,11 @@ def merge(
     "dialeval rate merge to-rate/ratings.sqlite --sample to-rate/ --save ratings.jsonl",
 )
 @click.argument("sample", type=click.Path(exists=True, file_okay=False))
-@click.option(
-    "--db", "database", type=options.FILE, help="Keep ratings in this file.  [default: ratings.sqlite in SAMPLE]"
-)
+@click.option("--db", "database", type=options.FILE, help="The file of ratings.  [default: ratings.sqlite in SAMPLE]")
 @click.option("--raters", metavar="NAMES", default="", show_default=False, help="Who rates, or who rates in addition.")
 @click.option("--per-row", type=click.IntRange(min=1), help="Raters that each row gets.  [default: all]")
 @click.option("--host", default="127.0.0.1", help="The address of this machine that raters reach it by.")
-@click.option(
-    "--port", type=click.IntRange(0, 65535), help="0: any free port.  [default: that of the last time if it is free]"
-)
+@click.option("--port", type=click.IntRange(0, 65535), help="0: any free port.  [default: the last one, if free]")
 @_form
 def serve(
     sample: str, database: Path | None, raters: str, per_row: int | None, host: str, port: int | None, form: Path | None
@@ -341,9 +327,7 @@ def export(database: str, output: Path | None) -> None:
     "dialeval estimate results/ --human ratings.jsonl --judge judge --assume-random -f md",
 )
 @click.argument("run", type=click.Path(exists=True))
-@click.option(
-    "--human", required=True, multiple=True, type=click.Path(exists=True), help="Ratings; repeat for several files."
-)
+@click.option("--human", required=True, multiple=True, type=click.Path(exists=True), help="Files of ratings.")
 @click.option("--sample", type=click.Path(), help="The folder of the sample.  [default: the one next to the ratings]")
 @options.judge_keys("The judge: a metric of the run, or several, comma-separated.")
 @_quality
@@ -426,9 +410,7 @@ def rank(pairs: tuple[str, ...], output: Path | None, format_: str, **settings: 
 @options.metrics("all that there are")
 @options.tokenizer
 @options.resources
-@click.option(
-    "--level", "levels", multiple=True, type=options.Choice(LEVELS), help="Repeat for several.  [default: all]"
-)
+@click.option("--level", "levels", multiple=True, type=options.Choice(LEVELS), help="One or several.  [default: all]")
 @options.bootstrap_resamples
 @click.option("--seed", type=options.SEED, default=12345, help="Random seed.")
 @click.option("--confidence", type=float, default=0.95, metavar="LEVEL", help="Confidence level.")

@@ -388,10 +388,9 @@ def _read_inputs(
         files = human if isinstance(human, list | tuple) else [human]
         match = find_sample(files, fields) if all(isinstance(file, str | PathLike) for file in files) else None
         if match is None:
-            raise SettingError(
-                "ratings of rows that were not sampled at random do not generalize to the others; name the folder of "
-                "the sample (--sample), or treat them as a random sample, as every table states (--assume-random)"
-            )
+            what = "ratings of rows that were not sampled at random do not generalize to the others"
+            remedy = "treat them as a random sample, as every table states (--assume-random)"
+            raise SettingError(f"{what}; name the folder of the sample (--sample), or {remedy}")
         return match
     if isinstance(human, Ratings):
         return drawn, human
@@ -405,10 +404,8 @@ def _number_strata(run: Run, sample: Sample) -> dict[str, Ints]:
     names = find_strata(run, sample)
     other = next((row for row in sample.rows if names[row.system][row.place] != row.stratum), None)
     if other is not None or any(name not in codes for labels in names.values() for name in labels):
-        raise SettingError(
-            "the strata of the run are not those of the sample; give the run that was sampled, "
-            "with the same values of its metrics"
-        )
+        remedy = "give the run that was sampled, with the same values of its metrics"
+        raise SettingError(f"the strata of the run are not those of the sample; {remedy}")
     return {system: np.array([codes[name] for name in labels], np.int64) for system, labels in names.items()}
 
 
@@ -529,10 +526,8 @@ class _Study:
 def require_raters(number: int, named: bool) -> None:
     """Raise a SettingError for too few raters, or nameless ones, for intervals that hold for other raters."""
     if number < FEWEST_RATERS or not named:
-        raise SettingError(
-            f"intervals for other raters need ratings of at least {FEWEST_RATERS} raters, each with a name; there "
-            f"are {number}: take raters as fixed"
-        )
+        what = f"intervals for other raters need ratings of at least {FEWEST_RATERS} raters, each with a name"
+        raise SettingError(f"{what}; there are {number}: take raters as fixed")
 
 
 def _locate_ratings(sample: Sample, ratings: Ratings) -> dict[str, tuple[Ints, Ints]]:
@@ -585,10 +580,8 @@ def _check_unseen(run: Run, keys: Sequence[str], ratings: Ratings, quality: str)
         seen = find_training_rows(run, key) & rated
         learned = f"{key} learned from {len(seen)} of the {len(rated)} rated rows"
         if len(seen) > MOST_KNOWN * len(rated):
-            raise SettingError(
-                f"{learned}, so it has seen these ratings and the confidence interval would be invalid; use a judge "
-                "that was trained on other ratings, or rate others"
-            )
+            what = "so it has seen these ratings and the confidence interval would be invalid"
+            raise SettingError(f"{learned}, {what}; use a judge that was trained on other ratings, or rate others")
         warnings += [learned] if seen else []
     return warnings
 

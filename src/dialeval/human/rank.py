@@ -317,10 +317,9 @@ def rank_pairs(
     if len(names) < 2 or not len(pairs):
         raise SettingError(f"a ranking needs pairs of two systems; there is {', '.join(names) or 'none'}")
     if not is_connected(len(names), pairs.left, pairs.right, pairs.outcome):
-        raise SettingError(
-            "some systems won against all others they met, or were never compared with them, so their strengths "
-            "cannot be estimated; compare more responses, or rank fewer systems (--systems)"
-        )
+        what = "some systems won against all others they met, or were never compared with them"
+        remedy = "compare more responses, or rank fewer systems (--systems)"
+        raise SettingError(f"{what}, so their strengths cannot be estimated; {remedy}")
     cells, codes = _group_pairs(pairs, length, position)
     whole = fit(cells, _count(codes, pairs.outcome, np.ones((1, len(pairs))), len(cells.left)))
     clusters = [pairs.dialogue]

@@ -311,9 +311,8 @@ def _check_probability(design: SavedSample, row: SampledRow) -> None:
         every = sum(part.responses for part in design.strata.values())
         fits = row.probability * every * (1 + LEAST_UNCERTAINTY) >= LEAST_UNCERTAINTY * (1 - 1e-9)
     if not fits:
-        raise validation.InvalidError(
-            f"{row.id} has the probability {row.probability:g}, which the design does not give"
-        )
+        what = f"has the probability {row.probability:g}, which the design does not give"
+        raise validation.InvalidError(f"{row.id} {what}")
 
 
 def find_sample(

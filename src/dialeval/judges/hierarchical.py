@@ -253,15 +253,13 @@ class ADEMWithEncoder(Trainer):
         Returns:
             A score per row.
         """
-        return self._predict(
-            (context, model_response, reference_response, context_mask, model_response_mask, reference_response_mask)
-        )
+        inputs = context, model_response, reference_response, context_mask, model_response_mask, reference_response_mask
+        return self._predict(inputs)
 
     def _read_inputs(self, inputs: Sequence[Array]) -> Tensors:
         if len(inputs) != 6:
-            raise SettingError(
-                f"inputs are six arrays, context, response and reference, then their masks: {len(inputs)}"
-            )
+            what = "inputs are six arrays, context, response and reference, then their masks"
+            raise SettingError(f"{what}: {len(inputs)}")
         parts: list[Tensor] = []
         for words, mask, name in zip(inputs[:3], inputs[3:], INPUTS, strict=True):
             parts += self._read_sequence(words, mask, 3 if name == "context" else 2, name)

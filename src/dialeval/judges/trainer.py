@@ -151,9 +151,8 @@ class Trainer:
         """
         common = {name: getattr(self, name) for name in ("learning_rate", "l1", "max_grad_norm", "constants")}
         state = {name: tensor.detach().cpu().numpy() for name, tensor in self.network.state_dict().items()}
-        return save_weights(
-            folder, {"kind": self.kind, "settings": self._get_settings() | common}, state, name=self.kind
-        )
+        document = {"kind": self.kind, "settings": self._get_settings() | common}
+        return save_weights(folder, document, state, name=self.kind)
 
     @classmethod
     def load(cls: type[AnyTrainer], folder: str | os.PathLike[str], device: str = "cpu") -> AnyTrainer:
@@ -178,9 +177,9 @@ class Trainer:
             model = cls._from_settings(document.settings, device)
             model.network.load_state_dict({name: torch.from_numpy(tensor) for name, tensor in tensors.items()})
             return model
-        except DialevalError:
-            raise
         except Exception as error:  # whatever PyTorch raises for settings and weights that do not fit
+            if isinstance(error, DialevalError):
+                raise
             reason = " ".join(f"{type(error).__name__}: {error}".split())
             what = f"holds no model of the kind {cls.kind} ({reason})"[:300]
             raise DataError(Problem(str(folder), None, what, remedy)) from None

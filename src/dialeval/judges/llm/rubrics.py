@@ -200,10 +200,8 @@ def compute_expected_grades(rubric: Rubric, answer: Completion, least_mass: floa
     if plain.reason is not None:
         return plain
     if not answer.tokens:
-        raise SettingError(
-            "the endpoint returns no probabilities of tokens (logprobs), which the mode `expected` needs; choose "
-            "another mode: --llm-mode grade or vote"
-        )
+        what = "the endpoint returns no probabilities of tokens (logprobs), which the mode `expected` needs"
+        raise SettingError(f"{what}; choose another mode: --llm-mode grade or vote")
     values, least = {}, 1.0
     for question in rubric.question:
         token = _find_token(question.name, answer.tokens)

@@ -20,9 +20,8 @@ def read_thresholds(_context: click.Context, parameter: click.Parameter, value: 
     try:
         return [float(part) for part in value.split(",")]
     except ValueError:
-        raise click.BadParameter(
-            f"{value!r} is not a number or a comma-separated list of numbers", param=parameter
-        ) from None
+        what = f"{value!r} is not a number or a comma-separated list of numbers"
+        raise click.BadParameter(what, param=parameter) from None
 
 
 _FORMAT_HELP = "Output format.  [default: original for one detector and threshold, else table]"
@@ -48,9 +47,7 @@ def _data(*, required: bool) -> options.Decorator:
 @click.option(
     "-t", "--threshold", default="0.0", callback=read_thresholds, help="Fraction of annotators for T or X, or several."
 )
-@options.choice(
-    "--match", ["turn-index", "position"], "Match labels with turns by turn-index, or by position as the original does."
-)
+@options.choice("--match", ["turn-index", "position"], "Match labels with turns by index, or by position (original).")
 @click.option("--lenient", is_flag=True, help="Count problems of the files and continue.")
 @click.option("--development", type=click.Path(), help="Annotated dialogues for the floor of the mean distribution.")
 @click.option(

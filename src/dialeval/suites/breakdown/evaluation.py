@@ -178,7 +178,7 @@ def evaluate_breakdown(
 
 def _make_metrics(thresholds: list[float]) -> dict[str, Metric[Any]]:
     """Return what to compute by its name: the short ones at one threshold, written out at several."""
-    families: tuple[Any, ...] = (detection.LabelAccuracy, detection.BreakdownDetection, BreakdownDistance)
+    families: tuple[Any, ...] = (detection.LabelAccuracy, detection.BreakdownDetection)
     metrics = {}
     for threshold in thresholds:
         for family in families:

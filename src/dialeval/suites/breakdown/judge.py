@@ -99,8 +99,7 @@ def save_labels(documents: Sequence[Document], output: str | os.PathLike[str]) -
         name = str(document["dialogue-id"])
         if not name or "/" in name or "\0" in name or len(name.encode()) > 200:
             remedy = "write one file for all dialogues: -o labels.jsonl"
-            raise DataError(
-                Problem(str(output), None, f"the dialogue {name[:60]!r} cannot be the name of a file", remedy)
-            )
+            what = f"the dialogue {name[:60]!r} cannot be the name of a file"
+            raise DataError(Problem(str(output), None, what, remedy))
     for document in documents:
         write_bytes(output / f"{document['dialogue-id']}{ENDING}", dump(document))

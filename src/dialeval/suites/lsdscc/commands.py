@@ -31,9 +31,7 @@ EOS = "</s>"
 @click.option("--no-eos", is_flag=True, help="No separator: each line is one hypothesis.")
 @options.choice("--aligner", ALIGNERS, "How a hypothesis is assigned to a reference group.")
 @click.option("-n", "n", type=click.IntRange(1, 100), default=4, help="Longest n-grams to count.")
-@click.option(
-    "--bleu-smoothing", type=click.IntRange(0, 7), help="nltk's smoothing method for nltk-bleu.  [default: none]"
-)
+@click.option("--bleu-smoothing", type=click.IntRange(0, 7), help="nltk's method for nltk-bleu.  [default: none]")
 @click.option("--vectors", "vectors", help="Word vectors for embedding: a file, a data pack, or wordllama.")
 @click.option("--train", type=click.Path(), help="Text whose frequent words weigh less under embedding.")
 @options.tokenizer

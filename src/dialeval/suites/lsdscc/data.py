@@ -403,9 +403,8 @@ def attach_groups(rows: Rows, groups: Groups) -> Rows:
     """Add reference groups to rows; both must have as many queries."""
     if len(rows) != len(groups.column):
         longer = rows.where if len(rows) > len(groups.column) else groups.where
-        what = (
-            f"{rows.where} has hypotheses for {len(rows)} queries, {groups.where} has groups for {len(groups.column)}"
-        )
+        counts = f"hypotheses for {len(rows)} queries", f"groups for {len(groups.column)}"
+        what = f"{rows.where} has {counts[0]}, {groups.where} has {counts[1]}"
         remedy = "give one line of hypotheses per query; equal queries of a JSON object count as one"
         raise DataError(Problem(longer, None, what, remedy))
     return replace(rows, columns={**rows.columns, Need.REFERENCE_GROUPS: groups.column})

@@ -33,11 +33,7 @@ _TASK = options.combine_options(
 )
 _DATA = options.combine_options(
     _TASK,
-    options.choice(
-        "--fallback",
-        ["file", "turn"],
-        "Where a turn lacks a state or active domains: replace them in the whole file (as the original), or there.",
-    ),
+    options.choice("--fallback", ["file", "turn"], "Replace missing states: in the whole file (original), or there."),
     click.option("--lexicalized", is_flag=True, help="Replies hold values: map them to placeholders first."),
 )
 SHOWN_PLACES = 3
@@ -62,9 +58,7 @@ _RATIO = options.choice("--ratio", ["historical", "exact"], "Partial ratio by wh
 @click.option("-d", "--dst", is_flag=True, help="State tracking; needs a state in every turn.")
 @_DATA
 @click.option("--strict", is_flag=True, help="Dialogues without a turn count as failed, missing turns as empty.")
-@click.option(
-    "--dst-unify-booking", "unify_booking", is_flag=True, help="State tracking: bookday and day are one slot."
-)
+@click.option("--dst-unify-booking", "unify_booking", is_flag=True, help="For -d: bookday and day are one slot.")
 @_RATIO
 @options.baselines("gold, shuffled gold, a constant and every placeholder in every turn")
 @click.option("--failures", is_flag=True, help="Print the failed dialogues by cause instead of scores.")

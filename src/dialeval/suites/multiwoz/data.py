@@ -330,10 +330,10 @@ def _find_folder(data: str | os.PathLike[str] | None) -> Path:
     elif (installed := find_pack(PACK)) is not None:
         pack = installed
     else:
-        raise NeedError(
-            "there is no MultiWOZ data; run `dialeval data add multiwoz`, or pass data=... (--data) with a folder, or "
-            f"data={TOWN!r} for the invented town that ships with dialeval"
+        remedy = (
+            f"pass data=... (--data) with a folder, or data={TOWN!r} for the invented town that ships with dialeval"
         )
+        raise NeedError(f"there is no MultiWOZ data; run `dialeval data add multiwoz`, or {remedy}")
     for name in pack.files:  # sizes only: `dialeval data verify` reads every byte
         pack.file(name)
     return pack.path

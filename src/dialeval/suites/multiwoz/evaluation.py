@@ -376,10 +376,8 @@ def _refuse_tracking(
     without = [system for system in systems if Need.STATES not in system.rows.columns]
     if without and (len(without) == len(systems) or not metrics):
         lacking = "; ".join(f"{s.rows.system} has one in {s.with_state:,} of {s.turns:,} turns" for s in without)
-        raise NeedError(
-            f"state tracking (--dst) {_NO_STATES}; {lacking}; "
-            "give every turn one, an empty one {} if nothing is tracked, or leave --dst out"
-        )
+        remedy = "give every turn one, an empty one {} if nothing is tracked, or leave --dst out"
+        raise NeedError(f"state tracking (--dst) {_NO_STATES}; {lacking}; {remedy}")
 
 
 def _collect_warnings(system: TaskPredictions, result: Result, task: TaskData, choices: Choices) -> Iterator[str]:

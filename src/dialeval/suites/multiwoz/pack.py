@@ -88,9 +88,8 @@ def build_local(source: Path, target: Path, version: str = STANDARD) -> None:
 def build_remote(address: str, target: Path, progress: Progress | None, version: str = STANDARD) -> None:
     """Build the pack `multiwoz` from a base address; what is downloaded already is not fetched again."""
     if version != STANDARD:
-        raise SettingError(
-            f"MultiWOZ {version} is built from a folder: dialeval data add multiwoz-{version} --from DIR"
-        )
+        command = f"dialeval data add multiwoz-{version} --from DIR"
+        raise SettingError(f"MultiWOZ {version} is built from a folder: {command}")
     from dialeval.io.download import check_address, download
 
     base = check_address(address).rstrip("/")

@@ -133,10 +133,8 @@ def _choose_state(row: TaskRow, use_true: bool, true_states: TrueStates | None) 
     if state is not None and not use_true:
         return state
     if true_states is None:
-        raise NeedError(
-            f"{row['dialogue']}[{row['turn']}] has no state, and the data has no gold_states.json to use instead; "
-            "give every turn a state"
-        )
+        what = "has no state, and the data has no gold_states.json to use instead; give every turn a state"
+        raise NeedError(f"{row['dialogue']}[{row['turn']}] {what}")
     return true_states.states[row["dialogue"]][row["turn"]]
 
 
