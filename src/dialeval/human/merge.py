@@ -242,10 +242,8 @@ def _make_pair_row(line: RatingLine, left: Mapping[str, Any], right: Mapping[str
         left, right, outcome = right, left, -outcome
     better = {1: left["system"], 0: TIE, -1: right["system"]}[outcome]
     if list_outcomes(better, left["system"], right["system"]) != {outcome}:
-        what = (
-            f"the systems {left['system']!r} and {right['system']!r} have names that are ambiguous in a file of pairs"
-        )
-        raise SettingError(f"{what}; rename them and sample again")
+        systems = f"the systems {left['system']!r} and {right['system']!r}"
+        raise SettingError(f"{systems} have names that are ambiguous in a file of pairs; rename them and sample again")
     return {
         "id": line.id,
         "dialog_id": left.get("dialog_id"),

@@ -5,7 +5,7 @@ A module of its own, since msgspec is imported with it: the names of metrics are
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
@@ -62,7 +62,7 @@ class SavedJudge(Saved, kw_only=True):
 class SavedModel(Saved, kw_only=True):
     """The JSON file of a model that PyTorch trained."""
 
-    settings: dict[str, object]
+    settings: dict[str, Any]
 
 
 class SavedDialogueJudge(Saved, kw_only=True):

@@ -58,7 +58,7 @@ class Curve(Struct):
 class BreakdownDetails(Struct):
     """What a saved run of breakdown detectors holds in addition, by detector."""
 
-    breakdown: dict[str, list[dict[str, object]]] = {}
+    breakdown: dict[str, list[dict[str, Any]]] = {}
     """Counts and confusion tables, by threshold."""
     curves: dict[str, list[Curve]] = {}
 

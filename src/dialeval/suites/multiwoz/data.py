@@ -330,10 +330,9 @@ def _find_folder(data: str | os.PathLike[str] | None) -> Path:
     elif (installed := find_pack(PACK)) is not None:
         pack = installed
     else:
-        remedy = (
-            f"pass data=... (--data) with a folder, or data={TOWN!r} for the invented town that ships with dialeval"
-        )
-        raise NeedError(f"there is no MultiWOZ data; run `dialeval data add multiwoz`, or {remedy}")
+        other = f"a folder, or data={TOWN!r} for the invented town that ships with dialeval"
+        what = "there is no MultiWOZ data; run `dialeval data add multiwoz`"
+        raise NeedError(f"{what}, or pass data=... (--data) with {other}")
     for name in pack.files:  # sizes only: `dialeval data verify` reads every byte
         pack.file(name)
     return pack.path
