@@ -13,7 +13,6 @@ from dataclasses import replace
 from functools import partial
 from math import fsum, nan
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -48,10 +47,10 @@ ALL, SEEN_SERVICES, UNSEEN_SERVICES = "#ALL_SERVICES", "#SEEN_SERVICES", "#UNSEE
 
 @check_arguments
 def evaluate_sgd(
-    predictions: Any,
-    references: Any,
-    schema: Any = None,
-    train_schema: Any = None,
+    predictions: object,
+    references: object,
+    schema: object = None,
+    train_schema: object = None,
     *,
     metrics: Asked = None,
     match: Match = "blocks",
@@ -100,8 +99,8 @@ def evaluate_sgd(
         services = sgd.read_schema(_find_schema(references) if schema is None else schema)
         seen = None if train_schema is None else frozenset(sgd.read_schema(train_schema).services)
         true = sgd.read_references(references, services)
-        given = _name_systems(predictions).items()
-        systems = read_each(partial(sgd.read_predictions, source, true, services, seen, name) for name, source in given)
+        named = _name_systems(predictions).items()
+        systems = read_each(partial(sgd.read_predictions, source, true, services, seen, name) for name, source in named)
         missing = "failed" if strict else "ignored"
         settings: dict[str, dict[str, object]] = {family: {"missing": missing} for family in FAMILIES}
         settings["goal-accuracy"]["match"] = match
@@ -144,7 +143,7 @@ def _make_baselines(
     return common.Baselines(made, {}, systems[0].rows.system)
 
 
-def _find_schema(references: Any) -> Path:
+def _find_schema(references: object) -> Path:
     """Return the schema next to the references."""
     if not isinstance(references, str | os.PathLike):
         raise SettingError("give the schema of the references: schema=... in Python, --schema on the command line")
@@ -157,12 +156,12 @@ def _find_schema(references: Any) -> Path:
     return path
 
 
-def _name_systems(predictions: Any) -> dict[str, Any]:
+def _name_systems(predictions: object) -> dict[str, object]:
     if isinstance(predictions, str | os.PathLike):
         return {name_system(os.fspath(predictions)): predictions}
-    given = predictions if isinstance(predictions, Mapping) else {}
-    if given and not any(isinstance(each, Mapping) and "turns" in each for each in given.values()):  # no dialogues
-        return {str(name): value for name, value in given.items()}
+    named = predictions if isinstance(predictions, Mapping) else {}
+    if named and not any(isinstance(value, Mapping) and "turns" in value for value in named.values()):  # no dialogues
+        return {str(name): value for name, value in named.items()}
     return {UNNAMED: predictions}
 
 
@@ -214,7 +213,7 @@ def original_output(result: Result, across_turns: bool = False) -> dict[str, dic
             scored = [(row, value) for row, value in zip(rows, items, strict=False) if value == value]
             values = [value for _, value in scored]
             if across_turns and key.startswith("joint"):
-                turns: dict[Any, float] = {}
+                turns: dict[object, float] = {}
                 for row, value in scored:
                     turns[places[row]] = turns.get(places[row], 1.0) * value
                 values = list(turns.values())
@@ -228,7 +227,7 @@ class ServiceGroups(Tabular, Record, frozen=True):
 
     systems: dict[str, dict[str, dict[str, float]]]
 
-    def lines(self) -> list[dict[str, Any]]:
+    def lines(self) -> list[dict[str, object]]:
         return [
             {"system": system, "services": group, "metric": metric, "score": score}
             for system, by_group in self.systems.items()
