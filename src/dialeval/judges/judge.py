@@ -376,12 +376,12 @@ def compute_scores(scale: Scale, rating: Floats, rank: Floats, closest: Floats |
     return LOWEST + (HIGHEST - LOWEST) / (1.0 + np.exp(-logits))
 
 
-def open_judge(source: Any) -> dict[Need, object]:
+def open_judge(source: Any) -> dict[Input, object]:
     """Return a judge, given as a folder or an object of either kind, by the needs that it meets."""
     if not hasattr(source, "score"):
         source = DialogueJudge(source) if is_dialogue_judge(source) else adem.Judge(source)
     if hasattr(source, "verdicts"):
-        return {Need.DIALOGUE_JUDGE: source}
+        return {inputs.DIALOGUE_JUDGE: source}
     # The shipped judge of adem on another device is used next to the shipped judge of the other kind.
-    other = {Need.DIALOGUE_JUDGE: DialogueJudge()} if getattr(source, "shipped", False) else {}
-    return {Need.JUDGE: source, **other}
+    other = {inputs.DIALOGUE_JUDGE: DialogueJudge()} if getattr(source, "shipped", False) else {}
+    return {inputs.JUDGE: source, **other}

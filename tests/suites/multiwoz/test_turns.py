@@ -6,7 +6,8 @@ import pytest
 
 from dialeval.core.errors import NeedError
 from dialeval.suites.multiwoz.data import TaskRow
-from dialeval.suites.multiwoz.turns import Fallback, TurnCounting, TurnCounts, estimate_domains, prepare_turns
+from dialeval.suites.multiwoz.feature import TRUE_STATES
+from dialeval.suites.multiwoz.turns import Fallback, TurnCounts, estimate_domains, prepare_turns
 from dialeval.text.vocabulary import Vocabulary
 from laws.task import ONTOLOGY, STATES, WORLD
 

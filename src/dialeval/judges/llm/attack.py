@@ -120,8 +120,8 @@ def _pair_systems(systems: Sequence[Rows]) -> list[PairTexts]:
     if len(systems) < 2:
         return []
     (one, two), pairs = systems[:2], []
-    others = dict(zip(map(tuple, list_texts([two], Need.CONTEXT)), two.responses, strict=True))
-    for context, text in zip(list_texts([one], Need.CONTEXT), one.responses, strict=True):
+    others = dict(zip(map(tuple, list_texts([two], inputs.CONTEXT)), two.responses, strict=True))
+    for context, text in zip(list_texts([one], inputs.CONTEXT), one.responses, strict=True):
         other = others.get(tuple(context), text)
         if context and other != text:
             texts = {"response_a": text, "response_b": other, "context": list(context), "dialogue": context[0]}

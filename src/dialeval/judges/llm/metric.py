@@ -179,8 +179,8 @@ def label_row(rubric: Rubric, columns: Mapping[Input, Any], row: int) -> list[tu
     for need, use in used.items():
         texts = columns[need][row] if need in columns and use in rubric.uses else []
         lists[need] = [texts] if isinstance(texts, str) else list(texts)
-    response = columns[Need.RESPONSE][row]
-    return label_texts(rubric.level, lists[Need.CONTEXT], response, lists[Need.ROLES], lists[Need.REFERENCE])
+    response = columns[inputs.RESPONSE][row]
+    return label_texts(rubric.level, lists[inputs.CONTEXT], response, lists[inputs.ROLES], lists[inputs.REFERENCE])
 
 
 def label_texts(

@@ -77,7 +77,7 @@ def _label_turns(rows: Rows, judge: DialogueJudge) -> list[tuple[str, int, dict[
     if INDEX in rows.fields:  # of chats the challenge counts all messages
         places = zip(rows.fields[INDEX], turns.tolist(), strict=True)
         turns = np.array([int(texts[0]) if texts else turn for texts, turn in places])
-    missing = list(rows.columns[Need.OUTCOME]) if Need.OUTCOME in rows.columns else [[]] * len(rows)
+    missing = list(rows.columns[inputs.OUTCOME]) if inputs.OUTCOME in rows.columns else [[]] * len(rows)
     labeled = []
     for row, (code, *probabilities) in enumerate(label_shares(scale, shares).tolist()):
         said = {f"prob-{label}": round(share, _DIGITS) for label, share in zip(LABELS, probabilities, strict=True)}

@@ -31,8 +31,8 @@ from typing import Any, Literal, TypeAlias, get_args
 import numpy as np
 from msgspec import UNSET
 
+from dialeval.core import inputs
 from dialeval.core.arrays import Floats, Ints, Mask, offsets_of
-from dialeval.core.batch import Need
 from dialeval.core.columns import NumberColumn, RaggedColumn, TextColumn
 from dialeval.core.errors import DataError, Problem, SettingError
 from dialeval.core.rowtable import NO_TURN

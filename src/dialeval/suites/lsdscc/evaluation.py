@@ -65,7 +65,7 @@ def make_baselines(systems: Sequence[Rows], groups: Groups) -> common.Baselines:
     columns = [(common.GOLD, gold, others), (common.CONSTANT, constant, groups.column)]
     if order is not None:
         columns.insert(1, (common.SHUFFLED, gold.take(order), groups.column))
-    needs = Need.HYPOTHESES, Need.REFERENCE_GROUPS
+    needs = inputs.HYPOTHESES, inputs.REFERENCE_GROUPS
     made = [Rows(name, dict(zip(needs, pair, strict=True)), where=name) for name, *pair in columns]
     left_out = {common.SHUFFLED: "there is one query"} if order is None else {}
     return common.Baselines(made, left_out, systems[0].system)

@@ -42,8 +42,7 @@ from msgspec import Meta, Struct
 from dialeval import sample_data
 from dialeval.core.arguments import check_arguments
 from dialeval.core.arrays import offsets_of, row_numbers, without_garbage_collection
-from dialeval.core.batch import Need
-from dialeval.core.columns import DIGEST_LENGTH, Column, ObjectColumn, RaggedColumn, TextColumn
+from dialeval.core.columns import DIGEST_LENGTH, ColumnData, ObjectColumn, RaggedColumn, TextColumn
 from dialeval.core.errors import DataError, NeedError, Problem, SettingError
 from dialeval.core.inputs import Input
 from dialeval.io import json
@@ -52,6 +51,7 @@ from dialeval.io.reading import find_response_files, is_folder
 from dialeval.io.rows import LISTS, Rows, read_each
 from dialeval.io.schemas import check_types
 from dialeval.suites.multiwoz import venues as spelling
+from dialeval.suites.multiwoz.feature import GOALS, ONTOLOGY, REFERENCE_SETS, STATES, TASK_TURNS, TRUE_STATES, VENUES
 from dialeval.suites.multiwoz.ontology import MULTIWOZ, Ontology, load_ontology
 from dialeval.suites.multiwoz.venues import State, Venues, find_file, load_venues, make_normalizer
 
@@ -250,14 +250,14 @@ class TaskData:
     venues: Venues
 
     @property
-    def resources(self) -> Mapping[Need, object]:
+    def resources(self) -> Mapping[Input, object]:
         """By the needs that they meet."""
         resources = {
-            Need.GOALS: self.files.goals,
-            Need.TRUE_STATES: self.files.states,
-            Need.REFERENCE_SETS: self.files.references,
-            Need.ONTOLOGY: self.ontology,
-            Need.VENUES: self.venues,
+            GOALS: self.files.goals,
+            TRUE_STATES: self.files.states,
+            REFERENCE_SETS: self.files.references,
+            ONTOLOGY: self.ontology,
+            VENUES: self.venues,
         }
         return {need: resource for need, resource in resources.items() if resource is not None}
 
@@ -414,7 +414,7 @@ class TaskPredictions:
     @property
     def turn_rows(self) -> list[TaskRow]:
         """The rows of all turns of the data."""
-        rows: Iterable[TaskRow] = self.rows.columns[Need.TASK_TURNS]  # type: ignore[assignment]
+        rows: Iterable[TaskRow] = self.rows.columns[TASK_TURNS]  # type: ignore[assignment]
         return list(rows)
 
     @property
@@ -533,9 +533,9 @@ def make_predictions(document: Document, task: TaskFiles, system: str, where: st
         ]
     answered = [row for row in rows if row["response"] is not None]
     with_state = sum(row["state"] is not None for row in answered)
-    columns: dict[Need, Column] = {Need.TASK_TURNS: ObjectColumn(rows)}
+    columns: dict[Input, ColumnData] = {TASK_TURNS: ObjectColumn(rows)}
     if answered and with_state == len(answered):
-        columns[Need.STATES] = ObjectColumn(rows)
+        columns[STATES] = ObjectColumn(rows)
     offsets = offsets_of(task.turns.values())
     bounds = offsets_of(count for count in task.turns.values() if count)
     numbers = row_numbers(offsets)

@@ -309,7 +309,7 @@ def evaluate_task(
         made, baselines = make_baselines(systems, task) if choices.baselines else ([], None)
         tracked, untracked = Plan({**metrics, **tracking}), Plan(metrics, dict.fromkeys(tracking, _NO_STATES))
         scored = [*systems, *made]
-        plans = [tracked if Need.STATES in system.rows.columns else untracked for system in scored]
+        plans = [tracked if STATES in system.rows.columns else untracked for system in scored]
         run = _evaluate_systems(scored, task, plans, options, baselines).run
         warnings = [line for one in systems for line in _collect_warnings(one, run[one.rows.system], task, choices)]
         mapped = [system.rows.system for system in systems if system.report is not None]

@@ -349,8 +349,8 @@ class Tracking(CountMetric):
 
     family = "state-tracking"
     presets = {"joint-accuracy": {"of": "joint"}} | {f"slot-{of}": {"of": of} for of in ("f1", "precision", "recall")}
-    subject = Need.STATES
-    needs = frozenset({Need.STATES, Need.TRUE_STATES, Need.ONTOLOGY})
+    subject = STATES
+    needs = frozenset({STATES, TRUE_STATES, ONTOLOGY})
     better = "higher"
     definition = 2  # 1 took an empty value for part of every other
     limits = {"threshold": (0, 100)}

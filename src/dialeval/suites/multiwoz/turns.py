@@ -91,8 +91,8 @@ def collect_turns(batch: Batch, fallback: Fallback, missing: Missing) -> list[tu
     One that is given without a turn is there, as in the original; where missing turns count as failed, it is not.
     """
     counts: TurnCounts = batch.fact(TurnCounting())
-    ontology: Ontology = batch.resource(Need.ONTOLOGY)
-    true_states: TrueStates | None = batch.resource(Need.TRUE_STATES) if batch.has(Need.TRUE_STATES) else None
+    ontology: Ontology = batch.resource(ONTOLOGY)
+    true_states: TrueStates | None = batch.resource(TRUE_STATES) if batch.has(TRUE_STATES) else None
     responses = normalize_responses(batch)
     rows = batch.objects(TASK_TURNS).values
 

@@ -29,8 +29,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 import numpy as np
 from msgspec import UNSET, Struct, UnsetType, ValidationError, convert, to_builtins
 
-from dialeval.core.batch import Need
-from dialeval.core.columns import Column, ObjectColumn, RaggedColumn, TextColumn
+from dialeval.core.columns import ColumnData, ObjectColumn, RaggedColumn, TextColumn
 from dialeval.core.errors import DataError, Problem, escape_surrogates
 from dialeval.core.inputs import Input
 from dialeval.io import json
@@ -336,9 +335,9 @@ def make_frame_rows(
     if seen is not None:
         fields[SEEN] = ["seen" if service in seen else "unseen" for service in services]
     truth = [{"service": frame.service, "spans": frame.spans, **frame.state} for frame in true.frames]
-    columns: dict[Need, Column] = {Need.FRAMES: ObjectColumn(states), Need.TRUE_FRAMES: ObjectColumn(truth)}
+    columns: dict[Input, ColumnData] = {FRAMES: ObjectColumn(states), TRUE_FRAMES: ObjectColumn(truth)}
     if any(span_list is not None for span_list in spans):
-        columns[Need.SPANS] = ObjectColumn(spans)
+        columns[SPANS] = ObjectColumn(spans)
     shown = {
         "context": [frame.utterance for frame in true.frames],
         "response": ["" if state is None else _write_state(state) for state in states],

@@ -73,7 +73,7 @@ class FrameMetric(RowMetric):
         """Return the value of each frame, given with the true one."""
 
     def score(self, batch: Batch) -> Floats:
-        pairs = list(zip(batch.objects(self.subject), batch.objects(Need.TRUE_FRAMES), strict=True))
+        pairs = list(zip(batch.objects(self.subject), batch.objects(TRUE_FRAMES), strict=True))
         is_given = np.array([frame is not None for frame, _ in pairs], np.bool_)
         scores = np.full(len(pairs), nan if self.missing == "ignored" else WRONG)
         scores[is_given] = self.score_frames(batch, [pair for pair in pairs if pair[0] is not None])
