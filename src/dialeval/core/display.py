@@ -23,6 +23,8 @@ from dialeval.core.fold import Estimate, Level
 from dialeval.core.rowtable import NO_TURN
 
 if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
     import pyarrow as pa
 
     from dialeval.core.result import Result, Run
@@ -78,7 +80,7 @@ class Tabular:
 
         return pa.Table.from_pylist(self.lines())
 
-    def to_pandas(self) -> Any:
+    def to_pandas(self) -> pd.DataFrame:
         """Return the table as a pandas data frame.
 
         Raises:
@@ -87,7 +89,7 @@ class Tabular:
         _import_library("pandas")
         return self.to_arrow().to_pandas()
 
-    def to_polars(self) -> Any:
+    def to_polars(self) -> pl.DataFrame:
         """Return the table as a polars data frame.
 
         Raises:
