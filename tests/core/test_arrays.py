@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import gc
 import mmap
 import os
 import shutil
@@ -19,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dialeval.core import arrays
-from dialeval.core.arrays import offsets_of, ranges, row_numbers, split_clusters, without_garbage_collection
+from dialeval.core.arrays import offsets_of, ranges, row_numbers, split_clusters
 from dialeval.core.columns import TextColumn
 from dialeval.core.errors import SettingError
 
@@ -159,17 +158,6 @@ def test_cut_as_a_loop(lengths: list[int], most: int) -> None:
         expected.append((first, last))
         first = last
     assert list(split_clusters(offsets_of(lengths), most)) == expected
-
-
-def test_it_is_as_before_behind_it() -> None:
-    assert gc.isenabled()
-    with pytest.raises(KeyError), without_garbage_collection():
-        assert not gc.isenabled()
-        with without_garbage_collection():
-            pass
-        assert not gc.isenabled()
-        raise KeyError
-    assert gc.isenabled()
 
 
 @pytest.mark.parametrize(("size", "most", "is_file"), [(7, 64, False), (8, 64, True), (9, 64, True), (8, None, False)])

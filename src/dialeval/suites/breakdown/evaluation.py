@@ -13,7 +13,7 @@ from typing import Any, cast
 import numpy as np
 
 from dialeval.core.arguments import check_arguments
-from dialeval.core.arrays import Floats, Ints, without_garbage_collection
+from dialeval.core.arrays import Floats, Ints
 from dialeval.core.batch import Need
 from dialeval.core.columns import NumberColumn
 from dialeval.core.errors import SettingError
@@ -95,7 +95,6 @@ class BreakdownRun(Run):
             yield from _list_turns(rows, at, self[rows.system])
 
 
-@without_garbage_collection()
 @check_arguments
 def evaluate_breakdown(
     data: Any,

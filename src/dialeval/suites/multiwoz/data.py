@@ -41,7 +41,7 @@ import numpy as np
 from msgspec import Meta, Struct
 
 from dialeval import sample_data
-from dialeval.core.arrays import offsets_of, row_numbers, without_garbage_collection
+from dialeval.core.arrays import offsets_of, row_numbers
 from dialeval.core.batch import Need
 from dialeval.core.columns import DIGEST_LENGTH, ObjectColumn, RaggedColumn, TextColumn
 from dialeval.core.errors import DataError, NeedError, Problem, SettingError
@@ -298,10 +298,9 @@ def load_task(data: str | os.PathLike[str] | None = None, split: str | None = No
     folder = _find_folder(data)
     own = folder / ONTOLOGY_FILE
     ontology = load_ontology(own if own.is_file() else MULTIWOZ)
-    with without_garbage_collection():
-        files = read_task(folder, split)
-        database = folder / "database"
-        venues = load_venues(ontology, database if database.is_dir() else folder)
+    files = read_task(folder, split)
+    database = folder / "database"
+    venues = load_venues(ontology, database if database.is_dir() else folder)
     if problems := list(_check_goals(files, ontology)):
         raise DataError(problems)
     return TaskData(replace(files, references=_normalize_references(files.references, ontology)), ontology, venues)
@@ -427,8 +426,7 @@ def read_predictions(source: Any, task: TaskFiles) -> list[TaskPredictions]:
     problems = [Problem(name, None, "two systems have this name", remedy) for name, count in names.items() if count > 1]
     if problems:
         raise DataError(problems)
-    with without_garbage_collection():
-        return read_each(partial(_read, task, *document) for document in documents)
+    return read_each(partial(_read, task, *document) for document in documents)
 
 
 def _read(task: TaskFiles, system: str, where: str, read: Callable[[], Any]) -> TaskPredictions:
