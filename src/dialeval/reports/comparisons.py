@@ -29,41 +29,21 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import structs
 
+from dialeval.analysis import verdict as verdicts
 from dialeval.analysis.comparison import MOST_TESTS, STRONG, Best, Comparison, SystemRanking, compare, dump_comparison
 from dialeval.analysis.difference import Difference
 from dialeval.analysis.pairing import choose_main_keys
 from dialeval.analysis.values import find_metric
-from dialeval.analysis.verdict import (
-    Decision,
-    Standing,
-    Verdict,
-    decide,
-    depends_on_weights,
-    is_acceptable,
-    judge_system,
-    list_numbers,
-)
+from dialeval.analysis.verdict import Decision, Standing, Verdict, decide, judge_system
 from dialeval.core.account import FAILURES
 from dialeval.core.display import list_some
 from dialeval.core.errors import SettingError
 from dialeval.core.result import Run
 from dialeval.reports import documents, tables
+from dialeval.reports import formatting as fmt
 from dialeval.reports.canvas import HEIGHT, MARGIN, ChartScale, draw_grid, wrap_strip
 from dialeval.reports.documents import Document, Layout, Table, escape_markdown, make_formats, to_markdown
-from dialeval.reports.formatting import (
-    BETTER,
-    DIFFERENT,
-    MISSING,
-    UNTESTED,
-    WORSE,
-    plain,
-    shorten,
-    show,
-    show_interval,
-    show_p,
-    show_rounded,
-    show_signed,
-)
+from dialeval.reports.formatting import plain, shorten, show, show_interval, show_p, show_rounded, show_signed
 from dialeval.reports.tables import ARROWS, PERCENT, count_significant_decimals, explain_best, list_signatures
 from dialeval.stats.resampling import has_all_swaps
 from dialeval.stats.significance import POWER, least_p, letter_display
@@ -91,7 +71,6 @@ NARROWEST, BEYOND = 0.3, 1.3
 """Its smallest limits: in standard deviations, and as a multiple of the largest difference."""
 SLIM = 6
 """The margin of a strip without tick labels."""
-_MARKS: Mapping[Decision, str] = {"better": BETTER, "worse": WORSE, "different": DIFFERENT, "untested": UNTESTED}
 _KINDS: Mapping[Decision, str] = {"better": "up", "worse": "down", "different": "other"}
 _MOST_PANEL = 5
 """Metrics of the panel that are named before the rest is counted."""
@@ -146,7 +125,7 @@ def make_verdict(comparison: Comparison) -> Verdict:
     kinds = {judge_system(comparison.of(system), comparison.panel).kind for system in comparison.systems}
     one = len(comparison.systems) == 1
     headline = _write_headline(comparison) if one else next(iter(_describe_systems(comparison)))
-    numbers = list_numbers(comparison.rows, comparison.panel)
+    numbers = verdicts.list_numbers(comparison.rows, comparison.panel)
     return Verdict(kinds.pop() if len(kinds) == 1 else "mixed", headline, state_verdict(comparison), numbers)
 
 
@@ -192,7 +171,7 @@ def list_caveats(comparison: Comparison) -> list[str]:
     rough = list(dict.fromkeys(row.key for row in main if row.rough))
     caveats = [_describe_left_out(row, comparison) for row in main if row.left_out is not None]
     for row in main:
-        if depends_on_weights(row, comparison.alpha):
+        if verdicts.depends_on_weights(row, comparison.alpha):
             both = f"{show_signed(row.difference)} per reply (p {show_p(row.p)})"
             both += f", {show_signed(row.by_dialogue)} per dialogue (p {show_p(row.by_dialogue_p)})"
             named = f"{shorten(row.key)} of {shorten(row.system)}"
@@ -298,7 +277,7 @@ def describe_tests(comparison: Comparison) -> str:
 
 def choose_mark(row: Difference) -> str:
     """Return the mark of what is decided about a difference; nothing if it is inconclusive or equivalent."""
-    return _MARKS.get(decide(row), "")
+    return fmt.MARK_OF.get(decide(row), "")
 
 
 def _describe_system(comparison: Comparison, system: str) -> Iterable[str]:
@@ -330,7 +309,7 @@ def _describe_system(comparison: Comparison, system: str) -> Iterable[str]:
         yield f"Equivalent within the margin: {list_some([shorten(row.key) for row in each.equivalent], _MOST_NAMED)}."
     for row in each.undecided:
         if row.margin is not None:
-            known = "is excluded, an equal gain is not" if is_acceptable(row) else "is not excluded"
+            known = "is excluded, an equal gain is not" if verdicts.is_acceptable(row) else "is not excluded"
             yield f"A loss of more than {show(row.margin)} {known}: {_show_difference(row)}."
     if each.other:
         yield f"Also different, without being better or worse: {_list_differences(each.other)}."
@@ -561,11 +540,11 @@ def _make_cells(row: Difference, comparison: Comparison) -> list[str]:
         f"{show_signed(row.difference)}{choose_stars(row, comparison.alpha)}{interval} {choose_mark(row)}".strip(),
         show_p(row.adjusted_p),
         show(row.effect, 2) if abs(row.effect) >= 0.005 or math.isnan(row.effect) else "0.00",
-        MISSING if row.wins is None else f"{row.wins}/{row.ties}/{row.losses}",
+        fmt.MISSING if row.wins is None else f"{row.wins}/{row.ties}/{row.losses}",
         rough + show(row.detectable),
     ]
     if comparison.detect is not None:
-        cells.append(MISSING if row.needed is None else f"{rough}{row.needed:,}")
+        cells.append(fmt.MISSING if row.needed is None else f"{rough}{row.needed:,}")
     return cells
 
 

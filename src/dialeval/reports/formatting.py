@@ -21,6 +21,7 @@ DECIMALS = 4
 MISSING = "–"
 BETTER, WORSE, DIFFERENT, UNTESTED = "▲", "▼", "◆", "·"
 """Marks of values that differ significantly from the baseline's, and of those that were not tested."""
+MARK_OF = {"better": BETTER, "worse": WORSE, "different": DIFFERENT, "untested": UNTESTED}
 MARKS = f"{BETTER} better, {WORSE} worse, {DIFFERENT} different, neither is better, {UNTESTED} not tested"
 
 SMALLEST, LARGEST = 5e-4, 1e7

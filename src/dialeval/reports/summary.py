@@ -22,33 +22,13 @@ from dialeval.core.display import list_some
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Estimate
 from dialeval.core.result import Result, Run
-from dialeval.reports import markup
+from dialeval.reports import comparisons, markup
+from dialeval.reports import formatting as fmt
 from dialeval.reports.canvas import ChartScale, Figure, draw_tick_labels
-from dialeval.reports.comparisons import (
-    MOST_UNASKED,
-    WIDTH,
-    choose_class,
-    choose_mark,
-    draw_strip,
-    explain_columns,
-    fit_scale,
-    make_system_table,
-    state_system_verdicts,
-    state_verdict,
-)
+from dialeval.reports.comparisons import WIDTH, choose_class, choose_mark, draw_strip, fit_scale, state_verdict
 from dialeval.reports.documents import Document
 from dialeval.reports.drawings import draw_distribution, draw_means, draw_metrics, is_binary, lay_out_figures
-from dialeval.reports.formatting import (
-    BETTER,
-    DIFFERENT,
-    MISSING,
-    WORSE,
-    describe_intervals,
-    plain,
-    shorten,
-    show,
-    show_spread,
-)
+from dialeval.reports.formatting import MISSING, describe_intervals, plain, shorten, show, show_spread
 from dialeval.reports.markup import Section
 from dialeval.reports.tables import (
     choose_decimals,
@@ -143,11 +123,11 @@ def _make_caption(run: Run, comparison: Comparison | None, best: Best) -> str:
     words = describe_intervals(estimate for result in run.values() for estimate in result.values())
     parts = [f"Means with intervals, {markup.text(words)}." if words else "Means."]
     if comparison is not None:
-        parts.append(
-            f"Strips: differences to {markup.name(comparison.baseline)} in standard deviations, better to the right. "
-            f"{BETTER}&nbsp;better, {WORSE}&nbsp;worse, {DIFFERENT}&nbsp;different: significant after correction for "
-            "all tests."
+        strips = (
+            f"Strips: differences to {markup.name(comparison.baseline)} in standard deviations, better to the right."
         )
+        marks = f"{fmt.BETTER}&nbsp;better, {fmt.WORSE}&nbsp;worse, {fmt.DIFFERENT}&nbsp;different"
+        parts.append(f"{strips} {marks}: significant after correction for all tests.")
     parts += map(markup.text, explain_best(best))
     if comparison is not None and comparison.ranking is not None and comparison.ranking.key in best.systems:
         parts.append(f"Bold values of {markup.name(comparison.ranking.key)} are those of the ranking.")
@@ -174,7 +154,7 @@ def _write_verdict(comparison: Comparison, best: Best, more: Sequence[str]) -> s
     leaders = [f"{shorten(key)} {list_some(list(map(shorten, best.systems[key])), MOST_NAMED)}" for key in others]
     beyond = " and those not significantly worse" if best.tests else ""
     first = [*sentences, *more[:1], *([f"Best{beyond}: {'; '.join(leaders)}."] if leaders else [])]
-    rest = markup.bullets([*state_system_verdicts(comparison), *more[1:]])
+    rest = markup.bullets([*comparisons.state_system_verdicts(comparison), *more[1:]])
     return markup.bullets(first, "answer") + markup.details("System by system", rest)
 
 
@@ -185,7 +165,7 @@ def _find_best(run: Run, tested: bool, comparison: Comparison | None) -> Best:
     """
     if comparison is not None and any(design.name != "paired" for design in comparison.designs.values()):
         return Best({}, 0)
-    few = (len(run) - len(run.baselines) - 1) * len(run.keys_in_order) <= MOST_UNASKED
+    few = (len(run) - len(run.baselines) - 1) * len(run.keys_in_order) <= comparisons.MOST_UNASKED
     return find_best_systems(run, run.keys_in_order, tested and few, comparison)
 
 
@@ -307,9 +287,9 @@ def _write_row_counts(run: Run, system: str) -> str:
 
 def _list_differences(comparison: Comparison) -> str:
     """Return the differences to the baseline, system by system, with what the columns mean."""
-    tables = [make_system_table(comparison, system) for system in comparison.systems]
+    tables = [comparisons.make_system_table(comparison, system) for system in comparison.systems]
     captions = [f"{shorten(system)} against {shorten(comparison.baseline)}." for system in comparison.systems]
-    shown = markup.document(Document([], tables, explain_columns(comparison)), "difference", captions)
+    shown = markup.document(Document([], tables, comparisons.explain_columns(comparison)), "difference", captions)
     return markup.details(f"Differences from {markup.name(comparison.baseline)}", shown, "differences")
 
 
