@@ -48,13 +48,13 @@ SEED = 12345
 def make_explorer(run: Run, slices: Sequence[Slices] = ()) -> tuple[Section, dict[str, Any]] | None:
     """Return the section and its data, with the slices that rows are in; None for a run that does not know its rows."""
     texts: dict[str, int] = {}
-    found = [systems for systems in group_by_rows(run) if any(each.role == "system" for each in systems.values())]
+    by_rows = [systems for systems in group_by_rows(run) if any(res.role == "system" for res in systems.values())]
     colors = markup.assign_colors(run)
-    groups = [_make_group(systems, texts, slices, colors, MOST_CHARACTERS / len(found)) for systems in found]
+    groups = [_make_group(systems, texts, slices, colors, MOST_CHARACTERS / len(by_rows)) for systems in by_rows]
     if not groups:
         return None
     for describe in find_extensions(run, "rows"):
-        for systems, group in zip(found, groups, strict=True):
+        for systems, group in zip(by_rows, groups, strict=True):
             rows = np.array(group["rows"]) - 1
             group |= describe(systems, rows, details=run.details, number=lambda text: _number_text(text, texts))
     notes = "".join(markup.note(_describe_choice(group)) for group in groups if group["shown"] < group["total"])
@@ -101,7 +101,7 @@ def _make_group(
 ) -> dict[str, Any]:
     rows = next(result.rows for result in systems.values() if result.rows is not None)
     columns = _collect_columns(systems, rows)
-    scores = SCORE_CHARACTERS * sum(len(own) for (_, level), own in columns.items() if level is Level.TURN)
+    scores = SCORE_CHARACTERS * sum(len(by_system) for (_, level), by_system in columns.items() if level is Level.TURN)
     most = int(most_characters / max(_count_text_bytes(systems) / len(rows) + scores, 1))
     shown = _choose_rows(rows.clusters, columns, max(1, min(MOST_ROWS, most)))
     dialogues, dialogue = np.unique(rows.clusters[shown], return_inverse=True)
@@ -139,12 +139,14 @@ def _make_group(
 
 def _locate_slices(system: str, shown: Ints, slices: Sequence[Slices]) -> list[dict[str, Any]]:
     """Return every slice with the places of its rows among those that are shown."""
-    found = []
-    for each in (part for cut in slices for part in cut.slices):
-        if system in each.places:
-            places = np.flatnonzero(np.isin(shown, each.places[system]))
-            found.append({"name": plain(f"{each.field}: {each.label}"), "rows": places.tolist()})
-    return found
+    parts = [part for by_field in slices for part in by_field.slices if system in part.places]
+    return [
+        {
+            "name": plain(f"{part.field}: {part.label}"),
+            "rows": np.flatnonzero(np.isin(shown, part.places[system])).tolist(),
+        }
+        for part in parts
+    ]
 
 
 def _collect_columns(systems: Mapping[str, Result], rows: RowTable) -> dict[tuple[str, Level], dict[str, Floats]]:
@@ -184,11 +186,11 @@ def _measure_distances(total: int, columns: Mapping[Any, Mapping[str, Floats]]) 
     distances: Floats = np.zeros(total)
     for by_system in columns.values():
         values: Floats = np.array(list(by_system.values()))
-        known = np.isfinite(values)
-        spread = float(values[known].std()) if known.any() else 0.0
+        scored = np.isfinite(values)
+        spread = float(values[scored].std()) if scored.any() else 0.0
         if spread > 0:
-            low = np.where(known, values, np.inf).min(axis=0)
-            high = np.where(known, values, -np.inf).max(axis=0)
+            low = np.where(scored, values, np.inf).min(axis=0)
+            high = np.where(scored, values, -np.inf).max(axis=0)
             distances = np.maximum(distances, np.where(high > low, high - low, 0) / spread)
     return distances
 

@@ -10,6 +10,7 @@ import math
 from typing import TYPE_CHECKING
 
 from dialeval.core import errors
+from dialeval.core.display import list_some
 from dialeval.core.fold import Analytic
 
 if TYPE_CHECKING:
@@ -130,6 +131,11 @@ def list_names(names: Sequence[str], most: int = 4) -> str:
     """Return names of systems or metrics in a sentence: `a, b and c`, or `a, b and 3 more`."""
     shown = list(map(shorten, names[:most])) + ([f"{len(names) - most} more"] if len(names) > most else [])
     return " and ".join(filter(None, (", ".join(shown[:-1]), *shown[-1:])))
+
+
+def list_some_names(names: Iterable[str], most: int) -> str:
+    """Return the first names of systems or metrics, and how many more there are: `a, b and 9 more`."""
+    return list_some([shorten(name) for name in names], most)
 
 
 def shorten(name: str) -> str:

@@ -77,7 +77,7 @@ def make_schema(name: str) -> dict[str, Any]:
 def _make_portable(part: Any, printed: bool) -> Any:
     """Return the schema in terms that all validators know: `\\Z` is Python's, and in printed documents NaN is null."""
     if isinstance(part, list):
-        return [_make_portable(each, printed) for each in part]
+        return [_make_portable(item, printed) for item in part]
     if not isinstance(part, dict):
         return part
     plain = {key: _make_portable(value, printed) for key, value in part.items()}
@@ -98,9 +98,9 @@ _ATTRIBUTE = re.compile(r"^    (?P<name>\w+): (?P<text>.+(?:\n {8}.+)*)", re.MUL
 def _describe_properties(definition: dict[str, Any]) -> None:
     """Move the descriptions of attributes from a docstring to their properties."""
     definition["description"], _, rest = cleandoc(definition["description"]).partition("\n\nAttributes:\n")
-    for found in _ATTRIBUTE.finditer(rest.partition("\n\n")[0]):
-        if found["name"] in definition["properties"]:
-            definition["properties"][found["name"]]["description"] = " ".join(found["text"].split())
+    for attribute in _ATTRIBUTE.finditer(rest.partition("\n\n")[0]):
+        if attribute["name"] in definition["properties"]:
+            definition["properties"][attribute["name"]]["description"] = " ".join(attribute["text"].split())
 
 
 def _remove_fields(definition: dict[str, Any], names: tuple[str, ...]) -> None:

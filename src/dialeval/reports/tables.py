@@ -243,7 +243,7 @@ def _describe_values(run: Run, intervals: bool = True) -> list[str]:
 def choose_decimals(run: Run, key: str) -> int:
     """Return the decimals that the narrowest interval of a metric supports; without one four significant digits."""
     estimates = [result[key] for result in run.values() if key in result]
-    supported = [each for est in estimates if (each := fmt.count_supported_decimals(est.interval)) is not None]
+    supported = [count for est in estimates if (count := fmt.count_supported_decimals(est.interval)) is not None]
     return max(supported) if supported else count_significant_decimals(est.mean for est in estimates)
 
 
@@ -321,8 +321,8 @@ def _format_triple(estimate: Estimate | None) -> str:
     return f"{float(estimate.mean)!r},{std},{float(estimate.confidence)!r}"
 
 
-def collect_fractions(run: Run, standing: Mapping[str, Any]) -> dict[str, list[float | None]]:
-    """Return the fractions of all systems by key; None where a system has none, and only keys that some system has."""
+def collect_positions(run: Run, standing: Mapping[str, Any]) -> dict[str, list[float | None]]:
+    """Return by key each system's position between floor (0) and ceiling (1), None where it has none."""
     keys = [key for key in run.keys_in_order if any(key in shares for shares in standing.values())]
     return {key: [shares[key]["share"] if key in shares else None for shares in standing.values()] for key in keys}
 
@@ -330,7 +330,7 @@ def collect_fractions(run: Run, standing: Mapping[str, Any]) -> dict[str, list[f
 def describe_standing(run: Run) -> Document | None:
     """Describe the positions of systems between the best floor (0%) and the gold replies (100%); None without them."""
     standing = run.details.get("baselines", {}).get("standing", {})
-    rows = [[key, *map(show_fraction, shares)] for key, shares in collect_fractions(run, standing).items()]
+    rows = [[key, *map(show_fraction, shares)] for key, shares in collect_positions(run, standing).items()]
     table = Table(["metric", *map(shorten, standing)], rows)
     return Document(["Between floor (0%) and ceiling (100%):"], [table], []) if rows else None
 
