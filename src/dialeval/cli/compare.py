@@ -193,7 +193,7 @@ def _check_options(
 
 def _compare_by_llm(
     folder: str, systems: list[str] | None, llm: options.LanguageModel, length: bool, pairs_file: Path | None
-) -> Any:
+) -> object:
     """Ask a language model about every two systems of a run, and return its verdicts with the ranking by them."""
     from msgspec.structs import replace
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import click
 
@@ -150,7 +150,7 @@ def sgd(prediction_dir: str, dstc8_data_dir: str, eval_set: str, output: Path, f
 
     references, train = Path(dstc8_data_dir, eval_set), Path(dstc8_data_dir, "train", SCHEMA_FILE)
     out.check_places(None, (prediction_dir, str(references), str(train)), files=(output,))
-    match: Any = "blocks" if fuzzy else "exact"
+    match: Literal["blocks", "exact"] = "blocks" if fuzzy else "exact"
     run = evaluate_sgd(prediction_dir, references, None, train, metrics="all", match=match)
     out.write_output(output, out.encode_json(original_output(next(iter(run.values())), across)))
     out.print_warnings(run.warnings)

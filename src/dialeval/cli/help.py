@@ -10,12 +10,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from inspect import cleandoc
 from textwrap import indent as indent_lines
 from textwrap import wrap
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import click
 
 from dialeval.core.errors import suggest
 
+Function: TypeAlias = Callable[..., object]
 _MOST_USED = 3
 """Options at the top of a help: the first ones of the examples."""
 
@@ -58,7 +59,7 @@ class Command(click.Command):
     """A command with examples, whose help lists options by section; `inner`: commands of its own, by name."""
 
     inner: Mapping[str, click.Command] = {}
-    groups: ClassVar[Mapping[str, type[Any]]] = {}
+    groups: ClassVar[Mapping[str, Callable[..., object]]] = {}
     """Types of arguments that hold several options: `NAME` is made of the values of all options `NAME_...`."""
 
     def __init__(self, *args: Any, examples: Sequence[str] = (), **settings: Any) -> None:
@@ -109,7 +110,7 @@ class Command(click.Command):
 class Group(Command, click.Group):
     """A group of commands, whose names may be in any case; an unknown one gets a suggestion."""
 
-    def command(self, *examples: str, **settings: Any) -> Callable[[Any], click.Command]:  # type: ignore[override]
+    def command(self, *examples: str, **settings: Any) -> Callable[[Function], click.Command]:  # type: ignore[override]
         """Make a function a command of the group, with examples for its help; a decorator."""
         return super().command(cls=Command, examples=examples, **settings)
 
@@ -132,19 +133,19 @@ class Choice(click.Choice):  # type: ignore[type-arg,unused-ignore]  # generic s
     def __init__(self, choices: Iterable[str]) -> None:
         super().__init__(tuple(choices), case_sensitive=False)
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         try:
             return super().convert(value, param, ctx)
         except click.BadParameter:
             raise click.BadParameter(f"{value!r} is not known; {suggest(value, self.choices)}", ctx, param) from None
 
 
-def command(*examples: str, **settings: Any) -> Callable[[Any], Command]:
+def command(*examples: str, **settings: Any) -> Callable[[Function], Command]:
     """Make a function a command, with examples for its help; a decorator."""
     return click.command(cls=Command, examples=examples, **settings)
 
 
-def group(*examples: str, **settings: Any) -> Callable[[Any], Group]:
+def group(*examples: str, **settings: Any) -> Callable[[Function], Group]:
     """Make a function a group of commands, with examples for its help; a decorator."""
     return click.group(cls=Group, examples=examples, **settings)
 

@@ -76,7 +76,7 @@ def _list_metrics(presets: Iterable[str], every: bool) -> str:
     return "\n".join([*text, *(f"{name}: cannot be loaded ({why})" for name, why in registry().broken.items())])
 
 
-def _select_needs(metric: Metric[Any]) -> list[Need]:
+def _select_needs(metric: Metric[object]) -> list[Need]:
     """Return the inputs that a metric needs, without its subject and judges that ship with the package."""
     from dialeval.engine.resources import SHIPPED
 
@@ -97,7 +97,7 @@ _COMMANDS = {
 """Commands that compute a metric, by what it measures, where that is not a response."""
 
 
-def _explain_metric(metric: Metric[Any]) -> str:
+def _explain_metric(metric: Metric[object]) -> str:
     from dialeval.metrics.registry import explain
 
     family = type(metric)
@@ -125,7 +125,7 @@ def _explain_metric(metric: Metric[Any]) -> str:
     )
 
 
-def _summarize(metric: Metric[Any]) -> str:
+def _summarize(metric: Metric[object]) -> str:
     return (inspect.getdoc(type(metric)) or "").split("\n")[0]
 
 

@@ -12,7 +12,8 @@ from hashlib import sha256
 from importlib import import_module
 from itertools import chain, pairwise
 from math import isfinite, nan
-from typing import TYPE_CHECKING, Any, ClassVar
+from types import ModuleType
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from dialeval.core.columns import TextColumn
 from dialeval.core.errors import NeedError, escape_controls
 from dialeval.core.fold import Estimate, Level
 from dialeval.core.rowtable import NO_TURN
+from dialeval.core.validation import JsonObject
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -70,7 +72,7 @@ class Tabular:
     `to_pandas` and `to_polars` need the library of that name, which dialeval does not install.
     """
 
-    def lines(self) -> list[dict[str, Any]]:
+    def lines(self) -> list[JsonObject]:
         """Return the rows of the table as dictionaries, all with the same columns."""
         return list(self.to_arrow().to_pylist())
 
@@ -98,16 +100,16 @@ class Tabular:
         return _import_library("polars").from_arrow(self.to_arrow())
 
 
-def _import_library(library: str) -> Any:
+def _import_library(library: str) -> ModuleType:
     try:
         return import_module(library)
     except ModuleNotFoundError:
         raise NeedError(f"a data frame of {library} needs {library}; install it: pip install {library}") from None
 
 
-def flatten_intervals(fields: Mapping[str, Any]) -> dict[str, Any]:
+def flatten_intervals(fields: JsonObject) -> JsonObject:
     """Return the fields with two columns, `low` and `high`, in place of each interval."""
-    flat: dict[str, Any] = {}
+    flat: JsonObject = {}
     for name, value in fields.items():
         if name.endswith("interval"):
             prefix = name.removesuffix("interval")
@@ -149,7 +151,7 @@ _COLUMNS = {
 }
 
 
-def _make_line(system: str, role: str, key: str, estimate: Estimate) -> tuple[Any, ...]:
+def _make_line(system: str, role: str, key: str, estimate: Estimate) -> tuple[object, ...]:
     low, high = estimate.interval or (None, None)
     half = nan if low is None or high is None else (high - low) / 2
     method = None if estimate.interval_by is None or low is None else estimate.interval_by.method
@@ -260,14 +262,14 @@ class ItemTable(Tabular, Displayable):
 _PLACE_COLUMNS = ("system", "level", "row", "dialog_id", "turn")
 
 
-def _list_places(rows: RowTable, level: Level) -> dict[str, Any]:
+def _list_places(rows: RowTable, level: Level) -> dict[str, pa.Array]:
     """Return the columns that say which row or dialogue a line is."""
     import pyarrow as pa
 
     names = None if rows.dialogues is None else pa.array([name or None for name in rows.dialogues], pa.string())
     if level is Level.DIALOGUE:
         return {} if names is None else {"dialog_id": names}
-    columns: dict[str, Any] = {} if names is None else {"dialog_id": names.take(pa.array(rows.clusters))}
+    columns: dict[str, pa.Array] = {} if names is None else {"dialog_id": names.take(pa.array(rows.clusters))}
     if rows.turns is not None:
         columns["turn"] = pa.array(rows.turns, mask=rows.turns == NO_TURN)
     return columns | {
@@ -276,14 +278,14 @@ def _list_places(rows: RowTable, level: Level) -> dict[str, Any]:
     }
 
 
-def _list_fields(rows: RowTable, level: Level, taken: Collection[str], several: Collection[str]) -> dict[str, Any]:
+def _list_fields(rows: RowTable, level: Level, taken: Collection[str], several: Collection[str]) -> dict[str, pa.Array]:
     """Return the columns of kept fields; a dialogue has the values of its rows, null where they differ.
 
     `several`: fields of which some row has several values, whose columns are lists.
     """
     import pyarrow as pa
 
-    columns: dict[str, Any] = {}
+    columns: dict[str, pa.Array] = {}
     for name, column in rows.fields.items():
         values = list(column)
         if level is Level.DIALOGUE:

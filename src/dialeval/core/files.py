@@ -32,7 +32,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 from urllib.parse import unquote
 
 from dialeval.core.errors import DataError, Problem, SettingError
@@ -374,7 +374,7 @@ def check_writable(folder: str | os.PathLike[str]) -> None:
         tempfile.TemporaryFile(dir=there).close()
 
 
-def check_file(target: Path | None, *inputs: Any) -> None:
+def check_file(target: Path | None, *inputs: object) -> None:
     """Raise DataError unless a file may be written: it is no input, and its folder is writable; None is no file."""
     if target is None:
         return
@@ -388,7 +388,7 @@ def check_file(target: Path | None, *inputs: Any) -> None:
 
 
 def check_files(
-    folder: str | os.PathLike[str], names: Iterable[str], own: Callable[[Path], Collection[str]], *inputs: Any
+    folder: str | os.PathLike[str], names: Iterable[str], own: Callable[[Path], Collection[str]], *inputs: object
 ) -> None:
     """Raise DataError unless files of these names may be written to a folder.
 
@@ -406,7 +406,7 @@ def check_files(
         raise DataError(Problem(str(file), None, what, remedy) for file in strange)
 
 
-def refuse_inputs(targets: Iterable[Path], *inputs: Any) -> None:
+def refuse_inputs(targets: Iterable[Path], *inputs: object) -> None:
     """Raise DataError where a file that would be written is an input.
 
     An input is a path, a pattern, a folder (all its files), or several of these in a mapping or a tuple; anything else
@@ -427,7 +427,7 @@ def _identity(path: Path) -> tuple[int, int]:
     return known.st_dev, known.st_ino
 
 
-def _places(given: Any) -> Iterator[Path]:
+def _places(given: object) -> Iterator[Path]:
     """Yield the local files and folders among inputs."""
     if isinstance(given, Mapping):
         given = tuple(given.values())

@@ -23,7 +23,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -34,19 +34,19 @@ from dialeval.core.errors import DataError, Problem, escape_surrogates
 # Plain data for JSON: null for NaN and infinities, and the layout of every JSON file that users may open.
 
 
-def nan_to_null(value: Any) -> Any:
+def nan_to_null(value: object) -> Any:
     """Return plain data with None for every float that is not finite, and lists for tuples."""
     return _map_leaves(value, lambda leaf: None if isinstance(leaf, float) and not math.isfinite(leaf) else leaf)
 
 
-def _map_leaves(value: Any, change: Callable[[Any], Any]) -> Any:
+def _map_leaves(value: object, change: Callable[[object], object]) -> Any:
     """Return plain data with every key and leaf changed, and lists for tuples."""
     if isinstance(value, Mapping):
         return {change(key): _map_leaves(inner, change) for key, inner in value.items()}
     return [_map_leaves(inner, change) for inner in value] if isinstance(value, list | tuple) else change(value)
 
 
-def dump(document: Any) -> bytes:
+def dump(document: object) -> bytes:
     """Return a document as indented JSON with a line feed at its end."""
     option = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
     try:
@@ -57,6 +57,9 @@ def dump(document: Any) -> bytes:
 
 
 T = TypeVar("T")
+JsonObject: TypeAlias = dict[str, Any]
+"""An object of a JSON document, as plain data."""
+Array: TypeAlias = npt.NDArray[Any]
 
 FILE_NAME = r"^(?!\.{1,2}\Z)[^/\\\x00-\x1f:]{1,255}\Z"
 """Valid names of a file next to a document: one name, not a path."""
@@ -140,7 +143,7 @@ def read_json(path: str | os.PathLike[str], kind: type[T], remedy: str) -> T:
 
 def read_manifest(
     path: str | os.PathLike[str], kind: type[T], remedy: str, layout: int | None = None, signed: bool = True
-) -> tuple[T, dict[str, Any]]:
+) -> tuple[T, JsonObject]:
     """Read a JSON document that dialeval wrote, as a type and as plain data.
 
     Args:
@@ -153,7 +156,7 @@ def read_manifest(
     Raises:
         DataError: It cannot be read, has another layout, does not fit the type, or was changed.
     """
-    document = read_json(path, dict[str, Any], remedy)
+    document = read_json(path, JsonObject, remedy)
     if layout is not None and isinstance(found := document.get("format"), int) and found != layout:
         what = f"was saved in layout {found}, and this dialeval reads layout {layout}"
         raise DataError(Problem(str(path), None, what, "read it with the version that saved it, or make it again"))
@@ -173,20 +176,20 @@ def parse_json(content: bytes, where: str, remedy: str) -> Any:
         raise DataError(Problem(where, error.lineno, f"not JSON ({error.msg})", remedy)) from None
 
 
-def parse_toml(content: bytes, where: str, remedy: str) -> dict[str, Any]:
+def parse_toml(content: bytes, where: str, remedy: str) -> JsonObject:
     """Parse TOML; `where` names the file."""
     if sys.version_info >= (3, 11):
         import tomllib
     else:
         import tomli as tomllib
     try:
-        document: dict[str, Any] = tomllib.loads(content.decode())
+        document: JsonObject = tomllib.loads(content.decode())
     except (ValueError, RecursionError) as error:  # not only TOMLDecodeError: 5,000 digits are a ValueError
         raise DataError(Problem(where, None, f"not TOML ({error})", remedy)) from None
     return document
 
 
-def convert(document: Any, kind: type[T], where: str, remedy: str, strict: bool = True) -> T:
+def convert(document: object, kind: type[T], where: str, remedy: str, strict: bool = True) -> T:
     """Convert plain data to a type that msgspec knows; unless `strict`, texts such as "nan" are numbers."""
     import msgspec  # slow to import, and most processes read no such document
 
@@ -196,7 +199,7 @@ def convert(document: Any, kind: type[T], where: str, remedy: str, strict: bool 
         raise DataError(Problem(where, None, describe_mismatch(str(error)), remedy)) from None
 
 
-def check_depth(document: Any) -> None:
+def check_depth(document: object) -> None:
     """Raise InvalidError for plain data that is nested more deeply than it could be written again."""
     try:
         orjson.dumps(document)
@@ -204,15 +207,15 @@ def check_depth(document: Any) -> None:
         raise InvalidError(f"is nested too deeply ({error})") from None
 
 
-def content_digest(document: Mapping[str, Any]) -> str:
+def content_digest(document: Mapping[str, object]) -> str:
     """Return the SHA-256 of a JSON object without its field `digest`; indentation does not matter."""
     content = {name: value for name, value in document.items() if name != "digest"}
     return hashlib.sha256(orjson.dumps(content)).hexdigest()
 
 
-def with_digest(document: Mapping[str, Any]) -> bytes:
+def with_digest(document: Mapping[str, object]) -> bytes:
     """Return a document as JSON, with a digest of its content."""
-    written: dict[str, Any] = orjson.loads(dump({**document, "digest": None}))
+    written: JsonObject = orjson.loads(dump({**document, "digest": None}))
     return dump({**written, "digest": content_digest(written)})
 
 
@@ -229,7 +232,7 @@ def read_array(
     dtype: npt.DTypeLike | None,
     remedy: str,
     shape: tuple[int | None, ...] | None = (None,),
-) -> npt.NDArray[Any]:
+) -> Array:
     """Map the array of an `.npy` file; None is any type, any shape, and in a shape any number."""
     size_of(path, remedy)
     with explain_errors(path, remedy):
@@ -243,9 +246,7 @@ def read_array(
     return array
 
 
-def map_array(
-    path: str | os.PathLike[str], dtype: npt.DTypeLike, shape: tuple[int, ...], remedy: str
-) -> npt.NDArray[Any]:
+def map_array(path: str | os.PathLike[str], dtype: npt.DTypeLike, shape: tuple[int, ...], remedy: str) -> Array:
     """Map an array whose bytes are all that a file holds."""
     if size_of(path, remedy) != math.prod(shape) * np.dtype(dtype).itemsize:
         raise DataError(Problem(str(path), None, f"has another size than {_spell_shape(shape)} numbers", remedy))
@@ -255,7 +256,7 @@ def map_array(
         return np.asarray(np.memmap(path, dtype, "r", shape=shape))
 
 
-def check_array(array: npt.NDArray[Any], dtype: npt.DTypeLike, shape: tuple[int | None, ...]) -> None:
+def check_array(array: Array, dtype: npt.DTypeLike, shape: tuple[int | None, ...]) -> None:
     """Raise InvalidError for another type or shape."""
     if array.dtype != np.dtype(dtype) or not _has_shape(array, shape):
         raise InvalidError(
@@ -265,7 +266,7 @@ def check_array(array: npt.NDArray[Any], dtype: npt.DTypeLike, shape: tuple[int 
 
 def read_tensors(
     path: str | os.PathLike[str], remedy: str, sha256: str | None = None, of: str = "it"
-) -> dict[str, npt.NDArray[Any]]:
+) -> dict[str, Array]:
     """Read the tensors of a safetensors file, by name; all numbers are finite."""
     from safetensors.numpy import load
 
@@ -292,7 +293,7 @@ def take_tensor(
     return tensors[name].astype(np.float32, copy=False)
 
 
-def _has_shape(array: npt.NDArray[Any], shape: tuple[int | None, ...]) -> bool:
+def _has_shape(array: Array, shape: tuple[int | None, ...]) -> bool:
     pairs = zip(shape, array.shape, strict=False)
     return array.ndim == len(shape) and all(want in (None, have) for want, have in pairs)
 

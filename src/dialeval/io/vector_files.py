@@ -27,7 +27,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
-from typing import IO, Any, Literal, NamedTuple, TypeAlias, get_args
+from typing import IO, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -37,7 +37,7 @@ from dialeval.core.errors import DataError, Problem
 from dialeval.core.validation import InvalidError
 from dialeval.io.opening import BYTE_ORDER_MARK, is_utf8, open_unpacked, packing_of
 
-Matrix: TypeAlias = npt.NDArray[np.floating[Any]]
+Matrix: TypeAlias = npt.NDArray[np.float32 | np.float64]
 WordRows: TypeAlias = tuple[list[bytes], Matrix]
 """Some words of a file, and a matrix with a row for each."""
 Oddity: TypeAlias = Literal["blank", "without a word", "with a word that is not UTF-8", "with a number in the word"]

@@ -25,7 +25,7 @@ from difflib import get_close_matches
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -41,6 +41,8 @@ from dialeval.io.packs import PACK_SOURCES, require_pack
 from dialeval.io.vector_files import Matrix, VectorFindings, read_vectors
 
 if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
     from dialeval.io.schemas import VectorEntry
 
 
@@ -86,7 +88,7 @@ class _Entry:
     folder: Path
     facts: VectorEntry
     keys: npt.NDArray[np.bytes_]
-    index: npt.NDArray[Any]
+    index: npt.NDArray[np.void]
     matrix: Matrix
 
     def look_up(self, words: Sequence[str]) -> tuple[Floats, npt.NDArray[np.bool_]]:
@@ -359,7 +361,7 @@ class Subwords:
         return vectors, known
 
     @cached_property
-    def _tokenizer(self) -> Any:
+    def _tokenizer(self) -> Tokenizer:
         from tokenizers import Tokenizer
 
         return Tokenizer.from_file(str(self._folder / _PIECES))

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from dialeval.core.arrays import Floats, Ints
 from dialeval.core.columns import TextColumn
 from dialeval.core.fold import Level
 from dialeval.core.rowtable import NO_TURN, PROMPT, REFERENCE, RowTable
+from dialeval.core.validation import JsonObject
 from dialeval.reports import markup
 from dialeval.reports.documents import find_extensions
 from dialeval.reports.formatting import plain
@@ -43,9 +44,11 @@ MOST_TURNS = 100
 """Of a row's context, from its end: the contexts of a long chat together have the square of its turns."""
 DIGITS = 5
 SEED = 12345
+Columns: TypeAlias = dict[tuple[str, Level], dict[str, Floats]]
+"""By key and level, and then by system, a value per row."""
 
 
-def make_explorer(run: Run, slices: Sequence[Slices] = ()) -> tuple[Section, dict[str, Any]] | None:
+def make_explorer(run: Run, slices: Sequence[Slices] = ()) -> tuple[Section, JsonObject] | None:
     """Return the section and its data, with the slices that rows are in; None for a run that does not know its rows."""
     texts: dict[str, int] = {}
     by_rows = [systems for systems in group_by_rows(run) if any(res.role == "system" for res in systems.values())]
@@ -66,14 +69,14 @@ def make_explorer(run: Run, slices: Sequence[Slices] = ()) -> tuple[Section, dic
 
 def group_by_rows(run: Run) -> list[dict[str, Result]]:
     """Return the systems whose rows are the same, together."""
-    groups: dict[Any, dict[str, Result]] = {}
+    groups: dict[tuple[object, ...], dict[str, Result]] = {}
     for system, result in run.items():
         if result.rows is not None and len(result.rows):
             groups.setdefault(_identify_rows(result.rows), {})[system] = result
     return list(groups.values())
 
 
-def _identify_rows(rows: RowTable) -> tuple[Any, ...]:
+def _identify_rows(rows: RowTable) -> tuple[object, ...]:
     # Prompts and not contexts: these contain the replies of each system.
     shared = [
         (text, rows.digests[name].tobytes() if name in rows.digests else rows.texts[text].digest)
@@ -98,7 +101,7 @@ def _make_group(
     slices: Sequence[Slices],
     colors: Mapping[str, str],
     most_characters: float,
-) -> dict[str, Any]:
+) -> JsonObject:
     rows = next(result.rows for result in systems.values() if result.rows is not None)
     columns = _collect_columns(systems, rows)
     scores = SCORE_CHARACTERS * sum(len(by_system) for (_, level), by_system in columns.items() if level is Level.TURN)
@@ -137,7 +140,7 @@ def _make_group(
     }
 
 
-def _locate_slices(system: str, shown: Ints, slices: Sequence[Slices]) -> list[dict[str, Any]]:
+def _locate_slices(system: str, shown: Ints, slices: Sequence[Slices]) -> list[JsonObject]:
     """Return every slice with the places of its rows among those that are shown."""
     parts = [part for by_field in slices for part in by_field.slices if system in part.places]
     return [
@@ -149,9 +152,9 @@ def _locate_slices(system: str, shown: Ints, slices: Sequence[Slices]) -> list[d
     ]
 
 
-def _collect_columns(systems: Mapping[str, Result], rows: RowTable) -> dict[tuple[str, Level], dict[str, Floats]]:
+def _collect_columns(systems: Mapping[str, Result], rows: RowTable) -> Columns:
     """Return one value per row by key and level, then by system; the value of a dialogue is that of all its rows."""
-    columns: dict[tuple[str, Level], dict[str, Floats]] = {}
+    columns: Columns = {}
     clusters = rows.clusters
     for name, result in systems.items():
         for key, est in result.items():
@@ -162,7 +165,7 @@ def _collect_columns(systems: Mapping[str, Result], rows: RowTable) -> dict[tupl
     return columns
 
 
-def _choose_rows(clusters: Ints, columns: Mapping[Any, Mapping[str, Floats]], most: int) -> Ints:
+def _choose_rows(clusters: Ints, columns: Columns, most: int) -> Ints:
     """Return which rows are shown, in order: whole dialogues, as many as make up the most rows, at least one."""
     total = len(clusters)
     if total <= most:
@@ -181,7 +184,7 @@ def _take_until(order: Ints, sizes: Ints, rows: int) -> Ints:
     return order[: max(1, int((np.cumsum(sizes[order]) <= rows).sum()))]
 
 
-def _measure_distances(total: int, columns: Mapping[Any, Mapping[str, Floats]]) -> Floats:
+def _measure_distances(total: int, columns: Columns) -> Floats:
     """Return the largest difference between systems in each row, in standard deviations of its metric."""
     distances: Floats = np.zeros(total)
     for by_system in columns.values():
@@ -246,7 +249,7 @@ def _escape_surrogates(name: str) -> str:
     return name.encode("utf-8", "backslashreplace").decode()
 
 
-def _describe_choice(group: Mapping[str, Any]) -> str:
+def _describe_choice(group: JsonObject) -> str:
     who = ", ".join(map(markup.name, group["systems"]))
     return (
         f"Of the {group['total']:,} rows of {who}, {group['shown']:,} are here, in whole dialogues: half of them those "

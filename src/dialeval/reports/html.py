@@ -20,7 +20,7 @@ from collections.abc import Mapping
 from html import escape
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from weakref import ref
 
 import numpy as np
@@ -34,6 +34,7 @@ from dialeval.core.files import write_bytes
 from dialeval.core.fold import Level
 from dialeval.core.result import Result, Run
 from dialeval.core.rowtable import PROMPT, REFERENCE
+from dialeval.core.validation import JsonObject
 from dialeval.core.version import __version__
 from dialeval.reports import markup
 from dialeval.reports.comparisons import RunVerdict, judge_run
@@ -162,9 +163,9 @@ def report(
     people: Displayable | None = None,
     agreement: Agreement | None = None,
     ranking: Displayable | None = None,
-    rated: Mapping[str, Any] | None = None,
+    rated: Mapping[str, object] | None = None,
     merged: Displayable | None = None,
-    pairs: Any = None,
+    pairs: object = None,
 ) -> Path:
     """Write the HTML report of one or several runs: one file that needs no network.
 
@@ -263,8 +264,8 @@ def combine_runs(runs: Iterable[Run] | Mapping[str, Run]) -> Run:
     data = _name_data(runs, labels)
     if not runs:
         raise SettingError("there is nothing to report: pass at least one run")
-    systems: dict[str, Any] = {}
-    details: dict[str, Any] = {}
+    systems: dict[str, Result] = {}
+    details: JsonObject = {}
     for number, run in enumerate(runs, 1):
         names = {}
         for system, result in run.items():

@@ -8,7 +8,7 @@ markup nor change the direction of the line around it.
 from __future__ import annotations
 
 from html import escape
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from dialeval.reports.canvas import get_color_class
 from dialeval.reports.formatting import plain, shorten
@@ -159,7 +159,7 @@ def group_by_dialogue(by_system: Mapping[str, Iterable[E]]) -> dict[str, dict[st
     return dialogues
 
 
-def embed_json(identity: str, data: Any) -> str:
+def embed_json(identity: str, data: object) -> str:
     """Return plain data for the page's scripts; nothing in it can end the element that holds it."""
     import orjson
 

@@ -22,7 +22,7 @@ from __future__ import annotations
 import math
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dialeval.core.account import describe_accounts
 from dialeval.core.signature import SACREBLEU, Signature
@@ -321,7 +321,9 @@ def _format_triple(estimate: Estimate | None) -> str:
     return f"{float(estimate.mean)!r},{std},{float(estimate.confidence)!r}"
 
 
-def collect_positions(run: Run, standing: Mapping[str, Any]) -> dict[str, list[float | None]]:
+def collect_positions(
+    run: Run, standing: Mapping[str, Mapping[str, Mapping[str, float]]]
+) -> dict[str, list[float | None]]:
     """Return by key each system's position between floor (0) and ceiling (1), None where it has none."""
     keys = [key for key in run.keys_in_order if any(key in shares for shares in standing.values())]
     return {key: [shares[key]["share"] if key in shares else None for shares in standing.values()] for key in keys}

@@ -75,12 +75,12 @@ def split_japanese(texts: TextColumn) -> TextColumn:
 
 
 @cache
-def _import_splitter() -> Any:
+def _import_splitter() -> Callable[[str], list[str]]:
     try:
         from unicode_segmentation_rs import split_word_bounds
     except ModuleNotFoundError:
         raise _library_error("unicode") from None
-    return split_word_bounds
+    return cast("Callable[[str], list[str]]", split_word_bounds)
 
 
 def _load_tagger() -> Any:
@@ -194,11 +194,11 @@ def normalize_moses(text: str) -> str:
     if _PLAIN.fullmatch(spaced) and _DOTS not in spaced:
         return _ALONE.sub("", spaced)
     split, join = _load_moses()
-    return str(join(split(text)))
+    return join(split(text))
 
 
 @cache
-def _load_moses() -> tuple[Callable[[str], Any], Callable[[Any], Any]]:
+def _load_moses() -> tuple[Callable[[str], list[str]], Callable[[list[str]], str]]:
     from sacremoses import MosesDetokenizer, MosesTokenizer
 
     return MosesTokenizer(lang="en").tokenize, MosesDetokenizer(lang="en").detokenize
