@@ -378,7 +378,7 @@ def test_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SettingError, match="dialeval data add glove-6b"):
         load_embeddings("glove-6b")
-    with pytest.raises(SettingError, match="did you mean glove-6b"):
+    with pytest.raises(SettingError, match="did you mean 'glove-6b'"):
         load_embeddings("glove6b")
     with pytest.raises(SettingError, match="wordllama"):
         load_embeddings("zzz")
@@ -510,7 +510,7 @@ def test_words_for_what_is_no_source(tmp_path: Path, monkeypatch: pytest.MonkeyP
     ):
         with pytest.raises(DataError, match=f"^{what}; give a file of word vectors or the name of a data pack"):
             load_embeddings(source)
-    with pytest.raises(SettingError, match=r"^no word vectors named 'glove-6c'; did you mean glove-6b\?$"):
+    with pytest.raises(SettingError, match=r"^no word vectors named 'glove-6c'; did you mean 'glove-6b'\?$"):
         load_embeddings("glove-6c")
     with pytest.raises(
         SettingError, match=r"^no word vectors named 'zzz'; give a file or one of .*glove-6b.*, wordllama$"

@@ -134,9 +134,7 @@ def compare(
     named = None if systems is None else [name.strip() for name in systems.split(",")]
     if llm["model"]:
         if any((runs[1:], bar, by, sequential, trend, limits.lowest, limits.highest, baseline, metrics)):
-            raise click.UsageError(
-                "--llm-model compares the systems of one run, by pairs alone; leave other options out"
-            )
+            raise click.UsageError("--llm-model compares the systems of one run by pairs only; leave other options out")
         out.print_as(format_, JUDGED, _compare_by_llm(runs[0], named, llm, length, pairs_file), output, _FILE_WIDTH)
         return 0
     if length or pairs_file is not None:
@@ -158,13 +156,13 @@ def compare(
     gated = bar is not None or format_ in options.GATE_FORMATS  # what is saved next to a run decides no gate
     stored = load_comparison(runs[0], next(iter(loaded.values())), **chosen) if len(loaded) == 1 and not gated else None
     comparison = stored or compare_runs(loaded, **chosen)
-    known = collect_systems(loaded, settings["weight"])
-    results = {name: known[name] for name in (comparison.baseline, *comparison.systems)}
-    gates = list(limits.make_gates({name: known[name] for name in comparison.systems}))
+    scored = collect_systems(loaded, settings["weight"])
+    results = {name: scored[name] for name in (comparison.baseline, *comparison.systems)}
+    gates = list(limits.make_gates({name: scored[name] for name in comparison.systems}))
     if bar is not None:
         gates += check_baseline(comparison, {}, metrics is not None, limits.missing)
         gates += check_slices(sliced, limits.missing) if sliced is not None else ()
-    comparison = comparisons.to_percent(comparison, comparisons.find_percent_keys(known)) if percent else comparison
+    comparison = comparisons.to_percent(comparison, comparisons.find_percent_keys(scored)) if percent else comparison
     table = comparisons.lay_out(comparison)
     if format_ in options.GATE_FORMATS:
         out.print_gates(format_, gates, comparison, results, output)
@@ -241,10 +239,8 @@ def _print_over_time(
         )
     names = ("baseline", "weight") if sequential else ("confidence",)
     settings = {name: chosen[name] for name in ("systems", "metrics", "alpha", "design", *names)}
-    if sequential:
-        out.print_as(format_, SEQUENTIAL, test_sequentially(load_runs(runs), **settings), output, _FILE_WIDTH)
-    else:
-        out.print_as(format_, TREND, find_trend(load_runs(runs), **settings), output, _FILE_WIDTH)
+    printer, analyze = (SEQUENTIAL, test_sequentially) if sequential else (TREND, find_trend)
+    out.print_as(format_, printer, analyze(load_runs(runs), **settings), output, _FILE_WIDTH)
 
 
 def _load_with_bar(runs: tuple[str, ...], bar: str | None, baseline: str | None) -> tuple[dict[str, Run], str | None]:

@@ -76,9 +76,9 @@ class Command(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         rest = super().parse_args(ctx, args)
         for group, kind in self.groups.items():
-            own = [name for name in ctx.params if name.startswith(f"{group}_")]
-            if own:
-                ctx.params[group] = kind(**{name.removeprefix(f"{group}_"): ctx.params.pop(name) for name in own})
+            names = [name for name in ctx.params if name.startswith(f"{group}_")]
+            if names:
+                ctx.params[group] = kind(**{name.removeprefix(f"{group}_"): ctx.params.pop(name) for name in names})
         return rest
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -98,12 +98,12 @@ class Command(click.Command):
         _write_text(formatter, more)
         self._write_commands(ctx, formatter)
         for title in (ORIGINAL, *_SECTIONS, "Options"):
-            own = [each for each in options if each not in first and titles[each.name] == title]
-            _write_list(formatter, title, (option.get_help_record(ctx) for option in own))
+            listed = [option for option in options if option not in first and titles[option.name] == title]
+            _write_list(formatter, title, (option.get_help_record(ctx) for option in listed))
 
     def _write_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         limit = formatter.width - 12
-        commands = ((name, each.get_short_help_str(limit)) for name, each in self.inner.items())
+        commands = ((name, command.get_short_help_str(limit)) for name, command in self.inner.items())
         _write_list(formatter, "Commands", commands)
 
 
@@ -176,7 +176,7 @@ def _write_text(formatter: click.HelpFormatter, text: str) -> None:
 
 
 def _write_list(formatter: click.HelpFormatter, title: str, records: Iterable[tuple[str, str] | None]) -> None:
-    known = [record for record in records if record is not None]
-    if known:
+    shown = [record for record in records if record is not None]
+    if shown:
         with formatter.section(title):
-            formatter.write_dl(known)
+            formatter.write_dl(shown)

@@ -157,9 +157,9 @@ def schema(name: str | None) -> None:
 
     if name is None:
         width = max(map(len, schemas.WRITTEN))
-        files = max(len(each.file) for each in schemas.WRITTEN.values())
-        for known, each in schemas.WRITTEN.items():
-            print_out(f"{known:<{width}}  {each.file:<{files}}  {each.by}")
+        files = max(len(written.file) for written in schemas.WRITTEN.values())
+        for listed, written in schemas.WRITTEN.items():
+            print_out(f"{listed:<{width}}  {written.file:<{files}}  {written.by}")
         return
     try:
         print_content(encode_json(schemas.make_schema(name)).decode())
@@ -187,8 +187,8 @@ def validate(files: tuple[str, ...], fields: Mapping[str, str], format_: str, **
         status = 2 if problems else status
         if format_ == "json":
             accounts = {rows.system: rows.account.to_dict() for rows in systems}
-            found = {"systems": accounts, "problems": list(map(str, problems)), "warnings": list(notes)}
-            documents.append({"file": file, **found})
+            document = {"systems": accounts, "problems": list(map(str, problems)), "warnings": list(notes)}
+            documents.append({"file": file, **document})
         else:
             lines = list(map(str, problems)) or [_describe(file, systems), *(f"  {note}" for note in notes)]
             print_out("\n".join(lines))
@@ -212,7 +212,7 @@ def _describe(file: str, systems: Sequence[Rows]) -> str:
         account = rows.account
         columns = [str(need) for need in rows.columns if str(need) != "outcome"]
         lines.append(f"{file}: {kind}, system {rows.system}: {account.describe()}")
-        read = "; ".join(f"{name}: {given}" for name, given in account.fields.items())
+        read = "; ".join(f"{name}: {where}" for name, where in account.fields.items())
         lines.append(
             f"  {account.user_turns:,} user turns, {account.tool_calls:,} tool calls, {account.scores:,} scores; "
             f"columns {', '.join(columns)}{'; ' * bool(read)}{read}"

@@ -186,19 +186,19 @@ def flatten_estimates(systems: Mapping[str | None, Mapping[str, Estimate]]) -> d
     return flat
 
 
-def _make_flat_name(given: str, met: set[str]) -> str:
+def _make_flat_name(name: str, met: set[str]) -> str:
     """Return a new name that every logger takes; names differ in more than upper and lower case."""
-    parts = [_UNSAFE_NAME.sub("_", part).strip("_.") or "_" for part in given.split("/")]
+    parts = [_UNSAFE_NAME.sub("_", part).strip("_.") or "_" for part in name.split("/")]
     # Loggers that keep figures in files: a figure is not the folder of another.
     safe = "/".join(f"{part}_" if part.lower() in (*_FIGURES, *_COUNTS) else part for part in parts)
     if len(safe) > _LONGEST_NAME:
         safe = f"{safe[:_LONGEST_NAME]}-{sha256(safe.encode()).hexdigest()[:8]}"
-    name, number = safe, 1
-    while name.lower() in met:
+    unique, number = safe, 1
+    while unique.lower() in met:
         number += 1
-        name = f"{safe}-{number}"
-    met.add(name.lower())
-    return name
+        unique = f"{safe}-{number}"
+    met.add(unique.lower())
+    return unique
 
 
 def split_items(run: Mapping[str, Result]) -> Iterator[tuple[str, Level, dict[str, Floats]]]:
@@ -250,8 +250,8 @@ class ItemTable(Tabular, Displayable):
         for system, level, items in split_items(self.run):
             size, rows = len(next(iter(items.values()))), self.run[system].rows
             places = {"system": pa.repeat(system, size), "level": pa.repeat(level.value, size)}
-            known = {} if rows is None else _list_places(rows, level) | _list_fields(rows, level, taken, several)
-            tables.append(pa.table({**places, "row": np.arange(1, size + 1), **known, **items}))
+            columns = {} if rows is None else _list_places(rows, level) | _list_fields(rows, level, taken, several)
+            tables.append(pa.table({**places, "row": np.arange(1, size + 1), **columns, **items}))
         if not tables:
             return pa.table({"system": pa.array([], pa.string()), "level": pa.array([], pa.string()), "row": []})
         whole = pa.concat_tables(tables, promote_options="default")
@@ -294,7 +294,7 @@ def _list_fields(rows: RowTable, level: Level, taken: Collection[str], several: 
         made = (
             pa.array(values, pa.list_(pa.string()))
             if name in several
-            else pa.array([each[0] if len(each) == 1 else None for each in values], pa.string())
+            else pa.array([texts[0] if len(texts) == 1 else None for texts in values], pa.string())
         )
         columns[f"field/{name}" if name in taken else name] = made
     return columns

@@ -148,8 +148,8 @@ class SavedRun(Struct):
 def run_with_details() -> type[Struct]:
     """Return the type of `run.json` with the types of all details, for its JSON Schema."""
     fields = [
-        (each.name, each.type, field(default_factory=each.default_factory))
+        (detail.name, detail.type, field(default_factory=detail.default_factory))
         for home in dict.fromkeys(DETAILS.values())
-        for each in structs.fields(resolve_name(home))
+        for detail in structs.fields(resolve_name(home))
     ]
     return defstruct("SavedRun", fields, bases=(SavedRun,), namespace={"__doc__": SavedRun.__doc__})

@@ -103,7 +103,7 @@ def explain_sqlite_errors(where: str | os.PathLike[str], remedy: str) -> Iterato
         with explain_errors(where, remedy):
             yield
     except (sqlite3.Error, sqlite3.Warning, ValueError) as error:  # ValueError: a path with a NUL, a text not in UTF-8
-        remedy = next((known for part, known in _SQLITE_REMEDIES.items() if part in str(error)), remedy)
+        remedy = next((advice for part, advice in _SQLITE_REMEDIES.items() if part in str(error)), remedy)
         raise DataError(Problem(str(where), None, f"cannot be used ({error})", remedy)) from None
 
 
@@ -157,8 +157,8 @@ def read_manifest(
         DataError: It cannot be read, has another layout, does not fit the type, or was changed.
     """
     document = read_json(path, JsonObject, remedy)
-    if layout is not None and isinstance(found := document.get("format"), int) and found != layout:
-        what = f"was saved in layout {found}, and this dialeval reads layout {layout}"
+    if layout is not None and isinstance(saved_layout := document.get("format"), int) and saved_layout != layout:
+        what = f"was saved in layout {saved_layout}, and this dialeval reads layout {layout}"
         raise DataError(Problem(str(path), None, what, "read it with the version that saved it, or make it again"))
     with explain_errors(path, remedy):
         check_depth(document)
@@ -259,9 +259,8 @@ def map_array(path: str | os.PathLike[str], dtype: npt.DTypeLike, shape: tuple[i
 def check_array(array: Array, dtype: npt.DTypeLike, shape: tuple[int | None, ...]) -> None:
     """Raise InvalidError for another type or shape."""
     if array.dtype != np.dtype(dtype) or not _has_shape(array, shape):
-        raise InvalidError(
-            f"holds {array.dtype} of shape {array.shape}, not {np.dtype(dtype)} of {_spell_shape(shape)}"
-        )
+        wanted = f"{np.dtype(dtype)} of {_spell_shape(shape)}"
+        raise InvalidError(f"holds {array.dtype} of shape {array.shape}, not {wanted}")
 
 
 def read_tensors(
@@ -276,8 +275,8 @@ def read_tensors(
             tensors = dict(load(content))
         except Exception as error:  # SafetensorError, and what is raised for headers and types that it lets through
             raise InvalidError(f"holds no readable weights ({type(error).__name__}: {error})") from None
-        for name, each in tensors.items():
-            if each.dtype.kind == "f" and not np.isfinite(each).all():
+        for name, tensor in tensors.items():
+            if tensor.dtype.kind == "f" and not np.isfinite(tensor).all():
                 raise InvalidError(f"{name} holds numbers that are not finite")
     return tensors
 

@@ -147,17 +147,16 @@ def _find_mismatches(value: object, kind: Any, path: str, field: str) -> Iterato
 
 
 def _check_fields(value: Mapping[str, object], kind: Any, path: str) -> Iterator[Mismatch]:
-    fields = {each.name: each for each in msgspec.structs.fields(kind)}
-    for name, each in fields.items():
+    fields = {field.name: field for field in msgspec.structs.fields(kind)}
+    for name, field in fields.items():
         if name in value:
-            yield from _find_mismatches(value[name], each.type, f"{path}.{name}", name)
-        elif each.required:
+            yield from _find_mismatches(value[name], field.type, f"{path}.{name}", name)
+        elif field.required:
             yield path, f"has no {name}", name
     if kind.__struct_config__.forbid_unknown_fields:
-        known = ", ".join(sorted(fields))
-        yield from (
-            (f"{path}.{name}", f"is not an entry; there are {known}", name) for name in value if name not in fields
-        )
+        names = ", ".join(sorted(fields))
+        what = f"is not an entry; there are {names}"
+        yield from ((f"{path}.{name}", what, name) for name in value if name not in fields)
 
 
 def _is_struct(kind: Any) -> bool:

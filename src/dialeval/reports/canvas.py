@@ -183,10 +183,9 @@ class Canvas:
             size = min(self.measure_text(name), self.width - 30.0) + 34
             if x and x + size > self.width:
                 x, self.y = 0.0, self.y + LINE
-            dash = (
-                make_line(x, self.y + 7, x + 20, self.y + 7, f"curve dash-{numbers[name] % SHAPES}") if dashes else ""
-            )
-            self.draw_group(get_color_class(numbers[name]), "", dash, draw_marker(x + 10, self.y + 7, numbers[name]))
+            y, number = self.y + 7, numbers[name]
+            dash = make_line(x, y, x + 20, y, f"curve dash-{number % SHAPES}") if dashes else ""
+            self.draw_group(get_color_class(number), "", dash, draw_marker(x + 10, y, number))
             self.write(x + 25, self.y + 11, name, room=self.width - 30)
             x += size
         self.y += LINE + 4

@@ -274,9 +274,8 @@ def curves(
         if len(places) > 1:
             line = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
             elements.append(f'<polyline class="curve dash-{number % SHAPES}" points="{line}"/>')
-        chart.draw_group(
-            get_color_class(number), "", *elements, *(draw_marker(*place, number, 3.5) for place in places)
-        )
+        elements += [draw_marker(*place, number, 3.5) for place in places]
+        chart.draw_group(get_color_class(number), "", *elements)
         ends = [show(point.y, 3) for point in (points[0], points[-1])] if points else ["–", "–"]
         chart.words.append(f"{shorten(system)}: from {ends[0]} to {ends[1]}.")
     chart.write_notes(*([f"Intervals of more than {MOST_INTERVALS} systems are left out."] if crowded else notes))
@@ -473,8 +472,7 @@ def task_trial_grid(
         chart.y += max(18.0, size)
     counts = [f"{shorten(system)}: {len(tasks)} of {len(means[system])} tasks" for system, tasks in flips.items()]
     more = f" {len(ranked) - most:,} more tasks are not drawn." if len(ranked) > most else ""
-    chart.write_notes(
-        f"Filled: passed. Crossed: failed. Tasks that flip between trials come first ({'; '.join(counts)}).{more}"
-    )
+    note = "Filled: passed. Crossed: failed. Tasks that flip between trials come first"
+    chart.write_notes(f"{note} ({'; '.join(counts)}).{more}")
     chart.words.append(f"Tasks that pass in some trials and fail in others: {'; '.join(counts)}.")
     return chart.to_figure()

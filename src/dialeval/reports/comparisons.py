@@ -292,9 +292,8 @@ def _describe_system(comparison: Comparison, system: str) -> Iterable[str]:
         yield from _explain_missing_evidence(rows)
         return
     if standing.better or standing.worse:
-        first, second, rows = (
-            ("better", "worse", standing.better) if standing.better else ("worse", "better", standing.worse)
-        )
+        first, second = ("better", "worse") if standing.better else ("worse", "better")
+        rows = standing.better or standing.worse
         others = len(standing.worse) if standing.better else 0
         on = f"{len(rows)} of {panel} metrics, {second} on {others or 'none'}"
         yield f"{system} is {first} than {baseline} on {shorten(rows[0].key) if panel == 1 else on} ({tests})."

@@ -91,10 +91,8 @@ def draw_distribution(run: Run, key: str, width: int = WIDTH) -> Figure | None:
     """Draw how the per-row scores of each system are distributed."""
     items = {name: est.items for name, est in collect_estimates(run, key).items() if est.items is not None}
     unit = f"{_find_level(run, key)}s"
-    title = f"{_make_title(run, key)} of single {unit}"
-    return charts.distribution(
-        items, title, _make_axis_title(run, key), unit=unit, numbers=markup.number_colors(run), width=width
-    )
+    titles = f"{_make_title(run, key)} of single {unit}", _make_axis_title(run, key)
+    return charts.distribution(items, *titles, unit=unit, numbers=markup.number_colors(run), width=width)
 
 
 def draw_differences(comparison: Comparison, system: str, width: int = WIDTH) -> Figure | None:
@@ -129,10 +127,9 @@ def draw_turns(run: Run, key: str, width: int = WIDTH) -> Figure | None:
         series |= {name: points} if len(points) > 1 else {}
     if not series:
         return None
-    title, notes = f"{_make_title(run, key)} over the turns of a dialogue", ["95% confidence intervals over dialogues."]
-    return charts.curves(
-        series, title, "turn", shorten(key), name="turns", numbers=markup.number_colors(run), notes=notes, width=width
-    )
+    titles = f"{_make_title(run, key)} over the turns of a dialogue", "turn", shorten(key)
+    notes, numbers = ["95% confidence intervals over dialogues."], markup.number_colors(run)
+    return charts.curves(series, *titles, name="turns", numbers=numbers, notes=notes, width=width)
 
 
 def draw_trend(run: Run, key: str, width: int = WIDTH) -> Figure | None:

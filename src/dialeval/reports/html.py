@@ -331,9 +331,8 @@ def _make_lead(run: Run, date: str | None) -> str:
 
 def make_provenance(run: Run, command: str | None) -> Section:
     """Return the section: what was left out, everything that each number depends on, and the commands that made it."""
-    return Section(
-        "provenance", "Provenance", _list_skipped(run) + _list_signatures(run) + _list_commands(run, command)
-    )
+    content = _list_skipped(run) + _list_signatures(run) + _list_commands(run, command)
+    return Section("provenance", "Provenance", content)
 
 
 def _make_part(name: str, title: str, content: str) -> str:

@@ -126,9 +126,8 @@ def _make_caption(run: Run, comparison: Comparison | None, best: Best) -> str:
     words = describe_intervals(estimate for result in run.values() for estimate in result.values())
     parts = [f"Means with intervals, {markup.text(words)}." if words else "Means."]
     if comparison is not None:
-        strips = (
-            f"Strips: differences to {markup.name(comparison.baseline)} in standard deviations, better to the right."
-        )
+        baseline = markup.name(comparison.baseline)
+        strips = f"Strips: differences to {baseline} in standard deviations, better to the right."
         marks = f"{fmt.BETTER}&nbsp;better, {fmt.WORSE}&nbsp;worse, {fmt.DIFFERENT}&nbsp;different"
         parts.append(f"{strips} {marks}: significant after correction for all tests.")
     parts += map(markup.text, explain_best(best))

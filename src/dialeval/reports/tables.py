@@ -41,9 +41,7 @@ if TYPE_CHECKING:
     from dialeval.reports.comparisons import RunVerdict
 
 
-CSV_FIELDS = (
-    *("system", "metric", "mean", "std", "confidence", "low", "high", "interval_by", "rows", "scored", "signature"),
-)
+FIELDS = ["system", "metric", "mean", "std", "confidence", "low", "high", "interval_by", "rows", "scored", "signature"]
 METRICS_TXT = tuple(GROUPS["dialog-eval"])
 """The columns of dialog-eval's table, in its order."""
 
@@ -146,7 +144,7 @@ def to_csv(run: Run) -> str:
             low, high = est.interval or (None, None)
             figures = (est.mean, est.std, est.confidence, low, high)
             rows.append((system, key, *figures, fmt.describe_intervals([est]), est.rows, est.scored, est.signature))
-    return documents.format_csv(CSV_FIELDS, rows)
+    return documents.format_csv(FIELDS, rows)
 
 
 def to_document(run: Run, transpose: bool = False) -> Document:

@@ -433,8 +433,8 @@ class NgramCounts:
             place = np.minimum(np.searchsorted(other.keys[:, 0], self.keys[here, 0]), other.types - 1)
             both = other.keys[place, 0] == self.keys[here, 0]
             parts.append((self.keys[here, 0][both], self.counts[here][both], other.counts[place[both]]))
-        keys, own, others = (np.concatenate(column) for column in zip(*parts, strict=True))
-        return keys, own, others
+        keys, counts, others = (np.concatenate(column) for column in zip(*parts, strict=True))
+        return keys, counts, others
 
     def to_vocabulary(self, vocabulary: Vocabulary) -> NgramCounts:
         """Return the same counts in terms of another vocabulary; new words are added to it."""
@@ -466,15 +466,15 @@ class NgramCounts:
     def split(self, parts: int) -> list[NgramCounts]:
         """Return the counts in parts of different n-grams; which part one belongs to depends on its words alone."""
         words, keys = self.number_words()
-        own = Vocabulary()  # of these words: each part looks through all words of its vocabulary
-        own.add(words)
+        vocabulary = Vocabulary()  # of these words: each part looks through all words of its vocabulary
+        vocabulary.add(words)
         chosen, sizes = np.empty(self.types, np.uint16), np.zeros(parts, np.int64)
         choose_parts(keys, self.n, hash_column(words), chosen, sizes)
         edges = offsets_of(sizes)
         part_keys, part_counts = np.empty_like(keys), np.empty(self.types, self.counts.dtype)
         copy_parts(keys, self.counts, chosen, edges[:-1].copy(), part_keys, part_counts)
         rows = [slice(start, stop) for start, stop in pairwise(edges.tolist())]
-        return [NgramCounts(self.n, own, part_keys[part], part_counts[part]) for part in rows]
+        return [NgramCounts(self.n, vocabulary, part_keys[part], part_counts[part]) for part in rows]
 
     def to_plain(self) -> tuple[int, Bytes, Ints, Ints, Counts]:
         """Return the counts with the words they use, in plain arrays; `from_plain` gives equal counts back."""
@@ -526,8 +526,8 @@ def _merge(left: NgramCounts, right: NgramCounts, keys: Ints, counts: Counts) ->
     i = j = size = 0
     while i < left.types or j < right.types:
         i_end, j_end = merge_ends(left.keys, i, right.keys, j, _COMPARED_KEYS)
-        here, there = slice(i, i_end), slice(j, j_end)
-        parts = left.keys[here], left.counts[here], right.keys[there], right.counts[there]
+        left_part, right_part = slice(i, i_end), slice(j, j_end)
+        parts = left.keys[left_part], left.counts[left_part], right.keys[right_part], right.counts[right_part]
         room_left = keys[size:], counts[size:]
         merged = merge_counts(*parts, *room_left)
         for done in (*parts, *(part[:merged] for part in room_left)):
