@@ -31,12 +31,8 @@ _FILE_WIDTH = 160
 )
 @click.argument("runs", nargs=-1, required=True, type=click.Path())
 @click.option("--baseline", metavar="NAME", help="The system that others are compared with.  [default: the first]")
-@click.option(
-    "--systems", metavar="NAMES", help="Only these systems, comma-separated.  [default: all but floors, ceilings]"
-)
-@click.option(
-    "-m", "--metrics", metavar="KEYS", help="Only these, or families, comma-separated.  [default: all in common]"
-)
+@click.option("--systems", metavar="NAMES", help="Only these, comma-separated.  [default: all but floors, ceilings]")
+@click.option("-m", "--metrics", metavar="KEYS", help="Only these or families, comma-separated.  [default: all shared]")
 @options.choice(
     "--test",
     ["randomization", "bootstrap"],
@@ -45,14 +41,10 @@ _FILE_WIDTH = 160
 @click.option("--alpha", type=float, default=0.05, help="Significance level of adjusted p-values; at least 1e-9.")
 @click.option("--confidence", type=float, default=0.95, metavar="LEVEL", help="Confidence level.")
 @options.bootstrap_resamples
-@click.option(
-    "--trials", type=click.IntRange(min=1), help="Randomization trials.  [default: 2000, more for very many tests]"
-)
+@click.option("--trials", type=click.IntRange(min=1), help="Randomization trials.  [default: 2000, more if many tests]")
 @click.option("--seed", type=options.SEED, default=12345, help="Random seed.")
 @click.option("--sequential", is_flag=True, help="Sequential test: confidence sequences, valid at every interim look.")
-@click.option(
-    "--detect", type=float, metavar="DIFFERENCE", help="Print the number of dialogues needed to detect it (80% power)."
-)
+@click.option("--detect", type=float, metavar="DIFFERENCE", help="Print how many dialogues detect it (80% power).")
 @click.option(
     "--design",
     type=options.Choice(["paired", "common", "openings", "ids", "unpaired"]),
@@ -69,9 +61,7 @@ _FILE_WIDTH = 160
 @click.option("--trend", is_flag=True, help="Test for a trend over the systems in the given order.")
 @options.llm
 @click.option("--length", is_flag=True, help="With --llm-model: control for the length of the responses.")
-@click.option(
-    "--pairs", "pairs_file", type=options.FILE, help="With --llm-model: write the verdicts, for `dialeval rank`."
-)
+@click.option("--pairs", "pairs_file", type=options.FILE, help="With --llm-model: write verdicts for `dialeval rank`.")
 @options.by
 @options.format_((*options.FORMATS, *options.GATE_FORMATS))
 @options.percent

@@ -29,16 +29,12 @@ FIGURE_FORMATS = ("svg", "png", "pdf")
 @click.argument("runs", nargs=-1, required=True, type=click.Path())
 @click.option("--save", "output", type=options.FILE, default=Path("report.html"), help="The file to write.")
 @click.option("--title", help="Heading of the page.  [default: the systems]")
-@click.option(
-    "--figures", type=options.Choice(FIGURE_FORMATS), help="Also write every figure, for papers (extra `report`)."
-)
+@click.option("--figures", type=options.Choice(FIGURE_FORMATS), help="Also write figures for papers (extra `report`).")
 @click.option("--figures-dir", type=options.FOLDER, help="Folder for --figures.  [default: next to the report]")
 @click.option(
     "--width", type=click.FloatRange(2.5, 30), metavar="INCHES", help="Width of --figures.  [default: as in the report]"
 )
-@click.option(
-    "--table", type=options.FILE, help="Also write one table of all runs for a paper, .tex or .md: bold is the best."
-)
+@click.option("--table", type=options.FILE, help="Also write one table of all runs, .tex or .md: bold is the best.")
 @click.option("--table-metrics", metavar="NAMES", help="Metrics of --table, comma-separated.  [default: the panel]")
 @click.option("--table-percent", is_flag=True, help="Values between 0 and 1 of --table as percentages.")
 @click.option("--table-digits", type=click.IntRange(0, 6), default=2, help="Decimals of --table.")

@@ -258,9 +258,7 @@ def data() -> None:
     "dialeval data add lsdscc --from LSDSCC/lsdscc/data/test.group.json",
 )
 @click.argument("name")
-@click.option(
-    "--from", "from_folder", type=click.Path(), help="Take the files from this folder or file, not from the network."
-)
+@click.option("--from", "from_folder", type=click.Path(), help="Take the files from here, not from the network.")
 @click.option("--address", help="Download from this address instead of the official one.")
 def add(name: str, from_folder: str | None, address: str | None) -> None:
     """Build a pack from its official source over HTTP, or from a local copy."""

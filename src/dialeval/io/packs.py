@@ -13,20 +13,18 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from msgspec import structs
 
 from dialeval.core import validation
 from dialeval.core.errors import DataError, Problem, SettingError, suggest
 from dialeval.core.files import build_folder, cache_folder, discard, sha256_of
 from dialeval.core.fingerprint import short_digest
-
-if TYPE_CHECKING:
-    from dialeval.io.schemas import PackFile
-
+from dialeval.io.schemas import PackManifest
 
 # The type of functions that long work calls with its progress.
 
@@ -72,15 +70,10 @@ class PackSource:
         return f"dialeval data add {self.name}" + (f" --from FILE, where FILE is {self.local}" if self.local else "")
 
 
-@dataclass(frozen=True, slots=True)
-class Pack:
+class Pack(PackManifest, frozen=True, kw_only=True):
     """An installed pack."""
 
-    name: str
-    version: str
     path: Path
-    origin: str
-    files: Mapping[str, PackFile]
 
     @property
     def digest(self) -> str:
@@ -266,12 +259,9 @@ def _write_manifest(source: PackSource, folder: Path, origin: str, download_sha2
 
 def _read(folder: Path) -> Pack | None:
     """Read the pack in a folder; None where there is no whole manifest of it."""
-    from dialeval.io.schemas import PackManifest
-
     try:
-        facts = validation.read_json(folder / _MANIFEST, PackManifest, "")
+        manifest = validation.read_json(folder / _MANIFEST, PackManifest, "")
     except DataError:
         return None
-    if (facts.name, facts.version) != (folder.parent.name, folder.name):
-        return None
-    return Pack(facts.name, facts.version, folder, facts.origin, facts.files)
+    is_whole = (manifest.name, manifest.version) == (folder.parent.name, folder.name)
+    return Pack(**structs.asdict(manifest), path=folder) if is_whole else None

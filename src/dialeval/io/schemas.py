@@ -1,8 +1,7 @@
 """Schemas of JSON files that come with resources (encoders, data packs, caches of vectors), and checks against types.
 
-A module of its own, since it imports msgspec; it is imported only where such a file is read. Fields that are not named
-here may hold anything and are ignored. `check_types` compares parsed documents of suites with types of msgspec: every
-mismatch is a problem with its path inside the document.
+Fields that are not named here may hold anything and are ignored. `check_types` compares parsed documents of suites with
+types of msgspec: every mismatch is a problem with its path inside the document.
 """
 
 from __future__ import annotations
@@ -75,7 +74,7 @@ class PackFile(Struct, frozen=True):
     size: Count
 
 
-class PackManifest(Struct):
+class PackManifest(Struct, frozen=True):
     """`manifest.json` of a data pack."""
 
     name: str
