@@ -87,7 +87,9 @@ class Command(click.Command):
         summary, _, more = cleandoc(self.help or "").partition("\n\n")
         _write_text(formatter, summary)
         options = [parameter for parameter in self.get_params(ctx) if isinstance(parameter, click.Option)]
-        first = _find_most_used(self.examples, options)
+        by_flag = {flag: option for option in options for flag in option.opts}
+        words = (word for example in self.examples for word in example.split())
+        first = list(dict.fromkeys(by_flag[word] for word in words if word in by_flag))[:_MOST_USED]
         path = ctx.command_path.partition(" ")[2]
         titles = {option.name: find_section(option, path) or "Options" for option in options}
         _write_list(formatter, "Most used", (option.get_help_record(ctx) for option in first))
@@ -159,13 +161,6 @@ def _fold_example(example: str, indent: int, width: int) -> str:
         alone = f"# {comment}\n{folded}"
         folded = f"{folded}  # {comment}" if indent + len(folded) + len(comment) + 4 <= width else alone
     return f"{indent_lines(folded, ' ' * indent)}\n"
-
-
-def _find_most_used(examples: Sequence[str], options: Sequence[click.Option]) -> list[click.Option]:
-    """Return the options that examples use first."""
-    by_flag = {flag: option for option in options for flag in option.opts}
-    words = (word for example in examples for word in example.split())
-    return list(dict.fromkeys(by_flag[word] for word in words if word in by_flag))[:_MOST_USED]
 
 
 def _write_text(formatter: click.HelpFormatter, text: str) -> None:

@@ -247,7 +247,7 @@ def read_array(
 
 
 def map_array(path: str | os.PathLike[str], dtype: npt.DTypeLike, shape: tuple[int, ...], remedy: str) -> Array:
-    """Map an array whose bytes are all that a file holds."""
+    """Memory-map a raw array after checking its size."""
     if size_of(path, remedy) != math.prod(shape) * np.dtype(dtype).itemsize:
         raise DataError(Problem(str(path), None, f"has another size than {_spell_shape(shape)} numbers", remedy))
     if not math.prod(shape):

@@ -601,30 +601,28 @@ _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 def to_junit(gates: Sequence[Gate], results: Mapping[str, Result], subject: Run | Comparison | None = None) -> str:
     """Return test results that CI servers read, with the verdict; characters that XML cannot hold are written out."""
-    from xml.sax.saxutils import escape, quoteattr  # it imports an HTTP client
+    from xml.etree import ElementTree as ET
 
     def clean(text: str) -> str:
         """Write out what a terminal obeys, and replace characters that XML does not allow."""
         return _NOT_XML.sub("\ufffd", plain(text))
 
     failed = sum(gate.failure is not None for gate in gates)
-    counts = f'tests="{len(gates)}" failures="{failed}" errors="0"'
-    lines = ['<?xml version="1.0" encoding="UTF-8"?>', f"<testsuites {counts}>"]
-    lines.append(f'  <testsuite name="dialeval" {counts} skipped="0">')
+    counts = {"tests": str(len(gates)), "failures": str(failed), "errors": "0"}
+    root = ET.Element("testsuites", counts)
+    suite = ET.SubElement(root, "testsuite", {"name": "dialeval", **counts, "skipped": "0"})
     if isinstance(subject, Comparison):
-        facts = {"kind": subject.verdict.kind, "headline": subject.verdict.headline}
-        pairs = (f'<property name="verdict.{name}" value={quoteattr(clean(text))}/>' for name, text in facts.items())
-        lines.append(f"    <properties>{''.join(pairs)}</properties>")
+        properties = ET.SubElement(suite, "properties")
+        for name, text in (("kind", subject.verdict.kind), ("headline", subject.verdict.headline)):
+            ET.SubElement(properties, "property", name=f"verdict.{name}", value=clean(text))
     for gate in gates:
-        case, name = quoteattr(clean(gate.system)), quoteattr(clean(f"{gate.key} {gate.asked}"))
-        lines.append(f"    <testcase classname={case} name={name}>")
+        case = ET.SubElement(suite, "testcase", classname=clean(gate.system), name=clean(f"{gate.key} {gate.asked}"))
         if gate.failure is not None:
-            failure = clean(gate.failure)
-            lines.append(f"      <failure message={quoteattr(failure)}>{escape(failure)}</failure>")
+            ET.SubElement(case, "failure", message=clean(gate.failure)).text = clean(gate.failure)
         if signature := _find_signature(results[gate.system], gate.key):
-            lines.append(f"      <system-out>{escape(clean(signature))}</system-out>")
-        lines.append("    </testcase>")
-    return "\n".join([*lines, "  </testsuite>", "</testsuites>", ""])
+            ET.SubElement(case, "system-out").text = clean(signature)
+    ET.indent(root)
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(root, "unicode")}\n'
 
 
 def to_github(

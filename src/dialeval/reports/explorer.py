@@ -19,6 +19,7 @@ from dialeval.analysis.pairing import choose_main_keys
 from dialeval.analysis.values import find_better
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.columns import TextColumn
+from dialeval.core.errors import escape_surrogates
 from dialeval.core.fold import Level
 from dialeval.core.rowtable import NO_TURN, PROMPT, REFERENCE, RowTable
 from dialeval.core.validation import JsonObject
@@ -110,7 +111,7 @@ def _make_group(
     dialogues, dialogue = np.unique(rows.clusters[shown], return_inverse=True)
     turns = None if rows.turns is None else rows.turns[shown].tolist()
     names = rows.dialogues
-    ids = None if names is None else [_escape_surrogates(names[number] or "") for number in dialogues.tolist()]
+    ids = None if names is None else [escape_surrogates(names[number] or "") for number in dialogues.tolist()]
     # Of a dialogue-level key one value per dialogue is enough: that of the dialogue's first row.
     places = {Level.TURN: shown, Level.DIALOGUE: rows.offsets[dialogues]}
     return {
@@ -243,10 +244,6 @@ def _round_value(value: float) -> float | int | None:
     if not math.isfinite(value):
         return None
     return int(value) if value.is_integer() and abs(value) < 1e15 else float(f"{value:.{DIGITS}g}")
-
-
-def _escape_surrogates(name: str) -> str:
-    return name.encode("utf-8", "backslashreplace").decode()
 
 
 def _describe_choice(group: JsonObject) -> str:

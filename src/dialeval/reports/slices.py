@@ -110,22 +110,13 @@ def list_notes(slices: Slices) -> Iterator[str]:
             reasons.setdefault(part.reason, []).append(f"{part.field} {part.label}")
     for reason, where in reasons.items():
         yield f"Not tested: {list_some_names(where, _MOST_NAMED)} ({plain(reason)})."
-    if conditioned := [key for key in slices.keys if _has_facts(slices, key)]:
+    estimates = {key: next(result[key] for result in slices.whole.values() if key in result) for key in slices.keys}
+    metrics = {key: find_metric(estimate) for key, estimate in estimates.items()}
+    if conditioned := [key for key, metric in metrics.items() if metric is not None and metric.facts]:
         yield f"{list_some_names(conditioned, _MOST_NAMED)}: uses statistics of all rows, also within a slice."
-    if parts := [key for key in slices.keys if _has_split_dialogues(slices, key)]:
-        yield f"{list_some_names(parts, _MOST_NAMED)}: of whole dialogues, those with a row in the slice."
-
-
-def _has_facts(slices: Slices, key: str) -> bool:
-    """Return whether the per-row scores of a key depend on statistics of all rows."""
-    metric = find_metric(next(result[key] for result in slices.whole.values() if key in result))
-    return metric is not None and bool(metric.facts)
-
-
-def _has_split_dialogues(slices: Slices, key: str) -> bool:
-    """Return whether a key is of dialogues, and some slice has a part of one."""
-    estimate = next(result[key] for result in slices.whole.values() if key in result)
-    return estimate.level is Level.DIALOGUE and any(part.cuts_dialogues for part in slices.slices)
+    dialogue_keys = [key for key, estimate in estimates.items() if estimate.level is Level.DIALOGUE]
+    if any(part.cuts_dialogues for part in slices.slices) and dialogue_keys:
+        yield f"{list_some_names(dialogue_keys, _MOST_NAMED)}: of whole dialogues, those with a row in the slice."
 
 
 def choose_keys(slices: Slices) -> list[str]:

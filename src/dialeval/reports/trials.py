@@ -39,12 +39,12 @@ def _group_by_task(run: Run) -> tuple[list[str], dict[str, dict[str, list[Trial]
     return list(dict.fromkeys(task for tasks in by_system.values() for task in tasks)), by_system
 
 
-def _find_usual_end(trials: Sequence[Trial]) -> str | None:
-    ends = Counter(trial["end"] for trial in trials if trial["end"] is not None)
-    return ends.most_common(1)[0][0] if ends else None
+def _count_ends(trials: Sequence[Trial]) -> list[tuple[str, int]]:
+    """Return how trials ended and how many did so, the usual end first."""
+    return Counter(trial["end"] for trial in trials if trial["end"] is not None).most_common()
 
 
-def _make_cell(trials: Sequence[Trial], usual: str | None) -> str:
+def _make_cell(trials: Sequence[Trial], usual: str) -> str:
     """Return the marks of a task, and the reasons of the trials that failed."""
     if not trials:
         return MISSING
@@ -62,7 +62,7 @@ def _make_cell(trials: Sequence[Trial], usual: str | None) -> str:
 def _make_grid(run: Run) -> tuple[list[str], list[list[str]]]:
     """Return the header and the lines of the grid."""
     tasks, grouped = _group_by_task(run)
-    usual = {system: _find_usual_end(trials) for system, trials in run.details["trials"].items()}
+    usual = {system: next(iter(_count_ends(trials)), ("", 0))[0] for system, trials in run.details["trials"].items()}
     lines = [[task, *(_make_cell(by.get(task, ()), usual[system]) for system, by in grouped.items())] for task in tasks]
     return ["task", *grouped], lines
 
@@ -74,7 +74,6 @@ def _summarize(run: Run) -> tuple[list[str], list[list[str]]]:
     """
     lines = []
     for system, trials in run.details["trials"].items():
-        ends = Counter(trial["end"] for trial in trials if trial["end"] is not None)
         parts: dict[str, list[float]] = {}
         for trial in trials:
             for part, value in trial["parts"].items():
@@ -86,7 +85,7 @@ def _summarize(run: Run) -> tuple[list[str], list[list[str]]]:
                 system,
                 f"{passed} of {judged}",
                 str(len(trials) - judged),
-                ", ".join(f"{end} {number}" for end, number in ends.most_common()) or MISSING,
+                ", ".join(f"{end} {number}" for end, number in _count_ends(trials)) or MISSING,
                 ", ".join(f"{part} {fmean(values):.2f}" for part, values in sorted(parts.items())) or MISSING,
                 f"{fmean(costs):.4g}" if costs else MISSING,
             ]
