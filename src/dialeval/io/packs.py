@@ -13,18 +13,20 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-
-from msgspec import structs
+from typing import TYPE_CHECKING
 
 from dialeval.core import validation
 from dialeval.core.errors import DataError, Problem, SettingError, suggest
 from dialeval.core.files import build_folder, cache_folder, discard, sha256_of
 from dialeval.core.fingerprint import short_digest
-from dialeval.io.schemas import PackManifest
+
+if TYPE_CHECKING:
+    from dialeval.io.schemas import PackFile
+
 
 # The type of functions that long work calls with its progress.
 
@@ -70,10 +72,15 @@ class PackSource:
         return f"dialeval data add {self.name}" + (f" --from FILE, where FILE is {self.local}" if self.local else "")
 
 
-class Pack(PackManifest, frozen=True, kw_only=True):
+@dataclass(frozen=True, slots=True)
+class Pack:
     """An installed pack."""
 
+    name: str
+    version: str
     path: Path
+    origin: str
+    files: Mapping[str, PackFile]
 
     @property
     def digest(self) -> str:
@@ -259,9 +266,12 @@ def _write_manifest(source: PackSource, folder: Path, origin: str, download_sha2
 
 def _read(folder: Path) -> Pack | None:
     """Read the pack in a folder; None where there is no whole manifest of it."""
+    from dialeval.io.schemas import PackManifest
+
     try:
-        manifest = validation.read_json(folder / _MANIFEST, PackManifest, "")
+        facts = validation.read_json(folder / _MANIFEST, PackManifest, "")
     except DataError:
         return None
-    is_whole = (manifest.name, manifest.version) == (folder.parent.name, folder.name)
-    return Pack(**structs.asdict(manifest), path=folder) if is_whole else None
+    if (facts.name, facts.version) != (folder.parent.name, folder.name):
+        return None
+    return Pack(facts.name, facts.version, folder, facts.origin, facts.files)

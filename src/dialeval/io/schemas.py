@@ -1,7 +1,8 @@
 """Schemas of JSON files that come with resources (encoders, data packs, caches of vectors), and checks against types.
 
-Fields that are not named here may hold anything and are ignored. `check_types` compares parsed documents of suites with
-types of msgspec: every mismatch is a problem with its path inside the document.
+A module of its own, since it imports msgspec; it is imported only where such a file is read. Fields that are not named
+here may hold anything and are ignored. `check_types` compares parsed documents of suites with types of msgspec: every
+mismatch is a problem with its path inside the document.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ class PackFile(Struct, frozen=True):
     size: Count
 
 
-class PackManifest(Struct, frozen=True):
+class PackManifest(Struct):
     """`manifest.json` of a data pack."""
 
     name: str

@@ -37,11 +37,12 @@ from dialeval.core.errors import DataError, Problem, SettingError, suggest
 from dialeval.core.files import build_folder, cache_folder, discard, sha256_of
 from dialeval.core.validation import InvalidError
 from dialeval.io.packs import PACK_SOURCES, require_pack
-from dialeval.io.schemas import VectorEntry
 from dialeval.io.vector_files import Matrix, VectorFindings, read_vectors
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
+
+    from dialeval.io.schemas import VectorEntry
 
 
 # Word vectors in the cache: parsed once, then memory-mapped.
@@ -222,6 +223,8 @@ def _write_entry(folder: Path, source: Path) -> None:
 
 def _open_entry(folder: Path) -> _Entry:
     """Map the files of an entry; DataError, OSError or InvalidError where they are not whole."""
+    from dialeval.io.schemas import VectorEntry
+
     facts, _ = validation.read_manifest(folder / "entry.json", VectorEntry, _REMEDY)
     for name in _CHECKED:
         if zlib.crc32(validation.read_bytes(folder / name, _REMEDY)) != facts.files.get(name):

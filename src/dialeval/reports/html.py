@@ -202,7 +202,7 @@ def report(
     path = Path(path)
     run = combine_runs([runs] if isinstance(runs, Run) else runs)
     opinions = (people, agreement, ranking, rated, merged, pairs)
-    human = resolve_name(HUMAN_SECTION)(*opinions) if opinions != (None,) * len(opinions) else None
+    human = resolve_name(HUMAN_SECTION)(*opinions) if any(part is not None for part in opinions) else None
     shown = render(run, command, title=title, date=date, compared=compared, by=by, people=human)
     write_bytes(path, shown.encode())
     return path
