@@ -19,7 +19,7 @@ from typing import Literal, NamedTuple, get_args
 
 from dialeval.core.errors import NeedError, SettingError
 from dialeval.core.files import write_bytes
-from dialeval.reports.formatting import plain
+from dialeval.reports.formatting import plain, shorten
 
 FigureFormat = Literal["svg", "png", "pdf"]
 WIDTH = 460
@@ -147,9 +147,7 @@ class Canvas:
 
     def write(self, x: float, y: float, words: str, kind: str = "", room: float | None = None) -> None:
         """Write words; longer ones than there is room for are shortened in their middle."""
-        shown = plain(words)
-        most = max(3, int((self.width if room is None else room) / CHARACTER))
-        shown = shown if len(shown) <= most else f"{shown[: most - most // 2 - 1]}…{shown[len(shown) - most // 2 :]}"
+        shown = shorten(words, max(3, int((self.width if room is None else room) / CHARACTER)))
         attribute = f' class="{kind}"' if kind else ""
         self.parts.append(f'<text x="{x:.1f}" y="{y:.1f}"{attribute}>{escape(shown)}</text>')
 

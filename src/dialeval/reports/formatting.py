@@ -138,7 +138,7 @@ def list_some_names(names: Iterable[str], most: int) -> str:
     return list_some([shorten(name) for name in names], most)
 
 
-def shorten(name: str) -> str:
+def shorten(name: str, width: int = NAME_WIDTH) -> str:
     """Return a name from outside as plain text, shortened in its middle if it is long."""
-    name, half = plain(name), NAME_WIDTH // 2
-    return name if len(name) <= NAME_WIDTH else f"{name[: half - 1]}…{name[-half:]}"
+    name, half = plain(name), width // 2
+    return name if len(name) <= width else f"{name[: width - half - 1]}…{name[len(name) - half :]}"

@@ -160,34 +160,6 @@ def _word(keys, row, number):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def mark_words(keys, n, used):  # type: ignore[no-untyped-def]
-    """Set `used` for every word of n-grams in packed keys."""
-    for row in range(keys.shape[0]):
-        for half in range(n % 2, n + n % 2):
-            used[_word(keys, row, half)] = True
-
-
-@kernel
-def renumber_words(keys, n, numbers, renumbered):  # type: ignore[no-untyped-def]
-    """Fill `renumbered` with the packed keys, each word replaced by its number."""
-    for row in range(keys.shape[0]):
-        for k in range(keys.shape[1]):
-            upper = 0 if k == 0 and n % 2 else numbers[_word(keys, row, 2 * k)]
-            renumbered[row, k] = upper << 32 | numbers[_word(keys, row, 2 * k + 1)]
-
-
-@kernel
-def are_words(keys, n, words):  # type: ignore[no-untyped-def]
-    """Return whether packed keys hold n words each, and all of these are below `words`."""
-    for row in range(keys.shape[0]):
-        for half in range(2 * keys.shape[1]):
-            word = _word(keys, row, half)
-            if word < 0 or word >= (words if half >= n % 2 else 1):
-                return False
-    return True
-
-
-@kernel
 def choose_parts(keys, n, hashes, chosen, sizes):  # type: ignore[no-untyped-def]
     """Fill `chosen` with the part of each n-gram, by its hash, and `sizes` (zeros before) with how many a part has."""
     parts = uint64(sizes.shape[0])
@@ -374,16 +346,15 @@ class NgramCounts:
         """Return the words that occur, in the order of their ids, and these ids."""
         column = self.vocabulary.column()
         used = np.zeros(len(column), np.bool_)
-        mark_words(self.keys, self.n, used)
+        used[self.grams] = True
         ids = np.flatnonzero(used)
         return column.take(ids), ids
 
     def _renumber(self, used: Ints, numbers: Ids) -> Ints:
         """Return the keys with another number for every word that occurs."""
-        places, keys = np.zeros(int(used[-1]) + 1 if len(used) else 0, np.int32), np.empty_like(self.keys)
+        places = np.zeros(int(used[-1]) + 1 if len(used) else 0, np.int32)
         places[used] = numbers
-        renumber_words(self.keys, self.n, places, keys)
-        return keys
+        return _pack(places[self.grams])
 
     def number_words(self) -> tuple[TextColumn, Ints]:
         """Return the words that occur, in the order of their ids, and the keys with numbers of these words."""
@@ -428,7 +399,10 @@ class NgramCounts:
             raise InvalidError("no n-grams have these counts")
         if lengths.min(initial=0) < 0 or lengths.max(initial=0) > len(data) or lengths.sum() != len(data):
             raise InvalidError("words have other lengths than their text")
-        if not are_words(keys, n, words):
+        halves = np.dstack((keys >> _WORD_BITS, keys & _WORD_MASK)).reshape(len(keys), 2 * _packs(n))
+        if not np.all(
+            (halves >= 0) & (halves < [*[1] * (n % 2), *[words] * n])
+        ):  # the first half of an odd number is 0
             raise InvalidError("n-grams are of words that are not there")
         made = cls._of_plain(n, data, lengths, keys, counts)
         if len(made.vocabulary) != words or not is_ascending(made.keys):

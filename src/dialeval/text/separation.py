@@ -159,10 +159,8 @@ def _kinds_intl() -> Bytes:
 
 def ids_of_characters(points: npt.NDArray[np.int32], vocabulary: Vocabulary) -> npt.NDArray[np.int32]:
     """Return the ids of code points, each a word of its own."""
-    occurs = np.zeros(int(points.max(initial=-1)) + 1, np.bool_)
-    occurs[points] = True
-    used = np.flatnonzero(occurs)
-    ids = np.empty(len(occurs), np.int32)
+    used = np.flatnonzero(np.bincount(points))
+    ids = np.empty(int(used.max(initial=-1)) + 1, np.int32)
     ids[used] = vocabulary.add(TextColumn.from_strings(list(map(chr, used.tolist()))))
     return ids[points]
 
