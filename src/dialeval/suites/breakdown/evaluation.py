@@ -14,7 +14,8 @@ import numpy as np
 
 from dialeval.core import inputs
 from dialeval.core.arguments import check_arguments
-from dialeval.core.arrays import Floats, Ints, without_garbage_collection
+from dialeval.core.arrays import Floats, Ints
+from dialeval.core.batch import Need
 from dialeval.core.columns import NumberColumn
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Estimate, IntervalKind, Metric
@@ -95,7 +96,6 @@ class BreakdownRun(Run):
             yield from _list_turns(rows, at, self[rows.system])
 
 
-@without_garbage_collection()
 @check_arguments
 def evaluate_breakdown(
     data: object,

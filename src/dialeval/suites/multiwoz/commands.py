@@ -11,7 +11,6 @@ import click
 from dialeval.cli import options
 from dialeval.cli import output as out
 from dialeval.cli.progress import open_meter
-from dialeval.core.arrays import without_garbage_collection
 
 if TYPE_CHECKING:
     from dialeval.multiwoz import Evaluator
@@ -66,7 +65,6 @@ _RATIO = options.choice("--ratio", ["historical", "exact"], "Partial ratio by wh
 @options.of_task_runs
 @options.threads
 @out.print_all_problems
-@without_garbage_collection()
 def multiwoz(
     predictions: Predictions,
     output: Path | None,

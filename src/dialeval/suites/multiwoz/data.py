@@ -40,9 +40,9 @@ import numpy as np
 from msgspec import Meta, Struct
 
 from dialeval import sample_data
-from dialeval.core.arguments import check_arguments
-from dialeval.core.arrays import offsets_of, row_numbers, without_garbage_collection
-from dialeval.core.columns import DIGEST_LENGTH, ColumnData, ObjectColumn, RaggedColumn, TextColumn
+from dialeval.core.arrays import offsets_of, row_numbers
+from dialeval.core.batch import Need
+from dialeval.core.columns import DIGEST_LENGTH, ObjectColumn, RaggedColumn, TextColumn
 from dialeval.core.errors import DataError, NeedError, Problem, SettingError
 from dialeval.core.inputs import Input
 from dialeval.io import json
@@ -295,11 +295,11 @@ def load_task(data: str | os.PathLike[str] | None = None, split: str | None = No
         8
     """
     folder = _find_folder(data)
-    ontology = load_ontology(path if (path := folder / ONTOLOGY_FILE).is_file() else MULTIWOZ)
-    with without_garbage_collection():
-        files = read_task(folder, split)
-        database = folder / "database"
-        venues = load_venues(ontology, database if database.is_dir() else folder)
+    own = folder / ONTOLOGY_FILE
+    ontology = load_ontology(own if own.is_file() else MULTIWOZ)
+    files = read_task(folder, split)
+    database = folder / "database"
+    venues = load_venues(ontology, database if database.is_dir() else folder)
     if problems := list(_check_goals(files, ontology)):
         raise DataError(problems)
     return TaskData(replace(files, references=_normalize_references(files.references, ontology)), ontology, venues)
@@ -445,8 +445,7 @@ def read_predictions(source: Predictions, task: TaskFiles) -> list[TaskPredictio
     problems = [Problem(name, None, "two systems have this name", remedy) for name, count in names.items() if count > 1]
     if problems:
         raise DataError(problems)
-    with without_garbage_collection():
-        return read_each(partial(_read, task, *document) for document in documents)
+    return read_each(partial(_read, task, *document) for document in documents)
 
 
 def _read(task: TaskFiles, system: str, where: str, read: Callable[[], Document]) -> TaskPredictions:

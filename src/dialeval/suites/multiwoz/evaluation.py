@@ -18,9 +18,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from msgspec import to_builtins
 
-from dialeval.core.arguments import check_arguments
-from dialeval.core.arrays import offsets_of, without_garbage_collection
-from dialeval.core.batch import Batch
+from dialeval.core.arrays import offsets_of
+from dialeval.core.batch import Batch, Need
 from dialeval.core.columns import TextColumn
 from dialeval.core.errors import NeedError, SettingError
 from dialeval.core.fold import Estimate, Fact, Metric
@@ -303,24 +302,27 @@ def evaluate_task(
     metrics, tracking = choices.make_metrics(task), choices.make_tracking()
     if not metrics and not tracking:
         raise SettingError("nothing was asked for; choose bleu, success, richness or dst")
-    with without_garbage_collection():
-        systems = read_systems(predictions, task, choices)
-        _refuse_tracking(systems, metrics, tracking, task)
-        made, baselines = make_baselines(systems, task) if choices.baselines else ([], None)
-        tracked, untracked = Plan({**metrics, **tracking}), Plan(metrics, dict.fromkeys(tracking, _NO_STATES))
-        scored = [*systems, *made]
-        plans = [tracked if STATES in system.rows.columns else untracked for system in scored]
-        run = _evaluate_systems(scored, task, plans, options, baselines).run
-        warnings = [line for one in systems for line in _collect_warnings(one, run[one.rows.system], task, choices)]
-        mapped = [system.rows.system for system in systems if system.report is not None]
-        run = _extend_signatures(replace(run, warnings=tuple(warnings)), task.files.version, mapped)
-        if baselines is None:
-            return run
-        run = common.with_standing(run, baselines, {**metrics, **tracking})
-        gold = [system for system in made if system.rows.system == common.GOLD] if choices.success else []
-        explained = _explain_systems(gold, task, choices).items()
-        failures = {system: group_by_cause(dialogues, gold=True) for system, dialogues in explained}
-        return replace(run, details={**run.details, FAILURES: failures} if failures else run.details)
+    systems = read_systems(predictions, task, choices)
+    _refuse_tracking(systems, metrics, tracking, task)
+    made, baselines = make_baselines(systems, task) if choices.baselines else ([], None)
+    every = [*systems, *made]
+    plans = [
+        Plan({**metrics, **tracking})
+        if Need.STATES in system.rows.columns
+        else Plan(metrics, dict.fromkeys(tracking, _NO_STATES))
+        for system in every
+    ]
+    run = _evaluate_systems(every, task, plans, options, baselines).run
+    warnings = [line for each in systems for line in _collect_warnings(each, run[each.rows.system], task, choices)]
+    mapped = [system.rows.system for system in systems if system.report is not None]
+    run = _extend_signatures(replace(run, warnings=tuple(warnings)), task.files.version, mapped)
+    if baselines is None:
+        return run
+    run = common.with_standing(run, baselines, {**metrics, **tracking})
+    gold = [each for each in made if each.rows.system == common.GOLD] if choices.success else []
+    explained = _explain_systems(gold, task, choices).items()
+    failures = {system: group_by_cause(mine, gold=True) for system, mine in explained}
+    return replace(run, details={**run.details, FAILURES: failures} if failures else run.details)
 
 
 def read_systems(predictions: Predictions, task: TaskData, choices: Choices) -> list[TaskPredictions]:

@@ -17,7 +17,8 @@ from pathlib import Path
 import numpy as np
 
 from dialeval.core.arguments import check_arguments
-from dialeval.core.arrays import offsets_of, row_numbers, without_garbage_collection
+from dialeval.core.arrays import offsets_of, row_numbers
+from dialeval.core.batch import Need
 from dialeval.core.display import Tabular
 from dialeval.core.errors import DataError, Problem, SettingError
 from dialeval.core.fold import IntervalKind
@@ -95,23 +96,22 @@ def evaluate_sgd(
         >>> round(run["steady"]["joint-goal-accuracy"].mean, 3)
         0.905
     """
-    with without_garbage_collection():
-        services = sgd.read_schema(_find_schema(references) if schema is None else schema)
-        seen = None if train_schema is None else frozenset(sgd.read_schema(train_schema).services)
-        true = sgd.read_references(references, services)
-        named = _name_systems(predictions).items()
-        systems = read_each(partial(sgd.read_predictions, source, true, services, seen, name) for name, source in named)
-        missing = "failed" if strict else "ignored"
-        settings: dict[str, dict[str, object]] = {family: {"missing": missing} for family in FAMILIES}
-        settings["goal-accuracy"]["match"] = match
-        plans = make_planner(metrics or MAIN, settings)
-        # One thread: these metrics are plain Python, and threads would only wait for each other.
-        options = Options(t=t, confidence=confidence, intervals=intervals, threads=1, progress=progress)
-        made = _make_baselines(systems, true, services, seen) if baselines else None
-        resources = Resources(ready={SCHEMA: services})
-        run = common.run_with_baselines([system.rows for system in systems], made, plans, resources, options).run
-        warnings = [line for system in systems for line in _collect_warnings(system, true, strict)]
-        return replace(run, warnings=(*run.warnings, *warnings))
+    services = sgd.read_schema(_find_schema(references) if schema is None else schema)
+    seen = None if train_schema is None else frozenset(sgd.read_schema(train_schema).services)
+    true = sgd.read_references(references, services)
+    given = _name_systems(predictions).items()
+    systems = read_each(partial(sgd.read_predictions, source, true, services, seen, name) for name, source in given)
+    missing = "failed" if strict else "ignored"
+    settings: dict[str, dict[str, object]] = {family: {"missing": missing} for family in FAMILIES}
+    settings["goal-accuracy"]["match"] = match
+    plans = make_planner(metrics or MAIN, settings)
+    # One thread: these metrics are plain Python, and threads would only wait for each other.
+    options = Options(t=t, confidence=confidence, intervals=intervals, threads=1, progress=progress)
+    made = _make_baselines(systems, true, services, seen) if baselines else None
+    resources = Resources(ready={Need.SCHEMA: services})
+    run = common.run_with_baselines([system.rows for system in systems], made, plans, resources, options).run
+    warnings = [line for system in systems for line in _collect_warnings(system, true, strict)]
+    return replace(run, warnings=(*run.warnings, *warnings))
 
 
 def _make_baselines(
