@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 
 from dialeval.core import arrays
 from dialeval.core.arrays import offsets_of, ranges, row_numbers, split_clusters
-from dialeval.core.columns import TextColumn
 from dialeval.core.errors import SettingError
 
 
@@ -112,79 +111,3 @@ def test_cut_as_a_loop(lengths: list[int], most: int) -> None:
         expected.append((first, last))
         first = last
     assert list(split_clusters(offsets_of(lengths), most)) == expected
-
-
-@pytest.mark.parametrize(("size", "most", "is_file"), [(7, 64, False), (8, 64, True), (9, 64, True), (8, None, False)])
-def test_from_a_size_on_arrays_lie_in_a_file(size: int, most: int | None, is_file: bool) -> None:
-    array = arrays.empty_array((size, 1), np.float64, most)
-    assert array.shape == (size, 1)
-    assert array.dtype == np.float64
-    owner: Any = array
-    while isinstance(owner, np.ndarray):
-        owner = owner.base
-    assert (owner is not None) == is_file
-
-
-def test_a_disk_without_room_is_no_disk_that_cannot_reserve(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refused(*_: object) -> None:
-        raise OSError(errno.EFBIG, "File too large")
-
-    monkeypatch.setattr(os, "posix_fallocate", refused, raising=False)
-    with pytest.raises(SettingError) as caught:
-        arrays.empty_array((3, 5), np.int32, 1)
-    what = "there is no room for 60 bytes of temporary data (File too large)"
-    assert str(caught.value) == f"{what}; make room, or set TMPDIR to another folder"
-
-
-def test_a_column_is_filled_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    released: list[int] = []
-    monkeypatch.setattr(arrays, "SPILLED_BYTES", 32)
-    monkeypatch.setattr(arrays, "release", lambda part: released.append(len(part)))
-    assert np.isnan(arrays.make_unscored_column(10)).all()
-    assert released == [4, 4, 2]
-    assert len(arrays.make_unscored_column(0)) == 0
-
-
-@dataclass(frozen=True, eq=False)
-class Held(arrays.EqualByFields):
-    one: Any = 0
-    two: Any = 0
-
-
-@dataclass(frozen=True, eq=False)
-class Other(Held):
-    pass
-
-
-@pytest.mark.parametrize(
-    ("left", "right", "is_equal"),
-    [
-        (np.array([1.0, np.nan]), np.array([1.0, np.nan]), True),
-        (np.array([1.0, np.nan]), np.array([np.nan, 1.0]), False),
-        (np.array([1, 2]), np.array([1, 2]), True),
-        (np.array(["a"]), np.array(["a"]), True),
-        (np.array([1, 2]), np.array([1]), False),
-        (np.array([1]), [1], False),
-        ({"a": np.array([1])}, {"a": np.array([1])}, True),
-        ({"a": np.array([1])}, {"a": np.array([2])}, False),
-        ({"a": 1}, {"b": 1}, False),
-        ({"a": 1}, {"a": 1, "b": 2}, False),
-        ({"a": 1}, 1, False),
-        (float("nan"), float("nan"), True),
-        (TextColumn.from_strings(["a"]), TextColumn.from_strings(["a"]), True),
-        (TextColumn.from_strings(["a"]), TextColumn.from_strings(["b"]), False),
-    ],
-)
-def test_values_that_hold_arrays_are_compared(left: Any, right: Any, is_equal: bool) -> None:
-    assert arrays.is_equal(left, right) is is_equal
-    assert (Held(left) == Held(right)) is is_equal
-    assert (Held(0, left) == Held(0, right)) is is_equal
-    assert Held(left) != Other(left)
-    assert Held(left) != "another type"
-    with pytest.raises(TypeError):
-        hash(Held())
-
-
-def test_what_is_derived_is_kept_by_its_key() -> None:
-    cache, made = arrays.Cache(), iter(range(9))
-    assert [cache.derive(key, lambda: next(made)) for key in ("a", "b", "a", ("a", 1))] == [0, 1, 0, 2]

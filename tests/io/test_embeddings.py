@@ -303,7 +303,7 @@ def test_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SettingError, match="dialeval data add glove-6b"):
         load_embeddings("glove-6b")
-    with pytest.raises(SettingError, match="did you mean 'glove-6b'"):
+    with pytest.raises(SettingError, match="did you mean glove-6b"):
         load_embeddings("glove6b")
     with pytest.raises(SettingError, match="wordllama"):
         load_embeddings("zzz")
@@ -375,100 +375,3 @@ def test_a_changed_file_of_a_pack_is_refused(tmp_path: Path, damage: str) -> Non
         file.write_text(sound.splitlines(keepends=True)[0] if damage == "cut" else sound.replace("0.5", "0.7", 1))
     with pytest.raises(DataError, match=r"6B\.50d\.txt: .*(bytes instead of|SHA-256|no such file)"):
         load_embeddings(name)
-
-
-def test_the_digest_of_words_and_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    vectors = load(settled(tmp_path / "v.txt", "the 0.5 -0.0\n\u00e9 1 2\n"))
-    numbers = np.array([[0.5, 0.0], [1, 2]], "<f8").tobytes()
-    expected = hashlib.sha256(b"3:the,2:\xc3\xa9," + numbers).hexdigest()[:DIGEST_LENGTH]
-    assert vectors.digest == expected
-    facts = vectors._entry.facts
-    assert (facts.dtype, tuple(facts.shape), facts.header, facts.warning) == ("<f8", (2, 2), False, None)
-    assert set(facts.files) == {"index.npy", "words.json"}
-    assert vectors.vectors_for(["the"])[0].tolist() == [[0.5, 0.0]]
-
-
-def test_rows_are_checked_with_their_numbers() -> None:
-    matrix = np.array([[1.0, 2.0], [1.0, 2.0], [3.0, 4.0]])
-    found = vectorstore._check_rows(matrix, [0, 1, (1 << 32) + 1])
-    assert found == [zlib.crc32(row.tobytes(), number) for row, number in zip(matrix, (0, 1, 1), strict=True)]
-    assert found[0] != found[1]
-
-
-def test_how_long_a_file_is_fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hashed: list[Path]) -> None:
-    path = settled(tmp_path / "v.txt", TEXT)
-
-    def is_hashed(modified: float, changed: float, size: int = 1) -> bool:
-        hashed.clear()
-        stamp = [int(modified * 1e9), int(changed * 1e9), size, 1]
-        vectorstore._find_folder(path, stamp, None)
-        return hashed == [path]
-
-    now = 1.8e9
-    monkeypatch.setattr(time, "time", lambda: now)
-    assert is_hashed(now - 1.5, now - 100)
-    assert is_hashed(now - 100, now - 1.5)
-    assert not is_hashed(now - 2.5, now - 2.5)
-    assert not is_hashed(now - 100, now - 100, 1 << 70), "a size is no time"
-
-
-def test_how_old_entries_are_kept(tmp_path: Path, cache: Path, long_ago: None) -> None:
-    path = settled(tmp_path / "v.txt", TEXT)
-    now = time.time()
-    for change, (age, stays) in enumerate([(24 * 3600 - 12, True), (24 * 3600 + 12, False)]):
-        folder = load(path)._entry.folder
-        os.utime(folder, (now - age, now - age))
-        load(settled(path, TEXT + f"more{change} 1 2\n"))
-        assert folder.exists() == stays
-    vectorstore.forget(path)
-    assert [each for each in (cache / "vectors").iterdir() if each.is_dir()] == []
-
-
-def test_words_for_what_is_no_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "folder.d").mkdir()
-    for source, what in (
-        ("folder.d", "folder.d: is a folder, not a file of word vectors"),
-        ("nothing.txt", "nothing.txt: no such file"),
-        ("a/b", "a/b: no such file"),
-        (Path("nothing"), "nothing: no such file"),
-    ):
-        with pytest.raises(DataError, match=f"^{what}; give a file of word vectors or the name of a data pack"):
-            load_embeddings(source)
-    with pytest.raises(SettingError, match=r"^no word vectors named 'glove-6c'; did you mean 'glove-6b'\?$"):
-        load_embeddings("glove-6c")
-    with pytest.raises(
-        SettingError, match=r"^no word vectors named 'zzz'; give a file or one of .*glove-6b.*, wordllama$"
-    ):
-        load_embeddings("zzz")
-
-
-def test_a_single_word(tmp_path: Path) -> None:
-    vectors = load(settled(tmp_path / "v.txt", "the 1 2\n"))
-    assert (vectors.words(), vectors._entry.index["row"].tolist()) == (["the"], [0])
-    assert vectors.vectors_for(["the", "of"])[0].tolist() == [[1, 2], [0, 0]]
-
-
-def test_an_entry_that_is_sound_on_the_disk_is_not_made_anew(
-    tmp_path: Path, parses: list[Path], long_ago: None
-) -> None:
-    vectors = load(settled(tmp_path / "v.txt", TEXT))
-    vectors._entry = replace(vectors._entry, matrix=np.zeros((4, 2)))
-    assert vectors.vectors_for(["of"])[0].tolist() == [[3, 4]]
-    assert len(parses) == 1
-
-
-@pytest.mark.parametrize(("place", "row", "sound"), [(0, 3, True), (0, 4, False), (2, 4, False), (1, -1, False)])
-def test_words_whose_rows_are_not_there(tmp_path: Path, place: int, row: int, sound: bool) -> None:
-    folder = load(settled(tmp_path / "v.txt", TEXT))._entry.folder
-    index = np.load(folder / "index.npy")
-    index["row"][place] = row
-    np.save(folder / "index.npy", index)
-    facts = json.loads((folder / "entry.json").read_text())
-    facts["files"]["index.npy"] = zlib.crc32((folder / "index.npy").read_bytes())
-    (folder / "entry.json").write_bytes(with_digest({name: facts[name] for name in facts if name != "digest"}))
-    if sound:
-        assert len(vectorstore._open_entry(folder).index) == 3
-        return
-    with pytest.raises(InvalidError, match="words are not where they should be"):
-        vectorstore._open_entry(folder)

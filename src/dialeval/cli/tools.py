@@ -77,7 +77,7 @@ def _list_metrics(presets: Iterable[str], every: bool) -> str:
     return "\n".join([*text, *(f"{name}: cannot be loaded ({why})" for name, why in registry().broken.items())])
 
 
-def _select_needs(metric: Metric[object]) -> list[Need]:
+def _select_needs(metric: Metric[object]) -> list[Input]:
     """Return the inputs that a metric needs, without its subject and judges that ship with the package."""
     from dialeval.engine.resources import SHIPPED
 

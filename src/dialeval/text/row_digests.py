@@ -32,13 +32,13 @@ _INVERSE = pow(_BASE, -1, 1 << 64)
 def digest_rows(columns: Mapping[Input, ColumnData]) -> dict[str, Digests]:
     """Return the digests of rows by name, those that some row has."""
     by_name: dict[str, Digests | None] = {}
-    if Need.CONTEXT in columns:
-        by_name[PROMPT] = digest_prompts(columns[Need.CONTEXT], columns.get(Need.ROLES))
-    if Need.REFERENCE in columns:
-        by_name[REFERENCE] = digest_lists(columns[Need.REFERENCE])
-    if Need.RESPONSE in columns:
-        by_name[RESPONSE] = digest_lists(columns[Need.RESPONSE])
-    if isinstance(trials := columns.get(Need.TRIALS), RaggedColumn):
+    if inputs.CONTEXT in columns:
+        by_name[PROMPT] = digest_prompts(columns[inputs.CONTEXT], columns.get(inputs.ROLES))
+    if inputs.REFERENCE in columns:
+        by_name[REFERENCE] = digest_lists(columns[inputs.REFERENCE])
+    if inputs.RESPONSE in columns:
+        by_name[RESPONSE] = digest_lists(columns[inputs.RESPONSE])
+    if isinstance(trials := columns.get(inputs.TRIALS), RaggedColumn):
         by_name[TRIALS] = np.diff(trials.offsets).astype(np.uint64)
     return {name: digests for name, digests in by_name.items() if digests is not None}
 

@@ -157,10 +157,10 @@ def tokens(batch: Batch, need: Input, tokenizer: Tokenizer = DEFAULT, oov: Oov =
     Of a need with several texts per row it is the tokens of each text, one text a row: `Batch.lists` or, of a context,
     `Batch.contexts` says whose.
     """
-    if oov == "unk" and batch.has(Need.VOCABULARY):
+    if oov == "unk" and batch.has(inputs.VOCABULARY):
         split, vocabulary_list = (
             tokens(batch, need, tokenizer),
-            batch.resource(Need.VOCABULARY).with_tokenizer(tokenizer),
+            batch.resource(inputs.VOCABULARY).with_tokenizer(tokenizer),
         )
         return batch.derive(
             ("tokens", need, tokenizer, oov),

@@ -15,7 +15,6 @@ import numpy as np
 from dialeval.core import inputs
 from dialeval.core.arguments import check_arguments
 from dialeval.core.arrays import Floats, Ints
-from dialeval.core.batch import Need
 from dialeval.core.columns import NumberColumn
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Estimate, IntervalKind, Metric

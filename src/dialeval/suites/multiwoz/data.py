@@ -40,9 +40,9 @@ import numpy as np
 from msgspec import Meta, Struct
 
 from dialeval import sample_data
+from dialeval.core.arguments import check_arguments
 from dialeval.core.arrays import offsets_of, row_numbers
-from dialeval.core.batch import Need
-from dialeval.core.columns import DIGEST_LENGTH, ObjectColumn, RaggedColumn, TextColumn
+from dialeval.core.columns import DIGEST_LENGTH, ColumnData, ObjectColumn, RaggedColumn, TextColumn
 from dialeval.core.errors import DataError, NeedError, Problem, SettingError
 from dialeval.core.inputs import Input
 from dialeval.io import json

@@ -18,8 +18,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from msgspec import to_builtins
 
+from dialeval.core.arguments import check_arguments
 from dialeval.core.arrays import offsets_of
-from dialeval.core.batch import Batch, Need
+from dialeval.core.batch import Batch
 from dialeval.core.columns import TextColumn
 from dialeval.core.errors import NeedError, SettingError
 from dialeval.core.fold import Estimate, Fact, Metric
@@ -308,7 +309,7 @@ def evaluate_task(
     every = [*systems, *made]
     plans = [
         Plan({**metrics, **tracking})
-        if Need.STATES in system.rows.columns
+        if STATES in system.rows.columns
         else Plan(metrics, dict.fromkeys(tracking, _NO_STATES))
         for system in every
     ]

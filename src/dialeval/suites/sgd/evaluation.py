@@ -18,7 +18,6 @@ import numpy as np
 
 from dialeval.core.arguments import check_arguments
 from dialeval.core.arrays import offsets_of, row_numbers
-from dialeval.core.batch import Need
 from dialeval.core.display import Tabular
 from dialeval.core.errors import DataError, Problem, SettingError
 from dialeval.core.fold import IntervalKind
@@ -108,7 +107,7 @@ def evaluate_sgd(
     # One thread: these metrics are plain Python, and threads would only wait for each other.
     options = Options(t=t, confidence=confidence, intervals=intervals, threads=1, progress=progress)
     made = _make_baselines(systems, true, services, seen) if baselines else None
-    resources = Resources(ready={Need.SCHEMA: services})
+    resources = Resources(ready={SCHEMA: services})
     run = common.run_with_baselines([system.rows for system in systems], made, plans, resources, options).run
     warnings = [line for system in systems for line in _collect_warnings(system, true, strict)]
     return replace(run, warnings=(*run.warnings, *warnings))
