@@ -10,7 +10,7 @@ import click
 import pytest
 
 import dialeval
-from dialeval.cli.main import _GROUPS, dialeval_command
+from dialeval.cli.main import _COMMANDS, dialeval_command
 
 PAGE = (Path(__file__).parents[2] / "docs" / "command-line.md").read_text(encoding="utf-8")
 NAMES = PAGE.partition("## Names in Python")[2].partition("\n## ")[0]
@@ -52,9 +52,10 @@ def test_python_names_of_the_table_exist() -> None:
 
 
 def test_commands_are_listed_in_their_groups() -> None:
-    for title, commands in _GROUPS.items():
+    for title in dict.fromkeys(command.section for command in _COMMANDS.values()):
         (line,) = re.findall(rf"^\| {title} \| (.*) \|$", PAGE, re.MULTILINE)
-        assert re.findall(r"`(\w+)`", line) == list(commands)
+        commands = [name for name, command in _COMMANDS.items() if command.section == title]
+        assert re.findall(r"`(\w+)`", line) == commands
 
 
 OTHERS = {"--no-deps", "--only"}

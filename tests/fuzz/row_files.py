@@ -14,7 +14,7 @@ from unittest.mock import patch
 
 import dialeval
 from dialeval.core.errors import DataError
-from dialeval.engine.resources import SHIPPED
+from dialeval.engine import resources
 from dialeval.io.ratings import read_ratings
 from dialeval.io.reading import read_responses
 from dialeval.io.row_shapes import SHAPES
@@ -41,7 +41,7 @@ def evaluated(path: Path, **more: Any) -> None:
 
 def evaluated_without_judges(path: Path, **more: Any) -> None:
     """The same without the shipped judges, which take most of the time and read no files."""
-    with patch.dict(SHIPPED, clear=True):
+    with patch.object(resources, "list_shipped", dict):
         evaluated(path, **more)
 
 

@@ -16,8 +16,9 @@ from dialeval.core import inputs
 from dialeval.core.arrays import Floats
 from dialeval.core.batch import Batch
 from dialeval.core.errors import SettingError
+from dialeval.core.features import list_features
 from dialeval.core.fold import RowMetric
-from dialeval.metrics.registry import _BUILT_IN, Registry, register, registry
+from dialeval.metrics.registry import _OWN, Registry, register, registry
 from metrics.evaluated import unregister
 
 
@@ -107,6 +108,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from dialeval.core.fold import RowMetric
 from dialeval.core import inputs
+from dialeval.core.features import Feature
 import numpy as np
 
 @dataclass(frozen=True)
@@ -117,6 +119,8 @@ class Shout(RowMetric):
     needs = frozenset({inputs.RESPONSE})
     def score(self, batch):
         return np.array([np.mean([c.isupper() for c in t]) if t else np.nan for t in batch.texts(inputs.RESPONSE)])
+
+FEATURE = Feature("shouting", metrics={"response": ("shouting:Shout", "shouting:Missing")})
 '''
 
 
@@ -125,7 +129,7 @@ def test_an_installed_package_adds_metrics(tmp_path: Path) -> None:
     info = tmp_path / "shouting-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: shouting\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[dialeval.metrics]\nshout = shouting:Shout\nbroken = shouting:Missing\n")
+    (info / "entry_points.txt").write_text("[dialeval.features]\nshout = shouting:FEATURE\nbroken = shouting:Missing\n")
     program = (
         f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
         "import dialeval\n"
@@ -134,15 +138,16 @@ def test_an_installed_package_adds_metrics(tmp_path: Path) -> None:
         "print(sorted(registry().broken))\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["0.5", "['broken']"]
+    assert done.stdout.split() == ["0.5", "['shouting:Missing']"]
 
 
 def test_built_in_metrics_stand_under_what_they_measure() -> None:
-    for subject, places in _BUILT_IN.items():
-        for place in places:
-            module, names = place.split(":")
-            for name in names.split(","):
-                assert getattr(import_module(f"dialeval.{module}"), name).subject == subject
+    for metrics in (_OWN, *(feature.metrics for feature in list_features())):
+        for subject, places in metrics.items():
+            for place in places:
+                module, names = place.split(":")
+                for name in names.split(","):
+                    assert getattr(import_module(module), name).subject == subject
 
 
 def test_only_what_is_measured_is_imported() -> None:
@@ -151,7 +156,7 @@ def test_only_what_is_measured_is_imported() -> None:
         "from dialeval.metrics.registry import registry\n"
         "from dialeval.core import inputs\n"
         "registry().list_measuring({inputs.RESPONSE}), registry().parse('distinct(n=3)')\n"
-        "print([name for name in sys.modules if '.suites' in name])\n"
+        "print([name for name in sys.modules if '.suites.' in name and name.endswith('metrics')])\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
@@ -170,9 +175,9 @@ assert registry().parse("rouge-l").family == "rouge"
 
 
 def test_other_subjects_are_found_before_responses_were() -> None:
-    here = Registry(_BUILT_IN)
+    here = Registry({"hypotheses": ("dialeval.suites.lsdscc.metrics:Coverage",), **_OWN})
     assert [str(metric) for metric in here.list_measuring({inputs.HYPOTHESES})] == ["mds", "pds", "max-bleu"]
-    assert str(here.parse("accuracy")) == "accuracy"
+    assert str(here.parse("pass-hat-1")) == "pass-hat-1"
 
 
 def test_a_class_where_a_metric_is_expected() -> None:

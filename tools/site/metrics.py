@@ -20,7 +20,7 @@ from tools.site.tables import Table, quoted, table, tables
 from dialeval.core import inputs
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Metric
-from dialeval.metrics.registry import TOPICS, explain, find_topic, registry
+from dialeval.metrics.registry import explain, find_topic, list_topics, registry
 from dialeval.suites.multiwoz.feature import STATES, TASK_TURNS
 from dialeval.suites.sgd.feature import FRAMES, SPANS
 
@@ -63,7 +63,7 @@ def page_of(family: str) -> str:
 
 def navigation() -> list[dict[str, list[str]]]:
     """The pages of all families by group."""
-    groups: dict[str, list[str]] = {title: [] for title in TOPICS}
+    groups: dict[str, list[str]] = {title: [] for title in list_topics()}
     for family, metric in registry().families.items():
         groups[find_topic(metric)].append(page_of(family))
     return [{title: pages} for title, pages in groups.items() if pages]

@@ -27,7 +27,6 @@ from dataclasses import replace
 from itertools import product
 from os import PathLike, cpu_count
 from pathlib import Path
-from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -54,6 +53,7 @@ from dialeval.core.arguments import check_arguments
 from dialeval.core.arrays import Floats
 from dialeval.core.display import Displayable, Tabular, count_names
 from dialeval.core.errors import SettingError, escape_controls
+from dialeval.core.features import find_place
 from dialeval.core.result import Run, load
 from dialeval.core.rowtable import RUN_FILE
 from dialeval.core.run_schema import Record
@@ -78,8 +78,6 @@ from dialeval.text.tokenizers import Tokenizer
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_READ_SAMPLE = "dialeval.human.sample_files:read_sample"
-"""The function that reads the folder of a sample; human evaluation builds on this module, so it is not imported."""
 LEAST_SPREAD = 1e-9
 """Of ratings, relative to their size."""
 HEAVY_TAILS = 6.0
@@ -197,8 +195,6 @@ class Agreement(
         >>> dialeval.agreement(rated, metrics="rouge-l", resamples=100)
         <Agreement with overall: 2 metrics (rouge-l, length), 8 rated rows>
     """
-
-    document_maker = "dialeval.reports.agreement:to_document"
 
     version: str
     quality: str
@@ -342,7 +338,7 @@ def read_rated(
     if rated is None:
         raise SettingError("a run has no human ratings; give the ratings of its responses as well")
     if not isinstance(rated, Ratings):
-        sampled = None if sample is None else resolve_name(_READ_SAMPLE)(sample).by_id()
+        sampled = None if sample is None else find_place("loaders", "sample")(sample).by_id()
         rated = read_ratings(rated, fields, sampled)
     if quality not in rated.values:
         raise SettingError(f"no ratings of {quality!r}; there are ratings of {', '.join(rated.values)}")

@@ -23,7 +23,6 @@ from dataclasses import replace as replace_fields
 from inspect import signature
 from itertools import islice
 from os import PathLike
-from pkgutil import resolve_name
 from typing import Any
 
 from msgspec import to_builtins
@@ -62,6 +61,7 @@ from dialeval.core.arguments import check_arguments
 from dialeval.core.arrays import Ints
 from dialeval.core.display import Displayable, Tabular, count_names, flatten_intervals
 from dialeval.core.errors import SettingError, escape_controls
+from dialeval.core.features import find_place
 from dialeval.core.result import Result, Run, read_comparison
 from dialeval.core.run_schema import Record
 from dialeval.core.version import __version__
@@ -143,8 +143,6 @@ class Comparison(Tabular, Displayable, Record, frozen=True, kw_only=True, rename
         [['new', 'rouge-l', 1.0, True]]
     """
 
-    document_maker = "dialeval.reports.comparisons:to_document"
-
     baseline: str
     systems: list[str]
     test: Test
@@ -194,7 +192,7 @@ class Comparison(Tabular, Displayable, Record, frozen=True, kw_only=True, rename
     @property
     def verdict(self) -> Verdict:
         """The verdict: its kind, a headline, the sentences of the command line, and the numbers behind them."""
-        made: Verdict = resolve_name("dialeval.reports.comparisons:make_verdict")(self)
+        made: Verdict = find_place("loaders", "verdict")(self)
         return made
 
     def __str__(self) -> str:

@@ -70,8 +70,6 @@ class Dispute(Struct, frozen=True):
 class LabelAgreement(Displayable, Tabular, Record, frozen=True, kw_only=True, rename={"version": "dialeval"}):
     """The result of `compare_labels`, and its JSON."""
 
-    document_maker = "dialeval.reports.labels:to_document"
-
     version: str
     quality: str
     labels: Sequence[float]

@@ -111,8 +111,6 @@ class SequentialTest(
         [['new', 'rouge-l', 400]]
     """
 
-    document_maker = "dialeval.reports.sequential:describe_sequential_test"
-
     version: str = __version__
     baseline: str
     systems: list[str]
@@ -301,8 +299,6 @@ class Trend(Tabular, Displayable, Record, frozen=True, kw_only=True, rename={"ve
         >>> dialeval.trend(run)
         <Trend: 4 systems (week 1, week 2, week 3 and 1 more), 1 metrics, 1 significant>
     """
-
-    document_maker = "dialeval.reports.sequential:describe_trend"
 
     systems: list[str]
     design: DesignName

@@ -26,7 +26,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from msgspec.structs import asdict
@@ -192,8 +192,6 @@ class Slices(Tabular, Displayable):
         >>> found.to_pandas().query("system == 'new'")[["slice", "mean", "difference"]].values.tolist()
         [['Basel', 1.0, 0.0], ['Bern', 1.0, -2.0]]
     """
-
-    document_maker: ClassVar[str] = "dialeval.reports.slices:to_brief_document"
 
     whole: Run
     by: Sequence[str]

@@ -12,58 +12,40 @@ import gc
 import os
 import signal
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
-from importlib import import_module
 from io import StringIO, TextIOWrapper
+from pkgutil import resolve_name
 
 import click
 
 from dialeval.cli.help import Group
 from dialeval.cli.output import UNSAVED, drop_output, print_err, print_warnings, quote_command
 from dialeval.core.errors import DialevalError, collect_warnings
+from dialeval.core.features import Command, find_command, list_features
 from dialeval.core.version import __version__
 
-_GROUPS = {
-    "Evaluate": {
-        "score": "Score the responses of one or several systems.",
-        "compare": "Test which system is better; confidence intervals, p-values, gates.",
-        "report": "Write an HTML report of saved runs.",
-        "demo": "Evaluate the sample data that ships with dialeval.",
-    },
-    "Suites": {
-        "multiwoz": "Task dialogues: Inform, Success, BLEU, and failures explained.",
-        "sgd": "Schema-guided dialogues: goal, intent and slot accuracy.",
-        "lsdscc": "Diversity of sampled responses over reference groups.",
-        "breakdown": "Breakdown detectors (DBDC); `breakdown detect` labels chats.",
-        "adem": "ADEM, a learned judge: train, score, attack.",
-    },
-    "Judges": {"judge": "A learned judge that reads the context; language models as judges."},
-    "Human evaluation": {
-        "sample": "Sample responses to rate, or plan the sample size.",
-        "rate": "Rating page, rating server, inter-annotator agreement.",
-        "estimate": "Estimate mean human ratings from few ratings and a judge.",
-        "rank": "Rank systems by pairwise preferences (Bradley-Terry).",
-        "agreement": "Correlation of metrics with human ratings.",
-    },
-    "Tools": {
-        "metrics": "List the metrics, or explain one.",
-        "formats": "List the chat logs and row formats that are read.",
-        "validate": "List every problem of input files.",
-        "data": "Add, list, verify and remove data packs (word vectors).",
-        "schema": "JSON Schemas of all output files.",
-        "compat": "Accept the flags of dialog-eval, mwzeval, sgd, lsdscc, dbdc.",
-    },
+_TOOLS = "dialeval.cli.tools"
+_COMMANDS: Mapping[str, Command] = {
+    "score": Command("dialeval.cli.score:score", "Score the responses of one or several systems.", "Evaluate"),
+    "compare": Command(
+        "dialeval.cli.compare:compare",
+        "Test which system is better; confidence intervals, p-values, gates.",
+        "Evaluate",
+    ),
+    "report": Command("dialeval.cli.report:report", "Write an HTML report of saved runs.", "Evaluate"),
+    "demo": Command(f"{_TOOLS}:demo", "Evaluate the sample data that ships with dialeval.", "Evaluate"),
+    **{name: command for feature in list_features() for name, command in feature.commands.items()},
+    "metrics": Command(f"{_TOOLS}:metrics", "List the metrics, or explain one.", "Tools"),
+    "formats": Command(f"{_TOOLS}:formats", "List the chat logs and row formats that are read.", "Tools"),
+    "validate": Command(f"{_TOOLS}:validate", "List every problem of input files.", "Tools"),
+    "data": Command(f"{_TOOLS}:data", "Add, list, verify and remove data packs (word vectors).", "Tools"),
+    "schema": Command(f"{_TOOLS}:schema", "JSON Schemas of all output files.", "Tools"),
+    "compat": Command(
+        "dialeval.cli.compat:compat", "Accept the flags of dialog-eval, mwzeval, sgd, lsdscc, dbdc.", "Tools"
+    ),
 }
-_COMMANDS = {name: summary for commands in _GROUPS.values() for name, summary in commands.items()}
-"""The one-line help of each command, which is the function of its name in its module."""
-_MODULES = {
-    **dict.fromkeys(("demo", "data", "metrics", "formats", "schema", "validate"), "cli.tools"),
-    **dict.fromkeys(("judge", "adem"), "judges.commands"),
-    **dict.fromkeys(("sample", "rate", "estimate", "rank", "agreement"), "human.commands"),
-    **{suite: f"suites.{suite}.commands" for suite in ("lsdscc", "multiwoz", "sgd", "breakdown")},
-    "compat": "cli.compat",
-}
-"""The modules of commands that do not have one of their own name in `cli/`."""
+"""The commands in the order of the help; those of other packages are found when one is called that is not here."""
 STATUSES = {
     0: "done",
     1: "a gate failed: --fail-under, --fail-over, --no-worse-than",
@@ -95,17 +77,20 @@ class LazyGroup(Group):
         return list(_COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in _COMMANDS:
-            return None
-        return getattr(import_module(f"dialeval.{_MODULES.get(cmd_name, f'cli.{cmd_name}')}"), cmd_name)
+        if cmd_name in _COMMANDS:
+            return resolve_name(_COMMANDS[cmd_name].place)
+        return find_command(cmd_name)
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write one screen: an example, and the commands in groups."""
         self.format_usage(ctx, formatter)
         self.format_help_text(ctx, formatter)
-        for title, commands in _GROUPS.items():
+        sections: dict[str, list[tuple[str, str]]] = {}
+        for name, command in _COMMANDS.items():
+            sections.setdefault(command.section, []).append((f"{name:<9}", command.summary))
+        for title, lines in sections.items():
             with formatter.section(title):
-                formatter.write_dl([(f"{name:<9}", summary) for name, summary in commands.items()])
+                formatter.write_dl(lines)
         formatter.write("\nCOMMAND --help lists its options; --version prints the version.\n")
 
 

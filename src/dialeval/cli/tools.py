@@ -48,9 +48,9 @@ def metrics(name: str | None, every: bool) -> None:
 def _list_metrics(presets: Iterable[str], every: bool) -> str:
     """Return the metrics by topic: a line for each preset, or for each family."""
     from dialeval.engine.resources import explain_missing
-    from dialeval.metrics.registry import GROUPS, TOPICS, find_topic, registry
+    from dialeval.metrics.registry import GROUPS, find_topic, list_topics, registry
 
-    topics: dict[str, list[tuple[str, ...]]] = {title: [] for title in TOPICS}
+    topics: dict[str, list[tuple[str, ...]]] = {title: [] for title in list_topics()}
     missing: dict[str, None] = {}
     for metric in map(registry().parse, presets):
         family = type(metric)
@@ -79,9 +79,9 @@ def _list_metrics(presets: Iterable[str], every: bool) -> str:
 
 def _select_needs(metric: Metric[object]) -> list[Input]:
     """Return the inputs that a metric needs, without its subject and judges that ship with the package."""
-    from dialeval.engine.resources import SHIPPED
+    from dialeval.engine.resources import list_shipped
 
-    return [need for need in sorted(metric.needs) if need is not metric.subject and need not in SHIPPED]
+    return [need for need in sorted(metric.needs) if need not in (metric.subject, *list_shipped())]
 
 
 _FILES = {"-r": "references.txt", "-c": "contexts.txt", "--train": "train.txt", "--vectors": "glove-6b"}

@@ -13,7 +13,7 @@ from importlib import import_module
 from itertools import chain, pairwise
 from math import isfinite, nan
 from types import ModuleType
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -41,9 +41,6 @@ MOST_NAMED = 3
 
 class Displayable:
     """A result that a notebook shows."""
-
-    document_maker: ClassVar[str] = ""
-    """The function that describes the result as a `Document`, as module:function."""
 
     def _repr_html_(self) -> str:
         return str(import_module(HOME).html(self))
@@ -230,8 +227,6 @@ class ItemTable(Tabular, Displayable):
         >>> table.to_pandas()[["row", "response", "city", "length"]].values.tolist()
         [[1, 'at nine', 'Bern', 2.0], [2, 'no', 'Basel', 1.0]]
     """
-
-    document_maker: ClassVar[str] = "dialeval.reports.documents:describe_rows"
 
     run: Run
 

@@ -19,6 +19,7 @@ from __future__ import annotations
 import io
 import sys
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
@@ -574,7 +575,10 @@ T = TypeVar("T")
 
 _TREE_NAME = "tree"
 _EXACT_IN_JSON = 1 << 53
-_SEVERAL: Mapping[str, Callable[..., Any]] = {"list": list, "tuple": tuple, "dict": dict}
+_SEVERAL: Mapping[str, Callable[..., Any]] = {
+    **{kind.__name__: kind for kind in (list, tuple, dict, set, frozenset)},
+    "Counter": lambda pairs: Counter(dict(pairs)),
+}
 
 
 class DamagedStateError(ValueError):
@@ -657,8 +661,8 @@ def _to_tree(value: Any, arrays: dict[str, npt.NDArray[Any]]) -> Any:
         name = f"a{len(arrays)}"
         arrays[name] = np.frombuffer(value, np.uint8) if isinstance(value, bytes) else value
         return {"bytes" if isinstance(value, bytes) else "array": name}
-    if type(value) in (list, tuple, dict):
-        parts = value.items() if type(value) is dict else value
+    if type(value) in (list, tuple, dict, set, frozenset, Counter):
+        parts = value.items() if isinstance(value, dict) else value
         return {type(value).__name__: [_to_tree(part, arrays) for part in parts]}
     return {"class": _name_class(type(value)), "parts": [_to_tree(part, arrays) for part in _list_parts(value)]}
 
@@ -668,12 +672,13 @@ def _list_parts(value: Any) -> tuple[Any, ...]:
         return tuple(value.to_plain())
     if is_dataclass(value) and not isinstance(value, type):
         return tuple(getattr(value, field.name) for field in fields(value))
-    raise SettingError(f"a state that holds a {type(value).__name__} cannot be saved; give it to_plain and from_plain")
+    kind = type(value).__name__
+    raise SettingError(f"a state that holds a {kind} cannot be sent or saved; use dicts, lists, arrays or a dataclass")
 
 
 def _collect_classes(value: Any) -> dict[str, type]:
     """Return the classes of all objects in a tree, by name."""
-    if isinstance(value, list | tuple):
+    if isinstance(value, list | tuple | set | frozenset):
         return {name: kind for part in value for name, kind in _collect_classes(part).items()}
     if isinstance(value, dict):
         return _collect_classes([*value.keys(), *value.values()])

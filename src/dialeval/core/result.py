@@ -48,7 +48,7 @@ from dialeval.core.errors import DataError, Problem, UnknownNameError
 from dialeval.core.files import check_files, place_of, read_consistently, replace_files
 from dialeval.core.fold import Estimate, Level
 from dialeval.core.rowtable import RUN_FILE, ItemPart, RowTable
-from dialeval.core.run_schema import FORMAT, Role, SavedEstimate, SavedFile, SavedResult, SavedRun
+from dialeval.core.run_schema import FORMAT, Role, SavedEstimate, SavedFile, SavedResult, SavedRun, check_details
 from dialeval.core.signature import Signature
 from dialeval.core.validation import InvalidError, nan_to_null
 
@@ -474,6 +474,7 @@ def _read_run(file: Path) -> Run:
     import pyarrow as pa
 
     saved, document = validation.read_manifest(file, SavedRun, _REMEDY, FORMAT)
+    check_details(document, str(file), _REMEDY)
     lists = pa.list_(pa.string())
     tables = (
         _read_tables(file, saved.items, rowtable.items_schema(), [pa.float64()]),

@@ -1,7 +1,7 @@
 """The schema of `run.json`: what a saved run must hold, field by field, before anything is made of it.
 
-Suites add details under names of their own, and define their types: `DETAILS` names these, and a type is imported only
-where a run has its detail. A report shows details as they are in the file. One that is not listed may be anything.
+Features add details under names of their own, and define their types, which are imported only where a run has the
+detail. A report shows details as they are in the file. One that no feature names may be anything.
 """
 
 from __future__ import annotations
@@ -12,8 +12,10 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from msgspec import UNSET, Meta, Struct, UnsetType, convert, defstruct, field, structs, to_builtins
 
+from dialeval.core import validation
 from dialeval.core.account import Account
 from dialeval.core.errors import SettingError
+from dialeval.core.features import list_features
 from dialeval.core.fold import Analytic, Level, Resampling
 from dialeval.core.signature import Signature
 from dialeval.core.validation import FILE_NAME, SHA256, JsonObject, nan_to_null
@@ -23,14 +25,6 @@ FORMAT = 3
 
 Count = Annotated[int, Meta(ge=0, le=1 << 53)]
 Spread = Annotated[float, Meta(ge=0)]
-DETAILS: Mapping[str, str] = {
-    "breakdown": "dialeval.suites.breakdown.curves:BreakdownDetails",
-    "transcripts": "dialeval.suites.multiwoz.explanations:TaskDetails",
-    "failures": "dialeval.suites.multiwoz.explanations:TaskDetails",
-    "curves": "dialeval.suites.breakdown.curves:BreakdownDetails",
-    "alignments": "dialeval.suites.lsdscc.report:AlignmentDetails",
-}
-"""The details of suites, each with the type that has it as a field: module:name."""
 Role: TypeAlias = Literal["system", "floor", "ceiling"]
 """What a result is of: a system that somebody built, or a floor or ceiling (an anchor) that is scored next to it."""
 
@@ -45,10 +39,6 @@ class Record(Struct, frozen=True):
             The data, with the names that the JSON has.
         """
         return nan_to_null(to_builtins(self, enc_hook=float))
-
-
-Detail: TypeAlias = Any
-"""Plain data, checked by the type that `DETAILS` names."""
 
 
 class SavedFile(Struct):
@@ -133,23 +123,21 @@ class SavedRun(Struct):
     comparison: Annotated[list[SavedFile], Meta(max_length=1)] = []
     command: str = ""
     baselines: SavedBaselines | UnsetType = UNSET
-    breakdown: Detail = UNSET
-    transcripts: Detail = UNSET
-    failures: Detail = UNSET
-    curves: Detail = UNSET
-    alignments: Detail = UNSET
 
-    def __post_init__(self) -> None:
-        details = {name: value for name in DETAILS if (value := getattr(self, name)) is not UNSET}
-        for home in dict.fromkeys(DETAILS[name] for name in details):
-            convert(details, resolve_name(home))
+
+def check_details(document: Mapping[str, Any], where: str, remedy: str) -> None:
+    """Raise DataError where a detail of a feature is not what the feature saves."""
+    homes = (feature.details[name] for feature in list_features() for name in feature.details if name in document)
+    for home in dict.fromkeys(homes):
+        validation.convert(document, resolve_name(home), where, remedy)
 
 
 def run_with_details() -> type[Struct]:
     """Return the type of `run.json` with the types of all details, for its JSON Schema."""
+    homes = dict.fromkeys(home for feature in list_features() for home in feature.details.values())
     fields = [
         (detail.name, detail.type, field(default_factory=detail.default_factory))
-        for home in dict.fromkeys(DETAILS.values())
+        for home in homes
         for detail in structs.fields(resolve_name(home))
     ]
     return defstruct("SavedRun", fields, bases=(SavedRun,), namespace={"__doc__": SavedRun.__doc__})

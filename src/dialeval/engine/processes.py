@@ -35,7 +35,7 @@ from typing import Any
 
 from dialeval.core.errors import DialevalError
 from dialeval.core.files import write_scratch
-from dialeval.core.fold import from_bytes, to_bytes
+from dialeval.core.fold import from_bytes
 from dialeval.engine.worker import (
     ChunkItems,
     ChunkResult,
@@ -348,7 +348,7 @@ def _fold(
     # Names of their own: after a death another worker may be writing the parts of the same chunks.
     files = [Path(folder) / f"part-{os.urandom(16).hex()}" for _ in pieces]
     for file, piece in zip(files, pieces, strict=True):
-        write_scratch(file, to_bytes(piece))
+        write_scratch(file, worker.job.pack(stage, piece))
     return states, tuple(items), list(map(str, files))
 
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 from dialeval.core import inputs
 from dialeval.core.columns import TextColumn
 from dialeval.core.errors import DataError, Problem, SettingError
+from dialeval.core.features import find_place, list_features
 from dialeval.core.inputs import Input
 from dialeval.io.reading import read_texts
 from dialeval.io.rows import kind_of
@@ -29,15 +30,13 @@ if TYPE_CHECKING:
 WordChoice: TypeAlias = Literal["listed", "vectors"]
 """Whether words with a vector that are not listed are unknown, or known too."""
 
-SHIPPED: Mapping[Input, str] = {
-    inputs.JUDGE: "dialeval.judges.adem:Judge",
-    inputs.DIALOGUE_JUDGE: "dialeval.judges.judge:DialogueJudge",
-    inputs.ENCODER: "dialeval.metrics.encoder:ShippedEncoder",
-}
-"""Resources that ship with the package, by need: each is imported and made when a metric of the plan asks for it."""
-_ASSERTION_LOADER = "dialeval.metrics.assertions:load_assertions"
-_JUDGE_LOADER = "dialeval.judges.judge:open_judge"
-"""The function that makes a judge from a folder or an object, and returns the needs that it meets."""
+_ENCODER = "dialeval.metrics.encoder:ShippedEncoder"
+
+
+def list_shipped() -> dict[Input, str]:
+    """Return the places of resources that ship with the package; each is made when a metric of the plan asks for it."""
+    judges = {need: place for feature in list_features() for need, place in feature.judges.items()}
+    return {**judges, inputs.ENCODER: _ENCODER}
 
 
 @cache
@@ -93,12 +92,14 @@ class Resources:
             raise SettingError(f"in_vocabulary is one of {', '.join(get_args(WordChoice))}, not {self.in_vocabulary!r}")
         given = (self.train, self.vocabulary, self.vectors, self.in_vocabulary)
         words = self._open_words(vocabulary) if any(each is not None for each in given) else {}
-        shipped = SHIPPED if explain_missing(inputs.JUDGE) is None else {}
+        shipped = list_shipped() if explain_missing(inputs.JUDGE) is None else {}
         if self.judge_dir is not None:
-            words |= resolve_name(_JUDGE_LOADER)(self.judge_dir)
+            words |= find_place("loaders", "judge_dir")(self.judge_dir)
             shipped = {need: place for need, place in shipped.items() if need == inputs.ENCODER}
         if self.assertions is not None:
-            words[inputs.ASSERTIONS] = resolve_name(_ASSERTION_LOADER)(self.assertions)
+            from dialeval.metrics.assertions import load_assertions
+
+            words[inputs.ASSERTIONS] = load_assertions(self.assertions)
         if self.llm is not None:
             words[inputs.LLM] = self.llm
         resources = LoadedResources({**shipped, **words})

@@ -37,7 +37,7 @@ from dialeval.core.contributions import KEPT_ROWS, BatchContributions, Contribut
 from dialeval.core.errors import DataError, Problem, SettingError
 from dialeval.core.files import force, is_unfinished, make_workplace, write_bytes, write_sealed
 from dialeval.core.fingerprint import Fingerprint
-from dialeval.core.fold import Level, check_like, from_bytes, to_bytes
+from dialeval.core.fold import Level, check_like, from_bytes
 from dialeval.core.rowtable import ItemPart, PartKind
 from dialeval.core.validation import InvalidError
 from dialeval.core.version import __version__
@@ -193,7 +193,7 @@ class Journal(ItemStore):
             (part.kind, part.place if isinstance(part.place, bytes) else Path(part.place).read_bytes())
             for part in items.parts
         ]
-        write_sealed(self._find_file(stage, number), to_bytes((parts, states)))
+        write_sealed(self._find_file(stage, number), self._job.pack(stage, states, parts))
         for file in files:
             file.unlink()
 

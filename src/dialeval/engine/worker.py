@@ -21,7 +21,7 @@ from dialeval.core.columns import ColumnData, FieldColumn, RaggedColumn, SharedC
 from dialeval.core.contributions import BatchContributions
 from dialeval.core.errors import DataError, NeedError, Problem, SettingError, collect_warnings
 from dialeval.core.fingerprint import Fingerprint
-from dialeval.core.fold import Fact, Level, Metric, Reduction, check_column, translate_state
+from dialeval.core.fold import Fact, Level, Metric, Reduction, check_column, to_bytes, translate_state
 from dialeval.core.inputs import Input
 from dialeval.core.rowtable import ItemPart, PartWriter
 from dialeval.engine.plan import Plan
@@ -143,6 +143,19 @@ class Job:
         """Return what has a state in a stage; metrics before details."""
         plan = self.plans[source]
         return list(self.list_facts(source)) if stage == "facts" else [*plan.folded, *plan.details.values()]
+
+    def pack(self, stage: Stage, states: SystemStates, *more: object) -> bytes:
+        """Write states, and what goes with them, as bytes; an error names the metric whose state cannot be written."""
+        try:
+            return to_bytes((*more, states) if more else states)
+        except SettingError:
+            for system, state in states.items():
+                for fold, own in zip(self.list_folds(stage, system[0]), state.states, strict=True):
+                    try:
+                        to_bytes(own)
+                    except SettingError as error:
+                        raise SettingError(f"the metric {fold}: {error}") from None
+            raise
 
     def make_empty_state(self, stage: Stage) -> SystemState:
         """Return a state of no rows, with an object of every class that states of a stage are made of."""

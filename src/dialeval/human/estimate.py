@@ -175,8 +175,6 @@ class HumanEstimates(Tabular, Displayable, Record, frozen=True, kw_only=True, re
         [['old', 20], ['new', 20], ['new', 40]]
     """
 
-    document_maker = "dialeval.human.report:to_document"
-
     version: str
     quality: str
     judge: Sequence[str]

@@ -82,8 +82,6 @@ class MergedRatings(
 ):
     """The ratings that count, and how far raters agree."""
 
-    document_maker = "dialeval.human.report:to_document"
-
     version: str = __version__
     lines: Sequence[RatingLine]
     """One for each rater and row."""

@@ -140,8 +140,6 @@ class Ranking(Tabular, Displayable, Record, frozen=True, kw_only=True, rename={"
         [[1, 'new', 'a'], [2, 'old', 'a']]
     """
 
-    document_maker = "dialeval.human.report:to_document"
-
     version: str
     source: str
     systems: Sequence[Ranked]

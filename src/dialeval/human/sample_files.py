@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from os import PathLike
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
 import numpy as np
@@ -166,8 +166,6 @@ class Sample(Tabular, Displayable):
         >>> len(drawn.to_pandas()), len(drawn.pairs())
         (10, 5)
     """
-
-    document_maker: ClassVar[str] = "dialeval.reports.documents:describe_rows"
 
     design: SavedSample
     rows: Sequence[SampledRow]

@@ -156,10 +156,13 @@ class Adem(RowMetric):
     def score(self, batch: Batch) -> Floats:
         judge = batch.resource(inputs.JUDGE)
         responses = list(batch.texts(inputs.RESPONSE))
-        none = [()] * len(responses)
-        contexts = list(batch.contexts().take_last(judge.turns)) if batch.has(inputs.CONTEXT) else none
+        none: list[Sequence[str]] = [()] * len(responses)
+        contexts = none
+        if batch.has(inputs.CONTEXT):
+            turns = getattr(judge, "turns", None)  # a judge of a user may look at all of them
+            contexts = list(batch.contexts() if turns is None else batch.contexts().take_last(turns))
         references = list(batch.lists(inputs.REFERENCE)) if batch.has(inputs.REFERENCE) else none
-        return judge.score(contexts, responses, references)
+        return np.asarray(judge.score(contexts, responses, references), np.float64)
 
 
 @dataclass(frozen=True, eq=False)

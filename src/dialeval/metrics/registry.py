@@ -4,7 +4,7 @@ A metric is asked for as a preset (`distinct-2`), a family (`distinct`: all its 
 `dialog-eval`), `all`, an alias (`bertscore`), or with settings (`distinct(n=3,per=response)`), in upper or lower case.
 Every metric object prints to a name that reads back to an equal object.
 
-A package adds metrics by naming their classes under the entry point `dialeval.metrics`; a program by `register`.
+A package adds metrics by its `Feature`; a program by `register`.
 Two metrics never share a name: the second one is refused.
 
 A function that `metric_of_rows` made a metric can be passed wherever a metric can. Once it is defined it is known by
@@ -20,52 +20,40 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from importlib import import_module
+from itertools import chain
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from dialeval.core import inputs
 from dialeval.core.errors import SettingError, suggest
+from dialeval.core.features import Feature, list_features, list_installed
 from dialeval.core.fold import Metric
 from dialeval.metrics.functions import DECLARED, METRIC_MARK, MetricClass, describe_collision, make_class
 
-ENTRY_POINT = "dialeval.metrics"
-
-_BUILT_IN: Mapping[str, Sequence[str]] = {
+_OWN: Mapping[str, Sequence[str]] = {
     inputs.RESPONSE: (
-        "metrics.words:Length,TrainEntropy,KlDivergence",
-        "metrics.embedding:Embedding,Coherence,GreedyMatch",
-        "metrics.distinct:Distinct",
-        "metrics.bleu:Bleu,NlgBleu",
-        "metrics.rouge:RougeL,RougeScore",
-        "metrics.chrf:Chrf",
-        "judges.adem:Adem",
-        "judges.judge:Judgment",
-        "judges.llm.metric:LLMGrades,LLMConversations",
+        "dialeval.metrics.words:Length,TrainEntropy,KlDivergence",
+        "dialeval.metrics.embedding:Embedding,Coherence,GreedyMatch",
+        "dialeval.metrics.distinct:Distinct",
+        "dialeval.metrics.bleu:Bleu,NlgBleu",
+        "dialeval.metrics.rouge:RougeL,RougeScore",
+        "dialeval.metrics.chrf:Chrf",
     ),
     inputs.CONTEXT: (
-        "metrics.conversation:DialogueTurns,TalkRatio,SelfRepetition",
-        "metrics.conversation:RepeatedQuestions,UserRephrasing,UnansweredQuestions",
-        "judges.conversation:ConversationJudge",
+        "dialeval.metrics.conversation:DialogueTurns,TalkRatio,SelfRepetition",
+        "dialeval.metrics.conversation:RepeatedQuestions,UserRephrasing,UnansweredQuestions",
     ),
-    inputs.HYPOTHESES: ("suites.lsdscc.metrics:Coverage",),
-    "task-turns": (
-        "suites.multiwoz.metrics:Inform,Success,TaskBleu,Combined",
-        "suites.multiwoz.richness:Richness",
-    ),
-    inputs.TRIALS: ("metrics.trials:PassHat,PassAt,Flips,TaskVariance,TrialVariance,Reward,TrialCost",),
-    inputs.OUTCOME: ("metrics.log_columns:FailureRate",),
-    inputs.TURN_LABELS: ("metrics.log_columns:Label",),
-    inputs.SCORES: ("metrics.scores:Score",),
-    inputs.LATENCY: ("metrics.log_columns:Latency,LatencyPercentile",),
+    inputs.TRIALS: ("dialeval.metrics.trials:PassHat,PassAt,Flips,TaskVariance,TrialVariance,Reward,TrialCost",),
+    inputs.OUTCOME: ("dialeval.metrics.log_columns:FailureRate",),
+    inputs.TURN_LABELS: ("dialeval.metrics.log_columns:Label",),
+    inputs.SCORES: ("dialeval.metrics.scores:Score",),
+    inputs.LATENCY: ("dialeval.metrics.log_columns:Latency,LatencyPercentile",),
     inputs.CALLS: (
-        "metrics.calls:CallMatch,CallOrder,CallSequence,ArgumentMatch,MissingCalls,ExtraCalls,CallErrors,RepeatedCalls",
-        "metrics.calls:CallAssertions",
+        "dialeval.metrics.calls:CallMatch,CallOrder,CallSequence,ArgumentMatch,MissingCalls,ExtraCalls,CallErrors",
+        "dialeval.metrics.calls:RepeatedCalls,CallAssertions",
     ),
-    "states": ("suites.multiwoz.metrics:Tracking",),
-    "frames": ("suites.sgd.metrics:GoalAccuracy,IntentAccuracy,RequestedSlots",),
-    "spans": ("suites.sgd.metrics:SlotTagging",),
-    inputs.LABELS: ("metrics.breakdown:LabelAccuracy,BreakdownDetection,BreakdownDistance",),
 }
-"""By what they measure, in the order in which tables show them; imported when something of the kind is asked for."""
+"""By what they measure, in the order in which tables show them; imported when something of the kind is asked for.
+Those of features follow."""
 
 PANEL, ALL = "default", "all"
 GROUPS: Mapping[str, Sequence[str]] = {
@@ -123,6 +111,13 @@ def _require_class(given: Any) -> MetricClass:
     raise SettingError(f"{name} is not a metric; a function becomes one by @dialeval.metric_of_rows(name=...)")
 
 
+def _import_classes(place: str) -> Iterator[MetricClass]:
+    """Yield the metric classes of a place, which may name several of one module."""
+    module, _, names = place.partition(":")
+    for name in names.split(","):
+        yield _require_class(getattr(import_module(module), name))
+
+
 def _import_name(module: str, name: str) -> Any:
     try:
         return getattr(import_module(module), name)
@@ -134,14 +129,14 @@ class Registry:
     """Metric classes by family, and presets by name."""
 
     def __init__(
-        self, waiting: Mapping[str, Sequence[str]] | None = None, installed: Callable[[], Iterable[Any]] = tuple
+        self, waiting: Mapping[str, Sequence[str]] | None = None, installed: Callable[[], Iterable[Feature]] = tuple
     ) -> None:
         self._families: dict[str, MetricClass] = {}
         self._presets: dict[str, MetricClass] = {}
         self._waiting = dict(waiting or {})
         """Places of classes that are not imported yet, by what they measure."""
         self._installed = installed
-        """Gives the entry points of other packages, until they are loaded: looking for them takes long."""
+        """Gives the features of other packages, until they are loaded: looking for them takes long."""
         self._broken: dict[str, str] = {}
 
     @property
@@ -165,9 +160,8 @@ class Registry:
     def _import(self, subjects: Iterable[str]) -> None:
         for subject in [each for each in self._waiting if each in set(subjects)]:  # in one order, whatever the set's
             for place in self._waiting.pop(subject):
-                module, names = place.split(":")
-                for name in names.split(","):
-                    self._add(getattr(import_module(f"dialeval.{module}"), name))
+                for metric in _import_classes(place):
+                    self._add(metric)
 
     def _import_all(self) -> None:
         """Import what is built in, and what installed packages add."""
@@ -176,22 +170,24 @@ class Registry:
 
     def _load_installed(self) -> None:
         installed, self._installed = self._installed, tuple
-        for point in installed():
+        for feature in installed():
             self._import(list(self._waiting))  # it may not take a name of theirs
-            try:
-                self._add(_require_class(point.load()))
-            except SettingError:
-                raise
-            except Exception as error:
-                # A package that does not load must not take the built-in metrics down with it.
-                self._broken[point.name] = f"{type(error).__name__}: {error}"
+            for place in chain.from_iterable(feature.metrics.values()):
+                try:
+                    for metric in _import_classes(place):
+                        self._add(metric)
+                except SettingError:
+                    raise
+                except Exception as error:
+                    # A package that does not load must not take the built-in metrics down with it.
+                    self._broken[place] = f"{type(error).__name__}: {error}"
 
     def _find(self, name: str) -> MetricClass | None:
         """Find the class of a preset or family: first among imported ones, then among those that score responses."""
         imported = [
             subject
             for subject, places in self._waiting.items()
-            if all(f"dialeval.{place.partition(':')[0]}" in sys.modules for place in places)
+            if all(place.partition(":")[0] in sys.modules for place in places)
         ]
         for load in (partial(self._import, imported), partial(self._import, [inputs.RESPONSE]), self._import_all):
             load()
@@ -310,13 +306,11 @@ class Registry:
 @cache
 def registry() -> Registry:
     """Return the registry of this process: what is built in, and what installed packages add."""
-    return Registry(_BUILT_IN, _find_entry_points)
-
-
-def _find_entry_points() -> Iterable[Any]:
-    from importlib.metadata import entry_points
-
-    return entry_points(group=ENTRY_POINT)
+    waiting = dict(_OWN)
+    for feature in list_features():
+        for subject, places in feature.metrics.items():
+            waiting[subject] = (*waiting.get(subject, ()), *places)
+    return Registry(waiting, list_installed)
 
 
 def register(metric: Registered) -> Registered:
@@ -331,26 +325,31 @@ def explain(metric: MetricClass) -> str:
 
 
 _TOPICS: Mapping[str, Sequence[str]] = {
-    "Overlap with references": ("metrics.bleu.", "metrics.chrf.", "metrics.rouge."),
-    "Similarity of meaning": ("metrics.embedding.",),
-    "Conversations": ("metrics.conversation.", "judges.conversation."),
-    "Learned judges": ("judges.",),
-    "Diversity": ("metrics.distinct.",),
-    "Words and entropy": ("metrics.words.",),
-    "Sampled responses": ("suites.lsdscc.",),
-    "Task dialogues": ("suites.multiwoz.", "suites.sgd."),
-    "Labels, scores and latency": ("metrics.log_columns.", "metrics.scores."),
-    "Agents": ("metrics.trials.", "metrics.calls."),
-    "Breakdown detection": ("metrics.breakdown.",),
+    "Overlap with references": ("bleu", "chrf", "rouge"),
+    "Similarity of meaning": ("embedding",),
+    "Conversations": ("conversation",),
+    "Learned judges": (),
+    "Diversity": ("distinct",),
+    "Words and entropy": ("words",),
+    "Labels, scores and latency": ("log_columns", "scores"),
+    "Agents": ("trials", "calls"),
 }
-"""Topics by which metrics are listed, with the modules or folders of their metrics."""
-TOPICS = (*_TOPICS, "Other packages")
+"""Topics by which metrics are listed, with the modules of `dialeval.metrics`; features name theirs."""
+
+
+def list_topics() -> dict[str, list[str]]:
+    """Return the topics, with the modules and folders of their metrics."""
+    topics = {title: [f"dialeval.metrics.{name}" for name in homes] for title, homes in _TOPICS.items()}
+    for feature in list_features():
+        homes = {place.partition(":")[0] for place in chain.from_iterable(feature.metrics.values())}
+        if homes:
+            topics.setdefault(feature.topic, []).extend(homes)
+    return {**topics, "Other packages": []}
 
 
 def find_topic(metric: MetricClass) -> str:
     """Return the topic of a metric."""
-    module = f"{metric.__module__.removeprefix('dialeval.')}."
-    return next((title for title, homes in _TOPICS.items() if module.startswith(tuple(homes))), TOPICS[-1])
+    return next((title for title, homes in list_topics().items() if metric.__module__ in homes), "Other packages")
 
 
 def split_names(text: str) -> list[str]:

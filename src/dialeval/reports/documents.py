@@ -16,8 +16,9 @@ from dataclasses import dataclass
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
-from dialeval.core.display import Tabular
+from dialeval.core.display import Displayable, Tabular
 from dialeval.core.errors import escape_controls
+from dialeval.core.features import find_place, list_known
 from dialeval.core.validation import dump
 from dialeval.reports.formatting import BETTER, DIFFERENT, MISSING, UNTESTED, WORSE
 
@@ -333,26 +334,15 @@ WRITERS: Mapping[str, Callable[[Document], str | Layout]] = {"table": Layout, "m
 """How a document without a result is written, by format."""
 
 
-# Suites and judges show more than numbers. Their functions are listed by what a run must hold, so that a suite is
-# imported only for a run that it made.
-
-EXTENSIONS: Mapping[str, Mapping[str, str]] = {
-    "judge/": {"rows": "dialeval.judges.report:explain_rows"},
-    "alignments": {
-        "rows": "dialeval.suites.lsdscc.report:explain_rows",
-        "note": "dialeval.suites.lsdscc.report:describe_reached_groups",
-    },
-    "failures": {"table": "dialeval.suites.multiwoz.report:make_ceiling_table"},
-    "transcripts": {"section": "dialeval.suites.multiwoz.report:make_transcripts_section"},
-    "trials": {"table": "dialeval.reports.trials:list_trials"},
-    "curves": {"section": "dialeval.suites.breakdown.curves:make_curves_section"},
-}
-"""By a detail of a run, or the beginning of its keys: the function that makes a `section` of the report, a `table` for
-the terminal, fields of the explorer's `rows`, or a `note` above these."""
+def describe_result(result: Displayable) -> Document:
+    """Describe the result of an analysis by the function that a feature has for its class."""
+    document: Document = find_place("documents", type(result).__name__)(result)
+    return document
 
 
 def find_extensions(run: Run, kind: str) -> Iterator[Callable[..., Any]]:
-    """Yield the functions of a kind that suites and judges registered for what a run holds."""
-    for held, functions in EXTENSIONS.items():
-        if kind in functions and (held in run.details or any(key.startswith(held) for key in run.keys_in_order)):
-            yield resolve_name(functions[kind])
+    """Yield the functions of a kind that features have for what a run holds (`Feature.sections`)."""
+    for feature in list_known(everything=kind == "section"):
+        for held, functions in feature.sections.items():
+            if kind in functions and (held in run.details or any(key.startswith(held) for key in run.keys_in_order)):
+                yield resolve_name(functions[kind])

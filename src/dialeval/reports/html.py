@@ -19,7 +19,6 @@ import re
 from collections.abc import Mapping
 from html import escape
 from pathlib import Path
-from pkgutil import resolve_name
 from typing import TYPE_CHECKING
 from weakref import ref
 
@@ -30,6 +29,7 @@ from dialeval.analysis.slices import Slices, list_kept_fields, slices
 from dialeval.core.arguments import check_arguments
 from dialeval.core.display import Displayable
 from dialeval.core.errors import SettingError
+from dialeval.core.features import find_place
 from dialeval.core.files import write_bytes
 from dialeval.core.fold import Level
 from dialeval.core.result import Result, Run
@@ -38,7 +38,7 @@ from dialeval.core.validation import JsonObject
 from dialeval.core.version import __version__
 from dialeval.reports import markup
 from dialeval.reports.comparisons import RunVerdict, judge_run
-from dialeval.reports.documents import find_extensions, to_html
+from dialeval.reports.documents import describe_result, find_extensions, to_html
 from dialeval.reports.drawings import (
     draw_causes,
     draw_figure,
@@ -142,8 +142,6 @@ _MOST_NAMED = 3
 """Systems that the title names before the rest is counted."""
 COMMANDS = "commands"
 """Where a run holds the command lines that made it."""
-HUMAN_SECTION = "dialeval.human.report:make_human_section"
-"""The function that makes the section on human evaluation."""
 SHARED = 0.1
 """Fraction of prompts and references that two runs of the same data have in common, at least."""
 _BY_SYSTEM = ("standing", "alignments", "transcripts", "failures", "curves", "trials")
@@ -202,7 +200,9 @@ def report(
     path = Path(path)
     run = combine_runs([runs] if isinstance(runs, Run) else runs)
     opinions = (people, agreement, ranking, rated, merged, pairs)
-    human = resolve_name(HUMAN_SECTION)(*opinions) if any(part is not None for part in opinions) else None
+    human = None
+    if any(part is not None for part in opinions):
+        human = find_place("loaders", "people")(*opinions)
     shown = render(run, command, title=title, date=date, compared=compared, by=by, people=human)
     write_bytes(path, shown.encode())
     return path
@@ -432,7 +432,7 @@ def html(shown: Displayable) -> str:
     like all tables of the notebook; every text from outside is escaped.
     """
     if not isinstance(shown, Run | Result):
-        return to_html(resolve_name(shown.document_maker)(shown))
+        return to_html(describe_result(shown))
     run = shown if isinstance(shown, Run) else Run({"value": shown}, __version__)
     return to_html(describe(run, _compare(run)))
 

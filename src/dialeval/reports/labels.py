@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
-from dialeval.reports.documents import Document, Printer, Table
+from dialeval.reports.documents import Document, Printer, Table, describe_result
 from dialeval.reports.formatting import plain, shorten, show_fixed, show_interval
 from dialeval.stats.labels import STATISTICS
 
@@ -63,7 +62,7 @@ def describe_preferences(preferences: Any) -> Document:
     rows.append(["pairs without a verdict", part])
     tables = [Table(["judge", plain(preferences.judge)], rows)]
     if preferences.ranking is not None:
-        ranked = resolve_name(preferences.ranking.document_maker)(preferences.ranking)
+        ranked = describe_result(preferences.ranking)
         tables, notes = [*tables, *ranked.tables], [*notes, *ranked.notes]
     return Document([plain(line) for line in preferences.warnings], tables, notes)
 

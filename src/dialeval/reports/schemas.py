@@ -13,11 +13,12 @@ import re
 from collections.abc import Mapping
 from inspect import cleandoc
 from pkgutil import resolve_name
-from typing import Any, NamedTuple
+from typing import Any
 
 from msgspec import Struct, json
 
 from dialeval.core.errors import SettingError, suggest
+from dialeval.core.features import WrittenFile, list_features
 from dialeval.core.validation import JsonObject
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
@@ -25,40 +26,8 @@ _SAVED_ONLY = ("format", "digest", "items", "rows", "contributions", "statistics
 """Fields of a saved run that a printed one does not have."""
 
 
-class WrittenFile(NamedTuple):
-    """A file that dialeval writes."""
-
-    file: str
-    by: str
-    home: str
-    """Where its type is defined: module:name, of the type or of a function that returns it."""
-    printed: bool = False
-    """Whether it is JSON of the command line, in which a number that could not be computed is null."""
-
-
-_RUN = "dialeval.core.run_schema:run_with_details"
-_PRINTED = "dialeval.reports.schemas"
-_RESOURCES = "dialeval.io.schemas"
-_SAMPLE = "dialeval.human.sample_files"
 WRITTEN: Mapping[str, WrittenFile] = {
-    "run": WrittenFile("run.json", "every command that saves a run (-o)", _RUN),
-    "printed-run": WrittenFile("-f json", "score, lsdscc, multiwoz, sgd, breakdown", _RUN, True),
-    "comparison": WrittenFile("-f json", "compare", "dialeval.analysis.comparison:Comparison", True),
-    "agreement": WrittenFile("-f json", "agreement", "dialeval.analysis.agreement:Agreement", True),
-    "estimate": WrittenFile("-f json", "estimate", "dialeval.human.estimate:HumanEstimates", True),
-    "ranking": WrittenFile("-f json", "rank", "dialeval.human.rank:Ranking", True),
-    "sample": WrittenFile("sample.json", "sample -o", f"{_SAMPLE}:SavedSample"),
-    "sample-row": WrittenFile("rows.jsonl, a line", "sample -o", f"{_SAMPLE}:SampledRow"),
-    "rating": WrittenFile("ratings-NAME.jsonl, a line", "the page of rate page", "dialeval.human.store:Rating"),
-    "rated-row": WrittenFile("a line", "rate merge --sample -o", f"{_SAMPLE}:RatedRow"),
-    "task-verdict": WrittenFile("a line", "multiwoz --dialogues", f"{_PRINTED}:TaskVerdict"),
-    "breakdown-labels": WrittenFile("*.labels.json", "breakdown detect -o", f"{_PRINTED}:BreakdownLabels"),
-    "journal": WrittenFile("manifest.json", "score --resume", "dialeval.engine.stores:JournalManifest"),
-    "judge": WrittenFile("judge.json", "adem train -o", "dialeval.judges.schemas:SavedJudge"),
-    "dialogue-judge": WrittenFile("judge.json", "make checkpoint", "dialeval.judges.schemas:SavedDialogueJudge"),
-    "model": WrittenFile("*.json", "save of dialeval.adem.ADEM", "dialeval.judges.schemas:SavedModel"),
-    "pack": WrittenFile("manifest.json", "data add", f"{_RESOURCES}:PackManifest"),
-    "vectors": WrittenFile("entry.json", "the cache of word vectors", f"{_RESOURCES}:VectorEntry"),
+    name: written for feature in list_features() for name, written in feature.files.items()
 }
 
 
@@ -67,7 +36,7 @@ def make_schema(name: str) -> JsonObject:
     if name not in WRITTEN:
         raise SettingError(f"there is no schema {name!r}; {suggest(name, WRITTEN)}")
     written = WRITTEN[name]
-    kind = resolve_name(written.home)
+    kind = resolve_name(written.place)
     kind = kind if isinstance(kind, type) else kind()
     document: JsonObject = _make_portable(json.schema(kind), written.printed)
     if name == "printed-run":

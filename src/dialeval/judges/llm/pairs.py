@@ -62,8 +62,6 @@ class PairTexts(Struct, frozen=True, kw_only=True):
 class JudgedPairs(Displayable, Tabular, Record, frozen=True, kw_only=True):
     """The preferences of a language model."""
 
-    document_maker = "dialeval.reports.labels:describe_preferences"
-
     judge: str
     rubric: str
     pairs: Sequence[Mapping[str, object]]

@@ -1,7 +1,8 @@
-"""The feature `multiwoz`: the inputs of its metrics."""
+"""The feature `multiwoz`: Inform, Success, BLEU, richness and state tracking of task dialogues."""
 
 from __future__ import annotations
 
+from dialeval.core.features import Command, Feature, WrittenFile
 from dialeval.core.inputs import Column, Input, Resource
 
 TASK_TURNS: Input = Column("task-turns", "object", "predictions")
@@ -13,3 +14,28 @@ TRUE_STATES: Input = Resource("true-states", argument="data", is_gold=True)
 REFERENCE_SETS: Input = Resource("reference-sets", argument="data", is_gold=True)
 ONTOLOGY: Input = Resource("ontology", argument="data")
 VENUES: Input = Resource("venues", argument="data")
+
+FEATURE = Feature(
+    "multiwoz",
+    topic="Task dialogues",
+    metrics={
+        TASK_TURNS: (
+            "dialeval.suites.multiwoz.metrics:Inform,Success,TaskBleu,Combined",
+            "dialeval.suites.multiwoz.richness:Richness",
+        ),
+        STATES: ("dialeval.suites.multiwoz.metrics:Tracking",),
+    },
+    details=dict.fromkeys(("transcripts", "failures"), "dialeval.suites.multiwoz.explanations:TaskDetails"),
+    sections={
+        "failures": {"table": "dialeval.suites.multiwoz.report:make_ceiling_table"},
+        "transcripts": {"section": "dialeval.suites.multiwoz.report:make_transcripts_section"},
+    },
+    files={"task-verdict": WrittenFile("a line", "multiwoz --dialogues", "dialeval.reports.schemas:TaskVerdict")},
+    commands={
+        "multiwoz": Command(
+            "dialeval.suites.multiwoz.commands:multiwoz",
+            "Task dialogues: Inform, Success, BLEU, and failures explained.",
+            "Suites",
+        )
+    },
+)

@@ -1,0 +1,37 @@
+"""The feature `judges`: judges that were fitted to ratings, and language models as judges."""
+
+from dialeval.core import inputs
+from dialeval.core.features import Command, Feature, WrittenFile
+
+FEATURE = Feature(
+    "judges",
+    topic="Learned judges",
+    metrics={
+        inputs.RESPONSE: (
+            "dialeval.judges.adem:Adem",
+            "dialeval.judges.judge:Judgment",
+            "dialeval.judges.llm.metric:LLMGrades,LLMConversations",
+        ),
+        inputs.CONTEXT: ("dialeval.judges.conversation:ConversationJudge",),
+    },
+    judges={
+        inputs.JUDGE: "dialeval.judges.adem:Judge",
+        inputs.DIALOGUE_JUDGE: "dialeval.judges.judge:DialogueJudge",
+    },
+    loaders={"judge_dir": "dialeval.judges.judge:open_judge"},
+    sections={"judge/": {"rows": "dialeval.judges.report:explain_rows"}},
+    documents={"JudgedPairs": "dialeval.reports.labels:describe_preferences"},
+    files={
+        "judge": WrittenFile("judge.json", "adem train -o", "dialeval.judges.schemas:SavedJudge"),
+        "dialogue-judge": WrittenFile("judge.json", "make checkpoint", "dialeval.judges.schemas:SavedDialogueJudge"),
+        "model": WrittenFile("*.json", "save of dialeval.adem.ADEM", "dialeval.judges.schemas:SavedModel"),
+    },
+    commands={
+        "adem": Command("dialeval.judges.commands:adem", "ADEM, a learned judge: train, score, attack.", "Suites"),
+        "judge": Command(
+            "dialeval.judges.commands:judge",
+            "A learned judge that reads the context; language models as judges.",
+            "Judges",
+        ),
+    },
+)

@@ -1,0 +1,31 @@
+"""The feature `reports`: how results of analyses are shown, and the documents that are printed."""
+
+from dialeval.core.features import Feature, WrittenFile
+
+FEATURE = Feature(
+    "reports",
+    documents={
+        "Agreement": "dialeval.reports.agreement:to_document",
+        "Comparison": "dialeval.reports.comparisons:to_document",
+        "ItemTable": "dialeval.reports.documents:describe_rows",
+        "LabelAgreement": "dialeval.reports.labels:to_document",
+        "SequentialTest": "dialeval.reports.sequential:describe_sequential_test",
+        "Slices": "dialeval.reports.slices:to_brief_document",
+        "Trend": "dialeval.reports.sequential:describe_trend",
+    },
+    loaders={"verdict": "dialeval.reports.comparisons:make_verdict"},
+    sections={"trials": {"table": "dialeval.reports.trials:list_trials"}},
+    files={
+        "run": WrittenFile(
+            "run.json", "every command that saves a run (-o)", "dialeval.core.run_schema:run_with_details"
+        ),
+        "printed-run": WrittenFile(
+            "-f json", "score, lsdscc, multiwoz, sgd, breakdown", "dialeval.core.run_schema:run_with_details", True
+        ),
+        "comparison": WrittenFile("-f json", "compare", "dialeval.analysis.comparison:Comparison", True),
+        "agreement": WrittenFile("-f json", "agreement", "dialeval.analysis.agreement:Agreement", True),
+        "journal": WrittenFile("manifest.json", "score --resume", "dialeval.engine.stores:JournalManifest"),
+        "pack": WrittenFile("manifest.json", "data add", "dialeval.io.schemas:PackManifest"),
+        "vectors": WrittenFile("entry.json", "the cache of word vectors", "dialeval.io.schemas:VectorEntry"),
+    },
+)

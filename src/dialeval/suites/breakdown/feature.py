@@ -1,0 +1,24 @@
+"""The feature `breakdown`: evaluation of detectors of dialogue breakdowns (DBDC)."""
+
+from dialeval.core import inputs
+from dialeval.core.features import Command, Feature, WrittenFile
+
+FEATURE = Feature(
+    "breakdown",
+    topic="Breakdown detection",
+    metrics={inputs.LABELS: ("dialeval.metrics.breakdown:LabelAccuracy,BreakdownDetection,BreakdownDistance",)},
+    details=dict.fromkeys(("breakdown", "curves"), "dialeval.suites.breakdown.curves:BreakdownDetails"),
+    sections={"curves": {"section": "dialeval.suites.breakdown.curves:make_curves_section"}},
+    files={
+        "breakdown-labels": WrittenFile(
+            "*.labels.json", "breakdown detect -o", "dialeval.reports.schemas:BreakdownLabels"
+        )
+    },
+    commands={
+        "breakdown": Command(
+            "dialeval.suites.breakdown.commands:breakdown",
+            "Breakdown detectors (DBDC); `breakdown detect` labels chats.",
+            "Suites",
+        )
+    },
+)
