@@ -148,8 +148,9 @@ def test_slices_near_alpha_take_more_trials_so_that_seeds_agree() -> None:
     found = [dialeval.slices(run, by="half", seed=seed).slices for seed in range(6)]
     trials = [part.comparison.trials for parts in found for part in parts if part.comparison is not None]
     assert min(trials) >= 8000
-    assert len({part.difference("new", "number").significant for parts in found for part in parts[:1]}) == 1
-    (first, _) = dialeval.slices(run, by="half", trials=2000).slices
+    firsts = [parts[0].comparison for parts in found]
+    assert len({first.rows[0].significant for first in firsts if first is not None}) == 1
+    first = dialeval.slices(run, by="half", trials=2000).slices[0]
     assert first.comparison is not None
     assert first.comparison.trials == 2000, "as many as were asked for"
 
