@@ -353,10 +353,8 @@ def attack(judge: Scores, contexts: Texts, responses: Sequence[str], references:
         others = [references[row] for row in rows]
         if name == "reference":
             others = [[text for text in texts if text != texts[0]] or texts for texts in others]
-        scores, before = (
-            judge.score([contexts[row] for row in rows], [replaced[row] or "" for row in rows], others),
-            real[rows],
-        )
+        replies, before = [replaced[row] or "" for row in rows], real[rows]
+        scores = judge.score([contexts[row] for row in rows], replies, others)
         constant = min(before.std(), scores.std()) < 1e-9
         correlation = math.nan if constant else float(np.corrcoef(before, scores)[0, 1])
         means = float(before.mean()), float(scores.mean()), float((scores >= before).mean())
