@@ -153,12 +153,12 @@ def _check_dialogues(document: object, where: str) -> list[tuple[str, SGDDialogu
 
 def _convert(document: object, kind: type[T], where: str, form: str) -> T:
     """Return a parsed document as a type; DataError with everything that does not fit."""
-    if problems := check_types(document, kind, where, form, **_REMEDIES):
-        raise DataError(problems)
     try:
         return convert(document, kind)
-    except (ValidationError, UnicodeError, AttributeError):  # halves of characters, and other objects than JSON has
-        return convert(_to_plain(document), kind)
+    except (ValidationError, UnicodeError, AttributeError):
+        if problems := check_types(document, kind, where, form, **_REMEDIES):
+            raise DataError(problems) from None
+        return convert(_to_plain(document), kind)  # of halves of characters, and of other objects than JSON has
 
 
 def _to_plain(value: object) -> object:
