@@ -242,13 +242,6 @@ def _make_pair_row(line: RatingLine, left: Mapping[str, Any], right: Mapping[str
     if list_outcomes(better, left["system"], right["system"]) != {outcome}:
         systems = f"the systems {left['system']!r} and {right['system']!r}"
         raise SettingError(f"{systems} have names that are ambiguous in a file of pairs; rename them and sample again")
-    return {
-        "id": line.id,
-        "dialog_id": left.get("dialog_id"),
-        "a": left["system"],
-        "b": right["system"],
-        "better": better,
-        "response_a": left["response"],
-        "response_b": right["response"],
-        "rater": line.rater,
-    }
+    compared = {"a": left["system"], "b": right["system"], "better": better}
+    responses = {"response_a": left["response"], "response_b": right["response"]}
+    return {"id": line.id, "dialog_id": left.get("dialog_id"), **compared, **responses, "rater": line.rater}

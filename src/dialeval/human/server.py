@@ -126,11 +126,9 @@ class RatingServer(ThreadingHTTPServer):
 
     def find_rater(self, secret: bytes) -> str | None:
         """Return the rater who has this secret."""
-        rater = None
-        for name, known_secret in self._secrets.items():
-            if hmac.compare_digest(known_secret.encode(), secret):
-                rater = name
-        return rater
+        # Every secret is compared, so that the time reveals nothing.
+        names = [name for name, own in self._secrets.items() if hmac.compare_digest(own.encode(), secret)]
+        return names[0] if names else None
 
     def process_request(self, request: Any, client_address: object) -> None:
         """Start a thread for a connection; where there are too many, cut off the oldest one without a secret."""

@@ -250,15 +250,11 @@ class AdemWeights:
     def save(self, folder: str | os.PathLike[str], card: str | None = None) -> Path:
         """Write the weights into a folder, with a model card if given; see `save_weights`."""
         check_folder(folder)
-        document: Facts = {
-            "kind": self.kind,
-            "identity": self.identity,
-            "calibration": {case: list(self.calibration[case]) for case in CASES},
-            "encoder": {"name": self.encoder, "digest": self.encoder_digest, "tokens": self.tokens},
-            "turns": self.turns,
-            **self.facts,
-        }
-        return save_weights(folder, document, {name: np.float32(getattr(self, name)) for name in _TENSORS}, card)
+        encoder = {"name": self.encoder, "digest": self.encoder_digest, "tokens": self.tokens}
+        calibration = {case: list(self.calibration[case]) for case in CASES}
+        head = {"kind": self.kind, "identity": self.identity, "calibration": calibration}
+        tensors = {name: np.float32(getattr(self, name)) for name in _TENSORS}
+        return save_weights(folder, {**head, "encoder": encoder, "turns": self.turns, **self.facts}, tensors, card)
 
 
 def load_adem(folder: str | os.PathLike[str]) -> AdemWeights:

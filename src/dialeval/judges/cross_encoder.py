@@ -77,10 +77,7 @@ class CrossEncoder:
             for number, layer in enumerate(weights.layers)
         ]
         self._transformer = Transformer(files, replace(weights, layers=parts))
-        self._heads: tuple[Floats, Floats] = (
-            changes["heads.weight"].astype(np.float64),
-            changes["heads.bias"].astype(np.float64),
-        )
+        self._heads = tuple(changes[f"heads.{part}"].astype(np.float64) for part in ("weight", "bias"))
 
     def compute_heads(self, contexts: Sequence[Sequence[str]], responses: Sequence[str]) -> Floats:
         """Return the values of the heads for each response, a row each; the columns in the order of `HEADS`."""
@@ -137,10 +134,8 @@ def merge_changes(base: Mapping[str, Singles], changes: Changes) -> dict[str, Si
     merged = {}
     for name in list_trained_names(base):
         if f"{name}.left" in changes:
-            left, right = (
-                changes[f"{name}.{side}"].astype(np.float32) * changes[f"{name}.{side}.scale"]
-                for side in ("left", "right")
-            )
+            sides = f"{name}.left", f"{name}.right"
+            left, right = (changes[side].astype(np.float32) * changes[f"{side}.scale"] for side in sides)
             merged[name] = base[name] + left @ right.T
         else:
             merged[name] = base[name] + changes[name].astype(np.float32)

@@ -252,15 +252,9 @@ class JudgeWeights:
 
     def save(self, folder: str | os.PathLike[str], card: str | None = None) -> Path:
         """Write the weights into a folder, with a model card if given; see `save_weights`."""
-        document: adem.Facts = {
-            "kind": KIND,
-            "scale": vars(self.scale),
-            "shape": vars(self.shape),
-            "breakdown": vars(self.breakdown),
-            "encoder": {"name": self.encoder, "digest": self.encoder_digest},
-            **self.facts,
-        }
-        return adem.save_weights(folder, document, self.changes, card)
+        parts = {name: vars(getattr(self, name)) for name in ("scale", "shape", "breakdown")}
+        encoder = {"name": self.encoder, "digest": self.encoder_digest}
+        return adem.save_weights(folder, {"kind": KIND, **parts, "encoder": encoder, **self.facts}, self.changes, card)
 
 
 def is_dialogue_judge(folder: str | os.PathLike[str]) -> bool:

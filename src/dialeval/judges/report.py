@@ -15,11 +15,9 @@ if TYPE_CHECKING:
 
 def get_parts(result: Result) -> dict[str, Floats]:
     """Return the parts of the judgment of every row of a system, by their names."""
-    return {
-        key.removeprefix("judge/"): estimate.items
-        for key, estimate in result.items()
-        if key.startswith("judge/") and estimate.level is Level.TURN and estimate.items is not None
-    }
+    turns = ((key, estimate.items) for key, estimate in result.items() if estimate.level is Level.TURN)
+    judged = ((key, items) for key, items in turns if key.startswith("judge/") and items is not None)
+    return {key.removeprefix("judge/"): items for key, items in judged}
 
 
 def explain_rows(systems: Mapping[str, Result], rows: Ints, **_: object) -> dict[str, object]:

@@ -192,10 +192,8 @@ def read_attacked(
 
 def list_texts(systems: Sequence[Rows], need: Input) -> Texts:
     """Return the texts of a need, row by row over all systems; an empty list where a system has none."""
-    lists: list[Any] = []
-    for rows in systems:
-        lists += list(rows.columns[need]) if need in rows.columns else [()] * len(rows)
-    return lists
+    columns = (rows.columns[need] if need in rows.columns else [()] * len(rows) for rows in systems)
+    return [texts for column in columns for texts in column]
 
 
 def sample_rows(ratings: Ratings) -> Ratings:
@@ -219,7 +217,7 @@ def round_numbers(value: Any) -> Any:
 def _judge_left_out(
     examples: Examples, learnable: Examples, settings: AdemSettings, progress: Progress | None
 ) -> dict[str, Floats]:
-    """Score every row by judges of each kind fitted without its set; `known` are examples that may be learned from."""
+    """Return leave-one-dataset-out predictions by kind of judge; `learnable` are the examples to learn from."""
     columns = {name: np.full(len(examples), np.nan) for name in ("identity", "adem")}
     splits = list(_split_sets(examples, learnable))
     fitted: dict[tuple[str, bytes], AdemWeights] = {}
@@ -262,11 +260,9 @@ def _score_baselines(ratings: Ratings, quality: str) -> dict[str, Floats]:
     """Score every rated row by the `BASELINES`; those that cannot run here are left out."""
     vectors = "wordllama" if find_spec("wordllama") and find_spec("tokenizers") else None
     texts = [turn for context in ratings.contexts for turn in context] or list(ratings.responses)
-    resources = Resources(train=texts, vectors=vectors)
     names = [name for name in BASELINES if name != "embedding-average" or vectors is not None]
-    if not any(ratings.references):
-        names = ["length"]
-    scores = score_ratings(ratings, quality, resources, names)
+    names = names if any(ratings.references) else ["length"]
+    scores = score_ratings(ratings, quality, Resources(train=texts, vectors=vectors), names)
     return {name: values for name, values in scores.metrics.items() if name in BASELINES}
 
 
@@ -296,9 +292,8 @@ def compare_columns(columns: Mapping[str, Floats], examples: Examples) -> Valida
 def correlate(values: Floats, scores: Floats, contexts: Ints) -> tuple[HumanCorrelation, Floats]:
     """Return the agreement on one set, and Pearson's and Spearman's coefficients of every resample."""
     if len(values) < 3:
-        coefficients = np.full((DEFAULT_RESAMPLES, 2), np.nan)
-        unknown = float("nan"), float("nan")
-        return HumanCorrelation(len(values), *unknown, unknown, unknown), coefficients
+        unknown = math.nan, math.nan
+        return HumanCorrelation(len(values), *unknown, unknown, unknown), np.full((DEFAULT_RESAMPLES, 2), np.nan)
     clusters = np.unique(contexts, return_inverse=True)[1].astype(np.int64)
     points = Points(values, scores, clusters)
     pearson, spearman = points.correlate()[:2].tolist()
@@ -359,11 +354,12 @@ def attack(judge: Scores, contexts: Texts, responses: Sequence[str], references:
         others = [references[row] for row in rows]
         if name == "reference":
             others = [[text for text in texts if text != texts[0]] or texts for texts in others]
-        scores = judge.score([contexts[row] for row in rows], [replaced[row] or "" for row in rows], others)
-        means, not_worse = (float(real[rows].mean()), float(scores.mean())), float((scores >= real[rows]).mean())
-        constant = min(real[rows].std(), scores.std()) < 1e-9
-        correlation = float("nan") if constant else float(np.corrcoef(real[rows], scores)[0, 1])
-        attacks.append(Attack(name, len(rows), *means, not_worse, correlation))
+        replies, before = [replaced[row] or "" for row in rows], real[rows]
+        scores = judge.score([contexts[row] for row in rows], replies, others)
+        constant = min(before.std(), scores.std()) < 1e-9
+        correlation = math.nan if constant else float(np.corrcoef(before, scores)[0, 1])
+        means = float(before.mean()), float(scores.mean()), float((scores >= before).mean())
+        attacks.append(Attack(name, len(rows), *means, correlation))
     return attacks
 
 

@@ -410,9 +410,8 @@ class Client:
         self._stop.wait(max(seconds, asked))
 
     def _quote(self, body: bytes) -> str:
-        text = _ESCAPE.sub(
-            lambda match: chr(int(match[1], 16)) if match[1] else match[2], body.decode(errors="replace")
-        )
+        text = body.decode(errors="replace")
+        text = _ESCAPE.sub(lambda match: chr(int(match[1], 16)) if match[1] else match[2], text)
         text = text.replace(self._secret, _MASK.decode()) if self._secret else text
         return escape_controls(" ".join(text.split()))[:200]
 

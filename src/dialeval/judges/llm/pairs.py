@@ -211,5 +211,5 @@ def _find_majority(reader: FieldReader, row: dict[str, Any]) -> int | None:
     outcomes = [list_outcomes(vote, row["a"], row["b"]) for vote in votes]
     if any(len(outcome_set) != 1 for outcome_set in outcomes):
         reader.add_problem(f"better is {stated!r:.40}", "make it a, b or tie, the name of the better system, or a list")
-    total = sum(outcome for outcome_set in outcomes for outcome in outcome_set)
+    total = sum(map(sum, outcomes))
     return (total > 0) - (total < 0) if votes else None

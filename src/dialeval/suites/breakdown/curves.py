@@ -85,9 +85,10 @@ def with_curves(run: BreakdownRun, most: int = MOST) -> Run:
     for by_dialogue in curves.values():
         for dialogue, curve in by_dialogue.items():
             curve.said = said.get(dialogue, [])
-    kept = {system: [mine[name] for name in chosen if name in mine] for system, mine in curves.items()}
+    chosen_curves = {system: [mine[name] for name in chosen if name in mine] for system, mine in curves.items()}
     # Through JSON: lists in place of tuples, as in a loaded run.
-    return replace(run, details={**run.details, CURVES: json.decode(json.encode(kept))})
+    kept = {system: json.decode(json.encode(entries)) for system, entries in chosen_curves.items()}
+    return replace(run, details={**run.details, CURVES: kept})
 
 
 def _make_curve(dialogue: str, turns: Sequence[Mapping[str, Any]]) -> Curve:

@@ -60,50 +60,25 @@ Place = tuple[str, int | None]
 """The file of a document, and its line in a JSONL file."""
 
 
+_BY_LABEL_ALONE = "not scored by divergence and squared error"
+
+
 class ProblemType(Enum):
     """What can be wrong: what it is called when it is counted, how to solve it, what lenient reading does."""
 
-    UNREADABLE_LOG = (
-        "dialogues that cannot be used",
-        "write the challenge's format (dialogue-id, turns, annotations)",
-        "left out",
-    )
-    UNREADABLE_LABELS = (
-        "labels files that cannot be used",
-        "write the challenge's format (dialogue-id, turns, labels)",
-        "not scored",
-    )
-    MARK = (
-        "files with a byte order mark",
-        "the original reads no such file: save it as UTF-8 without the mark",
-        "read without",
-    )
+    UNREADABLE_LOG = ("dialogues that cannot be used", "give dialogue-id, turns and annotations", "left out")
+    UNREADABLE_LABELS = ("labels files that cannot be used", "give dialogue-id, turns and labels", "not scored")
+    MARK = ("files with a byte order mark", "save it as UTF-8 without the mark, as for the original", "read without")
     REPEATED_DIALOGUE = ("dialogues that occur twice", "give each dialogue an id of its own", "each is counted")
-    BAD_INDEX = (
-        "annotated turns without a number",
-        "number the turns of a dialogue from 0 on",
-        "matched by position alone",
-    )
-    OTHER_SPEAKER = (
-        "annotated turns of another speaker",
-        'write "S" for the system and "U" for the user',
-        "counted as the system's",
-    )
+    BAD_INDEX = ("annotated turns without a number", "number turns from 0 on", "matched by position alone")
+    OTHER_SPEAKER = ("annotated turns of another speaker", 'write "S" or "U" (the user)', "counted as the system's")
     NO_REFERENCE = ("turns without an annotation O, T or X", "annotate them, or take the annotations out", "not scored")
     NO_LABELS = ("dialogues without labels", "write a labels file for every dialogue", "not scored")
     MISSING_TURNS = ("annotated turns without labels", "label every annotated turn", "not scored")
     UNKNOWN_LABEL = ("labels other than O, T, X", "write O, T or X in capitals", "counted as wrong")
-    NOT_PROBABLE = (
-        "probabilities below 0 or not finite",
-        "write numbers from 0 to 1",
-        "not scored by divergence and squared error",
-    )
+    NOT_PROBABLE = ("probabilities below 0 or not finite", "write numbers from 0 to 1", _BY_LABEL_ALONE)
     ODD_SUM = ("probabilities that do not add up to 1", "divide them by their sum", "used as they are")
-    OTHER_DIALOGUE = (
-        "labels that name another dialogue",
-        "write the labels of each dialogue into its own file",
-        "used",
-    )
+    OTHER_DIALOGUE = ("labels that name another dialogue", "write a file of labels for each dialogue", "used")
     REPEATED_LABELS = ("labels that occur twice", "keep one of them", "the first is used")
     BAD_ENTRY = ("entries that cannot be used", 'give each a "turn-index" and "labels" with one object', "passed over")
 

@@ -198,7 +198,7 @@ def _group_rows(annotated: AnnotatedTurns, chosen: Mask) -> list[tuple[int, Ints
     return list(zip(owners.tolist(), np.split(rows, starts[1:]), strict=False))
 
 
-def read_chats(source: Any) -> list[dict[str, Any]]:
+def read_chats(source: object) -> list[dict[str, Any]]:
     """Read dialogues as chats without their annotations.
 
     Every turn that is not the user's is the assistant's. A turn is at the place that its index names; where that is not

@@ -174,14 +174,11 @@ def average_over_datasets(run: Run) -> MacroAverages:
         raise SettingError("there is one data set; give several (-p NAME=PATH, repeated), or leave --macro out")
     by_dataset = slices(run, DATASET, systems=list(run) if len(run) > 1 else None, compared=False)
     parts = {part.label: part.run for part in by_dataset.slices}
-    systems = {
-        system: {
-            key: _average({name: part[system][key] for name, part in parts.items() if key in part[system]})
-            for key in run[system]
-            if any(key in part[system] for part in parts.values())
-        }
-        for system in run
-    }
+    systems: dict[str, dict[str, Macro]] = {system: {} for system in run}
+    for system, averages in systems.items():
+        for key in run[system]:
+            if estimates := {name: part[system][key] for name, part in parts.items() if key in part[system]}:
+                averages[key] = _average(estimates)
     return MacroAverages(systems)
 
 

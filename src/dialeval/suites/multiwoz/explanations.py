@@ -32,17 +32,9 @@ from functools import cached_property
 from msgspec import Struct
 
 from dialeval.core.run_schema import Count
+from dialeval.suites.multiwoz import turns as rules
 from dialeval.suites.multiwoz.data import Goal
-from dialeval.suites.multiwoz.turns import (
-    Criteria,
-    DialogueVerdict,
-    TaskTurn,
-    TurnStep,
-    find_goal_venues,
-    find_last_offers,
-    judge_dialogue,
-    trace_steps,
-)
+from dialeval.suites.multiwoz.turns import Criteria, DialogueVerdict, TaskTurn, TurnStep
 from dialeval.suites.multiwoz.venues import NONE
 
 WRONG_VENUE = "wrong venue"
@@ -148,12 +140,12 @@ class Explanation:
     @cached_property
     def steps(self) -> Sequence[TurnStep]:
         """What each turn did for each domain of the goal."""
-        return list(trace_steps(self.turns, self.dialogue, self.goal, self.criteria))
+        return list(rules.trace_steps(self.turns, self.dialogue, self.goal, self.criteria))
 
     @cached_property
     def verdict(self) -> DialogueVerdict:
         """How the dialogue ended."""
-        return judge_dialogue(self.steps, self.goal, self.criteria)
+        return rules.judge_dialogue(self.steps, self.goal, self.criteria)
 
     @cached_property
     def causes(self) -> Sequence[Cause]:
@@ -162,12 +154,9 @@ class Explanation:
         if not ended.inform:
             lost = [domain for domain, matched in ended.matched.items() if not matched]
             return [Cause("inform", domain, *self._explain_offer(domain)) for domain in lost]
-        return [
-            Cause("success", domain, *self._explain_word(domain, word))
-            for domain, wishes in self.goal.items()
-            for word in wishes["requestable"]
-            if word not in ended.provided[domain]
-        ]
+        requested = ((domain, word) for domain, wishes in self.goal.items() for word in wishes["requestable"])
+        missing = [(domain, word) for domain, word in requested if word not in ended.provided[domain]]
+        return [Cause("success", domain, *self._explain_word(domain, word)) for domain, word in missing]
 
     def to_transcript(self, responses: Sequence[str] | None, users: Sequence[str] | None) -> Transcript:
         """Return the explanation as a saved run holds it.
@@ -175,17 +164,11 @@ class Explanation:
         `responses` are those of the system before they were normalized, and `users` what the user said before each.
         """
         ended = self.verdict
-        domains = [
-            SavedDomain(
-                domain,
-                dict(wishes["informable"]),
-                list(wishes["requestable"]),
-                ended.matched[domain],
-                sorted(ended.provided[domain]),
-                ended.complete[domain],
-            )
-            for domain, wishes in self.goal.items()
-        ]
+        domains = []
+        for domain, wishes in self.goal.items():
+            wanted, asked = dict(wishes["informable"]), list(wishes["requestable"])
+            outcome = ended.matched[domain], sorted(ended.provided[domain]), ended.complete[domain]
+            domains.append(SavedDomain(domain, wanted, asked, *outcome))
         turns = [
             SavedTurn(
                 turn=turn.at,
@@ -262,7 +245,7 @@ class Explanation:
             offers = {name: table.domain.offer for name, table in self.criteria.venues.tables.items()}
             takers = {name for name in self.goal if offers.get(name) == offers[domain]}
             return self._explain_absence(offers[domain], domain, takers, NEVER_INFORMED)
-        offer = find_last_offers(offering)[domain]
+        offer = rules.find_last_offers(offering)[domain]
         last = next(step for step in reversed(offering) if step.offer == offer)
         if offer == NONE:
             return NO_OFFER, f"turn {last.turn.at}: {self._explain_no_venue(last)}"
@@ -310,7 +293,7 @@ class Explanation:
     def _describe_wrong_venues(self, step: TurnStep, offer: int) -> str:
         """Return what is wrong with an offer: the constraints of the goal that exclude some of its venues."""
         domain, criteria = step.domain, self.criteria
-        meeting = find_goal_venues(domain, self.goal[domain], criteria)
+        meeting = rules.find_goal_venues(domain, self.goal[domain], criteria)
         outside = offer & ~meeting
         state = step.turn.state.get(domain, {})
         reasons = []
@@ -334,8 +317,8 @@ class Explanation:
         if cause.cause != WRONG_VENUE:
             return _ORIGINS.get(cause.cause, "no reply has the placeholder of what was asked for in the domain")
         domain = cause.domain
-        meeting = find_goal_venues(domain, self.goal[domain], self.criteria)
-        excluding = self._find_excluding(domain, find_last_offers(self.steps)[domain] & ~meeting)
+        meeting = rules.find_goal_venues(domain, self.goal[domain], self.criteria)
+        excluding = self._find_excluding(domain, rules.find_last_offers(self.steps)[domain] & ~meeting)
         if not meeting:
             return "no venue meets the goal"
         slots = self.turns[-1].state.get(domain, {})

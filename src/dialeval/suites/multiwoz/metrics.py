@@ -65,9 +65,7 @@ ORDERS = 4
 
 @dataclass(frozen=True)
 class TaskBleu(CountMetric):
-    """Corpus BLEU of normalized responses against their references, from 0 to 100.
-
-    BLEU of delexicalized responses against a reference set: `bleu/mwz22` and so on, from 0 to 100.
+    """Corpus BLEU of normalized responses against a reference set (`bleu/mwz22` and so on), from 0 to 100.
 
         BLEU = 100 * BP * (p_1 p_2 p_3 p_4)**(1/4),   BP = exp(min(0, 1 - reference length / response length))
 
@@ -323,9 +321,7 @@ TINY = 1e-10
 
 @dataclass(frozen=True)
 class Tracking(CountMetric):
-    """How well predicted states agree with the true ones.
-
-    State tracking: how well the states that a system predicts agree with the true ones, turn by turn.
+    """State tracking: how well the states that a system predicts agree with the true ones, turn by turn.
 
     Over (domain, slot) of the normalized states; a value agrees if its partial ratio with the true one is above 95:
 

@@ -52,11 +52,8 @@ def make_transcripts_section(run: Run) -> Section | None:
     )
     colors = markup.assign_colors(run)
     shown = "".join(_write_dialogue(name, systems, lost.get(name, ()), colors) for name, systems in dialogues.items())
-    others = "".join(
-        f'<p class="dialogue" data-lost="{" ".join(sorted(mine))}">{markup.name(name)}</p>'
-        for name, mine in lost.items()
-        if name not in dialogues
-    )
+    hidden = ((markup.name(name), " ".join(sorted(mine))) for name, mine in lost.items() if name not in dialogues)
+    others = "".join(f'<p class="dialogue" data-lost="{mine}">{name}</p>' for name, mine in hidden)
     if others:
         others = markup.note("Lost too, without a transcript here (dialeval multiwoz explain prints one):") + others
     return Section("transcripts", "Task dialogues", _write_causes(failures, tokens, dialogues) + note + shown + others)

@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
+import orjson
 from msgspec import UNSET, Struct, UnsetType, ValidationError, convert, to_builtins
 
 from dialeval.core.columns import ColumnData, ObjectColumn, RaggedColumn, TextColumn
@@ -109,7 +110,7 @@ def read_dialogues(source: object, name: str) -> dict[str, SGDDialogue]:
     if isinstance(source, str | os.PathLike):
         parts = read_each(partial(_read_file, path) for path in _list_files(source))
     else:
-        parts = [_check_dialogues(source, name)]
+        parts = [_check_dialogues(_read_memory(source), name)]
     dialogues: dict[str, SGDDialogue] = {}
     problems: list[Problem] = []
     for part in parts:
@@ -154,12 +155,20 @@ def _check_dialogues(document: object, where: str) -> list[tuple[str, SGDDialogu
 
 def _convert(document: object, kind: type[T], where: str, form: str) -> T:
     """Return a parsed document as a type; DataError with everything that does not fit."""
-    if problems := check_types(document, kind, where, form, **_REMEDIES):
-        raise DataError(problems)
     try:
         return convert(document, kind)
-    except (ValidationError, UnicodeError, AttributeError):  # halves of characters, and other objects than JSON has
-        return convert(_to_plain(document), kind)
+    except ValidationError as error:
+        problems = check_types(document, kind, where, form, **_REMEDIES)
+        raise DataError(problems or Problem(where, None, str(error), form)) from None
+
+
+def _read_memory(document: object) -> object:
+    """Return a document in memory as one of a file would be."""
+    try:
+        orjson.dumps(document)
+    except TypeError:  # half a character, a key that is no text, or another object than JSON has
+        return _to_plain(document)
+    return document
 
 
 def _to_plain(value: object) -> object:
@@ -217,7 +226,7 @@ class Schema:
 def read_schema(source: object) -> Schema:
     """Return the schema in a file, or in a parsed document."""
     where = name_source(source, "schema")
-    document = json.load(source, _SCHEMA_FORM) if isinstance(source, str | os.PathLike) else source
+    document = json.load(source, _SCHEMA_FORM) if isinstance(source, str | os.PathLike) else _read_memory(source)
     problems: list[Problem] = []
     services: dict[str, dict[str, bool]] = {}
     for number, service in enumerate(_convert(document, list[_Service], where, _SCHEMA_FORM)):

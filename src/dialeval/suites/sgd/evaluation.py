@@ -204,21 +204,19 @@ def original_output(result: Result, across_turns: bool = False) -> dict[str, dic
             groups.setdefault(named[value] if field == sgd.SEEN else value, []).append(row)
     numbers = np.arange(len(result.rows)) if result.rows.turns is None else result.rows.turns
     places = list(zip(row_numbers(result.rows.offsets).tolist(), numbers.tolist(), strict=True))
-    output: dict[str, dict[str, float]] = {}
-    for group, rows in groups.items():
-        output[group] = {}
+    output: dict[str, dict[str, float]] = {group: {} for group in sorted(groups)}
+    for group, means in output.items():
         for key, estimate in result.items():
-            items = () if estimate.items is None else estimate.items[rows].tolist()
-            scored = [(row, value) for row, value in zip(rows, items, strict=False) if value == value]
-            values = [value for _, value in scored]
+            items = () if estimate.items is None else estimate.items.tolist()
+            values = {row: items[row] for row in groups[group] if items and items[row] == items[row]}
             if across_turns and key.startswith("joint"):
-                turns: dict[object, float] = {}
-                for row, value in scored:
+                turns: dict[tuple[int, int], float] = {}
+                for row, value in values.items():
                     turns[places[row]] = turns.get(places[row], 1.0) * value
-                values = list(turns.values())
+                values = dict(enumerate(turns.values()))
             if values:
-                output[group][key.replace("-", "_")] = fsum(values) / len(values)
-    return dict(sorted(output.items()))
+                means[key.replace("-", "_")] = fsum(values.values()) / len(values)
+    return output
 
 
 class ServiceGroups(Tabular, Record, frozen=True):
