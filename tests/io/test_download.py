@@ -7,7 +7,8 @@ import os
 import time
 import urllib.request
 from collections.abc import Iterator
-from email.message import Message
+from http.client import HTTPMessage
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -276,7 +277,7 @@ def test_a_download_needs_no_more_than_its_limit(site: Site, target: Path) -> No
 def test_redirections_stay_encrypted(before: str, after: str, followed: bool) -> None:
     def redirect() -> Any:
         request = urllib.request.Request(before)
-        return module._Redirects().redirect_request(request, None, 302, "Found", Message(), after)
+        return module._Redirects().redirect_request(request, BytesIO(), 302, "Found", HTTPMessage(), after)
 
     if followed:
         assert redirect().full_url == after
