@@ -19,6 +19,7 @@ from dialeval.core.errors import suggest
 
 if TYPE_CHECKING:
     from dialeval.core.batch import Need
+    from dialeval.core.columns import Column
     from dialeval.core.fold import Metric
     from dialeval.core.result import Run
     from dialeval.io.rows import Rows
@@ -236,7 +237,7 @@ def _show_conversation(rows: Rows) -> Iterable[str]:
     yield f"    reply{''.join(f' ({why})' for why in outcome)}: {rows.responses[row][:_SHOWN_TEXT]}"
 
 
-def _read_row(column: Any, row: int) -> list[str]:
+def _read_row(column: Column | None, row: int) -> list[str]:
     return [] if column is None else list(column[row])
 
 

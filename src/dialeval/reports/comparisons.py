@@ -25,7 +25,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from msgspec import structs
 
@@ -76,13 +76,17 @@ _MOST_PANEL = 5
 """Metrics of the panel that are named before the rest is counted."""
 
 
+Settings: TypeAlias = dict[str, Any]
+"""Keyword arguments."""
+
+
 @dataclass(frozen=True)
 class RunVerdict:
     """The comparison of a run's systems with the first, in sentences; or why there is none."""
 
     comparison: Comparison | None = None
     sentences: Sequence[str] = ()
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: Settings = field(default_factory=dict)
     """The arguments of `compare`."""
 
     def to_percent(self, run: Run) -> RunVerdict:
@@ -109,7 +113,7 @@ def judge_run(run: Run, margin: Mapping[str, float] | None = None, cluster: str 
     estimates = [result[key] for result in run.values() for key in main if key in result]
     descriptive = all(metric is None or metric.descriptive for metric in map(find_metric, estimates))
     every = descriptive or len(run.keys_in_order) * (systems - 1) <= MOST_UNASKED
-    settings: dict[str, Any] = {"metrics": None if every else main, "most_tests": MOST_TESTS}
+    settings: Settings = {"metrics": None if every else main, "most_tests": MOST_TESTS}
     settings |= {"margin": margin, "cluster": cluster}
     try:
         comparison = compare(run, **settings)
@@ -388,7 +392,7 @@ def to_percent(comparison: Comparison, keys: set[str]) -> Comparison:
     return structs.replace(comparison, rows=rows, margins=margins)
 
 
-def _multiply_by_100(result: Estimate | Difference, names: Iterable[str]) -> dict[str, Any]:
+def _multiply_by_100(result: Estimate | Difference, names: Iterable[str]) -> Settings:
     """Return fields of a result, scores and intervals, times 100; None stays None."""
     values = {name: value for name in names if (value := getattr(result, name)) is not None}
     return {name: tuple(100 * end for end in v) if isinstance(v, tuple) else 100 * v for name, v in values.items()}
