@@ -391,7 +391,8 @@ def _load(code: Code, types: Sequence[str]) -> Call | None:
 
 def _list_c_types(types: Sequence[str]) -> list[Any]:
     """Return the types of the values that arguments of some types consist of."""
-    pointer, number, c_types = ctypes.c_void_p, ctypes.c_int64, list[Any]()
+    pointer, number = ctypes.c_void_p, ctypes.c_int64
+    c_types = []
     for name in types:
         if name in _C_TYPES:
             c_types.append(_C_TYPES[name])

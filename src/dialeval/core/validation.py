@@ -281,9 +281,7 @@ def read_tensors(
     return tensors
 
 
-def take_tensor(
-    tensors: Mapping[str, npt.NDArray[Any]], name: str, shape: tuple[int | None, ...]
-) -> npt.NDArray[np.float32]:
+def take_tensor(tensors: Mapping[str, Array], name: str, shape: tuple[int | None, ...]) -> npt.NDArray[np.float32]:
     """Return one of the float tensors in float32; InvalidError where it is missing or has another shape."""
     if name not in tensors or tensors[name].dtype not in (np.float16, np.float32):
         raise InvalidError(f"holds no {name}")

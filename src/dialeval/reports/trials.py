@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from dialeval.core.validation import JsonObject
 from dialeval.metrics.trials import MOST_LISTED, PASSED, WITHIN, count_trials
 from dialeval.reports import markup
 from dialeval.reports.drawings import draw_pass_k, draw_tasks, lay_out_figures
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 PRINTED = 30
 """Tasks in the terminal."""
-Trial = Mapping[str, Any]
+Trial: TypeAlias = JsonObject
 _LEGEND = "✓ passed, ✗ failed, ? no reward"
 
 
