@@ -21,7 +21,8 @@ from benchmarks.measure import cpu_seconds
 from benchmarks.responses import inputs, read
 from benchmarks.texts import lines, written_lines
 from benchmarks.tokenizing import with_empty_memory
-from dialeval.core.batch import Batch, Need
+from dialeval.core import inputs as column
+from dialeval.core.batch import Batch
 from dialeval.core.columns import RaggedColumn, TextColumn
 from dialeval.metrics.bleu import Bleu
 from dialeval.metrics.chrf import Chrf
@@ -63,7 +64,7 @@ def batches(responses: list[str], references: list[str]) -> list[Batch]:
         texts = TextColumn.from_strings(responses[start : start + BATCH])
         lists = RaggedColumn.from_texts(TextColumn.from_strings(references[start : start + BATCH]))
         made.append(
-            Batch(len(texts), {Need.RESPONSE: texts, Need.REFERENCE: lists}, vocabulary, np.arange(len(texts) + 1))
+            Batch(len(texts), {column.RESPONSE: texts, column.REFERENCE: lists}, vocabulary, np.arange(len(texts) + 1))
         )
     return made
 
@@ -79,7 +80,7 @@ def scored(made: list[Batch], split: bool) -> float:
     """The mean of bleu-4, all four having been computed; without `split` the texts are split anew."""
     forget(made, split)
     for batch in made:
-        for need in (Need.RESPONSE, Need.REFERENCE):
+        for need in (column.RESPONSE, column.REFERENCE):
             tokens(batch, need)
     return float(np.mean([[metric.score(batch).mean() for metric in METRICS][-1] for batch in made]))
 

@@ -47,8 +47,9 @@ import pyarrow as pa
 import dialeval
 from dialeval.analysis.comparison import find_best_systems
 from dialeval.analysis.difference import Test
+from dialeval.core import inputs
 from dialeval.core.arrays import Floats, Ints
-from dialeval.core.batch import Batch, Need
+from dialeval.core.batch import Batch
 from dialeval.core.fold import RowMetric
 from dialeval.metrics.bleu import NlgBleu
 from dialeval.metrics.breakdown import BreakdownDetection
@@ -70,7 +71,7 @@ _MEAN, _SKEWED, _YES, _F1, _BLEU = slice(0, 1), slice(1, 2), slice(2, 3), slice(
 
 def numbers(batch: Batch) -> Floats:
     """The numbers of every row, a line each."""
-    texts = batch.texts(Need.RESPONSE)
+    texts = batch.texts(inputs.RESPONSE)
 
     def parsed() -> Floats:
         return np.array(" ".join(texts).split(), np.float64).reshape(len(texts), -1)
@@ -84,7 +85,7 @@ class Mean(RowMetric):
 
     family = "simulated-mean"
     presets = {"simulated-mean": {}}
-    needs = frozenset({Need.RESPONSE})
+    needs = frozenset({inputs.RESPONSE})
 
     def score(self, batch: Batch) -> Floats:
         return numbers(batch)[:, _MEAN].ravel()
@@ -96,7 +97,7 @@ class Skewed(RowMetric):
 
     family = "simulated-skewed"
     presets = {"simulated-skewed": {}}
-    needs = frozenset({Need.RESPONSE})
+    needs = frozenset({inputs.RESPONSE})
     bounds = (0.0, math.inf)
 
     def score(self, batch: Batch) -> Floats:
@@ -109,7 +110,7 @@ class YesNo(RowMetric):
 
     family = "simulated-yes-no"
     presets = {"simulated-yes-no": {}}
-    needs = frozenset({Need.RESPONSE})
+    needs = frozenset({inputs.RESPONSE})
     bounds = (0.0, 1.0)
 
     def score(self, batch: Batch) -> Floats:
@@ -122,8 +123,8 @@ class F1(BreakdownDetection):
 
     family = "simulated-detection"
     presets = {"simulated-f1": {}}
-    subject = Need.RESPONSE
-    needs = frozenset({Need.RESPONSE})
+    subject = inputs.RESPONSE
+    needs = frozenset({inputs.RESPONSE})
 
     def __str__(self) -> str:
         return "simulated-f1"
@@ -139,7 +140,7 @@ class CorpusBleu(NlgBleu):
 
     family = "simulated-bleu"
     presets = {"simulated-bleu-4": {"per": "corpus"}}
-    needs = frozenset({Need.RESPONSE})
+    needs = frozenset({inputs.RESPONSE})
 
     def count_rows(self, batch: Batch) -> tuple[Ints, Flags]:
         counts = numbers(batch)[:, _BLEU].astype(np.int64)
@@ -152,7 +153,7 @@ class Rated(RowMetric):
 
     family = "simulated-rated"
     presets = {"simulated-rated": {}}
-    needs = frozenset({Need.RESPONSE})
+    needs = frozenset({inputs.RESPONSE})
     better = "higher"
 
     def score(self, batch: Batch) -> Floats:

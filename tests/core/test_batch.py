@@ -2,41 +2,45 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import numpy as np
 import pytest
 
-from dialeval.core.batch import Batch, Need
+from dialeval.core import inputs
+from dialeval.core.batch import Batch
 from dialeval.core.columns import NumberColumn, ObjectColumn, RaggedColumn, TextColumn
 from dialeval.core.errors import NeedError
+from dialeval.core.inputs import Input
+from dialeval.suites.multiwoz.feature import STATES
 from dialeval.text.vocabulary import Vocabulary
 
-COLUMNS: dict[Need, Any] = {
-    Need.RESPONSE: TextColumn.from_strings(["a", "b"]),
-    Need.REFERENCE: RaggedColumn.from_lists([["x", "y"], []]),
-    Need.STATES: ObjectColumn([{}, {"hotel": {}}]),
-    Need.LABELS: NumberColumn(np.eye(2)),
+COLUMNS: dict[Input, Any] = {
+    inputs.RESPONSE: TextColumn.from_strings(["a", "b"]),
+    inputs.REFERENCE: RaggedColumn.from_lists([["x", "y"], []]),
+    STATES: ObjectColumn([{}, {"hotel": {}}]),
+    inputs.LABELS: NumberColumn(np.eye(2)),
 }
 
 
 def batch() -> Batch:
-    return Batch(2, COLUMNS, Vocabulary(), np.array([0, 1, 2]), {Need.TRAIN: "train"}, {"fact": 7})
+    return Batch(2, COLUMNS, Vocabulary(), np.array([0, 1, 2]), {inputs.TRAIN: "train"}, {"fact": 7})
 
 
 @pytest.mark.parametrize(
     ("read", "need", "message"),
     [
-        ("texts", Need.REFERENCE, "does not hold one text per row"),
-        ("lists", Need.STATES, "holds objects and not texts"),
-        ("objects", Need.RESPONSE, "holds texts"),
-        ("lists", Need.CONTEXT, "needs contexts: -c on"),
-        ("numbers", Need.STATES, "does not hold numbers"),
-        ("texts", Need.CONTEXT, "needs contexts: -c on"),
-        ("resource", Need.EMBEDDINGS, "needs vectors"),
+        ("texts", inputs.REFERENCE, "does not hold one text per row"),
+        ("lists", STATES, "holds objects and not texts"),
+        ("objects", inputs.RESPONSE, "holds texts"),
+        ("lists", inputs.CONTEXT, "needs contexts: "),
+        ("numbers", STATES, "does not hold numbers"),
+        ("texts", inputs.CONTEXT, "needs contexts: "),
+        ("resource", inputs.EMBEDDINGS, "needs vectors"),
     ],
 )
-def test_what_is_not_there_or_of_another_kind_is_an_error(read: str, need: Need, message: str) -> None:
+def test_what_is_not_there_or_of_another_kind_is_an_error(read: str, need: Input, message: str) -> None:
     with pytest.raises(NeedError, match=message):
         getattr(batch(), read)(need)
 
@@ -48,3 +52,16 @@ def test_facts_have_to_be_named() -> None:
 
 
 # Needs: every one of them can be given by an argument and by an option.
+
+
+def test_the_remedy_names_what_provides_an_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inputs, "OPTIONS", {})
+    assert inputs.TRAIN.remedy == "needs train: train=... in Python"
+    monkeypatch.setitem(inputs.OPTIONS, "train", "--train")
+    assert inputs.TRAIN.remedy == "needs train: --train on the command line, train=... in Python"
+    assert inputs.Column.of_field("csat").remedy == "needs a field csat in responses"
+
+
+def test_inputs_survive_pickling() -> None:
+    copy = pickle.loads(pickle.dumps(inputs.LATENCY))
+    assert (copy, copy.kind, copy.argument) == (inputs.LATENCY, "number", inputs.LATENCY.argument)

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dialeval.core.batch import Batch, Need
+from dialeval.core import inputs
+from dialeval.core.batch import Batch
 from dialeval.core.columns import RaggedColumn, SharedColumn, TextColumn
 from dialeval.core.errors import NeedError
 from dialeval.text.vocabulary import Vocabulary
@@ -84,13 +85,13 @@ def test_shared_rows_are_those_of_a_ragged_column(column: SharedColumn, data: st
 def test_contexts_are_read_by_their_ends() -> None:
     column = SharedColumn.from_steps(RaggedColumn.from_lists([["a"], ["b"]]), np.array([False, True]))
     for given_ in (column, RaggedColumn.from_lists([["a"], ["a", "b"]])):
-        batch = Batch(2, {Need.CONTEXT: given_}, Vocabulary(), np.array([0, 2]))
+        batch = Batch(2, {inputs.CONTEXT: given_}, Vocabulary(), np.array([0, 2]))
         assert list(batch.contexts()) == [["a"], ["a", "b"]]
-        assert list(batch.values(Need.CONTEXT)) == list(given_.values)
+        assert list(batch.values(inputs.CONTEXT)) == list(given_.values)
         with pytest.raises(NeedError, match=r"rows may share texts of context; read it with Batch\.contexts"):
-            batch.lists(Need.CONTEXT)
+            batch.lists(inputs.CONTEXT)
     with pytest.raises(NeedError, match="any number of texts"):
-        Batch(1, {Need.CONTEXT: column.values}, Vocabulary(), np.array([0, 1])).contexts()
+        Batch(1, {inputs.CONTEXT: column.values}, Vocabulary(), np.array([0, 1])).contexts()
 
 
 @given(st.lists(st.lists(st.sampled_from(["a", "bb", "c"]), max_size=3), max_size=5), st.data())

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import dialeval
+from dialeval.core import inputs
 from dialeval.core.arrays import Floats
-from dialeval.core.batch import Batch, Need
+from dialeval.core.batch import Batch
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import RowMetric, check_column
 from dialeval.metrics.registry import registry
@@ -20,7 +21,7 @@ from dialeval.metrics.registry import registry
 class Ends(RowMetric):
     family = "ends"
     presets = {"ends": {}}
-    needs = frozenset({Need.RESPONSE})
+    needs = frozenset({inputs.RESPONSE})
 
     side: Literal["left", "right"] = "left"
     width: Literal[1, 2] = 1

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dialeval.core.columns import (
-    Column,
+    ColumnData,
     NumberColumn,
     ObjectColumn,
     RaggedColumn,
@@ -49,7 +49,7 @@ def shared(values: list[str], starts: list[int], ends: list[int]) -> SharedColum
     ],
     ids=["texts", "ragged", "shared", "grouped", "objects", "numbers"],
 )
-def test_joined_columns_are_the_whole_column(parts: list[Column], whole: Column) -> None:
+def test_joined_columns_are_the_whole_column(parts: list[ColumnData], whole: ColumnData) -> None:
     joined = join_columns(parts)
     assert [np.array(row).tolist() for row in joined] == [np.array(row).tolist() for row in whole]
     assert joined.digest == whole.digest

@@ -15,8 +15,9 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
+from dialeval.core import inputs
 from dialeval.core.arrays import Floats
-from dialeval.core.batch import Batch, Need
+from dialeval.core.batch import Batch
 from dialeval.core.errors import DataError
 from dialeval.core.fold import RowMetric
 from dialeval.core.result import Result, Run
@@ -153,7 +154,7 @@ class Delicate(RowMetric):
 
     family = "delicate"
     presets: ClassVar[Mapping[str, Mapping[str, object]]] = {"delicate": {}}
-    needs = frozenset({Need.RESPONSE})
+    needs = frozenset({inputs.RESPONSE})
 
     marks: str = ""
     """A folder in which each death leaves a mark, so that there are only so many of them."""
@@ -165,7 +166,7 @@ class Delicate(RowMetric):
         import signal
         import uuid
 
-        responses = list(batch.texts(Need.RESPONSE))
+        responses = list(batch.texts(inputs.RESPONSE))
         if "lullaby" in responses:
             time.sleep(600)
         if "poison" in responses:

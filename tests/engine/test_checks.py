@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dialeval.core.batch import Batch, Need
+from dialeval.core import inputs
+from dialeval.core.batch import Batch
 from dialeval.core.columns import TextColumn
 from dialeval.core.fold import Reduction
 from dialeval.core.validation import InvalidError
@@ -23,7 +24,7 @@ FOLD = DialogueIds()
 def gathered(names: list[str]) -> SeenIds:
     """The state of dialogues with these ids, each of one row."""
     column = TextColumn.from_strings(names)
-    rows = Rows("s", {Need.RESPONSE: column}, column)
+    rows = Rows("s", {inputs.RESPONSE: column}, column)
     offsets = np.arange(len(names) + 1)
     return FOLD.gather(Batch(len(names), {}, Vocabulary(), offsets, ids=rows.ids(offsets)))
 

@@ -19,8 +19,9 @@ import numpy as np
 import pytest
 
 import dialeval
+from dialeval.core import inputs
 from dialeval.core.arrays import Floats
-from dialeval.core.batch import Batch, Need
+from dialeval.core.batch import Batch
 from dialeval.core.errors import DataError, SettingError
 from dialeval.core.fold import RowMetric
 from dialeval.engine.cluster import _LOCAL, _QUIET, Cluster
@@ -41,7 +42,7 @@ class Slow(RowMetric):
 
     family = "slow"
     presets: ClassVar[Mapping[str, Mapping[str, object]]] = {"slow": {}}
-    needs = frozenset({Need.RESPONSE})
+    needs = frozenset({inputs.RESPONSE})
 
     marks: str = ""
     """A folder in which every batch that is begun, and every one that is ended, leaves a mark."""
@@ -54,7 +55,7 @@ class Slow(RowMetric):
             Path(self.marks, f"begun-{name}").touch()
             time.sleep(0.3)
             Path(self.marks, f"ended-{name}").touch()
-        return np.array([float(len(text)) for text in batch.texts(Need.RESPONSE)])
+        return np.array([float(len(text)) for text in batch.texts(inputs.RESPONSE)])
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dialeval
-from dialeval.core.batch import Batch, Need
+from dialeval.core import inputs
+from dialeval.core.batch import Batch
 from dialeval.core.columns import TextColumn
 from dialeval.core.errors import DataError, SettingError
 from dialeval.core.fold import Estimate, Level, Metric, Partial, Reduction
@@ -61,7 +62,7 @@ class Sizes(Metric[tuple[int, ...]]):
 
     family = "sizes"
     presets: ClassVar[Mapping[str, Mapping[str, object]]] = {}
-    needs = frozenset({Need.RESPONSE})
+    needs = frozenset({inputs.RESPONSE})
     level = Level.DIALOGUE
 
     def empty(self) -> tuple[int, ...]:
@@ -82,7 +83,7 @@ class Sizes(Metric[tuple[int, ...]]):
 def test_a_dialogue_is_never_cut_in_two(sizes: list[int], batch_rows: int) -> None:
     names = [f"d{number}" for number, size in enumerate(sizes) for _ in range(size)]
     texts = TextColumn.from_strings(["hello"] * len(names))
-    rows = Rows("s", {Need.RESPONSE: texts}, dialogues=TextColumn.from_strings(names), turns=None, where="here")
+    rows = Rows("s", {inputs.RESPONSE: texts}, dialogues=TextColumn.from_strings(names), turns=None, where="here")
     options = Options(batch_rows=batch_rows, threads=2)
     run = run_sources(wrap_systems([rows]), lambda *_: Plan({"sizes": Sizes()}), options=options).run
     found = run["s"]["sizes"]

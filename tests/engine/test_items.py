@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dialeval.core.batch import Need
+from dialeval.core import inputs
 from dialeval.core.columns import TextColumn
 from dialeval.core.rowtable import ItemPart
 from dialeval.engine import stores as items
@@ -25,7 +25,7 @@ def rows_of(sizes: list[int]) -> Rows:
     """Rows in dialogues of the given sizes."""
     names = [f"d{number}" for number, size in enumerate(sizes) for _ in range(size)]
     texts = TextColumn.from_strings(["x"] * len(names))
-    return Rows("s", {Need.RESPONSE: texts}, TextColumn.from_strings(names))
+    return Rows("s", {inputs.RESPONSE: texts}, TextColumn.from_strings(names))
 
 
 @given(st.lists(st.integers(1, 4), min_size=1, max_size=9), st.integers(1, 6))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dialeval.core.batch import Need
+from dialeval.core import inputs
 from dialeval.engine.plan import Plan, make_plan
 from dialeval.engine.resources import Resources
 from dialeval.engine.worker import Job, StateSums
 from dialeval.io.rows import FieldNames
 
-RESPONSES = frozenset({Need.RESPONSE})
+RESPONSES = frozenset({inputs.RESPONSE})
 
 
 def job_of(plan: Plan) -> Job:

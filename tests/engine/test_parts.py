@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dialeval.core.batch import Need
+from dialeval.core import inputs
 from dialeval.core.fold import Metric, from_bytes, to_bytes
 from dialeval.engine.plan import make_plan
 from dialeval.engine.resources import Resources
@@ -22,7 +22,7 @@ from dialeval.io.sources import wrap_systems
 from dialeval.metrics.distinct import Distinct
 from dialeval.text.vocabulary import Vocabulary
 
-COLUMNS = frozenset({Need.RESPONSE, Need.REFERENCE})
+COLUMNS = frozenset({inputs.RESPONSE, inputs.REFERENCE})
 METRICS: list[str | Metric[Any]] = [
     "length",
     "bleu-4",

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import dialeval
-from dialeval.core.batch import Need
+from dialeval.core import inputs
 from dialeval.core.columns import TextColumn
 from dialeval.core.errors import DataError, SettingError
 from dialeval.core.result import Result
@@ -24,7 +24,7 @@ def test_a_resource_that_changed_is_refused(tmp_path: Path) -> None:
     (tmp_path / "train.txt").write_text("one two\n")
     files = Resources(str(tmp_path / "train.txt"))
     opened = files.open(Vocabulary())
-    digests = {need: opened[need].digest for need in (Need.VOCABULARY, Need.TRAIN)}
+    digests = {need: opened[need].digest for need in (inputs.VOCABULARY, inputs.TRAIN)}
     replace(files, digests=digests).open(Vocabulary())
     (tmp_path / "train.txt").write_text("one two three\n")
     with pytest.raises(DataError, match=r"train.txt: is not the vocabulary that the run began with"):
@@ -35,11 +35,11 @@ def test_in_vocabulary_are_those_listed_else_those_of_the_training_text() -> Non
     words = Vocabulary()
     ids = words.split(TextColumn.from_strings(["one two three"])).ids
     by_text, by_list = Resources(train=["one two"]).open(words), Resources(vocabulary=["three"]).open(words)
-    assert by_text[Need.VOCABULARY].find_known()[ids].tolist() == [True, True, False]
-    assert by_list[Need.VOCABULARY].find_known()[ids].tolist() == [False, False, True]
-    assert Need.TRAIN in by_text
-    assert Need.TRAIN not in by_list
-    assert Need.VOCABULARY not in Resources().open(words)
+    assert by_text[inputs.VOCABULARY].find_known()[ids].tolist() == [True, True, False]
+    assert by_list[inputs.VOCABULARY].find_known()[ids].tolist() == [False, False, True]
+    assert inputs.TRAIN in by_text
+    assert inputs.TRAIN not in by_list
+    assert inputs.VOCABULARY not in Resources().open(words)
 
 
 def known(text: str, **given: Any) -> dict[str, bool]:
@@ -47,7 +47,7 @@ def known(text: str, **given: Any) -> dict[str, bool]:
     words = Vocabulary()
     opened = Resources(**given).open(words)
     ids = words.split(TextColumn.from_strings([text])).ids
-    return dict(zip(text.split(), opened[Need.VOCABULARY].find_known()[ids].tolist(), strict=True))
+    return dict(zip(text.split(), opened[inputs.VOCABULARY].find_known()[ids].tolist(), strict=True))
 
 
 @pytest.mark.parametrize("header", ["", "3 2\n"])

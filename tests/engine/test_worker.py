@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from dialeval.core.batch import Need
+from dialeval.core import inputs
 from dialeval.core.errors import NeedError
+from dialeval.core.inputs import Input
 from dialeval.engine.plan import Plan, make_plan
 from dialeval.engine.resources import Resources
 from dialeval.engine.worker import Job, Worker
@@ -16,7 +17,9 @@ from dialeval.io.reading import read_responses
 from dialeval.io.rows import FieldNames
 from dialeval.io.sources import wrap_systems
 
-RESPONSES = frozenset({Need.RESPONSE})
+RESPONSES = frozenset({inputs.RESPONSE})
+
+EVERY_INPUT = [given for given in vars(inputs).values() if isinstance(given, Input)]
 
 
 def job_of(plan: Plan) -> Job:
@@ -28,7 +31,7 @@ def chunks_of(responses: Sequence[str], batch_rows: int) -> list[Chunk]:
 
 
 def test_errors_that_are_no_problem_of_a_row_stay_as_they_are() -> None:
-    job = job_of(make_plan("bleu-4", frozenset(Need)))
+    job = job_of(make_plan("bleu-4", frozenset(EVERY_INPUT)))
     (chunk,) = chunks_of(["a"], 100)
     with pytest.raises(NeedError, match="needs references"):
         Worker(job).fold("metrics", chunk)

@@ -15,10 +15,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dialeval.core import inputs
 from dialeval.core.arrays import Floats
-from dialeval.core.batch import Batch, Need
-from dialeval.core.columns import Column, RaggedColumn, TextColumn
+from dialeval.core.batch import Batch
+from dialeval.core.columns import ColumnData, RaggedColumn, TextColumn
 from dialeval.core.exact import Moments
+from dialeval.core.inputs import Input
 from dialeval.io.delimited import read_lines
 from dialeval.metrics.bleu import Bleu
 from dialeval.text.vocabulary import Vocabulary
@@ -63,7 +65,7 @@ def rows_of(sets: Path, name: str, file: str) -> list[dict[str, Any]]:
 def batch_of(sets: Path, name: str, response: str) -> Batch:
     targets, responses = (lines(sets / name / file) for file in ("test_target.txt", f"responses/{response}.txt"))
     targets = targets.slice(0, len(responses))  # fewer in `single` alone
-    columns: dict[Need, Column] = {Need.RESPONSE: responses, Need.REFERENCE: RaggedColumn.from_texts(targets)}
+    columns: dict[Input, ColumnData] = {inputs.RESPONSE: responses, inputs.REFERENCE: RaggedColumn.from_texts(targets)}
     return Batch(len(responses), columns, Vocabulary(), np.arange(len(responses) + 1))
 
 

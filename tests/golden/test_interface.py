@@ -29,7 +29,7 @@ def list_metrics() -> Iterator[str]:
         metric = registry().parse(name)
         signature = str(metric.signature()).rpartition("|dialeval:")[0]
         direction = f"{metric.better or 'neither'} is better"
-        (low, high), needs = metric.bounds, ", ".join(sorted(need.value for need in metric.needs))
+        (low, high), needs = metric.bounds, ", ".join(sorted(str(need) for need in metric.needs))
         yield f"metric {name}: {signature}; {low} to {high}; {direction}; {metric.level.value}; {needs}"
 
 

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dialeval.core.batch import Need
+from dialeval.core import inputs
 from dialeval.core.columns import RaggedColumn
 from dialeval.core.errors import DataError
 from dialeval.io.chunks import Chunk, read_blocks, split_sources
@@ -43,7 +43,7 @@ def rows_of(batches: Sequence[Sequence[Rows]]) -> list[Row]:
     found: list[Row] = []
     for parts in batches:
         for part in parts:
-            references = part.columns.get(Need.REFERENCE)
+            references = part.columns.get(inputs.REFERENCE)
             assert references is None or isinstance(references, RaggedColumn)
             for number, response in enumerate(part.responses):
                 dialogue = None if part.dialogues is None else part.dialogues[number]

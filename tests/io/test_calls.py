@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import dialeval
-from dialeval.core.batch import Need
+from dialeval.core import inputs
 from dialeval.io.calls import Call, CallLog, ToolResult, read_calls
 from dialeval.io.reading import read_responses
 from dialeval.io.rows import Rows
@@ -23,7 +23,7 @@ ARGUMENTS, RESULT = MADE["arguments"], "09:00 Anna"
 
 def calls_of(rows: Rows, row: int = 0) -> Any:
     """The calls of a row."""
-    (text,) = [*rows.columns[Need.CALLS]][row]
+    (text,) = [*rows.columns[inputs.CALLS]][row]
     return json.loads(text)
 
 
@@ -189,10 +189,10 @@ def test_calls_and_results(shape: Any, failed: bool) -> None:
     [rows] = read_responses([{"messages": shape(failed)}])
     assert list(rows.responses) == ["At nine."]
     assert calls_of(rows) == [MADE | {"error": failed}]
-    contexts = next(iter(rows.columns[Need.CONTEXT]))
+    contexts = next(iter(rows.columns[inputs.CONTEXT]))
     assert contexts[0] == "Is there a ferry?"
     assert any(turn.startswith("[call ") for turn in contexts) or shape is anthropic_mcp
-    assert next(iter(rows.columns[Need.ROLES])).count("user") == 1, "results are not said by the user"
+    assert next(iter(rows.columns[inputs.ROLES])).count("user") == 1, "results are not said by the user"
 
 
 def test_results_belong_to_calls_by_id_whatever_their_order() -> None:
@@ -212,7 +212,7 @@ def test_a_result_of_an_unknown_call_is_nobodys() -> None:
 def test_calls_of_a_chat_are_in_its_last_row_and_those_of_the_user_in_none() -> None:
     by_user = {"role": "user", "content": "wait", "tool_calls": [{"name": "reboot", "arguments": {}}]}
     [rows] = read_responses([{"messages": [*openai(False), by_user, SAY]}, {"messages": [ASK, SAY]}])
-    texts = list(rows.columns[Need.CALLS])
+    texts = list(rows.columns[inputs.CALLS])
     assert [len(each) for each in texts] == [0, 1, 0], "a chat without a call has nothing to look at"
     assert [call["name"] for call in json.loads(texts[1][0])] == ["timetable"]
 
@@ -220,7 +220,7 @@ def test_calls_of_a_chat_are_in_its_last_row_and_those_of_the_user_in_none() -> 
 def test_a_chat_that_only_calls_is_an_empty_response_with_its_context() -> None:
     [rows] = read_responses([{"messages": openai(False)[:2]}])
     assert list(rows.responses) == [""]
-    assert list(rows.columns[Need.CONTEXT]) == [["Is there a ferry?"]]
+    assert list(rows.columns[inputs.CONTEXT]) == [["Is there a ferry?"]]
 
 
 def test_an_answer_that_only_calls_is_an_empty_response() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from dialeval.core.batch import Need
+from dialeval.core import inputs
 from dialeval.core.columns import SharedColumn
 from dialeval.core.errors import Problem
 from dialeval.io.gathering import gather_rows
@@ -29,8 +29,8 @@ CHAT = [say("system", "be kind"), say("user", "hi"), say("assistant", "ho"), say
 def test_each_message_of_the_assistant_is_a_response() -> None:
     [rows] = gathered([{"messages": CHAT}])
     assert list(rows.responses) == ["ho", "!"]
-    assert list(rows.columns[Need.CONTEXT]) == [["hi"], ["hi", "ho", "?"]]
-    assert list(rows.columns[Need.ROLES]) == [["user"], ["user", "assistant", "user"]]
+    assert list(rows.columns[inputs.CONTEXT]) == [["hi"], ["hi", "ho", "?"]]
+    assert list(rows.columns[inputs.ROLES]) == [["user"], ["user", "assistant", "user"]]
     assert rows.turns is not None
     assert rows.turns.tolist() == [1, 2]
     assert rows.dialogue_offsets().tolist() == [0, 2]
@@ -38,7 +38,7 @@ def test_each_message_of_the_assistant_is_a_response() -> None:
 
 def test_system_prompts_are_part_of_the_context_if_asked_for() -> None:
     [rows] = gathered([{"messages": CHAT}], system_prompts=True)
-    assert list(rows.columns[Need.CONTEXT]) == [["be kind", "hi"], ["be kind", "hi", "ho", "?"]]
+    assert list(rows.columns[inputs.CONTEXT]) == [["be kind", "hi"], ["be kind", "hi", "ho", "?"]]
 
 
 def test_names_of_chats() -> None:
@@ -59,7 +59,7 @@ def test_content_may_come_in_parts() -> None:
     parts = [{"type": "text", "text": "a"}, {"type": "text", "text": " b"}]
     [rows] = gathered([{"messages": [say("user", parts), say("assistant", parts)]}])
     assert list(rows.responses) == ["a b"]
-    assert list(rows.columns[Need.CONTEXT]) == [["a b"]]
+    assert list(rows.columns[inputs.CONTEXT]) == [["a b"]]
 
 
 def test_a_call_of_a_tool_is_shown_and_is_no_response() -> None:
@@ -68,7 +68,7 @@ def test_a_call_of_a_tool_is_shown_and_is_no_response() -> None:
         calling = say("assistant", content, tool_calls=call)
         [rows] = gathered([{"messages": [say("user", "a"), calling, say("tool", "b"), say("assistant", "c")]}])
         assert list(rows.responses) == ["c"]
-        assert list(rows.columns[Need.CONTEXT]) == [["a", '[call search({"q": "boat"})]', "b"]]
+        assert list(rows.columns[inputs.CONTEXT]) == [["a", '[call search({"q": "boat"})]', "b"]]
         assert rows.turns is not None
         assert rows.turns.tolist() == [1]
 
@@ -77,7 +77,7 @@ def test_what_is_said_beside_a_call_is_a_response_without_it() -> None:
     calling = say("assistant", "wait", tool_calls=[{"function": {"name": "f", "arguments": "{}"}}])
     [rows] = gathered([{"messages": [say("user", "a"), calling, say("tool", "b"), say("assistant", "c")]}])
     assert list(rows.responses) == ["wait", "c"]
-    assert list(rows.columns[Need.CONTEXT]) == [["a"], ["a", "wait [call f({})]", "b"]]
+    assert list(rows.columns[inputs.CONTEXT]) == [["a"], ["a", "wait [call f({})]", "b"]]
 
 
 def test_messages_may_be_json_in_a_cell() -> None:
@@ -87,7 +87,7 @@ def test_messages_may_be_json_in_a_cell() -> None:
 
 def test_the_reference_belongs_to_the_only_response(problems_of: Caught) -> None:
     [rows] = gathered([{"messages": CHAT[:3], "reference": ["r"]}])
-    assert list(rows.columns[Need.REFERENCE]) == [["r"]]
+    assert list(rows.columns[inputs.REFERENCE]) == [["r"]]
     [problem] = problems_of(lambda: gathered([{"messages": CHAT, "reference": ["r"]}]))
     assert "2 assistant messages" in problem.what
 
@@ -130,7 +130,7 @@ def test_a_reply_next_to_the_messages_of_a_request() -> None:
     ]
     [found] = gathered([*rows, {"messages": CHAT, "completion": "!"}, {"messages": CHAT[:2], "output": None}])
     assert list(found.responses) == ["Yes.", "Yes.", "Yes.", "!", ""]
-    assert [list(context) for context in found.columns[Need.CONTEXT]] == [*[["hi", "ho", "?"]] * 4, ["hi"]]
+    assert [list(context) for context in found.columns[inputs.CONTEXT]] == [*[["hi", "ho", "?"]] * 4, ["hi"]]
     assert (found.account.replies, found.account.merged, found.account.without_reply) == (4, 1, 1)
 
 
@@ -146,7 +146,7 @@ def test_contexts_of_a_chat_are_shared() -> None:
         [rows] = gathered(
             [{"messages": [say(("user", "assistant")[turn % 2], f"turn {turn:5}") for turn in range(turns)]}]
         )
-        column = rows.columns[Need.CONTEXT]
+        column = rows.columns[inputs.CONTEXT]
         assert isinstance(column, SharedColumn)
         assert column[len(column) - 1] == [f"turn {turn:5}" for turn in range(turns - 1)]
         texts = column.values

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dialeval.core.batch import Need
+from dialeval.core import inputs
 from dialeval.core.errors import DataError
 from dialeval.io import chunks as chunks_module
 from dialeval.io import opening
@@ -114,6 +114,6 @@ def test_very_many_empty_lines_are_refused(
 
 def read_all(path: Path, chunk_bytes: int | None, rows: int = 100) -> list[Any]:
     if chunk_bytes is None:
-        return [text for rows in read_responses(path) for text in rows.columns[Need.RESPONSE]]
+        return [text for rows in read_responses(path) for text in rows.columns[inputs.RESPONSE]]
     blocks = (block for chunk in file_chunks(path, chunk_bytes) for block in read_blocks(chunk, NAMES, rows))
-    return [text for block in blocks for part in block.rows() for text in part.columns[Need.RESPONSE]]
+    return [text for block in blocks for part in block.rows() for text in part.columns[inputs.RESPONSE]]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dialeval.core.batch import Need
+from dialeval.core import inputs
 from dialeval.core.errors import DataError, Problem, SettingError, collect_warnings
 from dialeval.io.reading import read_responses, read_texts
 
@@ -96,7 +96,7 @@ def test_problems(
 def test_what_stands_between_cells_is_found(write: Write, name: str, content: bytes | str) -> None:
     [rows] = read_responses(write(name, content))
     assert list(rows.responses) == ["a, b"]
-    assert list(rows.columns[Need.REFERENCE]) == [["c"]]
+    assert list(rows.columns[inputs.REFERENCE]) == [["c"]]
 
 
 def test_the_separator_can_be_said(write: Write) -> None:
@@ -114,11 +114,11 @@ def test_windows_1252_is_read_and_told(write: Write) -> None:
     with collect_warnings() as notes:
         [rows] = read_responses(path)
     assert list(rows.responses) == ["Grüße – ja"]
-    assert list(rows.columns[Need.REFERENCE]) == [["„gut“ €"]]
+    assert list(rows.columns[inputs.REFERENCE]) == [["„gut“ €"]]
     told = [f"{path} is not UTF-8 (line 2) and was read as Windows-1252; save it as UTF-8 to be sure"]
     assert list(notes) == told
     with collect_warnings() as notes:
-        assert list(read_texts(path, Need.REFERENCE)) == [["„gut“ €"]]
+        assert list(read_texts(path, inputs.REFERENCE)) == [["„gut“ €"]]
     assert list(notes) == told
 
 

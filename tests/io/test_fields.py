@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dialeval.core.batch import Need
+from dialeval.core import inputs
 from dialeval.core.errors import Problem, SettingError
 from dialeval.io.fields import FieldReader, find_role
 from dialeval.io.gathering import gather_rows
@@ -51,7 +51,7 @@ def row(**fields: object) -> dict[str, object]:
 )
 def test_forms_of_a_context(context: object, expected: list[str]) -> None:
     [rows] = gathered([row(context=context), row(context="x")])
-    assert list(rows.columns[Need.CONTEXT]) == [expected, ["x"]]
+    assert list(rows.columns[inputs.CONTEXT]) == [expected, ["x"]]
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_forms_of_a_context(context: object, expected: list[str]) -> None:
 )
 def test_forms_of_a_reference(fields: dict[str, object], expected: list[str]) -> None:
     [rows] = gathered([row(**fields), row(reference="x")])
-    assert list(rows.columns[Need.REFERENCE]) == [expected, ["x"]]
+    assert list(rows.columns[inputs.REFERENCE]) == [expected, ["x"]]
 
 
 @pytest.mark.parametrize("names", [{"answer": "response"}, {"response": ""}, {"response": 3}])

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from dialeval.core.batch import Need
+from dialeval.core import inputs
 from dialeval.core.errors import DataError
 from dialeval.io.reading import read_responses
 from dialeval.io.row_shapes import SHAPES, find_shape
@@ -62,7 +62,7 @@ def test_promptfoo() -> None:
     name = "promptfoo/promptfoo_llama4-scout_output.json"
     given, rows = load(name)["results"]["results"], read(name)
     assert list(rows.responses) == [each["response"]["output"] for each in given]
-    assert list(rows.columns[Need.CONTEXT]) == [[each["prompt"]["raw"]] for each in given]
+    assert list(rows.columns[inputs.CONTEXT]) == [[each["prompt"]["raw"]] for each in given]
 
 
 def test_promptfoo_tables_are_refused_in_one_message() -> None:
@@ -90,7 +90,7 @@ def test_chats_that_only_call_tools() -> None:
     name = "openai-cookbook/tool-calls-fine-tuning.jsonl"
     given, rows = load(name), read(name)
     expected = [[call["function"]["name"] for call in each["messages"][-1]["tool_calls"]] for each in given]
-    assert [[call["name"] for call in json.loads(texts[0])] for texts in rows.columns[Need.CALLS]] == expected
+    assert [[call["name"] for call in json.loads(texts[0])] for texts in rows.columns[inputs.CALLS]] == expected
     assert set(rows.responses) == {""}
 
 
@@ -107,14 +107,14 @@ def test_inspect_archives(name: str) -> None:
     assert (rows.system, len(rows)) == (header["eval"]["model"], len(samples))
     judged = [each for each in samples if each["scores"]]
     scored = {(str(s["id"]), str(s["epoch"]), float(s["scores"]["match"]["value"] == "C")) for s in judged}
-    trials = [json.loads(text) for texts in rows.columns.get(Need.TRIALS, ()) for text in texts]
+    trials = [json.loads(text) for texts in rows.columns.get(inputs.TRIALS, ()) for text in texts]
     assert {(trial["task"], trial["trial"], trial["reward"]) for trial in trials} == scored
 
 
 def test_inspect_json_with_images_and_scores() -> None:
     rows = read("inspect/images-and-tool-calls.json")
     assert list(rows.responses) == ["[hedgehog]"]
-    assert list(rows.columns[Need.REFERENCE]) == [["bike", "bicycle"]]
+    assert list(rows.columns[inputs.REFERENCE]) == [["bike", "bicycle"]]
     assert rows.system == "openai/gpt-4o"
 
 

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dialeval.core import inputs
 from dialeval.core.account import Account
-from dialeval.core.batch import Need
 from dialeval.core.columns import TextColumn
 from dialeval.core.errors import DataError, collect_warnings
 from dialeval.io.outcomes import find_failed_texts, is_error_text, remove_reasoning
@@ -194,7 +194,7 @@ def test_messages_in_rows_of_their_own(tmp_path: Path, suffix: str) -> None:
         by_dialogue = dict(zip(found.dialogues or (), found.responses, strict=True))
         assert sorted(found.responses) == ["", "At nine.", "Here."]
         assert by_dialogue["b"] == "Here."
-        latencies = {text for texts in found.columns[Need.LATENCY] for text in texts}
+        latencies = {text for texts in found.columns[inputs.LATENCY] for text in texts}
         assert latencies == {"2.0", "4.0"}
         account = found.account
         assert (account.conversations, account.user_turns, account.replies, account.without_reply) == (2, 3, 2, 1)
@@ -231,7 +231,7 @@ def test_a_prompt_is_no_name_of_a_system() -> None:
         [{"system": prompt, "model": "m-1", "messages": chat} for prompt in prompts], system_prompts=True
     )
     assert (rows.system, rows.account.fields["system"]) == ("m-1", "model")
-    assert next(iter(rows.columns[Need.CONTEXT])) == [prompts[0], "a?"]
+    assert next(iter(rows.columns[inputs.CONTEXT])) == [prompts[0], "a?"]
     named = read_responses([{"system": name, "response": "x"} for name in ("v1", "my bot", "v1")])
     assert [system.system for system in named] == ["v1", "my bot"]
     [varied] = read_responses([{"system": f"branch office {at}", "response": "x"} for at in range(5)])
@@ -243,9 +243,9 @@ def test_units_of_latencies() -> None:
         {"response": "a", name: value} for name, value in (("latency_ms", 1200), ("latencyMs", 800), ("latency", 2))
     ]
     [found] = read_responses([*rows, {"response": "b", "latency_seconds": 3}])
-    assert [float(texts[0]) for texts in found.columns[Need.LATENCY]] == [1.2, 0.8, 2, 3]
+    assert [float(texts[0]) for texts in found.columns[inputs.LATENCY]] == [1.2, 0.8, 2, 3]
     [mapped] = read_responses([{"response": "a", "duration_ms": 1500}], {"latency": "duration_ms"})
-    assert list(mapped.columns[Need.LATENCY]) == [["1.5"]]
+    assert list(mapped.columns[inputs.LATENCY]) == [["1.5"]]
     with pytest.warns(
         UserWarning, match="above 120 and are read as seconds; for milliseconds, call the field latency_ms"
     ):
@@ -278,12 +278,12 @@ def test_several_scores_are_no_reward() -> None:
         UserWarning, match="has several scores, exact, judge, and no reward; choose one: --field reward="
     ):
         [rows] = read_responses([row])
-    assert Need.TRIALS not in rows.columns
+    assert inputs.TRIALS not in rows.columns
     [chosen] = read_responses([row], {"reward": "reward.judge"})
-    assert json.loads(next(iter(chosen.columns[Need.TRIALS]))[0])["reward"] == 0
+    assert json.loads(next(iter(chosen.columns[inputs.TRIALS]))[0])["reward"] == 0
     with pytest.warns(UserWarning, match="is not between 0 and 1, so no trial passed or failed"):
         [scale] = read_responses([{**row, "reward": 8}])
-    assert Need.TRIALS not in scale.columns
+    assert inputs.TRIALS not in scale.columns
 
 
 def test_a_reply_in_json_text_of_a_log_is_read_and_one_of_a_bot_is_kept() -> None:

@@ -10,8 +10,7 @@ import pyarrow.feather
 import pyarrow.parquet
 import pytest
 
-from dialeval.core import arrow
-from dialeval.core.batch import Need
+from dialeval.core import arrow, inputs
 from dialeval.core.errors import Problem
 from dialeval.io.chunks import Span, read_row_groups
 from dialeval.io.parquet import _count_unpacked_bytes
@@ -67,7 +66,7 @@ def far_away(kind: pa.DataType, values: pa.Array | None = None) -> pa.Array:
     return pa.Array.from_buffers(kind, 3, [None, offsets, pa.py_buffer(b"helloworld")])
 
 
-@pytest.mark.parametrize("read", [read_responses, partial(read_texts, need=Need.REFERENCE), read_ratings])
+@pytest.mark.parametrize("read", [read_responses, partial(read_texts, need=inputs.REFERENCE), read_ratings])
 @pytest.mark.parametrize(
     ("name", "column"),
     [

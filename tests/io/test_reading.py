@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from dialeval.core.batch import Need
+from dialeval.core import inputs
 from dialeval.core.columns import RaggedColumn
 from dialeval.core.errors import DataError, Problem, SettingError
 from dialeval.io import reading
@@ -73,17 +73,17 @@ def test_what_cannot_be_read_is_a_problem(source: Any, what: str, problems_of: C
     [problem] = problems_of(lambda: read_responses(source))
     assert problem.what == what
     if source != ["a", 3]:
-        assert problems_of(lambda: read_texts(source, Need.REFERENCE))[0].what == what
+        assert problems_of(lambda: read_texts(source, inputs.REFERENCE))[0].what == what
 
 
 def test_sets_of_references_stand_side_by_side(write: Write, problems_of: Caught) -> None:
     first = write("r1.txt", "a\nb\n")
     sets = {"one": first, "two": [["c", "d"], None], "three": ["é", "f"]}
-    assert list(read_texts(sets, Need.REFERENCE)) == [["a", "c", "d", "é"], ["b", "f"]]
-    assert list(read_texts({"one": first}, Need.REFERENCE)) == [["a"], ["b"]]
-    [problem] = problems_of(lambda: read_texts({"one": first, "two": ["x"]}, Need.REFERENCE))
+    assert list(read_texts(sets, inputs.REFERENCE)) == [["a", "c", "d", "é"], ["b", "f"]]
+    assert list(read_texts({"one": first}, inputs.REFERENCE)) == [["a"], ["b"]]
+    [problem] = problems_of(lambda: read_texts({"one": first, "two": ["x"]}, inputs.REFERENCE))
     assert problem.what == "'one' has 2 rows, 'two' has 1"
-    found = problems_of(lambda: read_texts({"one": "no.txt", "two": ["x", 3], "three": [4]}, Need.REFERENCE))
+    found = problems_of(lambda: read_texts({"one": "no.txt", "two": ["x", 3], "three": [4]}, inputs.REFERENCE))
     assert [problem.where for problem in found] == ["no.txt", "references 'two'", "references 'three'"]
 
 
@@ -93,7 +93,7 @@ def test_unequal_lengths_are_a_problem(
 ) -> None:
     [rows] = read_responses(write("test_target.txt", "x\n" * 40))
     column = RaggedColumn.from_lists([["r"]] * references)
-    [problem] = problems_of(lambda: attach(rows, Need.REFERENCE, column, "fewer.txt"))
+    [problem] = problems_of(lambda: attach(rows, inputs.REFERENCE, column, "fewer.txt"))
     assert problem.where == rows.where
     assert problem.what == f"has 40 rows, but fewer.txt has {references}"
     assert problem.remedy.startswith("both must have one line per response; ")
@@ -115,12 +115,12 @@ def test_real_rated_rows_are_those_of_a_plain_reading(path: Path) -> None:
     for system, rows in found.items():
         own = [row for row in plain if (row["system"] or name) == system]
         assert list(rows.responses) == [row["response"] for row in own]
-        if Need.CONTEXT in rows.columns:
-            assert list(rows.columns[Need.CONTEXT]) == [[turn["text"] for turn in row["context"]] for row in own]
-        if Need.REFERENCE in rows.columns:
+        if inputs.CONTEXT in rows.columns:
+            assert list(rows.columns[inputs.CONTEXT]) == [[turn["text"] for turn in row["context"]] for row in own]
+        if inputs.REFERENCE in rows.columns:
             left_out = [bool(row["response_is_reference"]) if "response_is_reference" in row else False for row in own]
             counts = [0 if left or row["reference"] is None else 1 for left, row in zip(left_out, own, strict=True)]
-            assert [min(len(texts), 1) for texts in rows.columns[Need.REFERENCE]] == counts
+            assert [min(len(texts), 1) for texts in rows.columns[inputs.REFERENCE]] == counts
     assert sum(map(len, found.values())) == len(plain)
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dialeval.core.batch import Need
+from dialeval.core import inputs
 from dialeval.core.errors import DataError
 from dialeval.io.reading import read_responses
 from dialeval.io.rows import Rows
@@ -319,7 +319,7 @@ def test_read(tmp_path: Path, name: str) -> None:
     [rows] = read_responses(tmp_path / file)
     assert list(rows.responses) == [SAID, *([""] if name == "batch input" else [])]
     if "output" not in name:  # the answers of a batch come without their requests
-        assert next(iter(rows.columns[Need.CONTEXT])) == [ASKED]
+        assert next(iter(rows.columns[inputs.CONTEXT])) == [ASKED]
 
 
 def test_parts_calls_and_prompts_of_a_chat(tmp_path: Path) -> None:
@@ -335,9 +335,9 @@ def test_parts_calls_and_prompts_of_a_chat(tmp_path: Path) -> None:
     [rows] = read_responses(path)
     shown = ["Is this my ferry? [image]", '[call timetable({"day": "today"})]', "09:00 Anna"]
     assert list(rows.responses) == ["Yes, the Anna."]
-    assert list(rows.columns[Need.CONTEXT]) == [shown]
+    assert list(rows.columns[inputs.CONTEXT]) == [shown]
     [asked] = read_responses(path, system_prompts=True)
-    assert list(asked.columns[Need.CONTEXT]) == [[PROMPT["content"], *shown]]
+    assert list(asked.columns[inputs.CONTEXT]) == [[PROMPT["content"], *shown]]
 
 
 REFUSED: dict[str, tuple[str, bytes, str, str]] = {
@@ -438,7 +438,7 @@ def test_frames_with_missing_values(frame: Callable[[dict[str, list[Any]]], Any]
     }
     named, unnamed = read_responses(frame(columns))
     assert list(named.responses) == ["a", "c"]
-    assert list(named.columns[Need.REFERENCE]) == [["x"], ["z"]]
+    assert list(named.columns[inputs.REFERENCE]) == [["x"], ["z"]]
     assert named.dialogues is not None
     assert list(named.dialogues) == ["1", "2"]
     assert named.turns is not None
@@ -451,7 +451,7 @@ def test_frames_of_chats(frame: Callable[[dict[str, list[Any]]], Any]) -> None:
     said = [{"from": "human", "value": ASKED}, {"from": "gpt", "value": SAID}]
     [rows] = read_responses(frame({"id": ["c1"], "conversations": [said]}))
     assert list(rows.responses) == [SAID]
-    assert list(rows.columns[Need.CONTEXT]) == [[ASKED]]
+    assert list(rows.columns[inputs.CONTEXT]) == [[ASKED]]
 
 
 def test_a_saved_dataset_is_one_table(tmp_path: Path) -> None:
@@ -474,7 +474,12 @@ def test_a_saved_dataset_is_one_table(tmp_path: Path) -> None:
 def test_missing_numbers_of_python_rows() -> None:
     nan = float("nan")
     [rows] = read_responses([{"response": "a", "reference": nan, "context": nan, "dialog_id": nan, "turn": nan}])
-    assert (list(rows.responses), set(rows.columns), rows.dialogues, rows.turns) == (["a"], {Need.RESPONSE}, None, None)
+    assert (list(rows.responses), set(rows.columns), rows.dialogues, rows.turns) == (
+        ["a"],
+        {inputs.RESPONSE},
+        None,
+        None,
+    )
 
 
 def test_a_column_of_a_dataset_that_reads_when_asked() -> None:
@@ -512,7 +517,7 @@ def test_every_script_and_length_survives(tmp_path: Path, suffix: str) -> None:
     path.write_bytes(contents[suffix]())
     [found] = read_responses(path)
     assert list(found.responses) == TEXTS
-    assert list(found.columns[Need.CONTEXT]) == [[text] for text in TEXTS]
+    assert list(found.columns[inputs.CONTEXT]) == [[text] for text in TEXTS]
 
 
 def streamed(path: Path, size: int) -> list[Rows]:
@@ -532,7 +537,7 @@ def test_shards_read_the_same_shapes(tmp_path: Path, name: str) -> None:
     [whole] = read_responses(path)
     parts = streamed(path, 64)
     assert [text for rows in parts for text in rows.responses] == list(whole.responses)
-    if Need.CONTEXT in whole.columns:
-        contexts = [context for rows in parts for context in rows.columns[Need.CONTEXT]]
-        assert contexts == list(whole.columns[Need.CONTEXT])
+    if inputs.CONTEXT in whole.columns:
+        contexts = [context for rows in parts for context in rows.columns[inputs.CONTEXT]]
+        assert contexts == list(whole.columns[inputs.CONTEXT])
     assert np.sum([len(rows) for rows in parts]) == (14 if name == "batch input" else 7)

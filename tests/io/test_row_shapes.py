@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dialeval.core.batch import Need
+from dialeval.core import inputs
 from dialeval.core.errors import Problem, collect_warnings
 from dialeval.io.reading import read_responses
 from dialeval.io.row_shapes import (
@@ -78,8 +78,8 @@ def test_fields_that_a_shape_finds() -> None:
     ]
     [system] = read_responses(rows)
     assert list(system.responses) == ["r", "s"]
-    assert list(system.columns[Need.CONTEXT]) == [["c"], ["d"]]
-    assert list(system.columns[Need.REFERENCE]) == [["t"], ["u"]]
+    assert list(system.columns[inputs.CONTEXT]) == [["c"], ["d"]]
+    assert list(system.columns[inputs.REFERENCE]) == [["t"], ["u"]]
     assert system.dialogues is not None
     assert list(system.dialogues) == ["7", "8"]
 
@@ -87,7 +87,7 @@ def test_fields_that_a_shape_finds() -> None:
 def test_both_of_two_paths_without_what_is_empty() -> None:
     rows = [{"instruction": "a", "input": given, "output": "b"} for given in ("c", "", None)]
     [system] = read_responses(rows)
-    assert list(system.columns[Need.CONTEXT]) == [["a", "c"], ["a"], ["a"]]
+    assert list(system.columns[inputs.CONTEXT]) == [["a", "c"], ["a"], ["a"]]
 
 
 def test_our_own_names_count_beside_a_shape_but_not_its_system_prompt() -> None:
@@ -125,19 +125,19 @@ def test_what_deepeval_retrieved_is_no_conversation(tmp_path: Path) -> None:
     for given in given_as([DEEPEVAL, {**DEEPEVAL, "input": "p"}], tmp_path):
         [system] = read_responses(given)
         assert list(system.responses) == ["a", "a"]
-        assert list(system.columns[Need.CONTEXT]) == [["q"], ["p"]]
-        assert list(system.columns[Need.REFERENCE]) == [["r"], ["r"]]
+        assert list(system.columns[inputs.CONTEXT]) == [["q"], ["p"]]
+        assert list(system.columns[inputs.REFERENCE]) == [["r"], ["r"]]
 
 
 def test_nor_is_it_where_the_response_is_named_by_hand(tmp_path: Path) -> None:
     for given in given_as([DEEPEVAL, DEEPEVAL], tmp_path):
         with collect_warnings() as notes:
             [system] = read_responses(given, {"response": "actual_output"})
-        assert Need.CONTEXT not in system.columns
+        assert inputs.CONTEXT not in system.columns
         assert list(notes) == ["the field context of a test case of deepeval is not a conversation and was ignored"]
         with collect_warnings() as notes:
             [system] = read_responses(given, {"response": "actual_output", "context": "retrieval_context"})
-        assert list(system.columns[Need.CONTEXT]) == [["m"], ["m"]]
+        assert list(system.columns[inputs.CONTEXT]) == [["m"], ["m"]]
         assert not notes
 
 
@@ -168,7 +168,7 @@ def test_a_mapping_may_lead_into_objects() -> None:
     rows = [{"output": {"text": "a"}, "meta": {"gold": "g", "kind": "k"}}]
     [system] = read_responses(rows, {"response": "output.text", "reference": "meta.gold"}, keep=["meta.kind"])
     assert list(system.responses) == ["a"]
-    assert list(system.columns[Need.REFERENCE]) == [["g"]]
+    assert list(system.columns[inputs.REFERENCE]) == [["g"]]
     assert list(system.fields["meta.kind"]) == [["k"]]
 
 
@@ -181,7 +181,7 @@ def test_a_mapping_may_lead_into_objects_beside_a_plain_response(response: str, 
     for given in (rows, tmp_path / "rows.parquet", tmp_path / "rows.jsonl"):
         [system] = read_responses(given, names)
         assert list(system.responses) == ["a", "b"]
-        assert list(system.columns[Need.REFERENCE]) == [["g"], []]
+        assert list(system.columns[inputs.REFERENCE]) == [["g"], []]
         assert list(system.dialogues or []) == ["7", "8"]
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dialeval.core.batch import Need
+from dialeval.core import inputs
 from dialeval.core.errors import DataError, SettingError
 from dialeval.io.sources import find_sources, name_system
 
@@ -34,7 +34,7 @@ def test_a_pattern_is_one_system(folder: Path) -> None:
 def test_files_beside(folder: Path) -> None:
     (source,) = find_sources(f"{folder}/*.txt", {"r": f"{folder}/references/*", "s": f"{folder}/*.txt"})
     ((need, files),) = source.shards[1].beside
-    assert need is Need.REFERENCE
+    assert need == inputs.REFERENCE
     assert names(list(files)) == ["y.txt", "b-10.txt"]
     with pytest.raises(DataError, match="2 files of responses and 3 of references"):
         find_sources(f"{folder}/b-*.txt", f"{folder}/references/*")

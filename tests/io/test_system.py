@@ -7,16 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dialeval.core.batch import Need
-from dialeval.core.columns import Column, RaggedColumn, TextColumn
+from dialeval.core import inputs
+from dialeval.core.columns import ColumnData, RaggedColumn, TextColumn
+from dialeval.core.inputs import Input
 from dialeval.io import rows as module
 from dialeval.io.rows import NO_TURN, Rows, split_systems
 
 
 def make(dialogues: list[str] | None) -> Rows:
-    columns: dict[Need, Column] = {
-        Need.RESPONSE: TextColumn.from_strings(["a", "b", "c", "d"]),
-        Need.REFERENCE: RaggedColumn.from_lists([["r"], [], ["s", "t"], ["u"]]),
+    columns: dict[Input, ColumnData] = {
+        inputs.RESPONSE: TextColumn.from_strings(["a", "b", "c", "d"]),
+        inputs.REFERENCE: RaggedColumn.from_lists([["r"], [], ["s", "t"], ["u"]]),
     }
     named = None if dialogues is None else TextColumn.from_strings(dialogues)
     return Rows("damd", columns, named, np.array([0, 1, 0, 1]), "damd.jsonl")
@@ -36,9 +37,9 @@ def test_further_fields_go_with_their_rows() -> None:
 def test_a_part_that_lacks_something_has_none_of_it() -> None:
     labels = {"topic": RaggedColumn.from_lists([["tea"], [], [], []])}
     whole = replace(make(["x", "x", "y", "y"]), fields=labels)
-    bare = Rows("damd", {Need.RESPONSE: TextColumn.from_strings(["e"])})
+    bare = Rows("damd", {inputs.RESPONSE: TextColumn.from_strings(["e"])})
     joined = Rows.join([whole, bare])
-    assert list(joined.columns[Need.REFERENCE]) == [["r"], [], ["s", "t"], ["u"], []]
+    assert list(joined.columns[inputs.REFERENCE]) == [["r"], [], ["s", "t"], ["u"], []]
     assert list(joined.fields["topic"]) == [["tea"], [], [], [], []]
     assert joined.turns is not None
     assert joined.turns.tolist() == [0, 1, 0, 1, NO_TURN]
@@ -56,7 +57,7 @@ def test_runs_of_names_over_any_bytes(names: list[str], compared: int) -> None:
     whole = TextColumn.from_strings(NAMES * 2)
     order = [NAMES.index(name) + 6 * (row % 3 > 0) for row, name in enumerate(names)]
     responses = TextColumn.from_strings([""] * len(names))
-    rows = Rows("s", {Need.RESPONSE: responses}, whole.take(np.array(order)))
+    rows = Rows("s", {inputs.RESPONSE: responses}, whole.take(np.array(order)))
     starts = [row for row, name in enumerate(names) if not row or name != names[row - 1]]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "_COMPARED_ROWS", compared)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dialeval.core.batch import Need
+from dialeval.core import inputs
 from dialeval.core.errors import DataError, Problem
 from dialeval.io import parquet
 from dialeval.io.gathering import gather_rows
@@ -85,7 +85,7 @@ def test_kinds_of_string(kind: pa.DataType) -> None:
     )
     found = rows_of(table, "t", NAMES, "file")
     assert [(each.system, list(each.responses)) for each in found] == [("a", ["a"]), ("é", ["é"])]
-    assert list(found[1].columns[Need.REFERENCE]) == [["é"]]
+    assert list(found[1].columns[inputs.REFERENCE]) == [["é"]]
 
 
 @pytest.mark.parametrize(
@@ -145,5 +145,5 @@ def test_roles_of_a_column_are_those_of_rows() -> None:
         [columnwise] = read_responses(pa.Table.from_pylist(rows))
         [row_by_row] = read_responses(rows)
         for found in (columnwise, row_by_row):
-            assert list(found.columns[Need.ROLES]) == roles
-            assert [len(each) for each in found.columns[Need.CONTEXT]] == [len(each) for each in roles]
+            assert list(found.columns[inputs.ROLES]) == roles
+            assert [len(each) for each in found.columns[inputs.CONTEXT]] == [len(each) for each in roles]

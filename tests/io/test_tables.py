@@ -9,7 +9,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from dialeval.core.batch import Need
+from dialeval.core import inputs
 from dialeval.core.errors import Problem
 from dialeval.io.reading import read_responses, read_texts
 
@@ -79,15 +79,15 @@ def test_every_kind_of_table_gives_the_same_rows(name: str) -> None:
         ("two", ["é"]),
         ("system", [""]),
     ]
-    assert [list(rows.columns[Need.REFERENCE]) for rows in (one, two, unnamed)] == [[["r", "s"]], [[]], [[]]]
+    assert [list(rows.columns[inputs.REFERENCE]) for rows in (one, two, unnamed)] == [[["r", "s"]], [[]], [[]]]
     assert [rows.turns.tolist() for rows in (one, two, unnamed) if rows.turns is not None] == [[1], [-1], [3]]
-    assert list(read_texts(SOURCES[name], Need.REFERENCE)) == [["r", "s"], [], []]
+    assert list(read_texts(SOURCES[name], inputs.REFERENCE)) == [["r", "s"], [], []]
 
 
 def test_a_missing_value_of_pandas_is_a_null() -> None:
     [rows] = read_responses(pd.Series(["a", float("nan")], dtype=object))
     assert (list(rows.responses), rows.account.without_reply) == (["a", ""], 1)
-    assert list(read_texts(pd.Series(["a", None]), Need.REFERENCE)) == [["a"], []]
+    assert list(read_texts(pd.Series(["a", None]), inputs.REFERENCE)) == [["a"], []]
 
 
 def test_columns_of_mixed_types_are_a_problem(problems_of: Caught) -> None:

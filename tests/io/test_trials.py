@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import dialeval
-from dialeval.core.batch import Need
+from dialeval.core import inputs
 from dialeval.core.errors import Problem, collect_warnings
 from dialeval.io.reading import read_responses
 from dialeval.metrics.trials import count_trials
@@ -22,7 +22,7 @@ def trial(task: object, number: object, reward: object, response: str = "a", **m
 
 def counts(rows: Any) -> list[list[int]]:
     """Trials with a reward and passes by dialogue, in its first row."""
-    texts, ends = list(rows.columns[Need.TRIALS]), rows.dialogue_offsets().tolist()
+    texts, ends = list(rows.columns[inputs.TRIALS]), rows.dialogue_offsets().tolist()
     found: list[list[int]] = []
     for start, stop in pairwise(ends):
         trials = [json.loads(text) for row in texts[start:stop] for text in row]
@@ -82,13 +82,13 @@ def test_a_trial_without_a_reward_stays_with_its_task_and_is_not_counted(info: A
 def test_numbers_of_trials_without_any_reward_are_no_trials() -> None:
     with collect_warnings() as notes:
         [rows] = read_responses([trial("x", 0, None), trial("x", 1, None)])
-    assert Need.TRIALS not in rows.columns
+    assert inputs.TRIALS not in rows.columns
     assert not notes
 
 
 def test_a_reward_alone_is_no_trial() -> None:
     [rows] = read_responses([{"response": "a", "reward": -3.5}])
-    assert Need.TRIALS not in rows.columns
+    assert inputs.TRIALS not in rows.columns
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from hypothesis import strategies as st
 
-from dialeval.core.batch import Need
-from dialeval.core.columns import Column, NumberColumn
+from dialeval.core import inputs
+from dialeval.core.columns import ColumnData, NumberColumn
+from dialeval.core.inputs import Input
 from laws.worlds import World
 
 NAN = float("nan")
@@ -24,10 +25,10 @@ class Row:
     counts: tuple[int, int, int] = (10, 12, 8)
 
 
-def columns(rows: Sequence[Row]) -> dict[Need, Column]:
+def columns(rows: Sequence[Row]) -> dict[Input, ColumnData]:
     labels = np.array([(row.label, *row.probabilities) for row in rows], np.float64).reshape(-1, 4)
     counts = np.array([row.counts for row in rows], np.float64).reshape(-1, 3)
-    return {Need.LABELS: NumberColumn(labels), Need.ANNOTATIONS: NumberColumn(counts)}
+    return {inputs.LABELS: NumberColumn(labels), inputs.ANNOTATIONS: NumberColumn(counts)}
 
 
 labels = st.sampled_from([0.0, 1.0, 2.0, 3.0, NAN])

@@ -9,8 +9,9 @@ from typing import Any
 import orjson
 from hypothesis import strategies as st
 
-from dialeval.core.batch import Need
-from dialeval.core.columns import Column, RaggedColumn
+from dialeval.core import inputs
+from dialeval.core.columns import ColumnData, RaggedColumn
+from dialeval.core.inputs import Input
 from dialeval.metrics.assertions import load_assertions
 from laws.worlds import World
 
@@ -23,13 +24,13 @@ class Row:
     expected: tuple[Mapping[str, Any], ...] | None
 
 
-def columns(rows: Sequence[Row]) -> dict[Need, Column]:
+def columns(rows: Sequence[Row]) -> dict[Input, ColumnData]:
     def texts(calls: Sequence[Any] | None) -> list[str]:
         return [] if calls is None else [orjson.dumps(calls).decode()]
 
     return {
-        Need.CALLS: RaggedColumn.from_lists([texts(row.made) for row in rows]),
-        Need.EXPECTED_CALLS: RaggedColumn.from_lists([texts(row.expected) for row in rows]),
+        inputs.CALLS: RaggedColumn.from_lists([texts(row.made) for row in rows]),
+        inputs.EXPECTED_CALLS: RaggedColumn.from_lists([texts(row.expected) for row in rows]),
     }
 
 
@@ -51,7 +52,7 @@ WORLD = World(
     ),
     columns=columns,
     resources=lambda _vocabulary: {
-        Need.ASSERTIONS: load_assertions(
+        inputs.ASSERTIONS: load_assertions(
             [
                 {"rule": "must", "call": "f"},
                 {"rule": "must-not", "call": "h"},

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from hypothesis import strategies as st
 
-from dialeval.core.batch import Need
-from dialeval.core.columns import Column, RaggedColumn, TextColumn
+from dialeval.core import inputs
+from dialeval.core.columns import ColumnData, RaggedColumn, TextColumn
+from dialeval.core.inputs import Input
 from dialeval.suites.lsdscc.data import GroupedColumn
 from laws.responses import resources, texts
 from laws.worlds import World
@@ -22,12 +23,12 @@ class Row:
     groups: tuple[tuple[str, ...], ...] = (("the cat sat",), ("on a mat", "mat"))
 
 
-def columns(rows: Sequence[Row]) -> dict[Need, Column]:
+def columns(rows: Sequence[Row]) -> dict[Input, ColumnData]:
     grouped = [group for row in rows for group in row.groups]
     values = TextColumn.from_strings([text for group in grouped for text in group])
     return {
-        Need.HYPOTHESES: RaggedColumn.from_lists([row.hypotheses for row in rows]),
-        Need.REFERENCE_GROUPS: GroupedColumn.of(values, [len(g) for g in grouped], [len(row.groups) for row in rows]),
+        inputs.HYPOTHESES: RaggedColumn.from_lists([row.hypotheses for row in rows]),
+        inputs.REFERENCE_GROUPS: GroupedColumn.of(values, [len(g) for g in grouped], [len(row.groups) for row in rows]),
     }
 
 

@@ -8,8 +8,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from dialeval.core.batch import Need
-from dialeval.core.columns import Column, ObjectColumn
+from dialeval.core.columns import ColumnData, ObjectColumn
+from dialeval.core.inputs import Input
+from dialeval.suites.sgd import feature
 from dialeval.suites.sgd.data import Schema
 from laws.worlds import World
 
@@ -35,12 +36,14 @@ class Row:
     spans: Any = ()
 
 
-def columns(rows: Sequence[Row]) -> dict[Need, Column]:
+def columns(rows: Sequence[Row]) -> dict[Input, ColumnData]:
     true = [{"service": row.service, "spans": SPOKEN, **row.true} for row in rows]
     return {
-        Need.FRAMES: ObjectColumn([row.state for row in rows]),
-        Need.TRUE_FRAMES: ObjectColumn(true),
-        Need.SPANS: ObjectColumn([None if row.spans is None else [list(span) for span in row.spans] for row in rows]),
+        feature.FRAMES: ObjectColumn([row.state for row in rows]),
+        feature.TRUE_FRAMES: ObjectColumn(true),
+        feature.SPANS: ObjectColumn(
+            [None if row.spans is None else [list(span) for span in row.spans] for row in rows]
+        ),
     }
 
 
@@ -62,7 +65,7 @@ states = st.sampled_from(STATES)
 WORLD = World(
     rows=st.builds(Row, st.none() | states, states, st.sampled_from(sorted(SCHEMA.services)), st.sampled_from(SPANS)),
     columns=columns,
-    resources=lambda _vocabulary: {Need.SCHEMA: SCHEMA},
+    resources=lambda _vocabulary: {feature.SCHEMA: SCHEMA},
     lone={
         "missing": Row(None, RICH, spans=None),
         "nothing true": Row(RICH, EMPTY),

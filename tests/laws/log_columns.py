@@ -9,8 +9,9 @@ from typing import Any
 import orjson
 from hypothesis import strategies as st
 
-from dialeval.core.batch import Need
-from dialeval.core.columns import Column, RaggedColumn, TextColumn
+from dialeval.core import inputs
+from dialeval.core.columns import ColumnData, RaggedColumn, TextColumn
+from dialeval.core.inputs import Input
 from dialeval.io.fields import read_labels
 from laws.worlds import World
 
@@ -24,13 +25,13 @@ class Row:
     failure: str | None = None
 
 
-def columns(rows: Sequence[Row]) -> dict[Need, Column]:
+def columns(rows: Sequence[Row]) -> dict[Input, ColumnData]:
     labels = [read_labels(row.annotators) for row in rows]
     return {
-        Need.TURN_LABELS: RaggedColumn.from_lists([[orjson.dumps(each).decode()] if each else [] for each in labels]),
-        Need.RESPONSE: TextColumn.from_strings(["" if row.failure else "yes" for row in rows]),
-        Need.OUTCOME: RaggedColumn.from_lists([[row.failure] if row.failure else [] for row in rows]),
-        Need.LATENCY: RaggedColumn.from_lists([[] if row.seconds is None else [repr(row.seconds)] for row in rows]),
+        inputs.TURN_LABELS: RaggedColumn.from_lists([[orjson.dumps(each).decode()] if each else [] for each in labels]),
+        inputs.RESPONSE: TextColumn.from_strings(["" if row.failure else "yes" for row in rows]),
+        inputs.OUTCOME: RaggedColumn.from_lists([[row.failure] if row.failure else [] for row in rows]),
+        inputs.LATENCY: RaggedColumn.from_lists([[] if row.seconds is None else [repr(row.seconds)] for row in rows]),
     }
 
 

@@ -14,9 +14,10 @@ import numpy as np
 import numpy.typing as npt
 from hypothesis import strategies as st
 
+from dialeval.core import inputs
 from dialeval.core.arrays import Floats
-from dialeval.core.batch import Need
-from dialeval.core.columns import Column, RaggedColumn, TextColumn
+from dialeval.core.columns import ColumnData, RaggedColumn, TextColumn
+from dialeval.core.inputs import Input
 from dialeval.judges.adem import Judge
 from dialeval.judges.judge import DialogueJudge
 from dialeval.judges.llm.rubrics import Grades, Parts, Rubric
@@ -62,21 +63,27 @@ def roles(turns: int) -> list[str]:
     return ["user" if turn % 2 else "assistant" for turn in range(turns)] if turns % 2 == 0 else [""] * turns
 
 
-def columns(rows: Sequence[Row]) -> dict[Need, Column]:
+def columns(rows: Sequence[Row]) -> dict[Input, ColumnData]:
     return {
-        Need.RESPONSE: TextColumn.from_strings([row.response for row in rows]),
-        Need.REFERENCE: RaggedColumn.from_lists([row.references for row in rows]),
-        Need.CONTEXT: RaggedColumn.from_lists([row.context for row in rows]),
-        Need.ROLES: RaggedColumn.from_lists([roles(len(row.context)) for row in rows]),
+        inputs.RESPONSE: TextColumn.from_strings([row.response for row in rows]),
+        inputs.REFERENCE: RaggedColumn.from_lists([row.references for row in rows]),
+        inputs.CONTEXT: RaggedColumn.from_lists([row.context for row in rows]),
+        inputs.ROLES: RaggedColumn.from_lists([roles(len(row.context)) for row in rows]),
     }
 
 
-def resources(vocabulary: Vocabulary) -> dict[Need, Any]:
+def resources(vocabulary: Vocabulary) -> dict[Input, Any]:
     vectors = VectorTable(vocabulary, FewVectors())
     known = KnownWords(vocabulary, Vocabulary(LISTED), vectors)
     train = TrainText(vocabulary, TextColumn.from_strings(TRAIN), known)
-    judges = {Need.JUDGE: judge(), Need.DIALOGUE_JUDGE: dialogue_judge(), Need.LLM: GradesByDigest()}
-    return {Need.EMBEDDINGS: vectors, Need.VOCABULARY: known, Need.TRAIN: train, Need.ENCODER: encoder(), **judges}
+    judges = {inputs.JUDGE: judge(), inputs.DIALOGUE_JUDGE: dialogue_judge(), inputs.LLM: GradesByDigest()}
+    return {
+        inputs.EMBEDDINGS: vectors,
+        inputs.VOCABULARY: known,
+        inputs.TRAIN: train,
+        inputs.ENCODER: encoder(),
+        **judges,
+    }
 
 
 class GradesByDigest:

@@ -8,8 +8,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from dialeval.core.batch import Need
-from dialeval.core.columns import Column, ObjectColumn
+from dialeval.core.columns import ColumnData, ObjectColumn
+from dialeval.core.inputs import Input
+from dialeval.suites.multiwoz import feature
 from dialeval.suites.multiwoz.data import Goals, ReferenceSets, TrueStates
 from dialeval.suites.multiwoz.ontology import Domain, Ontology
 from dialeval.suites.multiwoz.venues import Spelling, Venues, VenueTable
@@ -71,7 +72,7 @@ class Row:
     """Whether the system gives the dialogue, if without its turn."""
 
 
-def columns(rows: Sequence[Row]) -> dict[Need, Column]:
+def columns(rows: Sequence[Row]) -> dict[Input, ColumnData]:
     objects: list[dict[str, Any]] = [
         {
             "dialogue": row.dialogue,
@@ -84,20 +85,20 @@ def columns(rows: Sequence[Row]) -> dict[Need, Column]:
         }
         for row in rows
     ]
-    return {Need.TASK_TURNS: ObjectColumn(objects), Need.STATES: ObjectColumn(objects)}
+    return {feature.TASK_TURNS: ObjectColumn(objects), feature.STATES: ObjectColumn(objects)}
 
 
-def resources(_vocabulary: Vocabulary) -> dict[Need, Any]:
+def resources(_vocabulary: Vocabulary) -> dict[Input, Any]:
     venues = Venues({"inn": VenueTable(ONTOLOGY.domains["inn"], ONTOLOGY, INNS)}, "abcdefabcdef")
     booked: dict[str, list[list[str]]] = {"d1": [["inn"]], "d2": [["inn"]], "d3": [[]]}
     true: dict[str, list[dict[str, dict[str, str]]]] = {"d1": [STATES[1]], "d2": [STATES[2]], "d3": [STATES[0]]}
     texts = {"d1": ["NAME is lovely, call PHONE."], "d2": ["the code is CODE, don't lose it."], "d3": [""]}
     return {
-        Need.GOALS: Goals(GOALS, booked, "aaaaaaaaaaaa"),
-        Need.TRUE_STATES: TrueStates(true, "bbbbbbbbbbbb"),
-        Need.REFERENCE_SETS: ReferenceSets({"mwz22": texts}, "cccccccccccc"),
-        Need.ONTOLOGY: ONTOLOGY,
-        Need.VENUES: venues,
+        feature.GOALS: Goals(GOALS, booked, "aaaaaaaaaaaa"),
+        feature.TRUE_STATES: TrueStates(true, "bbbbbbbbbbbb"),
+        feature.REFERENCE_SETS: ReferenceSets({"mwz22": texts}, "cccccccccccc"),
+        feature.ONTOLOGY: ONTOLOGY,
+        feature.VENUES: venues,
     }
 
 

@@ -17,12 +17,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conftest import QUICK
+from dialeval.core import inputs
 from dialeval.core.arrays import Floats, Ints, offsets_of
-from dialeval.core.batch import Need
 from dialeval.core.columns import ObjectColumn, RaggedColumn, SharedColumn
 from dialeval.core.contributions import ClusteredRows, Resamples, join_batches
 from dialeval.core.errors import NeedError, SettingError
 from dialeval.core.fold import Estimate, Level, Metric
+from dialeval.core.inputs import Input
 from dialeval.core.result import Result
 from dialeval.core.signature import Signature
 from dialeval.engine.evaluate import Tally
@@ -32,24 +33,26 @@ from dialeval.engine.resources import Resources
 from dialeval.io.rows import Rows
 from dialeval.io.sources import wrap_systems
 from dialeval.metrics.registry import registry
+from dialeval.suites.multiwoz.feature import GOALS, STATES, TASK_TURNS
+from dialeval.suites.sgd.feature import FRAMES, SPANS
 from dialeval.text.vocabulary import Vocabulary
 from laws import breakdown, calls, conversations, coverage, frames, log_columns, responses, task, trials
 from laws.worlds import Place, World
 
-WORLDS: dict[Need, World] = {
-    Need.RESPONSE: responses.WORLD,
-    Need.CONTEXT: conversations.WORLD,
-    Need.HYPOTHESES: coverage.WORLD,
-    Need.LABELS: breakdown.WORLD,
-    Need.TASK_TURNS: task.WORLD,
-    Need.TRIALS: trials.WORLD,
-    Need.CALLS: calls.WORLD,
-    Need.TURN_LABELS: log_columns.WORLD,
-    Need.LATENCY: log_columns.WORLD,
-    Need.OUTCOME: log_columns.WORLD,
-    Need.STATES: task.WORLD,
-    Need.FRAMES: frames.WORLD,
-    Need.SPANS: frames.WORLD,
+WORLDS: dict[Input, World] = {
+    inputs.RESPONSE: responses.WORLD,
+    inputs.CONTEXT: conversations.WORLD,
+    inputs.HYPOTHESES: coverage.WORLD,
+    inputs.LABELS: breakdown.WORLD,
+    TASK_TURNS: task.WORLD,
+    inputs.TRIALS: trials.WORLD,
+    inputs.CALLS: calls.WORLD,
+    inputs.TURN_LABELS: log_columns.WORLD,
+    inputs.LATENCY: log_columns.WORLD,
+    inputs.OUTCOME: log_columns.WORLD,
+    STATES: task.WORLD,
+    FRAMES: frames.WORLD,
+    SPANS: frames.WORLD,
 }
 """By what is measured."""
 
@@ -113,7 +116,7 @@ def test_cutting_rows_into_batches_changes_nothing(metric: AnyMetric, data: st.D
 @few
 def test_cutting_between_dialogues_changes_no_error(metric: AnyMetric, data: st.DataObject) -> None:
     """Dialogues of any length, cut into batches of whole ones: the estimates are equal, and so are their errors."""
-    if metric.level is Level.DIALOGUE or Need.GOALS in metric.needs:
+    if metric.level is Level.DIALOGUE or GOALS in metric.needs:
         return  # their rows say themselves which dialogue they are of
     dialogues = [one for one in data.draw(st.lists(world_of(metric).worlds, max_size=4)) if one]
     cut = data.draw(st.integers(0, len(dialogues)))
@@ -131,16 +134,24 @@ def test_cutting_between_dialogues_changes_no_error(metric: AnyMetric, data: st.
 class WorldResources(Resources):
     """The resources of a world, over any vocabulary."""
 
-    subject: Need = Need.RESPONSE
-    without: Need | None = None
+    subject: Input = inputs.RESPONSE
+    without: Input | None = None
 
-    def open(self, vocabulary: Vocabulary) -> dict[Need, Any]:
+    def open(self, vocabulary: Vocabulary) -> dict[Input, Any]:
         opened = WORLDS[self.subject].resources(vocabulary).items()
         return {need: resource for need, resource in opened if need != self.without}
 
 
 GIVEN = frozenset(
-    {Need.TRAIN, Need.VOCABULARY, Need.EMBEDDINGS, Need.JUDGE, Need.DIALOGUE_JUDGE, Need.ENCODER, Need.LLM}
+    {
+        inputs.TRAIN,
+        inputs.VOCABULARY,
+        inputs.EMBEDDINGS,
+        inputs.JUDGE,
+        inputs.DIALOGUE_JUDGE,
+        inputs.ENCODER,
+        inputs.LLM,
+    }
 )
 """Resources that a user may give or not, each independent of the others."""
 
@@ -153,7 +164,7 @@ def test_what_a_metric_does_not_need_changes_nothing(metric: AnyMetric, data: st
     rows = data.draw(st.lists(world_of(metric).rows, min_size=1, max_size=8))
     columns = world_of(metric).columns(rows)
 
-    def result(without: Need | None = None) -> Result:
+    def result(without: Input | None = None) -> Result:
         rest = {need: column for need, column in columns.items() if need != without}
         resources = WorldResources(subject=metric.subject, without=without)
         sources = wrap_systems([Rows("system", rest)])
@@ -162,7 +173,7 @@ def test_what_a_metric_does_not_need_changes_nothing(metric: AnyMetric, data: st
 
     there = set(world_of(metric).resources(Vocabulary())) & GIVEN | set(columns) - metric.wants
     whole = result()
-    for need in there - metric.needs - {Need.OUTCOME}:  # by outcomes missing values are counted
+    for need in there - metric.needs - {inputs.OUTCOME}:  # by outcomes missing values are counted
         assert result(need) == whole, f"{metric} changes with {need}"
 
 
@@ -441,7 +452,7 @@ def test_something_is_scored(metric: AnyMetric) -> None:
 
 
 @pytest.mark.parametrize("subject", list(WORLDS))
-def test_the_world_meets_every_need(subject: Need) -> None:
+def test_the_world_meets_every_need(subject: Input) -> None:
     place = Place(WORLDS[subject])
     there = set(place.batch([]).columns) | set(place.resources)
     assert there >= {need for metric in METRICS if metric.subject is subject for need in metric.needs | metric.wants}

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 import orjson
 from hypothesis import strategies as st
 
-from dialeval.core.batch import Need
-from dialeval.core.columns import Column, RaggedColumn
+from dialeval.core import inputs
+from dialeval.core.columns import ColumnData, RaggedColumn
+from dialeval.core.inputs import Input
 from laws.worlds import World
 
 
@@ -31,8 +32,8 @@ def texts(row: Row) -> list[str]:
     ]
 
 
-def columns(rows: Sequence[Row]) -> dict[Need, Column]:
-    return {Need.TRIALS: RaggedColumn.from_lists([texts(row) for row in rows])}
+def columns(rows: Sequence[Row]) -> dict[Input, ColumnData]:
+    return {inputs.TRIALS: RaggedColumn.from_lists([texts(row) for row in rows])}
 
 
 counted = st.integers(0, 9).flatmap(

@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from dialeval.core.batch import Batch, Need
-from dialeval.core.columns import Column
+from dialeval.core.batch import Batch
+from dialeval.core.columns import ColumnData
 from dialeval.core.fold import Fact, Metric, Partial
+from dialeval.core.inputs import Input
 from dialeval.text.vocabulary import Vocabulary
 
 
@@ -23,8 +24,8 @@ class World:
     """What the metrics of one subject live in."""
 
     rows: st.SearchStrategy[Any]
-    columns: Callable[[Sequence[Any]], Mapping[Need, Column]]
-    resources: Callable[[Vocabulary], Mapping[Need, Any]]
+    columns: Callable[[Sequence[Any]], Mapping[Input, ColumnData]]
+    resources: Callable[[Vocabulary], Mapping[Input, Any]]
     lone: Mapping[str, Any]
     """Single rows at the edges: empty texts and the like."""
     rich: Sequence[Any]

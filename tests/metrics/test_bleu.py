@@ -14,9 +14,11 @@ from hypothesis import strategies as st
 from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
 from sacrebleu.metrics import BLEU
 
-from dialeval.core.batch import Batch, Need
-from dialeval.core.columns import Column, RaggedColumn, TextColumn
+from dialeval.core import inputs
+from dialeval.core.batch import Batch
+from dialeval.core.columns import ColumnData, RaggedColumn, TextColumn
 from dialeval.core.errors import SettingError
+from dialeval.core.inputs import Input
 from dialeval.metrics.bleu import Bleu
 from dialeval.metrics.bleu_counts import BleuCounts
 from dialeval.metrics.registry import Registry
@@ -27,9 +29,9 @@ from text.scripts_of_the_world import texts
 def batch_of(
     responses: Sequence[str], references: Sequence[Sequence[str]], vocabulary: Vocabulary | None = None
 ) -> Batch:
-    columns: dict[Need, Column] = {
-        Need.RESPONSE: TextColumn.from_strings(responses),
-        Need.REFERENCE: RaggedColumn.from_lists(references),
+    columns: dict[Input, ColumnData] = {
+        inputs.RESPONSE: TextColumn.from_strings(responses),
+        inputs.REFERENCE: RaggedColumn.from_lists(references),
     }
     return Batch(len(responses), columns, vocabulary or Vocabulary(), np.arange(len(responses) + 1))
 

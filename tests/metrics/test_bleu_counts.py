@@ -12,8 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from nltk.translate.bleu_score import closest_ref_length, modified_precision
 
-from dialeval.core.batch import Batch, Need
-from dialeval.core.columns import Column, RaggedColumn, TextColumn
+from dialeval.core import inputs
+from dialeval.core.batch import Batch
+from dialeval.core.columns import ColumnData, RaggedColumn, TextColumn
+from dialeval.core.inputs import Input
 from dialeval.metrics import bleu_counts as kernel
 from dialeval.metrics.bleu_counts import NO_REFERENCE, count_ngram_matches, match_long
 from dialeval.text.tokenizers import DEFAULT, tokens
@@ -46,7 +48,7 @@ rows = st.lists(st.one_of(st.tuples(texts(14), st.lists(texts(14), max_size=4)),
 def batch_of(pairs: Sequence[Row]) -> Batch:
     responses = TextColumn.from_strings([" ".join(response) for response, _ in pairs])
     references = RaggedColumn.from_lists([[" ".join(text) for text in texts] for _, texts in pairs])
-    columns: dict[Need, Column] = {Need.RESPONSE: responses, Need.REFERENCE: references}
+    columns: dict[Input, ColumnData] = {inputs.RESPONSE: responses, inputs.REFERENCE: references}
     return Batch(len(pairs), columns, Vocabulary(), np.arange(len(pairs) + 1))
 
 
@@ -66,9 +68,9 @@ def naive_matches(response: list[str], references: list[list[str]]) -> list[int]
 
 def by_long(batch: Batch) -> list[list[int]]:
     matches = np.full((len(batch), kernel.ORDERS), -1, np.int64, order="F")
-    lists = batch.lists(Need.REFERENCE).offsets
+    lists = batch.lists(inputs.REFERENCE).offsets
     match_long(
-        np.arange(len(batch)), tokens(batch, Need.RESPONSE), tokens(batch, Need.REFERENCE, DEFAULT), lists, matches
+        np.arange(len(batch)), tokens(batch, inputs.RESPONSE), tokens(batch, inputs.REFERENCE, DEFAULT), lists, matches
     )
     found: list[list[int]] = matches.tolist()
     return found

@@ -166,7 +166,7 @@ def test_a_row_that_makes_no_call_misses_all() -> None:
 
 
 def test_without_expected_calls_the_message_says_what_to_give() -> None:
-    with pytest.raises(NeedError, match="call-f1 needs expected_calls: a field expected_calls"):
+    with pytest.raises(NeedError, match="call-f1 needs a field expected_calls in responses"):
         dialeval.evaluate([{"response": "a", "tool_calls": [A]}], metrics="call-f1")
 
 

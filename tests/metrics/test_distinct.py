@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 import dialeval
 from dialeval.analysis.gates import check_baseline
 from dialeval.analysis.values import cut
+from dialeval.core import inputs
 from dialeval.core.arrays import Floats, Ints
-from dialeval.core.batch import Batch, Need
+from dialeval.core.batch import Batch
 from dialeval.core.columns import NumberColumn
 from dialeval.core.errors import SettingError
 from dialeval.core.validation import InvalidError
@@ -160,7 +161,7 @@ class Share(CountMetric):
 
     family = "share"
     presets = {"share": {}}
-    needs = frozenset({Need.ANNOTATIONS})
+    needs = frozenset({inputs.ANNOTATIONS})
     width = 2
 
     per: Per = "corpus"
@@ -170,7 +171,7 @@ class Share(CountMetric):
         return self.per == "corpus"
 
     def count_rows(self, batch: Batch) -> tuple[Ints, Flags]:
-        counts: Ints = batch.numbers(Need.ANNOTATIONS).astype(np.int64)
+        counts: Ints = batch.numbers(inputs.ANNOTATIONS).astype(np.int64)
         return counts, counts[:, 1] > 0
 
     def formula(self, counts: Ints | Floats) -> Floats:
@@ -182,7 +183,7 @@ rows = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1)
 
 def batch_of(made: list[tuple[int, int]]) -> Batch:
     column = NumberColumn(np.array(made, np.float64).reshape(-1, 2))
-    return Batch(len(made), {Need.ANNOTATIONS: column}, Vocabulary(), np.arange(len(made) + 1))
+    return Batch(len(made), {inputs.ANNOTATIONS: column}, Vocabulary(), np.arange(len(made) + 1))
 
 
 @given(rows, st.integers(0, 5))

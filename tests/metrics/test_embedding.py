@@ -16,9 +16,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import dialeval
+from dialeval.core import inputs
 from dialeval.core.arrays import Floats
-from dialeval.core.batch import Batch, Need
-from dialeval.core.columns import Column, RaggedColumn, TextColumn
+from dialeval.core.batch import Batch
+from dialeval.core.columns import ColumnData, RaggedColumn, TextColumn
+from dialeval.core.inputs import Input
 from dialeval.core.result import Result
 from dialeval.metrics.embedding import GreedyMatch
 from dialeval.metrics.encoder import Encoder, SentenceVectors, ShippedEncoder
@@ -220,11 +222,11 @@ def encoder(tmp_path_factory: pytest.TempPathFactory) -> ShippedEncoder:
 
 
 def batch_of(rows: Rows, encoder: ShippedEncoder) -> Batch:
-    columns: dict[Need, Column] = {
-        Need.RESPONSE: TextColumn.from_strings([response for response, _ in rows]),
-        Need.REFERENCE: RaggedColumn.from_lists([references for _, references in rows]),
+    columns: dict[Input, ColumnData] = {
+        inputs.RESPONSE: TextColumn.from_strings([response for response, _ in rows]),
+        inputs.REFERENCE: RaggedColumn.from_lists([references for _, references in rows]),
     }
-    return Batch(len(rows), columns, Vocabulary(), np.arange(len(rows) + 1), {Need.ENCODER: encoder})
+    return Batch(len(rows), columns, Vocabulary(), np.arange(len(rows) + 1), {inputs.ENCODER: encoder})
 
 
 def bert_score(response: str, reference: str, encoder: ShippedEncoder) -> float:

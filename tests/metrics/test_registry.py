@@ -12,8 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dialeval.core import inputs
 from dialeval.core.arrays import Floats
-from dialeval.core.batch import Batch, Need
+from dialeval.core.batch import Batch
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import RowMetric
 from dialeval.metrics.registry import _BUILT_IN, Registry, register, registry
@@ -26,14 +27,14 @@ class Vowels(RowMetric):
 
     family = "vowels"
     presets = {"vowels": {}, "loud-vowels": {"loud": True, "weight": 2.5}}
-    needs = frozenset({Need.RESPONSE})
+    needs = frozenset({inputs.RESPONSE})
 
     loud: bool = False
     weight: float = 1.0
 
     def score(self, batch: Batch) -> Floats:
         letters = "AEIOU" if self.loud else "aeiou"
-        texts = batch.texts(Need.RESPONSE)
+        texts = batch.texts(inputs.RESPONSE)
         return np.array([self.weight * sum(char in letters for char in text) for text in texts])
 
 
@@ -105,7 +106,7 @@ PLUGIN = '''
 from dataclasses import dataclass
 from importlib import import_module
 from dialeval.core.fold import RowMetric
-from dialeval.core.batch import Need
+from dialeval.core import inputs
 import numpy as np
 
 @dataclass(frozen=True)
@@ -113,9 +114,9 @@ class Shout(RowMetric):
     """Share of upper-case letters."""
     family = "shout"
     presets = {"shout": {}}
-    needs = frozenset({Need.RESPONSE})
+    needs = frozenset({inputs.RESPONSE})
     def score(self, batch):
-        return np.array([np.mean([c.isupper() for c in t]) if t else np.nan for t in batch.texts(Need.RESPONSE)])
+        return np.array([np.mean([c.isupper() for c in t]) if t else np.nan for t in batch.texts(inputs.RESPONSE)])
 '''
 
 
@@ -141,15 +142,15 @@ def test_built_in_metrics_stand_under_what_they_measure() -> None:
         for place in places:
             module, names = place.split(":")
             for name in names.split(","):
-                assert getattr(import_module(f"dialeval.{module}"), name).subject is subject
+                assert getattr(import_module(f"dialeval.{module}"), name).subject == subject
 
 
 def test_only_what_is_measured_is_imported() -> None:
     program = (
         "import sys\n"
         "from dialeval.metrics.registry import registry\n"
-        "from dialeval.core.batch import Need\n"
-        "registry().list_measuring({Need.RESPONSE}), registry().parse('distinct(n=3)')\n"
+        "from dialeval.core import inputs\n"
+        "registry().list_measuring({inputs.RESPONSE}), registry().parse('distinct(n=3)')\n"
         "print([name for name in sys.modules if '.suites' in name])\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
@@ -170,7 +171,7 @@ assert registry().parse("rouge-l").family == "rouge"
 
 def test_other_subjects_are_found_before_responses_were() -> None:
     here = Registry(_BUILT_IN)
-    assert [str(metric) for metric in here.list_measuring({Need.HYPOTHESES})] == ["mds", "pds", "max-bleu"]
+    assert [str(metric) for metric in here.list_measuring({inputs.HYPOTHESES})] == ["mds", "pds", "max-bleu"]
     assert str(here.parse("accuracy")) == "accuracy"
 
 

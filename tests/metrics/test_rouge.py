@@ -54,7 +54,7 @@ def test_it_is_the_definition(rows: list[tuple[str, list[str]]], beta: float) ->
 def test_longest_common_subsequences_of_any_length(rows: list[tuple[str, list[str]]]) -> None:
     batch = batch_of([response for response, _ in rows], [references for _, references in rows])
     vocabulary = Vocabulary()
-    lists = batch.lists(next(need for need in batch.columns if need.value == "reference"))
+    lists = batch.lists(next(need for need in batch.columns if need == "reference"))
     responses = tokenize(batch.texts(next(iter(batch.columns))), vocabulary)
     found = compute_longest_common(responses, tokenize(lists.values, vocabulary), lists.offsets)
     pairs = [(response.split(), text.split()) for response, references in rows for text in references]

@@ -22,7 +22,7 @@ from dialeval.core.columns import RaggedColumn, TextColumn
 from dialeval.core.contributions import ClusteredRows, Resamples, RowWords
 from dialeval.text import ngrams, resampled
 from dialeval.text.ngrams import NgramColumn, NgramCounts
-from dialeval.text.resampled import NgramValues, ngram_totals, row_sums
+from dialeval.text.resampled import ClusterGrams, NgramValues, ngram_totals, row_sums
 from dialeval.text.row_digests import digest_lists, digest_prompts
 from dialeval.text.tokenizers import tokenize
 from dialeval.text.vocabulary import Vocabulary
@@ -214,6 +214,10 @@ def test_ngrams(texts: list[list[str]], n: int, data: st.DataObject) -> None:
             for at in range(len(words) - n + 1):
                 expected[tuple(words[at : at + n])] += often
         assert sorted(totals[totals > 0].tolist()) == sorted(count for count in expected.values() if count)
+
+
+def fields(grams: ClusterGrams) -> list[object]:
+    return [grams.kinds.tolist(), grams.times.tolist(), grams.offsets.tolist(), grams.count, grams.heads.tolist()]
 
 
 # Values of n-grams, against a dict and a loop.

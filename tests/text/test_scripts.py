@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from rouge_score.tokenize import tokenize as rouge_tokenize
 from sacrebleu.metrics import BLEU
 
-from dialeval.core.batch import Batch, Need
+from dialeval.core import inputs
+from dialeval.core.batch import Batch
 from dialeval.core.columns import TextColumn
 from dialeval.core.errors import SettingError
 from dialeval.text import tokenizers
@@ -39,7 +40,7 @@ def column(*several: str) -> TextColumn:
 
 def batch_of(several: list[str], vocabulary: Vocabulary | None = None) -> Batch:
     return Batch(
-        len(several), {Need.RESPONSE: column(*several)}, vocabulary or Vocabulary(), np.arange(len(several) + 1)
+        len(several), {inputs.RESPONSE: column(*several)}, vocabulary or Vocabulary(), np.arange(len(several) + 1)
     )
 
 
@@ -55,7 +56,7 @@ def test_letters_of_scripts_without_blanks_are_counted(text: str) -> None:
 
 @given(several=st.lists(texts, max_size=6), cut=st.integers(0, 6))
 def test_counts_add_up(several: list[str], cut: int) -> None:
-    fold = ScriptCounts((Need.RESPONSE, Need.REFERENCE))
+    fold = ScriptCounts((inputs.RESPONSE, inputs.REFERENCE))
     parts = [fold.gather(batch_of(part)) for part in (several[:cut], several[cut:])]
     assert fold.merge(*parts) == add_counts(parts) == fold.gather(batch_of(several))
     assert fold.merge(fold.empty(), parts[0]) == parts[0]
@@ -72,10 +73,10 @@ def test_characters_are_pythons_without_white_space(texts: list[str]) -> None:
 
 
 def test_lower_case_is_asked_for() -> None:
-    batch = Batch(1, {Need.RESPONSE: TextColumn.from_strings(["Ab C"])}, Vocabulary(), np.array([0, 1]))
-    assert characters(batch, Need.RESPONSE, False).words() == [["A", "b", "C"]]
-    assert characters(batch, Need.RESPONSE, True).words() == [["a", "b", "c"]]
-    assert len(characters(batch, Need.RESPONSE, True).vocabulary) == 0x110000
+    batch = Batch(1, {inputs.RESPONSE: TextColumn.from_strings(["Ab C"])}, Vocabulary(), np.array([0, 1]))
+    assert characters(batch, inputs.RESPONSE, False).words() == [["A", "b", "C"]]
+    assert characters(batch, inputs.RESPONSE, True).words() == [["a", "b", "c"]]
+    assert len(characters(batch, inputs.RESPONSE, True).vocabulary) == 0x110000
 
 
 ORACLE = BLEU(tokenize="ja-mecab")

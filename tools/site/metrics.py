@@ -17,35 +17,38 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from tools.site.tables import Table, quoted, table, tables
 
-from dialeval.core.batch import Need
+from dialeval.cli import options  # noqa: F401  (which option provides which input)
+from dialeval.core import inputs
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Metric
 from dialeval.metrics.registry import TOPICS, explain, find_topic, registry
+from dialeval.suites.multiwoz.feature import STATES, TASK_TURNS
+from dialeval.suites.sgd.feature import FRAMES, SPANS
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = ("metrics.md", "metrics-suites.md", "floors.md", "metric-agreement.md")
 """Pages with tables about metrics."""
 ARROWS = {"higher": "higher", "lower": "lower", None: "neither"}
 GIVEN = {
-    Need.REFERENCE: "-r sample/references.txt",
-    Need.CONTEXT: "-c sample/contexts.txt",
-    Need.TRAIN: "--train sample/train.txt",
-    Need.EMBEDDINGS: "--vectors sample/vectors.txt",
-    Need.LLM: "--llm-endpoint http://localhost:8000/v1 --llm-model NAME",
+    inputs.REFERENCE: "-r sample/references.txt",
+    inputs.CONTEXT: "-c sample/contexts.txt",
+    inputs.TRAIN: "--train sample/train.txt",
+    inputs.EMBEDDINGS: "--vectors sample/vectors.txt",
+    inputs.LLM: "--llm-endpoint http://localhost:8000/v1 --llm-model NAME",
 }
 COMMANDS = {
-    Need.CONTEXT: "dialeval score sample/logs/v1.jsonl sample/logs/v2.jsonl -m dialogue-turns,self-repetition",
-    Need.HYPOTHESES: "dialeval lsdscc sample/lsdscc/varied.txt sample/lsdscc/safe.txt -r sample/lsdscc/groups.json",
-    Need.TASK_TURNS: "dialeval multiwoz -i sample/town/predictions --data town",
-    Need.STATES: "dialeval multiwoz -i sample/town/predictions --data town -d",
-    Need.FRAMES: "dialeval sgd sample/frames/steady sample/frames/forgetful.json -r sample/frames/references -m all",
-    Need.SPANS: "dialeval sgd sample/frames/steady -r sample/frames/references -m slot-tagging",
-    Need.LABELS: "dialeval breakdown sample/breakdown/keywords -p sample/breakdown/data -t 0.5",
-    Need.OUTCOME: "dialeval score sample/labels/v1.jsonl sample/labels/v2.jsonl -m failure-rate",
-    Need.TURN_LABELS: "dialeval score sample/labels/v1.jsonl sample/labels/v2.jsonl -m labels",
-    Need.LATENCY: "dialeval score sample/labels/v1.jsonl sample/labels/v2.jsonl -m latency,latency-p50,latency-p95",
-    Need.TRIALS: "dialeval score sample/agents/careful.jsonl sample/agents/quick.jsonl -m pass-hat,pass-at",
-    Need.CALLS: """\
+    inputs.CONTEXT: "dialeval score sample/logs/v1.jsonl sample/logs/v2.jsonl -m dialogue-turns,self-repetition",
+    inputs.HYPOTHESES: "dialeval lsdscc sample/lsdscc/varied.txt sample/lsdscc/safe.txt -r sample/lsdscc/groups.json",
+    TASK_TURNS: "dialeval multiwoz -i sample/town/predictions --data town",
+    STATES: "dialeval multiwoz -i sample/town/predictions --data town -d",
+    FRAMES: "dialeval sgd sample/frames/steady sample/frames/forgetful.json -r sample/frames/references -m all",
+    SPANS: "dialeval sgd sample/frames/steady -r sample/frames/references -m slot-tagging",
+    inputs.LABELS: "dialeval breakdown sample/breakdown/keywords -p sample/breakdown/data -t 0.5",
+    inputs.OUTCOME: "dialeval score sample/labels/v1.jsonl sample/labels/v2.jsonl -m failure-rate",
+    inputs.TURN_LABELS: "dialeval score sample/labels/v1.jsonl sample/labels/v2.jsonl -m labels",
+    inputs.LATENCY: "dialeval score sample/labels/v1.jsonl sample/labels/v2.jsonl -m latency,latency-p50,latency-p95",
+    inputs.TRIALS: "dialeval score sample/agents/careful.jsonl sample/agents/quick.jsonl -m pass-hat,pass-at",
+    inputs.CALLS: """\
 dialeval score sample/agents/careful.jsonl sample/agents/quick.jsonl \\
   --assertions sample/agents/rules.toml -m call-match,call-order,call-exact,call-assertions""",
 }
@@ -118,7 +121,7 @@ def linked(markdown: str) -> str:
 
 def command(metric: MetricClass) -> str:
     """What computes the metrics of a family on the sample."""
-    if metric.subject is not Need.RESPONSE:
+    if metric.subject != inputs.RESPONSE:
         return COMMANDS[metric.subject]
     asked = {need for name in metric.presets for need in registry().parse(name).needs} | metric.one_of
     given = [flag for need, flag in GIVEN.items() if need in asked]
@@ -129,7 +132,7 @@ def command(metric: MetricClass) -> str:
 
 def _reason(metric: Metric[Any]) -> str:
     """The mark of a command that is not run."""
-    return "<!-- not run: needs a language model -->\n" if Need.LLM in metric.needs else ""
+    return "<!-- not run: needs a language model -->\n" if inputs.LLM in metric.needs else ""
 
 
 @cache
@@ -179,10 +182,10 @@ def _range(metric: Metric[Any]) -> str:
 
 
 def _needs(metric: Metric[Any]) -> str:
-    rows = [(f"`{need.argument}`", f"`{need.flag}`", "yes") for need in sorted(metric.needs)]
+    rows = [(f"`{need.argument}`", f"`{need.option}`", "yes") for need in sorted(metric.needs)]
     for need in sorted(metric.wants):
         told = "one of these" if need in metric.one_of else "used where given"
-        rows.append((f"`{need.argument}`", f"`{need.flag}`", told))
+        rows.append((f"`{need.argument}`", f"`{need.option}`", told))
     return table(["argument in Python", "on the command line", "needed"], [list(row) for row in dict.fromkeys(rows)])
 
 

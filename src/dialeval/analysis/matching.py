@@ -20,11 +20,12 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
+from dialeval.core import inputs
 from dialeval.core.arrays import Floats, Ints
-from dialeval.core.batch import Need
 from dialeval.core.columns import RaggedColumn, SharedColumn, TextColumn
 from dialeval.core.errors import DataError, Problem, SettingError
 from dialeval.core.fold import Estimate, Level
+from dialeval.core.inputs import Input
 from dialeval.core.result import TRAINED_ON, Result, Run
 from dialeval.core.rowtable import RowTable
 from dialeval.engine.folding import run_sources
@@ -184,8 +185,8 @@ def score_ratings(
     tokenizer: Tokenizer | None = None,
 ) -> RatedRows:
     """Score rated rows by metrics; None: all, those of conversations only where conversations were rated."""
-    columns: dict[Need, Any] = {Need.RESPONSE: TextColumn.from_strings(ratings.responses)}
-    for need, lists in ((Need.REFERENCE, ratings.references), (Need.CONTEXT, ratings.contexts)):
+    columns: dict[Input, Any] = {inputs.RESPONSE: TextColumn.from_strings(ratings.responses)}
+    for need, lists in ((inputs.REFERENCE, ratings.references), (inputs.CONTEXT, ratings.contexts)):
         if any(lists):
             columns[need] = RaggedColumn.from_lists(lists)
     rows = Rows(UNNAMED, columns, TextColumn.from_strings(ratings.dialogues), where="ratings")

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from dialeval.cli.help import Choice, Command, command, group
+from dialeval.core import inputs
 
 if TYPE_CHECKING:
     from dialeval.analysis.gates import Gate
@@ -26,6 +27,22 @@ Decorator = Callable[[Any], Any]
 
 __all__ = ["Choice", "command", "group"]
 
+inputs.OPTIONS.update(
+    responses="RESPONSES",
+    references="-r",
+    contexts="-c",
+    reference_groups="-r",
+    data="--data",
+    predictions="PREDICTIONS",
+    labels="LABELS",
+    schema="--schema",
+    train="--train",
+    vocabulary="--vocabulary",
+    vectors="--vectors",
+    assertions="--assertions",
+    judge_dir="--judge-dir",
+    llm="--llm-endpoint and --llm-model",
+)
 FOLDER = click.Path(file_okay=False, path_type=Path)
 FILE = click.Path(dir_okay=False, path_type=Path)
 SEED = click.IntRange(0, (1 << 63) - 1)

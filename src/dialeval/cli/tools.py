@@ -15,11 +15,12 @@ import click
 from dialeval.cli import options
 from dialeval.cli.output import encode_json, print_content, print_err, print_out
 from dialeval.cli.progress import open_download_bar, open_meter
+from dialeval.core import inputs
 from dialeval.core.errors import suggest
 
 if TYPE_CHECKING:
-    from dialeval.core.batch import Need
     from dialeval.core.fold import Metric
+    from dialeval.core.inputs import Input
     from dialeval.core.result import Run
     from dialeval.io.rows import Rows
 
@@ -56,7 +57,7 @@ def _list_metrics(presets: Iterable[str], every: bool) -> str:
         missing |= {reason: None for need in sorted(metric.needs) if (reason := explain_missing(need))}
         if every or metric.name == next(iter(family.presets)):
             variants = "" if every or len(family.presets) == 1 else f" ({len(family.presets)})"
-            needs = ", ".join(dict.fromkeys(need.flag for need in _select_needs(metric))) or "-"
+            needs = ", ".join(dict.fromkeys(need.option for need in _select_needs(metric))) or "-"
             name = metric.name if every or not variants else family.family
             topics[find_topic(family)].append((name + variants, metric.better or "-", needs, _summarize(metric)))
     lines: list[tuple[str, ...]] = [("metric", "better", "needs", "what it measures")]
@@ -76,7 +77,7 @@ def _list_metrics(presets: Iterable[str], every: bool) -> str:
     return "\n".join([*text, *(f"{name}: cannot be loaded ({why})" for name, why in registry().broken.items())])
 
 
-def _select_needs(metric: Metric[Any]) -> list[Need]:
+def _select_needs(metric: Metric[Any]) -> list[Input]:
     """Return the inputs that a metric needs, without its subject and judges that ship with the package."""
     from dialeval.engine.resources import SHIPPED
 
@@ -106,8 +107,8 @@ def _explain_metric(metric: Metric[Any]) -> str:
     example = f"{metric.family}({','.join(settings[:2])})"
     low, high = (f"{end:g}".replace("inf", "infinity") for end in metric.bounds_of(metric.name))
     better = "neither higher nor lower is better" if metric.better is None else f"{metric.better} is better"
-    flags = dict.fromkeys(need.flag for need in _select_needs(metric))
-    command = _COMMANDS.get(metric.subject.value) or " ".join(
+    flags = dict.fromkeys(need.option for need in _select_needs(metric))
+    command = _COMMANDS.get(metric.subject) or " ".join(
         ["score responses.txt", *(f"{flag} {_FILES[flag]}" for flag in flags if flag in _FILES)]
     )
     option = f" -m {metric}" if command.startswith(("score", "sgd")) else ""
@@ -117,7 +118,7 @@ def _explain_metric(metric: Metric[Any]) -> str:
             explain(family),
             f"Range: {low} to {high}; {better}",
             f"Settings (change them as in {example}):{shown}" if settings else "Settings: none",
-            "Needs: " + ", ".join(dict.fromkeys(f"{need.argument} ({need.flag})" for need in sorted(metric.needs))),
+            "Needs: " + ", ".join(dict.fromkeys(f"{need.argument} ({need.option})" for need in sorted(metric.needs))),
             f"Presets: {', '.join(family.presets)}",
             f"Signature: {metric.signature()}",
             f"Example: dialeval {command}{option}",
@@ -224,15 +225,14 @@ def _describe(file: str, systems: Sequence[Rows]) -> str:
 
 def _show_conversation(rows: Rows) -> Iterable[str]:
     """Yield the turns of the first conversation, with their roles."""
-    from dialeval.core.batch import Need
 
     offsets = rows.dialogue_offsets()
     row = int(offsets[1]) - 1
-    texts, roles = (_read_row(rows.columns.get(need), row) for need in (Need.CONTEXT, Need.ROLES))
+    texts, roles = (_read_row(rows.columns.get(need), row) for need in (inputs.CONTEXT, inputs.ROLES))
     yield f"  conversation {rows.names()[0]!r}:"
     for text, role in zip(texts, roles or ["turn"] * len(texts), strict=False):
         yield f"    {role}: {text[:_SHOWN_TEXT]}"
-    outcome = _read_row(rows.columns.get(Need.OUTCOME), row)
+    outcome = _read_row(rows.columns.get(inputs.OUTCOME), row)
     yield f"    reply{''.join(f' ({why})' for why in outcome)}: {rows.responses[row][:_SHOWN_TEXT]}"
 
 
@@ -324,7 +324,6 @@ def demo(output: Path, opened: bool) -> None:
     """Evaluate the shipped sample of invented chats, print the main scores, write a report and print its path."""
     from dialeval import sample_data
     from dialeval.breakdown import evaluate_breakdown
-    from dialeval.core.batch import Need
     from dialeval.engine.evaluate import evaluate
     from dialeval.engine.resources import explain_missing
     from dialeval.multiwoz import Evaluator
@@ -339,7 +338,7 @@ def demo(output: Path, opened: bool) -> None:
             here / "contexts.txt",
             train=here / "train.txt",
             vectors=here / "vectors.txt",
-            metrics="all" if explain_missing(Need.JUDGE) else "all,adem",
+            metrics="all" if explain_missing(inputs.JUDGE) else "all,adem",
             progress=meter.update_run,
         )
     _save_and_print("Responses", run, output, RESPONSES, first=True)

@@ -15,7 +15,7 @@ from typing import Any
 from dialeval.core.errors import Problem
 
 MISSING, EMPTY, ERROR, SKIPPED = "missing", "empty", "error", "skipped"
-"""Why a reply failed: the values of `Need.OUTCOME`."""
+"""Why a reply failed: the values of `inputs.OUTCOME`."""
 FAILURES = "failure-rate"
 """The metric that is computed wherever a reply of some system failed."""
 MOST_LISTED = 20

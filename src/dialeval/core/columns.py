@@ -27,7 +27,7 @@ from dialeval.core.fingerprint import DIGEST_LENGTH, Fingerprint, short_digest
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["DIGEST_LENGTH", "Column", "TextColumn"]
+__all__ = ["DIGEST_LENGTH", "ColumnData", "TextColumn"]
 
 _DIGEST_ROWS = 1 << 16
 
@@ -335,9 +335,9 @@ class NumberColumn(ObjectColumn):
         return short_digest(str(self.values.shape[1:]), np.ascontiguousarray(self.values).data)
 
 
-Column: TypeAlias = TextColumn | RaggedColumn | SharedColumn | ObjectColumn
+ColumnData: TypeAlias = TextColumn | RaggedColumn | SharedColumn | ObjectColumn
 
-C = TypeVar("C", bound=Column)
+C = TypeVar("C", bound=ColumnData)
 
 
 def join_columns(parts: Sequence[C]) -> C:
@@ -355,7 +355,7 @@ def join_texts(parts: Sequence[TextColumn]) -> TextColumn:
     )
 
 
-def _join(parts: Sequence[Any]) -> Column:
+def _join(parts: Sequence[Any]) -> ColumnData:
     first = parts[0]
     if isinstance(first, NumberColumn):
         return NumberColumn(np.concatenate([part.values for part in parts]))
@@ -367,7 +367,7 @@ def _join(parts: Sequence[Any]) -> Column:
         values, shifts = join_texts([part.values for part in parts]), offsets_of([len(part.values) for part in parts])
         starts = _shift([part.starts for part in parts], shifts[:-1])
         return SharedColumn(values, starts, _shift([part.ends for part in parts], shifts[:-1]))
-    return cast("Column", first.join(parts))  # that of its class: columns of suites have one of their own
+    return cast("ColumnData", first.join(parts))  # that of its class: columns of suites have one of their own
 
 
 def _shift(parts: Sequence[Ints], shifts: Ints) -> Ints:

@@ -34,12 +34,14 @@ import numpy as np
 import numpy.typing as npt
 import orjson
 
+from dialeval.core import inputs
 from dialeval.core.arrays import EqualByFields, Floats, Ints
-from dialeval.core.batch import Batch, Need
+from dialeval.core.batch import Batch
 from dialeval.core.columns import Words
 from dialeval.core.contributions import BatchContributions, Resamples
 from dialeval.core.errors import NeedError, SettingError
 from dialeval.core.exact import UNIT_EXPONENT, ClusterError, Moments, mean_error
+from dialeval.core.inputs import Input
 from dialeval.core.signature import Signature
 from dialeval.core.validation import InvalidError, check_array
 from dialeval.core.version import __version__
@@ -323,7 +325,7 @@ class Metric(Fold[State]):
 
     family: ClassVar[str]
     presets: ClassVar[Mapping[str, Mapping[str, object]]]
-    subject: ClassVar[Need] = Need.RESPONSE
+    subject: ClassVar[Input] = inputs.RESPONSE
     """The column that is scored; a metric whose column is not given is left out without a warning."""
     level: ClassVar[Level] = Level.TURN
     definition: ClassVar[int] = 1
@@ -349,7 +351,7 @@ class Metric(Fold[State]):
     """Whether it judges replies, so that it does not score those that failed."""
     complete: ClassVar[bool] = False
     """Whether every row should have a value, as where a model was asked for one."""
-    one_of: ClassVar[frozenset[Need]] = frozenset()
+    one_of: ClassVar[frozenset[Input]] = frozenset()
     """Optional inputs of which at least one must be given."""
 
     def __init_subclass__(cls) -> None:
@@ -379,16 +381,16 @@ class Metric(Fold[State]):
 
     @property
     @abstractmethod
-    def needs(self) -> frozenset[Need]:
+    def needs(self) -> frozenset[Input]:
         """The required inputs."""
 
     @property
-    def wants(self) -> frozenset[Need]:
+    def wants(self) -> frozenset[Input]:
         """The optional inputs; its value depends on them, so their digests are in the signature too.
 
         With a setting `oov=unk`, all words outside of the vocabulary count as one.
         """
-        return frozenset({Need.VOCABULARY}) if getattr(self, "oov", "self") == "unk" else frozenset()
+        return frozenset({inputs.VOCABULARY}) if getattr(self, "oov", "self") == "unk" else frozenset()
 
     @property
     def better(self) -> Better | None:
@@ -443,7 +445,7 @@ class Metric(Fold[State]):
 
     def count_missing(self, items: Floats, batch: Batch) -> int:
         """Count the units that should have a value and have none: those of replies that failed, or all of them."""
-        if not self.complete and Need.OUTCOME not in batch.columns:
+        if not self.complete and inputs.OUTCOME not in batch.columns:
             return 0
         failed = batch.failed | (self.complete and ~batch.silent)
         if self.level is Level.DIALOGUE:
@@ -508,7 +510,7 @@ class RowMetric(Metric[Moments]):
     def partial(self, batch: Batch) -> Partial[Moments]:
         items, dialogues = self.score(batch), batch.dialogues if self.level is Level.TURN else None
         check_column(self.name, items, len(batch) if dialogues is not None else len(batch.dialogues) - 1)
-        if self.level is Level.TURN and self.subject is Need.RESPONSE:  # there is no text to be measured
+        if self.level is Level.TURN and self.subject == inputs.RESPONSE:  # there is no text to be measured
             left_out = batch.silent | batch.failed if self.judges else batch.silent
             items = np.where(left_out, nan, items) if left_out.any() else items
         return Partial(Moments.of(items, dialogues), {self.name: items})

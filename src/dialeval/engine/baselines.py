@@ -31,9 +31,9 @@ from typing import Any
 import numpy as np
 from msgspec import to_builtins
 
+from dialeval.core import inputs
 from dialeval.core.account import Account
 from dialeval.core.arrays import Ints, offsets_of, ranges
-from dialeval.core.batch import Need
 from dialeval.core.columns import RaggedColumn, TextColumn
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Metric
@@ -52,11 +52,9 @@ SEED = 8
 
 Floors = Mapping[str, Sequence[str]]
 """By key the systems that are floors of it."""
-_OF_RESPONSES = (Need.OUTCOME, Need.TURN_LABELS, Need.LATENCY)
+_OF_RESPONSES = (inputs.OUTCOME, inputs.TURN_LABELS, inputs.LATENCY)
 """Columns about the responses of a system, of which other responses have nothing."""
-_PAIRED = frozenset({Need.REFERENCE, Need.CONTEXT})
-_OWN_ROW = frozenset({Need.GOALS, Need.REFERENCE_SETS, Need.REFERENCE_GROUPS, Need.TRUE_FRAMES, Need.TRUE_STATES})
-"""What suites compare a row or a dialogue with."""
+_PAIRED = frozenset({inputs.REFERENCE, inputs.CONTEXT})
 
 
 @dataclass(frozen=True)
@@ -96,12 +94,12 @@ def run_with_baselines(
 def make_baselines(systems: Sequence[Rows], train: TextColumn | None) -> Baselines:
     """Return floors and ceilings over the rows of the first system."""
     first = systems[0]
-    if Need.RESPONSE not in first.columns:
+    if inputs.RESPONSE not in first.columns:
         raise SettingError("baselines are for single responses; leave them out for hypotheses")
     check_names(rows.system for rows in systems)
     made: list[Rows] = []
     left_out: dict[str, str] = {}
-    references = first.columns.get(Need.REFERENCE)
+    references = first.columns.get(inputs.REFERENCE)
     if isinstance(references, RaggedColumn) and np.diff(references.offsets).any():
         made.append(_make_gold(first, references))
         order = derangement(made[0].dialogue_offsets(), SEED)
@@ -110,14 +108,14 @@ def make_baselines(systems: Sequence[Rows], train: TextColumn | None) -> Baselin
         else:
             made.append(_with_responses(made[0], SHUFFLED, made[0].responses.take(order)))
     else:
-        left_out |= dict.fromkeys((GOLD, SHUFFLED), Need.REFERENCE.remedy)
+        left_out |= dict.fromkeys((GOLD, SHUFFLED), inputs.REFERENCE.remedy)
     constant = TextColumn.from_strings([CONSTANT_RESPONSE]).take(np.zeros(len(first), np.int64))
     made.append(_with_responses(first, CONSTANT, constant))
     if train is not None and len(train):
         lines = np.random.default_rng(SEED).integers(len(train), size=len(first))
         made.append(_with_responses(first, TRAIN, train.take(lines)))
     else:
-        left_out[TRAIN] = Need.TRAIN.remedy
+        left_out[TRAIN] = inputs.TRAIN.remedy
     others = [rows.system for rows in systems if _has_other_references(rows, first)]
     return Baselines(made, left_out, first.system, others)
 
@@ -130,7 +128,7 @@ def check_names(systems: Iterable[str]) -> None:
 
 def _has_other_references(one: Rows, other: Rows) -> bool:
     """Return whether two systems were compared with different references."""
-    mine, theirs = (rows.columns.get(Need.REFERENCE) for rows in (one, other))
+    mine, theirs = (rows.columns.get(inputs.REFERENCE) for rows in (one, other))
     if mine is theirs or mine is None or theirs is None:
         return mine is not theirs
     return mine.digest != theirs.digest
@@ -139,7 +137,11 @@ def _has_other_references(one: Rows, other: Rows) -> bool:
 def _with_responses(rows: Rows, name: str, responses: TextColumn) -> Rows:
     unknown = {need: no_texts(len(rows)) for need in _OF_RESPONSES if need in rows.columns}
     return replace(
-        rows, system=name, columns={**rows.columns, **unknown, Need.RESPONSE: responses}, where=name, account=Account()
+        rows,
+        system=name,
+        columns={**rows.columns, **unknown, inputs.RESPONSE: responses},
+        where=name,
+        account=Account(),
     )
 
 
@@ -151,7 +153,7 @@ def _make_gold(rows: Rows, references: RaggedColumn) -> Rows:
     left = np.where(several, counts[known] - 1, 1)
     others = references.values.take(ranges(firsts + several, left))
     gold = _with_responses(rows.take(known), GOLD, references.values.take(firsts))
-    return replace(gold, columns={**gold.columns, Need.REFERENCE: RaggedColumn(others, offsets_of(left))})
+    return replace(gold, columns={**gold.columns, inputs.REFERENCE: RaggedColumn(others, offsets_of(left))})
 
 
 def derangement(offsets: Ints, seed: int) -> Ints | None:
@@ -193,7 +195,11 @@ def _is_floor(name: str, metric: Metric[Any]) -> bool:
     if name not in (CONSTANT, SHUFFLED, TRAIN) or metric.better is None:
         return False
     # A metric that must know all rows first compares distributions, and those do not care whose text it is.
-    return name == CONSTANT or bool(metric.needs & _OWN_ROW or (metric.needs & _PAIRED and not metric.facts))
+    return (
+        name == CONSTANT
+        or any(need.is_gold for need in metric.needs)
+        or (bool(metric.needs & _PAIRED) and not metric.facts)
+    )
 
 
 def _orient_mean(run: Run, system: str, key: str, metric: Metric[Any]) -> float:

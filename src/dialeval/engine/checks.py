@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dialeval.core.batch import Batch, Need
+from dialeval.core import inputs
+from dialeval.core.batch import Batch
 from dialeval.core.columns import TextColumn
 from dialeval.core.fold import Fact
 from dialeval.core.validation import InvalidError, check_array
@@ -23,7 +24,7 @@ from dialeval.engine.plan import Plan, find_tokenizer
 from dialeval.text.ngrams import Hashes, hash_column
 from dialeval.text.tokenizers import SPLIT_AT_SPACES, Tokenizer, UnsplitTexts, suggest_tokenizer
 
-_MEASURED = (Need.RESPONSE, Need.HYPOTHESES)
+_MEASURED = (inputs.RESPONSE, inputs.HYPOTHESES)
 """Columns whose texts are checked: those that are measured."""
 
 Checked = Iterable[tuple[Fact[Any, Any], Any]]

@@ -20,10 +20,11 @@ from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any, Literal
 
+from dialeval.core import inputs
 from dialeval.core.arguments import check_arguments
-from dialeval.core.batch import Need
 from dialeval.core.errors import SettingError, collect_warnings
 from dialeval.core.fold import IntervalKind
+from dialeval.core.inputs import Input
 from dialeval.core.result import Result, Run, check_folder
 from dialeval.engine.baselines import evaluate_with_baselines
 from dialeval.engine.folding import BATCH_ROWS, Options, Progress, make_job, run_sources
@@ -118,7 +119,7 @@ class Inputs:
             raise SettingError("rows with several answers have no further fields to keep")
         else:
             systems, groups = resolve_name(_READ_HYPOTHESES)(self.responses, self.reference_groups, self.eos)
-        for need, source in {Need.REFERENCE: self.references, Need.CONTEXT: self.contexts}.items():
+        for need, source in {inputs.REFERENCE: self.references, inputs.CONTEXT: self.contexts}.items():
             if source is not None:
                 column = read_texts(source, need, self.fields, **self._reading)
                 where = str(source) if isinstance(source, str | os.PathLike) else need.argument
@@ -381,7 +382,7 @@ class Tally:
         if len(systems) > 1:
             names = ", ".join(rows.system for rows in systems)
             raise SettingError(f"a tally measures one system, and these rows are of {names}; make a tally for each")
-        if Need.TRIALS in systems[0].columns:
+        if inputs.TRIALS in systems[0].columns:
             raise SettingError("how often a task was tried is known of all rows together; use dialeval.evaluate")
         self.add(systems[0])
         self._notes |= notes
@@ -397,10 +398,10 @@ class Tally:
             self._parts.append(replace(rows, system=self._system).move_behind(len(self)))
 
     @property
-    def _columns(self) -> frozenset[Need]:
+    def _columns(self) -> frozenset[Input]:
         return frozenset(need for rows in self._parts for need in rows.columns)
 
-    def _make_job(self, columns: frozenset[Need]) -> Job:
+    def _make_job(self, columns: frozenset[Input]) -> Job:
         """Make the job for rows with some columns; NeedError where a metric lacks one."""
         rows = self._options.batch_rows
         return make_job(self._planner, [columns], self._resources, FieldNames(), rows, self._context)

@@ -20,11 +20,12 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property, reduce
 from typing import Any, NamedTuple, cast
 
+from dialeval.core import inputs
 from dialeval.core.account import FAILURES
-from dialeval.core.batch import Need
 from dialeval.core.errors import DataError, Problem, SettingError, UnsavedRunError, collect_warnings
 from dialeval.core.files import make_workplace
 from dialeval.core.fold import Estimate, Fact, IntervalChoice, IntervalKind, Metric
+from dialeval.core.inputs import Input
 from dialeval.core.result import TRAINED_ON, Result, Run
 from dialeval.core.rowtable import ItemPart, RowTable
 from dialeval.core.version import __version__
@@ -120,7 +121,7 @@ class FinishedSystem:
     states: Mapping[Metric[Any], Any]
     checks: Sequence[tuple[str, Fact[Any, Any], Any]]
     """The details of the plan and the checks of all rows, each with its name and state."""
-    digests: Mapping[Need, str]
+    digests: Mapping[Input, str]
     """Of the columns and resources that are in signatures."""
     store: ItemStore
     total: SystemState
@@ -138,7 +139,7 @@ class FinishedSystem:
         estimates: dict[str, Estimate] = {}
         for name, metric in self.plan.metrics.items():
             results = metric.finish(self.states[metric])
-            data = {need.value: self.digests[need] for need in list_signed_needs(metric) if need in self.digests}
+            data = {str(need): self.digests[need] for need in list_signed_needs(metric) if need in self.digests}
             signature = metric.signature().with_fields(**data, **metric.list_other_signatures(self.states[metric]))
             for key, label in self.plan.name_results(name, results).items():
                 estimate = replace(results[key], items=columns.get(key), level=metric.level, signature=signature)
@@ -205,8 +206,8 @@ def run_sources(
     with ExitStack() as stack:
         stack.enter_context(engine)
         asking = stack.enter_context(ExitStack())
-        if Need.LLM in ready:
-            asking.enter_context(context.resources[Need.LLM])
+        if inputs.LLM in ready:
+            asking.enter_context(context.resources[inputs.LLM])
 
         def gather(name: str, fold: Fact[Any, Any]) -> list[Any]:
             """Return the states of a detail of all systems but baselines, by a pass of its own."""
@@ -241,7 +242,7 @@ def run_sources(
                 for name, result in results.items()
             }
         notes |= {line: None for total in totals.values() for line in total.notes}
-        needs = [need for need in (Need.EMBEDDINGS, Need.LLM) if need in ready]
+        needs = [need for need in (inputs.EMBEDDINGS, inputs.LLM) if need in ready]
         of_resources = [line for need in needs for line in context.resources[need].warnings]
         lines = (*warnings, *of_resources, *notes, *dict.fromkeys(_find_warnings(systems, chunks)))
         judges = {digest: context.resources[need] for need, digest in job.resources.digests.items()}
@@ -261,14 +262,14 @@ def run_sources(
     return Evaluation(run, systems)
 
 
-def list_signed_needs(metric: Metric[Any]) -> list[Need]:
+def list_signed_needs(metric: Metric[Any]) -> list[Input]:
     """Return the needs whose digests a signature has: all but responses and its subject, which are what is compared."""
-    return sorted((metric.needs | metric.wants) - {metric.subject, Need.RESPONSE})
+    return sorted((metric.needs | metric.wants) - {metric.subject, inputs.RESPONSE})
 
 
 def make_job(
     planner: Planner,
-    columns: Sequence[frozenset[Need]],
+    columns: Sequence[frozenset[Input]],
     resources: Resources,
     names: FieldNames,
     batch_rows: int,
@@ -287,12 +288,12 @@ def make_job(
 
 
 def _refuse_missing_columns(
-    planner: Planner, sources: Sequence[Source], chunks: Sequence[Chunk], names: FieldNames, resources: frozenset[Need]
+    planner: Planner, sources: Sequence[Source], chunks: Sequence[Chunk], names: FieldNames, resources: frozenset[Input]
 ) -> None:
     """Look into a few chunks of each file, so that a metric that was named and lacks its column is refused now."""
     for number in range(len(sources)):
         own = [chunk for chunk in chunks if chunk.source == number]
-        columns: set[Need] = set()
+        columns: set[Input] = set()
         with collect_warnings():  # whoever folds the chunks collects these notes again
             for chunk in own[:: max(1, len(own) // _PEEKED_CHUNKS)]:
                 for block in read_blocks(chunk, names, _PEEKED_ROWS):
@@ -395,12 +396,12 @@ def _finish_systems(
     sources: Sequence[Source],
     totals: Mapping[System, SystemState],
     store: ItemStore,
-    resources: frozenset[Need],
+    resources: frozenset[Input],
 ) -> dict[str, FinishedSystem]:
     """Return every system by the name it is shown under."""
     finished: dict[str, FinishedSystem] = {}
     totals = _refuse_silent_systems(sources, _drop_empty_systems(totals))
-    failed = {Need.OUTCOME} if any(_has_failures(total) for total in totals.values()) else set()
+    failed = {inputs.OUTCOME} if any(_has_failures(total) for total in totals.values()) else set()
     digest_of = cache(lambda column: str(column.digest))  # several systems share a column
     for name, system in _name_systems(sources, totals).items():
         number, source, state = system[0], sources[system[0]], totals[system]
@@ -410,9 +411,9 @@ def _finish_systems(
             asked = {need for metric in metrics for need in list_signed_needs(metric)}
             columns = {need: digest_of(column) for need, column in source.rows.columns.items() if need in asked}
         else:
-            columns = {Need(need): each.digest for need, each in state.fingerprints.items() if each.texts}
+            columns = {Input(need): each.digest for need, each in state.fingerprints.items() if each.texts}
             # What rows really had may be less than what they might have had.
-            available = frozenset({Need.RESPONSE, *columns, *failed})
+            available = frozenset({inputs.RESPONSE, *columns, *failed})
         plan = planner(number, available | resources)
         states = dict(zip(metrics, state.states, strict=False))  # details follow the metrics
         details = [(*check, each) for check, each in zip(checks.items(), state.states[len(metrics) :], strict=True)]
@@ -430,7 +431,7 @@ def _leave_out_failures(results: Collection[Result]) -> bool:
 
 def _has_failures(state: SystemState) -> bool:
     """Return whether a reply of a system in files failed."""
-    outcomes = state.fingerprints.get(Need.OUTCOME.value)
+    outcomes = state.fingerprints.get(inputs.OUTCOME)
     return outcomes is not None and bool(outcomes.texts)
 
 

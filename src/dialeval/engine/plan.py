@@ -23,10 +23,11 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, TypeAlias
 
+from dialeval.core import inputs
 from dialeval.core.account import FAILURES
-from dialeval.core.batch import Need
 from dialeval.core.errors import NeedError, SettingError
 from dialeval.core.fold import Fact, Metric
+from dialeval.core.inputs import Input
 from dialeval.engine.resources import explain_missing
 from dialeval.metrics.registry import ALL, GROUP_SETTINGS, GROUPS, PANEL, registry, split_names
 from dialeval.text.tokenizers import AUTO, DEFAULT, SPLIT_AT_SPACES, ScriptCounts, Tokenizer
@@ -43,9 +44,9 @@ TRIALS = "trials"
 """The detail of a run that lists its trials, by system."""
 _TOKENIZER = "tokenizer"
 """The setting of that name."""
-_OF_PANEL = frozenset({Need.RESPONSE, Need.CONTEXT, Need.TURN_LABELS, Need.LATENCY})
+_OF_PANEL = frozenset({inputs.RESPONSE, inputs.CONTEXT, inputs.TURN_LABELS, inputs.LATENCY})
 """Subjects of which only the metrics of the panel are scored unasked; of others all metrics are."""
-_TEXTS = (Need.RESPONSE, Need.HYPOTHESES, Need.REFERENCE, Need.REFERENCE_GROUPS)
+_TEXTS = (inputs.RESPONSE, inputs.HYPOTHESES, inputs.REFERENCE, inputs.REFERENCE_GROUPS)
 """Columns by whose scripts a tokenizer is chosen."""
 
 
@@ -77,7 +78,7 @@ class Plan:
         return {key: name + key[len(own) :] if key == own or key.startswith(f"{own}/") else key for key in results}
 
 
-Planner: TypeAlias = Callable[[int, frozenset[Need]], Plan]
+Planner: TypeAlias = Callable[[int, frozenset[Input]], Plan]
 """The plan for a source, by its number, and what is available for it."""
 
 
@@ -99,7 +100,7 @@ def list_asked(asked: Any) -> list[Any]:
 
 def make_plan(
     asked: Asked,
-    available: frozenset[Need],
+    available: frozenset[Input],
     settings: Settings | None = None,
     tokenizer: Tokenizer | None = None,
     rows: int | None = None,
@@ -116,7 +117,7 @@ def make_plan(
     skipped: dict[str, str] = {}
     for name in names:
         if name == PANEL:
-            chosen = registry().select(GROUPS[PANEL]) if Need.RESPONSE in available else []
+            chosen = registry().select(GROUPS[PANEL]) if inputs.RESPONSE in available else []
             chosen += [*registry().list_measuring(available - _OF_PANEL), *_judge_if_fast(available, rows, skipped)]
         else:
             chosen = registry().list_measuring(available) if name == ALL else registry().select([name])
@@ -131,7 +132,7 @@ def make_plan(
                 skipped[plain.name] = reasons
             else:
                 raise NeedError(f"{plain.name} {reasons}")
-    fails = available >= {Need.OUTCOME, Need.RESPONSE}
+    fails = available >= {inputs.OUTCOME, inputs.RESPONSE}
     unasked = fails and FAILURES not in metrics
     if fails:
         metrics = {FAILURES: registry().parse(FAILURES), **metrics}
@@ -141,16 +142,16 @@ def make_plan(
     skipped = {name: reason for name, reason in skipped.items() if name not in metrics}
     by_script = metrics.keys() & GROUPS[PANEL] if PANEL in names and tokenizer is None and rows is not None else ()
     details: dict[str, Fact[Any, Any]] = {}
-    if any(metric.subject is Need.TRIALS for metric in metrics.values()):
+    if any(metric.subject == inputs.TRIALS for metric in metrics.values()):
         from dialeval.metrics.trials import TrialTable
 
         details = {TRIALS: TrialTable()}
     return Plan(metrics, skipped, details, frozenset(by_script), unasked)
 
 
-def _judge_if_fast(available: frozenset[Need], rows: int | None, skipped: dict[str, str]) -> list[Metric[Any]]:
+def _judge_if_fast(available: frozenset[Input], rows: int | None, skipped: dict[str, str]) -> list[Metric[Any]]:
     """Return the judge if it can run and rows are few; where they are many, explain in `skipped` how to ask for it."""
-    if Need.DIALOGUE_JUDGE not in available or _explain_missing(judge := registry().parse("judge"), available):
+    if inputs.DIALOGUE_JUDGE not in available or _explain_missing(judge := registry().parse("judge"), available):
         return []
     if rows is not None and rows <= MOST_JUDGED:
         return [judge]
@@ -159,7 +160,7 @@ def _judge_if_fast(available: frozenset[Need], rows: int | None, skipped: dict[s
     return []
 
 
-def _explain_missing(metric: Metric[Any], available: frozenset[Need]) -> str:
+def _explain_missing(metric: Metric[Any], available: frozenset[Input]) -> str:
     """Return why a metric cannot run; empty if it can."""
     reasons = [explain_missing(need) or need.remedy for need in sorted(metric.needs - available)]
     if metric.one_of and not metric.one_of & available:
@@ -198,7 +199,7 @@ def asks_for_labels(plans: Iterable[Plan]) -> bool:
 def with_labels(planner: Planner, labels: Iterable[str]) -> Planner:
     """Return a planner of the same plans, with the rates of these labels next to a metric that means all."""
 
-    def plan(number: int, available: frozenset[Need]) -> Plan:
+    def plan(number: int, available: frozenset[Input]) -> Plan:
         given = planner(number, available)
         metrics: dict[str, Metric[Any]] = {}
         for name, metric in given.metrics.items():
@@ -214,7 +215,7 @@ def _with_label(metric: Metric[Any], label: str) -> Metric[Any] | None:
     if isinstance(inner := getattr(metric, "inner", None), Metric):
         own = _with_label(inner, label)
         return None if own is None else replace(metric, inner=own)  # type: ignore[call-arg]
-    if metric.subject is not Need.TURN_LABELS or metric.of:  # type: ignore[attr-defined]
+    if metric.subject != inputs.TURN_LABELS or metric.of:  # type: ignore[attr-defined]
         return None
     return replace(metric, of=label)  # type: ignore[call-arg]
 
@@ -235,7 +236,7 @@ def with_tokenizer(planner: Planner, tokenizer: Tokenizer) -> Planner:
         left = (AUTO, *(SPLIT_AT_SPACES if by_script and tokenizer != DEFAULT else ()))
         return _map_inner(metric, lambda own: replace(own, tokenizer=tokenizer) if find_tokenizer(own) in left else own)
 
-    def plan(number: int, available: frozenset[Need]) -> Plan:
+    def plan(number: int, available: frozenset[Input]) -> Plan:
         given = planner(number, available)
         details = {
             name: replace(fold, metric=choose(fold.metric)) if hasattr(fold, "metric") else fold  # type: ignore[type-var]

@@ -15,9 +15,10 @@ from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 
-from dialeval.core.batch import Need
+from dialeval.core import inputs
 from dialeval.core.columns import TextColumn
 from dialeval.core.errors import DataError, Problem, SettingError
+from dialeval.core.inputs import Input
 from dialeval.io.reading import read_texts
 from dialeval.io.rows import kind_of
 from dialeval.text.vocabulary import Vocabulary
@@ -28,10 +29,10 @@ if TYPE_CHECKING:
 WordChoice: TypeAlias = Literal["listed", "vectors"]
 """Whether words with a vector that are not listed are unknown, or known too."""
 
-SHIPPED: Mapping[Need, str] = {
-    Need.JUDGE: "dialeval.judges.adem:Judge",
-    Need.DIALOGUE_JUDGE: "dialeval.judges.judge:DialogueJudge",
-    Need.ENCODER: "dialeval.metrics.encoder:ShippedEncoder",
+SHIPPED: Mapping[Input, str] = {
+    inputs.JUDGE: "dialeval.judges.adem:Judge",
+    inputs.DIALOGUE_JUDGE: "dialeval.judges.judge:DialogueJudge",
+    inputs.ENCODER: "dialeval.metrics.encoder:ShippedEncoder",
 }
 """Resources that ship with the package, by need: each is imported and made when a metric of the plan asks for it."""
 _ASSERTION_LOADER = "dialeval.metrics.assertions:load_assertions"
@@ -45,10 +46,10 @@ def _make_shipped(place: str) -> Any:
     return resolve_name(place)()
 
 
-class LoadedResources(dict[Need, Any]):
+class LoadedResources(dict[Input, Any]):
     """Resources by need; a shipped one is the name of its class until it is first asked for."""
 
-    def __getitem__(self, need: Need) -> Any:
+    def __getitem__(self, need: Input) -> Any:
         resource = super().__getitem__(need)
         if isinstance(resource, str):
             resource = self[need] = _make_shipped(resource)
@@ -69,12 +70,12 @@ class Resources:
     """Rules about tool calls: a TOML file, or a list of dictionaries."""
     llm: Any = None
     """A language model as a judge, or a panel of them (`judges.llm.judge`)."""
-    ready: Mapping[Need, Any] | None = None
+    ready: Mapping[Input, Any] | None = None
     """Resources that are open, by need, for evaluations that use none of the others."""
-    digests: Mapping[Need, str] = field(default_factory=dict)
+    digests: Mapping[Input, str] = field(default_factory=dict)
     """Those of the resources that the metrics use."""
 
-    def open(self, vocabulary: Vocabulary) -> Mapping[Need, Any]:
+    def open(self, vocabulary: Vocabulary) -> Mapping[Input, Any]:
         """Open the resources over the words of a vocabulary; DataError where one is not what it should be.
 
         Which words are in-vocabulary matters to metrics with `oov=unk` alone. The listed words are those of the
@@ -92,14 +93,14 @@ class Resources:
             raise SettingError(f"in_vocabulary is one of {', '.join(get_args(WordChoice))}, not {self.in_vocabulary!r}")
         given = (self.train, self.vocabulary, self.vectors, self.in_vocabulary)
         words = self._open_words(vocabulary) if any(each is not None for each in given) else {}
-        shipped = SHIPPED if explain_missing(Need.JUDGE) is None else {}
+        shipped = SHIPPED if explain_missing(inputs.JUDGE) is None else {}
         if self.judge_dir is not None:
             words |= resolve_name(_JUDGE_LOADER)(self.judge_dir)
-            shipped = {need: place for need, place in shipped.items() if need is Need.ENCODER}
+            shipped = {need: place for need, place in shipped.items() if need == inputs.ENCODER}
         if self.assertions is not None:
-            words[Need.ASSERTIONS] = resolve_name(_ASSERTION_LOADER)(self.assertions)
+            words[inputs.ASSERTIONS] = resolve_name(_ASSERTION_LOADER)(self.assertions)
         if self.llm is not None:
-            words[Need.LLM] = self.llm
+            words[inputs.LLM] = self.llm
         resources = LoadedResources({**shipped, **words})
         for need, digest in self.digests.items():
             if resources[need].digest != digest:
@@ -108,12 +109,12 @@ class Resources:
                 raise DataError(Problem(str(where), None, what, "keep it as it is, and the same on every machine"))
         return resources
 
-    def _open_words(self, shared: Vocabulary) -> dict[Need, Any]:
+    def _open_words(self, shared: Vocabulary) -> dict[Input, Any]:
         """Open the resources that determine which words are known, and what is known of them."""
         from dialeval.io.vectors import load_embeddings
         from dialeval.metrics.words import KnownWords, TrainText, VectorTable
 
-        resources: dict[Need, Any] = {}
+        resources: dict[Input, Any] = {}
         texts = read_train_texts(self.train)
         listed: Vocabulary | TextColumn | None = None
         if self.vocabulary is not None:
@@ -128,12 +129,12 @@ class Resources:
             is_open = hasattr(self.vectors, "vectors_for")
             vectors = self.vectors if is_open else load_embeddings(self.vectors)
             only_listed |= self.in_vocabulary is None and getattr(vectors, "header", False)
-            resources[Need.EMBEDDINGS] = table = VectorTable(shared, vectors)
+            resources[inputs.EMBEDDINGS] = table = VectorTable(shared, vectors)
         if table is not None or listed is not None:
             known = KnownWords(shared, listed, None if only_listed and listed is not None else table)
-            resources[Need.VOCABULARY] = known
+            resources[inputs.VOCABULARY] = known
             if texts is not None:
-                resources[Need.TRAIN] = TrainText(shared, texts, known)
+                resources[inputs.TRAIN] = TrainText(shared, texts, known)
         return resources
 
     def require_paths(self) -> None:
@@ -157,17 +158,17 @@ def _read_vocabulary(source: Any) -> Vocabulary:
 
     if isinstance(source, str | os.PathLike) and os.fspath(source).lower().endswith((".npy", ".npy.gz", ".npy.zst")):
         return Vocabulary(cast("Embeddings", load_embeddings(Path(source))).words())
-    return Vocabulary(line.strip() for line in read_texts(source, Need.CONTEXT).values)
+    return Vocabulary(line.strip() for line in read_texts(source, inputs.CONTEXT).values)
 
 
 def read_train_texts(train: Any) -> TextColumn | None:
     """Read the training text, if there is one: its source side, so that of rows the contexts are taken."""
-    return train if train is None or isinstance(train, TextColumn) else read_texts(train, Need.CONTEXT).values
+    return train if train is None or isinstance(train, TextColumn) else read_texts(train, inputs.CONTEXT).values
 
 
-def explain_missing(need: Need) -> str | None:
+def explain_missing(need: Input) -> str | None:
     """Return what must be installed for a need, with the command that installs it; None where nothing is missing."""
-    if need not in (Need.JUDGE, Need.DIALOGUE_JUDGE, Need.ENCODER):
+    if need not in (inputs.JUDGE, inputs.DIALOGUE_JUDGE, inputs.ENCODER):
         return None
     from dialeval.metrics import encoder_files
 

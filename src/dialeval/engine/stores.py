@@ -270,7 +270,7 @@ def _make_manifest(job: Job, sources: Sequence[Source], chunks: Sequence[Chunk])
     return JournalManifest(
         __version__,
         {str(metric): str(metric.signature()) for metric in metrics},
-        {need.value: digest for need, digest in job.resources.digests.items()},
+        {str(need): digest for need, digest in job.resources.digests.items()},
         asdict(job.names),
         {str(number): source.system for number, source in enumerate(sources)},
         {path: stamp(path) for path in [*(shard.path for shard in shards), *beside]},

@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 from dialeval.core.account import Account
 from dialeval.core.arrays import Floats
-from dialeval.core.batch import Batch, Need
-from dialeval.core.columns import Column, RaggedColumn, SharedColumn
+from dialeval.core.batch import Batch
+from dialeval.core.columns import ColumnData, RaggedColumn, SharedColumn
 from dialeval.core.contributions import BatchContributions
 from dialeval.core.errors import DataError, NeedError, Problem, SettingError, collect_warnings
 from dialeval.core.fingerprint import Fingerprint
 from dialeval.core.fold import Fact, Level, Metric, Reduction, check_column, translate_state
+from dialeval.core.inputs import Input
 from dialeval.core.rowtable import ItemPart, PartWriter
 from dialeval.engine.plan import Plan
 from dialeval.engine.resources import Resources
@@ -93,7 +94,7 @@ class Context(NamedTuple):
     """What batches are scored with: words, the resources over them, and corpus statistics in terms of them."""
 
     vocabulary: Vocabulary
-    resources: Mapping[Need, Any]
+    resources: Mapping[Input, Any]
     facts: FactValues = {}
 
     def with_facts(self, facts: FactValues) -> Context:
@@ -117,7 +118,7 @@ class Job:
 
     plans: tuple[Plan, ...]
     """By source."""
-    columns: tuple[frozenset[Need], ...]
+    columns: tuple[frozenset[Input], ...]
     """By source: the columns that its rows have or may have."""
     resources: Resources
     names: FieldNames
@@ -127,7 +128,7 @@ class Job:
     context: Context | None = None
     """What batches are scored with, if the job stays in this process, where resources are open already."""
 
-    def list_facts(self, source: int) -> dict[Fact[Any, Any], frozenset[Need]]:
+    def list_facts(self, source: int) -> dict[Fact[Any, Any], frozenset[Input]]:
         """Return what must be known of all rows of a source first, with the needs of the metric that asks."""
         metrics = self.plans[source].folded
         return {fact: metric.needs | metric.wants for metric in metrics for fact in metric.facts}
@@ -338,7 +339,7 @@ class _ChunkFold:
 
     def make_batch(self, rows: Rows) -> Batch:
         """Make a batch that has all columns of the source; rows that lack one have no text in it."""
-        columns: dict[Need, Column] = dict(rows.columns)
+        columns: dict[Input, ColumnData] = dict(rows.columns)
         for need in self._columns - columns.keys():
             columns[need] = no_texts(len(rows))
         context, dialogues = self._context, rows.dialogue_offsets()
@@ -407,7 +408,7 @@ class _ChunkFold:
             return state, SystemItems(values, tuple(contributions))
         kinds = (RaggedColumn, SharedColumn)
         lists = {need: column for need, column in batch.columns.items() if isinstance(column, kinds)}
-        fingerprints = {need.value: column.fingerprint for need, column in lists.items()}
+        fingerprints = {str(need): column.fingerprint for need, column in lists.items()}
         return SystemState(len(batch), tuple(states), fingerprints, missing=dict(missing)), SystemItems(values)
 
     def _trace(self, block: RowBlock, error: _MetricError) -> DataError:

@@ -24,11 +24,12 @@ from typing import IO, TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 import numpy as np
 import orjson
 
+from dialeval.core import inputs
 from dialeval.core.arrays import offsets_of, split_clusters
 from dialeval.core.arrow import check_decoded_size, read_batches
-from dialeval.core.batch import Need
-from dialeval.core.columns import Column, RaggedColumn, TextColumn
+from dialeval.core.columns import ColumnData, RaggedColumn, TextColumn
 from dialeval.core.errors import DataError, Problem
+from dialeval.core.inputs import Input
 from dialeval.io import json, opening, parquet
 from dialeval.io.delimited import find_encoding_problems, split
 from dialeval.io.gathering import gather_rows
@@ -75,7 +76,7 @@ class FileChunk:
     span: Span
     size: int
     """Its bytes: its fraction of the work."""
-    beside: tuple[tuple[Need, tuple[Span, ...]], ...] = ()
+    beside: tuple[tuple[Input, tuple[Span, ...]], ...] = ()
 
     @property
     def paths(self) -> list[str]:
@@ -180,7 +181,7 @@ def _split_lines(shard: Shard, most: int) -> list[FileChunk]:
         return [Span(file, *ends, number * lines) for number, ends in enumerate(pairwise(edges))], count
 
     own, count = spans_of(shard.path)
-    beside: list[tuple[Need, list[tuple[Span, ...]]]] = []
+    beside: list[tuple[Input, list[tuple[Span, ...]]]] = []
     for need, files in shard.beside:
         sets = [spans_of(file) for file in files]
         for file, (_, other) in zip(files, sets, strict=True):
@@ -330,7 +331,7 @@ def _read_line_blocks(chunk: FileChunk, names: FieldNames, rows: int) -> Iterato
             taken = own.lines
             first = chunk.span.start == 0 and not taken
             column = _split(own.take(rows), chunk.span.path, first)
-            sets: dict[Need, dict[str, TextColumn]] = {need: {} for need, _ in beside}
+            sets: dict[Input, dict[str, TextColumn]] = {need: {} for need, _ in beside}
             for (need, span), other in zip(beside, others, strict=True):
                 texts = _split(other.take(rows), span.path, first)
                 if len(texts) != len(column):
@@ -348,14 +349,14 @@ def _read_line_blocks(chunk: FileChunk, names: FieldNames, rows: int) -> Iterato
 def _read_lines(
     chunk: FileChunk,
     responses: TextColumn,
-    beside: Mapping[Need, Mapping[str, TextColumn]],
+    beside: Mapping[Input, Mapping[str, TextColumn]],
     keep_reasoning: bool,
     start: int,
     stop: int,
 ) -> list[Rows]:
     """Return lines of responses, with those of references and contexts next to them."""
     where = chunk.span.path
-    columns: dict[Need, Column] = {Need.RESPONSE: responses.slice(start, stop)}
+    columns: dict[Input, ColumnData] = {inputs.RESPONSE: responses.slice(start, stop)}
     problems = find_encoding_problems(responses.slice(start, stop), where)
     for need, sets in beside.items():
         parts = {file: column.slice(start, stop) for file, column in sets.items()}
@@ -458,7 +459,7 @@ def read_row_groups(span: Span, names: FieldNames, rows: int) -> Iterator[tuple[
         number = file.metadata.num_row_groups
         starts = offsets_of([file.metadata.row_group(group).num_rows for group in range(number)]).tolist()
         names = names.with_columns(file.schema_arrow.names)
-        columns = names.choose_columns(file.schema_arrow.names, Need.RESPONSE)
+        columns = names.choose_columns(file.schema_arrow.names, inputs.RESPONSE)
         named = file.schema_arrow.names.count(names.dialog_id)
         if named > 1:
             raise DataError(parquet.ambiguity_problem(names.dialog_id, span.path))

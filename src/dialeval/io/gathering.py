@@ -31,11 +31,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from dialeval.core import inputs
 from dialeval.core.account import MISSING, MOST_LISTED, SKIPPED, Account
 from dialeval.core.arrays import offsets_of
-from dialeval.core.batch import Need
-from dialeval.core.columns import Column, RaggedColumn, SharedColumn, TextColumn
+from dialeval.core.columns import ColumnData, RaggedColumn, SharedColumn, TextColumn
 from dialeval.core.errors import DataError, Problem, add_warning
+from dialeval.core.inputs import Input
 from dialeval.core.validation import InvalidError
 from dialeval.io import parquet
 from dialeval.io.calls import NONE, dump
@@ -165,7 +166,7 @@ def gather_rows(records: Records, names: FieldNames, system: str, part: bool = F
     if not gathered.rows.responses:  # what was left out is counted, also where nothing else is in this part
         if not extra.skipped and not extra.dropped:
             return []
-        return [Rows(system, {Need.RESPONSE: TextColumn.from_strings([])}, where=records.where, account=extra)]
+        return [Rows(system, {inputs.RESPONSE: TextColumn.from_strings([])}, where=records.where, account=extra)]
     return account_for(gathered.split_by_system(system, records.where, part), extra)
 
 
@@ -179,8 +180,8 @@ def _read_table(table: pa.Table, names: FieldNames, system: str, where: str) -> 
     if not _may_be_plain(columns, names) or not len(table):
         return None
     try:
-        found: dict[Need, Column] = {Need.RESPONSE: parquet.read_text_column(columns[names.response])}
-        for need in (Need.REFERENCE, Need.CONTEXT):
+        found: dict[Input, ColumnData] = {inputs.RESPONSE: parquet.read_text_column(columns[names.response])}
+        for need in (inputs.REFERENCE, inputs.CONTEXT):
             column = columns.get(names.name(need))
             if column is not None and len((lists := parquet.read_text_lists(column)).values):
                 found[need] = lists
@@ -210,7 +211,7 @@ class _RowCollector:
         self._roles: dict[int, Sequence[str]] = {}
         self._continued: list[int] = []
         self._labels: list[Sequence[Sequence[str]]] = []
-        self._texts: dict[Need, dict[int, str]] = {need: {} for need in OF_SOME_ROWS}
+        self._texts: dict[Input, dict[int, str]] = {need: {} for need in OF_SOME_ROWS}
         self.trials = _Trials()
         self.filters = Filters()
         self.counts: Counter[str] = Counter()
@@ -263,18 +264,18 @@ class _RowCollector:
     def split_by_system(self, system: str, where: str, part: bool) -> list[Rows]:
         """Return the rows of each system; `system` is the name of those that give none."""
         responses, references, contexts, systems, dialogues, numbers = self.rows
-        columns: dict[Need, Column] = {Need.RESPONSE: TextColumn.from_strings(responses)}
+        columns: dict[Input, ColumnData] = {inputs.RESPONSE: TextColumn.from_strings(responses)}
         if references.values:
-            columns[Need.REFERENCE] = references.column()
+            columns[inputs.REFERENCE] = references.column()
         if contexts.values:
-            columns[Need.CONTEXT] = self._share_texts(contexts)
+            columns[inputs.CONTEXT] = self._share_texts(contexts)
         if self._roles:
             roles = [self._roles.get(row) or [""] * turns for row, turns in enumerate(contexts.counts)]
-            columns[Need.ROLES] = self._share_texts(Texts(list(chain.from_iterable(roles)), contexts.counts))
+            columns[inputs.ROLES] = self._share_texts(Texts(list(chain.from_iterable(roles)), contexts.counts))
         turns = np.array(numbers, np.int64)
         if not self.trials.judged and not part:  # numbers of trials, and no reward
-            self._texts[Need.TRIALS] = {}
-        failures = self._texts.pop(Need.OUTCOME)
+            self._texts[inputs.TRIALS] = {}
+        failures = self._texts.pop(inputs.OUTCOME)
         for need, texts in self._texts.items():
             if texts:
                 counts = np.zeros(len(responses), np.int64)
@@ -562,7 +563,7 @@ def _read_grade(value: object) -> float | None:
     return _GRADES[value] if isinstance(value, str) and value in _GRADES else read_number(value)
 
 
-def gather_texts(records: Records, names: FieldNames, need: Need) -> RaggedColumn:
+def gather_texts(records: Records, names: FieldNames, need: Input) -> RaggedColumn:
     """Return the texts of one need by row: from rows that are texts or lists of texts, or from a field of objects."""
     own = names.name(need)
     rows = iter(records.rows)
@@ -575,13 +576,13 @@ def gather_texts(records: Records, names: FieldNames, need: Need) -> RaggedColum
     reader = FieldReader(records.where, names, records.problems)
     lists: list[Sequence[str]] = []
     for reader.line, row in chain(held, rows):
-        if isinstance(row, dict) and need is Need.REFERENCE and field == own:
+        if isinstance(row, dict) and need == inputs.REFERENCE and field == own:
             lists.append(reader.read_references(row))
         elif isinstance(row, dict) and field != own and field not in row:
-            reader.add_problem(*describe_missing(field, need.value, row))
+            reader.add_problem(*describe_missing(field, str(need), row))
         else:
             value = row.get(field) if isinstance(row, dict) else row
-            turns = [turn.shown for turn in reader.read_turns(value, field)] if need is Need.CONTEXT else None
+            turns = [turn.shown for turn in reader.read_turns(value, field)] if need == inputs.CONTEXT else None
             lists.append(reader.read_texts(value, field) if turns is None else turns)
     if not records.problems and not lists:
         records.problems.append(no_rows(records.where))
@@ -589,7 +590,7 @@ def gather_texts(records: Records, names: FieldNames, need: Need) -> RaggedColum
     return RaggedColumn.from_lists(lists)
 
 
-def _find_field(records: Records, held: Sequence[tuple[int, object]], names: FieldNames, need: Need) -> str:
+def _find_field(records: Records, held: Sequence[tuple[int, object]], names: FieldNames, need: Input) -> str:
     """Return the field that holds the texts of a need: its own, else `response`, else the only one there is.
 
     It is the name of the need where the rows have no fields.
@@ -600,7 +601,7 @@ def _find_field(records: Records, held: Sequence[tuple[int, object]], names: Fie
         return own
     found = next((name for name in (own, names.response) if name in there), there[0] if len(there) == 1 else None)
     if found is None:
-        what, remedy = describe_missing(own, need.value, there)
+        what, remedy = describe_missing(own, str(need), there)
         records.problems.append(
             Problem(records.where, held[0][0] if held and records.header is None else 1, what, remedy)
         )

@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 import orjson
 
+from dialeval.core import inputs
 from dialeval.core.account import EMPTY, ERROR, MISSING, SKIPPED, Account
 from dialeval.core.arrays import Ints, Mask, offsets_of
-from dialeval.core.batch import Need
-from dialeval.core.columns import Column, RaggedColumn, SharedColumn, TextColumn
+from dialeval.core.columns import ColumnData, RaggedColumn, SharedColumn, TextColumn
 from dialeval.io.rows import Rows
 
 FAILED = frozenset(
@@ -141,8 +141,8 @@ def mark_outcomes(rows: Rows, declared: Mapping[int, str], keep_reasoning: bool 
         given = list(texts)
         replies = list(map(remove_reasoning, given))
         account = replace(account, reasoning=sum(map(str.__ne__, given, replies)))
-        columns[Need.RESPONSE] = texts = TextColumn.from_strings(replies)
-    calls = columns.get(Need.CALLS)
+        columns[inputs.RESPONSE] = texts = TextColumn.from_strings(replies)
+    calls = columns.get(inputs.CALLS)
     failed = find_failed_texts(texts)
     if isinstance(calls, RaggedColumn):  # a reply of calls alone is no failure
         failed = {row: why for row, why in failed.items() if why != EMPTY or calls[row] in ([], ["[]"])}
@@ -151,7 +151,7 @@ def mark_outcomes(rows: Rows, declared: Mapping[int, str], keep_reasoning: bool 
         ordered = dict(sorted(failed.items()))
         counts = np.zeros(len(rows), np.int64)
         counts[list(ordered)] = 1
-        columns[Need.OUTCOME] = RaggedColumn(TextColumn.from_strings(list(ordered.values())), offsets_of(counts))
+        columns[inputs.OUTCOME] = RaggedColumn(TextColumn.from_strings(list(ordered.values())), offsets_of(counts))
     return replace(rows, columns=columns, account=account)
 
 
@@ -165,9 +165,9 @@ _OF_ROWS = (
 def count_rows(rows: Rows) -> Account:
     """Return the account of the rows of one system, with what else was counted while they were read."""
     columns, offsets = rows.columns, rows.dialogue_offsets()
-    outcomes = columns.get(Need.OUTCOME)
+    outcomes = columns.get(inputs.OUTCOME)
     kinds = list(outcomes.values) if isinstance(outcomes, RaggedColumn) else []
-    calls, trials = (_read_lists(columns.get(need)) for need in (Need.CALLS, Need.TRIALS))
+    calls, trials = (_read_lists(columns.get(need)) for need in (inputs.CALLS, inputs.TRIALS))
     failed = np.zeros(len(rows), np.bool_) if outcomes is None else np.diff(outcomes.offsets) > 0  # type: ignore[union-attr]
     called = np.array([row for row, made in calls if made], np.int64)
     texts = rows.responses
@@ -190,7 +190,7 @@ def count_rows(rows: Rows) -> Account:
     )
 
 
-def _read_lists(column: Column | None) -> list[tuple[int, Any]]:
+def _read_lists(column: ColumnData | None) -> list[tuple[int, Any]]:
     """Return the parsed JSON texts of a column, each with its row."""
     if not isinstance(column, RaggedColumn):
         return []
@@ -201,7 +201,7 @@ def _read_lists(column: Column | None) -> list[tuple[int, Any]]:
 def _count_user_turns(rows: Rows, offsets: Ints) -> Ints:
     """Return how many turns of the user each row adds to those of the row before."""
     asked = np.full(len(rows), -1) if rows.asked is None else rows.asked
-    context, roles = rows.columns.get(Need.CONTEXT), rows.columns.get(Need.ROLES)
+    context, roles = rows.columns.get(inputs.CONTEXT), rows.columns.get(inputs.ROLES)
     if not isinstance(context, RaggedColumn | SharedColumn) or (asked >= 0).all():
         return np.maximum(asked, 0)
     users = (context.ends - context.starts + 1) // 2  # where no role is given, turns alternate

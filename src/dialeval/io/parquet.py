@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dialeval.core import inputs
 from dialeval.core.arrays import Ints, offsets_of
 from dialeval.core.arrow import count_expanded_bytes, decoded_limit, empty_text, numbers_of, read_parquet, size_error
-from dialeval.core.batch import Need
 from dialeval.core.columns import RaggedColumn, TextColumn
 from dialeval.core.errors import DataError, Problem
+from dialeval.core.inputs import Input
 from dialeval.core.validation import InvalidError
 from dialeval.io.opening import PathSource, format_of, is_utf8, read_bytes
 from dialeval.io.rows import NO_TURN, FieldNames, Records
@@ -34,12 +35,12 @@ _ROWS = 1024
 """Rows that are turned into plain data at a time."""
 
 
-def read(path: PathSource, names: FieldNames, need: Need | None = Need.RESPONSE) -> Records:
+def read(path: PathSource, names: FieldNames, need: Input | None = inputs.RESPONSE) -> Records:
     """Read the rows of a file: of the columns that can matter to the need, or of all where it is None."""
     return make_records(read_table(path, names, need), str(path), names, need)
 
 
-def read_table(path: PathSource, names: FieldNames, need: Need | None) -> pa.Table:
+def read_table(path: PathSource, names: FieldNames, need: Input | None) -> pa.Table:
     """Read the table of a file; of a Parquet file only the columns that can matter to the need."""
     import pyarrow as pa
 
@@ -47,7 +48,7 @@ def read_table(path: PathSource, names: FieldNames, need: Need | None) -> pa.Tab
     return parse_table(source, path, lambda there: names.choose_columns(there, need))
 
 
-def make_records(table: pa.Table, where: str, names: FieldNames, need: Need | None = Need.RESPONSE) -> Records:
+def make_records(table: pa.Table, where: str, names: FieldNames, need: Input | None = inputs.RESPONSE) -> Records:
     """Return the rows of a table with the columns that can matter; DataError where these are not sound."""
     given = table.column_names
     chosen = set(names.choose_columns(given, need))
@@ -245,7 +246,7 @@ def _first_line(error: Exception) -> str:
     return (str(error) or type(error).__name__).splitlines()[0][:200]
 
 
-def to_table(source: Any, where: str, names: FieldNames, need: Need) -> pa.Table | None:
+def to_table(source: Any, where: str, names: FieldNames, need: Input) -> pa.Table | None:
     """Return the table behind an object, or None if it is no table."""
     pandas = sys.modules.get("pandas")  # an object of pandas can only be there if pandas is loaded
     from_pandas = pandas is not None and isinstance(source, pandas.DataFrame | pandas.Series)
@@ -271,7 +272,7 @@ def to_table(source: Any, where: str, names: FieldNames, need: Need) -> pa.Table
         raise DataError(Problem(where, None, what, remedy)) from None
 
 
-def _from_arrow(source: Any, names: FieldNames, need: Need) -> pa.Table:
+def _from_arrow(source: Any, names: FieldNames, need: Input) -> pa.Table:
     import pyarrow as pa
 
     if hasattr(source, "to_arrow"):  # polars, whose interface gives categories that Arrow cannot read

@@ -19,10 +19,11 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
+from dialeval.core import inputs
 from dialeval.core.arrays import offsets_of
-from dialeval.core.batch import Need
-from dialeval.core.columns import Column, RaggedColumn, TextColumn, join_texts
+from dialeval.core.columns import ColumnData, RaggedColumn, TextColumn, join_texts
 from dialeval.core.errors import DataError, Problem, SettingError, collect_warnings, escape_surrogates
+from dialeval.core.inputs import Input
 from dialeval.core.rowtable import RUN_FILE
 from dialeval.io import delimited, json, parquet
 from dialeval.io.delimited import read_lines
@@ -104,7 +105,7 @@ def check(
             return [], error.problems, notes
 
 
-def read_texts(source: Any, need: Need, fields: Mapping[str, str] | None = None, **reading: Any) -> RaggedColumn:
+def read_texts(source: Any, need: Input, fields: Mapping[str, str] | None = None, **reading: Any) -> RaggedColumn:
     """Return references or contexts from a source of their own.
 
     Rows give the field of the need; if there is none, their response or their only column. `None` in a list is a row
@@ -113,11 +114,11 @@ def read_texts(source: Any, need: Need, fields: Mapping[str, str] | None = None,
     return _read_texts(source, need, FieldNames.of(fields, **reading), need.argument)
 
 
-def attach(rows: Rows, need: Need, column: RaggedColumn, where: str) -> Rows:
+def attach(rows: Rows, need: Input, column: RaggedColumn, where: str) -> Rows:
     """Return the rows with a column from `where`, in place of one of their own; both must have as many rows."""
     if len(column) != len(rows):
         raise DataError(length_problem(rows.where, len(rows), where, len(column)))
-    own = {each: kept for each, kept in rows.columns.items() if each is not Need.ROLES or need is not Need.CONTEXT}
+    own = {each: kept for each, kept in rows.columns.items() if each != inputs.ROLES or need != inputs.CONTEXT}
     return account_for([replace(rows, columns={**own, need: column})])[0]
 
 
@@ -131,8 +132,8 @@ def name_dialogues(rows: Rows, source: Any) -> Rows:
             Problem(rows.where, None, "has dialogues of its own", "name their field: --field dialog_id=NAME")
         )
     if source == EMPTY_LINES:
-        texts: Mapping[Need, Column] = {
-            need: column for need, column in rows.columns.items() if need is not Need.OUTCOME
+        texts: Mapping[Input, ColumnData] = {
+            need: column for need, column in rows.columns.items() if need != inputs.OUTCOME
         }
         columns = [column for column in texts.values() if isinstance(column, TextColumn | RaggedColumn)]
         filled = np.array(
@@ -235,7 +236,9 @@ def _read_dataset(folder: PathSource, names: FieldNames) -> list[Rows]:
     import pyarrow as pa
 
     where = os.fspath(folder)
-    tables = read_each(partial(parquet.read_table, file, names, Need.RESPONSE) for file in find_response_files(folder))
+    tables = read_each(
+        partial(parquet.read_table, file, names, inputs.RESPONSE) for file in find_response_files(folder)
+    )
     try:
         table = pa.concat_tables(tables)
     except pa.ArrowInvalid as error:
@@ -250,12 +253,12 @@ def read_source(source: Any, where: str, names: FieldNames, system: str) -> list
     content = _read_content(source, where, names)
     if isinstance(content, TextColumn):
         return account_for(
-            [mark_outcomes(Rows(system, {Need.RESPONSE: content}, where=where), {}, names.keep_reasoning)]
+            [mark_outcomes(Rows(system, {inputs.RESPONSE: content}, where=where), {}, names.keep_reasoning)]
         )
     return _chain(partial(gather_rows, records, names, inner or system) for inner, records in content.items())
 
 
-def _read_texts(source: Any, need: Need, names: FieldNames, where: str) -> RaggedColumn:
+def _read_texts(source: Any, need: Input, names: FieldNames, where: str) -> RaggedColumn:
     if isinstance(source, Mapping):
         sets = read_each(partial(_read_texts, value, need, names, f"{where} {key!r}") for key, value in source.items())
         return join_rowwise(dict(zip(map(str, source), sets, strict=True)), where)
@@ -267,7 +270,7 @@ def _read_texts(source: Any, need: Need, names: FieldNames, where: str) -> Ragge
     return join_rowwise(dict(zip(map(str, content), sets, strict=True)), where)
 
 
-def _read_content(source: Any, where: str, names: FieldNames, need: Need = Need.RESPONSE) -> _Content:
+def _read_content(source: Any, where: str, names: FieldNames, need: Input = inputs.RESPONSE) -> _Content:
     """Return what a file or an object holds."""
     if isinstance(source, TextColumn):
         return source
@@ -286,7 +289,9 @@ def _read_content(source: Any, where: str, names: FieldNames, need: Need = Need.
     return {None: parquet.make_records(table, where, names, need)}
 
 
-def read_records(path: PathSource, names: FieldNames, need: Need | None = Need.RESPONSE) -> dict[str | None, Records]:
+def read_records(
+    path: PathSource, names: FieldNames, need: Input | None = inputs.RESPONSE
+) -> dict[str | None, Records]:
     """Return the parsed rows of a file that is not lines: one list or, in a JSON document, several named ones.
 
     Of a table only the columns are read that can matter to the need; all of them where it is None.
@@ -294,7 +299,7 @@ def read_records(path: PathSource, names: FieldNames, need: Need | None = Need.R
     return _READERS[format_of(path)](path, names, need)
 
 
-_READERS: dict[str, Callable[[PathSource, FieldNames, Need | None], dict[str | None, Records]]] = {
+_READERS: dict[str, Callable[[PathSource, FieldNames, Input | None], dict[str | None, Records]]] = {
     "json": lambda path, *_: json.read_json(path),
     "eval": lambda path, *_: json.read_archive(path),
     "jsonl": lambda path, *_: {None: json.read_jsonl(path)},

@@ -1,9 +1,8 @@
 """Rows: the responses of one system with their contexts and references, as columns.
 
-`columns` holds `Need.RESPONSE` (a `TextColumn`) where responses are scored; `Need.REFERENCE` and `Need.CONTEXT` (each a
-`RaggedColumn`, or a `SharedColumn` for the contexts of chats) are there where the input gives them, with no text in a
-row that has none. Other families bring columns of their own. All columns of a system are equally long, and the order of
-the rows is the input's.
+`columns` holds the responses (a `TextColumn`) where they are scored; references and contexts (each a `RaggedColumn`,
+or a `SharedColumn` for the contexts of chats) are there where the input gives them; a row that has none has no text.
+Suites bring columns of their own. All columns of a system are equally long, and the order of the rows is the input's.
 """
 
 from __future__ import annotations
@@ -16,11 +15,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 import numpy as np
 
+from dialeval.core import inputs
 from dialeval.core.account import Account
 from dialeval.core.arrays import Ints, Mask, offsets_of, ranges, row_numbers
-from dialeval.core.batch import Need
-from dialeval.core.columns import Column, RaggedColumn, SharedColumn, TextColumn, join_columns
+from dialeval.core.columns import ColumnData, RaggedColumn, SharedColumn, TextColumn, join_columns
 from dialeval.core.errors import DataError, Problem, ProblemList, SettingError
+from dialeval.core.inputs import Input
 from dialeval.core.rowtable import NO_TURN, RowTable
 from dialeval.io import row_shapes
 
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
 
 __all__ = ["NO_TURN", "Rows", "split_systems"]
 
-SHOWN = (Need.CONTEXT, Need.ROLES, Need.RESPONSE, Need.REFERENCE, Need.HYPOTHESES)
+SHOWN = (inputs.CONTEXT, inputs.ROLES, inputs.RESPONSE, inputs.REFERENCE, inputs.HYPOTHESES)
 """The columns that reports show next to the values of a row."""
 
 _COMPARED_ROWS = 1 << 16
 """Rows whose names are compared at a time, so that many millions need little memory."""
 
-OF_SOME_ROWS = (Need.CALLS, Need.EXPECTED_CALLS, Need.TRIALS, Need.TURN_LABELS, Need.LATENCY, Need.OUTCOME)
+OF_SOME_ROWS = (inputs.CALLS, inputs.EXPECTED_CALLS, inputs.TRIALS, inputs.TURN_LABELS, inputs.LATENCY, inputs.OUTCOME)
 """Columns of files with a text in some rows only."""
 
 _PLACE_NAME = re.compile(r"(row|line) \d+")
@@ -49,7 +49,7 @@ class Rows:
     """One system's rows; `where` names the file or object they came from."""
 
     system: str
-    columns: Mapping[Need, Column]
+    columns: Mapping[Input, ColumnData]
     dialogues: TextColumn | None = None
     turns: Ints | None = None
     where: str = "responses"
@@ -70,7 +70,7 @@ class Rows:
     @property
     def responses(self) -> TextColumn:
         """The responses, the one column that is always there."""
-        return cast("TextColumn", self.columns[Need.RESPONSE])
+        return cast("TextColumn", self.columns[inputs.RESPONSE])
 
     def slice(self, start: int, stop: int) -> Rows:
         """Return rows `start` to `stop`, over the same bytes."""
@@ -179,7 +179,7 @@ class Rows:
         """Return the table that a result keeps of its rows, over the same bytes."""
         offsets = self.dialogue_offsets()
         names = None if self.dialogues is None else list(self.dialogues.take(offsets[:-1]))
-        columns = {need.value: self.columns[need] for need in SHOWN if need in self.columns}
+        columns = {str(need): self.columns[need] for need in SHOWN if need in self.columns}
         kinds = (TextColumn, RaggedColumn, SharedColumn)
         texts = {name: column for name, column in columns.items() if isinstance(column, kinds)}
         return RowTable(offsets, names, self.turns, {**texts, **self.shown}, self.fields)
@@ -366,19 +366,19 @@ class FieldNames:
         """The names of all our fields."""
         return [getattr(self, each.name) for each in fields(self) if each.name not in _SETTINGS]
 
-    def choose_columns(self, there: Sequence[str], need: Need | None) -> list[str]:
+    def choose_columns(self, there: Sequence[str], need: Input | None) -> list[str]:
         """Return the columns of a table that can matter to a need; all where it lacks the main one, for the error."""
         if need is None:
             return list(there)
-        main = {self.name(need), self.response, *([self.messages] if need is Need.RESPONSE else [])}
+        main = {self.name(need), self.response, *([self.messages] if need == inputs.RESPONSE else [])}
         shapes = frozenset() if self.response in there else row_shapes.list_columns()
         own = [*self.all, *self.kept, *self.dialog_ids, *self.latencies, *_MESSAGE_COLUMNS]
         known = {*own, *(name.partition(".")[0] for name in own), "id", *shapes}
         return [name for name in there if name in known] if main.intersection(there) else list(there)
 
-    def name(self, need: Need) -> str:
+    def name(self, need: Input) -> str:
         """Return the field that holds what a need names."""
-        return str(getattr(self, need.value))
+        return str(getattr(self, str(need)))
 
 
 @dataclass(slots=True)

@@ -18,14 +18,15 @@ from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Any
 
-from dialeval.core.batch import Need
+from dialeval.core import inputs
 from dialeval.core.errors import DataError, Problem, SettingError, escape_surrogates
+from dialeval.core.inputs import Input
 from dialeval.core.run_schema import Role
 from dialeval.io import opening
 from dialeval.io.reading import find_response_files, is_folder
 from dialeval.io.rows import OF_SOME_ROWS, Rows, kind_of, no_texts
 
-ROW_COLUMNS = frozenset({Need.RESPONSE, Need.REFERENCE, Need.CONTEXT, *OF_SOME_ROWS})
+ROW_COLUMNS = frozenset({inputs.RESPONSE, inputs.REFERENCE, inputs.CONTEXT, *OF_SOME_ROWS})
 """The columns that rows in a file may have."""
 
 
@@ -34,7 +35,7 @@ class Shard:
     """A file of responses, and for references and contexts the files with those of the same rows, by set."""
 
     path: str
-    beside: tuple[tuple[Need, tuple[str, ...]], ...] = ()
+    beside: tuple[tuple[Input, tuple[str, ...]], ...] = ()
 
     @property
     def paths(self) -> list[str]:
@@ -59,13 +60,15 @@ class Source:
     role: Role = "system"
 
     @property
-    def columns(self) -> frozenset[Need]:
+    def columns(self) -> frozenset[Input]:
         """The columns that its rows have or, where they have to be read first, may have."""
         if self.rows is not None:
             return frozenset(self.rows.columns)
         if any(opening.format_of(shard.path) != opening.LINES for shard in self.shards):
             return ROW_COLUMNS
-        return frozenset({Need.RESPONSE, Need.OUTCOME, *(need for shard in self.shards for need, _ in shard.beside)})
+        return frozenset(
+            {inputs.RESPONSE, inputs.OUTCOME, *(need for shard in self.shards for need, _ in shard.beside)}
+        )
 
 
 def list_file_names(responses: Any) -> list[str]:
@@ -77,8 +80,10 @@ def list_file_names(responses: Any) -> list[str]:
 
 def wrap_systems(systems: Sequence[Rows], roles: Mapping[str, Role] | None = None) -> list[Source]:
     """Return systems whose rows are in memory; where a reply of one failed, all have the column of outcomes."""
-    if any(Need.OUTCOME in rows.columns for rows in systems):
-        outcomes = [{Need.OUTCOME: no_texts(len(rows))} if Need.RESPONSE in rows.columns else {} for rows in systems]
+    if any(inputs.OUTCOME in rows.columns for rows in systems):
+        outcomes = [
+            {inputs.OUTCOME: no_texts(len(rows))} if inputs.RESPONSE in rows.columns else {} for rows in systems
+        ]
         systems = [
             replace(rows, columns={**more, **rows.columns}) for rows, more in zip(systems, outcomes, strict=True)
         ]
@@ -105,7 +110,7 @@ def find_sources(responses: Any, references: Any = None, contexts: Any = None, a
             _find_paths(one, as_shards, need.argument)
             for one in (given.values() if isinstance(given, Mapping) else [given])
         ]
-        for need, given in {Need.REFERENCE: references, Need.CONTEXT: contexts}.items()
+        for need, given in {inputs.REFERENCE: references, inputs.CONTEXT: contexts}.items()
         if given is not None
     }
     found: list[Source] = []
@@ -150,7 +155,9 @@ def _check_path(given: Any, what: str) -> str:
     )
 
 
-def _make_shards(paths: Sequence[str], beside: Mapping[Need, Sequence[Sequence[str]]], where: str) -> tuple[Shard, ...]:
+def _make_shards(
+    paths: Sequence[str], beside: Mapping[Input, Sequence[Sequence[str]]], where: str
+) -> tuple[Shard, ...]:
     if not beside:
         return tuple(Shard(path) for path in paths)
     rows = next((path for path in paths if opening.format_of(path) != opening.LINES), None)

@@ -31,9 +31,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from dialeval.core import validation
+from dialeval.core import inputs, validation
 from dialeval.core.arrays import Floats, Ints
-from dialeval.core.batch import Batch, Need
+from dialeval.core.batch import Batch
 from dialeval.core.columns import DIGEST_LENGTH
 from dialeval.core.errors import DataError, Problem, SettingError
 from dialeval.core.files import check_files, place_of, read_consistently, replace_files
@@ -144,19 +144,19 @@ class Adem(RowMetric):
     """A learned judgment of the response by context and reference, from 1 to 5."""
 
     family = "adem"
-    needs = frozenset({Need.RESPONSE, Need.JUDGE})
-    wants = one_of = frozenset({Need.REFERENCE, Need.CONTEXT})
+    needs = frozenset({inputs.RESPONSE, inputs.JUDGE})
+    wants = one_of = frozenset({inputs.REFERENCE, inputs.CONTEXT})
     costly = True
     judges = True
     better = "higher"
     bounds = (LOWEST, HIGHEST)
 
     def score(self, batch: Batch) -> Floats:
-        judge = batch.resource(Need.JUDGE)
-        responses = list(batch.texts(Need.RESPONSE))
+        judge = batch.resource(inputs.JUDGE)
+        responses = list(batch.texts(inputs.RESPONSE))
         none = [()] * len(responses)
-        contexts = list(batch.contexts().take_last(judge.turns)) if batch.has(Need.CONTEXT) else none
-        references = list(batch.lists(Need.REFERENCE)) if batch.has(Need.REFERENCE) else none
+        contexts = list(batch.contexts().take_last(judge.turns)) if batch.has(inputs.CONTEXT) else none
+        references = list(batch.lists(inputs.REFERENCE)) if batch.has(inputs.REFERENCE) else none
         return judge.score(contexts, responses, references)
 
 

@@ -34,8 +34,9 @@ from math import inf, log1p, nan
 
 import numpy as np
 
+from dialeval.core import inputs
 from dialeval.core.arrays import Floats
-from dialeval.core.batch import Batch, Need
+from dialeval.core.batch import Batch
 from dialeval.core.exact import Moments
 from dialeval.core.fold import Bounds, Estimate, Level, Metric, Partial
 from dialeval.judges.judge import judge_batch
@@ -80,10 +81,10 @@ class ConversationJudge(Metric[ConversationState]):
     """A learned judgment of a whole conversation, from the judge's scores of its replies."""
 
     family = "conversation-judge"
-    subject = Need.CONTEXT
+    subject = inputs.CONTEXT
     level = Level.DIALOGUE
-    needs = frozenset({Need.RESPONSE, Need.CONTEXT, Need.DIALOGUE_JUDGE})
-    wants = frozenset({Need.REFERENCE, Need.ROLES})
+    needs = frozenset({inputs.RESPONSE, inputs.CONTEXT, inputs.DIALOGUE_JUDGE})
+    wants = frozenset({inputs.REFERENCE, inputs.ROLES})
     costly = True
     better = "higher"
 

@@ -49,13 +49,14 @@ from typing import Any
 
 import numpy as np
 
-from dialeval.core import validation
+from dialeval.core import inputs, validation
 from dialeval.core.arrays import Floats
-from dialeval.core.batch import Batch, Need
+from dialeval.core.batch import Batch
 from dialeval.core.columns import DIGEST_LENGTH
 from dialeval.core.errors import DataError, Problem, SettingError
 from dialeval.core.exact import Moments
 from dialeval.core.fold import Bounds, Estimate, Metric, Partial
+from dialeval.core.inputs import Input
 from dialeval.judges import adem
 from dialeval.judges.adem import HIGHEST, LOWEST, Texts
 from dialeval.judges.cross_encoder import HEADS, Changes, CrossEncoder, PairShape
@@ -133,8 +134,8 @@ class Judgment(Metric[JudgmentState]):
     """A learned judgment of the response, read together with its context, from 1 to 5."""
 
     family = "judge"
-    needs = frozenset({Need.RESPONSE, Need.CONTEXT, Need.DIALOGUE_JUDGE})
-    wants = frozenset({Need.REFERENCE})
+    needs = frozenset({inputs.RESPONSE, inputs.CONTEXT, inputs.DIALOGUE_JUDGE})
+    wants = frozenset({inputs.REFERENCE})
     costly = True
     better = "higher"
     bounds = (LOWEST, HIGHEST)
@@ -155,8 +156,8 @@ class Judgment(Metric[JudgmentState]):
         parts = {**vars(verdicts), CONTINUITY: verdicts.breakdown[:, 0]}
         columns = {key: parts[part] for part, key in self._keys.items()}
         state = {key: Moments.of(values, batch.dialogues) for key, values in columns.items()}
-        shipped = batch.resource(Need.DIALOGUE_JUDGE).shipped  # nothing is known of what others were validated on
-        outside = [is_outside(text) for text in batch.texts(Need.RESPONSE)] if shipped else []
+        shipped = batch.resource(inputs.DIALOGUE_JUDGE).shipped  # nothing is known of what others were validated on
+        outside = [is_outside(text) for text in batch.texts(inputs.RESPONSE)] if shipped else []
         return Partial({**state, OUTSIDE: Moments.of(np.array(outside, np.float64))}, columns)
 
     def merge(self, left: JudgmentState, right: JudgmentState) -> JudgmentState:
@@ -196,8 +197,8 @@ def judge_batch(batch: Batch) -> Verdicts:
     def judge_all() -> Verdicts:
         rows = np.flatnonzero(~(batch.failed | batch.silent))
         said = batch if len(rows) == len(batch) else batch.take(rows)
-        responses, judge = list(said.texts(Need.RESPONSE)), batch.resource(Need.DIALOGUE_JUDGE)
-        references = list(said.lists(Need.REFERENCE)) if said.has(Need.REFERENCE) else [()] * len(responses)
+        responses, judge = list(said.texts(inputs.RESPONSE)), batch.resource(inputs.DIALOGUE_JUDGE)
+        references = list(said.lists(inputs.REFERENCE)) if said.has(inputs.REFERENCE) else [()] * len(responses)
         contexts = list(said.contexts().take_last(judge.weights.shape.turns))
         verdicts = judge.verdicts(contexts, responses, references)
         if said is batch:
@@ -281,7 +282,7 @@ def load_judge(folder: str | os.PathLike[str]) -> JudgeWeights:
 
 
 class DialogueJudge(adem.TrainedJudge[JudgeWeights]):
-    """Judges responses by their context and references; what `Need.DIALOGUE_JUDGE` is."""
+    """Judges responses by their context and references; what `inputs.DIALOGUE_JUDGE` is."""
 
     _shipped_folder, _load = SHIPPED, staticmethod(load_judge)
 
@@ -362,7 +363,7 @@ def shrink_shares(scale: BreakdownScale, said: Floats) -> Floats:
 
 
 def label_shares(scale: BreakdownScale, fractions: Floats) -> Floats:
-    """Return fractions with the code of the label before them, as `Need.LABELS` has them."""
+    """Return fractions with the code of the label before them, as `inputs.LABELS` has them."""
     # The mean would decide between T and X almost everywhere, so it is taken out again.
     _, possible, sure = np.array(scale.mean) ** (1 - scale.weight)
     broken = np.where(fractions[:, X] * possible >= fractions[:, T] * sure, X, T)
@@ -380,12 +381,12 @@ def compute_scores(scale: Scale, rating: Floats, rank: Floats, closest: Floats |
     return LOWEST + (HIGHEST - LOWEST) / (1.0 + np.exp(-found))
 
 
-def open_judge(given: Any) -> dict[Need, Any]:
+def open_judge(given: Any) -> dict[Input, Any]:
     """Return a judge, given as a folder or an object of either kind, by the needs that it meets."""
     if not hasattr(given, "score"):
         given = DialogueJudge(given) if is_dialogue_judge(given) else adem.Judge(given)
     if hasattr(given, "verdicts"):
-        return {Need.DIALOGUE_JUDGE: given}
+        return {inputs.DIALOGUE_JUDGE: given}
     # The shipped judge of adem on another device is used next to the shipped judge of the other kind.
-    other = {Need.DIALOGUE_JUDGE: DialogueJudge()} if getattr(given, "shipped", False) else {}
-    return {Need.JUDGE: given, **other}
+    other = {inputs.DIALOGUE_JUDGE: DialogueJudge()} if getattr(given, "shipped", False) else {}
+    return {inputs.JUDGE: given, **other}

@@ -35,9 +35,10 @@ import numpy as np
 
 from dialeval import sample_data
 from dialeval.analysis.matching import score_ratings
+from dialeval.core import inputs
 from dialeval.core.arrays import Floats, Ints
-from dialeval.core.batch import Need
 from dialeval.core.errors import SettingError
+from dialeval.core.inputs import Input
 from dialeval.engine.resources import Resources
 from dialeval.io.opening import PathSource
 from dialeval.io.packs import Progress
@@ -135,7 +136,7 @@ def make_judge(
 def attack_systems(judge: Scores, systems: Sequence[Rows]) -> list[Attack]:
     """Attack a judge on every row of some systems."""
     texts = [text for rows in systems for text in rows.responses]
-    return attack(judge, list_texts(systems, Need.CONTEXT), texts, list_texts(systems, Need.REFERENCE))
+    return attack(judge, list_texts(systems, inputs.CONTEXT), texts, list_texts(systems, inputs.REFERENCE))
 
 
 def read_attacked(
@@ -150,14 +151,14 @@ def read_attacked(
         responses = sorted((folder / "responses").iterdir())
         references, contexts = folder / "references.txt", folder / "contexts.txt"
     systems = read_files(responses, fields)
-    for need, source in ((Need.REFERENCE, references), (Need.CONTEXT, contexts)):
+    for need, source in ((inputs.REFERENCE, references), (inputs.CONTEXT, contexts)):
         if source is not None:
             column = read_texts(source, need, fields)
             systems = [attach(rows, need, column, os.fspath(source)) for rows in systems]
     return systems
 
 
-def list_texts(systems: Sequence[Rows], need: Need) -> Texts:
+def list_texts(systems: Sequence[Rows], need: Input) -> Texts:
     """Return the texts of a need, row by row over all systems; an empty list where a system has none."""
     lists: list[Any] = []
     for rows in systems:

@@ -9,8 +9,9 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from dialeval.core import inputs
 from dialeval.core.arrays import Floats, Ints
-from dialeval.core.batch import Batch, Need
+from dialeval.core.batch import Batch
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Bounds, Metric
 from dialeval.core.signature import SACREBLEU, Signature
@@ -64,7 +65,7 @@ class Bleu(CountMetric):
         "sacrebleu": {"by": "sacre", "per": "corpus", "tokenizer": "13a"},
     }
     implied = {"per": "response"}
-    needs = frozenset({Need.RESPONSE, Need.REFERENCE})
+    needs = frozenset({inputs.RESPONSE, inputs.REFERENCE})
     better = "higher"
 
     n: bleu.Order = 4
@@ -166,7 +167,7 @@ class NlgBleu(CountMetric):
 
     family = "nlg-bleu"
     presets = {f"nlg-bleu-{n}": {"n": n} for n in get_args(bleu.Order)}
-    needs = frozenset({Need.RESPONSE, Need.REFERENCE})
+    needs = frozenset({inputs.RESPONSE, inputs.REFERENCE})
     better = "higher"
     bounds = (0.0, 1.0)
 

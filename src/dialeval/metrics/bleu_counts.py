@@ -37,8 +37,9 @@ from typing import Literal
 import numpy as np
 from numpy import int64, uint64
 
+from dialeval.core import inputs
 from dialeval.core.arrays import Floats, Ints
-from dialeval.core.batch import Batch, Need
+from dialeval.core.batch import Batch
 from dialeval.core.columns import TokenColumn
 from dialeval.core.kernels import count_ones, kernel
 from dialeval.metrics.counting import SummedCounts
@@ -97,9 +98,9 @@ def match_long(rows: Ints, responses: TokenColumn, references: TokenColumn, list
 
 def count_ngram_matches(batch: Batch, tokenizer: Tokenizer) -> BleuCounts:
     """Return the counts of a batch's responses against their references; computed once for all metrics of the batch."""
-    responses = tokens(batch, Need.RESPONSE, tokenizer)
-    references = tokens(batch, Need.REFERENCE, tokenizer)
-    lists = batch.lists(Need.REFERENCE).offsets
+    responses = tokens(batch, inputs.RESPONSE, tokenizer)
+    references = tokens(batch, inputs.REFERENCE, tokenizer)
+    lists = batch.lists(inputs.REFERENCE).offsets
     return batch.derive(("bleu counts", tokenizer), lambda: BleuCounts.of(responses, references, lists))
 
 
@@ -476,7 +477,7 @@ _TOKENIZERS: Mapping[Tokenizer, tuple[str, str]] = {
 
 def count_references(batch: Batch) -> Ints:
     """Return per row the number of references and its square."""
-    numbers = np.diff(batch.lists(Need.REFERENCE).offsets)
+    numbers = np.diff(batch.lists(inputs.REFERENCE).offsets)
     return np.stack((numbers, numbers * numbers), axis=1)
 
 

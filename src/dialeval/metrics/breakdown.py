@@ -34,7 +34,7 @@ Edge cases of probabilities: they are used as they are, whatever their sum (read
 A turn without labels or reference, or with a probability that is below 0 or not finite (or beyond 1e9), is not scored;
 the original ends there or prints nan.
 
-The columns: `Need.ANNOTATIONS` holds three counts per turn (O, T, X), `Need.LABELS` four numbers: the code of the
+The columns: `inputs.ANNOTATIONS` holds three counts per turn (O, T, X), `inputs.LABELS` four numbers: the code of the
 detector's label (`O`, `T`, `X`, `OTHER` for anything else, NaN where there is none) and its three probabilities.
 
 Floors and ceilings are detectors that look at nothing, and how well people do. Floors, below which a submission has
@@ -67,8 +67,9 @@ from typing import Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from dialeval.core import inputs
 from dialeval.core.arrays import Floats, Ints
-from dialeval.core.batch import Batch, Need
+from dialeval.core.batch import Batch
 from dialeval.core.fold import RowMetric
 from dialeval.metrics.counting import CountMetric, Flags
 
@@ -107,7 +108,7 @@ def lenient_reference(share: Floats, threshold: float) -> Floats:
 
 def compute_shares(batch: Batch) -> Floats:
     """Return the fractions of a batch, computed once."""
-    counts = batch.numbers(Need.ANNOTATIONS)
+    counts = batch.numbers(inputs.ANNOTATIONS)
     return batch.derive("breakdown-shares", lambda: shares(counts))
 
 
@@ -131,7 +132,7 @@ class Codes(NamedTuple):
 
 def compute_codes(batch: Batch, threshold: float) -> Codes:
     """Return the codes of a batch, computed once per threshold."""
-    share, labels = compute_shares(batch), batch.numbers(Need.LABELS)
+    share, labels = compute_shares(batch), batch.numbers(inputs.LABELS)
     return batch.derive(("breakdown-codes", threshold), lambda: Codes.of(labels, share, threshold))
 
 
@@ -140,8 +141,8 @@ class LabelAccuracy(RowMetric):
     """Fraction of turns with the annotators' label (dialogue breakdown)."""
 
     family = "accuracy"
-    subject = Need.LABELS
-    needs = frozenset({Need.LABELS, Need.ANNOTATIONS})
+    subject = inputs.LABELS
+    needs = frozenset({inputs.LABELS, inputs.ANNOTATIONS})
     better = "higher"
     bounds = (0.0, 1.0)
     limits = {"threshold": (-math.inf, math.inf)}
@@ -185,8 +186,8 @@ class BreakdownDetection(CountMetric):
     presets = {
         f"{figure}-{of}": {"figure": figure, "of": of} for of in ("x", "tx") for figure in ("precision", "recall", "f1")
     }
-    subject = Need.LABELS
-    needs = frozenset({Need.LABELS, Need.ANNOTATIONS})
+    subject = inputs.LABELS
+    needs = frozenset({inputs.LABELS, inputs.ANNOTATIONS})
     better = "higher"
     width = len(DetectionCounts._fields)
     has_items = False
@@ -230,8 +231,8 @@ class BreakdownDistance(RowMetric):
         for measure in ("jsd", "mse")
         for grouping in _GROUPS
     }
-    subject = Need.LABELS
-    needs = frozenset({Need.LABELS, Need.ANNOTATIONS})
+    subject = inputs.LABELS
+    needs = frozenset({inputs.LABELS, inputs.ANNOTATIONS})
     better = "lower"
     bounds = (0.0, math.inf)
 
@@ -239,7 +240,7 @@ class BreakdownDistance(RowMetric):
     grouping: Grouping = "o-t-x"
 
     def score(self, batch: Batch) -> Floats:
-        share, probabilities = compute_shares(batch), batch.numbers(Need.LABELS)[:, 1:]
+        share, probabilities = compute_shares(batch), batch.numbers(inputs.LABELS)[:, 1:]
         distance = jensen_shannon if self.measure == "jsd" else squared_error
         with np.errstate(all="ignore"):  # what cannot be scored is sorted out below
             values = distance(group_labels(probabilities, self.grouping), group_labels(share, self.grouping))

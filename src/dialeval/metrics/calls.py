@@ -58,11 +58,13 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 import orjson
 
+from dialeval.core import inputs
 from dialeval.core.arrays import Floats, Ints
-from dialeval.core.batch import Batch, Need
+from dialeval.core.batch import Batch
 from dialeval.core.errors import SettingError
 from dialeval.core.exact import Moments
 from dialeval.core.fold import Better, Estimate, Metric, Partial, RowMetric
+from dialeval.core.inputs import Input
 from dialeval.metrics.counting import CountMetric, Flags, Per
 
 Call = Mapping[str, Any]
@@ -141,7 +143,7 @@ def _fold(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
-def _parse_calls(batch: Batch, need: Need) -> list[Calls | None]:
+def _parse_calls(batch: Batch, need: Input) -> list[Calls | None]:
     """Return the calls of each row, parsed once; None for a row without any to look at."""
     column = batch.lists(need)
     return batch.derive(("calls", need), lambda: [orjson.loads(texts[0]) if texts else None for texts in column])
@@ -214,8 +216,8 @@ def check_pairs(made: Calls, expected: Calls) -> None:
 class _Expecting(Rule, Metric[Any]):
     """A metric against expected calls."""
 
-    subject = Need.CALLS
-    needs = frozenset({Need.CALLS, Need.EXPECTED_CALLS})
+    subject = inputs.CALLS
+    needs = frozenset({inputs.CALLS, inputs.EXPECTED_CALLS})
     better: ClassVar[Better | None] = "higher"
     bounds = (0.0, 1.0)
 
@@ -227,7 +229,7 @@ class _Expecting(Rule, Metric[Any]):
     def compare(self, batch: Batch) -> list[ComparedCalls | None]:
         """Compare the calls of each row with the expected ones; None where a row has none."""
         rule = Rule(self.match, self.text, self.tolerance, self.arguments, self.ignore)
-        both = zip(_parse_calls(batch, Need.CALLS), _parse_calls(batch, Need.EXPECTED_CALLS), strict=True)
+        both = zip(_parse_calls(batch, inputs.CALLS), _parse_calls(batch, inputs.EXPECTED_CALLS), strict=True)
         return batch.derive(
             rule, lambda: [compare_calls(made or [], own, rule) if own is not None else None for made, own in both]
         )
@@ -237,7 +239,7 @@ class _Expecting(Rule, Metric[Any]):
 class _CallFraction(CountMetric):
     """A fraction of counts; conversations with nothing below the line are not scored."""
 
-    subject = Need.CALLS
+    subject = inputs.CALLS
     bounds = (0.0, 1.0)
 
     per: Per = "corpus"
@@ -417,7 +419,7 @@ class CallErrors(_CallFraction):
     """The fraction of calls whose result is an error."""
 
     family = "call-errors"
-    needs = frozenset({Need.CALLS})
+    needs = frozenset({inputs.CALLS})
     better = "lower"
 
     @property
@@ -425,7 +427,7 @@ class CallErrors(_CallFraction):
         return 2
 
     def count(self, batch: Batch) -> list[tuple[int, ...] | None]:
-        return [None if calls is None else self.count_calls(calls) for calls in _parse_calls(batch, Need.CALLS)]
+        return [None if calls is None else self.count_calls(calls) for calls in _parse_calls(batch, inputs.CALLS)]
 
     def count_calls(self, calls: Calls) -> tuple[int, int]:
         """Return how many calls of a conversation are counted above and below the line."""
@@ -451,8 +453,8 @@ class CallAssertions(Metric[dict[str, Moments]]):
     """The fraction of the rules about calls that hold in a conversation, and how often each does."""
 
     family = "call-assertions"
-    subject = Need.CALLS
-    needs = frozenset({Need.CALLS, Need.ASSERTIONS})
+    subject = inputs.CALLS
+    needs = frozenset({inputs.CALLS, inputs.ASSERTIONS})
     better = "higher"
     bounds = (0.0, 1.0)
 
@@ -460,7 +462,7 @@ class CallAssertions(Metric[dict[str, Moments]]):
         return {}
 
     def partial(self, batch: Batch) -> Partial[dict[str, Moments]]:
-        rules, rows = batch.resource(Need.ASSERTIONS).rules, _parse_calls(batch, Need.CALLS)
+        rules, rows = batch.resource(inputs.ASSERTIONS).rules, _parse_calls(batch, inputs.CALLS)
         held = np.full((len(rows), len(rules)), nan)
         for row, calls in enumerate(rows):
             if calls is not None:

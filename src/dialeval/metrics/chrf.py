@@ -30,10 +30,12 @@ from typing import cast
 import numpy as np
 from numpy import uint64
 
+from dialeval.core import inputs
 from dialeval.core.arrays import Floats, Ints, offsets_of, row_numbers
-from dialeval.core.batch import Batch, Need
+from dialeval.core.batch import Batch
 from dialeval.core.columns import TextColumn, TokenColumn
 from dialeval.core.errors import SettingError
+from dialeval.core.inputs import Input
 from dialeval.core.kernels import count_ones, kernel
 from dialeval.core.signature import SACREBLEU
 from dialeval.metrics.bleu_counts import ORDERS as BLEU_ORDERS
@@ -52,7 +54,7 @@ class Chrf(CountMetric):
     """F score of the character n-grams that response and reference have in common."""
 
     family = "chrf"
-    needs = frozenset({Need.RESPONSE, Need.REFERENCE})
+    needs = frozenset({inputs.RESPONSE, inputs.REFERENCE})
     better = "higher"
     bounds = (0.0, 1.0)
     limits = dict.fromkeys(("n", "words", "beta"), (0, np.inf))
@@ -80,16 +82,16 @@ class Chrf(CountMetric):
 
     def count_rows(self, batch: Batch) -> tuple[Ints, Flags]:
         """Count per row n-grams of the response, of the best reference, and matches, by order; last, references."""
-        lists = batch.lists(Need.REFERENCE).offsets
+        lists = batch.lists(inputs.REFERENCE).offsets
         rows = row_numbers(lists)
         # Column-major: the formula then works on one contiguous array per order.
         pairs = np.zeros((len(rows), self.width), np.int64, order="F")
         sides = np.split(pairs[:, :-2], 3, axis=1)
         if self.n:
-            here, there = (characters(batch, need, self.lower) for need in (Need.RESPONSE, Need.REFERENCE))
+            here, there = (characters(batch, need, self.lower) for need in (inputs.RESPONSE, inputs.REFERENCE))
             _count_pairs(here, there, rows, [side[:, : self.n] for side in sides], _match_characters)
         if self.words:
-            here, there = (_split_words(batch, need, self.lower) for need in (Need.RESPONSE, Need.REFERENCE))
+            here, there = (_split_words(batch, need, self.lower) for need in (inputs.RESPONSE, inputs.REFERENCE))
             _count_pairs(here, there, rows, [side[:, self.n :] for side in sides], _match_words)
         counts = pairs
         if not np.array_equal(rows, np.arange(len(batch))):
@@ -158,7 +160,7 @@ def _find_first_best(values: Floats, rows: Ints) -> Ints:
     return np.asarray(order[np.diff(rows[order], prepend=-1) > 0])
 
 
-def _split_words(batch: Batch, need: Need, lower: bool) -> TokenColumn:
+def _split_words(batch: Batch, need: Input, lower: bool) -> TokenColumn:
     """Return the words of a batch's texts, punctuation at their end (else at their beginning) cut off."""
     split = tokens(batch, need, "lower-words.1" if lower else "words.1")
     return batch.derive(("pieces", need, lower), lambda: _split_punctuation(split, cast(Vocabulary, batch.vocabulary)))

@@ -34,8 +34,9 @@ from typing import Any, ClassVar, Literal, NamedTuple, get_args
 
 import numpy as np
 
+from dialeval.core import inputs
 from dialeval.core.arrays import Floats
-from dialeval.core.batch import Batch, Need
+from dialeval.core.batch import Batch
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Better, Bounds, Level, Metric, RowMetric
 from dialeval.core.signature import Signature
@@ -151,8 +152,8 @@ def list_conversations(batch: Batch) -> list[list[SpokenTurn]]:
 
 
 def _iterate_conversations(batch: Batch) -> Iterator[list[SpokenTurn]]:
-    responses, contexts = batch.texts(Need.RESPONSE), batch.contexts()
-    roles = batch.column(Need.ROLES) if batch.has(Need.ROLES) else None
+    responses, contexts = batch.texts(inputs.RESPONSE), batch.contexts()
+    roles = batch.column(inputs.ROLES) if batch.has(inputs.ROLES) else None
 
     def list_turns(row: int) -> list[SpokenTurn]:
         texts = list(contexts[row])
@@ -173,9 +174,9 @@ class ConversationMetric(RowMetric):
     """A value that the turns of a conversation give."""
 
     level = Level.DIALOGUE
-    subject = Need.CONTEXT
-    needs = frozenset({Need.RESPONSE, Need.CONTEXT})
-    wants = frozenset({Need.ROLES})
+    subject = inputs.CONTEXT
+    needs = frozenset({inputs.RESPONSE, inputs.CONTEXT})
+    wants = frozenset({inputs.ROLES})
     bounds = (0.0, 1.0)
     descriptive = True
 

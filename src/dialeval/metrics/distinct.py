@@ -28,8 +28,9 @@ from typing import Any, Literal, cast
 
 import numpy as np
 
+from dialeval.core import inputs
 from dialeval.core.arrays import Floats, Ints
-from dialeval.core.batch import Batch, Need
+from dialeval.core.batch import Batch
 from dialeval.core.contributions import Resamples
 from dialeval.core.exact import Moments
 from dialeval.core.fold import Estimate, Metric, Partial
@@ -52,7 +53,7 @@ class Distinct(Metric[DistinctState]):
 
     family = "distinct"
     presets = {"distinct-1": {"n": 1}, "distinct-2": {"n": 2}}
-    needs = frozenset({Need.RESPONSE})
+    needs = frozenset({inputs.RESPONSE})
     better = "higher"
     counts_kinds = True
     descriptive = True
@@ -70,11 +71,11 @@ class Distinct(Metric[DistinctState]):
         return DistinctState(NgramCounts.empty(self.n), Moments())
 
     def partial(self, batch: Batch) -> Partial[DistinctState]:
-        column = ngrams(batch, Need.RESPONSE, self.n, self.tokenizer, self.oov)
+        column = ngrams(batch, inputs.RESPONSE, self.n, self.tokenizer, self.oov)
         with np.errstate(invalid="ignore"):  # 0 / 0: a response without an n-gram is not scored
             items = column.count_distinct() / np.diff(column.offsets)
-        counts = ngram_counts(batch, Need.RESPONSE, self.n, self.tokenizer, self.oov)
-        words = tokens(batch, Need.RESPONSE, self.tokenizer, self.oov)
+        counts = ngram_counts(batch, inputs.RESPONSE, self.n, self.tokenizer, self.oov)
+        words = tokens(batch, inputs.RESPONSE, self.tokenizer, self.oov)
         contributions = {self._words: words} if self.per == "corpus" else {}
         return Partial(DistinctState(counts, Moments.of(items, batch.dialogues)), {self.name: items}, contributions)
 

@@ -8,10 +8,12 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from dialeval.core import inputs
 from dialeval.core.arrays import Floats, Ints, row_numbers
-from dialeval.core.batch import Batch, Need
+from dialeval.core.batch import Batch
 from dialeval.core.columns import TokenColumn
 from dialeval.core.fold import Bounds, RowMetric
+from dialeval.core.inputs import Input
 from dialeval.core.kernels import kernel
 from dialeval.core.signature import Signature
 from dialeval.metrics.encoder import ShippedEncoder
@@ -195,19 +197,19 @@ def _find_known_rows(rows: Ints, known: KnownWords | None) -> tuple[Ints, Mask]:
 
 def _find_vocabulary(batch: Batch, tokenizer: Tokenizer, oov: Oov) -> KnownWords | None:
     """Return the vocabulary that limits which words have a vector; None where there is none."""
-    limited = oov == "unk" and batch.has(Need.VOCABULARY)
-    return batch.resource(Need.VOCABULARY).with_tokenizer(tokenizer) if limited else None
+    limited = oov == "unk" and batch.has(inputs.VOCABULARY)
+    return batch.resource(inputs.VOCABULARY).with_tokenizer(tokenizer) if limited else None
 
 
-def embed_texts(batch: Batch, need: Need, by: TextVector, tokenizer: Tokenizer, oov: Oov) -> TextVectors:
+def embed_texts(batch: Batch, need: Input, by: TextVector, tokenizer: Tokenizer, oov: Oov) -> TextVectors:
     """Return the weighted averages or the extrema of a batch's texts; computed once for all metrics of the batch."""
 
     def compute() -> TextVectors:
-        table: VectorTable = batch.resource(Need.EMBEDDINGS)
+        table: VectorTable = batch.resource(inputs.EMBEDDINGS)
         known = _find_vocabulary(batch, tokenizer, oov)
         if by == "extrema":
             return WordValues.of(table, known, None).find_extrema(words)
-        train: TrainText = batch.resource(Need.TRAIN)
+        train: TrainText = batch.resource(inputs.TRAIN)
         return WordValues.of(table, known, train.compute_shares(1, tokenizer, oov)).average_texts(words)
 
     words = tokens(batch, need, tokenizer)
@@ -224,8 +226,8 @@ def cosines(left: TextVectors, right: TextVectors, owners: Ints) -> Floats:
 
 def compute_greedy_matches(batch: Batch, owners: Ints, tokenizer: Tokenizer, oov: Oov) -> Floats:
     """Return the greedy matching of each reference text `j` and the response of row `owners[j]`."""
-    responses, references = tokens(batch, Need.RESPONSE, tokenizer), tokens(batch, Need.REFERENCE, tokenizer)
-    table: VectorTable = batch.resource(Need.EMBEDDINGS)
+    responses, references = tokens(batch, inputs.RESPONSE, tokenizer), tokens(batch, inputs.REFERENCE, tokenizer)
+    table: VectorTable = batch.resource(inputs.EMBEDDINGS)
     rows, matrix, lengths = table.compute_lengths()
     rows, _ = _find_known_rows(rows, _find_vocabulary(batch, tokenizer, oov))
     result = np.empty(len(references))
@@ -277,20 +279,20 @@ class Embedding(RowMetric):
         return (0.0 if self.by == "greedy" else -1.0, 1.0)
 
     @property
-    def needs(self) -> frozenset[Need]:
-        weighted = {Need.TRAIN} if self.by == "average" else set()
-        return frozenset({Need.RESPONSE, Need.REFERENCE, Need.EMBEDDINGS} | weighted)
+    def needs(self) -> frozenset[Input]:
+        weighted = {inputs.TRAIN} if self.by == "average" else set()
+        return frozenset({inputs.RESPONSE, inputs.REFERENCE, inputs.EMBEDDINGS} | weighted)
 
     def signature(self) -> Signature:
         plain = super().signature()
         return plain.with_fields(weight=SIF_WEIGHT) if self.by == "average" else plain
 
     def score(self, batch: Batch) -> Floats:
-        owners = row_numbers(batch.lists(Need.REFERENCE).offsets)
+        owners = row_numbers(batch.lists(inputs.REFERENCE).offsets)
         if self.by == "greedy":
             values = compute_greedy_matches(batch, owners, self.tokenizer, self.oov)
         else:
-            sides = (Need.RESPONSE, Need.REFERENCE)
+            sides = (inputs.RESPONSE, inputs.REFERENCE)
             response, reference = (embed_texts(batch, need, self.by, self.tokenizer, self.oov) for need in sides)
             values = cosines(response, reference, owners)
         best = np.full(len(batch), -np.inf)
@@ -318,7 +320,7 @@ class Coherence(RowMetric):
     """
 
     family = "coherence"
-    needs = frozenset({Need.RESPONSE, Need.CONTEXT, Need.EMBEDDINGS, Need.TRAIN})
+    needs = frozenset({inputs.RESPONSE, inputs.CONTEXT, inputs.EMBEDDINGS, inputs.TRAIN})
     better = "higher"
     bounds = (-1.0, 1.0)
     definition = 2
@@ -331,7 +333,7 @@ class Coherence(RowMetric):
         return Signature(plain.metric, (("turns", "last"), *plain.fields)).with_fields(weight=SIF_WEIGHT)
 
     def score(self, batch: Batch) -> Floats:
-        sides = (Need.CONTEXT, Need.RESPONSE)
+        sides = (inputs.CONTEXT, inputs.RESPONSE)
         turns, response = (embed_texts(batch, need, "average", self.tokenizer, self.oov) for need in sides)
         contexts = batch.contexts()
         if not len(turns.counted):
@@ -365,15 +367,15 @@ class GreedyMatch(RowMetric):
     """
 
     family = "greedy-match"
-    needs = frozenset({Need.RESPONSE, Need.REFERENCE, Need.ENCODER})
+    needs = frozenset({inputs.RESPONSE, inputs.REFERENCE, inputs.ENCODER})
     costly = True
     better = "higher"
     bounds = (0.0, 1.0)
 
     def score(self, batch: Batch) -> Floats:
-        encoder: ShippedEncoder = batch.resource(Need.ENCODER)
-        references = batch.lists(Need.REFERENCE)
-        here, there = list(batch.texts(Need.RESPONSE)), list(references.values)
+        encoder: ShippedEncoder = batch.resource(inputs.ENCODER)
+        references = batch.lists(inputs.REFERENCE)
+        here, there = list(batch.texts(inputs.RESPONSE)), list(references.values)
         vectors = _make_unit_vectors(encoder, [*here, *there])
         owners = row_numbers(references.offsets)
         best = np.full(len(here), np.nan)

@@ -51,8 +51,9 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import orjson
 
+from dialeval.core import inputs
 from dialeval.core.arrays import Floats, Ints, offsets_of
-from dialeval.core.batch import Batch, Need
+from dialeval.core.batch import Batch
 from dialeval.core.contributions import ClusteredRows, Resamples, RowSums, sum_by_cluster
 from dialeval.core.errors import add_warning
 from dialeval.core.exact import ClusterError, Moments
@@ -68,7 +69,7 @@ _RowLabels: TypeAlias = Mapping[str, tuple[float, Mapping[str, float]]]
 
 
 def _parse_labels(batch: Batch) -> list[_RowLabels]:
-    column = batch.lists(Need.TURN_LABELS)
+    column = batch.lists(inputs.TURN_LABELS)
     return batch.derive("labels", lambda: [orjson.loads(texts[0]) if texts else {} for texts in column])
 
 
@@ -77,14 +78,14 @@ class FailureRate(RowMetric):
     """Fraction of replies that failed: there is none, it is empty, or it is an error."""
 
     family = "failure-rate"
-    subject = Need.OUTCOME
-    needs = frozenset({Need.RESPONSE})
-    wants = frozenset({Need.OUTCOME})
+    subject = inputs.OUTCOME
+    needs = frozenset({inputs.RESPONSE})
+    wants = frozenset({inputs.OUTCOME})
     better = "lower"
     bounds = (0.0, 1.0)
 
     def score(self, batch: Batch) -> Floats:
-        batch.column(Need.RESPONSE)  # without failures there is no other column
+        batch.column(inputs.RESPONSE)  # without failures there is no other column
         return batch.failed.astype(np.float64)
 
 
@@ -94,8 +95,8 @@ class Label(RowMetric):
 
     family = "label"
     presets = {"labels": {}}
-    subject = Need.TURN_LABELS
-    needs = frozenset({Need.TURN_LABELS})
+    subject = inputs.TURN_LABELS
+    needs = frozenset({inputs.TURN_LABELS})
     implied = {"better": None}
     bounds = (0.0, 1.0)
 
@@ -138,7 +139,7 @@ class LabelNames(Fact[dict[str, tuple[str, ...]], list[str]]):
         return {}
 
     def gather(self, batch: Batch) -> dict[str, tuple[str, ...]]:
-        if not batch.has(Need.TURN_LABELS):
+        if not batch.has(inputs.TURN_LABELS):
             return {}
         found: dict[str, set[str]] = defaultdict(set)
         for row in _parse_labels(batch):
@@ -163,7 +164,7 @@ def _limit_values(found: Mapping[str, Iterable[str]]) -> dict[str, tuple[str, ..
 
 def _parse_seconds(batch: Batch) -> Floats:
     """Return the latency of each row; NaN where it is unknown."""
-    return np.array([float(texts[0]) if texts else nan for texts in batch.lists(Need.LATENCY)], np.float64)
+    return np.array([float(texts[0]) if texts else nan for texts in batch.lists(inputs.LATENCY)], np.float64)
 
 
 @dataclass(frozen=True)
@@ -171,8 +172,8 @@ class Latency(RowMetric):
     """Mean of the seconds until a reply was there."""
 
     family = "latency"
-    subject = Need.LATENCY
-    needs = frozenset({Need.LATENCY})
+    subject = inputs.LATENCY
+    needs = frozenset({inputs.LATENCY})
     better = "lower"
     bounds = (0.0, inf)
 
@@ -190,8 +191,8 @@ class LatencyPercentile(Metric[_Durations]):
 
     family = "latency-percentile"
     presets = {f"latency-p{percent}": {"percent": percent} for percent in (50, 95)}
-    subject = Need.LATENCY
-    needs = frozenset({Need.LATENCY})
+    subject = inputs.LATENCY
+    needs = frozenset({inputs.LATENCY})
     better = "lower"
     bounds = (0.0, inf)
 

@@ -20,19 +20,21 @@ import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from textwrap import dedent
 from typing import Any, ClassVar, Literal, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
 import numpy as np
 
+from dialeval.core import inputs
 from dialeval.core.arguments import check_arguments
 from dialeval.core.arrays import Floats
-from dialeval.core.batch import Batch, Need
+from dialeval.core.batch import Batch
 from dialeval.core.errors import SettingError, suggest
 from dialeval.core.fingerprint import short_digest
 from dialeval.core.fold import ANY_NUMBER, Better, Bounds, Metric, RowMetric
+from dialeval.core.inputs import Input
 from dialeval.core.signature import Signature
 
 # A plain function as a metric: the mean of what it returns for each row.
@@ -65,11 +67,11 @@ METRIC_MARK = "__dialeval_metric__"
 DECLARED: dict[str, MetricClass] = {}
 """Metrics of functions by their names, from the moment that a function is decorated."""
 
-_NEEDS: Mapping[str, Need] = {
-    "response": Need.RESPONSE,
-    "reference": Need.REFERENCE,
-    "references": Need.REFERENCE,
-    "context": Need.CONTEXT,
+_NEEDS: Mapping[str, Input] = {
+    "response": inputs.RESPONSE,
+    "reference": inputs.REFERENCE,
+    "references": inputs.REFERENCE,
+    "context": inputs.CONTEXT,
 }
 """By the name of a parameter."""
 
@@ -177,10 +179,10 @@ class RowFunction(RowMetric):
 
 def _iterate_column(batch: Batch, name: str) -> Iterator[Any]:
     if name == "response":
-        return iter(batch.texts(Need.RESPONSE))
+        return iter(batch.texts(inputs.RESPONSE))
     if name == "context":
         return iter(batch.contexts())
-    lists = iter(batch.lists(Need.REFERENCE))
+    lists = iter(batch.lists(inputs.REFERENCE))
     return lists if name == "references" else (texts[0] if texts else None for texts in lists)
 
 
@@ -189,7 +191,7 @@ def make_class(function: Callable[..., Any]) -> MetricClass:
     """Return the metric class of a decorated function, one for each function."""
     mark: _Mark = getattr(function, METRIC_MARK)
     parameters = _read_parameters(function, mark.name)
-    must = {_NEEDS[name] for name, needed in parameters.items() if needed} | {Need.RESPONSE}
+    must = {_NEEDS[name] for name, needed in parameters.items() if needed} | {inputs.RESPONSE}
     members: dict[str, Any] = {
         "__module__": function.__module__ if function.__module__ in sys.modules else __name__,
         "__doc__": function.__doc__ or f"{mark.name}, a function of rows.",
@@ -232,8 +234,8 @@ def _digest_source(function: Callable[..., Any]) -> str:
 
 ENTRY_POINT = "dialeval.metrics"
 
-_BUILT_IN: Mapping[Need, Sequence[str]] = {
-    Need.RESPONSE: (
+_BUILT_IN: Mapping[str, Sequence[str]] = {
+    inputs.RESPONSE: (
         "metrics.words:Length,TrainEntropy,KlDivergence",
         "metrics.embedding:Embedding,Coherence,GreedyMatch",
         "metrics.distinct:Distinct",
@@ -244,28 +246,28 @@ _BUILT_IN: Mapping[Need, Sequence[str]] = {
         "judges.judge:Judgment",
         "judges.llm.metric:LLMGrades,LLMConversations",
     ),
-    Need.CONTEXT: (
+    inputs.CONTEXT: (
         "metrics.conversation:DialogueTurns,TalkRatio,SelfRepetition",
         "metrics.conversation:RepeatedQuestions,UserRephrasing,UnansweredQuestions",
         "judges.conversation:ConversationJudge",
     ),
-    Need.HYPOTHESES: ("suites.lsdscc.metrics:Coverage",),
-    Need.TASK_TURNS: (
+    inputs.HYPOTHESES: ("suites.lsdscc.metrics:Coverage",),
+    "task-turns": (
         "suites.multiwoz.metrics:Inform,Success,TaskBleu,Combined",
         "suites.multiwoz.richness:Richness",
     ),
-    Need.TRIALS: ("metrics.trials:PassHat,PassAt,Flips,TaskVariance,TrialVariance,Reward,TrialCost",),
-    Need.OUTCOME: ("metrics.log_columns:FailureRate",),
-    Need.TURN_LABELS: ("metrics.log_columns:Label",),
-    Need.LATENCY: ("metrics.log_columns:Latency,LatencyPercentile",),
-    Need.CALLS: (
+    inputs.TRIALS: ("metrics.trials:PassHat,PassAt,Flips,TaskVariance,TrialVariance,Reward,TrialCost",),
+    inputs.OUTCOME: ("metrics.log_columns:FailureRate",),
+    inputs.TURN_LABELS: ("metrics.log_columns:Label",),
+    inputs.LATENCY: ("metrics.log_columns:Latency,LatencyPercentile",),
+    inputs.CALLS: (
         "metrics.calls:CallMatch,CallOrder,CallSequence,ArgumentMatch,MissingCalls,ExtraCalls,CallErrors,RepeatedCalls",
         "metrics.calls:CallAssertions",
     ),
-    Need.STATES: ("suites.multiwoz.metrics:Tracking",),
-    Need.FRAMES: ("suites.sgd.metrics:GoalAccuracy,IntentAccuracy,RequestedSlots",),
-    Need.SPANS: ("suites.sgd.metrics:SlotTagging",),
-    Need.LABELS: ("metrics.breakdown:LabelAccuracy,BreakdownDetection,BreakdownDistance",),
+    "states": ("suites.multiwoz.metrics:Tracking",),
+    "frames": ("suites.sgd.metrics:GoalAccuracy,IntentAccuracy,RequestedSlots",),
+    "spans": ("suites.sgd.metrics:SlotTagging",),
+    inputs.LABELS: ("metrics.breakdown:LabelAccuracy,BreakdownDetection,BreakdownDistance",),
 }
 """By what they measure, in the order in which tables show them; imported when something of the kind is asked for."""
 
@@ -336,7 +338,7 @@ class Registry:
     """Metric classes by family, and presets by name."""
 
     def __init__(
-        self, waiting: Mapping[Need, Sequence[str]] | None = None, installed: Callable[[], Iterable[Any]] = tuple
+        self, waiting: Mapping[str, Sequence[str]] | None = None, installed: Callable[[], Iterable[Any]] = tuple
     ) -> None:
         self._families: dict[str, MetricClass] = {}
         self._presets: dict[str, MetricClass] = {}
@@ -364,22 +366,22 @@ class Registry:
         self._import_all()
         return self._presets
 
-    def _import(self, subjects: Iterable[Need]) -> None:
-        for subject in filter(set(subjects).__contains__, Need):  # in one order, whatever that of a set is
-            for place in self._waiting.pop(subject, ()):
+    def _import(self, subjects: Iterable[str]) -> None:
+        for subject in [each for each in self._waiting if each in set(subjects)]:  # in one order, whatever the set's
+            for place in self._waiting.pop(subject):
                 module, names = place.split(":")
                 for name in names.split(","):
                     self._add(getattr(import_module(f"dialeval.{module}"), name))
 
     def _import_all(self) -> None:
         """Import what is built in, and what installed packages add."""
-        self._import(Need)
+        self._import(list(self._waiting))
         self._load_installed()
 
     def _load_installed(self) -> None:
         installed, self._installed = self._installed, tuple
         for point in installed():
-            self._import(Need)  # it may not take a name of theirs
+            self._import(list(self._waiting))  # it may not take a name of theirs
             try:
                 self._add(_require_class(point.load()))
             except SettingError:
@@ -395,16 +397,14 @@ class Registry:
             for subject, places in self._waiting.items()
             if all(f"dialeval.{place.partition(':')[0]}" in sys.modules for place in places)
         ]
-        for subjects in (imported, [Need.RESPONSE], list(Need)):
-            self._import(subjects)
-            if len(subjects) == len(Need):
-                self._load_installed()
+        for load in (partial(self._import, imported), partial(self._import, [inputs.RESPONSE]), self._import_all):
+            load()
             found = self._presets.get(name) or self._families.get(name)
             if found is not None:
                 return found
         return DECLARED.get(name)
 
-    def list_measuring(self, subjects: Collection[Need]) -> list[Metric[Any]]:
+    def list_measuring(self, subjects: Collection[str]) -> list[Metric[Any]]:
         """Return all presets of metrics that measure one of some columns."""
         self._import(subjects)
         self._load_installed()

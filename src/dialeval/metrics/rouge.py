@@ -8,8 +8,9 @@ from typing import Literal
 import numpy as np
 from numpy import uint64
 
+from dialeval.core import inputs
 from dialeval.core.arrays import Floats, Ints, row_numbers
-from dialeval.core.batch import Batch, Need
+from dialeval.core.batch import Batch
 from dialeval.core.columns import TokenColumn
 from dialeval.core.fold import RowMetric
 from dialeval.core.kernels import count_ones, kernel
@@ -106,7 +107,7 @@ class RougeL(RowMetric):
 
     family = "rouge"
     presets = {"rouge-l": {}}
-    needs = frozenset({Need.RESPONSE, Need.REFERENCE})
+    needs = frozenset({inputs.RESPONSE, inputs.REFERENCE})
     better = "higher"
     bounds = (0.0, 1.0)
     limits = {"beta": (0, np.inf)}
@@ -115,9 +116,9 @@ class RougeL(RowMetric):
     tokenizer: Tokenizer = DEFAULT
 
     def score(self, batch: Batch) -> Floats:
-        responses = tokens(batch, Need.RESPONSE, self.tokenizer)
-        references = tokens(batch, Need.REFERENCE, self.tokenizer)
-        lists = batch.lists(Need.REFERENCE).offsets
+        responses = tokens(batch, inputs.RESPONSE, self.tokenizer)
+        references = tokens(batch, inputs.REFERENCE, self.tokenizer)
+        lists = batch.lists(inputs.REFERENCE).offsets
         common = compute_longest_common(responses, references, lists)
         rows = row_numbers(lists)
         precision = find_best_of_rows(common / np.maximum(responses.lengths[rows], 1), rows, len(responses))
@@ -171,7 +172,7 @@ class RougeScore(RowMetric):
 
     family = "rouge-score"
     presets = {f"rouge-score-{of}": {"of": of} for of in ("1", "2", "l")}
-    needs = frozenset({Need.RESPONSE, Need.REFERENCE})
+    needs = frozenset({inputs.RESPONSE, inputs.REFERENCE})
     better = "higher"
     bounds = (0.0, 1.0)
 
@@ -179,9 +180,9 @@ class RougeScore(RowMetric):
     tokenizer: Tokenizer = "rouge"
 
     def score(self, batch: Batch) -> Floats:
-        responses = tokens(batch, Need.RESPONSE, self.tokenizer)
-        references = tokens(batch, Need.REFERENCE, self.tokenizer)
-        lists = batch.lists(Need.REFERENCE).offsets
+        responses = tokens(batch, inputs.RESPONSE, self.tokenizer)
+        references = tokens(batch, inputs.REFERENCE, self.tokenizer)
+        lists = batch.lists(inputs.REFERENCE).offsets
         rows = row_numbers(lists)
         if self.of == "l":
             shorter, common = 0, compute_longest_common(responses, references, lists)

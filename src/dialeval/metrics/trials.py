@@ -50,8 +50,9 @@ from typing import Any, ClassVar
 import numpy as np
 import orjson
 
+from dialeval.core import inputs
 from dialeval.core.arrays import Floats, Ints
-from dialeval.core.batch import Batch, Need
+from dialeval.core.batch import Batch
 from dialeval.core.contributions import Resamples, RowSums
 from dialeval.core.exact import Moments
 from dialeval.core.fold import Estimate, Fact, Level, Metric, Partial, RowMetric
@@ -69,7 +70,7 @@ Trial = Mapping[str, Any]
 
 def parse_trials(batch: Batch) -> list[list[Trial]]:
     """Return the trials that begin in each row of a batch, parsed once."""
-    column = batch.lists(Need.TRIALS)
+    column = batch.lists(inputs.TRIALS)
     return batch.derive("trials", lambda: [[orjson.loads(text) for text in texts] for texts in column])
 
 
@@ -108,9 +109,9 @@ class TaskCounts:
 class TrialMetric(Metric[TaskCounts]):
     """A mean over tasks of one value that the number of their trials and passes gives."""
 
-    subject = Need.TRIALS
+    subject = inputs.TRIALS
     level = Level.DIALOGUE
-    needs = frozenset({Need.TRIALS})
+    needs = frozenset({inputs.TRIALS})
     bounds = (0.0, 1.0)
 
     @abstractmethod
@@ -248,8 +249,8 @@ def _variance_between(sums: Floats) -> Floats:
 class TrialMean(RowMetric):
     """A mean over trials of a number that they give, in the row in which a trial begins."""
 
-    subject = Need.TRIALS
-    needs = frozenset({Need.TRIALS})
+    subject = inputs.TRIALS
+    needs = frozenset({inputs.TRIALS})
     number: ClassVar[str]
 
     def score(self, batch: Batch) -> Floats:

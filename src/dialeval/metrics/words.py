@@ -10,8 +10,9 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from dialeval.core import inputs
 from dialeval.core.arrays import Floats, Ids, Ints
-from dialeval.core.batch import Batch, Need
+from dialeval.core.batch import Batch
 from dialeval.core.columns import TextColumn
 from dialeval.core.fingerprint import short_digest
 from dialeval.core.fold import Fact, RowMetric
@@ -37,13 +38,13 @@ class Length(RowMetric):
     """
 
     family = "length"
-    needs = frozenset({Need.RESPONSE})
+    needs = frozenset({inputs.RESPONSE})
     bounds = (0.0, math.inf)
 
     tokenizer: Tokenizer = DEFAULT
 
     def score(self, batch: Batch) -> Floats:
-        return tokens(batch, Need.RESPONSE, self.tokenizer).lengths.astype(np.float64)
+        return tokens(batch, inputs.RESPONSE, self.tokenizer).lengths.astype(np.float64)
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ class TrainEntropy(RowMetric):
         "utterance-unigram-entropy": {"n": 1, "per": "utterance"},
         "utterance-bigram-entropy": {"n": 2, "per": "utterance"},
     }
-    needs = frozenset({Need.RESPONSE, Need.TRAIN})
+    needs = frozenset({inputs.RESPONSE, inputs.TRAIN})
     bounds = (0.0, math.inf)
     definition = 2
 
@@ -95,8 +96,8 @@ class TrainEntropy(RowMetric):
             return total / scored
 
     def _sum_bits(self, batch: Batch) -> tuple[Floats, Floats]:
-        train: TrainText = batch.resource(Need.TRAIN)
-        column = ngrams(batch, Need.RESPONSE, self.n, self.tokenizer, self.oov)
+        train: TrainText = batch.resource(inputs.TRAIN)
+        column = ngrams(batch, inputs.RESPONSE, self.n, self.tokenizer, self.oov)
         bits = -np.log2(train.compute_shares(self.n, self.tokenizer, self.oov).look_up(column.keys))
         total, scored = row_sums(bits, column.offsets)
         return total, scored.astype(np.float64)
@@ -121,7 +122,7 @@ class LogRatios(Fact[BothCounts, NgramValues]):
 
     def gather(self, batch: Batch) -> BothCounts:
         own = (self.n, self.tokenizer, self.oov)
-        return ngram_counts(batch, Need.RESPONSE, *own), ngram_counts(batch, Need.REFERENCE, *own)
+        return ngram_counts(batch, inputs.RESPONSE, *own), ngram_counts(batch, inputs.REFERENCE, *own)
 
     def merge(self, left: BothCounts, right: BothCounts) -> BothCounts:
         return left[0].merge(right[0]), left[1].merge(right[1])
@@ -171,7 +172,7 @@ class KlDivergence(RowMetric):
 
     family = "kl-div"
     presets = {"unigram-kl-div": {"n": 1}, "bigram-kl-div": {"n": 2}}
-    needs = frozenset({Need.RESPONSE, Need.REFERENCE})
+    needs = frozenset({inputs.RESPONSE, inputs.REFERENCE})
     better = "lower"
     definition = 2
     untestable = (
@@ -189,16 +190,16 @@ class KlDivergence(RowMetric):
     def score(self, batch: Batch) -> Floats:
         ratios: NgramValues = batch.fact(self.facts[0])
         column = self._list_looked_up(batch)
-        total, scored = row_sums(ratios.look_up(column.keys), column.offsets[batch.lists(Need.REFERENCE).offsets])
+        total, scored = row_sums(ratios.look_up(column.keys), column.offsets[batch.lists(inputs.REFERENCE).offsets])
         with np.errstate(invalid="ignore"):  # 0 / 0: nothing of the reference is in both distributions
             return total / scored
 
     def _list_looked_up(self, batch: Batch) -> NgramColumn:
         """Return the n-grams of the references as they are looked up: only the second word of a pair may be `<unk>`."""
-        plain = tokens(batch, Need.REFERENCE, self.tokenizer)
+        plain = tokens(batch, inputs.REFERENCE, self.tokenizer)
         if self.n == 1:
             return NgramColumn.of(plain, 1)
-        unified = tokens(batch, Need.REFERENCE, self.tokenizer, self.oov)
+        unified = tokens(batch, inputs.REFERENCE, self.tokenizer, self.oov)
         return NgramColumn.of_pairs(plain, unified)
 
 

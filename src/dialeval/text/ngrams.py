@@ -26,9 +26,10 @@ import numpy.typing as npt
 from numpy import uint64
 
 from dialeval.core.arrays import Bytes, Floats, Ids, Ints, empty_array, offsets_of, ranges, release
-from dialeval.core.batch import Batch, Need
+from dialeval.core.batch import Batch
 from dialeval.core.columns import TextColumn, TokenColumn
 from dialeval.core.fold import Reduction
+from dialeval.core.inputs import Input
 from dialeval.core.kernels import kernel
 from dialeval.core.validation import InvalidError, check_array
 from dialeval.text.tokenizers import Oov, Tokenizer, tokenize, tokens
@@ -587,13 +588,13 @@ def count_texts(
     return sums.result()
 
 
-def ngrams(batch: Batch, need: Need, n: int, tokenizer: Tokenizer, oov: Oov = "self") -> NgramColumn:
+def ngrams(batch: Batch, need: Input, n: int, tokenizer: Tokenizer, oov: Oov = "self") -> NgramColumn:
     """Return the n-grams of a batch's texts; computed once for all metrics of the batch."""
     words = tokens(batch, need, tokenizer, oov)
     return batch.derive(("ngrams", need, n, tokenizer, oov), lambda: NgramColumn.of(words, n))
 
 
-def ngram_counts(batch: Batch, need: Need, n: int, tokenizer: Tokenizer, oov: Oov = "self") -> NgramCounts:
+def ngram_counts(batch: Batch, need: Input, n: int, tokenizer: Tokenizer, oov: Oov = "self") -> NgramCounts:
     """Return the n-gram counts of a batch; computed once for all metrics of the batch."""
     column = ngrams(batch, need, n, tokenizer, oov)
     vocabulary = cast(Vocabulary, batch.vocabulary)

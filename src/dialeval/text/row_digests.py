@@ -18,9 +18,10 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
+from dialeval.core import inputs
 from dialeval.core.arrays import Ints, Mask, row_numbers
-from dialeval.core.batch import Need
-from dialeval.core.columns import Column, RaggedColumn, SharedColumn, TextColumn
+from dialeval.core.columns import ColumnData, RaggedColumn, SharedColumn, TextColumn
+from dialeval.core.inputs import Input
 from dialeval.core.rowtable import PROMPT, REFERENCE, RESPONSE, TRIALS, Digests
 from dialeval.text.ngrams import hash_column
 
@@ -28,21 +29,21 @@ _BASE = 0x9E3779B97F4A7C15
 _INVERSE = pow(_BASE, -1, 1 << 64)
 
 
-def digest_rows(columns: Mapping[Need, Column]) -> dict[str, Digests]:
+def digest_rows(columns: Mapping[Input, ColumnData]) -> dict[str, Digests]:
     """Return the digests of rows by name, those that some row has."""
     found: dict[str, Digests | None] = {}
-    if Need.CONTEXT in columns:
-        found[PROMPT] = digest_prompts(columns[Need.CONTEXT], columns.get(Need.ROLES))
-    if Need.REFERENCE in columns:
-        found[REFERENCE] = digest_lists(columns[Need.REFERENCE])
-    if Need.RESPONSE in columns:
-        found[RESPONSE] = digest_lists(columns[Need.RESPONSE])
-    if isinstance(trials := columns.get(Need.TRIALS), RaggedColumn):
+    if inputs.CONTEXT in columns:
+        found[PROMPT] = digest_prompts(columns[inputs.CONTEXT], columns.get(inputs.ROLES))
+    if inputs.REFERENCE in columns:
+        found[REFERENCE] = digest_lists(columns[inputs.REFERENCE])
+    if inputs.RESPONSE in columns:
+        found[RESPONSE] = digest_lists(columns[inputs.RESPONSE])
+    if isinstance(trials := columns.get(inputs.TRIALS), RaggedColumn):
         found[TRIALS] = np.diff(trials.offsets).astype(np.uint64)
     return {name: digests for name, digests in found.items() if digests is not None}
 
 
-def digest_prompts(context: Column, roles: Column | None = None) -> Digests | None:
+def digest_prompts(context: ColumnData, roles: ColumnData | None = None) -> Digests | None:
     """Return the digest of the user turns of each row's context; None if no row has a context."""
     turns = _list_texts(context)
     if turns is None or not len(turns.values):
@@ -57,7 +58,7 @@ def digest_prompts(context: Column, roles: Column | None = None) -> Digests | No
     return np.where(digests == 0, _add_alternate(turns.starts, turns.ends, hashes), digests)
 
 
-def digest_lists(texts: Column) -> Digests | None:
+def digest_lists(texts: ColumnData) -> Digests | None:
     """Return the digest of all texts of each row; None if no row has one."""
     lists = _list_texts(texts)
     if lists is None or not len(lists.values):
@@ -79,7 +80,7 @@ def _mix(numbers: Digests) -> Digests:
     return numbers ^ (numbers >> np.uint64(32))
 
 
-def _list_texts(column: Column) -> RaggedColumn | SharedColumn | None:
+def _list_texts(column: ColumnData) -> RaggedColumn | SharedColumn | None:
     if isinstance(column, TextColumn):
         return RaggedColumn.from_texts(column)
     return column if isinstance(column, RaggedColumn | SharedColumn) else None

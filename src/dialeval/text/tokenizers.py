@@ -12,7 +12,7 @@ same text would be split differently than before; the others are those of the pr
 - `rouge`: as rouge-score, without its stemmer;
 - `auto`: one of these, chosen by the scripts of all texts of a run before anything is split.
 
-Words that are not in the list of in-vocabulary words (`Need.VOCABULARY`), if there is such a list, count as themselves
+Words that are not in the list of in-vocabulary words, if there is such a list, count as themselves
 (`oov=self`) or all as one word, `<unk>` (`oov=unk`, the way of dialog-eval).
 """
 
@@ -28,11 +28,13 @@ from typing import Any, Literal, TypeAlias, cast
 import numpy as np
 from numpy import int64, uint64
 
+from dialeval.core import inputs
 from dialeval.core.arrays import Bytes, Ids, Ints, Mask, row_numbers
-from dialeval.core.batch import Batch, Need
+from dialeval.core.batch import Batch
 from dialeval.core.columns import TextColumn, TokenColumn
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Fact
+from dialeval.core.inputs import Input
 from dialeval.core.kernels import kernel
 from dialeval.text.separation import (
     count_kinds,
@@ -149,14 +151,14 @@ def tokenize(texts: TextColumn, vocabulary: Vocabulary, tokenizer: Tokenizer = D
     return _SPLITTERS[tokenizer](texts, vocabulary)
 
 
-def tokens(batch: Batch, need: Need, tokenizer: Tokenizer = DEFAULT, oov: Oov = "self") -> TokenColumn:
+def tokens(batch: Batch, need: Input, tokenizer: Tokenizer = DEFAULT, oov: Oov = "self") -> TokenColumn:
     """Return the tokens of a batch's texts, computed once for all metrics of the batch.
 
     Of a need with several texts per row it is the tokens of each text, one text a row: `Batch.lists` or, of a context,
     `Batch.contexts` says whose.
     """
-    if oov == "unk" and batch.has(Need.VOCABULARY):
-        split, known = tokens(batch, need, tokenizer), batch.resource(Need.VOCABULARY).with_tokenizer(tokenizer)
+    if oov == "unk" and batch.has(inputs.VOCABULARY):
+        split, known = tokens(batch, need, tokenizer), batch.resource(inputs.VOCABULARY).with_tokenizer(tokenizer)
         return batch.derive(
             ("tokens", need, tokenizer, oov),
             lambda: TokenColumn(known.replace_unknown(split.ids), split.offsets, split.vocabulary),
@@ -287,7 +289,7 @@ def choose_installed(tokenizer: Tokenizer) -> Tokenizer:
 class ScriptCounts(Fact[Counts, Counts]):
     """The number of characters of each kind of script in the texts of some needs."""
 
-    needs: tuple[Need, ...]
+    needs: tuple[Input, ...]
 
     def empty(self) -> Counts:
         return (0,) * _KINDS
@@ -314,7 +316,7 @@ def suggest_tokenizer(texts: int, unsplit: int, letters: Sequence[int]) -> Token
 class UnsplitTexts(Fact[Counts, Counts]):
     """Counts of texts that a tokenizer left unsplit: all texts, those with a long run, and letters of such runs."""
 
-    need: Need
+    need: Input
     tokenizer: Tokenizer
 
     def empty(self) -> Counts:
@@ -400,7 +402,7 @@ def characters_of(texts: TextColumn) -> TokenColumn:
     return TokenColumn(ids[: offsets[-1]], offsets, CodePoints())
 
 
-def characters(batch: Batch, need: Need, lower: bool) -> TokenColumn:
+def characters(batch: Batch, need: Input, lower: bool) -> TokenColumn:
     """Return the characters of a batch's texts, one text a row; computed once for all metrics of the batch."""
     texts = batch.values(need)
     return batch.derive(("characters", need, lower), lambda: characters_of(lower_texts(texts) if lower else texts))

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from dialeval import sample_data
-from dialeval.core.batch import Need
+from dialeval.core import inputs
 from dialeval.core.errors import DataError
+from dialeval.core.inputs import Input
 from dialeval.suites.breakdown.reading import BreakdownData, read
 
 SAMPLE = sample_data.folder() / "breakdown"
@@ -54,7 +55,7 @@ def by_the_original(dialogue: Any, labels: Any) -> list[Row]:
     return rows
 
 
-def matrix(found: BreakdownData, need: Need = Need.LABELS) -> Any:
+def matrix(found: BreakdownData, need: Input = inputs.LABELS) -> Any:
     return found.systems[0].columns[need].matrix  # type: ignore[union-attr]
 
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dialeval.core.batch import Need
+from dialeval.core import inputs
 from dialeval.core.errors import DataError
 from dialeval.core.rowtable import NO_TURN
 from dialeval.suites.breakdown.documents import LOGS, Findings, ProblemType, SourceDocument, open_stores, parse
@@ -149,7 +149,7 @@ def test_folder_jsonl_and_archive_are_the_same(tmp_path: Path) -> None:
     others = [read(tmp_path / f"data.jsonl{end}", tmp_path / f"keywords.jsonl{end}") for end in ("", ".gz")]
     for other in (*(found.systems[0] for found in others), packed.systems[1]):
         assert (other.system, len(other)) == ("keywords", 16)
-        for need in (Need.LABELS, Need.ANNOTATIONS):
+        for need in (inputs.LABELS, inputs.ANNOTATIONS):
             assert other.columns[need].digest == folder.systems[0].columns[need].digest
 
 

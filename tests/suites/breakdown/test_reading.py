@@ -11,7 +11,7 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from dialeval.core.batch import Need
+from dialeval.core import inputs
 from dialeval.core.errors import DataError, SettingError
 from dialeval.core.rowtable import NO_TURN
 from dialeval.suites.breakdown.reading import read, read_chats
@@ -53,7 +53,7 @@ def test_by_position_and_lenient_all_that_the_original_evaluates_is_read_as_it_r
             assert expected is None  # a problem, never anything else
             return
     if expected is not None:
-        assert matrix(found, Need.ANNOTATIONS).tolist() == [counts for counts, _ in expected]
+        assert matrix(found, inputs.ANNOTATIONS).tolist() == [counts for counts, _ in expected]
         np.testing.assert_array_equal(matrix(found), np.reshape([row for _, row in expected], (-1, 4)))
 
 

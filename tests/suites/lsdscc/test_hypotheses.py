@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dialeval.core.batch import Need
+from dialeval.core import inputs
 from dialeval.core.errors import DataError, SettingError
 from dialeval.suites.lsdscc.data import HypothesisSet, read_hypotheses, split_line
 
@@ -70,7 +70,7 @@ def test_files_of_hypotheses(tmp_path: Path, name: str, content: str) -> None:
     (tmp_path / name).write_text(content)
     (rows,) = read_hypotheses(tmp_path / name)
     assert rows.system == "x"
-    assert list(rows.columns[Need.HYPOTHESES]) == ROWS
+    assert list(rows.columns[inputs.HYPOTHESES]) == ROWS
 
 
 def test_systems_of_hypotheses(tmp_path: Path) -> None:
@@ -79,7 +79,7 @@ def test_systems_of_hypotheses(tmp_path: Path) -> None:
     assert [rows.system for rows in read_hypotheses(tmp_path)] == ["a", "b"]
     found = read_hypotheses({"one": tmp_path / "b.txt", "two": [["x", ["y", "z"]]], "all": tmp_path})
     assert [rows.system for rows in found] == ["one", "two", "all/a", "all/b"]
-    assert list(found[1].columns[Need.HYPOTHESES]) == [["x", "y z"]]
+    assert list(found[1].columns[inputs.HYPOTHESES]) == [["x", "y z"]]
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ import sacrebleu
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dialeval.core.batch import Need
 from dialeval.suites.multiwoz.data import ReferenceSets
+from dialeval.suites.multiwoz.feature import REFERENCE_SETS
 from dialeval.suites.multiwoz.metrics import TaskBleu
 from dialeval.text.tokenizers import normalize_moses
 from laws.task import WORLD, Row
@@ -27,7 +27,7 @@ def test_bleu_is_that_of_sacrebleu(both: list[tuple[str, str]]) -> None:
     # Rows of dialogues that have one turn each, so that the references are those of the first turn.
     names = [f"d{at}" for at in range(len(both))]
     sets = ReferenceSets({"mwz22": {name: [pair[1]] for name, pair in zip(names, both, strict=True)}}, "x")
-    world = replace(WORLD, resources=lambda words: {**WORLD.resources(words), Need.REFERENCE_SETS: sets})
+    world = replace(WORLD, resources=lambda words: {**WORLD.resources(words), REFERENCE_SETS: sets})
     rows = [Row(name, pair[0]) for name, pair in zip(names, both, strict=True)]
     found = TaskBleu().finish(Place(world, rows).scored(TaskBleu(), rows).state)["bleu/mwz22"].mean
     expected = sacrebleu.corpus_bleu([normalize_moses(pair[0]) for pair in both], [[pair[1] for pair in both]]).score

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from dialeval.core.batch import Need
+from dialeval.suites.multiwoz.feature import GOALS, VENUES
 from dialeval.suites.multiwoz.turns import Criteria, TaskTurn, TurnStep, find_last_offers, trace_steps
 from dialeval.suites.multiwoz.venues import NONE
 from dialeval.text.vocabulary import Vocabulary
 from laws.task import ONTOLOGY, WORLD
 
 RESOURCES = WORLD.resources(Vocabulary())
-CRITERIA = Criteria(RESOURCES[Need.GOALS], replace(ONTOLOGY, named_by="name"), RESOURCES[Need.VENUES])
+CRITERIA = Criteria(RESOURCES[GOALS], replace(ONTOLOGY, named_by="name"), RESOURCES[VENUES])
 HILL, HARBOUR = 1, 2
 BOTH = HILL | HARBOUR
 

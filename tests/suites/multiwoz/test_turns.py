@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dialeval.core.batch import Need
 from dialeval.core.errors import NeedError
+from dialeval.suites.multiwoz.feature import TRUE_STATES
 from dialeval.suites.multiwoz.turns import Fallback, TurnCounts, estimate_domains, prepare_turns
 from dialeval.text.vocabulary import Vocabulary
 from laws.task import ONTOLOGY, STATES, WORLD
@@ -42,7 +42,7 @@ def row(state: int | None, domains: list[str] | None) -> dict[str, object]:
     [("file", [True, True]), ("turn", [False, True])],
 )
 def test_one_turn_without_a_state_or_domains(fallback: Fallback, replaced: list[bool]) -> None:
-    true = WORLD.resources(Vocabulary())[Need.TRUE_STATES]
+    true = WORLD.resources(Vocabulary())[TRUE_STATES]
     rows = [(row(1, ["inn"]), "a"), (row(None, None), "b")]
     turns = prepare_turns(rows, TurnCounts(2, 1, 1), fallback, ONTOLOGY, true)
     assert [turn.true_state for turn in turns] == [turn.estimated for turn in turns] == replaced

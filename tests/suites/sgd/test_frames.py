@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from dialeval import sample_data
-from dialeval.core.batch import Need
 from dialeval.core.errors import DataError
+from dialeval.suites.sgd import feature
 from dialeval.suites.sgd.data import FramePredictions, read_predictions, read_references, read_schema
 
 FRAMES = sample_data.folder() / "frames"
@@ -52,8 +52,8 @@ def test_a_row_is_a_frame_of_the_references(dialogues: list[Any]) -> None:
     assert [value for [value] in rows.fields["domain"]][9:11] == ["Inns", "Ferries"]
     assert [value for [value] in rows.fields["seen"]][9:11] == ["seen", "unseen"]
     assert (found.dialogues, found.frames, found.unknown_slots) == (6, 18, {})
-    given, true = (list(rows.columns[need]) for need in (Need.FRAMES, Need.TRUE_FRAMES))
-    spans = list(rows.columns[Need.SPANS])
+    given, true = (list(rows.columns[need]) for need in (feature.FRAMES, feature.TRUE_FRAMES))
+    spans = list(rows.columns[feature.SPANS])
     assert [
         {"service": service, "spans": words, **state}
         for state, words, (_, _, service) in zip(given, spans, places, strict=True)
@@ -63,7 +63,7 @@ def test_a_row_is_a_frame_of_the_references(dialogues: list[Any]) -> None:
 def test_missing_dialogues_and_turns_at_the_end_are_none(dialogues: list[Any]) -> None:
     dialogues[0]["turns"] = dialogues[0]["turns"][:2]
     found = read(dialogues[:2])
-    states = list(found.rows.columns[Need.FRAMES])
+    states = list(found.rows.columns[feature.FRAMES])
     assert [state is not None for state in states] == [True, False, False, *[True] * 4, *[False] * 11]
     assert (found.dialogues, found.frames) == (2, 5)
 

@@ -10,9 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dialeval.core.batch import Batch, Need
+from dialeval.core.batch import Batch
 from dialeval.core.columns import ObjectColumn
+from dialeval.core.inputs import Input
 from dialeval.metrics.registry import registry
+from dialeval.suites.sgd import feature
 from dialeval.suites.sgd.data import read_schema
 from dialeval.text.vocabulary import Vocabulary
 
@@ -48,13 +50,13 @@ true_frames = st.builds(
 def values(name: str, given: list[Any], true: list[Any], spans: list[Any] | None = None) -> list[float]:
     """The values of frames under a metric."""
     metric: Any = registry().parse(name)
-    columns: dict[Need, list[Any]] = {Need.FRAMES: given, Need.TRUE_FRAMES: true, Need.SPANS: spans or given}
+    columns: dict[Input, list[Any]] = {feature.FRAMES: given, feature.TRUE_FRAMES: true, feature.SPANS: spans or given}
     batch = Batch(
         len(true),
         {need: ObjectColumn(column) for need, column in columns.items()},
         Vocabulary(),
         np.arange(len(true) + 1),
-        {Need.SCHEMA: read_schema(SCHEMA)},
+        {feature.SCHEMA: read_schema(SCHEMA)},
     )
     found: list[float] = metric.score(batch.restrict_to(metric.needs)).tolist()
     return found
@@ -177,13 +179,13 @@ def test_the_figures_that_the_original_publishes_for_one_frame() -> None:
         "slot_values": {**shared, "restaurant_name": ["Bird"]},
     }
     tags = [["city", "Palo Alto"], ["restaurant_name", "Bird"]]
-    columns: dict[Need, list[Any]] = {Need.FRAMES: [given], Need.TRUE_FRAMES: [true], Need.SPANS: [tags]}
+    columns: dict[Input, list[Any]] = {feature.FRAMES: [given], feature.TRUE_FRAMES: [true], feature.SPANS: [tags]}
     batch = Batch(
         1,
         {need: ObjectColumn(column) for need, column in columns.items()},
         Vocabulary(),
         np.arange(2),
-        {Need.SCHEMA: read_schema(schema)},
+        {feature.SCHEMA: read_schema(schema)},
     )
     expected = {
         "active-intent-accuracy": 0.0,

@@ -19,8 +19,8 @@ import numpy as np
 from msgspec import Struct
 
 from dialeval.analysis.labels import RateEstimate, estimate_rate
+from dialeval.core import inputs
 from dialeval.core.arrays import Floats, Ints
-from dialeval.core.batch import Need
 from dialeval.core.errors import SettingError
 from dialeval.io.rows import Rows
 from dialeval.judges.llm.judge import LLM, Mode
@@ -66,7 +66,7 @@ def attack_llm(llm: LLM, systems: Sequence[Rows], rubric: str = "reply", mode: M
     asked = read_rubric(rubric)
     if asked.level != "reply" or "reference" in asked.uses:
         raise SettingError(f"the rubric {rubric} is not about replies alone; attack with another one")
-    contexts = [list(turns) for turns in list_texts(systems, Need.CONTEXT)]
+    contexts = [list(turns) for turns in list_texts(systems, inputs.CONTEXT)]
     replies = [text for rows in systems for text in rows.responses]
     openings: dict[tuple[str, ...], int] = {}
     dialogue = np.array([openings.setdefault(tuple(turns[:1]), len(openings)) for turns in contexts], np.int64)
@@ -120,8 +120,8 @@ def _pair_systems(systems: Sequence[Rows]) -> list[PairTexts]:
     if len(systems) < 2:
         return []
     (one, two), found = systems[:2], []
-    others = dict(zip(map(tuple, list_texts([two], Need.CONTEXT)), two.responses, strict=True))
-    for context, text in zip(list_texts([one], Need.CONTEXT), one.responses, strict=True):
+    others = dict(zip(map(tuple, list_texts([two], inputs.CONTEXT)), two.responses, strict=True))
+    for context, text in zip(list_texts([one], inputs.CONTEXT), one.responses, strict=True):
         other = others.get(tuple(context), text)
         if context and other != text:
             texts = {"response_a": text, "response_b": other, "context": list(context), "dialogue": context[0]}

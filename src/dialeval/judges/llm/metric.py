@@ -31,10 +31,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from dialeval.core.batch import Batch, Need
+from dialeval.core import inputs
+from dialeval.core.batch import Batch
 from dialeval.core.errors import DialevalError, SettingError
 from dialeval.core.exact import Moments
 from dialeval.core.fold import ANY_NUMBER, Bounds, Estimate, Level, Metric, Partial
+from dialeval.core.inputs import Input
 from dialeval.core.signature import Signature
 
 if TYPE_CHECKING:
@@ -92,12 +94,14 @@ class LLMGrades(Metric[GradeState]):
         return found
 
     @property
-    def needs(self) -> frozenset[Need]:
-        return frozenset({Need.RESPONSE, Need.LLM, *([Need.REFERENCE] if "reference" in self._rubric.uses else [])})
+    def needs(self) -> frozenset[Input]:
+        return frozenset(
+            {inputs.RESPONSE, inputs.LLM, *([inputs.REFERENCE] if "reference" in self._rubric.uses else [])}
+        )
 
     @property
-    def wants(self) -> frozenset[Need]:
-        return frozenset({Need.CONTEXT, Need.ROLES} if "context" in self._rubric.uses else ())
+    def wants(self) -> frozenset[Input]:
+        return frozenset({inputs.CONTEXT, inputs.ROLES} if "context" in self._rubric.uses else ())
 
     @property
     def _keys(self) -> dict[str, str]:
@@ -121,7 +125,7 @@ class LLMGrades(Metric[GradeState]):
         return GradeState({key: Moments() for key in self._keys.values()})
 
     def partial(self, batch: Batch) -> Partial[GradeState]:
-        judge, rubric = batch.resource(Need.LLM).judge(self.model), self._rubric
+        judge, rubric = batch.resource(inputs.LLM).judge(self.model), self._rubric
         of_dialogues = self.level is Level.DIALOGUE
         rows = batch.dialogues[1:] - 1 if of_dialogues else np.arange(len(batch))
         failed = np.maximum.reduceat(~batch.failed, batch.dialogues[:-1]) == 0 if of_dialogues else batch.failed
@@ -173,15 +177,15 @@ class LLMConversations(LLMGrades):
     _of = "conversation"
 
 
-def label_row(rubric: Rubric, columns: Mapping[Need, Any], row: int) -> list[tuple[str, str]]:
+def label_row(rubric: Rubric, columns: Mapping[Input, Any], row: int) -> list[tuple[str, str]]:
     """Return the texts of the request about one row, with what they are."""
-    used = {Need.CONTEXT: "context", Need.ROLES: "context", Need.REFERENCE: "reference"}
-    lists: dict[Need, list[str]] = {}
+    used = {inputs.CONTEXT: "context", inputs.ROLES: "context", inputs.REFERENCE: "reference"}
+    lists: dict[Input, list[str]] = {}
     for need, use in used.items():
         found = columns[need][row] if need in columns and use in rubric.uses else []
         lists[need] = [found] if isinstance(found, str) else list(found)
-    response = columns[Need.RESPONSE][row]
-    return label_texts(rubric.level, lists[Need.CONTEXT], response, lists[Need.ROLES], lists[Need.REFERENCE])
+    response = columns[inputs.RESPONSE][row]
+    return label_texts(rubric.level, lists[inputs.CONTEXT], response, lists[inputs.ROLES], lists[inputs.REFERENCE])
 
 
 def label_texts(

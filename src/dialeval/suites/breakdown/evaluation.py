@@ -12,9 +12,9 @@ from typing import Any, cast
 
 import numpy as np
 
+from dialeval.core import inputs
 from dialeval.core.arguments import check_arguments
 from dialeval.core.arrays import Floats, Ints, without_garbage_collection
-from dialeval.core.batch import Need
 from dialeval.core.columns import NumberColumn
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Estimate, IntervalKind, Metric
@@ -193,13 +193,13 @@ def _make_baselines(data: BreakdownData, thresholds: list[float], development: F
     """Yield floors over the turns of the data, and ceilings over its annotators."""
     first, counts, where = data.systems[0], data.annotated.counts, data.annotated.where
     for name, labels in detection.make_floors(counts, thresholds, development).items():
-        columns = {**first.columns, Need.LABELS: NumberColumn(labels)}
+        columns = {**first.columns, inputs.LABELS: NumberColumn(labels)}
         yield replace(first, system=name, columns=columns, where=where)
     for name, (rows, labels, rest) in (
         (_ANNOTATOR, detection.make_annotators(counts)),
         (_ORACLE, detection.make_oracle(counts)),
     ):
-        columns = {Need.LABELS: NumberColumn(labels), Need.ANNOTATIONS: NumberColumn(rest)}
+        columns = {inputs.LABELS: NumberColumn(labels), inputs.ANNOTATIONS: NumberColumn(rest)}
         yield replace(first.take(rows), system=name, columns=columns, where=where)
 
 
@@ -218,7 +218,7 @@ def _with_alpha(result: Result, counts: Floats) -> Result:
 
 def _encode_labels(rows: Rows, threshold: float) -> tuple[Codes, Floats, Floats]:
     """Return the codes of a detector's turns, its labels with their probabilities, and the fractions of annotators."""
-    labels, counts = (cast("NumberColumn", rows.columns[need]).matrix for need in (Need.LABELS, Need.ANNOTATIONS))
+    labels, counts = (cast("NumberColumn", rows.columns[need]).matrix for need in (inputs.LABELS, inputs.ANNOTATIONS))
     share = shares(counts)
     return Codes.of(labels, share, threshold), labels, share
 

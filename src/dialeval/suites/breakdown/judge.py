@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import orjson
 
+from dialeval.core import inputs
 from dialeval.core.account import MISSING
-from dialeval.core.batch import Need
 from dialeval.core.errors import DataError, Problem, SettingError
 from dialeval.core.files import write_bytes
 from dialeval.core.rowtable import NO_TURN
@@ -65,10 +65,10 @@ def detect(
 
 def _label_turns(rows: Rows, judge: DialogueJudge) -> list[tuple[str, int, dict[str, Any]]]:
     """Return for each row its dialogue, its turn and its label."""
-    if Need.CONTEXT not in rows.columns:
+    if inputs.CONTEXT not in rows.columns:
         what = "has no contexts, so its turns cannot be labeled"
         raise DataError(Problem(rows.where, None, what, "give chats (`messages`), or rows with a context"))
-    scale, contexts = judge.weights.breakdown, list(rows.columns[Need.CONTEXT])
+    scale, contexts = judge.weights.breakdown, list(rows.columns[inputs.CONTEXT])
     shares = judge.verdicts(contexts, list(rows.responses), [()] * len(rows)).breakdown
     shares = np.where(np.isnan(shares), scale.mean, shares)
     table = rows.table()
@@ -77,7 +77,7 @@ def _label_turns(rows: Rows, judge: DialogueJudge) -> list[tuple[str, int, dict[
     if INDEX in rows.fields:  # of chats the challenge counts all messages
         places = zip(rows.fields[INDEX], turns.tolist(), strict=True)
         turns = np.array([int(texts[0]) if texts else turn for texts, turn in places])
-    missing = list(rows.columns[Need.OUTCOME]) if Need.OUTCOME in rows.columns else [[]] * len(rows)
+    missing = list(rows.columns[inputs.OUTCOME]) if inputs.OUTCOME in rows.columns else [[]] * len(rows)
     found = []
     for row, (code, *probabilities) in enumerate(label_shares(scale, shares).tolist()):
         said = {f"prob-{label}": round(share, _DIGITS) for label, share in zip(LABELS, probabilities, strict=True)}

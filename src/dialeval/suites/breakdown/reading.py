@@ -31,8 +31,8 @@ from typing import Any, Literal, get_args
 import numpy as np
 from msgspec import UNSET
 
+from dialeval.core import inputs
 from dialeval.core.arrays import Floats, Ints, offsets_of
-from dialeval.core.batch import Need
 from dialeval.core.columns import NumberColumn, RaggedColumn, TextColumn
 from dialeval.core.errors import DataError, Problem, SettingError
 from dialeval.core.rowtable import NO_TURN
@@ -448,7 +448,7 @@ def read(data: Any, labels: Any, match: Match = "turn-index", lenient: bool = Fa
     systems = []
     for name, source in open_detectors(labels, findings).items():
         values = LabelsReader(annotated, findings, match, name).read(source)
-        columns = {Need.LABELS: NumberColumn(values), Need.ANNOTATIONS: counts}
+        columns = {inputs.LABELS: NumberColumn(values), inputs.ANNOTATIONS: counts}
         systems.append(Rows(name, columns, dialogues, annotated.turns, source.where, fields=fields))
     return BreakdownData(annotated, systems, findings.raise_or_count())
 

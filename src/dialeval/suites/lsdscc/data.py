@@ -29,9 +29,9 @@ from typing import Any
 
 import numpy as np
 
+from dialeval.core import inputs
 from dialeval.core.arguments import check_arguments
 from dialeval.core.arrays import Ints, offsets_of
-from dialeval.core.batch import Need
 from dialeval.core.columns import RaggedColumn, TextColumn, join_texts, sizes_between
 from dialeval.core.errors import DataError, Problem, SettingError
 from dialeval.core.fingerprint import Fingerprint, short_digest
@@ -212,12 +212,12 @@ def read_hypotheses(source: Any, eos: str | None = EOS, name: str | None = None)
             prefix = "" if name is None else f"{name}/"
             return read_hypotheses({prefix + stem_of(file): file for file in find_response_files(source)}, eos)
         column = read_hypothesis_column(source, eos)
-        return [Rows(name or stem_of(source), {Need.HYPOTHESES: column}, where=os.fspath(source))]
+        return [Rows(name or stem_of(source), {inputs.HYPOTHESES: column}, where=os.fspath(source))]
     where = name or "responses"
     if not isinstance(source, LISTS):
         remedy = "pass a path, a list with a list of texts per query, or a mapping of systems to these"
         raise DataError(Problem(where, None, f"{kind_of(source)} is not a source of hypotheses", remedy))
-    return [Rows(name or UNNAMED, {Need.HYPOTHESES: _make_column(enumerate(source, 1), where)}, where=where)]
+    return [Rows(name or UNNAMED, {inputs.HYPOTHESES: _make_column(enumerate(source, 1), where)}, where=where)]
 
 
 def read_hypothesis_column(path: PathSource, eos: str | None = EOS) -> RaggedColumn:
@@ -372,7 +372,7 @@ class Groups:
 
 def read_groups(source: Any) -> Groups:
     """Read reference groups: the path of a JSON file, a mapping of queries to groups, or a list of groups per query."""
-    where = Need.REFERENCE_GROUPS.argument
+    where = inputs.REFERENCE_GROUPS.argument
     if isinstance(source, str | os.PathLike):
         where, source = os.fspath(source), json.load(source, _GROUPS_REMEDY)
     named = isinstance(source, Mapping)
@@ -408,7 +408,7 @@ def attach_groups(rows: Rows, groups: Groups) -> Rows:
         )
         remedy = "give one line of hypotheses per query; equal queries of a JSON object count as one"
         raise DataError(Problem(longer, None, what, remedy))
-    return replace(rows, columns={**rows.columns, Need.REFERENCE_GROUPS: groups.column})
+    return replace(rows, columns={**rows.columns, inputs.REFERENCE_GROUPS: groups.column})
 
 
 def order_groups(ids: Sequence[str]) -> list[int]:

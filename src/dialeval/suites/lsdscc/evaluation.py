@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from dialeval.core.batch import Batch, Need
+from dialeval.core import inputs
+from dialeval.core.batch import Batch
 from dialeval.core.columns import RaggedColumn, TextColumn
 from dialeval.core.fold import Fact
+from dialeval.core.inputs import Input
 from dialeval.core.result import Run
 from dialeval.engine import baselines as common
 from dialeval.engine.folding import Options
@@ -41,7 +43,7 @@ class QueryAlignments(Fact[Aligned, Aligned]):
 
     def gather(self, batch: Batch) -> Aligned:
         queries = self.metric.align_batch(batch.restrict_to(self.metric.needs | self.metric.wants)).list_queries()
-        return tuple(zip(queries, batch.lists(Need.HYPOTHESES), strict=True))
+        return tuple(zip(queries, batch.lists(inputs.HYPOTHESES), strict=True))
 
     def merge(self, left: Aligned, right: Aligned) -> Aligned:
         return left + right
@@ -69,7 +71,7 @@ def make_baselines(systems: Sequence[Rows], groups: Groups) -> common.Baselines:
         common.CONSTANT: (RaggedColumn.from_lists([[common.CONSTANT_RESPONSE]] * len(every)), groups.column),
     }
     made = [
-        Rows(name, {Need.HYPOTHESES: pair[0], Need.REFERENCE_GROUPS: pair[1]}, where=name)
+        Rows(name, {inputs.HYPOTHESES: pair[0], inputs.REFERENCE_GROUPS: pair[1]}, where=name)
         for name, pair in columns.items()
         if pair is not None
     ]
@@ -90,7 +92,7 @@ def evaluate_groups(
     """Score hypotheses; with `table`, `Run.details` holds the alignments of the first coverage metric."""
     made = make_baselines(systems, groups) if baselines else None
 
-    def with_alignments(number: int, available: frozenset[Need]) -> Plan:
+    def with_alignments(number: int, available: frozenset[Input]) -> Plan:
         plan = planner(number, available)
         metric = _find_coverage(plan)
         return replace(plan, details={ALIGNMENTS: QueryAlignments(metric)}) if table and metric is not None else plan
@@ -102,7 +104,7 @@ def evaluate_groups(
         metric = _find_coverage(evaluated[rows.system].plan)
         if metric is None:
             continue
-        hypotheses = rows.columns[Need.HYPOTHESES]
+        hypotheses = rows.columns[inputs.HYPOTHESES]
         if len(groups.column.groups) - 1 <= len(rows):
             warnings.append(_ONE_GROUP)
         if metric.aligner == "bleu" and isinstance(hypotheses, RaggedColumn) and rows in systems:

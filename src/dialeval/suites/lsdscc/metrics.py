@@ -38,10 +38,12 @@ from typing import Literal, cast
 
 import numpy as np
 
+from dialeval.core import inputs
 from dialeval.core.arrays import Floats, Ints
-from dialeval.core.batch import Batch, Need
+from dialeval.core.batch import Batch
 from dialeval.core.columns import RaggedColumn
 from dialeval.core.fold import Bounds, RowMetric
+from dialeval.core.inputs import Input
 from dialeval.core.signature import Signature
 from dialeval.metrics.bleu_counts import Method
 from dialeval.metrics.embedding import SIF_WEIGHT, WordValues
@@ -63,7 +65,7 @@ class Coverage(RowMetric):
 
     family = "coverage"
     presets = {"mds": {"by": "mds"}, "pds": {"by": "pds"}, "max-bleu": {"by": "max-bleu"}}
-    subject = Need.HYPOTHESES
+    subject = inputs.HYPOTHESES
     definition = 2
     better = "higher"
     limits = {"n": (1, aligning.MOST_ORDERS)}
@@ -81,13 +83,13 @@ class Coverage(RowMetric):
         return {"embedding": (-1.0, 1.0), "nltk-nist": (0.0, math.inf)}.get(self.aligner, (0.0, 1.0))
 
     @property
-    def needs(self) -> frozenset[Need]:
-        vectors = {Need.EMBEDDINGS} if self.aligner == "embedding" else set()
-        return frozenset({Need.HYPOTHESES, Need.REFERENCE_GROUPS} | vectors)
+    def needs(self) -> frozenset[Input]:
+        vectors = {inputs.EMBEDDINGS} if self.aligner == "embedding" else set()
+        return frozenset({inputs.HYPOTHESES, inputs.REFERENCE_GROUPS} | vectors)
 
     @property
-    def wants(self) -> frozenset[Need]:
-        return frozenset({Need.TRAIN} if self.aligner == "embedding" else ())
+    def wants(self) -> frozenset[Input]:
+        return frozenset({inputs.TRAIN} if self.aligner == "embedding" else ())
 
     def signature(self) -> Signature:
         plain = super().signature()
@@ -101,17 +103,17 @@ class Coverage(RowMetric):
         """Align a batch; done once for all metrics of the batch that agree on it."""
         key = ("alignment", self.aligner, self.n, self.smooth, self.tokenizer)
         hypotheses, references = (
-            tokens(batch, need, self.tokenizer) for need in (Need.HYPOTHESES, Need.REFERENCE_GROUPS)
+            tokens(batch, need, self.tokenizer) for need in (inputs.HYPOTHESES, inputs.REFERENCE_GROUPS)
         )
-        groups = cast(GroupedColumn, batch.lists(Need.REFERENCE_GROUPS))
-        lists = batch.lists(Need.HYPOTHESES).offsets
+        groups = cast(GroupedColumn, batch.lists(inputs.REFERENCE_GROUPS))
+        lists = batch.lists(inputs.HYPOTHESES).offsets
         pairs = aligning.GroupComparison(hypotheses, lists, references, groups.groups, groups.lists)
         return batch.derive(key, lambda: aligning.align(pairs, self._make_aligner(batch)))
 
     def _make_aligner(self, batch: Batch) -> aligning.PairAligner:
         if self.aligner == "embedding":
-            vectors: VectorTable = batch.resource(Need.EMBEDDINGS)
-            train: TrainText | None = batch.resource(Need.TRAIN) if batch.has(Need.TRAIN) else None
+            vectors: VectorTable = batch.resource(inputs.EMBEDDINGS)
+            train: TrainText | None = batch.resource(inputs.TRAIN) if batch.has(inputs.TRAIN) else None
             shares = None if train is None else train.compute_shares(1, self.tokenizer, "self")
             return aligning.EmbeddingAligner(WordValues.of(vectors, None, shares))
         if self.aligner == "nltk-bleu":

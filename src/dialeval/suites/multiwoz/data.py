@@ -42,14 +42,15 @@ from msgspec import Meta, Struct
 
 from dialeval import sample_data
 from dialeval.core.arrays import offsets_of, row_numbers, without_garbage_collection
-from dialeval.core.batch import Need
 from dialeval.core.columns import DIGEST_LENGTH, ObjectColumn, RaggedColumn, TextColumn
 from dialeval.core.errors import DataError, NeedError, Problem, SettingError
+from dialeval.core.inputs import Input
 from dialeval.io import json
 from dialeval.io.opening import PathSource, read_bytes, stem_of, strip_mark
 from dialeval.io.reading import find_response_files, is_folder
 from dialeval.io.rows import Rows, read_each
 from dialeval.io.schemas import check_types
+from dialeval.suites.multiwoz.feature import GOALS, ONTOLOGY, REFERENCE_SETS, STATES, TASK_TURNS, TRUE_STATES, VENUES
 from dialeval.suites.multiwoz.ontology import MULTIWOZ, Ontology, load_ontology
 from dialeval.suites.multiwoz.venues import MAIN_REFERENCES, Venues, find_file, load_venues, make_normalizer
 
@@ -250,14 +251,14 @@ class TaskData:
     venues: Venues
 
     @property
-    def resources(self) -> Mapping[Need, Any]:
+    def resources(self) -> Mapping[Input, Any]:
         """By the needs that they meet."""
         given = {
-            Need.GOALS: self.files.goals,
-            Need.TRUE_STATES: self.files.states,
-            Need.REFERENCE_SETS: self.files.references,
-            Need.ONTOLOGY: self.ontology,
-            Need.VENUES: self.venues,
+            GOALS: self.files.goals,
+            TRUE_STATES: self.files.states,
+            REFERENCE_SETS: self.files.references,
+            ONTOLOGY: self.ontology,
+            VENUES: self.venues,
         }
         return {need: resource for need, resource in given.items() if resource is not None}
 
@@ -397,7 +398,7 @@ class TaskPredictions:
     @property
     def turn_rows(self) -> list[dict[str, Any]]:
         """The rows of all turns of the data."""
-        rows: Iterable[dict[str, Any]] = self.rows.columns[Need.TASK_TURNS]  # type: ignore[assignment]
+        rows: Iterable[dict[str, Any]] = self.rows.columns[TASK_TURNS]  # type: ignore[assignment]
         return list(rows)
 
     @property
@@ -487,9 +488,9 @@ def make_predictions(document: Any, task: TaskFiles, system: str, where: str) ->
         ]
     given = [row for row in rows if row["response"] is not None]
     with_state = sum(row["state"] is not None for row in given)
-    columns: dict[Need, Any] = {Need.TASK_TURNS: ObjectColumn(rows)}
+    columns: dict[Input, Any] = {TASK_TURNS: ObjectColumn(rows)}
     if given and with_state == len(given):
-        columns[Need.STATES] = ObjectColumn(rows)
+        columns[STATES] = ObjectColumn(rows)
     offsets = offsets_of(task.turns.values())
     bounds = offsets_of(count for count in task.turns.values() if count)
     numbers = row_numbers(offsets)

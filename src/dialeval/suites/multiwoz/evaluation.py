@@ -16,7 +16,7 @@ from typing import Any
 from msgspec import to_builtins
 
 from dialeval.core.arrays import offsets_of, without_garbage_collection
-from dialeval.core.batch import Batch, Need
+from dialeval.core.batch import Batch
 from dialeval.core.columns import TextColumn
 from dialeval.core.errors import NeedError, SettingError
 from dialeval.core.fold import Estimate, Fact, Metric
@@ -29,6 +29,7 @@ from dialeval.io.sources import wrap_systems
 from dialeval.metrics.counting import Missing
 from dialeval.suites.multiwoz.data import TaskData, TaskFiles, TaskPredictions, make_predictions, read_predictions
 from dialeval.suites.multiwoz.explanations import Explanation, group_by_cause
+from dialeval.suites.multiwoz.feature import GOALS, STATES, TRUE_STATES
 from dialeval.suites.multiwoz.lexicalized import delexicalize, has_placeholders
 from dialeval.suites.multiwoz.metrics import Combined, Inform, Success, TaskBleu, Tracking
 from dialeval.suites.multiwoz.richness import Richness
@@ -131,7 +132,7 @@ def evaluate_task(
         every = [*systems, *made]
         plans = [
             Plan({**metrics, **tracking})
-            if Need.STATES in system.rows.columns
+            if STATES in system.rows.columns
             else Plan(metrics, dict.fromkeys(tracking, _NO_STATES))
             for system in every
         ]
@@ -158,7 +159,7 @@ def read_systems(predictions: Any, task: TaskData, choices: Choices) -> list[Tas
 
 def _extend_signatures(run: Run, version: str | None, lexicalized: Sequence[str]) -> Run:
     """Return the run with more in its signatures: the version of the data where it counts, and lexicalized replies."""
-    depending = {Need.GOALS.value, Need.TRUE_STATES.value}
+    depending = {GOALS, TRUE_STATES}
 
     def sign(estimate: Estimate, system: str) -> Estimate:
         signature = estimate.signature
@@ -197,7 +198,7 @@ def _refuse_tracking(systems: Systems, metrics: Mapping[str, Any], tracking: Map
         return
     if task.files.states is None:
         raise NeedError("the data has no gold_states.json, so there is no state tracking")
-    without = [system for system in systems if Need.STATES not in system.rows.columns]
+    without = [system for system in systems if STATES not in system.rows.columns]
     if without and (len(without) == len(systems) or not metrics):
         lacking = "; ".join(f"{s.rows.system} has one in {s.with_state:,} of {s.turns:,} turns" for s in without)
         raise NeedError(

@@ -25,12 +25,12 @@ from typing import Any, Literal, NamedTuple
 
 from msgspec import Struct, structs
 
-from dialeval.core.batch import Need
 from dialeval.core.columns import ObjectColumn
 from dialeval.core.display import Tabular
 from dialeval.core.run_schema import Record
 from dialeval.reports.documents import Document, Printer, Table
 from dialeval.suites.multiwoz.data import TaskData, TaskPredictions
+from dialeval.suites.multiwoz.feature import STATES, TASK_TURNS
 from dialeval.suites.multiwoz.venues import PLACEHOLDER, State
 
 By = Literal["database", "state", "pattern"]
@@ -243,7 +243,7 @@ def delexicalize(system: TaskPredictions, task: TaskData) -> tuple[TaskPredictio
     ]
     report = SystemMatches(system.rows.system, system.turns, touched, values, dict(left.most_common(LEFT)))
     column = ObjectColumn(rows)
-    changed = {need: column for need in (Need.TASK_TURNS, Need.STATES) if need in system.rows.columns}
+    changed = {need: column for need in (TASK_TURNS, STATES) if need in system.rows.columns}
     new = replace(system.rows, columns={**system.rows.columns, **changed})
     return replace(system, rows=new, report=report.summary), report
 

@@ -41,7 +41,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 import numpy as np
 
 from dialeval.core.arrays import Floats, Ints, offsets_of
-from dialeval.core.batch import Batch, Need
+from dialeval.core.batch import Batch
 from dialeval.core.columns import TextColumn
 from dialeval.core.contributions import Resamples, RowSums
 from dialeval.core.errors import NeedError
@@ -49,6 +49,7 @@ from dialeval.core.exact import BySize, Moments, merge_sums
 from dialeval.core.fold import Bounds, Estimate, Fact, Level, Metric, Partial
 from dialeval.metrics.bleu_counts import NIST, NO_REFERENCE, BleuCounts, corpus_bleu, log_precisions, sacre_bleu
 from dialeval.metrics.counting import CountMetric, Flags, Missing, SummedCounts, corpus_error, sum_by_dialogue
+from dialeval.suites.multiwoz.feature import GOALS, ONTOLOGY, REFERENCE_SETS, STATES, TASK_TURNS, TRUE_STATES, VENUES
 from dialeval.suites.multiwoz.turns import DialogueVerdict, Fallback, TurnCounting, judge_dialogues, normalize_responses
 from dialeval.suites.multiwoz.venues import MAIN_REFERENCES, State
 from dialeval.text.separation import split_13a
@@ -85,8 +86,8 @@ class TaskBleu(CountMetric):
 
     family = "task-bleu"
     presets = {f"bleu/{MAIN_REFERENCES}": {}}
-    subject = Need.TASK_TURNS
-    needs = frozenset({Need.TASK_TURNS, Need.ONTOLOGY, Need.REFERENCE_SETS})
+    subject = TASK_TURNS
+    needs = frozenset({TASK_TURNS, ONTOLOGY, REFERENCE_SETS})
     better = "higher"
     bounds = (0.0, 100.0)
     width = 2 * ORDERS + 2
@@ -108,12 +109,12 @@ class TaskBleu(CountMetric):
 
     def count_rows(self, batch: Batch) -> tuple[Ints, Flags]:
         """Count matches and n-grams by order, words of the response, words of the reference."""
-        references: ReferenceSets = batch.resource(Need.REFERENCE_SETS)
+        references: ReferenceSets = batch.resource(REFERENCE_SETS)
         responses = normalize_responses(batch)
         if self.references not in references.sets:
             raise NeedError(f"the data has no references {self.references!r}; it has {', '.join(references.sets)}")
         texts = references.sets[self.references]
-        rows = batch.objects(Need.TASK_TURNS)
+        rows = batch.objects(TASK_TURNS)
 
         def make() -> tuple[Ints, Flags]:
             here = ["" if text is None and self.missing == "failed" else text for text in responses]
@@ -159,10 +160,10 @@ RateState = Mapping[str, Moments]
 class DialogueRate(Metric[RateState]):
     """A fraction of dialogues in percent, in all and by domain."""
 
-    subject = Need.TASK_TURNS
+    subject = TASK_TURNS
     level = Level.DIALOGUE
-    needs = frozenset({Need.TASK_TURNS, Need.GOALS, Need.ONTOLOGY, Need.VENUES})
-    wants = frozenset({Need.TRUE_STATES})
+    needs = frozenset({TASK_TURNS, GOALS, ONTOLOGY, VENUES})
+    wants = frozenset({TRUE_STATES})
     better = "higher"
     bounds = (0.0, 100.0)
     definition = 2  # 1 left out dialogues without turns, and read empty values and empty domains in another way
@@ -187,8 +188,8 @@ class DialogueRate(Metric[RateState]):
 
     def _partial(self, batch: Batch) -> Partial[RateState]:
         ended = judge_dialogues(batch, self.fallback, self.missing, self.ratio)
-        goals: Goals = batch.resource(Need.GOALS)
-        rows = batch.objects(Need.TASK_TURNS)
+        goals: Goals = batch.resource(GOALS)
+        rows = batch.objects(TASK_TURNS)
         names = [rows[at]["dialogue"] for at in batch.dialogues[:-1].tolist()]
         own = self.name
         keys: dict[str | None, str] = {None: own, **{domain: f"{own}/{domain}" for domain in goals.domains}}
@@ -242,7 +243,7 @@ class Combined(Metric[CombinedState]):
     """Mean of Inform and Success, plus BLEU; from 0 to 200."""
 
     family = "combined"
-    subject = Need.TASK_TURNS
+    subject = TASK_TURNS
     needs = Inform.needs | TaskBleu.needs
     wants = Inform.wants
     better = "higher"
@@ -353,8 +354,8 @@ class Tracking(CountMetric):
         "slot-precision": {"of": "precision"},
         "slot-recall": {"of": "recall"},
     }
-    subject = Need.STATES
-    needs = frozenset({Need.STATES, Need.TRUE_STATES, Need.ONTOLOGY})
+    subject = STATES
+    needs = frozenset({STATES, TRUE_STATES, ONTOLOGY})
     better = "higher"
     definition = 2  # 1 took an empty value for part of every other
     limits = {"threshold": (0, 100)}
@@ -383,9 +384,9 @@ class Tracking(CountMetric):
 
     def count_rows(self, batch: Batch) -> tuple[Ints, Flags]:
         """Count slots that agree, are wrong and are missing; for joint accuracy whether the whole turn is right."""
-        true: TrueStates = batch.resource(Need.TRUE_STATES)
-        ontology: Ontology = batch.resource(Need.ONTOLOGY)
-        rows = batch.objects(Need.STATES)
+        true: TrueStates = batch.resource(TRUE_STATES)
+        ontology: Ontology = batch.resource(ONTOLOGY)
+        rows = batch.objects(STATES)
 
         def make() -> Ints:
             compare = make_state_comparison(ontology, self.booking, self.ratio, self.threshold)

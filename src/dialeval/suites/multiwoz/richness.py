@@ -34,12 +34,13 @@ from typing import Literal, cast
 import numpy as np
 
 from dialeval.core.arrays import Bytes, Floats, Ids, Ints
-from dialeval.core.batch import Batch, Need
+from dialeval.core.batch import Batch
 from dialeval.core.columns import TextColumn, TokenColumn
 from dialeval.core.contributions import Resamples
 from dialeval.core.errors import NeedError
 from dialeval.core.exact import Moments
 from dialeval.core.fold import Better, Bounds, Estimate, Metric, Partial
+from dialeval.suites.multiwoz.feature import ONTOLOGY, TASK_TURNS
 from dialeval.suites.multiwoz.turns import normalize_responses
 from dialeval.text.ngrams import NgramColumn, NgramCounts
 from dialeval.text.resampled import cluster_grams, ngram_totals
@@ -87,8 +88,8 @@ class Richness(Metric[RichnessState]):
 
     family = "richness"
     presets = {name: {"of": name} for name in _ORDERS}
-    subject = Need.TASK_TURNS
-    needs = frozenset({Need.TASK_TURNS, Need.ONTOLOGY})
+    subject = TASK_TURNS
+    needs = frozenset({TASK_TURNS, ONTOLOGY})
     counts_kinds = True
     descriptive = True
 
@@ -107,7 +108,7 @@ class Richness(Metric[RichnessState]):
         return RichnessState(counts={order: NgramCounts.empty(order) for order in self._orders})
 
     def partial(self, batch: Batch) -> Partial[RichnessState]:
-        rows = batch.objects(Need.TASK_TURNS)
+        rows = batch.objects(TASK_TURNS)
         words, texts = split_responses(batch)
         lengths, moments = batch.derive("response lengths", lambda: _count_words(words, texts, batch.dialogues))
         counts = {

@@ -20,10 +20,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from dialeval.core.batch import Batch, Need
+from dialeval.core.batch import Batch
 from dialeval.core.errors import NeedError
 from dialeval.core.fold import Fact
 from dialeval.metrics.counting import Missing
+from dialeval.suites.multiwoz.feature import GOALS, ONTOLOGY, TASK_TURNS, TRUE_STATES, VENUES
 from dialeval.suites.multiwoz.venues import NONE, State, Venues, make_normalizer
 from dialeval.text.similarity import Ratio
 
@@ -51,7 +52,7 @@ class TurnCounting(Fact[TurnCounts, TurnCounts]):
         return TurnCounts()
 
     def gather(self, batch: Batch) -> TurnCounts:
-        turns = [turn for turn in batch.objects(Need.TASK_TURNS) if turn["response"] is not None]
+        turns = [turn for turn in batch.objects(TASK_TURNS) if turn["response"] is not None]
         states = sum(turn["state"] is not None for turn in turns)
         return TurnCounts(len(turns), states, sum(turn["active_domains"] is not None for turn in turns))
 
@@ -74,8 +75,8 @@ class TaskTurn(NamedTuple):
 
 def normalize_responses(batch: Batch) -> list[str | None]:
     """Return the normalized response of each row, None where it is missing; made once for all metrics of the batch."""
-    ontology: Ontology = batch.resource(Need.ONTOLOGY)
-    column = batch.objects(Need.TASK_TURNS)
+    ontology: Ontology = batch.resource(ONTOLOGY)
+    column = batch.objects(TASK_TURNS)
 
     def make() -> list[str | None]:
         normalize = make_normalizer(ontology.words)
@@ -90,10 +91,10 @@ def collect_turns(batch: Batch, fallback: Fallback, missing: Missing) -> list[tu
     One that is given without a turn is there, as in the original; where missing turns count as failed, it is not.
     """
     given: TurnCounts = batch.fact(TurnCounting())
-    ontology: Ontology = batch.resource(Need.ONTOLOGY)
-    true_states: TrueStates | None = batch.resource(Need.TRUE_STATES) if batch.has(Need.TRUE_STATES) else None
+    ontology: Ontology = batch.resource(ONTOLOGY)
+    true_states: TrueStates | None = batch.resource(TRUE_STATES) if batch.has(TRUE_STATES) else None
     responses = normalize_responses(batch)
-    rows = batch.objects(Need.TASK_TURNS).values
+    rows = batch.objects(TASK_TURNS).values
 
     def make() -> list[tuple[str, list[TaskTurn] | None]]:
         dialogues: list[tuple[str, list[TaskTurn] | None]] = []
@@ -186,7 +187,7 @@ class Criteria:
     @classmethod
     def of_batch(cls, batch: Batch, ratio: Ratio) -> Criteria:
         """Return the resources of a batch."""
-        return cls(batch.resource(Need.GOALS), batch.resource(Need.ONTOLOGY), batch.resource(Need.VENUES), ratio)
+        return cls(batch.resource(GOALS), batch.resource(ONTOLOGY), batch.resource(VENUES), ratio)
 
 
 NO_WORDS: frozenset[str] = frozenset()

@@ -29,14 +29,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from msgspec import Struct
 
-from dialeval.core.batch import Need
 from dialeval.core.columns import ObjectColumn, RaggedColumn, TextColumn
 from dialeval.core.errors import DataError, Problem, escape_surrogates
+from dialeval.core.inputs import Input
 from dialeval.io import json
 from dialeval.io.opening import PathSource, format_of, stem_of
 from dialeval.io.reading import find_response_files, is_folder
 from dialeval.io.rows import Rows, read_each
 from dialeval.io.schemas import check_types
+from dialeval.suites.sgd.feature import FRAMES, SPANS, TRUE_FRAMES
 
 USER = "USER"
 
@@ -324,14 +325,14 @@ def make_frame_rows(
     fields = {SERVICE: services, DOMAIN: [service.split("_")[0] for service in services]}
     if seen is not None:
         fields[SEEN] = ["seen" if service in seen else "unseen" for service in services]
-    columns: dict[Need, Any] = {
-        Need.FRAMES: ObjectColumn(states),
-        Need.TRUE_FRAMES: ObjectColumn(
+    columns: dict[Input, Any] = {
+        FRAMES: ObjectColumn(states),
+        TRUE_FRAMES: ObjectColumn(
             [{"service": frame.service, "spans": frame.spans, **frame.state} for frame in true.frames]
         ),
     }
     if any(each is not None for each in spans):
-        columns[Need.SPANS] = ObjectColumn(spans)
+        columns[SPANS] = ObjectColumn(spans)
     shown = {
         "context": [frame.utterance for frame in true.frames],
         "response": ["" if state is None else _write_state(state) for state in states],

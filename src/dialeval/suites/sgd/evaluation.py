@@ -19,7 +19,6 @@ import numpy as np
 
 from dialeval.core.arguments import check_arguments
 from dialeval.core.arrays import offsets_of, row_numbers, without_garbage_collection
-from dialeval.core.batch import Need
 from dialeval.core.display import Tabular
 from dialeval.core.errors import DataError, Problem, SettingError
 from dialeval.core.fold import IntervalKind
@@ -35,6 +34,7 @@ from dialeval.io.sources import name_system
 from dialeval.reports.documents import Document, Printer, Table
 from dialeval.reports.formatting import show
 from dialeval.suites.sgd import data as sgd
+from dialeval.suites.sgd.feature import SCHEMA
 from dialeval.suites.sgd.metrics import Match
 
 MAIN = "joint-goal-accuracy,average-goal-accuracy,active-intent-accuracy,requested-slots-f1"
@@ -109,7 +109,7 @@ def evaluate_sgd(
         # One thread: these metrics are plain Python, and threads would only wait for each other.
         options = Options(t=t, confidence=confidence, intervals=intervals, threads=1, progress=progress)
         made = _make_baselines(systems, true, services, seen) if baselines else None
-        resources = Resources(ready={Need.SCHEMA: services})
+        resources = Resources(ready={SCHEMA: services})
         run = common.run_with_baselines([system.rows for system in systems], made, plans, resources, options).run
         warnings = [line for system in systems for line in _collect_warnings(system, true, strict)]
         return replace(run, warnings=(*run.warnings, *warnings))

@@ -40,9 +40,10 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 import numpy as np
 
 from dialeval.core.arrays import Floats
-from dialeval.core.batch import Batch, Need
+from dialeval.core.batch import Batch
 from dialeval.core.fold import RowMetric
 from dialeval.metrics.counting import Missing
+from dialeval.suites.sgd.feature import FRAMES, SCHEMA, SPANS, TRUE_FRAMES
 from dialeval.text.similarity import token_sort_ratio
 
 if TYPE_CHECKING:
@@ -60,8 +61,8 @@ WRONG = 0.0
 class FrameMetric(RowMetric):
     """A mean over frames; a subclass says what the value of a frame that the system gives is."""
 
-    subject = Need.FRAMES
-    needs = frozenset({Need.FRAMES, Need.TRUE_FRAMES})
+    subject = FRAMES
+    needs = frozenset({FRAMES, TRUE_FRAMES})
     better = "higher"
     bounds = (0.0, 1.0)
 
@@ -72,7 +73,7 @@ class FrameMetric(RowMetric):
         """Return the value of each frame, given with the true one."""
 
     def score(self, batch: Batch) -> Floats:
-        pairs = list(zip(batch.objects(self.subject), batch.objects(Need.TRUE_FRAMES), strict=True))
+        pairs = list(zip(batch.objects(self.subject), batch.objects(TRUE_FRAMES), strict=True))
         given = np.array([frame is not None for frame, _ in pairs], np.bool_)
         scores = np.full(len(pairs), nan if self.missing == "ignored" else WRONG)
         scores[given] = self.score_frames(batch, [pair for pair in pairs if pair[0] is not None])
@@ -109,13 +110,13 @@ class SlotTagging(FrameMetric):
 
     family = "slot-tagging"
     presets = {f"slot-tagging-{of}": {"of": of} for of in get_args(Of)}
-    subject = Need.SPANS
-    needs = frozenset({Need.SPANS, Need.TRUE_FRAMES, Need.SCHEMA})
+    subject = SPANS
+    needs = frozenset({SPANS, TRUE_FRAMES, SCHEMA})
 
     of: Of = "f1"
 
     def score_frames(self, batch: Batch, pairs: Sequence[Pair]) -> list[float]:
-        schema: Schema = batch.resource(Need.SCHEMA)
+        schema: Schema = batch.resource(SCHEMA)
 
         def free(spans: Iterable[Sequence[str]], service: str) -> list[tuple[str, ...]]:
             # True for slots that the schema does not have: they are left out with the categorical ones.
@@ -140,14 +141,14 @@ class GoalAccuracy(FrameMetric):
         "average-cat-accuracy": {"of": "average", "slots": "cat"},
         "average-noncat-accuracy": {"of": "average", "slots": "noncat"},
     }
-    needs = frozenset({Need.FRAMES, Need.TRUE_FRAMES, Need.SCHEMA})
+    needs = frozenset({FRAMES, TRUE_FRAMES, SCHEMA})
 
     of: Literal["joint", "average"] = "joint"
     slots: Literal["all", "cat", "noncat"] = "all"
     match: Match = "blocks"
 
     def score_frames(self, batch: Batch, pairs: Sequence[Pair]) -> list[float]:
-        schema: Schema = batch.resource(Need.SCHEMA)
+        schema: Schema = batch.resource(SCHEMA)
 
         def make() -> list[list[_ScoredSlot]]:
             match = self.match
