@@ -158,3 +158,12 @@ def test_references_that_change_in_between_are_refused(tmp_path: Path) -> None:
             chunk_bytes=1_500,
             progress=lambda done: change(tmp_path / "references.txt") if done.share < 0.3 else None,
         )
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"batch_rows": 0}, {"threads": 0}, {"batch_rows": -1}, {"batch_rows": 0, "threads": 1}]
+)
+def test_batches_and_threads_are_at_least_one(wrong: dict[str, int]) -> None:
+    with pytest.raises(SettingError, match=r"^batch_rows and threads are at least 1$"):
+        dialeval.evaluate(["a"], metrics="length", **wrong)  # type: ignore[arg-type]
+    assert dialeval.evaluate(["a", "b c"], metrics="length", batch_rows=1, threads=1)["system"]["length"].mean == 1.5
