@@ -13,7 +13,9 @@ import pytest
 from dialeval.core import arrow, inputs
 from dialeval.core.errors import Problem
 from dialeval.io.chunks import Span, read_row_groups
-from dialeval.io.parquet import _count_unpacked_bytes
+from dialeval.io.parquet import (
+    _count_unpacked_bytes,
+)
 from dialeval.io.ratings import read_ratings
 from dialeval.io.reading import read_responses, read_texts
 from dialeval.io.rows import FieldNames
@@ -182,3 +184,13 @@ def test_unpacked_bytes_of_messages(codec: str | None) -> None:
     assert _count_unpacked_bytes(schema) == 0
     # Offsets of 51 texts, their characters, and 50 numbers; nothing is missing, so that there are no bits for that.
     assert _count_unpacked_bytes(batch) == (0 if codec is None else 4 * 51 + 50 * 13 * 20 + 8 * 50)
+
+
+def test_every_damaged_column_is_a_problem(problems_of: Caught) -> None:
+    lists = far_away(pa.list_(pa.string()), pa.array(["x"] * 10))
+    table = pa.table({"response": far_away(pa.string()), "reference": lists, "context": ["a", "b", "c"]})
+    found = problems_of(lambda: read_responses(table))
+    assert [(problem.line, problem.what.partition(" (")[0]) for problem in found] == [
+        (None, "column 'response' is damaged"),
+        (None, "column 'reference' is damaged"),
+    ]
