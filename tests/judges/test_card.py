@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from dialeval.judges import card
-from dialeval.judges.card import Attack, HumanCorrelation, Validation, list_attacks, list_pearson, list_validation
+from dialeval.judges.card import (
+    Attack,
+    HumanCorrelation,
+    Validation,
+    list_attacks,
+    list_pearson,
+    list_validation,
+)
 
 NAN = float("nan")
 GOOD = HumanCorrelation(40, 0.5, 0.456, (0.1, 0.9), (-0.05, 0.96))
@@ -34,3 +41,11 @@ def test_no_name_in_a_card_is_markup() -> None:
     assert table == f"| data set | {escaped} |\n| --- | --- |\n| {escaped} | .46 [-.05, .96] |"
     assert card.to_code("train x") == "`train x`"
     assert card.to_code("train `` <b>\n") == "``` train `` <b>\\n ```"
+
+
+def test_a_set_has_as_many_rows_as_the_judge_with_most() -> None:
+    fewer = HumanCorrelation(38, -0.5, 1.0, (0.1, 0.9), (0.0, 1.0))
+    found = Validation({"a": {"adem": fewer, "length": GOOD}}, {}, ["a"])
+    assert list_validation(found)[1:] == [["a", "40", "1.00 [.00, 1.00]", ".46 [-.05, .96]"]]
+    assert list_pearson(found)[1:] == [["a", "-.50", ".50"]]
+    assert found.resamples == 1000
