@@ -148,3 +148,10 @@ def test_error_categories_are_sets_of_labels(dialeval: Dialeval, tmp_path: Path)
         "mine,2,0.5,"
         in dialeval("breakdown", "mine.jsonl", "-p", "data.jsonl", "--error-categories", "error", "-f", "csv").stdout
     )
+
+
+def test_without_an_interval_of_each_data_set_there_is_none_of_the_average() -> None:
+    data = {**DATA, "japanese": DATA["japanese"][:1]}
+    run = evaluate_breakdown(data, {"detector": LABELS["detector"][:3]}, 0.5, baselines=False)
+    found = average_over_datasets(run).systems["detector"]["accuracy"]
+    assert (found.mean, found.interval, found.by_dataset) == (7 / 16, None, {"english": 7 / 8, "japanese": 0.0})

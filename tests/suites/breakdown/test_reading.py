@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -190,3 +191,40 @@ def test_every_problem_at_once() -> None:
     assert "turn 3 is the 1. of the list" in first
     assert "dialogue-id" in second
     assert "is not a dialogue of the challenge" in third
+
+
+def listed(*arguments: Any, **more: Any) -> list[tuple[str, int | None, str]]:
+    """Where each problem is, and what it is."""
+    with pytest.raises(DataError) as caught:
+        read(*arguments, **more)
+    return [(problem.where, problem.line, problem.what) for problem in caught.value.problems]
+
+
+def test_problems_of_a_list_of_labels_name_their_lines(tmp_path: Path) -> None:
+    good, other = labeled("d1"), labeled("d2")
+    lines = [json.dumps(good), "{broken", json.dumps({"turns": []}), "", json.dumps(good), json.dumps(other)]
+    (tmp_path / "labels.jsonl").write_text("\n".join(lines))
+    found = listed([log("d1"), log("d3")], tmp_path / "labels.jsonl")
+    where = str(tmp_path / "labels.jsonl")
+    assert [(place, line) for place, line, _ in found] == [(where, 2), (where, 3), (where, 5), (where, None)]
+    assert [what for *_, what in found][1:] == [
+        "has no dialogue-id",
+        "there are labels for the dialogue 'd1' before",
+        "there are no labels for the dialogue 'd3'",
+    ]
+    lenient = read([log("d1"), log("d3")], tmp_path / "labels.jsonl", lenient=True)
+    assert lenient.warnings == [
+        "labels files that cannot be used: in 2 files; not scored",
+        "labels that occur twice: in 1 file; the first is used",
+        "dialogues without labels: in 1 file (2 turns); not scored",
+    ]
+
+
+def test_moved_and_silent_turns_of_chats_are_counted() -> None:
+    turns = [turn(0, "S", "hi"), turn(2, "U", "you?"), turn(1, "S", "yes"), {**turn(3, "S", ""), "utterance": None}]
+    with pytest.raises(DataError) as caught:
+        read_chats([{"dialogue-id": "d", "turns": turns}])
+    assert [problem.what for problem in caught.value.problems] == [
+        "turn 2 is the 2. of the list, counted from index 0",
+        "turn 3 of the list: no utterance",
+    ]

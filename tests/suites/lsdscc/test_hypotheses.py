@@ -105,3 +105,16 @@ def test_problems_of_hypotheses(tmp_path: Path, name: str, content: str, message
     assert len(caught.value.problems) == len(messages)
     for problem, message in zip(caught.value.problems, messages, strict=True):
         assert message in str(problem)
+
+
+def test_problems_of_objects_name_their_system() -> None:
+    def problems(source: object) -> list[tuple[str, int | None, str]]:
+        with pytest.raises(DataError) as caught:
+            read_hypotheses(source)
+        return [(problem.where, problem.line, problem.what) for problem in caught.value.problems]
+
+    assert problems({}) == [("responses", None, "is an empty mapping")]
+    assert problems({"mine": {}}) == [("mine", None, "is an empty mapping")]
+    assert problems([["a"], 5, [6]]) == [("responses", 2, "is a number"), ("responses", 3, "a hypothesis is a number")]
+    assert problems({"mine": [5]}) == [("mine", 1, "is a number")]
+    assert problems(5) == [("responses", None, "a number is not a source of hypotheses")]

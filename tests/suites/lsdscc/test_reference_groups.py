@@ -94,3 +94,22 @@ def test_sets_are_lists_of_groups() -> None:
     assert ReferenceSet([["a"]]) == [[["a"]]]
     assert "query='why'" in repr(ReferenceSet([["a"]], "why"))
     assert ReferenceSet([["a"], ["b"]])[1:] == [[["b"]]]
+
+
+def test_a_set_is_made_of_groups_or_of_one_query_with_groups() -> None:
+    plain = ReferenceSet.from_json({"a": ["x y"], "b": ["z"]})
+    assert (list(plain), plain.query, plain.names) == ([[["x", "y"]], [["z"]]], None, ["a", "b"])
+    assert ReferenceSet.from_json({"a": ["x"]}).query is None
+    single = ReferenceSet.from_json({"a": ["x"]}, "why ?")
+    assert (list(single), single.query, single.names) == ([[["x"]]], "why ?", ["a"])
+
+    def problems(document: Any, query: str | None = None) -> list[str]:
+        with pytest.raises(DataError) as caught:
+            ReferenceSet.from_json(document, query)
+        return [problem.what for problem in caught.value.problems]
+
+    assert problems({"q": {"a": ["x"]}}, "why ?") == ["group 'q' of query 'why ?' is an object"]
+    assert problems({"a": [5], "b": 7}) == [
+        "a reference in group 'a' of query 1 is a number",
+        "group 'b' of query 1 is a number",
+    ]
