@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from dialeval.human.rank import Ranked, Ranking, rank
     from dialeval.human.sample import sample
     from dialeval.human.sample_files import Sample, SampledRow
-    from dialeval.metrics.registry import metric_of_rows
+    from dialeval.metrics.functions import metric_of_rows
     from dialeval.reports.html import report
 
 _NAMES = {
@@ -49,7 +49,7 @@ _NAMES = {
     "human.rank": "Ranked Ranking rank",
     "human.sample": "sample",
     "human.sample_files": "Sample SampledRow",
-    "metrics.registry": "metric_of_rows",
+    "metrics.functions": "metric_of_rows",
     "reports.html": "report",
 }
 """The module of each name, as above; the names of a module are in one text."""

@@ -23,6 +23,7 @@ class Row:
     annotators: tuple[dict[str, Any], ...] = ()
     seconds: float | None = None
     failure: str | None = None
+    scores: dict[str, float] | None = None
 
 
 def columns(rows: Sequence[Row]) -> dict[Input, ColumnData]:
@@ -48,7 +49,11 @@ FULL = {"breakdown": "X", "error": ["a"], "polite": True}
 
 WORLD = World(
     rows=st.builds(
-        Row, st.lists(annotator, max_size=3).map(tuple), seconds, st.sampled_from([None, "missing", "error"])
+        Row,
+        st.lists(annotator, max_size=3).map(tuple),
+        seconds,
+        st.sampled_from([None, "missing", "error"]),
+        st.fixed_dictionaries({"stars": st.floats(-9, 9)}, optional={"cost": st.floats(-9, 9)}),
     ),
     columns=columns,
     resources=lambda _vocabulary: {},
@@ -57,6 +62,11 @@ WORLD = World(
         "no error": Row(({"error": []},), 0.0),
         "all": Row((FULL,), 1.5),
         "failed": Row(failure="empty"),
+        "scored": Row(scores={"stars": 4.0}),
     },
-    rich=[Row((FULL, FULL), 1.0), Row(({**FULL, "breakdown": "O"},), 2.0), Row(({**FULL, "polite": 0.5},), 3.0)],
+    rich=[
+        Row((FULL, FULL), 1.0, scores={"stars": 2.0, "cost": 1.0}),
+        Row(({**FULL, "breakdown": "O"},), 2.0, scores={"stars": 5.0, "cost": 2.0}),
+        Row(({**FULL, "polite": 0.5},), 3.0, scores={"stars": 1.0, "cost": 4.0}),
+    ],
 )

@@ -60,9 +60,14 @@ AnyMetric = Metric[Any]
 NAMED: list[AnyMetric] = [registry().parse(name) for name in registry().presets]
 AGGREGATES = ("length@dialogue-min", "judge@dialogue-first-failure", "rouge-l@dialogue-last")
 """Metrics over dialogues, which are no family: their settings are those of the metric that they condense."""
-LABELS = ("label:breakdown=X", "label:polite(annotators=majority)", "label:error=a(better=lower)@dialogue-mean")
+LABELS = (
+    "label:breakdown=X",
+    "label:polite(annotators=majority)",
+    "label:error=a(better=lower)@dialogue-mean",
+)
 """Rates of labels, which are called by what rows hold."""
-METRICS: list[AnyMetric] = [*NAMED, *map(registry().parse, (*AGGREGATES, *LABELS))]
+SCORES = ("score:stars", "score:stars(range=-9:9)", "score:stars@dialogue-max")
+METRICS: list[AnyMetric] = [*NAMED, *map(registry().parse, (*AGGREGATES, *LABELS, *SCORES))]
 if QUICK:  # one preset of each metric
     METRICS = list({type(metric): metric for metric in METRICS}.values())
 named_metric = pytest.mark.parametrize("metric", NAMED, ids=str)
@@ -349,6 +354,7 @@ def other_values(metric: AnyMetric, name: str) -> list[Any]:
         "words": [0, 1],
         "tolerance": [0.5],
         "ignore": ["a+b"],
+        "range": ["-1:2"],
         "rubric": ["safety", "conversation"],
         "samples": [3],
         "model": ["other/model-1"],

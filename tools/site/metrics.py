@@ -17,7 +17,6 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from tools.site.tables import Table, quoted, table, tables
 
-from dialeval.cli import options  # noqa: F401  (which option provides which input)
 from dialeval.core import inputs
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Metric

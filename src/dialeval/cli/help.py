@@ -23,8 +23,8 @@ _SECTIONS: Mapping[str, str] = {
     "Input": "references contexts input data split schema train-schema train vocabulary vectors field separator shards "
     "system-prompts role skip-invalid keep-reasoning human sample pairs pilot ratings form db systems adjudicated "
     "any-scores eos no-eos development "
-    "fallback assertions from data-add:address rate-serve:raters score:dialogues judge-train:dialogues "
-    "judge-train:test adem-train:test",
+    "fallback assertions from data-add:address rate-serve:raters score:dialogues score:scores key "
+    "judge-train:dialogues judge-train:test adem-train:test",
     "Metrics": "metrics tokenizer bleu-smoothing in-vocabulary judge-dir encoder baselines bleu success richness dst "
     "strict dst-unify-booking ratio match lenient threshold aligner lsdscc:n judge quality metric tie all "
     "lexicalized groups joint-across-turns macro error-categories labels",

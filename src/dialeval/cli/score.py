@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from dialeval.engine.worker import Engine
 
 
-_FILES = ("responses", "contexts", "dialogues", "train", "vocabulary", "vectors", "assertions")
+_FILES = ("responses", "contexts", "dialogues", "scores", "train", "vocabulary", "vectors", "assertions")
 """The arguments that name files to read."""
 
 
@@ -36,6 +36,8 @@ _FILES = ("responses", "contexts", "dialogues", "train", "vocabulary", "vectors"
 )
 @options.contexts
 @click.option("--dialogues", metavar="FILE", help="Dialogue id of each line; empty-lines: these separate dialogues.")
+@click.option("--scores", metavar="FILE", help="Table with scores of dialogues, for -m score:NAME.")
+@click.option("--key", default="dialog_id", help="Column of --scores with the ids of dialogues.")
 @options.resources
 @options.in_vocabulary
 @click.option("--judge-dir", type=click.Path(file_okay=False), help="Folder of a judge.  [default: the shipped ones]")
@@ -107,6 +109,8 @@ def score(
     out.check_transpose(format_, transpose)
     sources = () if force or output is None else list_file_names(given["responses"])
     out.check_places(output, references, *(given[name] for name in _FILES), sources=sources)
+    if given["scores"] is not None and given["metrics"] is None:
+        given["metrics"] = "default,scores"
     given["metrics"] = limits.with_metrics(given["metrics"])
     settings: dict[str, dict[str, object]] = {} if bleu_smoothing is None else {"bleu": {"smooth": bleu_smoothing}}
     with open_meter(progress) as meter:
@@ -168,7 +172,8 @@ def _evaluate(
 
         inputs["keep"] = [field for field in dict.fromkeys(kept) if field not in FOUND or field == cluster]
     inputs["invalid"] = "skip" if inputs.pop("skip_invalid") else "refuse"
-    needs_all_rows = baselines or bool(kept) or intervals.is_resampled or inputs["dialogues"] is not None
+    needs_all_rows = baselines or bool(kept) or intervals.is_resampled
+    needs_all_rows |= inputs["dialogues"] is not None or inputs["scores"] is not None
     if cluster is not None and (intervals.is_resampled or as_there):
         raise click.UsageError("--cluster has intervals by formula; leave --intervals and -f metrics-txt out")
     rows = Inputs(inputs["responses"], inputs["references"], inputs["contexts"], shards=inputs["shards"])
@@ -176,7 +181,7 @@ def _evaluate(
     scoring = Options(engine=workers if jobs or engine else None, items=inputs["items"], resume=inputs["resume"])
     chunked = rows.are_chunked(scoring, large_too=not needs_all_rows)
     if chunked and needs_all_rows:
-        flags = "--baselines, --dialogues, --by, --cluster and --intervals studentized"
+        flags = "--baselines, --dialogues, --scores, --by, --cluster and --intervals studentized"
         raise click.UsageError(f"{flags} need all rows in memory, which a run in chunks does not keep")
     try:
         run = evaluate(

@@ -14,7 +14,16 @@ import numpy as np
 
 from dialeval.core import inputs
 from dialeval.core.arrays import Cache, Floats, Ints, Mask
-from dialeval.core.columns import ColumnData, NumberColumn, ObjectColumn, RaggedColumn, SharedColumn, TextColumn, Words
+from dialeval.core.columns import (
+    ColumnData,
+    FieldColumn,
+    NumberColumn,
+    ObjectColumn,
+    RaggedColumn,
+    SharedColumn,
+    TextColumn,
+    Words,
+)
 from dialeval.core.errors import NeedError
 from dialeval.core.inputs import Input
 
@@ -135,6 +144,10 @@ class Batch(Cache):
     def values(self, need: Input) -> TextColumn:
         """Return all texts of a need, one after the other; `texts`, `lists` and `contexts` say which row has which."""
         return self.contexts().values if need == inputs.CONTEXT else self.lists(need).values
+
+    def fields(self, need: Input) -> FieldColumn:
+        """Return the column of a need with at most one value per row."""
+        return self._read_as(need, FieldColumn, "does not hold one value per row; read it with Batch.texts")
 
     def objects(self, need: Input) -> ObjectColumn:
         """Return the column of a need with one object per row."""

@@ -15,14 +15,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
+from math import nan
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, cast
 
 import numpy as np
 import orjson
 
+from dialeval.core import inputs
 from dialeval.core.arrays import Bytes, Floats, Ids, Ints, Mask, offsets_of, ranges, release
 from dialeval.core.errors import LONE_SURROGATES, DataError, Problem
 from dialeval.core.fingerprint import DIGEST_LENGTH, Fingerprint, short_digest
+from dialeval.core.inputs import Input
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -335,6 +339,63 @@ class NumberColumn(ObjectColumn):
         return short_digest(str(self.values.shape[1:]), np.ascontiguousarray(self.values).data)
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class FieldColumn(ObjectColumn):
+    """One value per row, or None (NaN in an array of numbers) where there is none.
+
+    A value of a whole conversation is in each of its rows; `counted` marks the row in which it counts, if it is of one
+    number per conversation.
+    """
+
+    values: Any
+    counted: Mask
+
+    @classmethod
+    def of(
+        cls, values: Sequence[Any], counted: Sequence[bool] | Mask | None = None, is_number: bool = False
+    ) -> FieldColumn:
+        """Return the column of some values, of which all count unless it is said."""
+        made = np.array([nan if value is None else value for value in values]) if is_number else list(values)
+        return cls(made, np.ones(len(values), np.bool_) if counted is None else np.array(counted, np.bool_))
+
+    @property
+    def known(self) -> Mask:
+        """Whether each row has a value."""
+        if isinstance(self.values, np.ndarray):
+            return ~np.isnan(self.values)
+        return np.array([value is not None for value in self.values], np.bool_)
+
+    def slice(self, start: int, stop: int) -> FieldColumn:
+        """Return rows `start` to `stop`."""
+        return FieldColumn(self.values[start:stop], self.counted[start:stop])
+
+    def take(self, rows: Ints) -> FieldColumn:
+        """Return the given rows in the given order."""
+        is_array = isinstance(self.values, np.ndarray)
+        values = self.values[rows] if is_array else [self.values[row] for row in rows.tolist()]
+        return FieldColumn(values, self.counted[rows])
+
+    @property
+    def fingerprint(self) -> Fingerprint:
+        """The state of the digest, as that of columns of texts."""
+        option = orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS | orjson.OPT_SERIALIZE_NUMPY
+        pairs = zip(self.values, self.known, strict=True)
+        texts = [[orjson.dumps(value, default=str, option=option).decode()] if known else [] for value, known in pairs]
+        return RaggedColumn.from_lists(texts).fingerprint
+
+    @property
+    def digest(self) -> str:
+        """A digest of the values and of their rows."""
+        return self.fingerprint.digest
+
+
+def make_empty(need: Input, rows: int) -> ColumnData:
+    """Return a column in which no row has a value."""
+    if isinstance(need, inputs.Column) and (need.field is not None or need in (inputs.LATENCY, inputs.SCORES)):
+        return FieldColumn.of([None] * rows, is_number=need.kind == "number")
+    return RaggedColumn(TextColumn.from_strings([]), np.zeros(rows + 1, np.int64))
+
+
 ColumnData: TypeAlias = TextColumn | RaggedColumn | SharedColumn | ObjectColumn
 
 C = TypeVar("C", bound=ColumnData)
@@ -357,6 +418,11 @@ def join_texts(parts: Sequence[TextColumn]) -> TextColumn:
 
 def _join(parts: Sequence[Any]) -> ColumnData:
     first = parts[0]
+    if isinstance(first, FieldColumn):
+        lists = [part.values for part in parts]
+        is_array = isinstance(first.values, np.ndarray)
+        joined = np.concatenate(lists) if is_array else list(chain.from_iterable(lists))
+        return FieldColumn(joined, np.concatenate([part.counted for part in parts]))
     if isinstance(first, NumberColumn):
         return NumberColumn(np.concatenate([part.values for part in parts]))
     if isinstance(first, ObjectColumn):

@@ -424,6 +424,23 @@ class Metric(Fold[State]):
         """Return a preset with other defaults of its family; a metric ignores settings that it has no use for."""
         return replace(self, **changes)
 
+    def find_setting(self, name: str) -> Any:
+        """Return one of its settings, or of the metric inside it; None if it has no such setting."""
+        return getattr(self, name, None) if name in self.setting_names() else None
+
+    def change_setting(self, name: str, value: object) -> Metric[Any]:
+        """Return the metric with another value of a setting that it, or the metric inside it, has."""
+        return replace(self, **{name: value}) if name in self.setting_names() else self
+
+    @property
+    def survey(self) -> Fact[Any, Any] | None:
+        """A statistic of the rows of all systems that decides what it measures, such as the names of all labels."""
+        return None
+
+    def settle(self, surveyed: Any) -> Mapping[str, Metric[Any]]:
+        """Return the metrics that take its place once `surveyed`, the value of its survey, is known, by name."""
+        return {self.name: self}
+
     @property
     def name(self) -> str:
         """Its name in commands and signatures, and the key of its main result."""

@@ -34,7 +34,7 @@ from msgspec import to_builtins
 from dialeval.core import inputs
 from dialeval.core.account import Account
 from dialeval.core.arrays import Ints, offsets_of, ranges
-from dialeval.core.columns import RaggedColumn, TextColumn
+from dialeval.core.columns import RaggedColumn, TextColumn, make_empty
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Metric
 from dialeval.core.result import Run
@@ -42,7 +42,7 @@ from dialeval.core.run_schema import Role, SavedBaselines, SavedStanding
 from dialeval.engine.folding import Evaluation, Options, run_sources
 from dialeval.engine.plan import Planner
 from dialeval.engine.resources import Resources, read_train_texts
-from dialeval.io.rows import Rows, no_texts
+from dialeval.io.rows import Rows
 from dialeval.io.sources import wrap_systems
 
 GOLD, SHUFFLED, CONSTANT, TRAIN = "ceiling/gold", "floor/shuffled-gold", "floor/constant", "floor/random-train"
@@ -135,7 +135,7 @@ def _has_other_references(one: Rows, other: Rows) -> bool:
 
 
 def _with_responses(rows: Rows, name: str, responses: TextColumn) -> Rows:
-    unknown = {need: no_texts(len(rows)) for need in _OF_RESPONSES if need in rows.columns}
+    unknown = {need: make_empty(need, len(rows)) for need in _OF_RESPONSES if need in rows.columns}
     return replace(
         rows,
         system=name,

@@ -24,16 +24,16 @@ from dialeval.core import inputs
 from dialeval.core.arguments import check_arguments
 from dialeval.core.errors import SettingError, collect_warnings
 from dialeval.core.fold import IntervalKind
-from dialeval.core.inputs import Input
+from dialeval.core.inputs import Column, Input
 from dialeval.core.result import Result, Run, check_folder
 from dialeval.engine.baselines import evaluate_with_baselines
 from dialeval.engine.folding import BATCH_ROWS, Options, Progress, make_job, run_sources
-from dialeval.engine.plan import Asked, Planner, Settings, list_asked, make_planner
+from dialeval.engine.plan import Asked, Planner, Settings, list_asked, list_fields, make_planner
 from dialeval.engine.resources import Resources, WordChoice
 from dialeval.engine.worker import Context, Engine, Job, open_context
 from dialeval.io.opening import LINES, format_of, is_pattern, is_remote
 from dialeval.io.outcomes import account_for, mark_outcomes
-from dialeval.io.reading import attach, name_dialogues, read_responses, read_texts
+from dialeval.io.reading import attach, join_scores, name_dialogues, read_responses, read_texts
 from dialeval.io.rows import EOS, LISTS, FieldNames, Rows, split_fields
 from dialeval.io.sources import Source, find_sources, list_file_names, wrap_systems
 from dialeval.text.tokenizers import Tokenizer
@@ -67,6 +67,14 @@ class Inputs:
     keep_reasoning: bool = False
     dialogues: Any = None
     """The dialogue of each line."""
+    columns: tuple[Column, ...] = ()
+    """Fields that metrics ask for."""
+    scores: tuple[str, ...] = ()
+    """Scores that metrics ask for."""
+    score_table: Any = None
+    """A table with scores of dialogues."""
+    key: str = "dialog_id"
+    """Its column with the ids of dialogues."""
 
     def are_chunked(self, options: Options, large_too: bool = False) -> bool:
         """Return whether they are read in chunks and released: the one place where the route is chosen.
@@ -97,7 +105,7 @@ class Inputs:
     @property
     def _reading(self) -> dict[str, Any]:
         names = ("system_prompts", "separator", "every_call", "roles", "skip_invalid", "keep_reasoning")
-        return {name: getattr(self, name) for name in names}
+        return {name: getattr(self, name) for name in (*names, "columns", "scores")}
 
     @property
     def names(self) -> FieldNames:
@@ -106,8 +114,8 @@ class Inputs:
 
     def find_sources(self) -> list[Source]:
         """Find the files of every system, to be read in chunks."""
-        if self.keep or self.dialogues is not None:
-            raise SettingError("fields and dialogues are only kept for rows in memory, not for a run in chunks")
+        if self.keep or self.dialogues is not None or self.score_table is not None:
+            raise SettingError("fields, dialogues and scores are added to rows in memory, not to those of chunks")
         return find_sources(self.responses, self.references, self.contexts, self.shards)
 
     def read(self) -> tuple[list[Rows], Any]:
@@ -129,6 +137,8 @@ class Inputs:
         if self.dialogues is not None:
             named = (name_dialogues(rows, self.dialogues) for rows in systems)
             systems = account_for(mark_outcomes(rows, {}, self.keep_reasoning) for rows in named)
+        if self.score_table is not None:
+            systems = join_scores(systems, self.score_table, self.key, self.scores)
         return systems, groups
 
 
@@ -171,6 +181,8 @@ def evaluate(
     alignments: bool = True,
     shards: bool = False,
     dialogues: str | os.PathLike[str] | Sequence[str] | None = None,
+    scores: str | os.PathLike[str] | Sequence[Mapping[str, object]] | None = None,
+    key: str = "dialog_id",
     engine: Engine | None = None,
     threads: int | None = None,
     output: str | os.PathLike[str] | None = None,
@@ -233,6 +245,9 @@ def evaluate(
         shards: The files of a folder are parts of one system.
         dialogues: The dialogue id of each response, for responses that are lines or texts: a file with an id per line,
             a list, or `"empty-lines"` if empty lines (in all files) separate dialogues.
+        scores: Scores of the dialogues from another tool, for metrics such as `score:csat`: a file or a list of rows
+            with the id of a dialogue and numbers, and with `turn` for scores of replies and `system` for several.
+        key: The column of `scores` with the ids.
         engine: What runs the work: `Threads`, `Processes` or `Cluster` of `dialeval.engine`.
         threads: The number of threads; None: one per core.
         output: A folder to save the run in.
@@ -264,19 +279,24 @@ def evaluate(
         [0.535, 0.814]
     """
     if output is not None:
-        read = (responses, references, contexts, reference_groups, train, vocabulary, vectors, assertions, dialogues)
-        check_folder(output, *read, sources=() if force else list_file_names(responses))
+        read = (responses, references, contexts, reference_groups, train, vocabulary, vectors, assertions)
+        check_folder(output, *read, dialogues, scores, sources=() if force else list_file_names(responses))
         if llm is not None:
             llm.check_folder(output)
     kept = split_fields(keep)
     texts = (responses, references, contexts, reference_groups)
     if invalid not in ("refuse", "skip"):
         raise SettingError(f"invalid rows are refused or skipped: invalid='refuse' or 'skip', not {invalid!r}")
+    columns, score_names = list_fields(metrics)
     more: Any = {
         "skip_invalid": invalid == "skip",
         "keep_reasoning": keep_reasoning,
         "roles": roles,
         "dialogues": dialogues,
+        "columns": columns,
+        "scores": score_names,
+        "score_table": scores,
+        "key": key,
     }
     inputs = Inputs(*texts, fields, eos, kept, system_prompts, separator, assertions is not None, shards, **more)
     resources = Resources(train, vocabulary, vectors, judge_dir, in_vocabulary, assertions, llm)
@@ -378,7 +398,9 @@ class Tally:
             SettingError: The rows are of several systems, or are repeated trials of tasks.
         """
         with collect_warnings() as notes:
-            systems, _ = Inputs(responses, references, contexts, fields=self._fields).read()
+            columns, scores = list_fields(self._asked)
+            given = Inputs(responses, references, contexts, fields=self._fields, columns=columns, scores=scores)
+            systems, _ = given.read()
         if len(systems) > 1:
             names = ", ".join(rows.system for rows in systems)
             raise SettingError(f"a tally measures one system, and these rows are of {names}; make a tally for each")

@@ -35,9 +35,9 @@ from dialeval.engine.plan import (
     TRIALS,
     Plan,
     Planner,
-    asks_for_labels,
     find_tokenizer,
-    with_labels,
+    list_surveys,
+    with_surveys,
     with_tokenizer,
 )
 from dialeval.engine.resources import Resources
@@ -60,7 +60,6 @@ from dialeval.io.gathering import no_rows
 from dialeval.io.reading import check_number_of_systems
 from dialeval.io.rows import FieldNames, Rows
 from dialeval.io.sources import Source, Versions
-from dialeval.metrics.log_columns import LabelNames
 from dialeval.text.row_digests import digest_rows
 from dialeval.text.tokenizers import AUTO, DEFAULT, add_counts, choose_installed, choose_tokenizer
 from dialeval.text.vocabulary import Vocabulary
@@ -196,7 +195,9 @@ def run_sources(
         resources.require_paths()
     with collect_warnings() as notes:
         context = context or open_context(resources)
-    ready, columns = frozenset(context.resources), [source.columns for source in sources]
+    asked = frozenset([*names.columns, *([inputs.SCORES] if names.scores else [])])
+    columns = [source.columns if source.rows is not None else source.columns | asked for source in sources]
+    ready = frozenset(context.resources)
     given = (columns, resources, names, options.batch_rows, context, engine.in_process)
     job, versions = make_job(planner, *given), Versions.of(sources)
     with versions.report_changes():
@@ -215,13 +216,12 @@ def run_sources(
             states = _Passes(own, engine, sources, chunks, versions, ItemStore()).run().items()
             return [state.states[0] for system, state in states if sources[system[0]].role == "system"]
 
-        if asks_for_labels(job.plans):
-            fold = LabelNames()
-            values = reduce(fold.merge, gather("labels", fold), fold.empty())
+        if surveys := list_surveys(job.plans):
             with collect_warnings() as more:
-                planner = with_labels(planner, fold.finish(values))
+                values = {fold: reduce(fold.merge, gather("survey", fold), fold.empty()) for fold in surveys}
+                planner = with_surveys(planner, {fold: fold.finish(value) for fold, value in values.items()})
+                job = make_job(planner, *given)
             notes |= more
-            job = make_job(planner, *given)
         if any(plan.by_script or find_tokenizer(each) == AUTO for plan in job.plans for each in plan.folded):
             tokenizer = choose_tokenizer(add_counts(gather("scripts", SCRIPT_COUNTS)))
             if any(plan.by_script for plan in job.plans):

@@ -21,13 +21,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Any, TypeAlias
+from itertools import chain
+from typing import Any, TypeAlias, cast
 
 from dialeval.core import inputs
 from dialeval.core.account import FAILURES
 from dialeval.core.errors import NeedError, SettingError
 from dialeval.core.fold import Fact, Metric
-from dialeval.core.inputs import Input
+from dialeval.core.inputs import Column, Input
 from dialeval.engine.resources import explain_missing
 from dialeval.metrics.registry import ALL, GROUP_SETTINGS, GROUPS, PANEL, registry, split_names
 from dialeval.text.tokenizers import AUTO, DEFAULT, SPLIT_AT_SPACES, ScriptCounts, Tokenizer
@@ -89,6 +90,20 @@ def make_planner(
     names = list_asked(asked)
     plan = cache(lambda available: make_plan(names, available, settings, tokenizer, rows))
     return lambda _source, available: plan(available)
+
+
+def list_fields(asked: Asked) -> tuple[tuple[Column, ...], tuple[str, ...]]:
+    """Return the fields of rows that the metrics ask for, and the names of scores (`*`: all)."""
+    names = [name for name in list_asked(asked) if not registry().is_group(name)]
+    columns: dict[Column, None] = {}
+    scores: dict[str, None] = {}
+    for metric in registry().select(names):
+        for need in (*metric.needs, *metric.wants):
+            if isinstance(need, Column) and need.field is not None:
+                columns[need] = None
+        if metric.subject == inputs.SCORES:
+            scores[metric.find_setting("of") or "*"] = None
+    return tuple(columns), tuple(scores)
 
 
 def list_asked(asked: Any) -> list[Any]:
@@ -168,12 +183,6 @@ def _explain_missing(metric: Metric[Any], available: frozenset[Input]) -> str:
     return "; ".join(reasons)
 
 
-def _map_inner(metric: Any, change: Callable[[Any], Any]) -> Any:
-    """Return what `change` makes of a metric; of one over dialogues, of the metric inside."""
-    inner = getattr(metric, "inner", None)
-    return change(metric) if inner is None else replace(metric, inner=_map_inner(inner, change))
-
-
 def _configure(metric: Metric[Any], asked: Any, settings: Settings, tokenizer: Tokenizer | None) -> Any:
     """Return the metric with the settings of its group and its family, unless it was asked for with its own.
 
@@ -188,36 +197,31 @@ def _configure(metric: Metric[Any], asked: Any, settings: Settings, tokenizer: T
     metric = metric.with_settings(**changes) if metric.name in metric.presets else metric
     if tokenizer is None or not isinstance(asked, str) or f"{_TOKENIZER}=" in asked.replace(" ", ""):
         return metric
-    return _map_inner(metric, lambda each: replace(each, tokenizer=tokenizer) if find_tokenizer(each) else each)
+    return metric.change_setting(_TOKENIZER, tokenizer) if find_tokenizer(metric) else metric
 
 
-def asks_for_labels(plans: Iterable[Plan]) -> bool:
-    """Return whether a metric means the rates of all labels of the rows."""
-    return any(_with_label(metric, "") is not None for plan in plans for metric in plan.folded)
+def list_surveys(plans: Iterable[Plan]) -> list[Fact[Any, Any]]:
+    """Return the statistics of all rows by which metrics decide what they measure, each once."""
+    surveys = (metric.survey for plan in plans for metric in plan.folded)
+    return list(dict.fromkeys(survey for survey in surveys if survey is not None))
 
 
-def with_labels(planner: Planner, labels: Iterable[str]) -> Planner:
-    """Return a planner of the same plans, with the rates of these labels next to a metric that means all."""
+def with_surveys(planner: Planner, surveyed: Mapping[Fact[Any, Any], Any]) -> Planner:
+    """Return a planner of the same plans with the metrics that surveys decided on."""
+
+    @cache
+    def settle(name: str, metric: Metric[Any]) -> Mapping[str, Metric[Any]]:
+        if metric.survey is None:
+            return {name: metric}
+        settled = metric.settle(surveyed[metric.survey])
+        return {name if own == metric.name else own: one for own, one in settled.items()}
 
     def plan(number: int, available: frozenset[Input]) -> Plan:
         given = planner(number, available)
-        metrics: dict[str, Metric[Any]] = {}
-        for name, metric in given.metrics.items():
-            metrics[name] = metric
-            metrics |= {each.name: each for label in labels if (each := _with_label(metric, label)) is not None}
-        return replace(given, metrics=metrics)
+        settled = (settle(name, metric).items() for name, metric in given.metrics.items())
+        return replace(given, metrics=dict(chain.from_iterable(settled)))
 
     return plan
-
-
-def _with_label(metric: Metric[Any], label: str) -> Metric[Any] | None:
-    """Return the metric of one label, for a metric that means all labels; None for another."""
-    if isinstance(inner := getattr(metric, "inner", None), Metric):
-        own = _with_label(inner, label)
-        return None if own is None else replace(metric, inner=own)  # type: ignore[call-arg]
-    if metric.subject != inputs.TURN_LABELS or metric.of:  # type: ignore[attr-defined]
-        return None
-    return replace(metric, of=label)  # type: ignore[call-arg]
 
 
 SCRIPT_COUNTS = ScriptCounts(_TEXTS)
@@ -226,15 +230,15 @@ SCRIPT_COUNTS = ScriptCounts(_TEXTS)
 
 def find_tokenizer(metric: Metric[Any]) -> Tokenizer | None:
     """Return the tokenizer of a metric that has one."""
-    return getattr(getattr(metric, "inner", metric), _TOKENIZER, None)
+    return cast("Tokenizer | None", metric.find_setting(_TOKENIZER))
 
 
 def with_tokenizer(planner: Planner, tokenizer: Tokenizer) -> Planner:
     """Return a planner of the same plans, with a tokenizer for every metric that left the choice to the run."""
 
-    def choose(metric: Metric[Any], by_script: bool = False) -> Any:
+    def choose(metric: Metric[Any], by_script: bool = False) -> Metric[Any]:
         left = (AUTO, *(SPLIT_AT_SPACES if by_script and tokenizer != DEFAULT else ()))
-        return _map_inner(metric, lambda own: replace(own, tokenizer=tokenizer) if find_tokenizer(own) in left else own)
+        return metric.change_setting(_TOKENIZER, tokenizer) if find_tokenizer(metric) in left else metric
 
     def plan(number: int, available: frozenset[Input]) -> Plan:
         given = planner(number, available)

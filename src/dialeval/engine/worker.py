@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar
 from dialeval.core.account import Account
 from dialeval.core.arrays import Floats
 from dialeval.core.batch import Batch
-from dialeval.core.columns import ColumnData, RaggedColumn, SharedColumn
+from dialeval.core.columns import ColumnData, FieldColumn, RaggedColumn, SharedColumn, make_empty
 from dialeval.core.contributions import BatchContributions
 from dialeval.core.errors import DataError, NeedError, Problem, SettingError, collect_warnings
 from dialeval.core.fingerprint import Fingerprint
@@ -27,7 +27,7 @@ from dialeval.core.rowtable import ItemPart, PartWriter
 from dialeval.engine.plan import Plan
 from dialeval.engine.resources import Resources
 from dialeval.io.chunks import Chunk, FileChunk, MemoryChunk, RowBlock, read_blocks
-from dialeval.io.rows import FieldNames, Rows, no_texts
+from dialeval.io.rows import FieldNames, Rows
 from dialeval.text.row_digests import digest_rows
 from dialeval.text.vocabulary import Vocabulary
 
@@ -341,7 +341,7 @@ class _ChunkFold:
         """Make a batch that has all columns of the source; rows that lack one have no text in it."""
         columns: dict[Input, ColumnData] = dict(rows.columns)
         for need in self._columns - columns.keys():
-            columns[need] = no_texts(len(rows))
+            columns[need] = make_empty(need, len(rows))
         context, dialogues = self._context, rows.dialogue_offsets()
         ids, whole = rows.ids(dialogues), self._in_memory
         return Batch(len(rows), columns, context.vocabulary, dialogues, context.resources, ids=ids, whole=whole)
@@ -406,7 +406,7 @@ class _ChunkFold:
         if self._in_memory:  # a column in memory has its digest as a whole
             state = SystemState(len(batch), tuple(states), missing=dict(missing))
             return state, SystemItems(values, tuple(contributions))
-        kinds = (RaggedColumn, SharedColumn)
+        kinds = (RaggedColumn, SharedColumn, FieldColumn)
         lists = {need: column for need, column in batch.columns.items() if isinstance(column, kinds)}
         fingerprints = {str(need): column.fingerprint for need, column in lists.items()}
         return SystemState(len(batch), tuple(states), fingerprints, missing=dict(missing)), SystemItems(values)

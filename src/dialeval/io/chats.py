@@ -17,15 +17,17 @@ in the order of their times or numbers (`_ORDERS`), else in that of the file.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, islice
 from operator import itemgetter
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from dialeval.core.account import ERROR, MISSING
 from dialeval.core.errors import add_warning
+from dialeval.core.inputs import Input
 from dialeval.io.calls import CallLog, read_result, unwrap
 from dialeval.io.fields import (
     FieldReader,
@@ -86,11 +88,15 @@ class ReplyRow(NamedTuple):
     expected: str | None = None
     trial: str | None = None
     turn_labels: str | None = None
-    latency: str | None = None
+    latency: float | None = None
     failure: str | None = None
     """Why the reply failed, where the log says so."""
     asked: int = -1
     """User turns since the reply before; -1 where they are counted by contexts."""
+    values: Mapping[Input, Any] = MappingProxyType({})
+    """Values of its own fields that metrics ask for."""
+    shared: Mapping[Input, Any] = MappingProxyType({})
+    """Values that are of the whole conversation, and count in its last reply."""
 
 
 class Chat:
@@ -155,7 +161,8 @@ class Chat:
         if speaks:
             labels = None if plain else reader.read_turn_labels(given)
             latency = None if plain else reader.read_latency(given, self._since)
-            self._add_reply(text, index, failure, labels, latency)
+            values = {} if plain else reader.read_columns(given)
+            self._add_reply(text, index, failure, labels, latency, values)
             shown = shown if names.keep_reasoning else remove_reasoning(shown)
         if speaks or role == USER:  # a plain message has a role and a text, and no time
             self._since = None if plain else read_message_time(given)
@@ -163,13 +170,25 @@ class Chat:
         self._roles.append(role)
 
     def _add_reply(
-        self, text: str, index: int, failure: str | None, turn_labels: str | None = None, latency: str | None = None
+        self,
+        text: str,
+        index: int,
+        failure: str | None,
+        turn_labels: str | None = None,
+        latency: float | None = None,
+        values: Mapping[Input, Any] = MappingProxyType({}),
     ) -> None:
         labels, kept, asked = self._labels, self._reader.names.kept, self._roles.count(USER)
         if INDEX in kept:
             labels = [[str(index)] if name == INDEX else own for name, own in zip(kept, labels, strict=True)]
         place = (bool(self.replies), self._system, self._dialogue, len(self.replies) + 1, labels)
-        more: Any = {"turn_labels": turn_labels, "latency": latency, "failure": failure, "asked": asked}
+        more: Any = {
+            "turn_labels": turn_labels,
+            "latency": latency,
+            "failure": failure,
+            "asked": asked,
+            "values": values,
+        }
         self.replies.append(ReplyRow(text, self._references, self._said, self._roles, *place, **more))
         self._said, self._roles = [], []
 

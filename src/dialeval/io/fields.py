@@ -35,8 +35,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dialeval.core import inputs
 from dialeval.core.account import ERROR, MISSING
 from dialeval.core.errors import Problem, add_warning
+from dialeval.core.inputs import Input
 from dialeval.io.calls import (
     NONE,
     Call,
@@ -58,6 +60,7 @@ from dialeval.io.rows import (
     LISTS,
     OUR_ROLES,
     ROLE_KEYS,
+    SCORE_FIELDS,
     SYSTEM,
     TIME_KEYS,
     TOOL,
@@ -371,8 +374,8 @@ class FieldReader:
         found = read_labels(given if isinstance(given, LISTS) else [given])
         return dump(found) if found else None
 
-    def read_latency(self, row: RowObject, since: float | None = None) -> str | None:
-        """Return the seconds until the response as a text; `since`: the time of the message before."""
+    def read_latency(self, row: RowObject, since: float | None = None) -> float | None:
+        """Return the seconds until the response; `since`: the time of the message before."""
         name = next((name for name in self.names.latencies if row.get(name) is not None), self.names.latency)
         given, unit = row.get(name), self.names.latencies.get(name, 1.0)
         if given is None and since is not None and (time := read_message_time(row)) is not None:
@@ -386,7 +389,49 @@ class FieldReader:
         self.fields.setdefault("latency", name + (" (milliseconds)" if unit != 1 else ""))
         if name == self.names.latency and unit == 1 and not isinstance(row.get(name), LISTS):
             self.bare_latencies.append(seconds)
-        return repr(seconds if unit == 1 else seconds * unit)
+        return seconds if unit == 1 else seconds * unit
+
+    def read_columns(self, row: RowObject) -> dict[Input, Any]:
+        """Return the values of the fields of a row or a message that metrics ask for, and its scores."""
+        found: dict[Input, Any] = {}
+        for column in self.names.columns:
+            name = column.field or ""
+            given = value_at(row, name)
+            value = given.tolist() if isinstance(given, np.ndarray | np.generic) else given
+            if value is None or value != value:
+                continue
+            if column.kind in ("number", "boolean"):
+                value = self._read_score(value, name)
+            elif column.kind in ("text", "label"):
+                value = " ".join(self.read_labels(value, name))
+            if value is not None:
+                found[column] = value
+        if self.names.scores and (scores := self._read_scores(row)):
+            found[inputs.SCORES] = scores
+        return found
+
+    def _read_scores(self, row: RowObject) -> dict[str, float]:
+        """Return the scores of a row or a message that are asked for."""
+        nested = list_scores(row)
+        found: dict[str, float] = {}
+        for name in self.names.scores:
+            value = value_at(row, name)
+            value = nested.get(name) if value is None else value
+            number = None if value is None or value != value or value == "" else self._read_score(value, name)
+            if number is not None:
+                found[name] = number
+        if "*" in self.names.scores:
+            own = {key: value for key, value in row.items() if _SCORE_NAME.search(key) and key not in self.names.all}
+            numbers = {name: read_score(value) for name, value in {**own, **nested}.items()}
+            found |= {name: number for name, number in numbers.items() if number is not None}
+        return found
+
+    def _read_score(self, value: object, name: str) -> float | None:
+        number = read_score(value)
+        if number is None:
+            shown = f"the text {value!r:.40}" if isinstance(value, str) else kind_of(value)
+            self.add_problem(f"{name} is {shown}", "make it a number, yes or no; or null where there is none")
+        return number
 
     def read_turn(self, row: RowObject) -> int | None:
         """Return the number of the turn, if the row gives one."""
@@ -450,6 +495,45 @@ def read_number(value: object) -> float | None:
     except (ValueError, OverflowError):
         return None
     return number if number is not None and np.isfinite(number) else None
+
+
+_SCORE_NAME = re.compile(
+    r"(^|_|[a-z](?=[A-Z]))(score|rating|grade|thumb|reward|csat|nps|stars?|quality|helpful|correct|accura|relevan|faithful"
+    r"|fluen|coheren|toxic|success|resolved|satisf|passed|vote|hallucinat)",
+    re.IGNORECASE,
+)
+"""Names of fields that are scores, where all are asked for."""
+_YES = {"true": 1.0, "yes": 1.0, "pass": 1.0, "passed": 1.0, "false": 0.0, "no": 0.0, "fail": 0.0, "failed": 0.0}
+_GRADES = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
+"""Scores by the grades of inspect_ai: correct, partly correct, incorrect, no answer."""
+
+
+def read_score(value: object) -> float | None:
+    """Return a score as a number: a number, yes or no, or an object with one of these as value or score."""
+    if isinstance(value, Mapping):
+        inner = next((value[key] for key in ("value", "score", "passed", "pass") if value.get(key) is not None), None)
+        grade = _GRADES.get(inner) if isinstance(inner, str) else None
+        return read_score(inner) if grade is None and not isinstance(inner, Mapping) else grade
+    if isinstance(value, bool | np.bool_):
+        return float(value)
+    if isinstance(value, str) and value.strip().lower() in _YES:
+        return _YES[value.strip().lower()]
+    return read_number(value.item() if isinstance(value, np.generic) else value)
+
+
+def list_scores(row: RowObject) -> dict[str, object]:
+    """Return the scores in the fields of a row that hold several, by name."""
+    found: dict[str, object] = {}
+    for field in SCORE_FIELDS:
+        given = parse_cell(row.get(field))
+        if isinstance(given, Mapping):
+            found = {**{str(name): value for name, value in given.items()}, **found}
+        elif isinstance(given, LISTS):
+            for score in given:
+                name = score.get("name", score.get("key")) if isinstance(score, Mapping) else None
+                if isinstance(name, str):
+                    found.setdefault(name, score)
+    return found
 
 
 _PROMPT = re.compile(

@@ -34,7 +34,7 @@ import numpy as np
 from dialeval.core import inputs
 from dialeval.core.account import MISSING, MOST_LISTED, SKIPPED, Account
 from dialeval.core.arrays import offsets_of
-from dialeval.core.columns import ColumnData, RaggedColumn, SharedColumn, TextColumn
+from dialeval.core.columns import ColumnData, FieldColumn, RaggedColumn, SharedColumn, TextColumn
 from dialeval.core.errors import DataError, Problem, add_warning
 from dialeval.core.inputs import Input
 from dialeval.core.validation import InvalidError
@@ -212,6 +212,9 @@ class _RowCollector:
         self._continued: list[int] = []
         self._labels: list[Sequence[Sequence[str]]] = []
         self._texts: dict[Input, dict[int, str]] = {need: {} for need in OF_SOME_ROWS}
+        self._values: dict[Input, dict[int, Any]] = {}
+        self._uncounted: dict[Input, set[int]] = {}
+        """Rows in which a value of the whole conversation does not count."""
         self.trials = _Trials()
         self.filters = Filters()
         self.counts: Counter[str] = Counter()
@@ -251,7 +254,13 @@ class _RowCollector:
         self._labels.append(row.labels)
         if row.asked >= 0:
             self._asked[number] = row.asked
-        texts = (row.calls, row.expected, row.trial, row.turn_labels, row.latency, row.failure)
+        for column, value in row.shared.items():
+            self._values.setdefault(column, {})[number] = value
+            self._uncounted.setdefault(column, set()).add(number)
+        latency = {} if row.latency is None else {inputs.LATENCY: row.latency}
+        for column, value in {**latency, **row.values}.items():
+            self._values.setdefault(column, {})[number] = value
+        texts = (row.calls, row.expected, row.trial, row.turn_labels, row.failure)
         for need, text in zip(OF_SOME_ROWS, texts, strict=True):
             if text is not None:
                 self._texts[need][number] = text
@@ -281,6 +290,11 @@ class _RowCollector:
                 counts = np.zeros(len(responses), np.int64)
                 counts[list(texts)] = 1
                 columns[need] = RaggedColumn(TextColumn.from_strings(list(texts.values())), offsets_of(counts))
+        for column, by_row in self._values.items():
+            numbers_only = column.kind in ("number", "boolean")
+            uncounted = self._uncounted.get(column, set())
+            counted = [row not in uncounted for row in range(len(responses))]
+            columns[column] = FieldColumn.of(list(map(by_row.get, range(len(responses)))), counted, numbers_only)
         tried = self.trials.judged and not part  # the number of trials of a task is not known from a part
         fields = {
             name: RaggedColumn.from_lists(lists)
@@ -377,7 +391,7 @@ def read_plain_rows(columns: Mapping[str, list[Any]], names: FieldNames) -> Plai
 
 def _may_be_plain(columns: Mapping[str, Any], names: FieldNames) -> bool:
     """Return whether rows with these fields have a response and nothing that only `FieldReader` reads."""
-    simple = names.response in columns and not names.kept and not names.paths
+    simple = names.response in columns and not (names.kept or names.columns or names.scores or names.paths)
     return simple and columns.keys().isdisjoint(names.careful) and not list_unlike(columns, names)
 
 
@@ -456,8 +470,21 @@ def _read_given(reader: FieldReader, given: object, gathered: _RowCollector) -> 
         reader.fields |= {"shape": shape.name}
         reader.fields |= {name: shape.paths[own] for name, own in known.items() if own in shape.paths}
     labels = [reader.read_labels(value_at(given, name), name) for name in names.kept]
-    for each in [row] if row is given or names.mapped else split_turns(row, given, names):
-        yield from _read_row(reader, each, labels, gathered)
+    parts = [row] if row is given or names.mapped else split_turns(row, given, names)
+    replies = [reply for part in parts for reply in _read_row(reader, part, labels, gathered)]
+    yield from _add_values(replies, reader.read_columns(given)) if names.columns or names.scores else replies
+
+
+def _add_values(replies: list[ReplyRow], values: Mapping[Input, Any]) -> list[ReplyRow]:
+    """Return replies with the values of the row that they are from; they count in the last of several replies."""
+    if not replies:
+        return replies
+    own = {name: value for name, value in values.items() if not any(name in reply.values for reply in replies)}
+    scores = {**values.get(inputs.SCORES, {}), **replies[-1].values.get(inputs.SCORES, {})}
+    last = {**own, **replies[-1].values, **({inputs.SCORES: scores} if scores else {})}
+    has_scores = any(inputs.SCORES in reply.values for reply in replies)
+    shared = {**own, **({} if has_scores else {inputs.SCORES: None})}
+    return [*(reply._replace(shared=shared) for reply in replies[:-1]), replies[-1]._replace(values=last)]
 
 
 def _read_row(
@@ -484,7 +511,8 @@ def _read_row(
         if len(responses) == 1:
             mine, seconds = reader.read_turn_labels(row), reader.read_latency(row)
             first = responses[0]
-            responses = [first._replace(turn_labels=first.turn_labels or mine, latency=first.latency or seconds)]
+            seconds = seconds if first.latency is None else first.latency
+            responses = [first._replace(turn_labels=first.turn_labels or mine, latency=seconds)]
         elif reader.read_turn_labels(row) is not None:
             add_warning(f"{names.labels} of a whole chat are not read; put them into its messages")
         if responses:

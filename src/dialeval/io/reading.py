@@ -21,8 +21,8 @@ import numpy as np
 
 from dialeval.core import inputs
 from dialeval.core.arrays import offsets_of
-from dialeval.core.columns import ColumnData, RaggedColumn, TextColumn, join_texts
-from dialeval.core.errors import DataError, Problem, SettingError, collect_warnings, escape_surrogates
+from dialeval.core.columns import ColumnData, FieldColumn, RaggedColumn, TextColumn, join_texts
+from dialeval.core.errors import DataError, Problem, SettingError, add_warning, collect_warnings, escape_surrogates
 from dialeval.core.inputs import Input
 from dialeval.core.rowtable import RUN_FILE
 from dialeval.io import delimited, json, parquet
@@ -149,6 +149,62 @@ def name_dialogues(rows: Rows, source: Any) -> Rows:
     if len(named) != len(rows):
         raise DataError(length_problem(rows.where, len(rows), where, len(named)))
     return replace(rows, dialogues=TextColumn.from_strings([name or f"line {at}" for at, name in enumerate(named, 1)]))
+
+
+def join_scores(systems: Sequence[Rows], source: Any, key: str, asked: Sequence[str]) -> list[Rows]:
+    """Return the rows with the scores of a table: a row per dialogue, or per reply if it has a column `turn`.
+
+    Args:
+        systems: The rows of every system.
+        source: A file or a list of rows with the key and scores, and with `system` where there are several systems.
+        key: The column with the id of the dialogue.
+        asked: The names of the scores; `*` for all.
+    """
+    where = os.fspath(source) if isinstance(source, str | os.PathLike) else "scores"
+    names = FieldNames(dialog_id=key, scores=tuple(asked))
+    content = read_records(source, names, None) if isinstance(source, str | os.PathLike) else None
+    records = Records(where, enumerate(source, 1)) if content is None else next(iter(content.values()))
+    reader, found = FieldReader(where, names, records.problems), dict[tuple[str | None, str, int | None], Any]()
+    for reader.line, row in records.rows:
+        if not isinstance(row, dict) or (dialogue := reader.read_dialogue(row)) is None:
+            reader.add_problem(f"has no {key}", "name the column with the ids of dialogues: --key NAME")
+            continue
+        place = (reader.read_identifier(row, "system"), dialogue, reader.read_turn(row))
+        if place in found:
+            reader.add_problem(f"has scores of {dialogue} a second time", "keep one row per dialogue, or number turns")
+        own = {name: value for name, value in row.items() if name not in (key, "system", "turn")}
+        found[place] = reader.read_columns(own).get(inputs.SCORES)
+    records.raise_problems()
+    return [_add_scores(rows, found, where, several=len(systems) > 1) for rows in systems]
+
+
+def _add_scores(rows: Rows, found: Mapping[tuple[str | None, str, int | None], Any], where: str, several: bool) -> Rows:
+    """Return the rows of a system with the scores of its dialogues and turns."""
+    offsets = rows.dialogue_offsets()
+    dialogues = list(rows.names().take(offsets[:-1]))
+    by_system = any(system is not None for system, _, _ in found)
+    mine = {place[1:]: scores for place, scores in found.items() if place[0] in (None, rows.system)}
+    known = {dialogue for dialogue, _ in mine}.intersection(dialogues)
+    if not known:
+        what = f"names none of the {len(dialogues):,} dialogues of {rows.system}"
+        remedy = "check --key, and name the ids of the log: --field dialog_id=NAME"
+        raise DataError(Problem(where, None, what, remedy))
+    if several and not by_system:
+        raise DataError(Problem(where, None, "does not say of which system its scores are", "add a column system"))
+    if unknown := len({dialogue for dialogue, _ in mine} - known):
+        add_warning(f"{where}: scores of dialogues that are not in {rows.system} are unused ({unknown:,})")
+    column = rows.columns.get(inputs.SCORES)
+    values: list[Any] = [None] * len(rows) if column is None else list(column)
+    counted = np.zeros(len(rows), np.bool_)
+    for name, start, stop in zip(dialogues, offsets[:-1].tolist(), offsets[1:].tolist(), strict=True):
+        turns = {} if rows.turns is None else {int(turn): at for at, turn in enumerate(rows.turns[start:stop], start)}
+        places = {at: mine[name, turn] for turn, at in turns.items() if (name, turn) in mine}
+        if (name, None) in mine or not places:
+            places[stop - 1] = {**(places.get(stop - 1) or {}), **(mine.get((name, None)) or {})}
+        counted[list(places)] = True
+        for at, scores in places.items():
+            values[at] = {**(values[at] or {}), **(scores or {})} or None
+    return replace(rows, columns={**rows.columns, inputs.SCORES: FieldColumn.of(values, counted)})
 
 
 def find_response_files(folder: PathSource) -> list[Path]:

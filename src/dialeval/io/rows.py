@@ -18,9 +18,9 @@ import numpy as np
 from dialeval.core import inputs
 from dialeval.core.account import Account
 from dialeval.core.arrays import Ints, Mask, offsets_of, ranges, row_numbers
-from dialeval.core.columns import ColumnData, RaggedColumn, SharedColumn, TextColumn, join_columns
+from dialeval.core.columns import ColumnData, RaggedColumn, SharedColumn, TextColumn, join_columns, make_empty
 from dialeval.core.errors import DataError, Problem, ProblemList, SettingError
-from dialeval.core.inputs import Input
+from dialeval.core.inputs import Column, Input
 from dialeval.core.rowtable import NO_TURN, RowTable
 from dialeval.io import row_shapes
 
@@ -37,7 +37,7 @@ SHOWN = (inputs.CONTEXT, inputs.ROLES, inputs.RESPONSE, inputs.REFERENCE, inputs
 _COMPARED_ROWS = 1 << 16
 """Rows whose names are compared at a time, so that many millions need little memory."""
 
-OF_SOME_ROWS = (inputs.CALLS, inputs.EXPECTED_CALLS, inputs.TRIALS, inputs.TURN_LABELS, inputs.LATENCY, inputs.OUTCOME)
+OF_SOME_ROWS = (inputs.CALLS, inputs.EXPECTED_CALLS, inputs.TRIALS, inputs.TURN_LABELS, inputs.OUTCOME)
 """Columns of files with a text in some rows only."""
 
 _PLACE_NAME = re.compile(r"(row|line) \d+")
@@ -114,7 +114,10 @@ class Rows:
         return replace(
             parts[0],
             columns={
-                need: join_columns([part.columns.get(need, no_texts(len(part))) for part in parts]) for need in needs
+                need: join_columns(
+                    [part.columns[need] if need in part.columns else make_empty(need, len(part)) for part in parts]
+                )
+                for need in needs
             },
             dialogues=join_columns([part.names(at) for part, at in zip(parts, before, strict=False)])
             if named
@@ -122,7 +125,8 @@ class Rows:
             turns=np.concatenate(turns) if turned else None,
             offsets=offsets_of(np.concatenate([np.diff(part.dialogue_offsets()) for part in parts])),
             fields={
-                name: join_columns([part.fields.get(name, no_texts(len(part))) for part in parts]) for name in fields
+                name: join_columns([part.fields.get(name, RaggedColumn.from_lists([()] * len(part))) for part in parts])
+                for name in fields
             },
             shown={
                 name: join_columns([part.shown[name] for part in parts])
@@ -185,11 +189,6 @@ class Rows:
         return RowTable(offsets, names, self.turns, {**texts, **self.shown}, self.fields)
 
 
-def no_texts(rows: int) -> RaggedColumn:
-    """Return a column in which no row has a text."""
-    return RaggedColumn(TextColumn.from_strings([]), np.zeros(rows + 1, np.int64))
-
-
 def _mark_changes(names: TextColumn) -> Mask:
     """Return whether each name differs from that of the row before; True for the first."""
     lengths = names.ends - names.starts
@@ -241,10 +240,24 @@ TIME_KEYS = ("timestamp", "created_at", "createdAt", "sent_at", "time", "date", 
 """The fields of a message with its time."""
 _MESSAGE_COLUMNS = (*ROLE_KEYS, *CONTENT_KEYS, *TIME_KEYS)
 _SHOWN_NAMES = 12
-_SETTINGS = frozenset({"kept", "system_prompts", "separator", "every_call", "skip_invalid", "keep_reasoning", "roles"})
+_SETTINGS = frozenset(
+    {
+        "columns",
+        "scores",
+        "kept",
+        "system_prompts",
+        "separator",
+        "every_call",
+        "skip_invalid",
+        "keep_reasoning",
+        "roles",
+    }
+)
 """What `FieldNames` holds next to names of our fields."""
 
 
+SCORE_FIELDS = ("scores", "score", "metrics", "feedback", "feedback_scores", "assessments", "ratings", "grades")
+"""The fields of a row or a message that hold several scores: an object by name, or a list of objects with a name."""
 DIALOGUE_IDS = ("dialog_id", "dialogue_id", "conversation_id", "chat_id", "thread_id", "session_id", "trace_id")
 """The names of the field with the dialogue's id, the finest first; a trace is often a single request."""
 _CAMEL_CASE = {name: re.sub("_(.)", lambda match: match[1].upper(), name) for name in DIALOGUE_IDS}
@@ -284,6 +297,10 @@ class FieldNames:
     """What went wrong with a reply; see `outcomes`."""
     status: str = "status"
     finish_reason: str = "finish_reason"
+    columns: tuple[Column, ...] = ()
+    """Fields of the rows that metrics ask for."""
+    scores: tuple[str, ...] = ()
+    """Scores of the rows that metrics ask for, by name; `*`: all."""
     kept: tuple[str, ...] = ()
     """Further fields that rows keep, by the names that they have in the input."""
     system_prompts: bool = False
@@ -368,11 +385,14 @@ class FieldNames:
 
     def choose_columns(self, there: Sequence[str], need: Input | None) -> list[str]:
         """Return the columns of a table that can matter to a need; all where it lacks the main one, for the error."""
-        if need is None:
+        if need is None or "*" in self.scores:
             return list(there)
         main = {self.name(need), self.response, *([self.messages] if need == inputs.RESPONSE else [])}
         shapes = frozenset() if self.response in there else row_shapes.list_columns()
-        own = [*self.all, *self.kept, *self.dialog_ids, *self.latencies, *_MESSAGE_COLUMNS]
+        asked = [column.field or "" for column in self.columns]
+        if self.scores:
+            asked += [*self.scores, *SCORE_FIELDS]
+        own = [*self.all, *self.kept, *asked, *self.dialog_ids, *self.latencies, *_MESSAGE_COLUMNS]
         known = {*own, *(name.partition(".")[0] for name in own), "id", *shapes}
         return [name for name in there if name in known] if main.intersection(there) else list(there)
 

@@ -19,14 +19,15 @@ from pathlib import PurePath
 from typing import Any
 
 from dialeval.core import inputs
+from dialeval.core.columns import make_empty
 from dialeval.core.errors import DataError, Problem, SettingError, escape_surrogates
 from dialeval.core.inputs import Input
 from dialeval.core.run_schema import Role
 from dialeval.io import opening
 from dialeval.io.reading import find_response_files, is_folder
-from dialeval.io.rows import OF_SOME_ROWS, Rows, kind_of, no_texts
+from dialeval.io.rows import OF_SOME_ROWS, Rows, kind_of
 
-ROW_COLUMNS = frozenset({inputs.RESPONSE, inputs.REFERENCE, inputs.CONTEXT, *OF_SOME_ROWS})
+ROW_COLUMNS = frozenset({inputs.RESPONSE, inputs.REFERENCE, inputs.CONTEXT, inputs.LATENCY, *OF_SOME_ROWS})
 """The columns that rows in a file may have."""
 
 
@@ -82,7 +83,8 @@ def wrap_systems(systems: Sequence[Rows], roles: Mapping[str, Role] | None = Non
     """Return systems whose rows are in memory; where a reply of one failed, all have the column of outcomes."""
     if any(inputs.OUTCOME in rows.columns for rows in systems):
         outcomes = [
-            {inputs.OUTCOME: no_texts(len(rows))} if inputs.RESPONSE in rows.columns else {} for rows in systems
+            {inputs.OUTCOME: make_empty(inputs.OUTCOME, len(rows))} if inputs.RESPONSE in rows.columns else {}
+            for rows in systems
         ]
         systems = [
             replace(rows, columns={**more, **rows.columns}) for rows, more in zip(systems, outcomes, strict=True)

@@ -26,7 +26,7 @@ from __future__ import annotations
 import re
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import inf, isfinite, nan
 from operator import attrgetter
@@ -38,7 +38,7 @@ from dialeval.core import inputs
 from dialeval.core.arrays import Floats
 from dialeval.core.batch import Batch
 from dialeval.core.errors import SettingError
-from dialeval.core.fold import Better, Bounds, Level, Metric, RowMetric
+from dialeval.core.fold import Better, Bounds, Fact, Level, Metric, RowMetric
 from dialeval.core.signature import Signature
 
 How = Literal["mean", "min", "max", "last", "first-failure"]
@@ -96,6 +96,23 @@ class OverDialogue(RowMetric):
     @property
     def bounds(self) -> Bounds:
         return (0.0, inf) if self.how == "first-failure" else self.inner.bounds
+
+    def find_setting(self, name: str) -> Any:
+        own = super().find_setting(name)
+        return self.inner.find_setting(name) if own is None else own
+
+    def change_setting(self, name: str, value: object) -> OverDialogue:
+        if name in self.setting_names():
+            return replace(self, **{name: value})  # type: ignore[arg-type]
+        return replace(self, inner=self.inner.change_setting(name, value))
+
+    @property
+    def survey(self) -> Fact[Any, Any] | None:
+        return self.inner.survey
+
+    def settle(self, surveyed: Any) -> Mapping[str, Metric[Any]]:
+        settled = self.inner.settle(surveyed)
+        return {f"{name}{str(self)[len(str(self.inner)) :]}": replace(self, inner=one) for name, one in settled.items()}
 
     def signature(self) -> Signature:
         own = dict(self.inner.signature().fields)

@@ -43,7 +43,7 @@ Annals of Statistics.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf, nan, sqrt
 from typing import Any, Literal, TypeAlias
@@ -117,6 +117,14 @@ class Label(RowMetric):
         """Why the fraction of labeled replies is not tested."""
         return None if self.of else "it says how many replies have labels, which is a property of the data"
 
+    @property
+    def survey(self) -> Fact[Any, Any] | None:
+        return None if self.of else LabelNames()
+
+    def settle(self, surveyed: Sequence[str]) -> Mapping[str, Metric[Any]]:
+        rates: list[Metric[Any]] = [replace(self, of=label) for label in surveyed]
+        return {metric.name: metric for metric in [self, *rates]}
+
     def score(self, batch: Batch) -> Floats:
         values = np.array([self._score_row(row) for row in _parse_labels(batch)], np.float64)
         return np.where(np.isnan(values), nan, values > 0.5) if self.annotators == "majority" else values
@@ -164,7 +172,7 @@ def _limit_values(found: Mapping[str, Iterable[str]]) -> dict[str, tuple[str, ..
 
 def _parse_seconds(batch: Batch) -> Floats:
     """Return the latency of each row; NaN where it is unknown."""
-    return np.array([float(texts[0]) if texts else nan for texts in batch.lists(inputs.LATENCY)], np.float64)
+    return np.asarray(batch.fields(inputs.LATENCY).values, np.float64)
 
 
 @dataclass(frozen=True)

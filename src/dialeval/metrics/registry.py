@@ -15,222 +15,17 @@ asked for. `module:name` imports a module for a metric in it.
 from __future__ import annotations
 
 import inspect
-import math
 import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, partial
 from importlib import import_module
-from textwrap import dedent
-from typing import Any, ClassVar, Literal, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
-
-import numpy as np
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from dialeval.core import inputs
-from dialeval.core.arguments import check_arguments
-from dialeval.core.arrays import Floats
-from dialeval.core.batch import Batch
 from dialeval.core.errors import SettingError, suggest
-from dialeval.core.fingerprint import short_digest
-from dialeval.core.fold import ANY_NUMBER, Better, Bounds, Metric, RowMetric
-from dialeval.core.inputs import Input
-from dialeval.core.signature import Signature
-
-# A plain function as a metric: the mean of what it returns for each row.
-#
-#     @dialeval.metric_of_rows(name="polite", better="higher")
-#     def polite(response):
-#         return "please" in response or "thank" in response
-#
-# Its parameters say by their names what it needs:
-#
-# - `response`: the response, a text.
-# - `reference`: the first reference, a text; a row without one cannot be scored, and the function is not asked.
-# - `references`: all references, a list of texts.
-# - `context`: the turns before the response, a list of texts.
-#
-# A parameter with a default is given where the rows have it, and left at its default where no row has. The function
-# returns a number for each row, True and False counting as 1 and 0; None or NaN says that the row cannot be scored.
-#
-# The function stays what it is and can be called as before. It is passed as it is (`metrics=[polite]`), by its name
-# once it is defined (`metrics="polite"`), by its place on the command line (`-m my_package.my_module:polite`), or
-# named under the entry point `dialeval.metrics`. Its source is part of the signature (`code`), so that numbers of two
-# versions of a function are not taken for the same.
-
-F = TypeVar("F", bound=Callable[..., Any])
-MetricClass = type[Metric[Any]]
-
-METRIC_MARK = "__dialeval_metric__"
-"""The attribute of functions that are metrics."""
-
-DECLARED: dict[str, MetricClass] = {}
-"""Metrics of functions by their names, from the moment that a function is decorated."""
-
-_NEEDS: Mapping[str, Input] = {
-    "response": inputs.RESPONSE,
-    "reference": inputs.REFERENCE,
-    "references": inputs.REFERENCE,
-    "context": inputs.CONTEXT,
-}
-"""By the name of a parameter."""
-
-
-class _Mark(NamedTuple):
-    """What a decorated function carries: plain data, so that it travels with the function."""
-
-    name: str
-    better: Better | None
-    bounds: Bounds
-    definition: int
-
-
-@check_arguments
-def metric_of_rows(
-    name: str, *, better: Better | None = None, bounds: tuple[float, float] = ANY_NUMBER, definition: int = 1
-) -> Callable[[F], F]:
-    """Make a metric of a function of one row: the mean of what it returns. Used as a decorator.
-
-    The names of the function's parameters decide what it is called with: `response`, `reference` (the first one),
-    `references` (all of them), `context` (the turns before). A parameter with a default may be missing from the rows. A
-    row for which it returns None is not scored.
-
-    Args:
-        name: The name of the metric.
-        better: Which values are better, `"higher"` or `"lower"`; None: neither.
-        bounds: The least and the largest possible value, which confidence intervals do not exceed.
-        definition: A version, to be raised when the function returns other values for a reason outside its source.
-
-    Returns:
-        A decorator that returns the function itself.
-
-    Raises:
-        SettingError: The name is taken or has characters that names cannot have, or a parameter is unknown.
-
-    Examples:
-        >>> import dialeval
-        >>> @dialeval.metric_of_rows("polite", better="higher", bounds=(0, 1))
-        ... def polite(response):
-        ...     return "please" in response
-        >>> dialeval.evaluate(["yes please", "no"], metrics=[polite])["system"]["polite"].mean
-        0.5
-    """
-    if not name or any(letter in " ,()=|:" or letter.isspace() for letter in name):
-        raise SettingError(f"{name!r} cannot be the name of a metric: no spaces, commas, colons, bars, brackets or =")
-    if better not in ("higher", "lower", None):
-        raise SettingError(f"better is 'higher', 'lower' or None, not {better!r}")
-
-    def mark(function: F) -> F:
-        if not inspect.isroutine(function):
-            raise SettingError(f"metric_of_rows is for functions; {name} is a {type(function).__name__}")
-        setattr(function, METRIC_MARK, _Mark(name, better, bounds, definition))
-        metric = make_class(function)  # refuses parameters that it does not know
-        taken = DECLARED.get(name)
-        if taken is not None and describe_place(taken) != describe_place(metric):
-            raise SettingError(describe_collision(name, taken, metric))
-        DECLARED[name] = metric  # a function that is defined again replaces the first
-        return function
-
-    return mark
-
-
-def describe_place(metric: MetricClass) -> str:
-    """Return the module and the name of a metric class."""
-    return f"{metric.__module__}.{metric.__qualname__}"
-
-
-def describe_collision(name: str, first: MetricClass, second: MetricClass) -> str:
-    """Return the error of two metrics that have the same name."""
-    return f"two metrics are called {name!r}: {describe_place(first)} and {describe_place(second)}; rename one of them"
-
-
-class RowFunction(RowMetric):
-    """The metric of a function."""
-
-    function: ClassVar[Callable[..., Any]]
-    code: ClassVar[str]
-    """The digest of its source."""
-    parameters: ClassVar[Mapping[str, bool]]
-    """Its parameters, each with whether it must be given."""
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        # Its class is made here and can be found nowhere; the function is found, or sent, by who knows functions.
-        return _make_metric, (type(self).function,)
-
-    def signature(self) -> Signature:
-        return super().signature().with_fields(code=self.code)
-
-    def score(self, batch: Batch) -> Floats:
-        given = [name for name, must in self.parameters.items() if must or batch.has(_NEEDS[name])]
-        rows = zip(*(_iterate_column(batch, name) for name in given), strict=True)
-        return np.array([self._score_row(dict(zip(given, row, strict=True))) for row in rows], np.float64)
-
-    def _score_row(self, row: Mapping[str, Any]) -> float:
-        """Return the value of a row; an error for what is no number."""
-        value = None if row.get("reference", "") is None else type(self).function(**row)
-        if value is None:
-            return math.nan
-        if isinstance(value, str | bytes) or not hasattr(value, "__float__"):
-            raise TypeError(f"it returned {value!r:.60}, and a number is expected, or None for a row without a value")
-        if math.isinf(number := float(value)):
-            raise ValueError("it returned an infinite number")
-        return number
-
-
-def _iterate_column(batch: Batch, name: str) -> Iterator[Any]:
-    if name == "response":
-        return iter(batch.texts(inputs.RESPONSE))
-    if name == "context":
-        return iter(batch.contexts())
-    lists = iter(batch.lists(inputs.REFERENCE))
-    return lists if name == "references" else (texts[0] if texts else None for texts in lists)
-
-
-@cache
-def make_class(function: Callable[..., Any]) -> MetricClass:
-    """Return the metric class of a decorated function, one for each function."""
-    mark: _Mark = getattr(function, METRIC_MARK)
-    parameters = _read_parameters(function, mark.name)
-    must = {_NEEDS[name] for name, needed in parameters.items() if needed} | {inputs.RESPONSE}
-    members: dict[str, Any] = {
-        "__module__": function.__module__ if function.__module__ in sys.modules else __name__,
-        "__doc__": function.__doc__ or f"{mark.name}, a function of rows.",
-        "family": mark.name,
-        "needs": frozenset(must),
-        "wants": frozenset(_NEEDS[name] for name in parameters) - must,
-        "better": mark.better,
-        "bounds": tuple(map(float, mark.bounds)),
-        "definition": mark.definition,
-        "function": staticmethod(function),
-        "code": _digest_source(function),
-        "parameters": parameters,
-    }
-    return dataclass(frozen=True)(type(function.__qualname__, (RowFunction,), members))
-
-
-def _make_metric(function: Callable[..., Any]) -> Metric[Any]:
-    return make_class(function)()
-
-
-def _read_parameters(function: Callable[..., Any], name: str) -> dict[str, bool]:
-    known = f"parameters are called {', '.join(_NEEDS)}"
-    given = inspect.signature(function).parameters
-    for parameter in given.values():
-        if parameter.name not in _NEEDS or parameter.kind in (parameter.VAR_POSITIONAL, parameter.POSITIONAL_ONLY):
-            raise SettingError(f"{name}: what is {parameter}? {known}")
-    if not given:
-        raise SettingError(f"{name} looks at nothing; {known}")
-    return {parameter.name: parameter.default is parameter.empty for parameter in given.values()}
-
-
-def _digest_source(function: Callable[..., Any]) -> str:
-    try:
-        source = dedent(inspect.getsource(function)).encode()
-    except (OSError, TypeError):  # typed at a prompt
-        code = function.__code__
-        source = code.co_code + repr((code.co_consts, code.co_names)).encode()
-    return short_digest(source)
-
+from dialeval.core.fold import Metric
+from dialeval.metrics.functions import DECLARED, METRIC_MARK, MetricClass, describe_collision, make_class
 
 ENTRY_POINT = "dialeval.metrics"
 
@@ -259,6 +54,7 @@ _BUILT_IN: Mapping[str, Sequence[str]] = {
     inputs.TRIALS: ("metrics.trials:PassHat,PassAt,Flips,TaskVariance,TrialVariance,Reward,TrialCost",),
     inputs.OUTCOME: ("metrics.log_columns:FailureRate",),
     inputs.TURN_LABELS: ("metrics.log_columns:Label",),
+    inputs.SCORES: ("metrics.scores:Score",),
     inputs.LATENCY: ("metrics.log_columns:Latency,LatencyPercentile",),
     inputs.CALLS: (
         "metrics.calls:CallMatch,CallOrder,CallSequence,ArgumentMatch,MissingCalls,ExtraCalls,CallErrors,RepeatedCalls",
@@ -311,8 +107,8 @@ Registered = TypeVar("Registered", bound=Callable[..., Any])
 
 _AT = "@dialogue-"
 """As in `metrics.conversation`, which is imported when a name has it."""
-_LABEL = re.compile(r"\s*label:([^\s(),@]+)\s*(?:\(([^()]*)\))?\s*")
-"""The rate of a label, and further settings."""
+_LABEL = re.compile(r"\s*(label|score):([^\s(),@]+)\s*(?:\(([^()]*)\))?\s*")
+"""The rate of a label or the mean of a score, and further settings."""
 _PLACE = re.compile(r"([A-Za-z_][\w.]*):([A-Za-z_]\w*)")
 """A module and a name in it."""
 
@@ -436,7 +232,7 @@ class Registry:
         if not isinstance(name, str):
             return name
         if found := _LABEL.fullmatch(name):
-            name = f"label(of={','.join(filter(None, found.groups()))})"
+            name = f"{found[1]}(of={','.join(filter(None, found.groups()[1:]))})"
         head, bracket, settings = name.strip().partition("(")
         lower = head.strip().lower()
         if lower in ALIASES:
@@ -543,7 +339,7 @@ _TOPICS: Mapping[str, Sequence[str]] = {
     "Words and entropy": ("metrics.words.",),
     "Sampled responses": ("suites.lsdscc.",),
     "Task dialogues": ("suites.multiwoz.", "suites.sgd."),
-    "Labels and latency": ("metrics.log_columns.",),
+    "Labels, scores and latency": ("metrics.log_columns.", "metrics.scores."),
     "Agents": ("metrics.trials.", "metrics.calls."),
     "Breakdown detection": ("metrics.breakdown.",),
 }
