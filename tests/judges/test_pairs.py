@@ -1,11 +1,14 @@
-"""Pairs of context and response as word pieces: what is read, what is cut, and what is no pair."""
+"""Pairs and dialogues that judges learn from."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
-from tools.judge_training.pairs import Pairs, continuations
+from tools.judge_training.pairs import Pairs, continuations, read_dialogues
 
+from dialeval.core.errors import DataError
 from dialeval.judges.cross_encoder import PairTokenizer
 from dialeval.metrics.encoder_files import EncoderFiles, find_encoder
 from tiny_encoder import WORDS, write_encoder
@@ -37,3 +40,12 @@ def test_a_negation_that_corpora_detach_is_joined(tokenizer: PairTokenizer) -> N
 
 def test_pieces_that_go_on_with_a_word_are_known(files: EncoderFiles) -> None:
     assert [WORDS[piece] for piece in np.flatnonzero(continuations(files))] == ["##s"]
+
+
+def test_replies_stand_beside_the_dialogues_that_have_them(tmp_path: Path) -> None:
+    path = tmp_path / "d.jsonl"
+    path.write_text('{"turns": ["a"], "replies": ["b", "c"]}\n{"turns": ["d", "e"]}\n')
+    assert read_dialogues([path]) == [(["a"], ["b", "c"]), (["d", "e"], [])]
+    path.write_text('{"turns": ["a"], "replies": 3}\n')
+    with pytest.raises(DataError, match="replies"):
+        read_dialogues([path])
