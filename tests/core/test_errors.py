@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
-from dialeval.core.errors import MOST_PROBLEMS, DataError, Problem, ProblemList, add_warning
-from dialeval.core.validation import dump
+from dialeval.core.errors import MOST_PROBLEMS, DataError, Problem, ProblemList
 
 
 def test_a_problem_is_one_line_that_a_terminal_does_not_obey() -> None:
@@ -35,15 +32,3 @@ def test_a_list_of_problems_has_an_end() -> None:
 
 def problems(count: int, what: str = "odd") -> list[Problem]:
     return [Problem("a.txt", line, what, "mend it") for line in range(1, count + 1)]
-
-
-def test_where_nobody_asks_it_is_a_warning() -> None:
-    with pytest.warns(UserWarning, match="guessed"):
-        add_warning("guessed")
-
-
-def test_half_a_character_is_written_out() -> None:
-    """As in the name of a file that is not UTF-8, which Python hands over with halves of characters."""
-    assert json.loads(dump({"a\udcff": ["x", ("\udcffé", 1)]})) == {"a\\udcff": ["x", ["\\udcffé", 1]]}
-    with pytest.raises(TypeError, match="not JSON serializable"):
-        dump({"a": object()})

@@ -23,7 +23,7 @@ from dialeval.core.fold import Estimate, Level, Metric, Partial, Reduction
 from dialeval.engine.folding import Done, Options, run_sources
 from dialeval.engine.plan import Plan, make_plan
 from dialeval.engine.resources import Resources
-from dialeval.engine.worker import Job, StateSums, Threads, Worker
+from dialeval.engine.worker import Job, Threads, Worker
 from dialeval.io.chunks import Chunk, split_sources
 from dialeval.io.reading import read_responses
 from dialeval.io.rows import FieldNames, Rows
@@ -171,12 +171,6 @@ def test_a_shard_that_changes_in_between_is_refused(
     changed_in_between(tmp_path, Threads(2), change, form)
 
 
-def test_so_it_is_where_results_are_kept(tmp_path: Path) -> None:
-    changed_in_between(tmp_path, Threads(), CHANGES["rewritten"], resume=tmp_path / "work")
-    with pytest.raises(SettingError, match=r"part-02.jsonl of sample was"):
-        in_chunks({"s": f"{tmp_path}/shards/*"}, metrics="length,kl-div", resume=tmp_path / "work", chunk_bytes=1_500)
-
-
 def test_references_that_change_in_between_are_refused(tmp_path: Path) -> None:
     for name in ("responses", "references"):
         (tmp_path / f"{name}.txt").write_text("".join(f"{text}\n" for text in responses(400)))
@@ -205,12 +199,6 @@ RESPONSES = frozenset({inputs.RESPONSE})
 
 def job_of(plan: Plan) -> Job:
     return Job((plan,), (RESPONSES,), Resources(ready={}), FieldNames(), 1 << 15)
-
-
-def test_a_system_that_is_expected_has_states_of_no_rows() -> None:
-    sums = StateSums(job_of(make_plan("length", RESPONSES)), "metrics")
-    sums.expect((0, "nobody"))
-    assert sums.finish()[0, "nobody"].rows == 0
 
 
 def chunks_of(responses: Sequence[str], batch_rows: int) -> list[Chunk]:

@@ -18,12 +18,7 @@ import dialeval
 from dialeval.core.errors import DataError, SettingError
 from dialeval.core.result import Run
 from dialeval.core.signature import Signature
-from dialeval.human.estimate import (
-    HumanEstimates,
-    join_ratings,
-    plan_from_pilot,
-    plan_ratings,
-)
+from dialeval.human.estimate import HumanEstimates, join_ratings, plan_from_pilot, plan_ratings
 from dialeval.human.sample_files import Sample
 from dialeval.io.ratings import digest_ratings, read_ratings
 from human.rated_runs import ratings_of, run_of

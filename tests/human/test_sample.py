@@ -17,12 +17,7 @@ import dialeval
 from dialeval.core.errors import DataError, SettingError
 from dialeval.core.result import Run
 from dialeval.human import sample as sampling
-from dialeval.human.sample import (
-    find_strata,
-    inclusion_probabilities,
-    sample_systematically,
-    select_tables,
-)
+from dialeval.human.sample import find_strata, inclusion_probabilities, sample_systematically, select_tables
 from dialeval.human.sample_files import read_sample
 from human.rated_runs import run_of, with_judge
 
@@ -268,7 +263,4 @@ def test_rows_without_turns_have_none() -> None:
         dialeval.sample(run, 3, stratify=["turn"])
     rows = [{"response": "hi", "dialog_id": f"d{n}", **({"turn": 5} if n % 2 else {})} for n in range(8)]
     some = dialeval.sample(dialeval.evaluate(rows, metrics="length"), 8, stratify=["turn"])
-    assert sorted((row.stratum, row.turn or 0) for row in some.rows) == [
-        *[("turn=5", 5)] * 4,
-        *[("turn=none", 0)] * 4,
-    ]
+    assert sorted((row.stratum, row.turn or 0) for row in some.rows) == [*[("turn=5", 5)] * 4, *[("turn=none", 0)] * 4]

@@ -72,8 +72,7 @@ def test_archives_may_follow_one_another(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("packing", "harm"),
-    [("gz", "cut"), ("gz", "other"), ("gz", "flipped"), ("zst", "cut"), ("zst", "other")],
+    ("packing", "harm"), [("gz", "cut"), ("gz", "other"), ("gz", "flipped"), ("zst", "cut"), ("zst", "other")]
 )
 def test_a_broken_archive_is_a_problem(
     tmp_path: Path, packing: str, harm: str, problems_of: Callable[[Callable[[], object]], list[Problem]]
@@ -146,10 +145,7 @@ def test_a_small_file_that_unpacks_to_very_much_is_refused(
 
     pack(bytes(4 << 20))
     assert path.stat().st_size * 200 < 4 << 20
-    with pytest.raises(
-        DataError,
-        match=rf"txt{packing}: unpacks to more than 200 times its size; if that is correct",
-    ):
+    with pytest.raises(DataError, match=rf"txt{packing}: unpacks to more than 200 times its size; if that is correct"):
         read_bytes(path)
     with pytest.raises(DataError, match="unpacks to more than 200 times its size"), open_unpacked(str(path)) as stream:
         while stream.read(1 << 16):

@@ -13,9 +13,7 @@ import pytest
 from dialeval.core import arrow, inputs
 from dialeval.core.errors import Problem
 from dialeval.io.chunks import Span, read_row_groups
-from dialeval.io.parquet import (
-    _count_unpacked_bytes,
-)
+from dialeval.io.parquet import _count_unpacked_bytes
 from dialeval.io.ratings import read_ratings
 from dialeval.io.reading import read_responses, read_texts
 from dialeval.io.rows import FieldNames
@@ -93,11 +91,7 @@ def test_offsets_that_point_nowhere_are_not_followed(
     ("read", "name"), [(read_responses, b"scoresXX"), (read_ratings, b"scoresXX"), (read_ratings, b"insideXX")]
 )
 def test_names_of_columns_that_are_not_utf8(
-    write: Write,
-    problems_of: Caught,
-    written: Callable[[pa.Table], bytes],
-    read: Callable[[Path], object],
-    name: bytes,
+    write: Write, problems_of: Caught, written: Callable[[pa.Table], bytes], read: Callable[[Path], object], name: bytes
 ) -> None:
     content = written(pa.table({"response": ["a"], "scoresXX": [{"insideXX": 1.0}]}))
     path = write("a.parquet" if written is packed else "a.arrow", content.replace(name, name[:-2] + b"\xff\xfe"))

@@ -3,14 +3,7 @@
 from __future__ import annotations
 
 from dialeval.judges import card
-from dialeval.judges.card import (
-    Attack,
-    HumanCorrelation,
-    Validation,
-    list_attacks,
-    list_pearson,
-    list_validation,
-)
+from dialeval.judges.card import Attack, HumanCorrelation, Validation, list_attacks, list_pearson, list_validation
 from dialeval.judges.judge import SHIPPED, load_judge
 
 NAN = float("nan")

@@ -30,21 +30,10 @@ from dialeval.judges import LLM, Panel
 from dialeval.judges.llm import client as llm_client
 from dialeval.judges.llm.answers import AnswerRecord, AnswerStore
 from dialeval.judges.llm.attack import _summarize
-from dialeval.judges.llm.client import (
-    Client,
-    Completion,
-    Counts,
-    FailedRequestError,
-)
+from dialeval.judges.llm.client import Client, Completion, Counts, FailedRequestError
 from dialeval.judges.llm.judge import name_family
 from dialeval.judges.llm.metric import LLMGrades, label_texts
-from dialeval.judges.llm.rubrics import (
-    Question,
-    Rubric,
-    compute_expected_grades,
-    list_shipped,
-    read_rubric,
-)
+from dialeval.judges.llm.rubrics import Question, Rubric, compute_expected_grades, list_shipped, read_rubric
 from llm_server import MODEL, Body, ChatServer, Reply, asked_text, shown_texts
 
 GOOD = {"quality": 4, "relevance": 5}

@@ -13,11 +13,7 @@ import pytest
 
 import dialeval as toolkit
 from conftest import Dialeval
-from dialeval.analysis.labels import (
-    _find_disputes,
-    measure_label_agreement,
-    measure_pair_agreement,
-)
+from dialeval.analysis.labels import _find_disputes, measure_label_agreement, measure_pair_agreement
 from dialeval.core.errors import DataError, SettingError
 from dialeval.judges import LLM
 from dialeval.judges.llm.attack import attack_llm

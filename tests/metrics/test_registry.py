@@ -170,12 +170,6 @@ assert registry().parse("rouge-l").family == "rouge"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_other_subjects_are_found_before_responses_were() -> None:
-    here = Registry(_BUILT_IN)
-    assert [str(metric) for metric in here.list_measuring({inputs.HYPOTHESES})] == ["mds", "pds", "max-bleu"]
-    assert str(here.parse("accuracy")) == "accuracy"
-
-
 def test_a_class_where_a_metric_is_expected() -> None:
     with pytest.raises(SettingError, match=r"Vowels is a class; pass a metric made of it: Vowels\(\.\.\.\)"):
         registry().select([Vowels])

@@ -23,7 +23,7 @@ from dialeval.core.contributions import ClusteredRows, Resamples, RowWords
 from dialeval.core.validation import InvalidError
 from dialeval.text import ngrams, resampled
 from dialeval.text.ngrams import NgramColumn, NgramCounts
-from dialeval.text.resampled import ClusterGrams, NgramValues, ngram_totals, row_sums
+from dialeval.text.resampled import NgramValues, ngram_totals, row_sums
 from dialeval.text.row_digests import digest_lists, digest_prompts
 from dialeval.text.tokenizers import tokenize
 from dialeval.text.vocabulary import Vocabulary
@@ -97,19 +97,6 @@ def test_merging_adds_up_wherever_the_parts_were_counted(
     assert spelled(first.merge(second).merge(third)) == expected
     assert spelled(third.merge(first.merge(second))) == expected
     assert spelled(NgramCounts.empty(n).merge(first)) == spelled(first) == spelled(first.merge(NgramCounts.empty(n)))
-
-
-def test_counts_take_the_wider_type_only_where_they_must() -> None:
-    vocabulary = Vocabulary(["a"])
-    large = NgramCounts(1, vocabulary, np.array([[0]]), np.array([2**31 - 1], np.int32))
-    assert large.counts.dtype == np.int32
-    merged = large.merge(large)
-    assert merged.counts.tolist() == [2**32 - 2]
-    assert merged.merge(large).total == 3 * (2**31 - 1)
-    one = NgramCounts(1, vocabulary, np.array([[0]]), np.array([1], np.int32))
-    assert large.merge(one).counts.dtype == np.int64
-    fits = NgramCounts(1, vocabulary, np.array([[0]]), np.array([2**31 - 2], np.int32)).merge(one)
-    assert (fits.counts.dtype.name, fits.total) == ("int32", 2**31 - 1)
 
 
 # Kernels with keys of any size, against NumPy.
@@ -215,10 +202,6 @@ def test_ngrams(texts: list[list[str]], n: int, data: st.DataObject) -> None:
             for at in range(len(words) - n + 1):
                 expected[tuple(words[at : at + n])] += often
         assert sorted(totals[totals > 0].tolist()) == sorted(count for count in expected.values() if count)
-
-
-def fields(grams: ClusterGrams) -> list[object]:
-    return [grams.kinds.tolist(), grams.times.tolist(), grams.offsets.tolist(), grams.count, grams.heads.tolist()]
 
 
 # Values of n-grams, against a dict and a loop.

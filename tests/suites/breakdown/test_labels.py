@@ -267,10 +267,7 @@ def test_without_an_interval_of_each_data_set_there_is_none_of_the_average() -> 
     assert (found.mean, found.interval, found.by_dataset) == (7 / 16, None, {"english": 7 / 8, "japanese": 0.0})
 
 
-@given(
-    st.tuples(*[st.one_of(st.floats(1e-9, 1), st.just(0.0))] * 3),
-    st.tuples(*[st.integers(0, 30)] * 3).filter(any),
-)
+@given(st.tuples(*[st.one_of(st.floats(1e-9, 1), st.just(0.0))] * 3), st.tuples(*[st.integers(0, 30)] * 3).filter(any))
 def test_distances_are_the_formulas(p: tuple[float, float, float], counts: tuple[int, int, int]) -> None:
     row = Row(0.0, p, counts)
     q = [count / sum(counts) for count in counts]

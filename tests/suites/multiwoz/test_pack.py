@@ -189,11 +189,6 @@ def test_damaged_data_is_named(tmp_path: Path) -> None:
         add_pack("multiwoz", from_folder=folder)
 
 
-def test_without_data_the_remedy_is_named() -> None:
-    with pytest.raises(NeedError, match="dialeval data add multiwoz"):
-        load_task()
-
-
 @pytest.mark.golden
 def test_from_the_shared_layout(shared_data: Path) -> None:
     add_pack("multiwoz", from_folder=shared_data / "multiwoz")

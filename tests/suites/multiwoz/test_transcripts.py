@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 import re
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -19,14 +16,7 @@ from dialeval.reports.html import combine_runs, render
 from dialeval.suites.multiwoz.data import load_task
 from dialeval.suites.multiwoz.evaluation import evaluate_task, with_transcripts
 from dialeval.suites.multiwoz.explanations import Cause, group_by_cause
-from dialeval.suites.multiwoz.report import (
-    FIELDS,
-    list_failures,
-    make_transcripts_section,
-    write_failures_csv,
-    write_failures_json,
-    write_failures_table,
-)
+from dialeval.suites.multiwoz.report import make_transcripts_section
 from reports.test_html import HOSTILE, Page
 
 TASK = load_task("town")
@@ -43,13 +33,6 @@ def test_every_cause_has_an_example_where_there_is_room_for_one_each(run: Run) -
     for system, counts in found["failures"].items():
         shown = {cause["cause"] for entry in found["transcripts"][system] for cause in entry["causes"]}
         assert shown == set(counts)
-
-
-def test_a_turn_says_what_was_offered_and_provided(run: Run) -> None:
-    entry = with_transcripts(run, PREDICTIONS, TASK).details["transcripts"]["patient"][0]
-    assert entry["domains"][0].keys() == {"domain", "wishes", "asked", "matched", "provided", "complete"}
-    assert any("offer" in step for turn in entry["turns"] for step in turn["steps"])
-    assert [turn["turn"] for turn in entry["turns"]] == list(range(len(entry["turns"])))
 
 
 if TYPE_CHECKING:
@@ -189,34 +172,3 @@ def lost(dialogue: str, *causes: str) -> Any:
     """As much of an explanation as the tables show."""
     made = [Cause("inform", "hotel", cause, f"so {cause}") for cause in causes]
     return SimpleNamespace(dialogue=dialogue, causes=made)
-
-
-FAILURES: dict[str, list[Any]] = {
-    "bot": [lost("d1", "rare"), lost("d2", "often"), lost("d3", "often", "rare", "often")],
-    "good": [],
-}
-
-
-def test_a_row_per_cause() -> None:
-    rows = list_failures(FAILURES)
-    assert [(row["dialogue"], row["cause"]) for row in rows] == [
-        ("d1", "rare"),
-        ("d2", "often"),
-        ("d3", "often"),
-        ("d3", "rare"),
-        ("d3", "often"),
-    ]
-    assert json.loads(write_failures_json(FAILURES)) == rows
-    assert list(csv.DictReader(io.StringIO(write_failures_csv(FAILURES)))) == rows
-    assert write_failures_csv({}) == ",".join(FIELDS) + "\n"
-
-
-def test_causes_count_dialogues_and_the_commonest_comes_first() -> None:
-    lines = write_failures_table(FAILURES).splitlines()
-    assert lines[0] == "bot: 3 dialogues lost inform or success"
-    counts = [line.split() for line in lines[2:5]]
-    assert counts == [["cause", "dialogues", "lines"], ["often", "2", "3"], ["rare", "2", "2"]]
-    below = [line.split()[3] for line in lines[7:12]]
-    assert {cause: str(below.count(cause)) for cause in below} == {cause: listed for cause, _, listed in counts[1:]}
-    assert "good: 0 dialogues lost inform or success" in lines
-    assert write_failures_table({"bot": [lost("d1", "rare")]}).startswith("bot: 1 dialogue lost")
