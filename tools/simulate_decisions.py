@@ -2,9 +2,10 @@
 
     python tools/simulate_decisions.py --seed 1 [--replicates 400] [--only skewed]
 
-prints the table of docs/simulations.md, "Decisions". The truth of each case is known. Columns are percentages of data
-sets: significant, worse or better in the verdict, the gate passes, the interval has the truth, and interval or verdict
-contradict each other.
+prints the table of docs/simulation-tables.md, "Decisions". The truth of each case is known. Columns are percentages of
+data sets: significant, worse or better in the verdict, the interval has the truth, interval and p contradict each
+other, marked as rough, the gate with the margin passes, equivalent, dialogues are paired, and another order of the
+dialogues or another seed leads to another decision.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from dialeval.core.arrays import Floats, Ints, offsets_of
 from dialeval.core.columns import RaggedColumn
 from dialeval.core.fold import Estimate, Level
 from dialeval.core.result import Result, Run
-from dialeval.core.rowtable import RowTable
+from dialeval.core.rowtable import PROMPT, RowTable
 from dialeval.core.signature import Signature
 
 CORRELATED = ("bleu-1", "bleu-2", "bleu-3", "bleu-4", "rouge-l", "chrf", "rouge-score-1", "rouge-score-2", "call-f1")
@@ -36,6 +37,8 @@ class Case(NamedTuple):
     settings: Mapping[str, Any]
     key: str
     margin: float | None = None
+    shuffled: Run | None = None
+    """The run with its dialogues in another order, to be compared with this order and with another seed."""
 
 
 def make(items: Mapping[str, Floats], turns: Ints, users: Floats | None = None, level: Level = Level.TURN) -> Result:
@@ -112,16 +115,92 @@ def lengthen(rng: np.random.Generator, dialogues: int) -> Case:
     return Case(pair(make({"reward": before}, short), make({"reward": after}, longer)), 0.06, {}, "reward")
 
 
-def skew(rng: np.random.Generator, rows: int, kind: str) -> Case:
-    """Draw differences with mean 0 that are skewed."""
+def skew(rng: np.random.Generator, rows: int, kind: str, gain: float = 0.0) -> Case:
+    """Draw differences, skewed or not, with a mean of so many of their standard deviations."""
     draws = {
-        "lognormal": rng.lognormal(size=rows) - math.exp(0.5),
-        "zero-inflated": np.where(rng.random(rows) < 0.2, rng.lognormal(size=rows), 0.0) - 0.2 * math.exp(0.5),
-        "normal": rng.normal(size=rows),
+        "lognormal": (rng.lognormal(size=rows) - math.exp(0.5), math.sqrt(math.e * (math.e - 1))),
+        "zero-inflated": (np.where(rng.random(rows) < 0.2, rng.lognormal(size=rows), 0.0) - 0.2 * math.exp(0.5), 1.17),
+        "normal": (rng.normal(size=rows), 1.0),
+        "Laplace": (rng.laplace(size=rows), math.sqrt(2)),
     }
-    base = rng.normal(size=rows)
-    turns = np.ones(rows, np.int64)
-    return Case(pair(make({"reward": base}, turns), make({"reward": base + draws[kind]}, turns)), 0.0, {}, "reward")
+    away, deviation = draws[kind]
+    base, turns, truth = rng.normal(size=rows), np.ones(rows, np.int64), gain * deviation
+    sides = (make({"reward": values}, turns) for values in (base, base + away + truth))
+    return Case(pair(*sides), truth, {}, "reward")
+
+
+def begin(rng: np.random.Generator, chats: int, named: bool) -> Case:
+    """Draw logs of other users: chats without ids that share a greeting, or that share ids and nothing else.
+
+    With a greeting, the new system is ten times slower from the second turn on; otherwise nothing differs.
+    """
+    sides = []
+    for factor in (1.0, 1.0 if named else 10.0):
+        turns = rng.integers(2, 5, chats)
+        first = offsets_of(turns)[:-1]
+        seconds = rng.lognormal(0.0, 0.5, int(turns.sum()))
+        slow = np.ones(len(seconds), bool)
+        slow[first] = False
+        prompts = rng.integers(1 << 62, size=len(seconds)).astype(np.uint64)
+        if not named:
+            prompts[first] = 1
+        result = make({"latency": np.where(slow, factor * seconds, seconds)}, turns)
+        names = [f"conv-{number:04}" for number in range(chats)] if named else None
+        sides.append(Result(result.estimates, rows=RowTable(offsets_of(turns), names, digests={PROMPT: prompts})))
+    # Of 2 to 4 turns all but one are slower by 9 times the mean of a lognormal value.
+    truth = 0.0 if named else 9 * math.exp(0.125) * 2 / 3
+    return Case(pair(*sides), truth, {}, "latency", None if named else 0.5)
+
+
+def cross(rng: np.random.Generator, design: str, cluster: str) -> Case:
+    """Draw 30 users who ask 20 prompts, of which each system has an effect of its own on users and on prompts.
+
+    Every user asks every prompt (`all`), or each of them one in four (`some`).
+    """
+    users, prompts = map(np.ravel, np.indices((30, 20)))
+    kept = rng.random(len(users)) < (0.25 if design == "some" else 1.0)
+    users, prompts = users[kept], prompts[kept]
+    turns, sides = np.ones(len(users), np.int64), []
+    hard = rng.normal(size=20)[prompts]
+    for _ in "ab":
+        values = hard + 0.3 * rng.normal(size=30)[users] + 0.3 * rng.normal(size=20)[prompts]
+        result = make({"reward": values + rng.normal(size=len(users))}, turns)
+        fields = {
+            name: RaggedColumn.from_lists([[f"{name}{code}"] for code in codes.tolist()])
+            for name, codes in (("user", users), ("prompt", prompts))
+        }
+        names = [f"d{number}" for number in range(len(users))]
+        sides.append(Result(result.estimates, rows=RowTable(offsets_of(turns), names, fields=fields)))
+    return Case(pair(*sides), 0.0, {"cluster": cluster}, "reward")
+
+
+def replicate(rng: np.random.Generator, dialogues: int, seeds: int, spread: float, field: str | None) -> Case:
+    """Draw systems that answer the same dialogues with several seeds, each with an effect of its own."""
+    hard, sides = rng.normal(size=(dialogues, 1)), []
+    turns = np.full(dialogues, seeds)
+    for _ in "ab":
+        own = 0.35 * rng.normal(size=(dialogues, 1)) + spread * rng.normal(size=seeds)
+        values = (hard + own + rng.normal(size=(dialogues, seeds))).ravel()
+        result = make({"reward": values}, turns)
+        fields = {"seed": RaggedColumn.from_lists([[str(seed)] for _ in range(dialogues) for seed in range(seeds)])}
+        names = [f"d{number}" for number in range(dialogues)]
+        sides.append(Result(result.estimates, rows=RowTable(offsets_of(turns), names, fields=fields)))
+    return Case(pair(*sides), 0.0, {"replicate": field}, "reward")
+
+
+def waver(rng: np.random.Generator, dialogues: int) -> Case:
+    """Draw dialogues without ids whose difference is near the significance level, in two orders."""
+    noise, turns = rng.normal(size=dialogues), np.ones(dialogues, np.int64)
+    away = (noise - noise.mean()) / noise.std(ddof=1) + rng.uniform(1.9, 2.1) / math.sqrt(dialogues)
+    base, order = rng.normal(size=dialogues), rng.permutation(dialogues)
+    runs = []
+    for places in (np.arange(dialogues), order):
+        sides = (make({"reward": values[places]}, turns) for values in (base, base + away))
+        prompts = {PROMPT: (places + 1).astype(np.uint64)}
+        runs.append(
+            pair(*(Result(each.estimates, rows=RowTable(offsets_of(turns), digests=prompts)) for each in sides))
+        )
+    return Case(runs[0], math.nan, {}, "reward", shuffled=runs[1])
 
 
 def correlate(rng: np.random.Generator, rows: int, gain: float) -> Case:
@@ -149,11 +228,32 @@ CASES: Mapping[str, tuple[Callable[..., Case], tuple[Any, ...]]] = {
     **{f"pass^{k}, {n} tasks, no difference": (attempt, (n, k)) for n in (20, 50) for k in (1, 4)},
     **{f"{s:.0%} of 30 users shared, over dialogues": (meet, (30, s, None)) for s in (0.0, 0.5)},
     **{f"{s:.0%} of 30 users shared, --cluster user": (meet, (30, s, "user")) for s in (0.0, 0.5)},
+    **{
+        f"30 users, {design} of 20 prompts, --cluster {over}": (cross, (design, over))
+        for design in ("all", "some")
+        for over in ("user", "prompt", "user,prompt")
+    },
+    **{
+        f"{n} dialogues, {r} seeds that vary by {spread}, {over}": (replicate, (n, r, spread, field))
+        for n, r in ((20, 3), (50, 3), (50, 5))
+        for spread in (0.0, 0.1, 0.3)
+        for over, field in (("over dialogues", None), ("--replicate seed", "seed"))
+    },
     "wholes, 40 dialogues, better by .06": (lengthen, (40,)),
     **{
-        f"skewed, {kind}, {n} rows": (skew, (n, kind)) for kind in ("lognormal", "zero-inflated") for n in (10, 50, 200)
+        f"{kind} differences, {n} rows": (skew, (n, kind))
+        for kind in ("normal", "Laplace", "lognormal", "zero-inflated")
+        for n in (8, 10, 20, 50, 200)
     },
-    **{f"skewed, normal, {n} rows": (skew, (n, "normal")) for n in (10, 50)},
+    **{
+        f"{kind} differences, {n} rows, {gain:+} standard deviations": (skew, (n, kind, gain))
+        for kind, signs in (("normal", (1,)), ("Laplace", (1,)), ("lognormal", (1, -1)))
+        for n, size in ((8, 1.2), (10, 1.0), (20, 0.66), (50, 0.4))
+        for gain in (sign * size for sign in signs)
+    },
+    "50 chats without ids that share /start, v2 slower": (begin, (50, False)),
+    "50 chats of other users under the same ids": (begin, (50, True)),
+    "60 dialogues, p near 0.05": (waver, (60,)),
     "family of 9 correlated metrics, no difference": (correlate, (40, 0.0)),
     "family of 9 correlated metrics, gain .5": (correlate, (40, 0.5)),
     "equivalence, 40 rows, loss = margin": (drift, (40, 0.1, 0.1)),
@@ -176,21 +276,31 @@ def simulate(name: str, replicates: int, seed: int) -> str:
             "significant": any(row.significant for row in found.rows) if case.truth == 0 else significant,
             "better": row.significant and not row.worse,
             "worse": row.significant and row.worse,
-            "covered": low - 1e-12 <= case.truth <= high + 1e-12,
+            **({} if math.isnan(case.truth) else {"covered": low - 1e-12 <= case.truth <= high + 1e-12}),
             "contradiction": len(found.rows) == 1 and significant == (low <= 0 <= high),
             "marked ~": row.rough,
+            "paired": found.design.name != "unpaired",
         }
         if case.margin is not None:
             (gate,) = check_baseline(found, {case.key: case.margin})
             outcome["gate passes"] = gate.failure is None
             outcome["equivalent"] = -case.margin <= low <= high <= case.margin
+        if case.shuffled is not None:
+            shuffled, reseeded = (
+                compare(run, seed=seed, **settings).rows[0].significant
+                for run, seed in ((case.shuffled, number), (case.run, number + replicates))
+            )
+            outcome |= {"order": shuffled != row.significant, "seed": reseeded != row.significant}
         for what, holds in outcome.items():
             counts.setdefault(what, []).append(bool(holds))
     shown = (f"{100 * np.mean(counts[what]):.1f}" if what in counts else "–" for what in COLUMNS)
     return f"| {name} | {' | '.join(shown)} |"
 
 
-COLUMNS = ("significant", "better", "worse", "covered", "contradiction", "marked ~", "gate passes", "equivalent")
+COLUMNS = (
+    *("significant", "better", "worse", "covered", "contradiction", "marked ~", "gate passes", "equivalent"),
+    *("paired", "order", "seed"),
+)
 
 
 def main() -> None:

@@ -73,7 +73,7 @@ def make_result(values: Floats, turns: Ints, key: str) -> Result:
 
 def compare_logs(*given: Any) -> list[Difference]:
     """Compare two logs as `dialeval.compare` does."""
-    return [tested.settle(ANY_NUMBER, DEFAULT_LEVEL).row for tested in compare_unpaired(*given)]
+    return [tested.settle(ANY_NUMBER, DEFAULT_LEVEL, 2).row for tested in compare_unpaired(*given)]
 
 
 def simulate_means(cell: tuple[str, str, tuple[int, int]], replicates: int, seed: int) -> Rates:

@@ -13,11 +13,12 @@ from dialeval.core.version import __version__
 if TYPE_CHECKING:
     from dialeval.analysis.agreement import Agreement, Correlation, agreement
     from dialeval.analysis.comparison import Comparison, compare
+    from dialeval.analysis.crossed import with_clusters
     from dialeval.analysis.difference import Difference
     from dialeval.analysis.gates import assert_no_worse
     from dialeval.analysis.sequential import MetricTrend, SequentialDifference, SequentialTest, Trend, sequential, trend
     from dialeval.analysis.slices import Slice, Slices, slices
-    from dialeval.analysis.values import with_clusters, with_intervals
+    from dialeval.analysis.values import with_intervals
     from dialeval.analysis.verdict import Verdict, VerdictNumber
     from dialeval.core.display import ItemTable
     from dialeval.core.errors import DataError, DialevalError, NeedError, SettingError
@@ -38,7 +39,8 @@ _NAMES = {
     "analysis.gates": "assert_no_worse",
     "analysis.sequential": "MetricTrend SequentialDifference SequentialTest Trend sequential trend",
     "analysis.slices": "Slice Slices slices",
-    "analysis.values": "with_clusters with_intervals",
+    "analysis.crossed": "with_clusters",
+    "analysis.values": "with_intervals",
     "analysis.verdict": "Verdict VerdictNumber",
     "core.display": "ItemTable",
     "core.errors": "DataError DialevalError NeedError SettingError",

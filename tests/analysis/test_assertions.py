@@ -42,7 +42,11 @@ def test_it_holds(baseline: Run, tmp_path: Path) -> None:
     assert not found.rows[0].significant
     baseline.save(tmp_path / "main")
     scored().save(tmp_path / "branch")
-    dialeval.assert_no_worse(tmp_path / "branch", str(tmp_path / "main"), ["rouge-l", "chrf"], margin=0.01)
+    runs = tmp_path / "branch", str(tmp_path / "main"), ["rouge-l", "chrf"]
+    dialeval.assert_no_worse(*runs)
+    dialeval.assert_no_worse(*runs, margin=0.2)
+    with pytest.raises(AssertionError, match=r"may be worse by 0\.1797, the margin is 0\.01"):
+        dialeval.assert_no_worse(*runs, margin=0.01)  # 20 equal dialogues do not prove that
 
 
 def test_it_says_what_is_worse_and_where(baseline: Run) -> None:

@@ -13,10 +13,11 @@ from scipy import stats
 import dialeval
 from dialeval.analysis.difference import Baseline, Difference, Settings, Test, exchange_means
 from dialeval.analysis.values import Values, sort_clusters
+from dialeval.analysis.verdict import decide, is_acceptable
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Estimate
-from dialeval.core.result import Result
+from dialeval.core.result import Result, Run
 from dialeval.core.rowtable import RowTable
 from dialeval.core.signature import Signature
 from dialeval.stats import significance
@@ -81,6 +82,65 @@ def test_the_p_value_of_yes_no_values_is_mcnemars() -> None:
     assert in_dialogues.interval_by == "tango"
     width, alone = (each.interval[1] - each.interval[0] for each in (in_dialogues, row) if each.interval)
     assert width < alone, "rows in other dialogues are more"
+
+
+def compare_values(away: Floats, key: str = "latency", **given: Any) -> Difference:
+    """Compare a system with a baseline of ones, as `compare` does."""
+    sides = {"a": result(np.ones(len(away)), key=key), "b": result(1 + away, key=key)}
+    (row,) = dialeval.compare(Run(sides, "0"), **given).rows
+    return row
+
+
+def find_rejected(kind: str, sign: float) -> list[tuple[Difference, float]]:
+    """Return differences of ten rows that the permutation test rejects; negative: skewed to the other side of 0."""
+    found = []
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        away = rng.normal(size=10) + 0.8 if kind == "normal" else sign * (rng.lognormal(size=10) - 0.2)
+        row = compare_values(away)
+        (swaps,) = draw_swaps(10, 2000)
+        sums = np.abs((1 - 2 * swaps) @ away)
+        if (np.count_nonzero(sums >= abs(away.sum()) - 1e-12) + 1) / 1024 < 0.05:
+            found.append((row, float(stats.skew(away) * away.mean())))
+    return found
+
+
+def test_the_permutation_test_decides_unless_differences_are_skewed_to_the_other_side() -> None:
+    """With eight to ten dialogues the studentized interval is so wide that it would cost a tenth of the power."""
+    rejected = [each for kind in ("normal", "skewed") for each in find_rejected(kind, 1.0)]
+    assert len(rejected) > 60
+    for row, skewed in rejected:
+        assert row.interval is not None
+        if skewed >= 0:
+            assert row.significant
+            assert 0 < row.interval[0] < row.difference < row.interval[1]
+        assert row.significant == (row.interval[0] > 0)
+    assert {row.significant for row, skewed in rejected if skewed < 0} == {True, False}
+
+
+@pytest.mark.parametrize("rows", [4, 10, 200])
+@pytest.mark.parametrize("key", ["rouge-l", "latency"])
+@pytest.mark.parametrize("gain", [0.0, 0.5])
+def test_rows_that_all_differ_alike_leave_a_difference_open(rows: int, key: str, gain: float) -> None:
+    """Another row may differ by the range of the metric, or by the size of the values where that has no end."""
+    sides = {"a": result(np.full(rows, 0.25), key=key), "b": result(np.full(rows, 0.25 + gain), key=key)}
+    margin = 2.0 if rows < 10 else 0.6
+    (row,) = dialeval.compare(Run(sides, "0"), margin=margin).rows
+    part = stats.t.ppf(0.975, rows - 1) ** 2 / (rows + stats.t.ppf(0.975, rows - 1) ** 2)
+    reach = 1.0 if key == "rouge-l" else 0.25 + gain
+    ends = gain - part * (reach + gain), gain + part * (reach - gain)
+    assert row.interval is not None
+    assert row.interval[1] == pytest.approx(ends[1])
+    assert row.interval[0] == pytest.approx(ends[0]) or row.significant
+    assert row.interval_by == "constant"
+    assert row.significant == (gain > 0 and rows > 4)
+    assert (row.interval[0] > 0) == row.significant
+
+
+def test_identical_outputs_of_few_dialogues_are_not_equivalent() -> None:
+    few, many = (compare_values(np.zeros(rows), "rouge-l", margin=0.01) for rows in (10, 1000))
+    assert (decide(few), is_acceptable(few)) == ("inconclusive", False)
+    assert (decide(many), is_acceptable(many)) == ("equivalent", True)
 
 
 def test_rows_that_one_side_lacks_count_on_neither() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from typing import Any
 
@@ -119,11 +120,39 @@ def test_p_values_near_alpha_take_more_trials_so_that_seeds_agree() -> None:
     noise = (noise - noise.mean()) / noise.std(ddof=1) * np.sqrt(60)
     near, clear = ({"old": ["0"] * 60, "new": [repr(value + t) for value in noise.tolist()]} for t in (1.98, 4.0))
     found = [dialeval.compare(dialeval.evaluate(near, metrics=[number]), seed=seed) for seed in range(6)]
-    assert sum(each.trials >= 8000 for each in found) == 5, "but for one whose interval decides"
+    assert min(each.trials for each in found) >= 8000
     assert [row.significant for each in found for row in each.rows] == [False] * 6
     once = [dialeval.compare(dialeval.evaluate(near, metrics=[number]), seed=seed, trials=200) for seed in range(6)]
     assert len({row.significant for each in once for row in each.rows}) == 2, "as many trials as were asked for"
     assert dialeval.compare(dialeval.evaluate(clear, metrics=[number])).trials == 2000
+
+
+def test_intervals_that_decide_near_alpha_take_more_resamples_so_that_seeds_agree() -> None:
+    """Forty differences with a mean below 0 and their tail above it, where the interval has the larger p-value."""
+    values = np.random.default_rng(2).lognormal(size=40)
+    away = (values - values.mean()) / values.std(ddof=1) - 1.05 * 2.6 / math.sqrt(40)
+    run = dialeval.evaluate({"old": ["0"] * 40, "new": list(map(repr, away.tolist()))}, metrics=[number])
+    found = [dialeval.compare(run, seed=seed) for seed in range(6)]
+    assert min(each.resamples for each in found) >= 4000
+    assert len({each.rows[0].significant for each in found}) == 1
+    assert {dialeval.compare(run, resamples=200, trials=2000, seed=seed).resamples for seed in range(3)} == {200}
+
+
+def test_slices_near_alpha_take_more_trials_so_that_seeds_agree() -> None:
+    noise = np.random.default_rng(4).normal(size=60)
+    noise = (noise - noise.mean()) / noise.std(ddof=1) * np.sqrt(60)
+    rows = [{"response": repr(value + 2.27), "half": "first"} for value in noise.tolist()]
+    rows += [{"response": repr(value), "half": "second"} for value in noise.tolist()]
+    before = [{**row, "response": "0"} for row in rows]
+    run = dialeval.evaluate({"old": before, "new": rows}, metrics=[number], keep="half")
+    found = [dialeval.slices(run, by="half", seed=seed).slices for seed in range(6)]
+    trials = [part.comparison.trials for parts in found for part in parts if part.comparison is not None]
+    assert min(trials) >= 8000
+    decided = [part.difference("new", "number") for parts in found for part in parts[:1]]
+    assert len({one.significant for one in decided if one is not None}) == 1
+    (first, _) = dialeval.slices(run, by="half", trials=2000).slices
+    assert first.comparison is not None
+    assert first.comparison.trials == 2000, "as many as were asked for"
 
 
 def test_trials_near_alpha_are_those_of_all_metrics() -> None:

@@ -216,7 +216,10 @@ def test_slices_of_rows_and_of_saved_runs(dialeval: Dialeval, tmp_path: Path) ->
         (["score", "old.jsonl", "--by", "mood"], "no row of old has a value in the field 'mood'"),
         (["score", "old.jsonl", "--by", "system"], "already compares the systems"),
         (["score", "old.jsonl", "--by", ","], "name a field"),
-        (["score", "old.jsonl", "--by", "turn", "--jobs", "1"], "--cluster and --intervals studentized need all rows"),
+        (
+            ["score", "old.jsonl", "--by", "turn", "--jobs", "1"],
+            "--replicate and --intervals studentized need all rows",
+        ),
         (["score", "old.jsonl", "--by", "turn", "-f", "metrics-txt"], "metrics-txt has no slices"),
         (["compare", "run", "--by", "mood"], "did not keep a field 'mood', only turn, length, history"),
         (["report", "run", "--by", "mood"], "did not keep a field 'mood'"),

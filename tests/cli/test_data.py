@@ -64,7 +64,7 @@ def test_a_local_copy_will_do(dialeval: Dialeval, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["add", "glove-6bb"], "did you mean glove-6b?"),
+        (["add", "glove-6bb"], "did you mean 'glove-6b'?"),
         (["add", "glove-6b", "--address", "ftp://example.invalid/x"], "http"),
         (["verify", "glove-6b"], "glove-6b"),
         (["remove", "glove-6b"], "glove-6b"),

@@ -63,7 +63,7 @@ MISTAKES: dict[str, tuple[str, ...]] = {
     "score a.txt -m distinct(n=x)": ("distinct takes a whole number for n, not 'x'",),
     "score a.txt --tokeniser 13a": ("No such option", "--tokenizer"),
     "score a.txt --tokenizer 13b": ("'13b' is not known", "did you mean '13a'?"),
-    "score a.txt --vectors glove": ("no word vectors named 'glove'", "did you mean glove-6b?"),
+    "score a.txt --vectors glove": ("no word vectors named 'glove'", "did you mean 'glove-6b'?"),
     "score a.txt --judge-dir folder -m judge -c b.txt": (
         "folder/judge.json: there is no such file",
         "the shipped judge",
@@ -96,7 +96,7 @@ MISTAKES: dict[str, tuple[str, ...]] = {
     "breakdown a.txt": ("Missing option '-p' / '--data'",),
     "rank run": ("a run is ranked by one of its metrics", "--metric"),
     "sample run -o sampled": ("how many responses to rate (-n)",),
-    "data add glov": ("no data pack named 'glov'", "did you mean glove-6b?"),
+    "data add glov": ("no data pack named 'glov'", "did you mean 'glove-6b'?"),
     "data verify glove-6b": ("glove-6b is not installed", "dialeval data add glove-6b"),
     "formats sharegp": ("there is no shape 'sharegp'", "did you mean 'sharegpt'?"),
     "schema rn": ("there is no schema 'rn'", "did you mean 'run'?"),

@@ -237,7 +237,7 @@ def test_what_needs_all_rows_is_refused_in_chunks(tmp_path: Path) -> None:
     for given in ({"baselines": True}, {"reference_groups": [[["a"]]]}):
         with pytest.raises(SettingError, match="baselines and reference_groups need all rows in memory"):
             in_chunks(tmp_path / "a.txt", **given)
-    with pytest.raises(SettingError, match="fields and dialogues are only kept for rows in memory"):
+    with pytest.raises(SettingError, match="are added to rows in memory"):
         in_chunks(tmp_path / "a.txt", keep="topic")
     with pytest.raises(SettingError, match="rows with several answers have no further fields to keep"):
         dialeval.evaluate([["a", "b"]], reference_groups=[[["a"]]], keep="topic")

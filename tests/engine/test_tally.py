@@ -154,7 +154,7 @@ def test_a_tally_measures_one_system_under_a_name() -> None:
 
 
 def test_trials_are_not_counted_in_parts() -> None:
-    tally = dialeval.metric("pass-1")
+    tally = dialeval.metric("pass-hat-1")
     with pytest.raises(SettingError, match="known of all rows together; use"):
         tally.update([{"dialog_id": "t", "trial": 0, "reward": 1.0, "response": "a"}])
 

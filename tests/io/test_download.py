@@ -6,7 +6,8 @@ import errno
 import os
 import urllib.request
 from collections.abc import Iterator
-from email.message import Message
+from http.client import HTTPMessage
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -157,7 +158,7 @@ def test_limits_of_archives() -> None:
 def test_redirections_stay_encrypted(before: str, after: str, followed: bool) -> None:
     def redirect() -> Any:
         request = urllib.request.Request(before)
-        return module._Redirects().redirect_request(request, None, 302, "Found", Message(), after)
+        return module._Redirects().redirect_request(request, BytesIO(), 302, "Found", HTTPMessage(), after)
 
     if followed:
         assert redirect().full_url == after

@@ -135,7 +135,7 @@ def test_broken_download_installs_nothing(site: Site) -> None:
 
 
 def test_unknown_names_and_settings(tmp_path: Path) -> None:
-    with pytest.raises(SettingError, match="did you mean fasttext-en"):
+    with pytest.raises(SettingError, match="did you mean 'fasttext-en'"):
         add_pack("fasttext_en", from_folder=tmp_path)
     with pytest.raises(SettingError, match="there are fasttext-en, glove-6b"):
         remove_pack("../../x")

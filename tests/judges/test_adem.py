@@ -6,13 +6,15 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from dialeval.core.errors import SettingError
 from dialeval.io.ratings import digest_ratings, read_ratings
 from dialeval.judges import validation
 from dialeval.judges.adem import load_adem, open_judge
-from dialeval.judges.validation import attack_systems, make_judge, read_attacked, round_numbers, sample_rows
+from dialeval.judges.schemas import Calibration, TextEncoder
+from dialeval.judges.validation import attack_systems, read_attacked, round_numbers, sample_rows, train
 from dialeval.metrics.encoder_files import find_encoder
 from judges.test_adem_commands import written
 from judges.tiny_judges import invented_ratings
@@ -28,7 +30,7 @@ def test_a_judge_knows_its_data_settings_and_encoder(tmp_path: Path) -> None:
     encoder = write_encoder(tmp_path / "encoder")
     rated = written(invented_ratings(60, sets=2), tmp_path / "rated.jsonl")
     steps: list[tuple[int, int | None]] = []
-    made = make_judge(
+    made = train(
         [rated],
         encoder=encoder,
         tokens=32,
@@ -47,7 +49,7 @@ def test_a_judge_knows_its_data_settings_and_encoder(tmp_path: Path) -> None:
     assert again.digest == made.weights.digest
     assert list(again.facts) == ["data", "settings", "validation", "attacks", "trained_on"]
     assert again.facts["trained_on"] == sorted(set(digest_ratings(read_ratings(rated))))
-    assert make_judge([rated], encoder=encoder, tokens=32, rank=2, validate=False).validation is None
+    assert train([rated], encoder=encoder, tokens=32, rank=2, validate=False).validation is None
     attacks = attack_systems(open_judge(tmp_path / "judge", encoder), read_attacked([rated]))
     assert {each.name: each.rows for each in attacks} == dict.fromkeys((each.name for each in made.attacks), 60)
 
@@ -58,8 +60,8 @@ def test_test_files_are_judged_and_not_learned_from(tmp_path: Path) -> None:
     other = written(invented_ratings(30, sets=1, seed=3), tmp_path / "other.jsonl")
     rows = [{**json.loads(line), "dataset": "other"} for line in other.read_text().splitlines()]
     other.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    both = make_judge([rated], [other], encoder=encoder, tokens=32)
-    assert both.weights.digest == make_judge([rated], encoder=encoder, tokens=32, validate=False).weights.digest
+    both = train([rated], [other], encoder=encoder, tokens=32)
+    assert both.weights.digest == train([rated], encoder=encoder, tokens=32, validate=False).weights.digest
     assert both.validation is not None
     assert list(both.validation.sets) == ["set0", "set1", "other"]
     assert [each["name"] for each in both.weights.facts["data"]] == ["set0", "set1"]
@@ -95,7 +97,7 @@ def test_settings_are_reported_by_the_names_that_people_read(tmp_path: Path) -> 
         "tokens of a text": 32,
     }
     adem, identity = (
-        make_judge([rated], encoder=encoder, tokens=32, kind=kind, strength=2.0, validate=False)
+        train([rated], encoder=encoder, tokens=32, kind=kind, strength=2.0, validate=False)
         for kind in ("adem", "identity")
     )
     found, untrained = (each.weights.facts["settings"] for each in (adem, identity))
@@ -106,6 +108,25 @@ def test_settings_are_reported_by_the_names_that_people_read(tmp_path: Path) -> 
 
 def test_recipes_and_contexts_are_checked() -> None:
     with pytest.raises(SettingError, match="one of adem, identity, not 'odd'"):
-        make_judge([], kind="odd")
+        train([], kind="odd")
     with pytest.raises(SettingError, match="at least one turn"):
-        make_judge([], turns=0)
+        train([], turns=0)
+
+
+@pytest.mark.parametrize("beta", [0.0, 1.0])
+def test_a_calibration_divides_by_no_0(beta: float) -> None:
+    for case in ("both", "context", "reference"):
+        constants = {name: (0.0, beta if name == case else 2.0) for name in ("both", "context", "reference")}
+        if beta:
+            assert msgspec.convert(constants, Calibration).both[1] in (1.0, 2.0)
+        else:
+            with pytest.raises(msgspec.ValidationError, match="a beta is 0"):
+                msgspec.convert(constants, Calibration)
+
+
+def test_numbers_of_a_saved_encoder_have_limits() -> None:
+    for tokens in (0, 1 << 24):
+        assert msgspec.convert({"name": "e", "digest": "d", "tokens": tokens}, TextEncoder).tokens == tokens
+    for tokens in (-1, (1 << 24) + 1):
+        with pytest.raises(msgspec.ValidationError):
+            msgspec.convert({"name": "e", "digest": "d", "tokens": tokens}, TextEncoder)

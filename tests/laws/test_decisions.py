@@ -45,7 +45,7 @@ def runs(draw: st.DrawFn) -> Run:
         values = {
             "fraction": np.clip(hard + 0.2 * rng.normal(size=rows) + shift * at, 0, 1),
             "yes/no": (hard + shift * at > draw(st.sampled_from([-1.0, 0.3, 0.8]))).astype(float),
-            "count": rng.poisson(3 + 3 * shift * at, rows).astype(float),
+            "count": np.minimum(rng.poisson(3 + 3 * shift * at, rows) / 10, 1.0),
             "skewed": np.where(rng.random(rows) < 0.2, rng.lognormal(size=rows), 0.0) + shift * at,
         }
         estimates = dict(result.estimates)
@@ -79,6 +79,9 @@ def check(found: Comparison, run: Run) -> None:
         assert row.p <= row.adjusted_p <= 1
         assert row.significant == (row.adjusted_p < found.alpha) == excludes_0(row.adjusted_interval)
         assert (row.p < (1 - found.confidence) * (1 - 1e-9)) == excludes_0(row.interval), row
+        assert row.interval is not None
+        assert row.interval[0] <= row.difference <= row.interval[1], row
+        assert row.interval[0] < row.interval[1], "dialogues that are all the same do not tell a difference exactly"
         marks = {"better": BETTER, "worse": WORSE, "different": DIFFERENT}
         assert choose_mark(row) == marks.get(decision, "")
         assert row.significant or decision in ("equivalent", "inconclusive")

@@ -107,7 +107,7 @@ PLUGIN = '''
 from dataclasses import dataclass
 from importlib import import_module
 from dialeval.core.fold import RowMetric
-from dialeval.core.batch import Input
+from dialeval.core import inputs
 import numpy as np
 
 @dataclass(frozen=True)
@@ -150,7 +150,7 @@ def test_only_what_is_measured_is_imported() -> None:
     program = (
         "import sys\n"
         "from dialeval.metrics.registry import registry\n"
-        "from dialeval.core.batch import Input\n"
+        "from dialeval.core import inputs\n"
         "registry().list_measuring({inputs.RESPONSE}), registry().parse('distinct(n=3)')\n"
         "print([name for name in sys.modules if '.suites' in name])\n"
     )

@@ -8,7 +8,7 @@ import numpy as np
 
 from dialeval.core.fold import Estimate
 from dialeval.core.result import Result, Run
-from dialeval.reports.sections import MOST_SYSTEMS, make_correlations
+from dialeval.reports.html import MOST_SYSTEMS, make_correlations
 from reports.test_html import Page
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dialeval.core.result import Result, Run
-from dialeval.reports import sections
+from dialeval.reports import html as sections
 from dialeval.reports.html import render
 from reports.test_html import Page, estimate
 

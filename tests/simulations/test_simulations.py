@@ -69,7 +69,7 @@ def test_tests_keep_their_level() -> None:
 
 
 def test_what_is_detectable_is_found() -> None:
-    hits = power(range(30), 16, "unequal")  # with eight dialogues, intervals overrule some p-values
+    hits = power(range(30), 8, "unequal")
     assert np.mean([pooled(hits, test) for test in TESTS]) >= 0.65
 
 

@@ -30,6 +30,7 @@ from msgspec import to_builtins
 from msgspec.structs import asdict, replace
 
 from dialeval.analysis.alignment import Design, DesignName
+from dialeval.analysis.crossed import cross_tests, list_ways
 from dialeval.analysis.difference import (
     DEFAULT_ALPHA,
     LEAST_TRIALS,
@@ -127,7 +128,8 @@ class Comparison(Tabular, Displayable, Record, frozen=True, kw_only=True, rename
         signatures: By metric, the signature of the baseline's value: what must be the same where values are compared.
         margins: By metric, the margin within which systems are equivalent.
         weight: Whether every row or every dialogue has equal weight in a mean.
-        cluster: The field whose values are the clusters; None: dialogues.
+        cluster: The field whose values are the clusters, or two fields; None: dialogues.
+        replicate: The field that numbers the replicates of a system.
         estimand: What means are of, `reply` or `dialogue`; None where no dialogue has several rows.
         pairs: Tests of systems other than the baseline with each other, which are tests of the family of the panel.
         accounts: By system, what is missing from what was read of it, if anything is.
@@ -162,6 +164,7 @@ class Comparison(Tabular, Displayable, Record, frozen=True, kw_only=True, rename
     margins: dict[str, float] = {}
     weight: Weight = "rows"
     cluster: str | None = None
+    replicate: str | None = None
     estimand: str | None = None
     pairs: int = 0
     accounts: dict[str, str] = {}
@@ -308,6 +311,7 @@ def compare(
     pairwise: bool = True,
     margin: float | Mapping[str, float] | None = None,
     cluster: str | None = None,
+    replicate: str | None = None,
 ) -> Comparison:
     """Compare systems with a baseline: difference, confidence interval and p-value under every metric.
 
@@ -338,7 +342,10 @@ def compare(
         pairwise: Also test all pairs of three or more systems under one metric (`Comparison.ranking`).
         margin: The margin within which two systems are equivalent, in units of the metric: one number for all metrics
             of the verdict, or one by metric.
-        cluster: A field that the runs kept, such as the user; its values are sampled as wholes.
+        cluster: A field that the runs kept, such as the user; its values are sampled as wholes. Two fields, such as
+            `"user,prompt"`, are crossed.
+        replicate: A field that the runs kept, which numbers the generation seeds or training runs of each system, so
+            that intervals hold for other ones.
 
     Returns:
         The differences of every system to the baseline.
@@ -373,12 +380,13 @@ def compare_tested(
     pairwise: bool = True,
     margin: float | Mapping[str, float] | None = None,
     cluster: str | None = None,
+    replicate: str | None = None,
     **given: Any,
 ) -> tuple[Comparison, list[Tested]]:
     """Return what `compare` does, and the differences with what they are adjusted by for further tests."""
     settings = Settings(trials=LEAST_TRIALS if trials is None else trials, **given)
     alpha = settings.alpha
-    selection = select(runs, baseline, systems, metrics, design, weight, most_tests, cluster)
+    selection = select(runs, baseline, systems, metrics, design, weight, most_tests, cluster, replicate)
     fields = check_adjusted(adjust, selection.known, [selection.first, *selection.others])
     if trials is None:
         tests = [key for keys in selection.tested.values() for key in keys]
@@ -390,7 +398,7 @@ def compare_tested(
     names = (selection.first, *selection.others)
     tables = [selection.known[name].rows for name in names]
     users = [name for table in tables if table is not None for name in table.fields if name.lower() in USERS]
-    ignored = [*fields, *users, *([cluster] if cluster is not None else [])]
+    ignored = [*fields, *users, *list_ways(cluster, None), *filter(None, [replicate])]
     listed = [runs] if isinstance(runs, Run) else runs.values() if isinstance(runs, dict) else runs
     split = [line for run in listed if isinstance(run, Run) for line in run.warnings if _SPLIT in line]
     mixes = (compare_mixes(selection.first, *each, ignored, settings) for each in selection.alignments.items())
@@ -403,10 +411,10 @@ def compare_tested(
         counted = any(each.row.key == ranked and each.row.interval_by == "tango" for each in tested)
         between = _test_pairs(selection, ranked, settings, not counted) if ranked is not None else []
         rows = _adjust([*tested, *between], alpha, selection.panel)
-        more = 0 if trials is not None else _count_trials([*tested, *between], rows, selection.designs, settings)
-        if more <= settings.trials:
+        again = settings if trials is not None else draw_more([*tested, *between], rows, selection.designs, settings)
+        if again == settings:
             break
-        settings = replace(settings, trials=more)  # of all tests, since p-values are adjusted by the same permutations
+        settings = again  # of all tests, since p-values are adjusted by the same permutations
     rows, pairs = mark_left_out(rows[: len(tested)], selection.alignments, alpha), rows[len(tested) :]
     ranking = None if ranked is None else _rank_systems(selection, ranked, rows, pairs)
     comparison = Comparison(
@@ -427,6 +435,7 @@ def compare_tested(
         margins=margins,
         weight=weight,
         cluster=cluster,
+        replicate=replicate,
         estimand=describe_estimand(selection, weight),
         pairs=len(pairs),
         ranking=ranking,
@@ -442,37 +451,44 @@ def _test_differences(selection: Selection, settings: Settings, fields: Sequence
         bounds = find_bounds(each.row.key, selection.known[selection.first][each.row.key])
         cells += 0 if each.draws is None else len(each.draws[1])
         kept = each if cells <= MOST_DRAWS else each._replace(draws=None)
-        settled = kept.settle(bounds, settings.confidence)
+        settled = kept.settle(bounds, settings.confidence, selection.designs[each.row.system].clusters)
         directed = settled.row.better is not None and settled.row.key in selection.panel
         evidence = directed if asked else settled.row.evidence  # what was asked for is no mere description
         tested.append(settled._replace(row=replace(settled.row, evidence=evidence)))
     return tested
 
 
-def _count_trials(
+def draw_more(
     tested: Sequence[Tested], rows: Sequence[Difference], designs: Mapping[str, Design], settings: Settings
-) -> int:
-    """Return the trials after which all p-values near alpha are on one side of it, within limits; 0 for enough.
+) -> Settings:
+    """Return the settings with the trials and resamples after which no p-value is near alpha, within limits.
 
     `rows`: the differences with adjusted p-values. The error of an adjusted p is mostly that of p. Where p is not that
-    of the trials, its error is that of what the other tests add.
+    of the trials, its error is that of the resamples of its interval, if it has some, and what the other tests add.
+    Resamples are as many as they are where another number than the default was chosen.
     """
-    needed, made = 0.0, settings.trials
+    made, needed = (settings.trials, settings.resamples), [0.0, 0.0]
     for each, row in zip(tested, rows, strict=True):
-        if each.draws is None or len(each.draws[1]) <= made:  # no trials, or every permutation once
-            continue
-        if each.p_of_draws and row.p == each.row.p:
-            # Of a p-value that no trial reaches the error is 0.
-            variance = (row.adjusted_p / row.p) ** 2 * (row.p - 1 / (made + 1)) * (1 - row.p)
-        else:
-            variance = (row.adjusted_p - row.p) * (1 - row.adjusted_p + row.p)
+        drawn = each.draws is not None and len(each.draws[1]) > settings.trials  # else every permutation once, or none
+        by_trials = each.draws is not None and each.p_of_draws
+        resampled = not by_trials and row.interval_by == "studentized" and settings.resamples == DEFAULT_RESAMPLES
+        of_others = (row.adjusted_p - row.p) * (1 - row.adjusted_p + row.p)
         away = row.adjusted_p - settings.alpha
-        if variance > 0:
-            trials = _NEAR**2 * variance / away**2 if away else math.inf
-            needed = max(needed, trials if trials > made else 0)
+        for at, number in enumerate(made):
+            variance = 0.0 if by_trials or at else of_others
+            if row.p and (by_trials, resampled)[at]:  # of a p-value that no trial reaches the error is 0
+                variance = (row.adjusted_p / row.p) ** 2 * (row.p - 1 / (number + 1)) * (1 - row.p)
+            if variance > 0 and (drawn, resampled)[at]:
+                enough = _NEAR**2 * variance / away**2 if away else math.inf
+                needed[at] = max(needed[at], enough if enough > number else 0)
     clusters = max((design.clusters for design in designs.values()), default=0) or 1
     cells = sum(_CELLS_OF_CORPUS if row.corpus else 1 for row in rows) + _CELLS_OF_TRIAL * len(designs)
-    return round(min(max(needed, 4 * made), _MOST_CELLS / (clusters * cells), _MOST_REPEATED)) if needed else 0
+    most = min(_MOST_CELLS / max(clusters * cells, 1), _MOST_REPEATED)
+    trials, resamples = (
+        max(round(min(max(number, 4 * before), most)), before) if number else before
+        for number, before in zip(needed, made, strict=True)
+    )
+    return replace(settings, trials=trials, resamples=resamples)
 
 
 def _find_margins(
@@ -544,7 +560,7 @@ def _test_pairs(selection: Selection, key: str, settings: Settings, same: bool) 
     order = None
     if designs == {"paired"} and not any(each.changed for each in selection.alignments.values()):
         order = sort_clusters(*(selection.known[name] for name in (selection.first, *names)))  # that of the baseline
-    same = same and all(each.by_row for each in selection.alignments.values())
+    same = same and selection.replicate is None and all(each.by_row for each in selection.alignments.values())
     values = {name: Values.of(selection.known[name], [key], alone=True) for name in names}
     if order is not None and same and settings.test == "randomization" and all(v.items for v in values.values()):
         return exchange_means(values, {name: selection.known[name][key] for name in names}, key, settings, order)
@@ -555,7 +571,8 @@ def _test_pairs(selection: Selection, key: str, settings: Settings, same: bool) 
     run = Run({name: selection.known[name] for name in names}, __version__)
     try:
         for at, name in enumerate(names[:-1]):
-            pair = select(run, name, names[at + 1 :], [key], selection.design, cluster=selection.cluster)
+            ways: dict[str, Any] = {"cluster": selection.cluster, "replicate": selection.replicate}
+            pair = select(run, name, names[at + 1 :], [key], selection.design, **ways)
             found += (each._replace(curve=None) for each in _find_differences(pair, settings, (), order))
             designs |= {design.name for design in pair.designs.values()}
     except SettingError:  # two of the systems cannot be compared with each other
@@ -564,6 +581,19 @@ def _test_pairs(selection: Selection, key: str, settings: Settings, same: bool) 
 
 
 def _find_differences(
+    selection: Selection, settings: Settings, fields: Sequence[str], order: Ints | None = None
+) -> Iterator[Tested]:
+    """Compare each system by its design, key by key, over all the ways in which clusters were sampled."""
+    found = _find_one_way(selection, settings, fields, order)
+    if not selection.crossed:
+        return found
+    ways, quick = [selection.alignments, *selection.crossed], replace(settings, trials=1, resamples=_PAIR_RESAMPLES)
+    others = [] if selection.replicate is not None else selection.crossed
+    errors = (_find_one_way(replace_fields(selection, alignments=way), quick, fields) for way in others)
+    return cross_tests(zip(found, *errors, strict=True), ways, selection.replicate, settings)
+
+
+def _find_one_way(
     selection: Selection, settings: Settings, fields: Sequence[str], order: Ints | None = None
 ) -> Iterator[Tested]:
     """Compare each system by its design, key by key; a key that must not be compared has the reason.
@@ -620,13 +650,8 @@ def adjust_together(compared: Sequence[tuple[Comparison, list[Tested]]]) -> list
 
 def _adjust(tested: Sequence[Tested], alpha: float, panel: Sequence[str]) -> list[Difference]:
     """Return the differences with adjusted p-values, and the intervals that agree with these."""
-    while True:
-        ps = adjust_families([each.row for each in tested], panel, [each.draws for each in tested])
-        tails = [alpha * each.row.p / p if p else alpha for each, p in zip(tested, ps, strict=True)]
-        agreed = [each.agree(tail) for each, tail in zip(tested, tails, strict=True)]
-        if all(one is other for one, other in zip(tested, agreed, strict=True)):
-            break
-        tested = agreed
+    ps = adjust_families([each.row for each in tested], panel, [each.draws for each in tested])
+    tails = [alpha * each.row.p / p if p else alpha for each, p in zip(tested, ps, strict=True)]
     return [
         replace(each.row, adjusted_p=p, significant=p < alpha, adjusted_interval=each.find_interval(tail))
         for each, p, tail in zip(tested, ps, tails, strict=True)

@@ -10,8 +10,14 @@
                 of dialogues this is paired Cohen's d; it weighs rows as the difference does and never has another sign
     detectable  minimum detectable difference at 80% power; `needed`: the clusters for a given difference
     settled     interval and p agree (`Tested`): where p does not reject at a level the interval of that level reaches
-                to 0, and where p rejects but the interval has 0, p is that of the interval: the least 1 - level at
-                which it excludes 0. Both steps are conservative
+                to 0. Where the permutation test rejects, and the interval has 0, the end near 0 is that of the test:
+                the difference less the size that permuted differences exceed with a probability of 1 - level.
+                Elsewhere p is at least that of the interval, the least 1 - level at which it excludes 0: in other
+                tests, and where the differences of clusters are skewed to the other side of 0. Such samples of few
+                clusters often lack the long tail on that side, so that the permutation test rejects too often
+    no error    where no cluster changes a difference, the interval is that of `clusters` rows of which none differs
+                (Tango's), as if one that does could differ by the whole range of the metric, or by the size of the
+                values where the range has no end
     rough       whether clusters are few, or few for how skewed or unequal their differences are: interval, p and
                 detectable are then no more than a guide
     wins ...    dialogues, or rows that are not part of one, in which the system has the better value (higher where
@@ -43,7 +49,7 @@ from dialeval.core.result import Result
 from dialeval.core.run_schema import Record
 from dialeval.stats import significance
 from dialeval.stats.independent import is_rough
-from dialeval.stats.intervals import DEFAULT_LEVEL, PairedCounts, two_sided_t
+from dialeval.stats.intervals import DEFAULT_LEVEL, PairedCounts, tango, two_sided_t
 from dialeval.stats.resampling import (
     DEFAULT_RESAMPLES,
     DEFAULT_SEED,
@@ -58,6 +64,8 @@ from dialeval.stats.resampling import (
 )
 
 Test = Literal["randomization", "bootstrap"]
+Curve = Callable[[float], tuple[float, float]]
+"""The interval by level."""
 DEFAULT_ALPHA = 0.05
 LEAST_ALPHA = 1e-9
 """Below it neither trials nor Student's distribution say anything."""
@@ -203,47 +211,66 @@ class Tested(NamedTuple):
     """A difference with its interval by level, and the differences that permutations gave."""
 
     row: Difference
-    curve: Callable[[float], tuple[float, float]] | None = None
+    curve: Curve | None = None
     """The interval of a level; None for a difference that was not tested."""
     draws: tuple[Hashable, Floats] | None = None
     """The name of the permutations, and the differences after each, the observed one first."""
     p_of_draws: bool = True
     """Whether the p-value is that of these differences, if there are any."""
+    overruled: bool = True
+    """Whether p is that of the interval if that is larger, as it is without permutations."""
 
-    def settle(self, bounds: Bounds, confidence: float) -> Tested:
-        """Return the difference with an interval within the bounds that agrees with its p-value."""
-        curve, reach = self.curve, bounds[1] - bounds[0]
-        if curve is None or math.isnan(self.row.p):
-            return Tested(self.row)
+    def settle(self, bounds: Bounds, confidence: float, clusters: int) -> Tested:
+        """Return the difference with an interval within the bounds that has a width and agrees with its p-value."""
+        curve, reach, row = self.curve, bounds[1] - bounds[0], self.row
+        if curve is None or math.isnan(row.p):
+            return Tested(row)
+        low, high = curve(confidence)
+        if high - low <= significance.ROUNDING * row.scale and clusters > 1:
+            curve, row = _widen(row, reach if math.isfinite(reach) else row.scale or 1.0, clusters)
 
         def clip(level: float) -> tuple[float, float]:
             low, high = curve(min(level, 1 - _LEAST_P))
             return max(low, -reach), min(high, reach)
 
-        clipped = self._replace(curve=clip).agree(1 - confidence)
-        return clipped._replace(row=replace(clipped.row, interval=clipped.find_interval(1 - confidence)))
-
-    def agree(self, tail: float) -> Tested:
-        """Return the difference with the p-value of its interval where p is below `tail`, and the interval has 0."""
-        p = self.row.p
-        if self.curve is None or not p < tail or not self._has_0(tail):
-            return self
-        rejected = 1.0
-        for _ in range(_HALVINGS):
-            middle = math.sqrt(tail * rejected)
-            tail, rejected = (middle, rejected) if self._has_0(middle) else (tail, middle)
-        return self._replace(row=replace(self.row, p=rejected), p_of_draws=False)
-
-    def _has_0(self, tail: float) -> bool:
-        low, high = (math.nan, math.nan) if self.curve is None else self.curve(1 - tail)
-        return low <= 0 <= high
+        settled = self._replace(row=row, curve=clip)
+        if (self.overruled or self.draws is None) and (p := _find_p(clip)) > row.p * (1 + _EQUAL):
+            settled = settled._replace(row=replace(row, p=p), p_of_draws=False)
+        return settled._replace(row=replace(settled.row, interval=settled.find_interval(1 - confidence)))
 
     def find_interval(self, tail: float) -> tuple[float, float] | None:
-        """Return the interval of the level 1 - `tail`, which reaches to 0 where p is not below `tail`."""
+        """Return the interval of the level 1 - `tail`, which has 0 exactly if p is not below `tail`."""
         if self.curve is None or math.isnan(self.row.p):
             return None
         low, high = self.curve(1 - tail)
-        return (min(low, 0.0), max(high, 0.0)) if self.row.p >= tail * (1 - _EQUAL) else (low, high)
+        if self.row.p >= tail * (1 - _EQUAL):
+            return min(low, 0.0), max(high, 0.0)
+        if self.overruled or self.draws is None or not low <= 0 <= high:
+            return low, high
+        sizes = np.sort(np.abs(self.draws[1][~np.isnan(self.draws[1])]))[::-1]
+        beyond = sizes[math.ceil(tail * (1 - _EQUAL) * len(sizes)) - 1] / abs(self.draws[1][0])
+        end = self.row.difference * (1 - beyond)
+        return (end, high) if end > 0 else (low, end)
+
+
+def _find_p(curve: Curve) -> float:
+    """Return the p-value of an interval: the least 1 - level at which it excludes 0."""
+    excludes, has_0 = 1.0, _LEAST_P
+    for _ in range(_HALVINGS):
+        middle = math.sqrt(excludes * has_0)
+        low, high = curve(1 - middle)
+        excludes, has_0 = (excludes, middle) if low <= 0 <= high else (middle, has_0)
+    return excludes
+
+
+def _widen(row: Difference, reach: float, clusters: int) -> tuple[Curve, Difference]:
+    """Return the interval, by level, of a difference that is the same in all clusters, and its method."""
+
+    def curve(level: float) -> tuple[float, float]:
+        half = tango(0.0, 0.0, clusters, two_sided_t(level, clusters))[1]
+        return row.difference - half * (reach + row.difference), row.difference + half * (reach - row.difference)
+
+    return curve, replace(row, interval_by="constant")
 
 
 class Baseline:
@@ -400,7 +427,7 @@ class Baseline:
             rough=is_rough(influence, self.clusters),
         )
         draws = None if trials is None else (self.permutations, _join_draws(difference, trials, plain.scale))
-        return Tested(row, curve, draws)
+        return Tested(row, curve, draws, overruled=influence.few and influence.skewness * difference < 0)
 
 
 def exchange_means(

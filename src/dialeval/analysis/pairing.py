@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from dataclasses import replace as replace_fields
 from itertools import accumulate
 from pathlib import Path, PurePath
 from typing import Any, Literal, TypeAlias, cast, get_args
@@ -18,6 +19,7 @@ from typing import Any, Literal, TypeAlias, cast, get_args
 from msgspec.structs import replace
 
 from dialeval.analysis.alignment import Alignment, Design, DesignName, align, count_different
+from dialeval.analysis.crossed import list_replicates, list_ways, pool_replicates
 from dialeval.analysis.values import find_metric, regroup, weigh_dialogues
 from dialeval.core.account import FAILURES
 from dialeval.core.arrays import Floats
@@ -108,7 +110,11 @@ class Selection:
     design: DesignName | None = None
     """The design that was asked for."""
     cluster: str | None = None
-    """The field whose values are the clusters, instead of dialogues."""
+    """The field whose values are the clusters, instead of dialogues; or two fields."""
+    replicate: str | None = None
+    """The field that numbers the replicates of a system."""
+    crossed: Sequence[Mapping[str, Alignment]] = ()
+    """The alignments over the second field and over both; of replicates that over rows."""
 
     @property
     def designs(self) -> dict[str, Design]:
@@ -125,21 +131,33 @@ def select(
     weight: Weight = "rows",
     most_tests: int | None = None,
     cluster: str | None = None,
+    replicate: str | None = None,
 ) -> Selection:
     """Select what is compared, as `dialeval.compare` describes its arguments, and align the rows."""
+    fields: list[str | None] = [*list_ways(cluster, replicate)] or [None]
+    if replicate is not None and weight != "rows":
+        raise SettingError("means over replicates are per reply; leave the weight of dialogues out")
     known = collect_systems(runs, weight)
     first, others = choose_systems(known, baseline, systems)
+    known = {**known, **pool_replicates({name: known[name] for name in (first, *others)}, replicate)}
     asked = split_names(metrics) if isinstance(metrics, str) else None if metrics is None else list(metrics)
     common = {name: _find_common(known[first], known[name], asked) for name in others}
     if most_tests is not None:
         fitting = sum(tests <= most_tests for tests in accumulate(map(len, common.values())))
         others = others[: max(fitting, 1)]
-    alignments: dict[str, Alignment] = {}
+    ways: list[dict[str, Alignment]] = [{} for _ in fields]
+    whole: dict[str, Alignment] = {}
     for name in others:
         try:
-            alignments[name] = _choose_units(align(known[first], known[name], design), weight, cluster)
+            whole[name] = align(known[first], known[name], design)
+            for field, over in zip(fields, ways, strict=True):
+                over[name] = _choose_units(whole[name], weight, field, replicate)
         except SettingError as error:
             raise SettingError(f"{name} cannot be compared with {first}: {error}") from None
+    alignments, *crossed = ways
+    for name, second in crossed[0].items() if crossed else ():
+        design_of = replace(alignments[name].design, notes=(*alignments[name].design.notes, *second.design.notes[-1:]))
+        alignments[name] = replace_fields(alignments[name], design=design_of)
     left_out = {
         (name, key): reason
         for name, alignment in alignments.items()
@@ -150,10 +168,11 @@ def select(
     keys = list(dict.fromkeys(key for shared in common.values() for key in shared))
     panel = choose_panel({name: known[name] for name in (first, *others)}, keys, asked is not None)
     untested = tuple(name for name in common if name not in others)
-    return Selection(known, first, others, common, alignments, left_out, tested, panel, untested, design, cluster)
+    found = Selection(known, first, others, common, alignments, left_out, tested, panel, untested, design, cluster)
+    return replace_fields(found, replicate=replicate, crossed=crossed if replicate is None else [whole])
 
 
-def _choose_units(alignment: Alignment, weight: Weight, cluster: str | None) -> Alignment:
+def _choose_units(alignment: Alignment, weight: Weight, cluster: str | None, replicate: str | None) -> Alignment:
     """Give dialogues that are compared as wholes equal weights, and make the values of a field the clusters."""
     left, right, design = alignment.left, alignment.right, alignment.design
     if design.whole and weight == "rows":
@@ -167,6 +186,9 @@ def _choose_units(alignment: Alignment, weight: Weight, cluster: str | None) -> 
         note = f"Clusters are the {sizes} values of {cluster}."
         return Alignment(replace(design, notes=(*design.notes, note)), left, right, True)
     notes = [_warn_of_users(each.rows) for each in (left, right) if each.rows is not None]
+    if replicate is not None:
+        counts = dict.fromkeys(f"{len(list_replicates(each, replicate)[0]):,}" for each in (left, right))
+        notes.insert(0, f"Clusters are dialogues, and {' and '.join(counts)} values of {replicate} in each system.")
     return Alignment(replace(design, notes=(*design.notes, *filter(None, notes[:1]))), left, right, alignment.changed)
 
 

@@ -32,8 +32,8 @@ import numpy as np
 from msgspec.structs import asdict
 
 from dialeval.analysis.alignment import Alignment, DesignName, align
-from dialeval.analysis.comparison import Comparison, adjust_together, choose_trials, compare_tested
-from dialeval.analysis.difference import DEFAULT_ALPHA, Difference, Settings
+from dialeval.analysis.comparison import Comparison, adjust_together, choose_trials, compare_tested, draw_more
+from dialeval.analysis.difference import DEFAULT_ALPHA, MOST_DRAWS, Difference, Settings
 from dialeval.analysis.pairing import Runs, choose_main_keys, choose_systems, collect_systems, find_keys
 from dialeval.analysis.unpaired import NO_VALUE
 from dialeval.analysis.values import cut, find_better, require_table
@@ -383,6 +383,7 @@ def slices(
     found = [replace(each, reason=_explain_untested(each, first, alignments)) for each in found]
     testable = max(1, sum(each.reason is None for each in found))
     pairs = sum(key in whole[first] and key in whole[name] for name in others for key in keys)
+    asked = trials is not None
     if trials is None:
         most = math.inf if most_tests is None else max(most_tests, testable * len(keys))
         trials = choose_trials(int(min(testable * pairs, most)), alpha, _SHARE)
@@ -390,18 +391,30 @@ def slices(
     designs = {alignment.design.name for alignment in alignments.values()}
     if design not in ("openings", "ids"):
         design = "unpaired" if designs == {"unpaired"} else "common" if "unpaired" not in designs else None
-    settings |= {"alpha": alpha, "trials": trials, "design": design}
+    settings |= {"alpha": alpha, "design": design}
     settings["most_tests"] = None if most_tests is None else most_tests // testable
-    compared_slices, done = [], []
-    for each in found:
-        shared = [key for key in keys if all(key in result for result in each.run.values())]
-        try:
-            if each.reason is None:
-                compared_slices.append(compare_tested(each.run, metrics=shared, pairwise=False, **settings))
-        except SettingError as error:
-            each = replace(each, reason=str(error))
-        done.append(each)
-    adjusted = iter(adjust_together(compared_slices))
+    while True:
+        compared_slices, done = [], []
+        for each in found:
+            shared = [key for key in keys if all(key in result for result in each.run.values())]
+            try:
+                if each.reason is None:
+                    compared_slices.append(
+                        compare_tested(each.run, metrics=shared, pairwise=False, trials=trials, **settings)
+                    )
+            except SettingError as error:
+                each = replace(each, reason=str(error))
+            done.append(each)
+        together = adjust_together(compared_slices)
+        tests = [test for _, tested in compared_slices for test in tested]
+        rows = [row for each in together for row in each.rows]
+        by_slice = {f"{at} {name}": each for at, part in enumerate(together) for name, each in part.designs.items()}
+        drawn = Settings(alpha=alpha, trials=trials)
+        more = min(draw_more(tests, rows, by_slice, drawn).trials, MOST_DRAWS // max(1, len(tests)))  # all are kept
+        if asked or more <= trials:
+            break
+        trials = more
+    adjusted = iter(together)
     done = [each if each.reason is not None else replace(each, comparison=next(adjusted)) for each in done]
     return Slices(whole, fields, done, keys)
 

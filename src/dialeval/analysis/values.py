@@ -78,6 +78,7 @@ from dialeval.core.fold import (
 )
 from dialeval.core.result import Result, Run
 from dialeval.core.rowtable import Digests, RowTable
+from dialeval.io.rows import split_fields
 from dialeval.metrics.registry import registry
 from dialeval.stats.independent import ClusterSums
 from dialeval.stats.intervals import DEFAULT_LEVEL
@@ -477,15 +478,17 @@ def weigh_dialogues(result: Result) -> Result:
 def regroup(result: Result, field: str, labels: Sequence[str] | None = None) -> tuple[Result, list[str]]:
     """Return a result whose clusters are the dialogues with the same value of a field, and that value by dialogue.
 
-    Rows are sorted by it; a value of a dialogue becomes that of its first row. `labels`: the values, if not those of
-    the result.
+    Rows are sorted by it; a value of a dialogue becomes that of its first row. Several fields are one with all
+    combinations. `labels`: the values, if not those of the result.
     """
     table = require_table(result)
     if labels is None:
-        if field not in table.fields:
-            raise SettingError(f"no field {field!r} was kept; score again with --cluster {field} or --by {field}")
-        places = np.argsort(sort_clusters(result)).tolist()  # a label that does not depend on the order in the file
-        labels = _label_dialogues(table, field, places)
+        columns, places = [], np.argsort(sort_clusters(result)).tolist()  # labels that do not depend on the order
+        for name in split_fields(field):
+            if name not in table.fields:
+                raise SettingError(f"no field {name!r} was kept; score again with --cluster {name} or --by {name}")
+            columns.append(_label_dialogues(table, name, places))
+        labels = list(map(" / ".join, zip(*columns, strict=True)))
     names, codes = np.unique(np.array(labels, np.str_), return_inverse=True)
     order = np.argsort(codes, kind="stable")
     sizes = np.diff(table.offsets)[order]
@@ -514,43 +517,18 @@ def _label_dialogues(table: RowTable, field: str, places: Sequence[int]) -> list
     return labels
 
 
-@check_arguments
-def with_clusters(run: AnyRun, field: str) -> AnyRun:
-    """Return a run whose confidence intervals are over the dialogues with the same value of a field, such as users.
-
-    Args:
-        run: The run, with a field that it kept (`evaluate(keep=...)`).
-        field: The field.
-
-    Returns:
-        The run with other intervals.
-
-    Raises:
-        SettingError: The run did not keep the field, or a dialogue has several values of it.
-
-    Examples:
-        >>> import dialeval
-        >>> rows = [{"response": "a b" if n % 4 else "a", "user": str(n // 3)} for n in range(12)]
-        >>> run = dialeval.evaluate(rows, metrics="length", keep="user")
-        >>> dialeval.with_clusters(run, "user")["system"]["length"].interval_by.clusters
-        4
-    """
-    results = {}
-    for name, result in run.items():
-        groups, _ = regroup(result, field)
-        table = require_table(groups)
-        made = {key: _recompute_mean(key, estimate, table) for key, estimate in groups.items()}
-        made = dict(_recompute_corpus(replace(groups, estimates=made), groups, True).estimates)
-        changed = {
-            key: replace(
-                estimate,
-                **{each: getattr(made[key], each) for each in ("interval", "interval_by", "confidence", "error")},
-            )
-            for key, estimate in result.items()
-            if key in made
-        }
-        results[name] = replace(result, estimates={**result.estimates, **changed})
-    return replace(run, systems=results, details={**run.details, "cluster": field})
+def recompute_intervals(result: Result, groups: Result) -> Result:
+    """Return a result with the intervals over the clusters of other groups of its rows (`regroup`)."""
+    table = require_table(groups)
+    made = {key: _recompute_mean(key, estimate, table) for key, estimate in groups.items()}
+    made = dict(_recompute_corpus(replace(groups, estimates=made), groups, True).estimates)
+    parts = ("interval", "interval_by", "confidence", "error")
+    changed = {
+        key: replace(estimate, **{part: getattr(made[key], part) for part in parts})
+        for key, estimate in result.items()
+        if key in made
+    }
+    return replace(result, estimates={**result.estimates, **changed})
 
 
 def collapse_dialogues(run: Run) -> Run:

@@ -31,12 +31,8 @@ _FILE_WIDTH = 160
 )
 @click.argument("runs", nargs=-1, required=True, type=click.Path())
 @click.option("--baseline", metavar="NAME", help="The system that others are compared with.  [default: the first]")
-@click.option(
-    "--systems", metavar="NAMES", help="Only these systems, comma-separated.  [default: all but floors, ceilings]"
-)
-@click.option(
-    "-m", "--metrics", metavar="KEYS", help="Only these, or families, comma-separated.  [default: all in common]"
-)
+@click.option("--systems", metavar="NAMES", help="Only these, comma-separated.  [default: all but floors, ceilings]")
+@click.option("-m", "--metrics", metavar="KEYS", help="Only these or families, comma-separated.  [default: all shared]")
 @options.choice(
     "--test",
     ["randomization", "bootstrap"],
@@ -45,14 +41,10 @@ _FILE_WIDTH = 160
 @click.option("--alpha", type=float, default=0.05, help="Significance level of adjusted p-values; at least 1e-9.")
 @click.option("--confidence", type=float, default=0.95, metavar="LEVEL", help="Confidence level.")
 @options.bootstrap_resamples
-@click.option(
-    "--trials", type=click.IntRange(min=1), help="Randomization trials.  [default: 2000, more for very many tests]"
-)
+@click.option("--trials", type=click.IntRange(min=1), help="Randomization trials.  [default: 2000, more if many tests]")
 @click.option("--seed", type=options.SEED, default=12345, help="Random seed.")
 @click.option("--sequential", is_flag=True, help="Sequential test: confidence sequences, valid at every interim look.")
-@click.option(
-    "--detect", type=float, metavar="DIFFERENCE", help="Print the number of dialogues needed to detect it (80% power)."
-)
+@click.option("--detect", type=float, metavar="DIFFERENCE", help="Print how many dialogues detect it (80% power).")
 @click.option(
     "--design",
     type=options.Choice(["paired", "common", "openings", "ids", "unpaired"]),
@@ -69,9 +61,7 @@ _FILE_WIDTH = 160
 @click.option("--trend", is_flag=True, help="Test for a trend over the systems in the given order.")
 @options.llm
 @click.option("--length", is_flag=True, help="With --llm-model: control for the length of the responses.")
-@click.option(
-    "--pairs", "pairs_file", type=options.FILE, help="With --llm-model: write the verdicts, for `dialeval rank`."
-)
+@click.option("--pairs", "pairs_file", type=options.FILE, help="With --llm-model: write verdicts for `dialeval rank`.")
 @options.by
 @options.format_((*options.FORMATS, *options.GATE_FORMATS))
 @options.percent
@@ -134,9 +124,7 @@ def compare(
     named = None if systems is None else [name.strip() for name in systems.split(",")]
     if llm["model"]:
         if any((runs[1:], bar, by, sequential, trend, limits.lowest, limits.highest, baseline, metrics)):
-            raise click.UsageError(
-                "--llm-model compares the systems of one run, by pairs alone; leave other options out"
-            )
+            raise click.UsageError("--llm-model compares the systems of one run by pairs only; leave other options out")
         out.print_as(format_, JUDGED, _compare_by_llm(runs[0], named, llm, length, pairs_file), output, _FILE_WIDTH)
         return 0
     if length or pairs_file is not None:
@@ -149,7 +137,8 @@ def compare(
         **settings,
     }
     if sequential or trend:
-        others = (bar, by, limits.lowest, limits.highest, settings["adjust"], margins, settings["cluster"])
+        fields = settings["adjust"], settings["cluster"], settings["replicate"]
+        others = (bar, by, limits.lowest, limits.highest, margins, *fields)
         _print_over_time(runs, sequential, trend, any(others), chosen, format_, output)
         return 0
     loaded, chosen["baseline"] = _load_with_bar(runs, bar, baseline)
@@ -158,13 +147,13 @@ def compare(
     gated = bar is not None or format_ in options.GATE_FORMATS  # what is saved next to a run decides no gate
     stored = load_comparison(runs[0], next(iter(loaded.values())), **chosen) if len(loaded) == 1 and not gated else None
     comparison = stored or compare_runs(loaded, **chosen)
-    known = collect_systems(loaded, settings["weight"])
-    results = {name: known[name] for name in (comparison.baseline, *comparison.systems)}
-    gates = list(limits.make_gates({name: known[name] for name in comparison.systems}))
+    scored = collect_systems(loaded, settings["weight"])
+    results = {name: scored[name] for name in (comparison.baseline, *comparison.systems)}
+    gates = list(limits.make_gates({name: scored[name] for name in comparison.systems}))
     if bar is not None:
         gates += check_baseline(comparison, {}, metrics is not None, limits.missing)
         gates += check_slices(sliced, limits.missing) if sliced is not None else ()
-    comparison = comparisons.to_percent(comparison, comparisons.find_percent_keys(known)) if percent else comparison
+    comparison = comparisons.to_percent(comparison, comparisons.find_percent_keys(scored)) if percent else comparison
     table = comparisons.lay_out(comparison)
     if format_ in options.GATE_FORMATS:
         out.print_gates(format_, gates, comparison, results, output)
@@ -193,7 +182,7 @@ def _check_options(
 
 def _compare_by_llm(
     folder: str, systems: list[str] | None, llm: options.LanguageModel, length: bool, pairs_file: Path | None
-) -> Any:
+) -> object:
     """Ask a language model about every two systems of a run, and return its verdicts with the ranking by them."""
     from msgspec.structs import replace
 
@@ -232,19 +221,18 @@ def _print_over_time(
 
     if sequential and (more or trend or chosen["detect"]):
         raise click.UsageError(
-            "--sequential cannot be combined with gates, --by, --adjust, --margin, --cluster, --trend or --detect; "
-            "leave these out"
+            "--sequential cannot be combined with gates, --by, --adjust, --margin, --cluster, --replicate, --trend or "
+            "--detect; leave these out"
         )
     if trend and (more or chosen["baseline"] is not None):
         raise click.UsageError(
-            "--trend cannot be combined with --baseline, gates, --by, --adjust, --margin or --cluster; leave these out"
+            "--trend cannot be combined with --baseline, gates, --by, --adjust, --margin, --cluster or --replicate; "
+            "leave these out"
         )
     names = ("baseline", "weight") if sequential else ("confidence",)
     settings = {name: chosen[name] for name in ("systems", "metrics", "alpha", "design", *names)}
-    if sequential:
-        out.print_as(format_, SEQUENTIAL, test_sequentially(load_runs(runs), **settings), output, _FILE_WIDTH)
-    else:
-        out.print_as(format_, TREND, find_trend(load_runs(runs), **settings), output, _FILE_WIDTH)
+    printer, analyze = (SEQUENTIAL, test_sequentially) if sequential else (TREND, find_trend)
+    out.print_as(format_, printer, analyze(load_runs(runs), **settings), output, _FILE_WIDTH)
 
 
 def _load_with_bar(runs: tuple[str, ...], bar: str | None, baseline: str | None) -> tuple[dict[str, Run], str | None]:

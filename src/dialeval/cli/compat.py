@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import click
 
@@ -134,9 +134,7 @@ def mwzeval(
 @click.option("--dstc8_data_dir", required=True, type=_IN, help="Folder with train/, dev/ and test/.")
 @click.option("--eval_set", required=True, type=options.Choice(["train", "dev", "test"]), help="What was predicted.")
 @click.option("--output_metric_file", "output", required=True, type=options.FILE, help="Where to write the scores.")
-@click.option(
-    "--use_fuzzy_match/--nouse_fuzzy_match", "fuzzy", default=True, help="Compare free values by string similarity."
-)
+@click.option("--use_fuzzy_match/--nouse_fuzzy_match", "fuzzy", default=True, help="Compare free values by similarity.")
 @click.option(
     "--joint_acc_across_turn/--nojoint_acc_across_turn", "across", default=False, help="Joint accuracy of whole turns."
 )
@@ -150,7 +148,7 @@ def sgd(prediction_dir: str, dstc8_data_dir: str, eval_set: str, output: Path, f
 
     references, train = Path(dstc8_data_dir, eval_set), Path(dstc8_data_dir, "train", SCHEMA_FILE)
     out.check_places(None, (prediction_dir, str(references), str(train)), files=(output,))
-    match: Any = "blocks" if fuzzy else "exact"
+    match: Literal["blocks", "exact"] = "blocks" if fuzzy else "exact"
     run = evaluate_sgd(prediction_dir, references, None, train, metrics="all", match=match)
     out.write_output(output, out.encode_json(original_output(next(iter(run.values())), across)))
     out.print_warnings(run.warnings)
@@ -158,9 +156,7 @@ def sgd(prediction_dir: str, dstc8_data_dir: str, eval_set: str, output: Path, f
 
 @compat.command("dialeval compat lsdscc hypotheses.txt -r groups.json")
 @click.argument("hypothesis_file", type=_IN)
-@click.option(
-    "-r", "--reference_file", type=_IN, help="Reference groups, a JSON file.  [default: the data pack lsdscc]"
-)
+@click.option("-r", "--reference_file", type=_IN, help="Reference groups, a JSON file.  [default: data pack lsdscc]")
 @click.option("-e", "--eos", default="</s>", help="Separator of two hypotheses of a line.")
 def lsdscc(hypothesis_file: str, reference_file: str | None, eos: str) -> None:
     """Run lsdscc_metrics.py of LSDSCC: MaxBLEU, MDS and PDS.

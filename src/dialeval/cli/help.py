@@ -10,12 +10,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from inspect import cleandoc
 from textwrap import indent as indent_lines
 from textwrap import wrap
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import click
 
 from dialeval.core.errors import suggest
 
+Function: TypeAlias = Callable[..., object]
 _MOST_USED = 3
 """Options at the top of a help: the first ones of the examples."""
 
@@ -31,7 +32,8 @@ _SECTIONS: Mapping[str, str] = {
     "Language model": "llm-endpoint llm-model rubric llm-mode llm-samples llm-option llm-concurrency llm-timeout "
     "llm-retries max-requests max-tokens llm-price llm-cache llm-replay llm-key-env system-model show-prompt row",
     "Statistics": "intervals confidence factor resamples seed alpha trials test design weight adjust detect sequential "
-    "trend compare baseline by cluster level population raters assume-random correlation std width length position",
+    "trend compare baseline by cluster replicate level population raters assume-random correlation std width length "
+    "position",
     "Sampling": "n stratify uncertainty dialogues independent plan",
     "Training": "steps batch-size learning-rate rating-steps rank license kind strength response-strength turns tokens "
     "breakdown validate",
@@ -58,7 +60,7 @@ class Command(click.Command):
     """A command with examples, whose help lists options by section; `inner`: commands of its own, by name."""
 
     inner: Mapping[str, click.Command] = {}
-    groups: ClassVar[Mapping[str, type[Any]]] = {}
+    groups: ClassVar[Mapping[str, Callable[..., object]]] = {}
     """Types of arguments that hold several options: `NAME` is made of the values of all options `NAME_...`."""
 
     def __init__(self, *args: Any, examples: Sequence[str] = (), **settings: Any) -> None:
@@ -75,9 +77,9 @@ class Command(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         rest = super().parse_args(ctx, args)
         for group, kind in self.groups.items():
-            own = [name for name in ctx.params if name.startswith(f"{group}_")]
-            if own:
-                ctx.params[group] = kind(**{name.removeprefix(f"{group}_"): ctx.params.pop(name) for name in own})
+            names = [name for name in ctx.params if name.startswith(f"{group}_")]
+            if names:
+                ctx.params[group] = kind(**{name.removeprefix(f"{group}_"): ctx.params.pop(name) for name in names})
         return rest
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -86,7 +88,9 @@ class Command(click.Command):
         summary, _, more = cleandoc(self.help or "").partition("\n\n")
         _write_text(formatter, summary)
         options = [parameter for parameter in self.get_params(ctx) if isinstance(parameter, click.Option)]
-        first = _find_most_used(self.examples, options)
+        by_flag = {flag: option for option in options for flag in option.opts}
+        words = (word for example in self.examples for word in example.split())
+        first = list(dict.fromkeys(by_flag[word] for word in words if word in by_flag))[:_MOST_USED]
         path = ctx.command_path.partition(" ")[2]
         titles = {option.name: find_section(option, path) or "Options" for option in options}
         _write_list(formatter, "Most used", (option.get_help_record(ctx) for option in first))
@@ -97,19 +101,19 @@ class Command(click.Command):
         _write_text(formatter, more)
         self._write_commands(ctx, formatter)
         for title in (ORIGINAL, *_SECTIONS, "Options"):
-            own = [each for each in options if each not in first and titles[each.name] == title]
-            _write_list(formatter, title, (option.get_help_record(ctx) for option in own))
+            listed = [option for option in options if option not in first and titles[option.name] == title]
+            _write_list(formatter, title, (option.get_help_record(ctx) for option in listed))
 
     def _write_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         limit = formatter.width - 12
-        commands = ((name, each.get_short_help_str(limit)) for name, each in self.inner.items())
+        commands = ((name, command.get_short_help_str(limit)) for name, command in self.inner.items())
         _write_list(formatter, "Commands", commands)
 
 
 class Group(Command, click.Group):
     """A group of commands, whose names may be in any case; an unknown one gets a suggestion."""
 
-    def command(self, *examples: str, **settings: Any) -> Callable[[Any], click.Command]:  # type: ignore[override]
+    def command(self, *examples: str, **settings: Any) -> Callable[[Function], click.Command]:  # type: ignore[override]
         """Make a function a command of the group, with examples for its help; a decorator."""
         return super().command(cls=Command, examples=examples, **settings)
 
@@ -132,19 +136,19 @@ class Choice(click.Choice):  # type: ignore[type-arg,unused-ignore]  # generic s
     def __init__(self, choices: Iterable[str]) -> None:
         super().__init__(tuple(choices), case_sensitive=False)
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         try:
             return super().convert(value, param, ctx)
         except click.BadParameter:
             raise click.BadParameter(f"{value!r} is not known; {suggest(value, self.choices)}", ctx, param) from None
 
 
-def command(*examples: str, **settings: Any) -> Callable[[Any], Command]:
+def command(*examples: str, **settings: Any) -> Callable[[Function], Command]:
     """Make a function a command, with examples for its help; a decorator."""
     return click.command(cls=Command, examples=examples, **settings)
 
 
-def group(*examples: str, **settings: Any) -> Callable[[Any], Group]:
+def group(*examples: str, **settings: Any) -> Callable[[Function], Group]:
     """Make a function a group of commands, with examples for its help; a decorator."""
     return click.group(cls=Group, examples=examples, **settings)
 
@@ -160,13 +164,6 @@ def _fold_example(example: str, indent: int, width: int) -> str:
     return f"{indent_lines(folded, ' ' * indent)}\n"
 
 
-def _find_most_used(examples: Sequence[str], options: Sequence[click.Option]) -> list[click.Option]:
-    """Return the options that examples use first."""
-    by_flag = {flag: option for option in options for flag in option.opts}
-    words = (word for example in examples for word in example.split())
-    return list(dict.fromkeys(by_flag[word] for word in words if word in by_flag))[:_MOST_USED]
-
-
 def _write_text(formatter: click.HelpFormatter, text: str) -> None:
     if text:
         formatter.write_paragraph()
@@ -175,7 +172,7 @@ def _write_text(formatter: click.HelpFormatter, text: str) -> None:
 
 
 def _write_list(formatter: click.HelpFormatter, title: str, records: Iterable[tuple[str, str] | None]) -> None:
-    known = [record for record in records if record is not None]
-    if known:
+    shown = [record for record in records if record is not None]
+    if shown:
         with formatter.section(title):
-            formatter.write_dl(known)
+            formatter.write_dl(shown)

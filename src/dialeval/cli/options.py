@@ -377,11 +377,18 @@ margins = numbers(
     "margins",
     "Systems that differ by less are equivalent; with --no-worse-than, exit 1 unless the interval rules out more.",
 )
-cluster = click.option(
-    "--cluster",
-    metavar="FIELD",
-    help="Field of the rows, such as the user: all dialogues with the same value are sampled together.  "
-    "[default: dialogues]",
+cluster = combine_options(
+    click.option(
+        "--cluster",
+        metavar="FIELD",
+        help="Field of the rows, such as the user: all dialogues with the same value are sampled together; two fields, "
+        "such as user,prompt, are crossed.  [default: dialogues]",
+    ),
+    click.option(
+        "--replicate",
+        metavar="FIELD",
+        help="Field that numbers the generation seeds or training runs of each system: intervals hold for other ones.",
+    ),
 )
 llm = combine_options(
     click.option("--llm-endpoint", multiple=True, metavar="URL", help="OpenAI-compatible API of a language model."),

@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import wraps
 from io import StringIO
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 import click
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from dialeval.core.result import Result, Run
     from dialeval.reports.comparisons import RunVerdict
 
-Command = TypeVar("Command", bound=Callable[..., Any])
+Command = TypeVar("Command", bound=Callable[..., object])
 
 MOST_PROBLEMS = 200
 """The most problems that `print_all_problems` prints."""
@@ -54,7 +54,7 @@ def print_err(line: str) -> None:
         drop_output(sys.stderr)
 
 
-def drop_output(stream: Any) -> None:
+def drop_output(stream: TextIO) -> None:
     """Drop further output; else Python would write it again at exit, and end with a status of its own."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
@@ -162,7 +162,7 @@ def print_run(
 def print_slices(
     format_: str,
     above: RenderableType,
-    subject: Any,
+    subject: Run | Comparison,
     by_slice: Slices,
     output: Path | None = None,
     width: int | None = None,
@@ -236,7 +236,7 @@ def print_tables(tables: Iterable[tuple[str, Sequence[Sequence[str]]]]) -> None:
         print_content(table)
 
 
-def print_as(format_: str, reports: Any, value: Any, output: Path | None = None, width: int | None = None) -> None:
+def print_as(format_: str, reports: Any, value: object, output: Path | None = None, width: int | None = None) -> None:
     """Print a result by `lay_out` or one of the `FORMATS` of a report module; or write it, see `print_content`."""
     print_content(reports.lay_out(value) if format_ == "table" else reports.FORMATS[format_](value), output, width)
 
@@ -282,7 +282,7 @@ def write_output(path: Path, content: bytes, what: str = "written to") -> None:
 
 
 def check_places(
-    folder: Path | None, *inputs: Any, files: Iterable[Path | None] = (), sources: Iterable[str] = ()
+    folder: Path | None, *inputs: object, files: Iterable[Path | None] = (), sources: Iterable[str] = ()
 ) -> None:
     """Refuse output paths that would replace inputs (DataError); call it before any work.
 
@@ -298,7 +298,7 @@ def check_places(
         check_file(file, *inputs)
 
 
-def encode_json(document: Any) -> bytes:
+def encode_json(document: object) -> bytes:
     """Return JSON as commands print and write it."""
     import orjson
 
@@ -380,7 +380,7 @@ def print_all_problems(command: Command) -> Command:
     """Make a command print all problems of its inputs, not only the first few; a decorator."""
 
     @wraps(command)
-    def call(**arguments: Any) -> Any:
+    def call(**arguments: object) -> object:
         from dialeval.core.errors import DataError, describe_group, group_problems
 
         try:

@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
+    from rich.progress import Progress, ProgressColumn, TaskID
+
     from dialeval.engine.folding import Done
 
 MODES = ("auto", "bar", "json", "none")
@@ -49,7 +51,7 @@ class Meter:
         self.rows, self.total, self.share = done, total, done / total if total else 0.0
         self.show()
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, float | None]:
         """Return the fields of a JSON line."""
         spent = max(time.monotonic() - self._start, 1e-9)
         left = spent * (1 - self.share) / self.share if self.share else None
@@ -62,7 +64,7 @@ class Meter:
             **self.sum_requests(),
         }
 
-    def sum_requests(self) -> dict[str, Any]:
+    def sum_requests(self) -> dict[str, float]:
         """Return requests, tokens and cost of all language models; empty without one."""
         if not self.llms:
             return {}
@@ -89,10 +91,10 @@ class _JsonMeter(Meter):
 
 
 class _BarMeter(Meter):
-    def __init__(self, bar: Any) -> None:
+    def __init__(self, bar: Progress) -> None:
         super().__init__()
         self._bar = bar
-        self._task: Any = None
+        self._task: TaskID | None = None
 
     def show(self) -> None:
         fields = self.to_dict()
@@ -134,7 +136,7 @@ def open_download_bar(name: str) -> Iterator[Callable[[int, int | None], None] |
         yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
-def _make_bar(*columns: Any) -> Any:
+def _make_bar(*columns: ProgressColumn) -> Progress:
     from rich.console import Console
     from rich.progress import Progress
 

@@ -29,16 +29,12 @@ FIGURE_FORMATS = ("svg", "png", "pdf")
 @click.argument("runs", nargs=-1, required=True, type=click.Path())
 @click.option("--save", "output", type=options.FILE, default=Path("report.html"), help="The file to write.")
 @click.option("--title", help="Heading of the page.  [default: the systems]")
-@click.option(
-    "--figures", type=options.Choice(FIGURE_FORMATS), help="Also write every figure, for papers (extra `report`)."
-)
+@click.option("--figures", type=options.Choice(FIGURE_FORMATS), help="Also write figures for papers (extra `report`).")
 @click.option("--figures-dir", type=options.FOLDER, help="Folder for --figures.  [default: next to the report]")
 @click.option(
     "--width", type=click.FloatRange(2.5, 30), metavar="INCHES", help="Width of --figures.  [default: as in the report]"
 )
-@click.option(
-    "--table", type=options.FILE, help="Also write one table of all runs for a paper, .tex or .md: bold is the best."
-)
+@click.option("--table", type=options.FILE, help="Also write one table of all runs, .tex or .md: bold is the best.")
 @click.option("--table-metrics", metavar="NAMES", help="Metrics of --table, comma-separated.  [default: the panel]")
 @click.option("--table-percent", is_flag=True, help="Values between 0 and 1 of --table as percentages.")
 @click.option("--table-digits", type=click.IntRange(0, 6), default=2, help="Decimals of --table.")
@@ -80,19 +76,16 @@ def report(
     """
     from time import strftime
 
-    from dialeval.analysis.agreement import agreement
+    import dialeval
     from dialeval.analysis.comparison import MOST_TESTS, load_comparison
-    from dialeval.core.errors import DialevalError
-    from dialeval.core.result import files_of, load
-    from dialeval.human.estimate import estimate, join_ratings
+    from dialeval.core.result import files_of
+    from dialeval.human.estimate import join_ratings
     from dialeval.human.merge import merge_ratings
-    from dialeval.human.rank import rank
     from dialeval.human.report import draw_human_figures
     from dialeval.io.ratings import read_pairs
     from dialeval.metrics.registry import split_names
     from dialeval.reports.drawings import write_figures
     from dialeval.reports.html import combine_runs
-    from dialeval.reports.html import report as write_report
     from dialeval.reports.papers import PaperFormat, make_paper_table
 
     if (figures_dir is not None or width is not None) and figures is None:
@@ -101,16 +94,16 @@ def report(
         raise click.UsageError("--table is a file that ends in .tex or .md")
     check_places(None, files_of(*runs), human, pairs, sample, files=(output, *([table] if table else [])))
     _refuse_foreign(output)
-    loaded = [load(run) for run in runs]
+    loaded = [dialeval.load(run) for run in runs]
     if pairs:
-        page["ranking"], page["pairs"] = rank(list(pairs)), read_pairs(list(pairs))
+        page["ranking"], page["pairs"] = dialeval.rank(list(pairs)), read_pairs(list(pairs))
     if human and len(runs) > 1:
         raise click.UsageError("--human needs exactly one run")
     if human:
-        page["people"] = estimate(loaded[0], list(human), judge=judge, sample=sample, quality=quality)
-        page["agreement"] = agreement(loaded[0], list(human), quality=quality, sample=sample)
+        page["people"] = dialeval.estimate(loaded[0], list(human), judge=judge, sample=sample, quality=quality)
+        page["agreement"] = dialeval.agreement(loaded[0], list(human), quality=quality, sample=sample)
         page["rated"] = join_ratings(loaded[0], list(human), judge=judge, sample=sample, quality=quality)
-        with suppress(DialevalError):  # ratings without raters, such as those of other programs
+        with suppress(dialeval.DialevalError):  # ratings without raters, such as those of other programs
             page["merged"] = merge_ratings(human)
     elif sample is not None or judge:
         raise click.UsageError("--sample and --judge need --human RATINGS")
@@ -128,7 +121,7 @@ def report(
         chosen = None if table_metrics is None else split_names(table_metrics)
         form: PaperFormat = "md" if table.suffix == ".md" else "latex"
         out.print_content(make_paper_table(named, chosen, form=form, percent=table_percent, digits=table_digits), table)
-    path = write_report(named, output, quote_command(), date=strftime("%Y-%m-%d"), by=by or None, **page).resolve()
+    path = dialeval.report(named, output, quote_command(), date=strftime("%Y-%m-%d"), by=by or None, **page).resolve()
     out.print_content(f"{path}\n")
     if opened:
         click.launch(path.as_uri())

@@ -88,6 +88,7 @@ def score(
     compared: bool,
     margins: dict[str, float],
     cluster: str | None,
+    replicate: str | None,
     llm: options.LanguageModel,
     **given: Any,
 ) -> int:
@@ -123,9 +124,9 @@ def score(
         numbered = {f"reference {number}": path for number, path in enumerate(references, 1)}
         given["references"] = numbered if len(numbered) > 1 else next(iter(references), None)
         given |= {"settings": settings, "output": output, "force": force}
-        run, is_saved = _evaluate(meter=meter, format_=format_, by=by, cluster=cluster, **given)
+        run, is_saved = _evaluate(meter=meter, format_=format_, by=by, cluster=cluster, replicate=replicate, **given)
     shown = format_ if compared or format_ == "github" else None
-    chosen = {"margin": margins or None, "cluster": cluster}
+    chosen = {"margin": margins or None, "cluster": cluster, "replicate": replicate}
     verdict = out.compare_and_save(run, shown, None if is_saved else output, force, chosen=chosen)
     if judge is not None:
         if output is not None and not is_saved:
@@ -150,6 +151,7 @@ def _evaluate(
     format_: str,
     by: list[str],
     cluster: str | None,
+    replicate: str | None,
     jobs: int | None,
     engine: str | None,
     address: str | None,
@@ -159,6 +161,7 @@ def _evaluate(
     from dialeval.core.errors import UnsavedRunError
     from dialeval.engine.evaluate import Inputs, evaluate
     from dialeval.engine.folding import Options
+    from dialeval.io.rows import split_fields
 
     if engine != "ray" and address:
         raise click.UsageError("--address needs --engine ray")
@@ -166,22 +169,24 @@ def _evaluate(
     as_there = format_ == "metrics-txt" and intervals.method is None
     if format_ == "metrics-txt":
         inputs["metrics"] = inputs["metrics"] or "dialog-eval"
-    kept = by if cluster is None else [*by, cluster]
+    over = [*(() if cluster is None else split_fields(cluster)), *filter(None, [replicate])]
+    kept = [*by, *over]
     if kept:
         from dialeval.analysis.slices import FOUND
 
-        inputs["keep"] = [field for field in dict.fromkeys(kept) if field not in FOUND or field == cluster]
+        inputs["keep"] = [field for field in dict.fromkeys(kept) if field not in FOUND or field in over]
     inputs["invalid"] = "skip" if inputs.pop("skip_invalid") else "refuse"
     needs_all_rows = baselines or bool(kept) or intervals.is_resampled
     needs_all_rows |= inputs["dialogues"] is not None or inputs["scores"] is not None
-    if cluster is not None and (intervals.is_resampled or as_there):
-        raise click.UsageError("--cluster has intervals by formula; leave --intervals and -f metrics-txt out")
+    if over and (intervals.is_resampled or as_there):
+        flag = "--cluster" if cluster is not None else "--replicate"
+        raise click.UsageError(f"{flag} has intervals by formula; leave --intervals and -f metrics-txt out")
     rows = Inputs(inputs["responses"], inputs["references"], inputs["contexts"], shards=inputs["shards"])
     workers = _make_engine(engine, jobs, address, inputs["threads"])
     scoring = Options(engine=workers if jobs or engine else None, items=inputs["items"], resume=inputs["resume"])
     chunked = rows.are_chunked(scoring, large_too=not needs_all_rows)
     if chunked and needs_all_rows:
-        flags = "--baselines, --dialogues, --scores, --by, --cluster and --intervals studentized"
+        flags = "--baselines, --dialogues, --scores, --by, --cluster, --replicate and --intervals studentized"
         raise click.UsageError(f"{flags} need all rows in memory, which a run in chunks does not keep")
     try:
         run = evaluate(
@@ -199,10 +204,10 @@ def _evaluate(
         return cast("Run", error.run), True
     if output is not None and chunked:
         out.print_saved(output)
-    if cluster is not None:
-        from dialeval.analysis.values import with_clusters
+    if over:
+        from dialeval.analysis.crossed import with_clusters
 
-        return with_clusters(run, cluster), chunked
+        return with_clusters(run, cluster, replicate=replicate), chunked
     return intervals.add_to(run, inputs["confidence"]), chunked
 
 

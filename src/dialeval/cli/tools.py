@@ -77,7 +77,7 @@ def _list_metrics(presets: Iterable[str], every: bool) -> str:
     return "\n".join([*text, *(f"{name}: cannot be loaded ({why})" for name, why in registry().broken.items())])
 
 
-def _select_needs(metric: Metric[Any]) -> list[Input]:
+def _select_needs(metric: Metric[object]) -> list[Input]:
     """Return the inputs that a metric needs, without its subject and judges that ship with the package."""
     from dialeval.engine.resources import SHIPPED
 
@@ -98,7 +98,7 @@ _COMMANDS = {
 """Commands that compute a metric, by what it measures, where that is not a response."""
 
 
-def _explain_metric(metric: Metric[Any]) -> str:
+def _explain_metric(metric: Metric[object]) -> str:
     from dialeval.metrics.registry import explain
 
     family = type(metric)
@@ -126,7 +126,7 @@ def _explain_metric(metric: Metric[Any]) -> str:
     )
 
 
-def _summarize(metric: Metric[Any]) -> str:
+def _summarize(metric: Metric[object]) -> str:
     return (inspect.getdoc(type(metric)) or "").split("\n")[0]
 
 
@@ -158,9 +158,9 @@ def schema(name: str | None) -> None:
 
     if name is None:
         width = max(map(len, schemas.WRITTEN))
-        files = max(len(each.file) for each in schemas.WRITTEN.values())
-        for known, each in schemas.WRITTEN.items():
-            print_out(f"{known:<{width}}  {each.file:<{files}}  {each.by}")
+        files = max(len(written.file) for written in schemas.WRITTEN.values())
+        for listed, written in schemas.WRITTEN.items():
+            print_out(f"{listed:<{width}}  {written.file:<{files}}  {written.by}")
         return
     try:
         print_content(encode_json(schemas.make_schema(name)).decode())
@@ -188,8 +188,8 @@ def validate(files: tuple[str, ...], fields: Mapping[str, str], format_: str, **
         status = 2 if problems else status
         if format_ == "json":
             accounts = {rows.system: rows.account.to_dict() for rows in systems}
-            found = {"systems": accounts, "problems": list(map(str, problems)), "warnings": list(notes)}
-            documents.append({"file": file, **found})
+            document = {"systems": accounts, "problems": list(map(str, problems)), "warnings": list(notes)}
+            documents.append({"file": file, **document})
         else:
             lines = list(map(str, problems)) or [_describe(file, systems), *(f"  {note}" for note in notes)]
             print_out("\n".join(lines))
@@ -213,7 +213,7 @@ def _describe(file: str, systems: Sequence[Rows]) -> str:
         account = rows.account
         columns = [str(need) for need in rows.columns if str(need) != "outcome"]
         lines.append(f"{file}: {kind}, system {rows.system}: {account.describe()}")
-        read = "; ".join(f"{name}: {given}" for name, given in account.fields.items())
+        read = "; ".join(f"{name}: {where}" for name, where in account.fields.items())
         lines.append(
             f"  {account.user_turns:,} user turns, {account.tool_calls:,} tool calls, {account.scores:,} scores; "
             f"columns {', '.join(columns)}{'; ' * bool(read)}{read}"
@@ -258,9 +258,7 @@ def data() -> None:
     "dialeval data add lsdscc --from LSDSCC/lsdscc/data/test.group.json",
 )
 @click.argument("name")
-@click.option(
-    "--from", "from_folder", type=click.Path(), help="Take the files from this folder or file, not from the network."
-)
+@click.option("--from", "from_folder", type=click.Path(), help="Take the files from here, not from the network.")
 @click.option("--address", help="Download from this address instead of the official one.")
 def add(name: str, from_folder: str | None, address: str | None) -> None:
     """Build a pack from its official source over HTTP, or from a local copy."""

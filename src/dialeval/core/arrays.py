@@ -7,13 +7,11 @@ The pages of a mapped file stay in memory after they are read, and count as used
 from __future__ import annotations
 
 import errno
-import gc
 import math
 import mmap
 import os
 import tempfile
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from typing import Any, TypeAlias, TypeVar, cast
 
@@ -185,21 +183,3 @@ def split_clusters(offsets: Ints, most: int) -> Iterator[tuple[int, int]]:
         last = max(fitting, first + 1)
         yield first, last
         first = last
-
-
-# Keeping the garbage collector off large inputs.
-
-
-@contextmanager
-def without_garbage_collection() -> Iterator[None]:
-    """Keep the garbage collector from searching objects that are all needed: that takes a quarter of the time.
-
-    It is a decorator too. Inside of another one it does nothing.
-    """
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()

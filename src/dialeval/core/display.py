@@ -12,7 +12,8 @@ from hashlib import sha256
 from importlib import import_module
 from itertools import chain, pairwise
 from math import isfinite, nan
-from typing import TYPE_CHECKING, Any, ClassVar
+from types import ModuleType
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -21,8 +22,11 @@ from dialeval.core.columns import TextColumn
 from dialeval.core.errors import NeedError, escape_controls
 from dialeval.core.fold import Estimate, Level
 from dialeval.core.rowtable import NO_TURN
+from dialeval.core.validation import JsonObject
 
 if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
     import pyarrow as pa
 
     from dialeval.core.result import Result, Run
@@ -68,7 +72,7 @@ class Tabular:
     `to_pandas` and `to_polars` need the library of that name, which dialeval does not install.
     """
 
-    def lines(self) -> list[dict[str, Any]]:
+    def lines(self) -> list[JsonObject]:
         """Return the rows of the table as dictionaries, all with the same columns."""
         return list(self.to_arrow().to_pylist())
 
@@ -78,7 +82,7 @@ class Tabular:
 
         return pa.Table.from_pylist(self.lines())
 
-    def to_pandas(self) -> Any:
+    def to_pandas(self) -> pd.DataFrame:
         """Return the table as a pandas data frame.
 
         Raises:
@@ -87,7 +91,7 @@ class Tabular:
         _import_library("pandas")
         return self.to_arrow().to_pandas()
 
-    def to_polars(self) -> Any:
+    def to_polars(self) -> pl.DataFrame:
         """Return the table as a polars data frame.
 
         Raises:
@@ -96,16 +100,16 @@ class Tabular:
         return _import_library("polars").from_arrow(self.to_arrow())
 
 
-def _import_library(library: str) -> Any:
+def _import_library(library: str) -> ModuleType:
     try:
         return import_module(library)
     except ModuleNotFoundError:
         raise NeedError(f"a data frame of {library} needs {library}; install it: pip install {library}") from None
 
 
-def flatten_intervals(fields: Mapping[str, Any]) -> dict[str, Any]:
+def flatten_intervals(fields: JsonObject) -> JsonObject:
     """Return the fields with two columns, `low` and `high`, in place of each interval."""
-    flat: dict[str, Any] = {}
+    flat: JsonObject = {}
     for name, value in fields.items():
         if name.endswith("interval"):
             prefix = name.removesuffix("interval")
@@ -147,7 +151,7 @@ _COLUMNS = {
 }
 
 
-def _make_line(system: str, role: str, key: str, estimate: Estimate) -> tuple[Any, ...]:
+def _make_line(system: str, role: str, key: str, estimate: Estimate) -> tuple[object, ...]:
     low, high = estimate.interval or (None, None)
     half = nan if low is None or high is None else (high - low) / 2
     method = None if estimate.interval_by is None or low is None else estimate.interval_by.method
@@ -182,19 +186,19 @@ def flatten_estimates(systems: Mapping[str | None, Mapping[str, Estimate]]) -> d
     return flat
 
 
-def _make_flat_name(given: str, met: set[str]) -> str:
+def _make_flat_name(name: str, met: set[str]) -> str:
     """Return a new name that every logger takes; names differ in more than upper and lower case."""
-    parts = [_UNSAFE_NAME.sub("_", part).strip("_.") or "_" for part in given.split("/")]
+    parts = [_UNSAFE_NAME.sub("_", part).strip("_.") or "_" for part in name.split("/")]
     # Loggers that keep figures in files: a figure is not the folder of another.
     safe = "/".join(f"{part}_" if part.lower() in (*_FIGURES, *_COUNTS) else part for part in parts)
     if len(safe) > _LONGEST_NAME:
         safe = f"{safe[:_LONGEST_NAME]}-{sha256(safe.encode()).hexdigest()[:8]}"
-    name, number = safe, 1
-    while name.lower() in met:
+    unique, number = safe, 1
+    while unique.lower() in met:
         number += 1
-        name = f"{safe}-{number}"
-    met.add(name.lower())
-    return name
+        unique = f"{safe}-{number}"
+    met.add(unique.lower())
+    return unique
 
 
 def split_items(run: Mapping[str, Result]) -> Iterator[tuple[str, Level, dict[str, Floats]]]:
@@ -246,8 +250,8 @@ class ItemTable(Tabular, Displayable):
         for system, level, items in split_items(self.run):
             size, rows = len(next(iter(items.values()))), self.run[system].rows
             places = {"system": pa.repeat(system, size), "level": pa.repeat(level.value, size)}
-            known = {} if rows is None else _list_places(rows, level) | _list_fields(rows, level, taken, several)
-            tables.append(pa.table({**places, "row": np.arange(1, size + 1), **known, **items}))
+            columns = {} if rows is None else _list_places(rows, level) | _list_fields(rows, level, taken, several)
+            tables.append(pa.table({**places, "row": np.arange(1, size + 1), **columns, **items}))
         if not tables:
             return pa.table({"system": pa.array([], pa.string()), "level": pa.array([], pa.string()), "row": []})
         whole = pa.concat_tables(tables, promote_options="default")
@@ -258,14 +262,14 @@ class ItemTable(Tabular, Displayable):
 _PLACE_COLUMNS = ("system", "level", "row", "dialog_id", "turn")
 
 
-def _list_places(rows: RowTable, level: Level) -> dict[str, Any]:
+def _list_places(rows: RowTable, level: Level) -> dict[str, pa.Array]:
     """Return the columns that say which row or dialogue a line is."""
     import pyarrow as pa
 
     names = None if rows.dialogues is None else pa.array([name or None for name in rows.dialogues], pa.string())
     if level is Level.DIALOGUE:
         return {} if names is None else {"dialog_id": names}
-    columns: dict[str, Any] = {} if names is None else {"dialog_id": names.take(pa.array(rows.clusters))}
+    columns: dict[str, pa.Array] = {} if names is None else {"dialog_id": names.take(pa.array(rows.clusters))}
     if rows.turns is not None:
         columns["turn"] = pa.array(rows.turns, mask=rows.turns == NO_TURN)
     return columns | {
@@ -274,14 +278,14 @@ def _list_places(rows: RowTable, level: Level) -> dict[str, Any]:
     }
 
 
-def _list_fields(rows: RowTable, level: Level, taken: Collection[str], several: Collection[str]) -> dict[str, Any]:
+def _list_fields(rows: RowTable, level: Level, taken: Collection[str], several: Collection[str]) -> dict[str, pa.Array]:
     """Return the columns of kept fields; a dialogue has the values of its rows, null where they differ.
 
     `several`: fields of which some row has several values, whose columns are lists.
     """
     import pyarrow as pa
 
-    columns: dict[str, Any] = {}
+    columns: dict[str, pa.Array] = {}
     for name, column in rows.fields.items():
         values = list(column)
         if level is Level.DIALOGUE:
@@ -290,7 +294,7 @@ def _list_fields(rows: RowTable, level: Level, taken: Collection[str], several: 
         made = (
             pa.array(values, pa.list_(pa.string()))
             if name in several
-            else pa.array([each[0] if len(each) == 1 else None for each in values], pa.string())
+            else pa.array([texts[0] if len(texts) == 1 else None for texts in values], pa.string())
         )
         columns[f"field/{name}" if name in taken else name] = made
     return columns

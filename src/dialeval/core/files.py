@@ -32,7 +32,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 from urllib.parse import unquote
 
 from dialeval.core.errors import DataError, Problem, SettingError
@@ -216,13 +216,11 @@ def _commit(folder: Path, manifest: str, files: FileSet) -> None:
     for name in files.written:
         if (folder / name).is_dir():
             raise IsADirectoryError(0, f"{name} is a folder")
-    known = (folder / manifest).read_bytes() if (folder / manifest).is_file() else b""
+    committed = (folder / manifest).read_bytes() if (folder / manifest).is_file() else b""
     for entry in list(folder.iterdir()):  # finish what a killed save began
         if waits := _WAITING.fullmatch(entry.name):
-            entry.replace(folder / waits[1]) if waits[2].encode() in known else entry.unlink()
-    others = {
-        name: _waiting_path(folder / name, sha256) for name, (_, sha256) in files.written.items() if name != manifest
-    }
+            entry.replace(folder / waits[1]) if waits[2].encode() in committed else entry.unlink()
+    others = {name: _waiting_path(folder / name, sha) for name, (_, sha) in files.written.items() if name != manifest}
     try:
         for name, waiting in others.items():
             files.written[name][0].replace(waiting)
@@ -368,13 +366,13 @@ def check_writable(folder: str | os.PathLike[str]) -> None:
     """Raise DataError unless a folder exists or can be made, and may be written to."""
     folder = Path(folder)
     with explain_refusals(folder):
-        there = next(path for path in (folder, *folder.absolute().parents) if os.path.lexists(path))
-        if not there.exists():
-            refuse_link(there)
-        tempfile.TemporaryFile(dir=there).close()
+        nearest = next(path for path in (folder, *folder.absolute().parents) if os.path.lexists(path))
+        if not nearest.exists():
+            refuse_link(nearest)
+        tempfile.TemporaryFile(dir=nearest).close()
 
 
-def check_file(target: Path | None, *inputs: Any) -> None:
+def check_file(target: Path | None, *inputs: object) -> None:
     """Raise DataError unless a file may be written: it is no input, and its folder is writable; None is no file."""
     if target is None:
         return
@@ -388,7 +386,7 @@ def check_file(target: Path | None, *inputs: Any) -> None:
 
 
 def check_files(
-    folder: str | os.PathLike[str], names: Iterable[str], own: Callable[[Path], Collection[str]], *inputs: Any
+    folder: str | os.PathLike[str], names: Iterable[str], list_own: Callable[[Path], Collection[str]], *inputs: object
 ) -> None:
     """Raise DataError unless files of these names may be written to a folder.
 
@@ -397,24 +395,24 @@ def check_files(
     """
     folder = Path(folder)
     check_writable(folder)
-    there = [name for name in names if os.path.lexists(folder / name)]
-    refuse_inputs([folder / name for name in there], *inputs)
-    mine = own(folder) if there else ()
+    existing = [name for name in names if os.path.lexists(folder / name)]
+    refuse_inputs([folder / name for name in existing], *inputs)
+    mine = list_own(folder) if existing else ()
     what, remedy = "would be overwritten, but dialeval did not write it", "choose another folder, or move it away"
-    strange = [folder / name for name in there if name not in mine or (folder / name).is_dir()]
+    strange = [folder / name for name in existing if name not in mine or (folder / name).is_dir()]
     if strange:
         raise DataError(Problem(str(file), None, what, remedy) for file in strange)
 
 
-def refuse_inputs(targets: Iterable[Path], *inputs: Any) -> None:
+def refuse_inputs(targets: Iterable[Path], *inputs: object) -> None:
     """Raise DataError where a file that would be written is an input.
 
     An input is a path, a pattern, a folder (all its files), or several of these in a mapping or a tuple; anything else
     (texts, tables) is no file.
     """
-    there = [target for target in targets if target.exists()]
-    places = {_identity(place): place for place in _places(inputs)} if there else {}
-    for target in there:
+    existing = [target for target in targets if target.exists()]
+    places = {_identity(place): place for place in _places(inputs)} if existing else {}
+    for target in existing:
         place = places.get(_identity(target)) or places.get(_identity(target.absolute().parent))
         if place is not None:
             what = f"would be overwritten, but it is an input ({place})"
@@ -423,19 +421,17 @@ def refuse_inputs(targets: Iterable[Path], *inputs: Any) -> None:
 
 def _identity(path: Path) -> tuple[int, int]:
     """Return a value that is equal for two paths of the same file or folder."""
-    known = path.stat()
-    return known.st_dev, known.st_ino
+    status = path.stat()
+    return status.st_dev, status.st_ino
 
 
-def _places(given: Any) -> Iterator[Path]:
+def _places(source: object) -> Iterator[Path]:
     """Yield the local files and folders among inputs."""
-    if isinstance(given, Mapping):
-        given = tuple(given.values())
-    if isinstance(given, tuple):
-        for each in given:
-            yield from _places(each)
-    elif isinstance(given, str | os.PathLike):
-        path = os.fspath(given)
+    if isinstance(source, Mapping | tuple):
+        for part in source.values() if isinstance(source, Mapping) else source:
+            yield from _places(part)
+    elif isinstance(source, str | os.PathLike):
+        path = os.fspath(source)
         path = unquote(path.removeprefix("file://")) if path.startswith("file://") else path
         with suppress(OSError, ValueError):  # a name too long, or with a null byte, is no file
             yield from map(Path, [path] if Path(path).exists() else glob.glob(path, recursive=True))  # noqa: PTH207
@@ -468,11 +464,11 @@ def explain_cache_refusals(refusals: frozenset[int] | None = None) -> Iterator[N
 
 def cache_root() -> Path:
     """Return the cache folder, whether it exists or not; SettingError where there is no home folder for it."""
-    if own := os.environ.get("DIALEVAL_CACHE"):
+    if chosen := os.environ.get("DIALEVAL_CACHE"):
         try:
-            return Path(own).expanduser().absolute()
+            return Path(chosen).expanduser().absolute()
         except RuntimeError:
-            raise SettingError(f"DIALEVAL_CACHE={own!r} names the home folder of a user who is not there") from None
+            raise SettingError(f"DIALEVAL_CACHE={chosen!r} names the home folder of a user who is not there") from None
     from platformdirs import user_cache_path
 
     usual = user_cache_path("dialeval", appauthor=False)

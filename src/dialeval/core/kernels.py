@@ -33,11 +33,12 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from threading import RLock
-from types import CodeType, FunctionType
+from types import CodeType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -221,10 +222,10 @@ def _is_private_group(group: int) -> bool:
     import pwd
 
     try:
-        known, user = grp.getgrgid(group), pwd.getpwuid(os.geteuid()).pw_name
+        facts, user = grp.getgrgid(group), pwd.getpwuid(os.geteuid()).pw_name
     except KeyError:
         return False
-    return known.gr_name in (user, "root") and set(known.gr_mem) <= {user, "root"}
+    return facts.gr_name in (user, "root") and set(facts.gr_mem) <= {user, "root"}
 
 
 @cache
@@ -237,7 +238,7 @@ def _is_writable(folder: Path) -> bool:
     return True
 
 
-Call = Callable[[Sequence[Any], Sequence[Any]], Any]
+Call = Callable[[Sequence[object], Sequence[object]], object]
 """Takes the arguments as they were given, and the values that they consist of."""
 
 _FINE = (0, -2)
@@ -255,15 +256,15 @@ _LOADING = RLock()
 class Kernel:
     """One kernel; its code is loaded or compiled when it is first called with arguments of some types."""
 
-    def __init__(self, function: Any, **options: Any) -> None:
+    def __init__(self, function: FunctionType, /, **options: object) -> None:
         self.function, self.options = function, options
         self._calls: dict[tuple[str, ...], Call] = {}
         self.compiled = 0
         """How often this process had to compile it."""
 
-    def __call__(self, *arguments: Any) -> Any:
+    def __call__(self, *arguments: object) -> Any:
         types: list[str] = []
-        values: list[Any] = []
+        values: list[object] = []
         for argument in arguments:
             _flatten(argument, types, values)
         call = self._calls.get(key := tuple(types))
@@ -276,10 +277,10 @@ class Kernel:
     def source_digest(self) -> str:
         """Digest of the byte code of this kernel and of all that it calls, and of the constants that they use."""
         parts, kernels = [], [self]
-        for each in kernels:  # those that it calls are added while it is walked
-            options = {name: sorted(value) if isinstance(value, set) else value for name, value in each.options.items()}
-            parts += [repr(sorted(options.items())), *_describe_code(each.function.__code__)]
-            for name, value in _find_globals(each.function).items():
+        for used in kernels:  # those that it calls are added while it is walked
+            options = {name: sorted(value) if isinstance(value, set) else value for name, value in used.options.items()}
+            parts += [repr(sorted(options.items())), *_describe_code(used.function.__code__)]
+            for name, value in _find_globals(used.function).items():
                 if isinstance(value, Kernel):
                     kernels += [value] if value not in kernels else []
                     parts.append(f"{name}:{kernels.index(value)}")
@@ -293,14 +294,14 @@ class Kernel:
     def dispatcher(self) -> Any:
         """The function as numba compiles it; importing numba takes a second."""
         numba = _import_numba()
-        used = _find_globals(self.function)
-        values = {name: each.dispatcher if isinstance(each, Kernel) else each for name, each in used.items()}
+        used = _find_globals(self.function).items()
+        values = {name: value.dispatcher if isinstance(value, Kernel) else value for name, value in used}
         function = FunctionType(self.function.__code__, {**values, "__name__": self.function.__module__})
         function.__qualname__ = self.function.__qualname__
         # No memory of its own: code that allocates would need numba's memory manager, so that the compiler refuses it.
         return numba.njit(nogil=True, _nrt=False, **self.options)(function)
 
-    def _find_call(self, types: tuple[str, ...], arguments: Sequence[Any]) -> Call:
+    def _find_call(self, types: tuple[str, ...], arguments: Sequence[object]) -> Call:
         if os.environ.get("NUMBA_DISABLE_JIT", "0") != "0":
             return self._call_function(self.function)
         source, name = Path(self.function.__code__.co_filename).absolute(), self.function.__name__
@@ -320,29 +321,27 @@ class Kernel:
         return self._call_function(self.dispatcher)
 
     @staticmethod
-    def _call_function(function: Any) -> Call:
+    def _call_function(function: Callable[..., object]) -> Call:
         return lambda arguments, _values: function(*arguments)
 
 
-def kernel(function: Any = None, **options: Any) -> Any:
+def kernel(function: Any = None, **options: object) -> Any:
     """Make a function a kernel, with options of `numba.njit` if some are given."""
-    if function is None:
-        return lambda decorated: Kernel(decorated, **options)
-    return Kernel(function, **options)
+    return partial(Kernel, **options) if function is None else Kernel(function, **options)
 
 
-def _find_globals(function: Any) -> dict[str, Any]:
+def _find_globals(function: FunctionType) -> dict[str, object]:
     """Return the values of its module that a function uses, by name."""
     values = function.__globals__
     return {name: values[name] for name in sorted(set(function.__code__.co_names)) if name in values}
 
 
 def _describe_code(code: CodeType) -> list[str]:
-    constants = [_describe_code(each) if isinstance(each, CodeType) else repr(each) for each in code.co_consts[1:]]
+    constants = [_describe_code(part) if isinstance(part, CodeType) else repr(part) for part in code.co_consts[1:]]
     return [code.co_code.hex(), repr(constants), repr((code.co_names, code.co_varnames, code.co_freevars))]
 
 
-def _flatten(argument: Any, types: list[str], values: list[Any]) -> None:
+def _flatten(argument: object, types: list[str], values: list[object]) -> None:
     """Add the type of an argument, and the values that a compiled function takes for it."""
     if isinstance(argument, np.ndarray):
         flags = argument.flags
@@ -352,8 +351,8 @@ def _flatten(argument: Any, types: list[str], values: list[Any]) -> None:
         values += (None, None, argument.size, argument.itemsize, address, *argument.shape, *argument.strides)
     elif isinstance(argument, tuple):
         types.append("(")
-        for each in argument:
-            _flatten(each, types, values)
+        for item in argument:
+            _flatten(item, types, values)
         types.append(")")
     else:
         is_int = isinstance(argument, int) and not isinstance(argument, bool)
@@ -374,33 +373,32 @@ def _load(code: Code, types: Sequence[str]) -> Call | None:
     except (ImportError, OSError, RuntimeError) as error:
         warn("llvmlite cannot load a kernel: %s", error)
         return None
-    fields = [(f"number_{place}", _C_TYPES[each]) for place, each in enumerate(code.returns)]
+    fields = [(f"number_{place}", _C_TYPES[name]) for place, name in enumerate(code.returns)]
     result: Any = type("Result", (ctypes.Structure,), {"_fields_": fields})
     function = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, *_list_c_types(types))(address)
     width = max(ctypes.sizeof(result), ctypes.sizeof(ctypes.c_void_p))
 
-    def call(_arguments: Sequence[Any], values: Sequence[Any], _engine: ExecutionEngine = engine) -> Any:
+    def call(_arguments: Sequence[object], values: Sequence[object], _engine: ExecutionEngine = engine) -> object:
         place, exception = ctypes.create_string_buffer(width), ctypes.c_void_p()
         if (status := function(ctypes.addressof(place), ctypes.addressof(exception), *values)) not in _FINE:
             raise RuntimeError(f"the kernel {code.symbol} ended with status {status}")
         numbers = result.from_buffer(place)
-        found = tuple(getattr(numbers, name) for name, _ in fields)
-        return found if code.returns_tuple else found[0] if found else None
+        returned = tuple(getattr(numbers, name) for name, _ in fields)
+        return returned if code.returns_tuple else returned[0] if returned else None
 
     return call
 
 
 def _list_c_types(types: Sequence[str]) -> list[Any]:
     """Return the types of the values that arguments of some types consist of."""
-    found: list[Any] = []
-    for each in types:
-        if each in _C_TYPES:
-            found.append(_C_TYPES[each])
-        elif each not in "()":
-            dimensions = int(each.rstrip("?")[-2])
-            pointer, number = ctypes.c_void_p, ctypes.c_int64
-            found += (pointer, pointer, number, number, pointer, *[number] * (2 * dimensions))
-    return found
+    pointer, number, c_types = ctypes.c_void_p, ctypes.c_int64, list[Any]()
+    for name in types:
+        if name in _C_TYPES:
+            c_types.append(_C_TYPES[name])
+        elif name not in "()":
+            dimensions = int(name.rstrip("?")[-2])
+            c_types += (pointer, pointer, number, number, pointer, *[number] * (2 * dimensions))
+    return c_types
 
 
 def _load_engine(code: Code) -> tuple[ExecutionEngine, int]:
@@ -428,24 +426,20 @@ _SETTINGS_FILE = ".numba_config.yaml"
 
 
 @cache
-def _import_numba() -> Any:
+def _import_numba() -> ModuleType:
     """Import numba as if the working folder had no settings file: without a YAML parser numba cannot read one."""
-    modules: dict[str, Any] = sys.modules
-    if not Path(_SETTINGS_FILE).exists() or "numba" in modules:
-        import numba
-
-        return numba
-    before = modules.get("yaml")
-    modules["yaml"] = None
+    if not Path(_SETTINGS_FILE).exists() or "numba" in sys.modules:
+        return import_module("numba")
+    before = sys.modules.get("yaml")
+    sys.modules["yaml"] = None  # type: ignore[assignment]  # importing it fails then
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            import numba
+            return import_module("numba")
     finally:
-        del modules["yaml"]
+        del sys.modules["yaml"]
         if before is not None:
-            modules["yaml"] = before
-    return numba
+            sys.modules["yaml"] = before
 
 
 @contextmanager
@@ -453,20 +447,20 @@ def _environment_settings() -> Iterator[bool]:
     """Make numba use the settings of the environment and no others; yield whether it did so before."""
     from numba.core import config
 
-    settings: dict[str, Any] = vars(config)
+    settings: dict[str, object] = vars(config)
     before = {name: value for name, value in settings.items() if name.isupper()}
     reloader, file = config._env_reloader, config._config_fname  # noqa: SLF001
-    known, config._config_fname = reloader.old_environ, ""  # noqa: SLF001
+    environment, config._config_fname = reloader.old_environ, ""  # noqa: SLF001
     try:
         reloader.update(force=True)
         changed = {name for name, value in before.items() if repr(settings[name]) != repr(value)}
         yield not {f"NUMBA_{name}" for name in changed} - UNRELATED_SETTINGS
     finally:
         settings.update(before)
-        reloader.old_environ, config._config_fname = known, file  # noqa: SLF001
+        reloader.old_environ, config._config_fname = environment, file  # noqa: SLF001
 
 
-def compile_kernel(kernel: Kernel, arguments: Sequence[Any]) -> tuple[Code, bool]:
+def compile_kernel(kernel: Kernel, arguments: Sequence[object]) -> tuple[Code, bool]:
     """Compile a kernel for arguments of these types, without what Python would need to call it.
 
     Returns:
@@ -477,24 +471,24 @@ def compile_kernel(kernel: Kernel, arguments: Sequence[Any]) -> tuple[Code, bool
         options = {**kernel.dispatcher.targetoptions, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
         bare = numba.jit(**options)(kernel.dispatcher.py_func)
         # The compiler of a function returns its code and does not keep it for calls.
-        compiled = bare._compiler.compile(tuple(_find_type(each) for each in arguments), None)  # noqa: SLF001
+        compiled = bare._compiler.compile(tuple(map(_find_type, arguments)), None)  # noqa: SLF001
         functions = compiled.library._final_module.functions  # noqa: SLF001
         content = compiled.library._get_compiled_object()  # noqa: SLF001
     returned = compiled.signature.return_type
     is_tuple = isinstance(returned, numba.types.BaseTuple)
     numbers = list(returned) if is_tuple else [] if returned is numba.types.none else [returned]
     # Functions that the code calls and does not contain; those of LLVM are instructions.
-    needs = sorted(each.name for each in functions if each.is_declaration and not each.name.startswith("llvm."))
-    return Code(compiled.fndesc.llvm_func_name, [str(each) for each in numbers], is_tuple, needs, content), is_usual
+    needs = sorted(used.name for used in functions if used.is_declaration and not used.name.startswith("llvm."))
+    return Code(compiled.fndesc.llvm_func_name, list(map(str, numbers)), is_tuple, needs, content), is_usual
 
 
-def _find_type(argument: Any) -> Any:
+def _find_type(argument: object) -> Any:
     """Return `numba.typeof(argument)`, but for arrays that may only be read the type of other arrays."""
     numba = _import_numba()
     if isinstance(argument, tuple):
-        return numba.types.BaseTuple.from_types(tuple(_find_type(each) for each in argument))
-    found = numba.typeof(argument)
-    return found.copy(readonly=False) if isinstance(found, numba.types.Array) else found
+        return numba.types.BaseTuple.from_types(tuple(map(_find_type, argument)))
+    kind = numba.typeof(argument)
+    return kind.copy(readonly=False) if isinstance(kind, numba.types.Array) else kind
 
 
 # Kernels' way to look at many bytes and bits at once, written so that LLVM makes single instructions of them.

@@ -16,7 +16,7 @@ from dialeval.core.account import Account
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Analytic, Level, Resampling
 from dialeval.core.signature import Signature
-from dialeval.core.validation import FILE_NAME, SHA256, nan_to_null
+from dialeval.core.validation import FILE_NAME, SHA256, JsonObject, nan_to_null
 
 FORMAT = 3
 """Version of the saved layout; a run of another layout is refused with a clear message."""
@@ -38,13 +38,17 @@ Role: TypeAlias = Literal["system", "floor", "ceiling"]
 class Record(Struct, frozen=True):
     """A result whose fields are its JSON document: API, document and schema are one definition."""
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """Return plain data for JSON; NaN is None.
 
         Returns:
             The data, with the names that the JSON has.
         """
         return nan_to_null(to_builtins(self, enc_hook=float))
+
+
+Detail: TypeAlias = Any
+"""Plain data, checked by the type that `DETAILS` names."""
 
 
 class SavedFile(Struct):
@@ -63,7 +67,7 @@ class SavedEstimate(Struct):
     std: Spread | None
     confidence: Spread | None
     interval: tuple[float | None, float | None] | None
-    interval_by: dict[str, Any] | None
+    interval_by: JsonObject | None
     rows: Count
     scored: Count
     of: Literal["corpus", "rows"]
@@ -129,11 +133,11 @@ class SavedRun(Struct):
     comparison: Annotated[list[SavedFile], Meta(max_length=1)] = []
     command: str = ""
     baselines: SavedBaselines | UnsetType = UNSET
-    breakdown: Any = UNSET
-    transcripts: Any = UNSET
-    failures: Any = UNSET
-    curves: Any = UNSET
-    alignments: Any = UNSET
+    breakdown: Detail = UNSET
+    transcripts: Detail = UNSET
+    failures: Detail = UNSET
+    curves: Detail = UNSET
+    alignments: Detail = UNSET
 
     def __post_init__(self) -> None:
         details = {name: value for name in DETAILS if (value := getattr(self, name)) is not UNSET}
@@ -144,8 +148,8 @@ class SavedRun(Struct):
 def run_with_details() -> type[Struct]:
     """Return the type of `run.json` with the types of all details, for its JSON Schema."""
     fields = [
-        (each.name, each.type, field(default_factory=each.default_factory))
+        (detail.name, detail.type, field(default_factory=detail.default_factory))
         for home in dict.fromkeys(DETAILS.values())
-        for each in structs.fields(resolve_name(home))
+        for detail in structs.fields(resolve_name(home))
     ]
     return defstruct("SavedRun", fields, bases=(SavedRun,), namespace={"__doc__": SavedRun.__doc__})

@@ -23,7 +23,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -34,19 +34,19 @@ from dialeval.core.errors import DataError, Problem, escape_surrogates
 # Plain data for JSON: null for NaN and infinities, and the layout of every JSON file that users may open.
 
 
-def nan_to_null(value: Any) -> Any:
+def nan_to_null(value: object) -> Any:
     """Return plain data with None for every float that is not finite, and lists for tuples."""
     return _map_leaves(value, lambda leaf: None if isinstance(leaf, float) and not math.isfinite(leaf) else leaf)
 
 
-def _map_leaves(value: Any, change: Callable[[Any], Any]) -> Any:
+def _map_leaves(value: object, change: Callable[[object], object]) -> Any:
     """Return plain data with every key and leaf changed, and lists for tuples."""
     if isinstance(value, Mapping):
         return {change(key): _map_leaves(inner, change) for key, inner in value.items()}
     return [_map_leaves(inner, change) for inner in value] if isinstance(value, list | tuple) else change(value)
 
 
-def dump(document: Any) -> bytes:
+def dump(document: object) -> bytes:
     """Return a document as indented JSON with a line feed at its end."""
     option = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
     try:
@@ -57,6 +57,9 @@ def dump(document: Any) -> bytes:
 
 
 T = TypeVar("T")
+JsonObject: TypeAlias = dict[str, Any]
+"""An object of a JSON document, as plain data."""
+Array: TypeAlias = npt.NDArray[Any]
 
 FILE_NAME = r"^(?!\.{1,2}\Z)[^/\\\x00-\x1f:]{1,255}\Z"
 """Valid names of a file next to a document: one name, not a path."""
@@ -100,7 +103,7 @@ def explain_sqlite_errors(where: str | os.PathLike[str], remedy: str) -> Iterato
         with explain_errors(where, remedy):
             yield
     except (sqlite3.Error, sqlite3.Warning, ValueError) as error:  # ValueError: a path with a NUL, a text not in UTF-8
-        remedy = next((known for part, known in _SQLITE_REMEDIES.items() if part in str(error)), remedy)
+        remedy = next((advice for part, advice in _SQLITE_REMEDIES.items() if part in str(error)), remedy)
         raise DataError(Problem(str(where), None, f"cannot be used ({error})", remedy)) from None
 
 
@@ -140,7 +143,7 @@ def read_json(path: str | os.PathLike[str], kind: type[T], remedy: str) -> T:
 
 def read_manifest(
     path: str | os.PathLike[str], kind: type[T], remedy: str, layout: int | None = None, signed: bool = True
-) -> tuple[T, dict[str, Any]]:
+) -> tuple[T, JsonObject]:
     """Read a JSON document that dialeval wrote, as a type and as plain data.
 
     Args:
@@ -153,9 +156,9 @@ def read_manifest(
     Raises:
         DataError: It cannot be read, has another layout, does not fit the type, or was changed.
     """
-    document = read_json(path, dict[str, Any], remedy)
-    if layout is not None and isinstance(found := document.get("format"), int) and found != layout:
-        what = f"was saved in layout {found}, and this dialeval reads layout {layout}"
+    document = read_json(path, JsonObject, remedy)
+    if layout is not None and isinstance(saved_layout := document.get("format"), int) and saved_layout != layout:
+        what = f"was saved in layout {saved_layout}, and this dialeval reads layout {layout}"
         raise DataError(Problem(str(path), None, what, "read it with the version that saved it, or make it again"))
     with explain_errors(path, remedy):
         check_depth(document)
@@ -173,20 +176,20 @@ def parse_json(content: bytes, where: str, remedy: str) -> Any:
         raise DataError(Problem(where, error.lineno, f"not JSON ({error.msg})", remedy)) from None
 
 
-def parse_toml(content: bytes, where: str, remedy: str) -> dict[str, Any]:
+def parse_toml(content: bytes, where: str, remedy: str) -> JsonObject:
     """Parse TOML; `where` names the file."""
     if sys.version_info >= (3, 11):
         import tomllib
     else:
         import tomli as tomllib
     try:
-        document: dict[str, Any] = tomllib.loads(content.decode())
+        document: JsonObject = tomllib.loads(content.decode())
     except (ValueError, RecursionError) as error:  # not only TOMLDecodeError: 5,000 digits are a ValueError
         raise DataError(Problem(where, None, f"not TOML ({error})", remedy)) from None
     return document
 
 
-def convert(document: Any, kind: type[T], where: str, remedy: str, strict: bool = True) -> T:
+def convert(document: object, kind: type[T], where: str, remedy: str, strict: bool = True) -> T:
     """Convert plain data to a type that msgspec knows; unless `strict`, texts such as "nan" are numbers."""
     import msgspec  # slow to import, and most processes read no such document
 
@@ -196,7 +199,7 @@ def convert(document: Any, kind: type[T], where: str, remedy: str, strict: bool 
         raise DataError(Problem(where, None, describe_mismatch(str(error)), remedy)) from None
 
 
-def check_depth(document: Any) -> None:
+def check_depth(document: object) -> None:
     """Raise InvalidError for plain data that is nested more deeply than it could be written again."""
     try:
         orjson.dumps(document)
@@ -204,15 +207,15 @@ def check_depth(document: Any) -> None:
         raise InvalidError(f"is nested too deeply ({error})") from None
 
 
-def content_digest(document: Mapping[str, Any]) -> str:
+def content_digest(document: Mapping[str, object]) -> str:
     """Return the SHA-256 of a JSON object without its field `digest`; indentation does not matter."""
     content = {name: value for name, value in document.items() if name != "digest"}
     return hashlib.sha256(orjson.dumps(content)).hexdigest()
 
 
-def with_digest(document: Mapping[str, Any]) -> bytes:
+def with_digest(document: Mapping[str, object]) -> bytes:
     """Return a document as JSON, with a digest of its content."""
-    written: dict[str, Any] = orjson.loads(dump({**document, "digest": None}))
+    written: JsonObject = orjson.loads(dump({**document, "digest": None}))
     return dump({**written, "digest": content_digest(written)})
 
 
@@ -229,7 +232,7 @@ def read_array(
     dtype: npt.DTypeLike | None,
     remedy: str,
     shape: tuple[int | None, ...] | None = (None,),
-) -> npt.NDArray[Any]:
+) -> Array:
     """Map the array of an `.npy` file; None is any type, any shape, and in a shape any number."""
     size_of(path, remedy)
     with explain_errors(path, remedy):
@@ -243,10 +246,8 @@ def read_array(
     return array
 
 
-def map_array(
-    path: str | os.PathLike[str], dtype: npt.DTypeLike, shape: tuple[int, ...], remedy: str
-) -> npt.NDArray[Any]:
-    """Map an array whose bytes are all that a file holds."""
+def map_array(path: str | os.PathLike[str], dtype: npt.DTypeLike, shape: tuple[int, ...], remedy: str) -> Array:
+    """Memory-map a raw array after checking its size."""
     if size_of(path, remedy) != math.prod(shape) * np.dtype(dtype).itemsize:
         raise DataError(Problem(str(path), None, f"has another size than {_spell_shape(shape)} numbers", remedy))
     if not math.prod(shape):
@@ -255,17 +256,16 @@ def map_array(
         return np.asarray(np.memmap(path, dtype, "r", shape=shape))
 
 
-def check_array(array: npt.NDArray[Any], dtype: npt.DTypeLike, shape: tuple[int | None, ...]) -> None:
+def check_array(array: Array, dtype: npt.DTypeLike, shape: tuple[int | None, ...]) -> None:
     """Raise InvalidError for another type or shape."""
     if array.dtype != np.dtype(dtype) or not _has_shape(array, shape):
-        raise InvalidError(
-            f"holds {array.dtype} of shape {array.shape}, not {np.dtype(dtype)} of {_spell_shape(shape)}"
-        )
+        wanted = f"{np.dtype(dtype)} of {_spell_shape(shape)}"
+        raise InvalidError(f"holds {array.dtype} of shape {array.shape}, not {wanted}")
 
 
 def read_tensors(
     path: str | os.PathLike[str], remedy: str, sha256: str | None = None, of: str = "it"
-) -> dict[str, npt.NDArray[Any]]:
+) -> dict[str, Array]:
     """Read the tensors of a safetensors file, by name; all numbers are finite."""
     from safetensors.numpy import load
 
@@ -275,8 +275,8 @@ def read_tensors(
             tensors = dict(load(content))
         except Exception as error:  # SafetensorError, and what is raised for headers and types that it lets through
             raise InvalidError(f"holds no readable weights ({type(error).__name__}: {error})") from None
-        for name, each in tensors.items():
-            if each.dtype.kind == "f" and not np.isfinite(each).all():
+        for name, tensor in tensors.items():
+            if tensor.dtype.kind == "f" and not np.isfinite(tensor).all():
                 raise InvalidError(f"{name} holds numbers that are not finite")
     return tensors
 
@@ -292,7 +292,7 @@ def take_tensor(
     return tensors[name].astype(np.float32, copy=False)
 
 
-def _has_shape(array: npt.NDArray[Any], shape: tuple[int | None, ...]) -> bool:
+def _has_shape(array: Array, shape: tuple[int | None, ...]) -> bool:
     pairs = zip(shape, array.shape, strict=False)
     return array.ndim == len(shape) and all(want in (None, have) for want, have in pairs)
 

@@ -32,9 +32,7 @@ def _split(_context: click.Context, _parameter: click.Parameter, names: str | No
 _form = click.option("--form", type=options.FILE, help="Rating form, a TOML file.  [default: overall, from 1 to 5]")
 _quality = click.option("--quality", default="overall", help="Quality (score name) to use.")
 _raters = options.choice(
-    "--raters",
-    ["fixed", "random"],
-    "Whether intervals hold for these raters only (fixed), or also for others (random, from 5 raters on).",
+    "--raters", ["fixed", "random"], "Intervals for these raters only, or also for others (from 5 raters on)."
 )
 _cluster = click.option(
     "--cluster", metavar="FIELD", help="The field whose values intervals are over, such as user.  [default: dialogues]"
@@ -66,10 +64,7 @@ def _is_run(path: str) -> bool:
 @click.option("-o", "--output", type=options.FOLDER, help="Write sample.json and rows.jsonl into this folder.")
 @_systems("all but floors, ceilings")
 @click.option(
-    "--stratify",
-    metavar="NAMES",
-    callback=_split,
-    help="Strata, comma-separated: system, turn, a field of the rows, a metric (KEY or KEY:3).",
+    "--stratify", metavar="NAMES", callback=_split, help="Strata: system, turn, a field, a metric (KEY or KEY:3)."
 )
 @click.option("--uncertainty", metavar="KEY", help="Sample in proportion to the uncertainty of this metric.")
 @click.option("--dialogues", is_flag=True, help="Sample whole dialogues.")
@@ -77,19 +72,13 @@ def _is_run(path: str) -> bool:
 @options.choice("--level", ["turn", "dialogue"], "What is rated: single responses, or whole conversations.")
 @click.option("--seed", type=options.SEED, default=12345, help="Random seed.")
 @click.option("--plan", is_flag=True, help="Print the sample size for --width; sample nothing.")
-@click.option(
-    "--width",
-    type=click.FloatRange(0, 1e9, min_open=True),
-    help="Width of the confidence interval, from lower to upper end.",
-)
+@click.option("--width", type=click.FloatRange(0, 1e9, min_open=True), help="Width of the whole confidence interval.")
 @click.option("--pilot", type=click.Path(), help="Existing ratings of the rows in --sample.")
 @_sample
 @options.judge_keys("The judge of the estimate, with --pilot.")
 @_quality
 @click.option("--std", type=float, help="Without --pilot: the standard deviation of ratings.  [default: 1]")
-@click.option(
-    "--correlation", type=float, help="Without --pilot: the judge's correlation with ratings.  [default: 0.5]"
-)
+@click.option("--correlation", type=float, help="Without --pilot: the judge's correlation.  [default: 0.5]")
 @_confidence
 def sample(
     run: str, number: int | None, output: Path | None, systems: list[str] | None, plan: bool, **more: Any
@@ -141,18 +130,16 @@ def _plan(
 
     if width is None:
         raise click.UsageError("--plan needs --width")
-    known = load(run)
-    rows = {name: len(table) for name, table in select_tables(known, systems).items()}
-    given = {name: value for name, value in (("std", std), ("correlation", correlation)) if value is not None}
+    saved = load(run)
+    rows = {name: len(table) for name, table in select_tables(saved, systems).items()}
+    assumed = {name: value for name, value in (("std", std), ("correlation", correlation)) if value is not None}
     if pilot is None:
-        out.print_content(lay_out(plan_ratings(rows, width, confidence, **given)))
+        out.print_content(lay_out(plan_ratings(rows, width, confidence, **assumed)))
         return
-    if given:
+    if assumed:
         raise click.UsageError("--std and --correlation are estimated from --pilot; leave them out")
-    whole, drawn = (
-        estimate(known, pilot, judge=judge, population=population, confidence=confidence, **estimated)
-        for population in ("dialogues", "run")
-    )
+    estimated |= {"judge": judge, "confidence": confidence}
+    whole, drawn = (estimate(saved, pilot, population=target, **estimated) for target in ("dialogues", "run"))
     out.print_content(lay_out(plan_from_pilot(whole, drawn, rows, width)))
 
 
@@ -165,9 +152,7 @@ def rate() -> None:
     """Collect human ratings of the rows of a sample (`dialeval sample`)."""
 
 
-@rate.command(
-    "dialeval rate page to-rate/ --save rate.html", "dialeval rate page to-rate/ --form form.toml --save rate.html"
-)
+@rate.command("dialeval rate page to-rate/ --form form.toml --save rate.html")
 @click.argument("sample", type=click.Path(exists=True, file_okay=False))
 @click.option("--save", "output", type=options.FILE, required=True, help="Write the page to this file.")
 @_form
@@ -194,15 +179,11 @@ def page(sample: str, output: Path, form: Path | None) -> None:
     "dialeval rate merge *.jsonl --sample to-rate/ --adjudicated eve.jsonl --save ratings.jsonl",
 )
 @click.argument("files", nargs=-1, required=True, type=click.Path())
-@click.option(
-    "--save", "output", type=options.FILE, help="Write the ratings, or pairs for `rank`, to this file (JSONL)."
-)
+@click.option("--save", "output", type=options.FILE, help="Write the ratings, or pairs for `rank`, here (JSONL).")
 @_sample
 @click.option("--quality", default="overall", help="For pairs: the question whose answers --save writes.")
 @click.option("--adjudicate", type=options.FILE, help="Write a page to adjudicate the rows that raters disagree on.")
-@click.option(
-    "--adjudicated", multiple=True, type=click.Path(), help="Ratings from that page; they replace the others."
-)
+@click.option("--adjudicated", multiple=True, type=click.Path(), help="Ratings from that page, in place of others.")
 @click.option("--most", type=click.IntRange(min=1), default=20, help="Disputed rows.")
 @_form
 @click.option("--any-scores", is_flag=True, help="Ratings by another tool: accept any qualities and any numbers.")
@@ -248,7 +229,7 @@ def merge(
     if output is not None:
         out.write_output(output, b"".join(orjson.dumps(row) + b"\n" for row in rows))
     if adjudicate is not None and drawn is not None:
-        disputed = [each.id for each in merged.disputed]
+        disputed = [row.id for row in merged.disputed]
         if not disputed:
             out.print_err("raters agree on every row; there is nothing to adjudicate")
             return
@@ -261,21 +242,11 @@ def merge(
     "dialeval rate merge to-rate/ratings.sqlite --sample to-rate/ --save ratings.jsonl",
 )
 @click.argument("sample", type=click.Path(exists=True, file_okay=False))
-@click.option(
-    "--db", "database", type=options.FILE, help="Keep ratings in this file.  [default: ratings.sqlite in SAMPLE]"
-)
-@click.option(
-    "--raters",
-    metavar="NAMES",
-    default="",
-    show_default=False,
-    help="Who rates, comma-separated; others may be added later.",
-)
+@click.option("--db", "database", type=options.FILE, help="The file of ratings.  [default: ratings.sqlite in SAMPLE]")
+@click.option("--raters", metavar="NAMES", default="", show_default=False, help="Who rates, or who rates in addition.")
 @click.option("--per-row", type=click.IntRange(min=1), help="Raters that each row gets.  [default: all]")
 @click.option("--host", default="127.0.0.1", help="The address of this machine that raters reach it by.")
-@click.option(
-    "--port", type=click.IntRange(0, 65535), help="0: any free port.  [default: that of the last time if it is free]"
-)
+@click.option("--port", type=click.IntRange(0, 65535), help="0: any free port.  [default: the last one, if free]")
 @_form
 def serve(
     sample: str, database: Path | None, raters: str, per_row: int | None, host: str, port: int | None, form: Path | None
@@ -356,30 +327,18 @@ def export(database: str, output: Path | None) -> None:
     "dialeval estimate results/ --human ratings.jsonl --judge judge --assume-random -f md",
 )
 @click.argument("run", type=click.Path(exists=True))
-@click.option(
-    "--human", required=True, multiple=True, type=click.Path(exists=True), help="Ratings; repeat for several files."
-)
-@click.option(
-    "--sample",
-    type=click.Path(),
-    help="The folder of the sample that the ratings are of.  [default: the one next to the ratings]",
-)
+@click.option("--human", required=True, multiple=True, type=click.Path(exists=True), help="Files of ratings.")
+@click.option("--sample", type=click.Path(), help="The folder of the sample.  [default: the one next to the ratings]")
 @options.judge_keys("The judge: a metric of the run, or several, comma-separated.")
 @_quality
 @_raters
 @_cluster
 @options.choice(
-    "--population",
-    ["dialogues", "run"],
-    "What is estimated: the mean over further dialogues of the same kind, or over the rows of this run only.",
+    "--population", ["dialogues", "run"], "Estimate the mean over further such dialogues, or over the rows of this run."
 )
 @click.option("--baseline", metavar="NAME", help="The system that others are compared with.  [default: the first]")
 @_confidence
-@click.option(
-    "--assume-random",
-    is_flag=True,
-    help="Treat ratings as a random sample although they were not sampled (with a warning).",
-)
+@click.option("--assume-random", is_flag=True, help="Treat ratings as a random sample, though they are none.")
 @click.option("--seed", type=options.SEED, default=12345, help="Random seed of cross-fitting.")
 @options.field_names("rated rows")
 @options.output_file
@@ -396,9 +355,9 @@ def estimate(run: str, human: tuple[str, ...], output: Path | None, format_: str
     from dialeval.human.estimate import estimate as estimated
 
     out.check_places(None, (files_of(run), *human), files=(output,))
-    found = estimated(run, list(human), **settings)
-    out.print_as(format_, report, found, output, _FILE_WIDTH)
-    out.print_warnings(found.warnings)
+    estimates = estimated(run, list(human), **settings)
+    out.print_as(format_, report, estimates, output, _FILE_WIDTH)
+    out.print_warnings(estimates.warnings)
 
 
 @options.command(
@@ -435,9 +394,9 @@ def rank(pairs: tuple[str, ...], output: Path | None, format_: str, **settings: 
     if saved and len(pairs) > 1:
         raise click.UsageError("give one run, or any number of files with pairs")
     out.check_places(None, files_of(pairs[0]) if saved else pairs, files=(output,))
-    found = ranked(load(pairs[0]) if saved else list(pairs), **settings)
-    out.print_as(format_, report, found, output, _FILE_WIDTH)
-    out.print_warnings(found.warnings)
+    ranking = ranked(load(pairs[0]) if saved else list(pairs), **settings)
+    out.print_as(format_, report, ranking, output, _FILE_WIDTH)
+    out.print_warnings(ranking.warnings)
 
 
 @options.command(
@@ -451,9 +410,7 @@ def rank(pairs: tuple[str, ...], output: Path | None, format_: str, **settings: 
 @options.metrics("all that there are")
 @options.tokenizer
 @options.resources
-@click.option(
-    "--level", "levels", multiple=True, type=options.Choice(LEVELS), help="Repeat for several.  [default: all]"
-)
+@click.option("--level", "levels", multiple=True, type=options.Choice(LEVELS), help="One or several.  [default: all]")
 @options.bootstrap_resamples
 @click.option("--seed", type=options.SEED, default=12345, help="Random seed.")
 @click.option("--confidence", type=float, default=0.95, metavar="LEVEL", help="Confidence level.")
@@ -501,20 +458,15 @@ def agreement(
         chosen |= {"quality": (quality or "overall") if saved else human, "level": settings["confidence"], "most": most}
         _compare_labels((subject, human if saved else None), chosen, disputed, format_, output)
         return
-    found = correlate(
-        subject,
-        human if saved else None,
-        quality=(quality or "overall") if saved else human,
-        levels=levels or None,
-        **settings,
-    )
-    out.print_as(format_, tables, found, output, _FILE_WIDTH)
-    out.print_skipped(found.skipped)
-    for key, by_level in found.metrics.items():
+    settings |= {"quality": (quality or "overall") if saved else human, "levels": levels or None}
+    correlations = correlate(subject, human if saved else None, **settings)
+    out.print_as(format_, tables, correlations, output, _FILE_WIDTH)
+    out.print_skipped(correlations.skipped)
+    for key, by_level in correlations.metrics.items():
         for level, correlation in by_level.items():
             if correlation.reason is not None:
                 out.print_err(f"no correlation of {key} at {level} level: {correlation.reason}")
-    out.print_warnings(found.warnings)
+    out.print_warnings(correlations.warnings)
 
 
 def _compare_labels(
@@ -528,10 +480,10 @@ def _compare_labels(
 
     if disputed is not None and chosen["sample"] is None:
         raise click.UsageError("--disputed shows rows of a sample, which --sample names")
-    found = measure_label_agreement(*rated, **chosen)
-    out.print_as(format_, LABELS, found, output, _FILE_WIDTH)
+    agreement = measure_label_agreement(*rated, **chosen)
+    out.print_as(format_, LABELS, agreement, output, _FILE_WIDTH)
     if disputed is not None:
-        ids = list(dict.fromkeys(each.id for each in found.disputes if each.id is not None))
+        ids = list(dict.fromkeys(dispute.id for dispute in agreement.disputes if dispute.id is not None))
         out.write_output(disputed, make_rating_page(read_sample(chosen["sample"]), read_form(None), ids).encode())
         returned = "give the file that comes back to `dialeval rate merge --adjudicated`"
         out.print_err(f"{len(ids)} rows to rate again; {returned}")

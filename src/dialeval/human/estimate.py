@@ -34,7 +34,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from itertools import permutations
 from os import PathLike
@@ -88,8 +88,8 @@ ASSUMED_CORRELATION = 0.5
 """The correlation of a good judge with human ratings."""
 
 Raters = Literal["fixed", "random"]
-_APART = 10**9
-"""Between the unit numbers of different systems."""
+_MOST_UNITS = 10**9
+"""More units than a system has: those of the next system are numbered from here on."""
 
 
 class HumanEstimate(RatingEstimate, frozen=True, kw_only=True):
@@ -193,27 +193,27 @@ class HumanEstimates(Tabular, Displayable, Record, frozen=True, kw_only=True, re
     warnings: Sequence[str]
 
     def __repr__(self) -> str:
-        names = count_names([each.system for each in self.systems], "system")
-        ratings = sum(each.ratings for each in self.systems)
+        names = count_names([estimate.system for estimate in self.systems], "system")
+        ratings = sum(estimate.ratings for estimate in self.systems)
         judges = count_names(self.judge, "judge")
         return f"<HumanEstimates: {shown(self.quality)} of {names}, {ratings:,} ratings, by {judges}>"
 
     def __getitem__(self, system: str) -> HumanEstimate:
-        return {each.system: each for each in self.systems}[system]
+        return {estimate.system: estimate for estimate in self.systems}[system]
 
-    def lines(self) -> list[dict[str, Any]]:
+    def lines(self) -> list[dict[str, object]]:
         """Return a line per system, then one per difference to the baseline.
 
         Returns:
             The lines, as `to_pandas` has them.
         """
-        found = []
-        for each in (*self.systems, *self.differences):
-            factor, baseline_factor, *_ = (*each.factors, None, None)
-            line = flatten_intervals(msgspec.structs.asdict(each))
+        rows = []
+        for estimate in (*self.systems, *self.differences):
+            factor, baseline_factor, *_ = (*estimate.factors, None, None)
+            line = flatten_intervals(msgspec.structs.asdict(estimate))
             line |= {"factor": factor, "baseline_factor": baseline_factor}
-            found.append({name: line[name] for name in _COLUMNS})
-        return found
+            rows.append({name: line[name] for name in _COLUMNS})
+        return rows
 
 
 @check_arguments
@@ -306,29 +306,17 @@ def estimate(
             for name, base in targets
         ]
 
-    found = estimate_all(systems)
+    values = estimate_all(systems)
     names = list(dict.fromkeys(name for row in ratings.raters.get(quality, ()) for name in row))
     if raters == "random":
-        without = [estimate_all(each) for each in study.leave_out_raters(names, systems)]
-        alone = {}
-        for number, (name, each) in enumerate(systems.items()):
-            own = np.arange(len(each.people)) + number * _APART
-            alone[name] = replace(each, dialogue=own, unit=own)
-        a_row = float(np.mean([len(row) for row in ratings.annotations[quality] if len(row)]))
-        for at, ((_, base), rows) in enumerate(zip(targets, estimate_all(alone), strict=True)):
-            bounds = None if scale is None or base is not None else scale.bounds
-            found[at] = generalize_to_raters(found[at], [each[at] for each in without], rows, a_row, confidence, bounds)
-    adjusted = significance.holm([each.p for each in found[single:]])
-    estimates = [
-        HumanEstimate(
-            **msgspec.structs.asdict(each),
-            system=name,
-            baseline=base,
-            agreement=_correlate_judge(systems[name]) if base is None else math.nan,
-            adjusted_p=p,
-        )
-        for each, (name, base), p in zip(found, targets, [math.nan] * single + adjusted, strict=True)
-    ]
+        bounds = [None if scale is None or base is not None else scale.bounds for _, base in targets]
+        values = _generalize_to_raters(values, bounds, study, names, systems, estimate_all, confidence)
+    adjusted = [math.nan] * single + significance.holm([value.p for value in values[single:]])
+    estimates = []
+    for value, (name, base), p in zip(values, targets, adjusted, strict=True):
+        r = _correlate_judge(systems[name]) if base is None else math.nan
+        plain = msgspec.structs.asdict(value)
+        estimates.append(HumanEstimate(**plain, system=name, baseline=base, agreement=r, adjusted_p=p))
     unit = "dialogues" if any(len(table.offsets) - 1 < len(table) for table in study.tables.values()) else "rows"
     return HumanEstimates(
         version=__version__,
@@ -353,6 +341,29 @@ def estimate(
     )
 
 
+def _generalize_to_raters(
+    values: Sequence[RatingEstimate],
+    bounds: Sequence[tuple[float, float] | None],
+    study: _Study,
+    raters: Sequence[str],
+    systems: Mapping[str, RatedSystem],
+    estimate_all: Callable[[Mapping[str, RatedSystem]], list[RatingEstimate]],
+    confidence: float,
+) -> list[RatingEstimate]:
+    """Return estimates with intervals for other raters: from those without each rater, and over rows as clusters."""
+    without = [estimate_all(rest) for rest in study.leave_out_raters(raters, systems)]
+    by_row = {}
+    for number, (name, system) in enumerate(systems.items()):
+        rows = np.arange(len(system.people)) + number * _MOST_UNITS
+        by_row[name] = replace(system, dialogue=rows, unit=rows)
+    ratings_of_a_row = float(np.mean([len(row) for row in study.ratings.annotations[study.quality] if len(row)]))
+    columns = zip(values, zip(*without, strict=True), estimate_all(by_row), bounds, strict=True)
+    return [
+        generalize_to_raters(value, rest, over_rows, ratings_of_a_row, confidence, ends)
+        for value, rest, over_rows, ends in columns
+    ]
+
+
 def join_ratings(
     run: Run,
     human: Any,
@@ -374,14 +385,13 @@ def _read_inputs(
     """Return the sample, None if ratings are taken as if they were random, and the ratings."""
     drawn = read_sample(sample) if isinstance(sample, str | PathLike) else sample
     if drawn is None and not assume_random:
-        given = human if isinstance(human, list | tuple) else [human]
-        found = find_sample(given, fields) if all(isinstance(each, str | PathLike) for each in given) else None
-        if found is None:
-            raise SettingError(
-                "ratings of rows that were not sampled at random do not generalize to the others; name the folder of "
-                "the sample (--sample), or treat them as a random sample, as every table states (--assume-random)"
-            )
-        return found
+        files = human if isinstance(human, list | tuple) else [human]
+        match = find_sample(files, fields) if all(isinstance(file, str | PathLike) for file in files) else None
+        if match is None:
+            what = "ratings of rows that were not sampled at random do not generalize to the others"
+            remedy = "treat them as a random sample, as every table states (--assume-random)"
+            raise SettingError(f"{what}; name the folder of the sample (--sample), or {remedy}")
+        return match
     if isinstance(human, Ratings):
         return drawn, human
     return drawn, read_ratings(human, fields, None if drawn is None else drawn.by_id())
@@ -393,12 +403,10 @@ def _number_strata(run: Run, sample: Sample) -> dict[str, Ints]:
     codes = {name: code for code, name in enumerate(sample.design.strata)}
     names = find_strata(run, sample)
     other = next((row for row in sample.rows if names[row.system][row.place] != row.stratum), None)
-    if other is not None or any(name not in codes for own in names.values() for name in own):
-        raise SettingError(
-            "the strata of the run are not those of the sample; give the run that was sampled, "
-            "with the same values of its metrics"
-        )
-    return {system: np.array([codes[name] for name in own], np.int64) for system, own in names.items()}
+    if other is not None or any(name not in codes for labels in names.values() for name in labels):
+        remedy = "give the run that was sampled, with the same values of its metrics"
+        raise SettingError(f"the strata of the run are not those of the sample; {remedy}")
+    return {system: np.array([codes[name] for name in labels], np.int64) for system, labels in names.items()}
 
 
 class _Study:
@@ -427,16 +435,16 @@ class _Study:
         for name, (rated, rows) in self.places.items():
             people[name] = np.full(len(self.tables[name]), np.nan)
             people[name][rows] = values[rated]
-        found = self._take_as_random(people) if self.sample is None else self._take_sample(self.sample, people)
+        systems = self._take_as_random(people) if self.sample is None else self._take_sample(self.sample, people)
         if not self.keys:
-            return found
-        for name, each in found.items():
+            return systems
+        for name, system in systems.items():
             columns = [collect_row_values(self.run[name], self.tables[name], key, name) for key in self.keys]
-            found[name] = replace(each, judges=np.column_stack(columns))
-        if len(self.keys) == 1:
-            return found
-        judges = combine_judges(list(found.values()), self.seed)
-        return {name: replace(each, judges=own) for (name, each), own in zip(found.items(), judges, strict=True)}
+            systems[name] = replace(system, judges=np.column_stack(columns))
+        if len(self.keys) > 1:
+            judges = combine_judges(list(systems.values()), self.seed)
+            systems = {name: replace(systems[name], judges=own) for name, own in zip(systems, judges, strict=True)}
+        return systems
 
     def _take_sample(self, sample: Sample, people: Mapping[str, Floats]) -> dict[str, RatedSystem]:
         """Return the rows of every system that was sampled."""
@@ -444,33 +452,33 @@ class _Study:
         rated = Counter(code for name, own in people.items() for code in self.strata[name][~np.isnan(own)].tolist())
         sizes = [stratum.drawn_responses for stratum in design.strata.values()]
         answered = {code: rated[code] / max(size, 1) for code, size in enumerate(sizes)}
-        found = {}
+        systems = {}
         for number, (name, table) in enumerate(self.tables.items()):
             own = [row for row in sample.rows if row.system == name]
             probability = np.ones(len(table))
             probability[[row.place for row in own]] = [row.probability for row in own]
             unit = table.clusters if design.unit == "dialogues" else np.arange(len(table))
-            unit = unit + number * _APART if design.independent else unit
+            unit = unit + number * _MOST_UNITS if design.independent else unit
             judges, stratum, dialogue = np.zeros((len(table), 0)), self.strata[name], self.dialogues[name]
-            found[name] = RatedSystem(people[name], judges, probability, stratum, unit, dialogue, answered)
-        return found
+            systems[name] = RatedSystem(people[name], judges, probability, stratum, unit, dialogue, answered)
+        return systems
 
     def _take_as_random(self, people: Mapping[str, Floats]) -> dict[str, RatedSystem]:
         """Return the rows of every rated system, the rated ones taken for a simple random sample of them."""
-        found = {}
-        for name, own in people.items():
-            size = len(own)
-            if number := int((~np.isnan(own)).sum()):
+        systems = {}
+        for name, means in people.items():
+            size = len(means)
+            if number := int((~np.isnan(means)).sum()):
                 probability, stratum = np.full(size, number / size), np.zeros(size, np.int64)
-                found[name] = RatedSystem(
-                    own, np.zeros((size, 0)), probability, stratum, np.arange(size), self.dialogues[name]
+                systems[name] = RatedSystem(
+                    means, np.zeros((size, 0)), probability, stratum, np.arange(size), self.dialogues[name]
                 )
-        if not found:
+        if not systems:
             raise SettingError(f"no row of the run has a rating of {self.quality}")
-        if len({tuple(each.rated.tolist()) for each in found.values()}) > 1:
-            for number, (name, each) in enumerate(found.items()):
-                found[name] = replace(each, unit=each.unit + number * _APART)
-        return found
+        if len({tuple(rows.rated.tolist()) for rows in systems.values()}) > 1:
+            for number, (name, rows) in enumerate(systems.items()):
+                systems[name] = replace(rows, unit=rows.unit + number * _MOST_UNITS)
+        return systems
 
     def leave_out_raters(
         self, names: Sequence[str], systems: Mapping[str, RatedSystem]
@@ -479,21 +487,23 @@ class _Study:
         annotations, raters = self.ratings.annotations[self.quality], self.ratings.raters.get(self.quality, ())
         rows = list(zip(annotations, raters, strict=True))
         require_raters(len(names), all(len(values) == len(who) for values, who in rows))
-        found = []
+        without = []
         for name in names:
             kept = [values[[other != name for other in who]] for values, who in rows]
             left = self.make_systems(np.array([float(values.mean()) if len(values) else math.nan for values in kept]))
-            if left.keys() != systems.keys() or not all(len(each.rated) for each in left.values()):
+            if left.keys() != systems.keys() or not all(len(rows.rated) for rows in left.values()):
                 raise SettingError(f"without {name!r} a system has no ratings; take raters as fixed")
-            found.append(left)
-        return found
+            without.append(left)
+        return without
 
     def find_confounding(self, baseline: str, others: Sequence[str]) -> list[str]:
         """Return warnings about differences of systems that were mostly rated by different raters."""
         raters = self.ratings.raters.get(self.quality, ())
-        given = {name: [who for row in rows.tolist() for who in raters[row]] for name, (rows, _) in self.places.items()}
-        pairs = {name: permutations((given[name], given[baseline])) for name in others}
-        shares = {name: min(np.isin(own, other).mean() for own, other in both) for name, both in pairs.items()}
+        rated_by = {
+            name: [who for row in rows.tolist() for who in raters[row]] for name, (rows, _) in self.places.items()
+        }
+        pairs = {name: permutations((rated_by[name], rated_by[baseline])) for name in others}
+        shares = {name: min(np.isin(one, other).mean() for one, other in both) for name, both in pairs.items()}
         apart = [shown(name) for name, share in shares.items() if share < 0.5]
         different = f"{', '.join(apart)} and {shown(baseline)} were mostly rated by different raters: their difference"
         return [f"{different} contains that of the raters; let the same raters rate both systems"] if apart else []
@@ -516,10 +526,8 @@ class _Study:
 def require_raters(number: int, named: bool) -> None:
     """Raise a SettingError for too few raters, or nameless ones, for intervals that hold for other raters."""
     if number < FEWEST_RATERS or not named:
-        raise SettingError(
-            f"intervals for other raters need ratings of at least {FEWEST_RATERS} raters, each with a name; there "
-            f"are {number}: take raters as fixed"
-        )
+        what = f"intervals for other raters need ratings of at least {FEWEST_RATERS} raters, each with a name"
+        raise SettingError(f"{what}; there are {number}: take raters as fixed")
 
 
 def _locate_ratings(sample: Sample, ratings: Ratings) -> dict[str, tuple[Ints, Ints]]:
@@ -527,8 +535,8 @@ def _locate_ratings(sample: Sample, ratings: Ratings) -> dict[str, tuple[Ints, I
     numbers = {identity: number for number, identity in enumerate(ratings.ids)}
     places = {}
     for name in sample.design.systems:
-        own = [(numbers[row.id], row.place) for row in sample.rows if row.system == name and row.id in numbers]
-        rated, rows = np.array(own, np.int64).reshape(-1, 2).T
+        located = [(numbers[row.id], row.place) for row in sample.rows if row.system == name and row.id in numbers]
+        rated, rows = np.array(located, np.int64).reshape(-1, 2).T
         places[name] = rated, rows
     return places
 
@@ -540,14 +548,14 @@ def _number_dialogues(tables: Mapping[str, RowTable]) -> dict[str, Ints]:
     """
     alike = len({table.offsets.tobytes() for table in tables.values()}) < 2
     numbers: dict[Hashable, int] = {}
-    found = {}
+    dialogues = {}
     for name, table in tables.items():
         keys: list[Hashable] = [("" if alike else name, cluster) for cluster in range(len(table.offsets) - 1)]
         if not alike and table.dialogues is not None:
             keys = [title or key for title, key in zip(table.dialogues, keys, strict=True)]
         codes = np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.int64)
-        found[name] = codes[table.clusters]
-    return found
+        dialogues[name] = codes[table.clusters]
+    return dialogues
 
 
 def _find_scale(ratings: Ratings, quality: str) -> RatingScale | None:
@@ -572,10 +580,8 @@ def _check_unseen(run: Run, keys: Sequence[str], ratings: Ratings, quality: str)
         seen = find_training_rows(run, key) & rated
         learned = f"{key} learned from {len(seen)} of the {len(rated)} rated rows"
         if len(seen) > MOST_KNOWN * len(rated):
-            raise SettingError(
-                f"{learned}, so it has seen these ratings and the confidence interval would be invalid; use a judge "
-                "that was trained on other ratings, or rate others"
-            )
+            what = "so it has seen these ratings and the confidence interval would be invalid"
+            raise SettingError(f"{learned}, {what}; use a judge that was trained on other ratings, or rate others")
         warnings += [learned] if seen else []
     return warnings
 
@@ -596,7 +602,7 @@ def _correlate_judge(system: RatedSystem) -> float:
     judge, people, weights = system.judges[rated, 0], system.people[rated], 1 / system.probability[rated]
     if len(rated) < 2 or not np.ptp(judge) or not np.ptp(people):
         return math.nan
-    judge, people = (each - np.average(each, weights=weights) for each in (judge, people))
+    judge, people = (column - np.average(column, weights=weights) for column in (judge, people))
     squares = float((weights * judge * judge).sum()) * float((weights * people * people).sum())
     return float((weights * judge * people).sum()) / math.sqrt(squares)
 
@@ -606,9 +612,9 @@ def _warn_about_estimates(
 ) -> list[str]:
     """Return warnings about few clusters, and about judges that were not used."""
     warnings = []
-    if (least := min(each.clusters for each in systems)) < FEW:
+    if (least := min(estimate.clusters for estimate in systems)) < FEW:
         warnings.append(f"ratings of only {least} dialogues or contexts: confidence intervals may be too narrow")
-    names = ", ".join(shown(each.system) for each in systems if not any(each.factors))
+    names = ", ".join(shown(estimate.system) for estimate in systems if not any(estimate.factors))
     if keys and scale is not None and scale.yes_no and names:
         few = f"fewer than {RARE} answers of the rarer kind for {names}"
         warnings.append(f"{few}: estimates are those of ratings alone")
@@ -665,8 +671,8 @@ def plan_from_pilot(
     """Plan ratings for a width, from a pilot that was estimated for both targets."""
     wanted = _find_variance(width, over_dialogues.confidence)
     needed = []
-    found, within = ([*each.systems, *each.differences] for each in (over_dialogues, of_run))
-    for whole, drawn in zip(found, within, strict=True):
+    outer, within = ([*estimates.systems, *estimates.differences] for estimates in (over_dialogues, of_run))
+    for whole, drawn in zip(outer, within, strict=True):
         names = [whole.system] if whole.baseline is None else [whole.system, whole.baseline]
         number, rated = sum(rows[name] for name in names), whole.ratings
         floor = max(whole.error**2 - drawn.error**2, 0.0)
@@ -674,7 +680,7 @@ def plan_from_pilot(
         judged, alone = (_count_needed(e**2 / share, floor, number, wanted) for e in (drawn.error, drawn.alone_error))
         needed.append(NeededRatings(" - ".join(names), number, judged, alone))
     assumptions = [
-        f"further ratings are like the {sum(each.ratings for each in over_dialogues.systems)} of the pilot",
+        f"further ratings are like the {sum(estimates.ratings for estimates in over_dialogues.systems)} of the pilot",
         "they are sampled in the same way",
     ]
     return RatingPlan(width, over_dialogues.confidence, needed, assumptions)

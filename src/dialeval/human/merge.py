@@ -28,6 +28,7 @@ from dialeval.core.errors import SettingError
 from dialeval.core.run_schema import Record
 from dialeval.core.version import __version__
 from dialeval.human.store import SUFFIXES, read_stored_lines
+from dialeval.io.opening import PathSource
 from dialeval.io.ratings import TIE, RatingLine, ScoreCheck, list_outcomes, read_rating_lines
 from dialeval.io.rows import Records
 from dialeval.stats.correlation import Ceiling, measure_ceiling
@@ -143,7 +144,7 @@ def merge_ratings(
             for name, rows in answers.items()
         },
         raters=[each for quality, rows in answers.items() for each in _measure_raters(quality, rows, last)],
-        seconds={rater: float(np.median(own)) if own else math.nan for rater, own in times.items()},
+        seconds={rater: float(np.median(waits)) if waits else math.nan for rater, waits in times.items()},
         disputed=[each for each in _find_disputed(answers) if each.id not in settled][:most],
         warnings=warnings,
     )
@@ -158,20 +159,17 @@ def _keep_last(lines: Sequence[RatingLine]) -> tuple[_Lines, list[str]]:
         before = last[key].scores if key in last else {}
         changed[line.rater] += any(before.get(quality, value) != value for quality, value in line.scores.items())
         last[key] = line._replace(scores={**before, **line.scores})
-    warnings = [
-        f"{rater} has {number} rating{'s'[: number != 1]} with other scores in a later line; the last one counts"
-        for rater, number in changed.items()
-        if number
-    ]
-    return last, warnings
+    counted = {rater: "1 rating" if number == 1 else f"{number} ratings" for rater, number in changed.items() if number}
+    later = "with other scores in a later line; the last one counts"
+    return last, [f"{rater} has {ratings} {later}" for rater, ratings in counted.items()]
 
 
 def _read(files: Iterable[str | PathLike[str]], sample: Sample | None, check: ScoreCheck | None) -> list[RatingLine]:
-    sources: list[Any] = [
+    sources: list[PathSource | Records] = [
         Records(fspath(file), read_stored_lines(file)) if Path(file).suffix in SUFFIXES else file for file in files
     ]
-    known = None if sample is None else {row.id for row in sample.rows} | sample.pairs().keys()
-    return read_rating_lines(sources, known, check)
+    ids = None if sample is None else {row.id for row in sample.rows} | sample.pairs().keys()
+    return read_rating_lines(sources, ids, check)
 
 
 _Answers = dict[str, dict[str, dict[str, float]]]
@@ -181,19 +179,19 @@ _Answers = dict[str, dict[str, dict[str, float]]]
 def _measure_raters(quality: str, rows: Mapping[str, Mapping[str, float]], lines: _Lines) -> Iterable[RaterQuality]:
     """Yield the consistency of each rater's answers to a question."""
     for rater in dict.fromkeys(rater for row in rows.values() for rater in row):
-        own = {identity: row[rater] for identity, row in rows.items() if rater in row}
-        repeated = [row for row in own if (row, rater, False) in lines and (row, rater, True) in lines]
+        answered = {identity: row[rater] for identity, row in rows.items() if rater in row}
+        repeated = [row for row in answered if (row, rater, False) in lines and (row, rater, True) in lines]
         seconds = {row: lines[row, rater, True].scores.get(quality) for row in repeated}
-        again = np.array([abs(own[row] - second) for row, second in seconds.items() if second is not None])
-        shared = [identity for identity in own if len(rows[identity]) > 1]
-        mine = np.array([own[identity] for identity in shared])
+        again = np.array([abs(answered[row] - second) for row, second in seconds.items() if second is not None])
+        shared = [identity for identity in answered if len(rows[identity]) > 1]
+        mine = np.array([answered[identity] for identity in shared])
         others = ([value for name, value in rows[identity].items() if name != rater] for identity in shared)
         theirs = np.array([np.mean(values) for values in others])
         varies = len(mine) >= _FEWEST and np.ptp(mine) > 0 and np.ptp(theirs) > 0
         yield RaterQuality(
             rater=rater,
             quality=quality,
-            rows=len(own),
+            rows=len(answered),
             repeated=len(again),
             intra_rater_agreement=float(np.mean(again == 0)) if len(again) else math.nan,
             mean_absolute_difference=float(np.mean(again)) if len(again) else math.nan,
@@ -205,15 +203,15 @@ def _measure_raters(quality: str, rows: Mapping[str, Mapping[str, float]], lines
 
 def _find_disputed(answers: _Answers) -> list[DisputedRow]:
     """Return rows on which raters differ, those where they differ most first."""
-    found: dict[str, DisputedRow] = {}
+    disputed: dict[str, DisputedRow] = {}
     for quality, rows in answers.items():
         values = [value for row in rows.values() for value in row.values()]
         whole = max(values) - min(values)
         for identity, row in rows.items():
             spread = (max(row.values()) - min(row.values())) / whole if whole else 0.0
-            if spread and (identity not in found or found[identity].spread < spread):
-                found[identity] = DisputedRow(identity, quality, spread, dict(row))
-    return sorted(found.values(), key=lambda each: -each.spread)
+            if spread and (identity not in disputed or disputed[identity].spread < spread):
+                disputed[identity] = DisputedRow(identity, quality, spread, dict(row))
+    return sorted(disputed.values(), key=lambda dispute: -dispute.spread)
 
 
 def make_rated_rows(merged: MergedRatings, sample: Sample | None, quality: str) -> list[dict[str, Any]]:
@@ -221,16 +219,16 @@ def make_rated_rows(merged: MergedRatings, sample: Sample | None, quality: str) 
 
     With a `sample` a row has its texts and its system. Of pairs the answers to one question are taken, `quality`.
     """
-    known, pairs = ({}, {}) if sample is None else (sample.by_id(), sample.pairs())
+    rows, pairs = ({}, {}) if sample is None else (sample.by_id(), sample.pairs())
     rated = []
     for line in merged.lines:
-        if sample is None or line.id in known:
-            row = {**known.get(line.id, {"id": line.id}), "rater": line.rater, "scores": line.scores}
+        if sample is None or line.id in rows:
+            row = {**rows.get(line.id, {"id": line.id}), "rater": line.rater, "scores": line.scores}
             rated.append({**row, "marked": list(line.marked)} if line.marked else row)
             continue
         if quality not in line.scores:
             raise SettingError(f"{line.rater} did not compare {line.id} by {quality!r}; there is {list(line.scores)}")
-        left, right = (known[row.id] for row in pairs[line.id])
+        left, right = (rows[row.id] for row in pairs[line.id])
         rated.append(_make_pair_row(line, left, right, int(np.sign(line.scores[quality]))))
     return rated
 
@@ -244,10 +242,8 @@ def _make_pair_row(line: RatingLine, left: Mapping[str, Any], right: Mapping[str
         left, right, outcome = right, left, -outcome
     better = {1: left["system"], 0: TIE, -1: right["system"]}[outcome]
     if list_outcomes(better, left["system"], right["system"]) != {outcome}:
-        raise SettingError(
-            f"the systems {left['system']!r} and {right['system']!r} have names that are ambiguous in a file of "
-            "pairs; rename them and sample again"
-        )
+        systems = f"the systems {left['system']!r} and {right['system']!r}"
+        raise SettingError(f"{systems} have names that are ambiguous in a file of pairs; rename them and sample again")
     return {
         "id": line.id,
         "dialog_id": left.get("dialog_id"),

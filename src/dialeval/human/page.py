@@ -40,7 +40,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import msgspec
 from msgspec import Meta, Struct, field
@@ -57,6 +57,8 @@ if TYPE_CHECKING:
 
 SCRIPTS = ("text.js", "rate-order.js", "rate-store.js", "rate-files.js", "rate.js")
 _FROM_SERVER = "; connect-src 'self'"
+Thing: TypeAlias = dict[str, Any]
+"""What a rater sees of a row or pair: `id`, `context`, `responses` and, where there are some, `roles`, `references`."""
 Text = Annotated[str, Meta(max_length=2_000)]
 _REMEDY = "docs/rating.md explains every entry of a form"
 _FIVE = ("bad", "poor", "fair", "good", "excellent")
@@ -140,11 +142,11 @@ class Form(Struct, forbid_unknown_fields=True):
             "compare": self.compare,
             "qualities": [
                 {
-                    "name": each.name,
-                    "question": each.question or (question if each.name == "overall" else each.name),
-                    "choices": msgspec.to_builtins(each.list_choices(self.compare)),
+                    "name": quality.name,
+                    "question": quality.question or (question if quality.name == "overall" else quality.name),
+                    "choices": msgspec.to_builtins(quality.list_choices(self.compare)),
                 }
-                for each in self.quality
+                for quality in self.quality
             ],
         }
 
@@ -153,11 +155,11 @@ class Form(Struct, forbid_unknown_fields=True):
         wrong = [
             f"{name!r:.70} is not a quality of the form" for name in scores.keys() - {q.name for q in self.quality}
         ]
-        for each in self.quality:
-            if each.name not in scores:
-                wrong.append(f"{each.name} has no answer")
-            elif scores[each.name] not in {choice.value for choice in each.list_choices(self.compare)}:
-                wrong.append(f"{each.name} is {scores[each.name]:g}, which is none of its answers")
+        for quality in self.quality:
+            if quality.name not in scores:
+                wrong.append(f"{quality.name} has no answer")
+            elif scores[quality.name] not in {choice.value for choice in quality.list_choices(self.compare)}:
+                wrong.append(f"{quality.name} is {scores[quality.name]:g}, which is none of its answers")
         return wrong
 
 
@@ -187,7 +189,7 @@ def read_form(path: str | os.PathLike[str] | None, sample: Sample | None = None)
     return msgspec.structs.replace(form, unit="conversation") if whole else form
 
 
-def collect_things(sample: Sample, form: Form) -> list[dict[str, Any]]:
+def collect_things(sample: Sample, form: Form) -> list[Thing]:
     """Return what raters see, as plain data: single responses, or pairs of them."""
     if not form.compare:
         rows = _select_last_turns(sample.rows) if form.unit == "conversation" else sample.rows
@@ -196,9 +198,8 @@ def collect_things(sample: Sample, form: Form) -> list[dict[str, Any]]:
         raise SettingError("a page compares two replies to one context; conversations are rated one by one")
     pairs = sample.pairs()
     if not pairs:
-        raise SettingError(
-            "no context was answered by two of the sampled rows; sample without --independent to compare systems"
-        )
+        remedy = "sample without --independent to compare systems"
+        raise SettingError(f"no context was answered by two of the sampled rows; {remedy}")
     return [_build_thing(identity, form, *pair) for identity, pair in pairs.items()]
 
 
@@ -212,8 +213,8 @@ def _select_last_turns(rows: Sequence[SampledRow]) -> list[SampledRow]:
     return list(last.values())
 
 
-def _build_thing(identity: str, form: Form, *rows: SampledRow) -> dict[str, Any]:
-    thing = {"id": identity, "context": rows[0].context, "responses": [row.response for row in rows]}
+def _build_thing(identity: str, form: Form, *rows: SampledRow) -> Thing:
+    thing: Thing = {"id": identity, "context": rows[0].context, "responses": [row.response for row in rows]}
     if rows[0].roles:
         thing["roles"] = rows[0].roles
     return {**thing, "references": rows[0].reference} if form.reference else thing
@@ -237,14 +238,14 @@ def make_rating_page(sample: Sample, form: Form, only: Sequence[str] | None = No
 
 
 def make_served_page(
-    form: Form, digest: str, things: Sequence[Mapping[str, Any]], rater: str, lines: Sequence[Mapping[str, Any]]
+    form: Form, digest: str, things: Sequence[Thing], rater: str, lines: Sequence[Mapping[str, object]]
 ) -> str:
     """Return the page for one rater, whose ratings are sent to the server."""
     data = {"things": things, "digest": digest, "rater": rater, "lines": lines, "server": True}
     return _make_page(form, data, _FROM_SERVER)
 
 
-def _make_page(form: Form, data: Mapping[str, Any], more_policy: str = "") -> str:
+def _make_page(form: Form, data: Mapping[str, object], more_policy: str = "") -> str:
     body = (
         f"{make_heading(form.title, '')}"
         '<main id="main" tabindex="-1"><noscript><p class="notice">This page needs JavaScript.</p></noscript></main>\n'

@@ -163,7 +163,7 @@ class Ranking(Tabular, Displayable, Record, frozen=True, kw_only=True, rename={"
     warnings: Sequence[str] = ()
 
     def __repr__(self) -> str:
-        names = count_names([each.system for each in self.systems], "system")
+        names = count_names([ranked.system for ranked in self.systems], "system")
         return f"<Ranking: {names}, {self.pairs:,} pairs by {shown(self.source)}>"
 
     @property
@@ -178,8 +178,8 @@ class Ranking(Tabular, Displayable, Record, frozen=True, kw_only=True, rename={"
             The lines, as `to_pandas` has them.
         """
         return [
-            {"rank": place, **flatten_intervals(asdict(each)), "groups": self.letters[each.system]}
-            for place, each in enumerate(self.systems, 1)
+            {"rank": place, **flatten_intervals(asdict(ranked)), "groups": self.letters[ranked.system]}
+            for place, ranked in enumerate(self.systems, 1)
         ]
 
 
@@ -255,7 +255,7 @@ def rank(
 def _keep(pairs: Pairs, kept: npt.NDArray[np.bool_]) -> Pairs:
     """Return some of the pairs."""
     columns = ("left", "right", "outcome", "dialogue", "length_ratio")
-    rater = [who for who, own in zip(pairs.rater, kept.tolist(), strict=False) if own]
+    rater = [who for who, is_kept in zip(pairs.rater, kept.tolist(), strict=False) if is_kept]
     return replace(pairs, rater=rater, **{name: getattr(pairs, name)[kept] for name in columns})
 
 
@@ -307,20 +307,19 @@ def rank_pairs(
     cluster: str | None = None,
 ) -> Ranking:
     """Rank the systems of some pairs."""
-    known = ~np.isnan(pairs.length_ratio)
-    left_out = int((~known).sum()) if length else 0
-    if length and not known.any():
+    has_texts = ~np.isnan(pairs.length_ratio)
+    left_out = int((~has_texts).sum()) if length else 0
+    if length and not has_texts.any():
         raise SettingError("no pair has the texts of both responses, so that length cannot be held equal")
     if left_out:
-        pairs = _keep(pairs, known)
+        pairs = _keep(pairs, has_texts)
     names = pairs.systems
     if len(names) < 2 or not len(pairs):
         raise SettingError(f"a ranking needs pairs of two systems; there is {', '.join(names) or 'none'}")
     if not is_connected(len(names), pairs.left, pairs.right, pairs.outcome):
-        raise SettingError(
-            "some systems won against all others they met, or were never compared with them, so their strengths "
-            "cannot be estimated; compare more responses, or rank fewer systems (--systems)"
-        )
+        what = "some systems won against all others they met, or were never compared with them"
+        remedy = "compare more responses, or rank fewer systems (--systems)"
+        raise SettingError(f"{what}, so their strengths cannot be estimated; {remedy}")
     cells, codes = _group_pairs(pairs, length, position)
     whole = fit(cells, _count(codes, pairs.outcome, np.ones((1, len(pairs))), len(cells.left)))
     clusters = [pairs.dialogue]
@@ -336,7 +335,7 @@ def rank_pairs(
         errors, scale = [], LOG_ODDS if name == "scores" else PLAIN
         for fits, sizes in ways:
             both = (getattr(whole, name), getattr(fits, name))
-            value, without = (each[:, at] - (0.0 if less is None else each[:, less]) for each in both)
+            value, without = (values[:, at] - (0.0 if less is None else values[:, less]) for values in both)
             errors.append(jackknife(float(value[0]), without, sizes, scale))
         return errors[0].cross(*errors[1:]) if len(errors) > 1 else errors[0]
 
@@ -399,12 +398,12 @@ def _list_warnings(pairs: Pairs, position: bool) -> list[str]:
     """Return warnings about systems that are mostly shown first, and about those that one rater compared."""
     warnings = []
     for code, name in enumerate(pairs.systems):
-        first, many = (int(np.sum(own)) for own in (pairs.left == code, (pairs.left == code) | (pairs.right == code)))
+        first, many = int((pairs.left == code).sum()), int(((pairs.left == code) | (pairs.right == code)).sum())
         if not position and first > max(_MOST_FIRST * many, many / 2 + 1.5 * math.sqrt(many)):
             often = f"{shown(name)} is a in {first} of {many} pairs"
             warnings.append(f"{often}: if a was shown first, its strength includes that (--position controls for it)")
-        own = {who for who, one, two in zip(pairs.rater, pairs.left, pairs.right, strict=False) if code in (one, two)}
-        if len(own) == 1 < len({*pairs.rater}):
+        compared = zip(pairs.rater, pairs.left, pairs.right, strict=False)
+        if len({rater for rater, one, two in compared if code in (one, two)}) == 1 < len({*pairs.rater}):
             warnings.append(f"all pairs of {shown(name)} are by one rater, so its strength is that rater's taste")
     return warnings
 
@@ -430,11 +429,11 @@ def _count(codes: Ints, outcome: Ints, weights: Floats, cells: int) -> Floats:
 
 def _fit_without_each(cells: Cells, codes: Ints, pairs: Pairs, cluster: Ints) -> tuple[Fits, Floats]:
     """Return the fits without one cluster each, or one group of them each where there are many, and their pairs."""
-    which, own = np.unique(cluster, return_inverse=True)
+    which, members = np.unique(cluster, return_inverse=True)
     step = max(1, _PART_CELLS // max(len(cells.left) * 3, len(pairs), 1))
     fits = []
     for counts in leave_out_clusters(len(which)):
         for start in range(0, len(counts), step):
-            weights = counts[start : start + step][:, own.ravel()].astype(np.float64)
+            weights = counts[start : start + step][:, members.ravel()].astype(np.float64)
             fits.append(fit(cells, _count(codes, pairs.outcome, weights, len(cells.left))))
-    return Fits(*map(np.concatenate, zip(*fits, strict=True))), np.bincount(own.ravel()).astype(np.float64)
+    return Fits(*map(np.concatenate, zip(*fits, strict=True))), np.bincount(members.ravel()).astype(np.float64)

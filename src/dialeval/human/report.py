@@ -16,11 +16,11 @@ JSON and CSV hold every digit. `make_human_section` is the section of the report
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import singledispatch
+from functools import partial, singledispatch
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -59,12 +59,12 @@ FEWEST_ANSWERS = 5
 
 
 @singledispatch
-def to_document(result: Any) -> Document:
+def to_document(result: object) -> Document:
     """Return sentences, tables and notes about a result."""
     raise TypeError(f"a {type(result).__name__} is not a result of human evaluation")
 
 
-def lay_out(result: Any) -> Layout:
+def lay_out(result: object) -> Layout:
     """Lay a result out for a rich console."""
     return Layout(to_document(result))
 
@@ -77,10 +77,10 @@ def _(people: HumanEstimates) -> Document:
     head = ["system", "estimate", "ratings alone", "ratings", "effective", "r"]
     if not people.judge:
         head = ["system", "ratings alone", "ratings"]
-    tables = [Table(head, [_make_estimate_cells(each, people) for each in people.systems])]
+    tables = [Table(head, [_make_estimate_cells(estimate, people) for estimate in people.systems])]
     if people.differences:
         head = ["difference", *head[1:-1], "p adjusted" if people.judge else head[-1]]
-        tables.append(Table(head, [_make_estimate_cells(each, people) for each in people.differences]))
+        tables.append(Table(head, [_make_estimate_cells(estimate, people) for estimate in people.differences]))
     return Document(state_verdict(people), tables, _explain_estimates(people))
 
 
@@ -92,11 +92,11 @@ def state_verdict(people: HumanEstimates) -> list[str]:
         "equal": "no significant difference between {} and {}",
     }
     names: dict[str, list[str]] = {way: [] for way in sentences}
-    for each in people.differences:
-        way = ("higher" if each.value > 0 else "lower") if each.adjusted_p < ALPHA else "equal"
-        names[way].append(plain(each.system))
+    for difference in people.differences:
+        way = ("higher" if difference.value > 0 else "lower") if difference.adjusted_p < ALPHA else "equal"
+        names[way].append(plain(difference.system))
     baseline, tests = plain(people.baseline), len(people.differences)
-    parts = "; ".join(sentences[way].format(", ".join(own), baseline) for way, own in names.items() if own)
+    parts = "; ".join(sentences[way].format(", ".join(some), baseline) for way, some in names.items() if some)
     how = f"{plain(people.quality)}, significance level 0.05" + (f", corrected for {tests} tests" if tests > 1 else "")
     return [f"{parts[0].upper()}{parts[1:]} ({how})."] if parts else []
 
@@ -120,15 +120,15 @@ def _explain_estimates(people: HumanEstimates) -> list[str]:
     return lines
 
 
-def _make_estimate_cells(each: HumanEstimate, people: HumanEstimates) -> list[str]:
-    signed = each.baseline is not None
-
-    name = " - ".join(shorten(name) for name in (each.system, each.baseline) if name is not None)
-    alone = [_show_known(each.alone, each.alone_interval, signed), str(each.ratings)]
+def _make_estimate_cells(estimate: HumanEstimate, people: HumanEstimates) -> list[str]:
+    signed = estimate.baseline is not None
+    name = " - ".join(shorten(name) for name in (estimate.system, estimate.baseline) if name is not None)
+    alone = [_show_known(estimate.alone, estimate.alone_interval, signed), str(estimate.ratings)]
     if not people.judge:
         return [name, *alone]
-    last = show_p(each.adjusted_p) if signed else show_fixed(each.agreement, 2)
-    return [name, _show_known(each.value, each.interval, signed), *alone, show_fixed(each.effective_ratings, 0), last]
+    both = _show_known(estimate.value, estimate.interval, signed)
+    last = show_p(estimate.adjusted_p) if signed else show_fixed(estimate.agreement, 2)
+    return [name, both, *alone, show_fixed(estimate.effective_ratings, 0), last]
 
 
 def _describe_raters(result: HumanEstimates | Ranking) -> list[str]:
@@ -150,9 +150,9 @@ def _(plan: RatingPlan) -> Document:
     def show(number: int | None) -> str:
         return "more dialogues" if number is None else f"{number:,}"
 
-    rows = [[shorten(each.what), show(each.with_judge), show(each.alone), f"{each.of:,}"] for each in plan.needed]
+    rows = [[shorten(need.what), show(need.with_judge), show(need.alone), f"{need.of:,}"] for need in plan.needed]
     notes = [f"This holds if {'; '.join(plan.assumptions)}."]
-    if any(each.with_judge is None for each in plan.needed):
+    if any(need.with_judge is None for need in plan.needed):
         notes.append("more dialogues: ratings of all rows would not give that width.")
     title = f"Ratings for a {100 * plan.confidence:g}% interval of width {plan.width:g}:"
     return Document([title], [Table(["system", "with the judge", "ratings alone", "of"], rows)], notes)
@@ -160,27 +160,15 @@ def _(plan: RatingPlan) -> Document:
 
 @to_document.register
 def _(ranking: Ranking) -> Document:
-    letters = ranking.letters
-    names = {each.system: shorten(each.system) for each in ranking.systems}
-    systems = [
-        [
-            names[each.system],
-            letters[each.system],
-            show_rounded(each.strength, each.interval, signed=True),
-            show_rounded(each.score, each.score_interval),
-            f"{each.wins}/{each.ties}/{each.losses}",
-        ]
-        for each in ranking.systems
-    ]
-    between = [
-        [names[name], *("" if name == other else "/".join(map(str, ranking.between[name][other])) for other in names)]
-        for name in names
-    ]
-    tables = [
-        Table(["system", "group", "strength", "score", "won/tied/lost"], systems),
-        Table(["won/tied/lost against", *names.values()], between),
-    ]
-    return Document([], tables, _explain_ranking(ranking))
+    names, systems, between = {row.system: shorten(row.system) for row in ranking.systems}, [], []
+    for row in ranking.systems:
+        values = show_rounded(row.strength, row.interval, signed=True), show_rounded(row.score, row.score_interval)
+        counts = f"{row.wins}/{row.ties}/{row.losses}"
+        systems.append([names[row.system], ranking.letters[row.system], *values, counts])
+        against = {other: "/".join(map(str, each)) for other, each in ranking.between[row.system].items()}
+        between.append([names[row.system], *(against.get(other, "") for other in names)])
+    first = Table(["system", "group", "strength", "score", "won/tied/lost"], systems)
+    return Document([], [first, Table(["won/tied/lost against", *names.values()], between)], _explain_ranking(ranking))
 
 
 def _explain_ranking(ranking: Ranking) -> list[str]:
@@ -194,18 +182,14 @@ def _explain_ranking(ranking: Ranking) -> list[str]:
         "score: expected fraction of wins against the others, a tie counting half.",
         f"group: systems with a letter in common do not differ significantly (significance level 0.05{corrected}).",
     ]
-    if not math.isnan(ranking.length):
-        factor, low, high = (2**effect for effect in (ranking.length, *ranking.length_interval))
-        lines.append(
-            f"Controlled for length: doubling the length multiplies the odds by {show_fixed(factor, 2)} "
-            f"{show_interval((low, high), 2)}, and the strengths are free of this effect."
-        )
-    if not math.isnan(ranking.position):
-        factor, low, high = (math.exp(effect) for effect in (ranking.position, *ranking.position_interval))
-        lines.append(
-            f"Controlled for position: being a (shown first) multiplies the odds by {show_fixed(factor, 2)} "
-            f"{show_interval((low, high), 2)}, and the strengths are free of this effect."
-        )
+    for control, to_odds, value, interval in (
+        ("length: doubling the length", partial(math.pow, 2.0), ranking.length, ranking.length_interval),
+        ("position: being a (shown first)", math.exp, ranking.position, ranking.position_interval),
+    ):
+        if not math.isnan(value):
+            factor, low, high = map(to_odds, (value, *interval))
+            odds = f"multiplies the odds by {show_fixed(factor, 2)} {show_interval((low, high), 2)}"
+            lines.append(f"Controlled for {control} {odds}, and the strengths are free of this effect.")
     lines += _describe_raters(ranking)
     if ranking.left_out:
         lines.append(f"{ranking.left_out} pairs without texts are left out.")
@@ -216,77 +200,61 @@ def _explain_ranking(ranking: Ranking) -> list[str]:
 def _(merged: MergedRatings) -> Document:
     names, rows = ({getattr(line, name) for line in merged.lines} for name in ("rater", "id"))
     summary = f"{len(merged.lines)} ratings of {len(rows)} rows by {len(names)} raters."
-    ceilings = [
-        [
-            shorten(quality),
-            _show_known(each.alpha.get("ordinal", math.nan), each.alpha_interval.get("ordinal", (math.nan, math.nan))),
-            show_fixed(each.one_against_others.get("pearson", math.nan), 2),
-            str(each.n),
-            "-".join(map(str, dict.fromkeys(each.annotators))) if each.n else MISSING,
-        ]
-        for quality, each in merged.ceilings.items()
-    ]
+    ceilings, raters, disputed = [], [], []
+    for quality, ceiling in merged.ceilings.items():
+        interval = ceiling.alpha_interval.get("ordinal", (math.nan, math.nan))
+        alpha = _show_known(ceiling.alpha.get("ordinal", math.nan), interval)
+        r = show_fixed(ceiling.one_against_others.get("pearson", math.nan), 2)
+        a_row = "-".join(map(str, dict.fromkeys(ceiling.annotators))) if ceiling.n else MISSING
+        ceilings.append([shorten(quality), alpha, r, str(ceiling.n), a_row])
     several = len(merged.ceilings) > 1
-    raters = [
-        [
-            shorten(each.rater),
-            *([shorten(each.quality)] if several else []),
-            str(each.rows),
-            str(each.repeated),
-            MISSING if math.isnan(each.intra_rater_agreement) else f"{each.intra_rater_agreement:.0%}",
-            show_fixed(each.mean_absolute_difference, 2),
-            show_fixed(each.correlation, 2),
-            MISSING if math.isnan(each.higher) else f"{each.higher:+.2f}",
-            show_fixed(merged.seconds.get(each.rater, math.nan), 0),
-        ]
-        for each in merged.raters
-    ]
+    for rater in merged.raters:
+        agreement = MISSING if math.isnan(rater.intra_rater_agreement) else f"{rater.intra_rater_agreement:.0%}"
+        means = show_fixed(rater.mean_absolute_difference, 2), show_fixed(rater.correlation, 2)
+        higher = MISSING if math.isnan(rater.higher) else f"{rater.higher:+.2f}"
+        seconds = show_fixed(merged.seconds.get(rater.rater, math.nan), 0)
+        cells = [str(rater.rows), str(rater.repeated), agreement, *means, higher, seconds]
+        raters.append([*map(shorten, [rater.rater, rater.quality] if several else [rater.rater]), *cells])
+    for row in merged.disputed:
+        answers = ", ".join(f"{shorten(name)} {value:g}" for name, value in row.answers.items())
+        disputed.append([shorten(row.id), shorten(row.quality), answers])
+    heads = ["rater", "quality"] if several else ["rater"]
     columns = ["rows", "repeated", "intra-rater", "difference", "r", "higher", "seconds"]
-    disputed = [
-        [*map(shorten, (each.id, each.quality)), ", ".join(f"{shorten(r)} {v:g}" for r, v in each.answers.items())]
-        for each in merged.disputed
-    ]
     tables = [
         Table(["quality", "ordinal alpha", "r", "rows with two or more", "raters a row"], ceilings),
-        Table(["rater", *(["quality"] if several else []), *columns], raters),
+        Table([*heads, *columns], raters),
         Table(["to adjudicate", "quality", "answers"], disputed),
     ]
-    return Document([summary, *flag_raters(merged)], [each for each in tables if each.rows], [_MERGED_NOTES])
+    return Document([summary, *flag_raters(merged)], [table for table in tables if table.rows], [_MERGED_NOTES])
 
 
 def flag_raters(merged: MergedRatings) -> list[str]:
     """Return a sentence for each rater whose answers look careless: in no time, or always the same."""
-    found = []
+    flags = []
     answers: dict[str, dict[str, list[float]]] = {}
     for line in merged.lines:
         for quality, value in line.scores.items():
             answers.setdefault(line.rater, {}).setdefault(quality, []).append(value)
     for rater, qualities in answers.items():
         if merged.seconds.get(rater, math.nan) < HASTY:
-            found.append(f"{shorten(rater)} took less than {HASTY:g} second for half of the rows.")
+            flags.append(f"{shorten(rater)} took less than {HASTY:g} second for half of the rows.")
         for quality, values in qualities.items():
             if len(values) >= FEWEST_ANSWERS and len(set(values)) == 1:
                 same = f"{shorten(quality)} {values[0]:g}"
-                found.append(f"{shorten(rater)} gave the same answer {len(values)} times ({same}).")
-    return found
+                flags.append(f"{shorten(rater)} gave the same answer {len(values)} times ({same}).")
+    return flags
 
 
 def make_lead_page(title: str, counts: Mapping[str, tuple[int, int]], merged: MergedRatings | None) -> str:
     """Return the page for the lead of a team: progress of each rater, agreement so far, and the ratings as a file."""
-    rated, dealt = (sum(each[at] for each in counts.values()) for at in (0, 1))
-    lines = [
-        markup.row(
-            markup.name(name),
-            markup.cells(
-                f"{own:,} of {of:,}",
-                f'<progress max="{max(of, 1)}" value="{own}" aria-label="{escape(shorten(name))}"></progress>',
-                show_fixed(math.nan if merged is None else merged.seconds.get(name, math.nan), 0),
-            ),
-        )
-        for name, (own, of) in counts.items()
-    ]
+    lines = []
+    for name, (rated, assigned) in counts.items():
+        seconds = show_fixed(math.nan if merged is None else merged.seconds.get(name, math.nan), 0)
+        bar = f'<progress max="{max(assigned, 1)}" value="{rated}" aria-label="{escape(shorten(name))}"></progress>'
+        lines.append(markup.row(markup.name(name), markup.cells(f"{rated:,} of {assigned:,}", bar, seconds)))
     heads = markup.heads("Rater", "Rated", "Progress", "Median seconds")
-    progress = markup.table("raters", f"{rated:,} of {dealt:,} assigned ratings are there.", heads, lines)
+    total = " of ".join(f"{sum(numbers):,}" for numbers in zip((0, 0), *counts.values(), strict=True))
+    progress = markup.table("raters", f"{total} assigned ratings are there.", heads, lines)
     file = '<p><a href="ratings" download="ratings.jsonl">Download all ratings</a> (JSON lines).</p>'
     sections = [Section("progress", "Progress", progress + file)]
     if merged is not None:
@@ -297,48 +265,46 @@ def make_lead_page(title: str, counts: Mapping[str, tuple[int, int]], merged: Me
 
 
 def draw_human_figures(
-    found: HumanEstimates | None,
+    estimates: HumanEstimates | None,
     ranking: Ranking | None,
     rated: Mapping[str, RatedSystem] | None,
     pairs: Pairs | None = None,
 ) -> list[Figure]:
     """Draw ratings per system, estimates with and without the judge, its calibration, and wins of responses."""
     drawn: list[Figure | None] = []
-    if rated is not None and found is not None:
-        ratings = {name: each.people for name, each in rated.items()}
-        title = f"Human ratings of single rows: {shorten(found.quality)}"
+    if rated is not None and estimates is not None:
+        ratings = {name: rows.people for name, rows in rated.items()}
+        title = f"Human ratings of single rows: {shorten(estimates.quality)}"
         drawn.append(charts.distribution(ratings, title, "mean rating of a row", unit="rated rows"))
-    if found is not None and found.judge:
+    if estimates is not None and estimates.judge:
         ways = (("with the judge", "value", "interval", "own-0"), ("ratings alone", "alone", "alone_interval", "own-1"))
         marks = [
-            Mark(f"{shorten(each.system)}, {words}", getattr(each, value), getattr(each, interval), kind)
-            for each in found.systems
+            Mark(f"{shorten(estimate.system)}, {words}", getattr(estimate, value), getattr(estimate, interval), kind)
+            for estimate in estimates.systems
             for words, value, interval, kind in ways
+            if math.isfinite(getattr(estimate, value))
         ]
-        known = [mark for mark in marks if math.isfinite(mark.value)]
-        title = f"Mean human rating ({shorten(found.quality)}), with and without the judge"
-        note = f"Intervals: {100 * found.confidence:g}%. Judge: {' and '.join(map(shorten, found.judge))}."
-        drawn.append(charts.forest(known, title, "mean rating", notes=[note]))
-    if rated is not None and found is not None and len(found.judge) == 1:
-        judged, people, dialogues = (
-            np.concatenate([getattr(each, name).reshape(len(each.people)) for each in rated.values()])
-            for name in ("judges", "people", "dialogue")
-        )
+        title = f"Mean human rating ({shorten(estimates.quality)}), with and without the judge"
+        note = f"Intervals: {100 * estimates.confidence:g}%. Judge: {' and '.join(map(shorten, estimates.judge))}."
+        drawn.append(charts.forest(marks, title, "mean rating", notes=[note]))
+    if rated is not None and estimates is not None and len(estimates.judge) == 1:
+        columns = [(rows.judges[:, 0], rows.people, rows.dialogue) for rows in rated.values()]
+        judged, people, dialogues = map(np.concatenate, zip(*columns, strict=True))
         if (np.isfinite(judged) & np.isfinite(people)).sum() >= FEWEST_POINTS:
-            judge = shorten(found.judge[0])
+            judge = shorten(estimates.judge[0])
             words = (f"Calibration of {judge}", judge, "mean human rating")
             drawn.append(charts.calibration(judged, people, *words, clusters=dialogues))
-            points = {name: (each.judges[:, 0], each.people) for name, each in rated.items()}
+            points = {name: (rows.judges[:, 0], rows.people) for name, rows in rated.items()}
             drawn.append(charts.scatter(points, f"{judge} and human ratings", judge, "human rating"))
     if ranking is not None:
-        drawn.append(charts.win_matrix({name: dict(own) for name, own in ranking.between.items()}))
+        drawn.append(charts.win_matrix({name: dict(others) for name, others in ranking.between.items()}))
     if pairs is not None and (texts := np.isfinite(pairs.length_ratio)).sum() >= FEWEST_POINTS:
         drawn.append(charts.length_preference(np.exp(pairs.length_ratio[texts]), (1 + pairs.outcome[texts]) / 2))
-    return [each for each in drawn if each is not None]
+    return [figure for figure in drawn if figure is not None]
 
 
 def make_human_section(
-    found: HumanEstimates | None,
+    estimates: HumanEstimates | None,
     agreement: Agreement | None,
     ranking: Ranking | None,
     rated: Mapping[str, RatedSystem] | None = None,
@@ -347,26 +313,23 @@ def make_human_section(
 ) -> Section | None:
     """Return the section on human evaluation; None where there are no ratings."""
     parts = ["" if merged is None else markup.notice(flag_raters(merged))]
-    parts.append(lay_out_figures(draw_human_figures(found, ranking, rated, pairs)))
+    parts.append(lay_out_figures(draw_human_figures(estimates, ranking, rated, pairs)))
 
-    def add(title: str, shown: Document, *captions: str) -> None:
-        parts.append(f"<h3>{title}</h3>{markup.document(shown, 'people', captions)}")
+    def add(title: str, shown: Document, captions: list[str], warnings: Sequence[str] = ()) -> None:
+        whole = replace(shown, notes=[*shown.notes, *warnings])
+        parts.append(f"<h3>{title}</h3>{markup.document(whole, 'people', captions)}")
 
-    if found is not None:
-        shown = to_document(found)
-        shown = replace(shown, notes=[*shown.notes, *found.warnings])
+    if estimates is not None:
         mean = "Mean rating with its interval: ratings and judge together, and ratings alone."
-        add("Mean human ratings", shown, mean, "Differences.")
+        add("Mean human ratings", to_document(estimates), [mean, "Differences."], estimates.warnings)
     if agreement is not None:
         parts.append(f"<h3>Inter-annotator agreement</h3><p>{_describe_ceiling(agreement.ceiling)}</p>")
-        shown = replace(agreements.to_document(agreement), sentences=[])
-        shown = replace(shown, tables=shown.titled_tables)
-        add("Correlation of metrics with human ratings", shown, "Correlation coefficients, with their intervals.")
+        shown = agreements.to_document(agreement)
+        shown = replace(shown, sentences=[], tables=shown.titled_tables)
+        add("Correlation of metrics with human ratings", shown, ["Correlation coefficients, with their intervals."])
     if ranking is not None:
-        strengths = "Strengths, with their intervals."
-        shown = to_document(ranking)
-        shown = replace(shown, notes=[*shown.notes, *ranking.warnings])
-        add("Ranking by preferences", shown, strengths, "Wins between all pairs.")
+        captions = ["Strengths, with their intervals.", "Wins between all pairs."]
+        add("Ranking by preferences", to_document(ranking), captions, ranking.warnings)
     if merged is not None:
         parts.append(f"<h3>Raters</h3>{_render_raters(merged)}")
     return Section("people", "Human evaluation", "".join(parts)) if any(parts) else None

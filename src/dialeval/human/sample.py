@@ -161,24 +161,21 @@ def find_strata(run: Run, sample: Sample) -> dict[str, list[str]]:
         return {name: [_WHOLE] * system.rows for name, system in design.systems.items()}
     frame = _build_frame(run, list(design.systems), design.unit == "dialogues", design.independent)
     strata, names = _stratify(frame, design.stratify)
-    return {
-        name: [names[code] for code in strata[frame.unit[frame.system == number]].tolist()]
-        for number, name in enumerate(frame.tables)
-    }
+    units = {name: frame.unit[frame.system == number] for number, name in enumerate(frame.tables)}
+    return {name: [names[code] for code in strata[rows].tolist()] for name, rows in units.items()}
 
 
 def number_clusters(tables: Mapping[str, RowTable], name: str) -> dict[str, Ints]:
     """Return the number of each row's value of a field that the run kept, the same for all systems."""
-    lacking = next((system for system, table in tables.items() if name not in table.fields), None)
-    if lacking is not None:
-        there = ", ".join(tables[lacking].fields) or "none"
-        raise SettingError(f"the run kept no field {name!r} (dialeval score --keep); there is {there}")
     numbers: dict[object, int] = {}
-    found = {}
+    clusters = {}
     for system, table in tables.items():
+        if name not in table.fields:
+            kept = ", ".join(table.fields) or "none"
+            raise SettingError(f"the run kept no field {name!r} (dialeval score --keep); there is {kept}")
         keys = [tuple(values) or (system, row) for row, values in enumerate(table.fields[name])]
-        found[system] = np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.int64)
-    return found
+        clusters[system] = np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.int64)
+    return clusters
 
 
 def select_tables(run: Run, systems: Sequence[str] | None) -> dict[str, RowTable]:
@@ -190,14 +187,11 @@ def select_tables(run: Run, systems: Sequence[str] | None) -> dict[str, RowTable
             raise SettingError(f"no system is called {name!r}; there are {', '.join(run)}")
         table = run[name].rows
         if table is None or "response" not in table.texts:
-            raise SettingError(
-                f"the run holds no responses of {name}, so they cannot be rated; score again with rows in memory, "
-                "or fewer of them, and save the run with items"
-            )
+            remedy = "score again with rows in memory, or fewer of them, and save the run with items"
+            raise SettingError(f"the run holds no responses of {name}, so they cannot be rated; {remedy}")
         if name != escape_surrogates(name):
-            raise SettingError(
-                f"the system {name!r} has half of a surrogate pair in its name, which no file can store; rename it"
-            )
+            what = "has half of a surrogate pair in its name, which no file can store; rename it"
+            raise SettingError(f"the system {name!r} {what}")
         tables[name] = table
     if not tables:
         raise SettingError("no system is named")
@@ -218,9 +212,8 @@ def _build_frame(run: Run, systems: Sequence[str] | None, dialogues: bool, indep
     tables = select_tables(run, systems)
     first, *others = tables.values()
     if not independent and not all(np.array_equal(first.offsets, other.offsets) for other in others):
-        raise SettingError(
-            "the systems do not have the same rows; sample each independently: --independent (independent=True)"
-        )
+        remedy = "sample each independently: --independent (independent=True)"
+        raise SettingError(f"the systems do not have the same rows; {remedy}")
     sizes = [len(table) for table in tables.values()]
     system = np.repeat(np.arange(len(sizes)), sizes)
     row = np.concatenate([np.arange(size) for size in sizes])
@@ -250,9 +243,8 @@ def _label_units(frame: _SamplingFrame, name: str) -> list[str]:
     if name == "turn":
         turns = [table.turns for table in tables if table.turns is not None]
         if len(turns) < len(tables):
-            raise SettingError(
-                "the rows of the run do not say which turn they are, so they cannot be stratified by turn"
-            )
+            what = "do not say which turn they are, so they cannot be stratified by turn"
+            raise SettingError(f"the rows of the run {what}")
         numbers = [int(turns[system][row]) for system, row in places]
         return [f"turn={'none' if number == NO_TURN else number}" for number in numbers]
     if all(name in table.fields for table in tables):
@@ -267,10 +259,9 @@ def _label_quantiles(frame: _SamplingFrame, name: str) -> list[str]:
     if not 2 <= parts <= 100 or any(key not in frame.run[system] for system in frame.tables):
         first, *others = frame.tables.values()
         kept = [field for field in first.fields if all(field in table.fields for table in others)]
-        there = ["system", "turn", *kept, *frame.run[next(iter(frame.tables))]]
-        raise SettingError(
-            f"rows cannot be stratified by {name!r}; there are {', '.join(there)} (a metric also as KEY:3)"
-        )
+
+        names = ", ".join(["system", "turn", *kept, *frame.run[next(iter(frame.tables))]])
+        raise SettingError(f"rows cannot be stratified by {name!r}; there are {names} (a metric also as KEY:3)")
     items = frame.collect_values(key)
     scored = ~np.isnan(items)
     sums = np.bincount(frame.unit[scored], items[scored], frame.units)
@@ -289,17 +280,16 @@ def _measure_units(frame: _SamplingFrame, key: str) -> Floats:
     metric = find_metric(frame.run[next(iter(frame.tables))][key])
     spread = measure_uncertainty(values, (-math.inf, math.inf) if metric is None else metric.bounds_of(key))
     if not spread.any():
-        raise SettingError(
-            f"{key} has the same uncertainty for every row: all its values are at the ends of their range"
-        )
+        what = "has the same uncertainty for every row: all its values are at the ends of their range"
+        raise SettingError(f"{key} {what}")
     return np.bincount(frame.unit, spread, frame.units).astype(np.float64)
 
 
 def measure_uncertainty(values: Floats, bounds: tuple[float, float] = (-math.inf, math.inf)) -> Floats:
     """Return the uncertainty of a judge with these values; an infinite end of its range is that of the values."""
-    known = values[~np.isnan(values)]
-    low = bounds[0] if math.isfinite(bounds[0]) else float(known.min())
-    high = bounds[1] if math.isfinite(bounds[1]) else float(known.max())
+    scored = values[~np.isnan(values)]
+    low = bounds[0] if math.isfinite(bounds[0]) else float(scored.min())
+    high = bounds[1] if math.isfinite(bounds[1]) else float(scored.max())
     spread = np.sqrt(np.clip((values - low) * (high - values), 0, None))
     mean = float(spread[~np.isnan(spread)].mean())
     return np.maximum(np.where(np.isnan(spread), mean, spread), LEAST_UNCERTAINTY * mean)
@@ -316,9 +306,9 @@ def _draw_units(
     shares = allocate(np.bincount(strata, sizes).astype(np.float64), np.bincount(strata), wanted)
     probabilities, taken = np.zeros(frame.units), np.zeros(frame.units, np.bool_)
     for code, share in enumerate(shares.tolist()):
-        own = np.flatnonzero(strata == code)
-        probabilities[own] = inclusion_probabilities(sizes[own], share)
-        taken[own] = sample_systematically(probabilities[own], rng)
+        members = np.flatnonzero(strata == code)
+        probabilities[members] = inclusion_probabilities(sizes[members], share)
+        taken[members] = sample_systematically(probabilities[members], rng)
     return probabilities, taken
 
 
@@ -326,16 +316,14 @@ def allocate(weights: Floats, units: Ints, wanted: int) -> Ints:
     """Return how many units each stratum gives: in proportion to its weight, at least two, at most what it has."""
     least = np.minimum(units, LEAST_PER_STRATUM)
     if wanted < least.sum():
-        raise SettingError(
-            f"{len(units)} strata give at least {least.sum()} units, more than the {wanted} to be sampled; "
-            "sample more, or use fewer strata"
-        )
-    given = least.astype(np.int64)
+        what = f"{len(units)} strata give at least {least.sum()} units, more than the {wanted} to be sampled"
+        raise SettingError(f"{what}; sample more, or use fewer strata")
+    allocated = least.astype(np.int64)
     # One after the other to the stratum that is furthest below its quota (Jefferson's method, with minimums).
-    while given.sum() < wanted:
-        behind = np.where(given < units, weights / (given + 1), -1.0)
-        given[int(behind.argmax())] += 1
-    return given
+    while allocated.sum() < wanted:
+        behind = np.where(allocated < units, weights / (allocated + 1), -1.0)
+        allocated[int(behind.argmax())] += 1
+    return allocated
 
 
 def inclusion_probabilities(sizes: Floats, n: int) -> Floats:
@@ -373,7 +361,7 @@ def _build_sample(
 ) -> Sample:
     chosen = rng.permutation(np.flatnonzero(taken[frame.unit]))
     units, drawn = Counter(strata), Counter(name for name, was in zip(strata, taken, strict=True) if was)
-    responses, rated = (Counter(strata[unit] for unit in each.tolist()) for each in (frame.unit, frame.unit[chosen]))
+    responses, rated = (Counter(strata[unit] for unit in some.tolist()) for some in (frame.unit, frame.unit[chosen]))
     sizes = {name: SavedStratum(units[name], drawn[name], responses[name], rated[name]) for name in sorted(units)}
     saved = make_design(frame.tables, strata=sizes, **design)
     digests = {name: system.digest for name, system in saved.systems.items()}
@@ -389,10 +377,8 @@ def _build_sample(
         response, context, roles, reference = texts
         size += sum(len(text.encode("utf-8", "surrogatepass")) for column in texts for text in column)
         if size > MOST_BYTES:  # every row of a long chat repeats what was said before it
-            raise SettingError(
-                f"the sampled rows with their contexts have more than {MOST_BYTES >> 20} MiB of text; sample fewer "
-                "rows, or cut long chats into dialogues"
-            )
+            what = f"the sampled rows with their contexts have more than {MOST_BYTES >> 20} MiB of text"
+            raise SettingError(f"{what}; sample fewer rows, or cut long chats into dialogues")
         dialogue = None if table.dialogues is None else table.dialogues[int(clusters[system][row])] or None
         chance, own_turn = float(probabilities[unit]), None if turn == NO_TURN else turn
         drawn_row = identifier, names[system], row + 1, chance, strata[unit]

@@ -176,7 +176,7 @@ class Sample(Tabular, Displayable):
         systems = count_names(self.design.systems, "system")
         return f"<Sample: {len(self.rows):,} responses of {systems}, unit {self.design.unit}>"
 
-    def lines(self) -> list[dict[str, Any]]:
+    def lines(self) -> list[dict[str, object]]:
         """Return a line per response to rate, with the fields of `SampledRow`.
 
         Returns:
@@ -184,7 +184,7 @@ class Sample(Tabular, Displayable):
         """
         return [msgspec.structs.asdict(row) for row in self.rows]
 
-    def by_id(self) -> dict[str, dict[str, Any]]:
+    def by_id(self) -> dict[str, dict[str, object]]:
         """Return the rows as plain objects by id, to complete ratings that name only the id.
 
         Returns:
@@ -236,7 +236,7 @@ def make_design(tables: Mapping[str, RowTable], **design: Any) -> SavedSample:
     return SavedSample(dialeval=__version__, format=FORMAT, systems=systems, rows=rows, **design)
 
 
-def check_sample_folder(folder: str | PathLike[str], *inputs: Any) -> None:
+def check_sample_folder(folder: str | PathLike[str], *inputs: object) -> None:
     """Refuse a folder that a sample may not be written to.
 
     A sample that has ratings is never replaced: they would belong to rows that no longer exist. Ratings come in
@@ -253,7 +253,7 @@ def check_sample_folder(folder: str | PathLike[str], *inputs: Any) -> None:
 
 def _list_own_files(folder: Path) -> set[str]:
     try:
-        document = validation.read_json(folder / SAMPLE_FILE, dict[str, Any], _REMEDY)
+        document = validation.read_json(folder / SAMPLE_FILE, dict[str, object], _REMEDY)
     except DataError:
         return set()
     return set(_FILES) if isinstance(document.get("dialeval"), str) and "strata" in document else set()
@@ -308,12 +308,11 @@ def _check_probability(design: SavedSample, row: SampledRow) -> None:
     if design.method == "equal":
         fits = math.isclose(row.probability, stratum.drawn_units / max(stratum.units, 1), rel_tol=1e-9)
     else:
-        every = sum(each.responses for each in design.strata.values())
+        every = sum(part.responses for part in design.strata.values())
         fits = row.probability * every * (1 + LEAST_UNCERTAINTY) >= LEAST_UNCERTAINTY * (1 - 1e-9)
     if not fits:
-        raise validation.InvalidError(
-            f"{row.id} has the probability {row.probability:g}, which the design does not give"
-        )
+        what = f"has the probability {row.probability:g}, which the design does not give"
+        raise validation.InvalidError(f"{row.id} {what}")
 
 
 def find_sample(
@@ -327,13 +326,13 @@ def find_sample(
         The sample and the ratings of its rows; None where there is no such sample, or two.
     """
     paths = [Path(file) for file in files]
-    found = []
-    for folder in sorted({each for path in paths for each in (path.parent, *path.parent.iterdir())}):
+    matches = []
+    for folder in sorted({place for path in paths for place in (path.parent, *path.parent.iterdir())}):
         if (folder / SAMPLE_FILE).is_file():
             with suppress(DataError):  # a damaged sample, or ratings of other rows; who names it gets the message
                 sample = read_sample(folder)
-                found.append((sample, read_ratings(paths, fields, sample.by_id())))
-    return found[0] if len(found) == 1 else None
+                matches.append((sample, read_ratings(paths, fields, sample.by_id())))
+    return matches[0] if len(matches) == 1 else None
 
 
 def digest_table(table: RowTable) -> str:

@@ -29,7 +29,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from email.message import Message
@@ -43,7 +43,7 @@ import msgspec
 
 from dialeval.core.errors import DataError, SettingError
 from dialeval.human.merge import merge_ratings
-from dialeval.human.page import Form, make_served_page
+from dialeval.human.page import Form, Thing, make_served_page
 from dialeval.human.report import make_lead_page
 from dialeval.human.store import Rating, RatingStore
 
@@ -90,7 +90,7 @@ class RatingServer(ThreadingHTTPServer):
         store: RatingStore,
         form: Form,
         digest: str,
-        things: Sequence[Mapping[str, Any]],
+        things: Sequence[Thing],
         host: str = "127.0.0.1",
         port: int = 0,
     ) -> None:
@@ -107,10 +107,10 @@ class RatingServer(ThreadingHTTPServer):
         shown = _format_host(host)
         self.port = int(self.server_address[1])
         self.address = f"{shown}:{self.port}"
-        own = [shown, "127.0.0.1", "localhost"] if is_loopback(host) else [shown]
-        self.hosts = {f"{name}:{self.port}".lower() for name in own}
+        names = [shown, "127.0.0.1", "localhost"] if is_loopback(host) else [shown]
+        self.hosts = {f"{name}:{self.port}".lower() for name in names}
         if self.port == _DEFAULT_PORT:
-            self.hosts |= {name.lower() for name in own}
+            self.hosts |= {name.lower() for name in names}
 
     def make_links(self) -> dict[str, str]:
         """Return the link of each rater."""
@@ -126,18 +126,18 @@ class RatingServer(ThreadingHTTPServer):
 
     def find_rater(self, secret: bytes) -> str | None:
         """Return the rater who has this secret."""
-        found = None
-        for name, own in self._secrets.items():
-            if hmac.compare_digest(own.encode(), secret):
-                found = name
-        return found
+        rater = None
+        for name, known_secret in self._secrets.items():
+            if hmac.compare_digest(known_secret.encode(), secret):
+                rater = name
+        return rater
 
-    def process_request(self, request: Any, client_address: Any) -> None:
+    def process_request(self, request: Any, client_address: object) -> None:
         """Start a thread for a connection; where there are too many, cut off the oldest one without a secret."""
         with self._lock:
             self._connections[request] = _Connection(time.monotonic() + SECRET_SECONDS)
             if len(self._connections) > MOST_CONNECTIONS:
-                oldest = next(each for each, known in self._connections.items() if not known.has_secret)
+                oldest = next(connection for connection, state in self._connections.items() if not state.has_secret)
                 del self._connections[oldest]
                 _cut_off(oldest)
         super().process_request(request, client_address)
@@ -152,8 +152,8 @@ class RatingServer(ThreadingHTTPServer):
         """Cut off connections that are past their deadline; called all the time by `serve_forever`."""
         now = time.monotonic()
         with self._lock:
-            for connection, known in self._connections.items():
-                if known.deadline < now:
+            for connection, state in self._connections.items():
+                if state.deadline < now:
                     _cut_off(connection)
 
     def shutdown_request(self, request: Any) -> None:
@@ -166,7 +166,7 @@ class RatingServer(ThreadingHTTPServer):
         """Bind without asking the network for the name of the address, as the class above would."""
         TCPServer.server_bind(self)
 
-    def handle_error(self, request: Any, client_address: Any) -> None:
+    def handle_error(self, request: Any, client_address: object) -> None:
         """Ignore raters who go away in the middle of a request."""
         if not isinstance(sys.exc_info()[1], OSError):
             super().handle_error(request, client_address)
@@ -229,10 +229,10 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(status, content)
 
     def _respond(self) -> tuple[HTTPStatus, bytes]:
-        found = _REQUEST.fullmatch(self.rfile.readline(_LONGEST_LINE))
-        lead = found is not None and found[2] == b"l" and self.server.is_lead(found[3])
-        rater = self.server.find_rater(found[3]) if found is not None and found[2] == b"r" else None
-        if found is None or (rater is None and not lead):
+        line = _REQUEST.fullmatch(self.rfile.readline(_LONGEST_LINE))
+        lead = line is not None and line[2] == b"l" and self.server.is_lead(line[3])
+        rater = self.server.find_rater(line[3]) if line is not None and line[2] == b"r" else None
+        if line is None or (rater is None and not lead):
             raise _RefusedError(HTTPStatus.NOT_FOUND)
         self.server.admit(self.connection, REQUEST_SECONDS)
         headers = self._read_headers()
@@ -241,11 +241,11 @@ class _Handler(BaseHTTPRequestHandler):
             raise _RefusedError(HTTPStatus.NOT_FOUND)
         if rater is None:
             self.server.admit(self.connection, ANSWER_SECONDS)
-            return self._respond_to_lead(found[1], found[4])
-        if (found[1], found[4]) == (b"GET", None):
+            return self._respond_to_lead(line[1], line[4])
+        if (line[1], line[4]) == (b"GET", None):
             self.server.admit(self.connection, ANSWER_SECONDS)
             return HTTPStatus.OK, self._make_page(rater)
-        if (found[1], found[4]) == (b"POST", b"ratings"):
+        if (line[1], line[4]) == (b"POST", b"ratings"):
             self._save(rater, self._read_rating(headers))
             return HTTPStatus.NO_CONTENT, b""
         raise _RefusedError(HTTPStatus.NOT_FOUND)
@@ -321,5 +321,5 @@ class _Handler(BaseHTTPRequestHandler):
         while left > 0 and (dropped := self.connection.recv(1 << 14)):
             left -= len(dropped)
 
-    def log_request(self, *_: Any) -> None:
+    def log_request(self, *_: object) -> None:
         """Log nothing: a line would show secrets."""

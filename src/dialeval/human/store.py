@@ -148,11 +148,9 @@ class RatingStore:
 
     def add_raters(self, names: Sequence[str]) -> None:
         """Give each new rater a secret."""
+        rows = [(name, secrets.token_urlsafe(24)) for name in names]
         with self._open_transaction() as connection:
-            connection.executemany(
-                "INSERT INTO raters VALUES (?, ?) ON CONFLICT (name) DO NOTHING",
-                [(name, secrets.token_urlsafe(24)) for name in names],
-            )
+            connection.executemany("INSERT INTO raters VALUES (?, ?) ON CONFLICT (name) DO NOTHING", rows)
 
     def read_raters(self) -> dict[str, str]:
         """Return the secrets of the raters by name."""
@@ -171,11 +169,11 @@ class RatingStore:
             having: dict[str, set[str]] = {identity: set() for identity in ids}
             for rater, identity in connection.execute("SELECT rater, id FROM dealt").fetchall():
                 having.setdefault(identity, set()).add(rater)
-            load = Counter(rater for own in having.values() for rater in own)
+            load = Counter(rater for raters_of in having.values() for rater in raters_of)
             for identity in ids:
                 for _ in range(per_row - len(having[identity])):
                     free = [rater for rater in raters if rater not in having[identity]]
-                    rater = min(free, key=lambda each: (load[each], lot.random()))
+                    rater = min(free, key=lambda name: (load[name], lot.random()))
                     having[identity].add(rater)
                     load[rater] += 1
                     connection.execute("INSERT INTO dealt VALUES (?, ?)", (rater, identity))
@@ -212,8 +210,8 @@ class RatingStore:
 
     def read_lines(self, rater: str) -> list[dict[str, Any]]:
         """Return the ratings of a rater as plain data."""
-        found = self._select("SELECT line FROM ratings WHERE rater = ? ORDER BY rowid", rater)
-        return [msgspec.json.decode(line) for (line,) in found]
+        rows = self._select("SELECT line FROM ratings WHERE rater = ? ORDER BY rowid", rater)
+        return [msgspec.json.decode(line) for (line,) in rows]
 
     def count_ratings(self) -> dict[str, tuple[int, int]]:
         """Return, by rater, how many rows are rated and how many were assigned."""
@@ -262,20 +260,17 @@ def _read_content(connection: sqlite3.Connection) -> tuple[_About, list[Rating]]
 
     A foreign view or trigger would run; a changed page or value would fail much later.
     """
-    found = connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
-    if sorted(str(sql) for (sql,) in found) != sorted(_TABLES):
+    statements = connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
+    if sorted(str(sql) for (sql,) in statements) != sorted(_TABLES):
         raise validation.InvalidError(_NOT_OURS)
     damage = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
     if damage != "ok":
         raise validation.InvalidError(f"is damaged, or was copied while a rating was being written ({damage})")
-    tables: dict[str, Any] = {
-        "raters": connection.execute("SELECT * FROM raters ORDER BY rowid").fetchall(),
-        "dealt": connection.execute("SELECT * FROM dealt ORDER BY rowid").fetchall(),
-        "ratings": connection.execute("SELECT * FROM ratings ORDER BY rowid").fetchall(),
-    }
+    listed = "raters", "dealt", "ratings"
+    tables = {name: connection.execute(f"SELECT * FROM {name} ORDER BY rowid").fetchall() for name in listed}  # noqa: S608
     try:
-        tables["about"] = dict(connection.execute("SELECT name, value FROM about"))
-        content = msgspec.convert(tables, _Content)
+        about = dict(connection.execute("SELECT name, value FROM about"))
+        content = msgspec.convert({**tables, "about": about}, _Content)
         ratings = [msgspec.json.decode(line, type=Rating) for *_, line in content.ratings]
     except (msgspec.MsgspecError, UnicodeError) as error:
         raise validation.InvalidError(validation.describe_mismatch(str(error))) from None

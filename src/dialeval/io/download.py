@@ -26,7 +26,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path, PurePosixPath
-from typing import IO, Any, cast
+from typing import IO, cast
 from urllib.parse import urlsplit, urlunsplit
 
 from dialeval.core.errors import DataError, Problem, SettingError
@@ -155,13 +155,20 @@ def _read_chunk(response: http.client.HTTPResponse) -> bytes:
 class _Redirects(urllib.request.HTTPRedirectHandler):
     """A handler that follows redirections to addresses that `check_address` accepts."""
 
-    def redirect_request(self, req: urllib.request.Request, *rest: Any) -> urllib.request.Request | None:
-        target = str(rest[-1])
-        check_address(target)
-        if req.type == "https" and urlsplit(target).scheme != "https":
+    def redirect_request(
+        self,
+        req: urllib.request.Request,
+        fp: IO[bytes],
+        code: int,
+        msg: str,
+        headers: http.client.HTTPMessage,
+        newurl: str,
+    ) -> urllib.request.Request | None:
+        check_address(newurl)
+        if req.type == "https" and urlsplit(newurl).scheme != "https":
             address = hide_query(req.full_url)
             raise SettingError(f"{address} leads to an address without encryption; give another address")
-        return super().redirect_request(req, *rest)
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
 def _problem(address: str, what: str, remedy: str) -> DataError:

@@ -15,13 +15,12 @@ import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dialeval.core import validation
-from dialeval.core.errors import DataError, Problem, SettingError
+from dialeval.core.errors import DataError, Problem, SettingError, suggest
 from dialeval.core.files import build_folder, cache_folder, discard, sha256_of
 from dialeval.core.fingerprint import short_digest
 
@@ -130,9 +129,7 @@ def source_of(name: str) -> PackSource:
     name = _SAME.get(name, name)
     if name in PACK_SOURCES:
         return PACK_SOURCES[name]
-    close = get_close_matches(name, PACK_SOURCES)
-    hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(PACK_SOURCES)}"
-    raise SettingError(f"no data pack named {name!r}; {hint}")
+    raise SettingError(f"no data pack named {name!r}; {suggest(name, PACK_SOURCES)}")
 
 
 def add_pack(
@@ -275,5 +272,6 @@ def _read(folder: Path) -> Pack | None:
         facts = validation.read_json(folder / _MANIFEST, PackManifest, "")
     except DataError:
         return None
-    there = (facts.name, facts.version) == (folder.parent.name, folder.name)
-    return Pack(facts.name, facts.version, folder, facts.origin, facts.files) if there else None
+    if (facts.name, facts.version) != (folder.parent.name, folder.name):
+        return None
+    return Pack(facts.name, facts.version, folder, facts.origin, facts.files)

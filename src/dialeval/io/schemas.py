@@ -107,7 +107,7 @@ Mismatch = tuple[str, str, str]
 _THINGS = {str: "texts", list: "lists", dict: "objects"}
 
 
-def check_types(document: Any, kind: Any, where: str, form: str, **remedies: str) -> list[Problem]:
+def check_types(document: object, kind: Any, where: str, form: str, **remedies: str) -> list[Problem]:
     """Return a problem for each value of a document that does not fit, at a place such as `FILE: pmul1635[3].state`.
 
     A `Struct` is an object with named fields, of which those with a default may be missing. Values may be mappings and
@@ -121,7 +121,7 @@ def check_types(document: Any, kind: Any, where: str, form: str, **remedies: str
     ]
 
 
-def _fits(value: Any, kind: Any) -> bool:
+def _fits(value: object, kind: Any) -> bool:
     try:
         msgspec.convert(value, kind)
     except (msgspec.ValidationError, UnicodeError, AttributeError):  # the last two: half a character, and a range
@@ -129,7 +129,7 @@ def _fits(value: Any, kind: Any) -> bool:
     return True
 
 
-def _find_mismatches(value: Any, kind: Any, path: str, field: str) -> Iterator[Mismatch]:
+def _find_mismatches(value: object, kind: Any, path: str, field: str) -> Iterator[Mismatch]:
     origin, inner = get_origin(kind), get_args(kind)
     if origin is UnionType:
         if not _fits(value, kind):
@@ -146,18 +146,17 @@ def _find_mismatches(value: Any, kind: Any, path: str, field: str) -> Iterator[M
         yield path, f"is {kind_of(value)}, not {_describe(kind)}", field
 
 
-def _check_fields(value: Mapping[str, Any], kind: Any, path: str) -> Iterator[Mismatch]:
-    fields = {each.name: each for each in msgspec.structs.fields(kind)}
-    for name, each in fields.items():
+def _check_fields(value: Mapping[str, object], kind: Any, path: str) -> Iterator[Mismatch]:
+    fields = {field.name: field for field in msgspec.structs.fields(kind)}
+    for name, field in fields.items():
         if name in value:
-            yield from _find_mismatches(value[name], each.type, f"{path}.{name}", name)
-        elif each.required:
+            yield from _find_mismatches(value[name], field.type, f"{path}.{name}", name)
+        elif field.required:
             yield path, f"has no {name}", name
     if kind.__struct_config__.forbid_unknown_fields:
-        known = ", ".join(sorted(fields))
-        yield from (
-            (f"{path}.{name}", f"is not an entry; there are {known}", name) for name in value if name not in fields
-        )
+        names = ", ".join(sorted(fields))
+        what = f"is not an entry; there are {names}"
+        yield from ((f"{path}.{name}", what, name) for name in value if name not in fields)
 
 
 def _is_struct(kind: Any) -> bool:

@@ -27,7 +27,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
-from typing import IO, Any, Literal, NamedTuple, TypeAlias, get_args
+from typing import IO, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -37,7 +37,7 @@ from dialeval.core.errors import DataError, Problem
 from dialeval.core.validation import InvalidError
 from dialeval.io.opening import BYTE_ORDER_MARK, is_utf8, open_unpacked, packing_of
 
-Matrix: TypeAlias = npt.NDArray[np.floating[Any]]
+Matrix: TypeAlias = npt.NDArray[np.float32 | np.float64]
 WordRows: TypeAlias = tuple[list[bytes], Matrix]
 """Some words of a file, and a matrix with a row for each."""
 Oddity: TypeAlias = Literal["blank", "without a word", "with a word that is not UTF-8", "with a number in the word"]
@@ -80,12 +80,12 @@ class VectorFindings:
         counts = Counter(kind for _, kind in self.odd)
         return _is_much(len(self.odd) - counts["blank"], words - counts[_JOINED])
 
-    def check_header(self, words: int, found: int) -> str | None:
+    def check_header(self, words: int, read: int) -> str | None:
         """Return what is wrong with a header that promises too many or too few words; note a small difference."""
-        if words == found:
+        if words == read:
             return None
-        what = f"the header promises {words} words, but {found} follow"
-        if _is_much(abs(words - found), found):
+        what = f"the header promises {words} words, but {read} follow"
+        if _is_much(abs(words - read), read):
             return what
         self.other.append(what)
         return None
@@ -270,12 +270,12 @@ def parse_plain(data: bytes, dimension: int) -> tuple[list[bytes], Floats] | Non
         )
     except pa.ArrowInvalid:
         return None
-    words, *columns = table.columns
+    texts, *columns = table.columns
+    words: list[bytes] = texts.to_pylist()
     vectors = np.empty((len(table), dimension))
     for place, column in enumerate(columns):
         vectors[:, place] = column
-    found: list[bytes] = words.to_pylist()
-    return (found, vectors) if all(found) and is_utf8(b"\n".join(found)) and np.isfinite(vectors).all() else None
+    return (words, vectors) if all(words) and is_utf8(b"\n".join(words)) and np.isfinite(vectors).all() else None
 
 
 def _parse_line(line: bytes, dimension: int) -> tuple[bytes, list[float] | None, Oddity | None]:
@@ -324,12 +324,12 @@ def _read_word2vec(path: Path, findings: VectorFindings) -> Iterator[WordRows]:
         if not count or not 0 < dimension <= _LARGEST_DIMENSION:
             raise broken
         findings.header = True
-        found, size = 0, 4 * dimension
+        read, size = 0, 4 * dimension
         longest = _LONGEST_WORD + size
         words: list[bytes] = [b""]
-        while words and found < count:
+        while words and read < count:
             words, vectors = [], list[bytes]()
-            while len(words) < min(_ROWS, count - found):
+            while len(words) < min(_ROWS, count - read):
                 if len(data) - place < longest:
                     data, place = data[place:] + stream.read(max(longest, _READ_BYTES)), 0
                 end = data.find(b" ", place, place + _LONGEST_WORD)
@@ -341,11 +341,11 @@ def _read_word2vec(path: Path, findings: VectorFindings) -> Iterator[WordRows]:
                 words.append(data[place:end].removeprefix(b"\n"))
                 place = end + 1 + size
                 vectors.append(data[end + 1 : place])
-            found += len(words)
+            read += len(words)
             yield words, np.frombuffer(b"".join(vectors), "<f4").reshape(len(words), dimension)
         if (data[place:] or stream.read(_READ_BYTES)).strip(b"\n"):
             findings.other.append(f"the header promises {count} words, and what follows them was left out")
-    if findings.check_header(count, found):
+    if findings.check_header(count, read):
         raise broken
 
 

@@ -21,11 +21,10 @@ import zlib
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -34,13 +33,15 @@ from dialeval.core import validation
 from dialeval.core.arguments import check_arguments
 from dialeval.core.arrays import Floats
 from dialeval.core.columns import DIGEST_LENGTH
-from dialeval.core.errors import DataError, Problem, SettingError
+from dialeval.core.errors import DataError, Problem, SettingError, suggest
 from dialeval.core.files import build_folder, cache_folder, discard, sha256_of
 from dialeval.core.validation import InvalidError
 from dialeval.io.packs import PACK_SOURCES, require_pack
 from dialeval.io.vector_files import Matrix, VectorFindings, read_vectors
 
 if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
     from dialeval.io.schemas import VectorEntry
 
 
@@ -86,7 +87,7 @@ class _Entry:
     folder: Path
     facts: VectorEntry
     keys: npt.NDArray[np.bytes_]
-    index: npt.NDArray[Any]
+    index: npt.NDArray[np.void]
     matrix: Matrix
 
     def look_up(self, words: Sequence[str]) -> tuple[Floats, npt.NDArray[np.bool_]]:
@@ -94,14 +95,14 @@ class _Entry:
         # A lone surrogate has no UTF-8 form, so no file contains it; looking it up must not fail.
         keys = _hash_words(word.encode("utf-8", "surrogatepass") for word in words)
         at = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
-        known = self.keys[at] == keys
-        found = self.index[at[known]]
-        read = self.matrix[found["row"]]
-        if _check_rows(read, found["row"]) != found["check"].tolist():
+        in_vocabulary = self.keys[at] == keys
+        entries = self.index[at[in_vocabulary]]
+        read = self.matrix[entries["row"]]
+        if _check_rows(read, entries["row"]) != entries["check"].tolist():
             raise InvalidError("matrix.bin is damaged")
         vectors = np.zeros((len(words), self.matrix.shape[1]))
-        vectors[known] = read
-        return vectors, known
+        vectors[in_vocabulary] = read
+        return vectors, in_vocabulary
 
 
 class Embeddings:
@@ -310,8 +311,7 @@ def load_embeddings(source: str | os.PathLike[str]) -> Embeddings | Subwords:
         what = "is a folder, not a file of word vectors" if path.is_dir() else "no such file"
         raise DataError(Problem(name, None, what, "give a file of word vectors or the name of a data pack"))
     choices = [*PACK_SOURCES, _WORDLLAMA]
-    close = get_close_matches(name, choices)
-    hint = f"did you mean {close[0]}?" if close else f"give a file or one of {', '.join(choices)}"
+    hint = suggest(name, choices, f"give a file or one of {', '.join(choices)}")
     raise SettingError(f"no word vectors named {name!r}; {hint}")
 
 
@@ -349,17 +349,17 @@ class Subwords:
 
     def vectors_for(self, words: Sequence[str]) -> tuple[Floats, npt.NDArray[np.bool_]]:
         """Return one row per word, and whether the word is known; the row of an unknown word is zero."""
-        vectors, known = np.zeros((len(words), self.dimension)), np.zeros(len(words), np.bool_)
+        vectors, in_vocabulary = np.zeros((len(words), self.dimension)), np.zeros(len(words), np.bool_)
         for place, word in enumerate(self._tokenizer.encode_batch(list(words), add_special_tokens=False)):
             pieces = [piece for piece in word.ids if piece >= _MARKERS]
             if pieces and words[place]:
-                known[place] = True
+                in_vocabulary[place] = True
                 # float64 before adding: the sums of float16 numbers are exact then, whatever the order.
                 vectors[place] = self._matrix[pieces].astype(np.float64).sum(axis=0) / len(pieces)
-        return vectors, known
+        return vectors, in_vocabulary
 
     @cached_property
-    def _tokenizer(self) -> Any:
+    def _tokenizer(self) -> Tokenizer:
         from tokenizers import Tokenizer
 
         return Tokenizer.from_file(str(self._folder / _PIECES))

@@ -57,7 +57,10 @@ _JUDGE_FILES = ("judge.safetensors", JUDGE_FILE, CARD_FILE)
 LOWEST, HIGHEST = 1.0, 5.0
 """The scale of the scores of judges."""
 
-Tensors = Mapping[str, npt.NDArray[Any]]
+Vectors = npt.NDArray[Any]
+Tensors = Mapping[str, Vectors]
+Facts: TypeAlias = Mapping[str, Any]
+"""Entries of a document for people: data, settings, results."""
 
 
 AnyDocument = TypeVar("AnyDocument", bound="Saved")
@@ -66,7 +69,7 @@ AnyWeights = TypeVar("AnyWeights", bound="AdemWeights | JudgeWeights")
 
 def save_weights(
     folder: str | os.PathLike[str],
-    document: Mapping[str, Any],
+    document: Facts,
     tensors: Tensors,
     card: str | None = None,
     name: str = "judge",
@@ -75,7 +78,7 @@ def save_weights(
     from safetensors.numpy import save
 
     # safetensors writes the memory of an array as it is.
-    content = save({each: np.asarray(tensors[each], order="C") for each in sorted(tensors)})
+    content = save({tensor: np.asarray(tensors[tensor], order="C") for tensor in sorted(tensors)})
     with replace_files(Path(folder), f"{name}.json") as files:
         sha256 = files.add_bytes(f"{name}.safetensors", content)
         files.add_bytes(f"{name}.json", validation.with_digest({"format": FORMAT, **document, "sha256": sha256}))
@@ -86,7 +89,7 @@ def save_weights(
 
 def load_weights(
     folder: str | os.PathLike[str], schema: type[AnyDocument], remedy: str, name: str = "judge"
-) -> tuple[AnyDocument, dict[str, Any], dict[str, npt.NDArray[Any]]]:
+) -> tuple[AnyDocument, Facts, dict[str, Vectors]]:
     """Read what `save_weights` wrote: the document by its schema, its other entries, and the tensors.
 
     Raises:
@@ -94,19 +97,19 @@ def load_weights(
     """
     file = Path(folder) / f"{name}.json"
 
-    def read() -> tuple[AnyDocument, dict[str, Any], dict[str, npt.NDArray[Any]]]:
+    def read() -> tuple[AnyDocument, Facts, dict[str, Vectors]]:
         document, facts = validation.read_manifest(file, schema, remedy, FORMAT)
         place = place_of(file.with_suffix(".safetensors"), document.sha256)
         tensors = validation.read_tensors(place, remedy, document.sha256, file.name)
-        for each, tensor in tensors.items():
+        for entry, tensor in tensors.items():
             if tensor.dtype not in (np.int8, np.float16, np.float32):
-                raise DataError(Problem(str(place), None, f"{each} holds other numbers than weights have", remedy))
+                raise DataError(Problem(str(place), None, f"{entry} holds other numbers than weights have", remedy))
         return document, {name: facts[name] for name in facts if name not in schema.__struct_fields__}, tensors
 
     return read_consistently(file, read)
 
 
-def check_folder(folder: str | os.PathLike[str], *inputs: Any) -> None:
+def check_folder(folder: str | os.PathLike[str], *inputs: object) -> None:
     """Raise DataError unless a judge may be saved in a folder: a judge may be replaced, other files and inputs not."""
     check_files(folder, _JUDGE_FILES, _own_files, *inputs)
 
@@ -114,7 +117,7 @@ def check_folder(folder: str | os.PathLike[str], *inputs: Any) -> None:
 def _own_files(folder: Path) -> Collection[str]:
     """Return the files of the judge in a folder; none if it holds no judge."""
     try:
-        document = validation.read_json(folder / JUDGE_FILE, dict[str, Any], "")
+        document = validation.read_json(folder / JUDGE_FILE, dict[str, object], "")
     except DataError:
         return ()
     return _JUDGE_FILES if document.keys() >= {"kind", "encoder"} else ()
@@ -135,7 +138,6 @@ _TILE = 1024
 
 Texts: TypeAlias = Sequence[Sequence[str]]
 """Some texts for each row."""
-Vectors = npt.NDArray[Any]
 Mask = npt.NDArray[np.bool_]
 
 
@@ -197,7 +199,7 @@ class AdemWeights:
     tokens: int = 0
     turns: int = 3
     """Turns of the context that count, the last ones."""
-    facts: Mapping[str, Any] = field(default_factory=dict)
+    facts: Facts = field(default_factory=dict)
     """What else is known: data, settings, results; for people."""
 
     @property
@@ -245,7 +247,7 @@ class AdemWeights:
     def save(self, folder: str | os.PathLike[str], card: str | None = None) -> Path:
         """Write the weights into a folder, with a model card if given; see `save_weights`."""
         check_folder(folder)
-        document: dict[str, Any] = {
+        document: Facts = {
             "kind": self.kind,
             "identity": self.identity,
             "calibration": {case: list(self.calibration[case]) for case in CASES},
@@ -291,7 +293,7 @@ class TrainedJudge(Generic[AnyWeights]):
 
     _shipped_folder: ClassVar[Path]
 
-    def __init__(self, source: str | os.PathLike[str] | AnyWeights | None, encoder: Any, *more: Any) -> None:
+    def __init__(self, source: str | os.PathLike[str] | AnyWeights | None, encoder: Any, *more: str) -> None:
         self._source, self._encoder, self._more = source, encoder, more
 
     def __reduce__(self) -> tuple[type[Any], tuple[object, ...]]:
@@ -318,8 +320,8 @@ class TrainedJudge(Generic[AnyWeights]):
     @property
     def trained_on(self) -> list[str]:
         """The digests of the rated rows that it learned from; none where its document has none."""
-        known = self.weights.facts.get("trained_on")
-        return [each for each in known if isinstance(each, str)] if isinstance(known, list) else []
+        digests = self.weights.facts.get("trained_on")
+        return [digest for digest in digests if isinstance(digest, str)] if isinstance(digests, list) else []
 
 
 class Judge(TrainedJudge[AdemWeights]):

@@ -12,11 +12,10 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from dialeval.core.errors import escape_controls
 from dialeval.core.validation import parse_toml
-from dialeval.judges.adem import AdemWeights
+from dialeval.judges.adem import AdemWeights, Facts
 from dialeval.reports.documents import escape_markdown
 from dialeval.stats.resampling import DEFAULT_RESAMPLES
 
@@ -102,7 +101,7 @@ class JudgeCard:
     def to_markdown(self) -> str:
         """Return the card, in Markdown."""
         weights, validation = self.weights, self.validation
-        data = [[each["name"], str(each["rows"]), each["license"]] for each in weights.facts["data"]]
+        data = [[entry["name"], str(entry["rows"]), entry["license"]] for entry in weights.facts["data"]]
         texts = _TEXTS["adem"]
         parts = begin_card(self.title, texts, [["data set", "rows", "license"], *data], weights.facts)
         parts.append(f"Made by: {to_code(self.command)}")
@@ -114,14 +113,14 @@ class JudgeCard:
             parts += ["## Results", f"None: {NOT_VALIDATED}"]
         parts.append("## Weaknesses")
         if self.attacks:
-            listed = "\n".join(f"- {describe_attack(each)}" for each in self.attacks)
+            listed = "\n".join(f"- {describe_attack(entry)}" for entry in self.attacks)
             parts += [listed, write_card_table(list_attacks(self.attacks))]
         made_for = f"for vectors of {weights.encoder} ({weights.encoder_digest})"
         parts += [texts["limits"], f"Weights: {weights.kind}@{weights.digest}, {made_for}."]
         return "\n\n".join(parts) + "\n"
 
 
-def begin_card(title: str, texts: Mapping[str, str], data: Rows, facts: Mapping[str, Any]) -> list[str]:
+def begin_card(title: str, texts: Mapping[str, str], data: Rows, facts: Facts) -> list[str]:
     """Return the parts that every card begins with; the last column of the data is free text."""
     head, *rest = data
     settings = {name.replace("_", " "): str(value) for name, value in facts.get("settings", {}).items()}
@@ -142,7 +141,7 @@ def list_validation(validation: Validation) -> Rows:
     rows = [["data set", "rows", *columns]]
     for name, row in asdict(validation)["sets"].items():
         shown = name if name in validation.referenced else f"{name} (no references)"
-        most = max(each["rows"] for each in row.values())
+        most = max(correlation["rows"] for correlation in row.values())
         rows.append([shown, str(most), *(show_spearman(row.get(c)) for c in columns)])
     if validation.mean:
         rows.append([_MEAN, "", *(show_spearman(asdict(validation)["mean"].get(c)) for c in columns)])
@@ -164,36 +163,36 @@ def _list_columns(validation: Validation) -> list[str]:
 def list_attacks(attacks: Iterable[Attack]) -> Rows:
     """Return a header and a row per attack."""
     rows = [["attack", "rows", "real mean", "attack mean", "at least as high", "correlation"]]
-    for each in attacks:
-        numbers = f"{each.real:.2f}", f"{each.mean:.2f}", f"{100 * each.not_worse:.0f}%"
-        rows.append([each.name, str(each.rows), *numbers, show_number(each.correlation)])
+    for attack in attacks:
+        numbers = f"{attack.real:.2f}", f"{attack.mean:.2f}", f"{100 * attack.not_worse:.0f}%"
+        rows.append([attack.name, str(attack.rows), *numbers, show_number(attack.correlation)])
     return rows
 
 
-def describe_attack(each: Attack) -> str:
+def describe_attack(attack: Attack) -> str:
     """Return the result of an attack in plain words."""
-    share = f"{100 * each.not_worse:.0f}% of cases"
-    if each.name == "reversed":
-        kept = "hardly reads word order" if each.correlation > 0.8 else "reads word order only in part"
+    share = f"{100 * attack.not_worse:.0f}% of cases"
+    if attack.name == "reversed":
+        kept = "hardly reads word order" if attack.correlation > 0.8 else "reads word order only in part"
         return (
             f"It {kept}: the score of a response with its words reversed has a correlation of "
-            f"{show_number(each.correlation)} with that of the real one, and is at least as high in {share}."
+            f"{show_number(attack.correlation)} with that of the real one, and is at least as high in {share}."
         )
-    said = ATTACKS[each.name]
-    if each.name == "reference":
-        return f"A person's own answer ({said}) gets {each.mean:.2f}; real responses get {each.real:.2f}."
+    said = ATTACKS[attack.name]
+    if attack.name == "reference":
+        return f"A person's own answer ({said}) gets {attack.mean:.2f}; real responses get {attack.real:.2f}."
     return (
-        f"{_NAMES[each.name]} ({said}) gets {each.mean:.2f} on average where real responses get {each.real:.2f}, "
+        f"{_NAMES[attack.name]} ({said}) gets {attack.mean:.2f} on average where real responses get {attack.real:.2f}, "
         f"and at least as much as the real one in {share}."
     )
 
 
-def show_spearman(found: Mapping[str, Any] | None) -> str:
+def show_spearman(correlation: Facts | None) -> str:
     """Return Spearman's rho with its interval; nothing where it was not computed."""
-    if found is None:
+    if correlation is None:
         return ""
-    low, high = found["spearman_interval"]
-    return f"{show_number(found['spearman'])} [{show_number(low)}, {show_number(high)}]"
+    low, high = correlation["spearman_interval"]
+    return f"{show_number(correlation['spearman'])} [{show_number(low)}, {show_number(high)}]"
 
 
 def show_number(value: float | None) -> str:

@@ -11,18 +11,7 @@ from typing import Any
 import click
 
 from dialeval.cli import options
-from dialeval.cli.output import (
-    check_places,
-    deliver_run,
-    encode_json,
-    print_as,
-    print_content,
-    print_err,
-    print_tables,
-    print_warnings,
-    quote_command,
-    write_output,
-)
+from dialeval.cli import output as out
 from dialeval.cli.progress import open_meter
 
 _DEVICE = options.choice(
@@ -40,10 +29,7 @@ def adem() -> None:
     """A learned judge of responses: predicts their mean human rating, from 1 to 5."""
 
 
-@options.group(
-    "dialeval judge score rows.jsonl",
-    "dialeval judge attack --judge-dir judge/",
-)
+@options.group("dialeval judge score rows.jsonl", "dialeval judge attack --judge-dir judge/")
 def judge() -> None:
     """A judge that reads context and response together: predicts the mean human rating of a response, from 1 to 5."""
 
@@ -63,8 +49,8 @@ def score_adem(judge_dir: str | None, encoder: str | None, device: str, **rest: 
     """Score responses by context and reference; the same as `dialeval score -m adem`, with a choice of device."""
     from dialeval.judges.adem import Judge
 
-    given = Judge(judge_dir, encoder, device) if judge_dir or encoder or device != "cpu" else None
-    _score("adem", given, **rest)
+    opened = Judge(judge_dir, encoder, device) if judge_dir or encoder or device != "cpu" else None
+    _score("adem", opened, **rest)
 
 
 @judge.command(
@@ -90,10 +76,10 @@ def _score(metric: str, judge: object, output: Path | None, format_: str, force:
     from dialeval.io.sources import list_file_names
 
     read = (inputs["responses"], inputs["references"], inputs["contexts"])
-    check_places(output, *read, sources=() if force else list_file_names(inputs["responses"]))
+    out.check_places(output, *read, sources=() if force else list_file_names(inputs["responses"]))
     with open_meter() as meter:
         run = evaluate(**inputs, metrics=metric, judge_dir=judge, progress=meter.update_run)
-    deliver_run(run, format_, output, force)
+    out.deliver_run(run, format_, output, force)
 
 
 @adem.command(
@@ -131,19 +117,19 @@ def train_adem(
     """
     from dialeval.judges.adem import check_folder
     from dialeval.judges.card import NOT_VALIDATED, describe_attack
-    from dialeval.judges.validation import make_judge
+    from dialeval.judges.validation import train
 
     check_folder(output, ratings, more, tests)
-    command = quote_command(short_paths=True)  # cards travel
+    command = out.quote_command(short_paths=True)  # cards travel
     with open_meter() as meter:
-        card = make_judge([*ratings, *more], tests, progress=meter.update_steps, command=command, **settings)
+        card = train([*ratings, *more], tests, progress=meter.update_steps, command=command, **settings)
     card.save(output)
-    print_tables(card.list_tables())
+    out.print_tables(card.list_tables())
     if card.validation is not None and not card.validation.sets:
-        print_warnings([NOT_VALIDATED])
-    for each in card.attacks:
-        print_err(f"weakness: {describe_attack(each)}")
-    print_err(f"saved in {output}")
+        out.print_warnings([NOT_VALIDATED])
+    for attack in card.attacks:
+        out.print_err(f"weakness: {describe_attack(attack)}")
+    out.print_err(f"saved in {output}")
 
 
 @adem.command("dialeval adem attack", "dialeval adem attack rows.jsonl --judge-dir judge/ -f json", name="attack")
@@ -163,8 +149,8 @@ def attack_adem(judge_dir: str | None, encoder: str | None, device: str, **rest:
 
     attacks = _attack(partial(attack_systems, open_judge(judge_dir, encoder, device)), list_attacks, **rest)
     if rest["format_"] == "table":
-        for each in attacks:
-            print_err(describe_attack(each))
+        for attack in attacks:
+            out.print_err(describe_attack(attack))
 
 
 @judge.command(
@@ -206,7 +192,7 @@ def open_llm(asked: options.LanguageModel) -> Iterator[Any]:
         raise click.UsageError("name one language model: --llm-model NAME")
     with open_meter() as meter, asked.open(meter) as llm:
         yield llm
-        print_err(f"llm: {llm.describe()}")
+        out.print_err(f"llm: {llm.describe()}")
 
 
 @judge.command(
@@ -238,7 +224,7 @@ def show_llm(llm: options.LanguageModel, responses: tuple[str, ...], row: int, *
         raise click.UsageError(f"there are {len(rows)} rows, and --row is {row}")
     parts = label_row(rubric, *rows[row - 1])
     (request,) = judge.judge(llm["model"][0]).requests(rubric, parts, llm["mode"] or "expected")
-    print_content(show_request(request))
+    out.print_content(show_request(request))
 
 
 @judge.command(
@@ -261,13 +247,13 @@ def judge_pair_files(pairs: tuple[str, ...], llm: options.LanguageModel, output:
     from dialeval.judges.llm.pairs import judge_pairs, read_pair_texts
     from dialeval.reports.labels import JUDGED
 
-    check_places(None, pairs, files=(output,))
+    out.check_places(None, pairs, files=(output,))
     texts = read_pair_texts(list(pairs))
     with open_llm(llm) as judge:
-        found = judge_pairs(judge, texts, llm["rubric"] or "pair")
-    print_as(format_, JUDGED, found)
+        judged = judge_pairs(judge, texts, llm["rubric"] or "pair")
+    out.print_as(format_, JUDGED, judged)
     if output is not None:
-        write_output(output, found.to_jsonl())
+        out.write_output(output, judged.to_jsonl())
 
 
 def _attack(
@@ -280,7 +266,7 @@ def _attack(
 
     attacks = attack(read_attacked(responses or None, **inputs))
     if format_ == "json":
-        print_content(encode_json({"attacks": msgspec.to_builtins(attacks)}).decode())
+        out.print_content(out.encode_json({"attacks": msgspec.to_builtins(attacks)}).decode())
     else:
-        print_tables([("Attacks", table(attacks))])
+        out.print_tables([("Attacks", table(attacks))])
     return attacks

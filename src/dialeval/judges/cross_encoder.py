@@ -85,10 +85,10 @@ class CrossEncoder:
     def compute_heads(self, contexts: Sequence[Sequence[str]], responses: Sequence[str]) -> Floats:
         """Return the values of the heads for each response, a row each; the columns in the order of `HEADS`."""
         read = self.make_sequences(contexts, responses)
-        found = np.empty((len(read), sum(HEADS.values())))
+        heads = np.empty((len(read), sum(HEADS.values())))
         for group in group_texts([len(ids) for ids, _ in read]):
-            found[group] = self._run_group([read[pair] for pair in group])
-        return found
+            heads[group] = self._run_group([read[pair] for pair in group])
+        return heads
 
     def make_sequences(self, contexts: Sequence[Sequence[str]], responses: Sequence[str]) -> list[tuple[Pieces, int]]:
         """Return the pieces of each pair, and how many of them are the response's."""
@@ -108,23 +108,23 @@ class CrossEncoder:
         seconds = [many for _, many in read]
         kept = [np.append(0, np.arange(len(ids) - many, len(ids))) for ids, many in read]
         weight, bias = self._heads
-        found = []
+        heads = []
         for rows in self._transformer.forward([ids for ids, _ in read], seconds, kept):
             said: Singles = rows[1:].sum(axis=0) / np.float32(len(rows) - 1)
             # Pair by pair: the shape of the product must not depend on their number.
-            found.append(weight @ np.concatenate((rows[0], said)) + bias)
-        return np.array(found)
+            heads.append(weight @ np.concatenate((rows[0], said)) + bias)
+        return np.array(heads)
 
 
 def name_weights(files: EncoderFiles) -> dict[str, Singles]:
     """Return the weights of an encoder by the names that changes have."""
     weights = files.read_weights()
-    found = {"words": weights.words, "positions": weights.positions, "second": weights.second}
+    named = {"words": weights.words, "positions": weights.positions, "second": weights.second}
     parts = {"norm": weights.norm}
     parts |= {f"{number}.{name}": part for number, layer in enumerate(weights.layers) for name, part in layer.items()}
     for name, (weight, bias) in parts.items():
-        found |= {f"{name}.weight": weight, f"{name}.bias": bias}
-    return found
+        named |= {f"{name}.weight": weight, f"{name}.bias": bias}
+    return named
 
 
 def list_trained_names(base: Mapping[str, Singles]) -> Iterator[str]:
@@ -134,17 +134,17 @@ def list_trained_names(base: Mapping[str, Singles]) -> Iterator[str]:
 
 def merge_changes(base: Mapping[str, Singles], changes: Changes) -> dict[str, Singles]:
     """Return the weights of the layers with the changes."""
-    found = {}
+    merged = {}
     for name in list_trained_names(base):
         if f"{name}.left" in changes:
             left, right = (
                 changes[f"{name}.{side}"].astype(np.float32) * changes[f"{name}.{side}.scale"]
                 for side in ("left", "right")
             )
-            found[name] = base[name] + left @ right.T
+            merged[name] = base[name] + left @ right.T
         else:
-            found[name] = base[name] + changes[name].astype(np.float32)
-    return found
+            merged[name] = base[name] + changes[name].astype(np.float32)
+    return merged
 
 
 class PairTokenizer:
@@ -156,9 +156,9 @@ class PairTokenizer:
 
     def split_pieces(self, texts: Sequence[str]) -> list[list[int]]:
         """Return the pieces of each text, ended by [SEP]."""
-        found: list[list[int]] = []
+        pieces: list[list[int]] = []
         for start in range(0, len(texts), _AT_ONCE):
             joined = [_DETACHED.sub(r"\1n't", text) for text in texts[start : start + _AT_ONCE]]
             encoded = self._tokenizer.encode_batch_fast(joined, add_special_tokens=False)
-            found += [[*each.ids, self.end] for each in encoded]
-        return found
+            pieces += [[*encoding.ids, self.end] for encoding in encoded]
+        return pieces

@@ -99,8 +99,8 @@ def make_examples(ratings: Ratings, vectors: SentenceVectors, turns: int = TURNS
     names = list(dict.fromkeys(ratings.datasets))
     sets: Ints = np.array([names.index(name) for name in ratings.datasets], np.int64)
     scores = rescale(ratings, quality, sets, len(names))
-    given = zip(ratings.contexts, ratings.references, strict=True)
-    judgeable = np.array([any(text.strip() for text in (*c, *r)) for c, r in given], np.bool_)
+    texts = zip(ratings.contexts, ratings.references, strict=True)
+    judgeable = np.array([any(text.strip() for text in (*c, *r)) for c, r in texts], np.bool_)
     rows: Ints = np.flatnonzero(judgeable & ~np.isnan(scores))
     if not len(rows):
         raise SettingError("no rated row has both a score and a context or a reference")
@@ -162,7 +162,7 @@ def fit_adem(examples: Examples, settings: AdemSettings = _USUAL) -> AdemWeights
 def _sample_rows(examples: Examples) -> Examples:
     """Return at most `_MOST_ROWS` rows of each set, sampled by a fixed seed."""
     dice = np.random.default_rng(0)
-    rows = [dice.permutation(np.flatnonzero(examples.sets == each))[:_MOST_ROWS] for each in np.unique(examples.sets)]
+    rows = [dice.permutation(np.flatnonzero(examples.sets == one))[:_MOST_ROWS] for one in np.unique(examples.sets)]
     return examples.take(np.sort(np.concatenate(rows)))
 
 
@@ -270,11 +270,8 @@ def _calibrate(weights: AdemWeights, examples: Examples) -> AdemWeights:
     has_context, has_reference = examples.has_context, examples.has_reference
     raw = by_context + by_reference + alone, by_context + alone, by_reference + alone
     usable = has_context & has_reference, has_context, has_reference
-    lines = {
-        case: _fit_line(values[rows], examples.scores[rows], examples.sets[rows])
-        for case, values, rows in zip(CASES, raw, usable, strict=True)
-        if rows.any()
-    }
+    cases = ((case, values, rows) for case, values, rows in zip(CASES, raw, usable, strict=True) if rows.any())
+    lines = {case: _fit_line(values[rows], examples.scores[rows], examples.sets[rows]) for case, values, rows in cases}
     spare = next(iter(lines.values()), (-(LOWEST + HIGHEST) / 2, 1.0))
     return replace(weights, calibration={case: lines.get(case, spare) for case in CASES})
 

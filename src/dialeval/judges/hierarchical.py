@@ -27,7 +27,7 @@ from torch.nn.utils.rnn import pack_padded_sequence
 
 from dialeval.core.arrays import Floats
 from dialeval.core.errors import SettingError
-from dialeval.judges.trainer import INPUTS, L1, MAX_GRAD_NORM, Bilinear, Constants, Tensors, Trainer, to_tensor
+from dialeval.judges.trainer import INPUTS, L1, MAX_GRAD_NORM, Array, Bilinear, Constants, Tensors, Trainer, to_tensor
 
 
 @dataclass(frozen=True)
@@ -83,13 +83,13 @@ class Recurrent(nn.Module):
     def forward(self, sequences: Tensor, lengths: Tensor) -> Tensor:
         """Return one vector per sequence; that of an empty one is zero."""
         states = sequences.new_zeros(len(sequences), self.outputs)
-        there = (lengths > 0).nonzero().squeeze(1)
-        if not len(there):
+        filled = (lengths > 0).nonzero().squeeze(1)
+        if not len(filled):
             return states
-        packed = pack_padded_sequence(sequences[there], lengths[there].cpu(), batch_first=True, enforce_sorted=False)
+        packed = pack_padded_sequence(sequences[filled], lengths[filled].cpu(), batch_first=True, enforce_sorted=False)
         state = self.cells(packed)[1]
         last = state[0][-1] if isinstance(state, tuple) else state[-1]
-        return states.index_copy(0, there, last)
+        return states.index_copy(0, filled, last)
 
 
 class HierarchicalNetwork(nn.Module):
@@ -175,7 +175,7 @@ class ADEMWithEncoder(Trainer):
         encoder: EncoderSettings = _USUAL,
         learning_rate: float = 1e-3,
         *,
-        embeddings: Any = None,
+        embeddings: Array | None = None,
         train_embeddings: bool = True,
         l1: float = L1,
         alpha: float = 0.0,
@@ -194,23 +194,23 @@ class ADEMWithEncoder(Trainer):
             network = HierarchicalNetwork(vocabulary_size, embedding_size, encoder, alpha, beta)
         table = network.embeddings.weight
         if embeddings is not None:
-            given = to_tensor(embeddings, torch.float32, "cpu")
-            if given.shape != table.shape:
-                raise SettingError(f"embeddings have the shape {tuple(given.shape)}, not {tuple(table.shape)}")
+            initial = to_tensor(embeddings, torch.float32, "cpu")
+            if initial.shape != table.shape:
+                raise SettingError(f"embeddings have the shape {tuple(initial.shape)}, not {tuple(table.shape)}")
             with torch.no_grad():
-                table.copy_(given)
+                table.copy_(initial)
         table.requires_grad_(train_embeddings)
         super().__init__(network, network.head, learning_rate, l1, max_grad_norm, constants, device)
 
     def train_on_single_batch(
         self,
-        context: Any,
-        model_response: Any,
-        reference_response: Any,
-        context_mask: Any,
-        model_response_mask: Any,
-        reference_response_mask: Any,
-        human_score: Any,
+        context: Array,
+        model_response: Array,
+        reference_response: Array,
+        context_mask: Array,
+        model_response_mask: Array,
+        reference_response_mask: Array,
+        human_score: Array,
         learning_rate: float | None = None,
     ) -> tuple[Floats, float]:
         """Take one step on one batch; the order is that of the original, words first and then masks.
@@ -233,12 +233,12 @@ class ADEMWithEncoder(Trainer):
 
     def predict_on_single_batch(
         self,
-        context: Any,
-        model_response: Any,
-        reference_response: Any,
-        context_mask: Any,
-        model_response_mask: Any,
-        reference_response_mask: Any,
+        context: Array,
+        model_response: Array,
+        reference_response: Array,
+        context_mask: Array,
+        model_response_mask: Array,
+        reference_response_mask: Array,
     ) -> Floats:
         """Predict the ratings of a batch.
 
@@ -253,15 +253,13 @@ class ADEMWithEncoder(Trainer):
         Returns:
             A score per row.
         """
-        return self._predict(
-            (context, model_response, reference_response, context_mask, model_response_mask, reference_response_mask)
-        )
+        inputs = context, model_response, reference_response, context_mask, model_response_mask, reference_response_mask
+        return self._predict(inputs)
 
-    def _read_inputs(self, inputs: Sequence[Any]) -> Tensors:
+    def _read_inputs(self, inputs: Sequence[Array]) -> Tensors:
         if len(inputs) != 6:
-            raise SettingError(
-                f"inputs are six arrays, context, response and reference, then their masks: {len(inputs)}"
-            )
+            what = "inputs are six arrays, context, response and reference, then their masks"
+            raise SettingError(f"{what}: {len(inputs)}")
         parts: list[Tensor] = []
         for words, mask, name in zip(inputs[:3], inputs[3:], INPUTS, strict=True):
             parts += self._read_sequence(words, mask, 3 if name == "context" else 2, name)
@@ -270,26 +268,26 @@ class ADEMWithEncoder(Trainer):
             raise SettingError(f"the arrays have different numbers of rows ({counts}); one row per response in each")
         return tuple(parts)
 
-    def _read_sequence(self, indices: Any, mask: Any, dimensions: int, what: str) -> tuple[Tensor, Tensor]:
-        words, there = to_tensor(indices, torch.long, self.device), to_tensor(mask, torch.long, self.device)
+    def _read_sequence(self, indices: Array, mask: Array, dimensions: int, what: str) -> tuple[Tensor, Tensor]:
+        words, present = to_tensor(indices, torch.long, self.device), to_tensor(mask, torch.long, self.device)
         several = "3" if dimensions == 3 else "2 or 3"
-        if words.ndim not in (dimensions, 3) or there.shape not in (words.shape, words.shape[:-1]):
-            shapes = f"{tuple(words.shape)} with a mask of {tuple(there.shape)}"
+        if words.ndim not in (dimensions, 3) or present.shape not in (words.shape, words.shape[:-1]):
+            shapes = f"{tuple(words.shape)} with a mask of {tuple(present.shape)}"
             remedy = f"words have {several} dimensions, a mask has the same, or one less if it holds lengths"
             raise SettingError(f"{what} has the shape {shapes}; {remedy}")
         if words.numel() and not 0 <= int(words.min()) <= int(words.max()) < self.vocabulary_size:
             raise SettingError(f"{what} holds indices outside of 0 to {self.vocabulary_size - 1}")
-        lengths = there.shape != words.shape
-        if there.numel() and not 0 <= int(there.min()) <= int(there.max()) <= (words.shape[-1] if lengths else 1):
+        lengths = present.shape != words.shape
+        if present.numel() and not 0 <= int(present.min()) <= int(present.max()) <= (words.shape[-1] if lengths else 1):
             kind = f"lengths from 0 to {words.shape[-1]}" if lengths else "0 and 1"
             raise SettingError(f"the mask of {what} holds other numbers than {kind}")
         if lengths:
-            there = torch.arange(words.shape[-1], device=there.device) < there[..., None]
+            present = torch.arange(words.shape[-1], device=present.device) < present[..., None]
         if words.ndim > dimensions:  # the turns of a reply are read as one utterance
-            words, there = words.flatten(1), there.flatten(1)
-        return words, there.bool()
+            words, present = words.flatten(1), present.flatten(1)
+        return words, present.bool()
 
-    def _get_settings(self) -> dict[str, Any]:
+    def _get_settings(self) -> dict[str, object]:
         sizes = {"vocabulary_size": self.vocabulary_size, "embedding_size": self.embedding_size}
         return {**sizes, "encoder": asdict(self.settings), "train_embeddings": self.train_embeddings}
 

@@ -237,7 +237,7 @@ class JudgeWeights:
     encoder: str
     encoder_digest: str
     breakdown: BreakdownScale = field(default_factory=BreakdownScale)
-    facts: Mapping[str, Any] = field(default_factory=dict)
+    facts: adem.Facts = field(default_factory=dict)
     """What else is known: data, settings, results; for people."""
 
     @cached_property
@@ -252,7 +252,7 @@ class JudgeWeights:
 
     def save(self, folder: str | os.PathLike[str], card: str | None = None) -> Path:
         """Write the weights into a folder, with a model card if given; see `save_weights`."""
-        document: dict[str, Any] = {
+        document: adem.Facts = {
             "kind": KIND,
             "scale": vars(self.scale),
             "shape": vars(self.shape),
@@ -265,7 +265,7 @@ class JudgeWeights:
 
 def is_dialogue_judge(folder: str | os.PathLike[str]) -> bool:
     """Return whether a folder holds a judge of this kind and not one of `dialeval adem`."""
-    return bool(validation.read_json(Path(folder) / adem.JUDGE_FILE, dict[str, Any], _REMEDY).get("kind") == KIND)
+    return bool(validation.read_json(Path(folder) / adem.JUDGE_FILE, dict[str, object], _REMEDY).get("kind") == KIND)
 
 
 def load_judge(folder: str | os.PathLike[str]) -> JudgeWeights:
@@ -326,21 +326,16 @@ class DialogueJudge(adem.TrainedJudge[JudgeWeights]):
         rows = np.flatnonzero(has).tolist()
         heads = np.full((len(responses), sum(HEADS.values())), np.nan)
         if rows:
-            heads[has] = self._cross_encoder.compute_heads(
-                [contexts[row] for row in rows], [responses[row] for row in rows]
-            )
+            said = [contexts[row] for row in rows], [responses[row] for row in rows]
+            heads[has] = self._cross_encoder.compute_heads(*said)
         parts = split_heads(heads)
         closest = adem.compute_closest_cosines(self._vectors, responses, references) if any(references) else None
         true, random, echo, broken = softmax(parts["kind"]).T
         shares = shrink_shares(self.weights.breakdown, softmax(parts["breakdown"]))
         # Each against the true response alone: a response that is an echo is not therefore irrelevant.
-        return Verdicts(
-            compute_scores(self.weights.scale, parts["rating"][:, 0], parts["rank"][:, 0], closest),
-            true / (true + random),
-            true / (true + broken),
-            true / (true + echo),
-            shares,
-        )
+        relevance, fluency, novelty = (true / (true + other) for other in (random, broken, echo))
+        score = compute_scores(self.weights.scale, parts["rating"][:, 0], parts["rank"][:, 0], closest)
+        return Verdicts(score, relevance, fluency, novelty, shares)
 
 
 def split_heads(heads: Floats) -> dict[str, Floats]:
@@ -358,8 +353,8 @@ def softmax(values: Floats) -> Floats:
 def shrink_shares(scale: BreakdownScale, said: Floats) -> Floats:
     """Return the fractions of O, T and X, a row per turn; NaN where the head has no value."""
     logs = scale.weight * np.log(np.maximum(said, 1e-12)) + (1 - scale.weight) * np.log(scale.mean)
-    found = np.exp(logs - logs.max(axis=1, keepdims=True, initial=-np.inf))
-    return found / found.sum(axis=1, keepdims=True)
+    shares = np.exp(logs - logs.max(axis=1, keepdims=True, initial=-np.inf))
+    return shares / shares.sum(axis=1, keepdims=True)
 
 
 def label_shares(scale: BreakdownScale, fractions: Floats) -> Floats:
@@ -374,19 +369,19 @@ def label_shares(scale: BreakdownScale, fractions: Floats) -> Floats:
 def compute_scores(scale: Scale, rating: Floats, rank: Floats, closest: Floats | None) -> Floats:
     """Return the scores from 1 to 5; `closest` is NaN for a row without a reference."""
     raw = rating + scale.rank * rank
-    found = scale.alpha + scale.beta * raw
+    logits = scale.alpha + scale.beta * raw
     if closest is not None:
         both = scale.alpha_closest + scale.beta_closest * (raw + scale.closest * closest)
-        found = np.where(np.isnan(closest), found, both)
-    return LOWEST + (HIGHEST - LOWEST) / (1.0 + np.exp(-found))
+        logits = np.where(np.isnan(closest), logits, both)
+    return LOWEST + (HIGHEST - LOWEST) / (1.0 + np.exp(-logits))
 
 
-def open_judge(given: Any) -> dict[Input, Any]:
+def open_judge(source: Any) -> dict[Input, object]:
     """Return a judge, given as a folder or an object of either kind, by the needs that it meets."""
-    if not hasattr(given, "score"):
-        given = DialogueJudge(given) if is_dialogue_judge(given) else adem.Judge(given)
-    if hasattr(given, "verdicts"):
-        return {inputs.DIALOGUE_JUDGE: given}
+    if not hasattr(source, "score"):
+        source = DialogueJudge(source) if is_dialogue_judge(source) else adem.Judge(source)
+    if hasattr(source, "verdicts"):
+        return {inputs.DIALOGUE_JUDGE: source}
     # The shipped judge of adem on another device is used next to the shipped judge of the other kind.
-    other = {inputs.DIALOGUE_JUDGE: DialogueJudge()} if getattr(given, "shipped", False) else {}
-    return {inputs.JUDGE: given, **other}
+    other = {inputs.DIALOGUE_JUDGE: DialogueJudge()} if getattr(source, "shipped", False) else {}
+    return {inputs.JUDGE: source, **other}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.fold import Level
@@ -22,7 +22,7 @@ def get_parts(result: Result) -> dict[str, Floats]:
     }
 
 
-def explain_rows(systems: Mapping[str, Result], rows: Ints, **_: Any) -> dict[str, Any]:
+def explain_rows(systems: Mapping[str, Result], rows: Ints, **_: object) -> dict[str, object]:
     """Return the reasons against some responses of each system, for the explorer; None for a system not judged."""
     return {"reasons": [_list_row_reasons(result, rows) for result in systems.values()]}
 
@@ -31,4 +31,5 @@ def _list_row_reasons(result: Result, rows: Ints) -> list[str] | None:
     parts = {part: values for part, values in get_parts(result).items() if len(values) > rows.max(initial=0)}
     if not parts:
         return None
-    return ["; ".join(list_reasons({part: float(each[row]) for part, each in parts.items()})) for row in rows.tolist()]
+    judged = ({part: float(scores[row]) for part, scores in parts.items()} for row in rows.tolist())
+    return ["; ".join(list_reasons(scores)) for scores in judged]

@@ -8,15 +8,17 @@ encoder's never does.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
+from dialeval.core.arrays import Ints
 from dialeval.core.errors import SettingError
 from dialeval.judges.cross_encoder import list_trained_names, name_weights
 from dialeval.metrics.encoder import Encoder
@@ -134,7 +136,7 @@ class TorchEncoder(Encoder):
                 vectors[np.array(batch) + start] = made.cpu().numpy()
         return self._finish(vectors)
 
-    def _pool(self, pieces: Sequence[Any]) -> Tensor:
+    def _pool(self, pieces: Sequence[Ints]) -> Tensor:
         """Return the pooled vector of each text."""
         model, lengths = self.model, np.array([len(ids) for ids in pieces])
         bounds, owner = np.cumsum([0, *lengths]), np.repeat(np.arange(len(pieces)), lengths)
@@ -148,7 +150,7 @@ class TorchEncoder(Encoder):
         return sum_rows(rows, batch) / batch.bounds.diff()[:, None]
 
 
-def _make_batches(pieces: Sequence[Any], limit: int) -> list[list[int]]:
+def _make_batches(pieces: Sequence[Sized], limit: int) -> list[list[int]]:
     """Return the numbers of the texts of each batch, longest first, each of at most `limit` tokens with padding."""
     order = sorted(range(len(pieces)), key=lambda text: -len(pieces[text]))
     batches, first = [], 0
@@ -180,6 +182,6 @@ def flatten_name(name: str) -> str:
     return name.replace(".", "_")
 
 
-def to_tensor(array: Any) -> Tensor:
+def to_tensor(array: npt.ArrayLike) -> Tensor:
     """Return a copy of an array as a float32 tensor."""
     return torch.from_numpy(np.array(array, np.float32))

@@ -22,9 +22,10 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
@@ -43,6 +44,8 @@ MAX_GRAD_NORM = 5.0
 INPUTS = ("context", "model_response", "reference_response")
 Constants = Literal["learned", "fixed"]
 Tensors = tuple[Tensor, ...]
+Array: TypeAlias = npt.ArrayLike | Tensor
+"""What becomes a tensor: an array, lists of numbers, or a tensor."""
 AnyTrainer = TypeVar("AnyTrainer", bound="Trainer")
 
 
@@ -124,11 +127,11 @@ class Trainer:
         for group in self.optimizer.param_groups:
             group["lr"] = learning_rate
 
-    def _read_inputs(self, inputs: Sequence[Any]) -> Tensors:
+    def _read_inputs(self, inputs: Sequence[Array]) -> Tensors:
         """Return the inputs as tensors of the right type on the device."""
         raise NotImplementedError
 
-    def _get_settings(self) -> dict[str, Any]:
+    def _get_settings(self) -> dict[str, object]:
         """Return the arguments of the constructor that only this kind of model has."""
         raise NotImplementedError
 
@@ -148,9 +151,8 @@ class Trainer:
         """
         common = {name: getattr(self, name) for name in ("learning_rate", "l1", "max_grad_norm", "constants")}
         state = {name: tensor.detach().cpu().numpy() for name, tensor in self.network.state_dict().items()}
-        return save_weights(
-            folder, {"kind": self.kind, "settings": self._get_settings() | common}, state, name=self.kind
-        )
+        document = {"kind": self.kind, "settings": self._get_settings() | common}
+        return save_weights(folder, document, state, name=self.kind)
 
     @classmethod
     def load(cls: type[AnyTrainer], folder: str | os.PathLike[str], device: str = "cpu") -> AnyTrainer:
@@ -175,17 +177,17 @@ class Trainer:
             model = cls._from_settings(document.settings, device)
             model.network.load_state_dict({name: torch.from_numpy(tensor) for name, tensor in tensors.items()})
             return model
-        except DialevalError:
-            raise
         except Exception as error:  # whatever PyTorch raises for settings and weights that do not fit
+            if isinstance(error, DialevalError):
+                raise
             reason = " ".join(f"{type(error).__name__}: {error}".split())
             what = f"holds no model of the kind {cls.kind} ({reason})"[:300]
             raise DataError(Problem(str(folder), None, what, remedy)) from None
 
     def fit(
         self,
-        *batch: Any,
-        validation: Sequence[Any] | None = None,
+        *batch: Array,
+        validation: Sequence[Array] | None = None,
         epochs: int | None = None,
         batch_size: int = 32,
         validation_share: float = 0.1,
@@ -243,14 +245,14 @@ class Trainer:
             self.network.load_state_dict(best_state)
         return Fitted(len(train_losses), best, train_losses, losses)
 
-    def _train(self, inputs: Sequence[Any], human_score: Any, learning_rate: float | None) -> tuple[Floats, float]:
+    def _train(self, inputs: Sequence[Array], human_score: Array, learning_rate: float | None) -> tuple[Floats, float]:
         """Take one step; return the predictions before it, and the loss."""
         if learning_rate is not None:
             Trainer.assign_learning_rate(self, learning_rate)  # that of a subclass may take a session
         predicted, loss = self._take_step(*self._read_rows((*inputs, human_score)))
         return _to_numpy(predicted), float(loss)
 
-    def _predict(self, inputs: Sequence[Any]) -> Floats:
+    def _predict(self, inputs: Sequence[Array]) -> Floats:
         return _to_numpy(self._evaluate(self._read_inputs(inputs)))
 
     def _evaluate(self, inputs: Tensors) -> Tensor:
@@ -258,7 +260,7 @@ class Trainer:
         with torch.no_grad():
             return self.network(*inputs)
 
-    def _read_rows(self, batch: Sequence[Any]) -> tuple[Tensors, Tensor]:
+    def _read_rows(self, batch: Sequence[Array]) -> tuple[Tensors, Tensor]:
         """Return inputs and scores as tensors, with one score for each row."""
         tensors = self._read_inputs(batch[:-1])
         rows = len(tensors[0])
@@ -277,7 +279,7 @@ class Trainer:
         return predicted.detach(), loss.detach()
 
     def _split(
-        self, batch: Sequence[Any], validation: Sequence[Any] | None, share: float, order: torch.Generator
+        self, batch: Sequence[Array], validation: Sequence[Array] | None, share: float, order: torch.Generator
     ) -> tuple[tuple[Tensors, Tensor], tuple[Tensors, Tensor] | None]:
         """Return the rows to learn from, and those held out: the given ones, or a fraction of at least one row."""
         tensors, human = self._read_rows(batch)
@@ -354,10 +356,10 @@ class ADEM(Trainer):
 
     def train_on_single_batch(
         self,
-        context: Any,
-        model_response: Any,
-        reference_response: Any,
-        human_score: Any,
+        context: Array,
+        model_response: Array,
+        reference_response: Array,
+        human_score: Array,
         learning_rate: float | None = None,
     ) -> tuple[Floats, float]:
         """Take one step on one batch.
@@ -374,7 +376,7 @@ class ADEM(Trainer):
         """
         return self._train((context, model_response, reference_response), human_score, learning_rate)
 
-    def predict_on_single_batch(self, context: Any, model_response: Any, reference_response: Any) -> Floats:
+    def predict_on_single_batch(self, context: Array, model_response: Array, reference_response: Array) -> Floats:
         """Predict the ratings of a batch.
 
         Args:
@@ -387,7 +389,7 @@ class ADEM(Trainer):
         """
         return self._predict((context, model_response, reference_response))
 
-    def _read_inputs(self, inputs: Sequence[Any]) -> Tensors:
+    def _read_inputs(self, inputs: Sequence[Array]) -> Tensors:
         tensors = tuple(to_tensor(part, torch.float32, self.device) for part in inputs)
         for name, tensor, dimension in zip(INPUTS, tensors, self.dimensions, strict=True):
             if tensor.ndim != 2 or tensor.shape[1] != dimension or len(tensor) != len(tensors[0]):
@@ -397,7 +399,7 @@ class ADEM(Trainer):
                 raise SettingError(f"{name} has entries that are not finite numbers; leave those rows out")
         return tensors
 
-    def _get_settings(self) -> dict[str, Any]:
+    def _get_settings(self) -> dict[str, object]:
         return {f"{name}_dim": dimension for name, dimension in zip(INPUTS, self.dimensions, strict=True)}
 
 
@@ -405,7 +407,7 @@ def descend(optimizer: torch.optim.Optimizer, loss: Tensor, max_norm: float) -> 
     """Take one step of the optimizer down the clipped gradient of a loss."""
     optimizer.zero_grad()
     loss.backward()  # type: ignore[no-untyped-call]
-    nn.utils.clip_grad_norm_([each for group in optimizer.param_groups for each in group["params"]], max_norm)
+    nn.utils.clip_grad_norm_([parameter for group in optimizer.param_groups for parameter in group["params"]], max_norm)
     optimizer.step()
 
 
@@ -420,7 +422,7 @@ def take_rows(parts: Tensors, rows: Tensor) -> Tensors:
     return tuple(part[rows] for part in parts)
 
 
-def to_tensor(values: Any, dtype: torch.dtype, device: str) -> Tensor:
+def to_tensor(values: Array, dtype: torch.dtype, device: str) -> Tensor:
     """Return a tensor from an array, a list or a tensor."""
     if isinstance(values, Tensor):
         return values.detach().to(device, dtype)

@@ -59,7 +59,7 @@ FOLDS = 5
 _FEWEST_ROWS = 20
 
 
-def make_judge(
+def train(
     ratings: Sequence[PathSource],
     tests: Sequence[PathSource] = (),
     *,
@@ -77,10 +77,47 @@ def make_judge(
     title: str = "A judge of dialogue responses",
     **strengths: Any,
 ) -> JudgeCard:
-    """Train a judge on files of rated rows; `tests` are files to validate on only. See `dialeval adem train --help`.
+    r"""Train a judge of `adem` on files of rated rows. The command is `dialeval adem train`.
 
-    `strengths` are those of `AdemSettings`. `progress` counts steps: the encoding of all texts, then each fit on what
-    remains when some rows are left out.
+    Args:
+        ratings: Files of rated rows to learn from.
+        tests: Files of rated rows to validate on only.
+        encoder: The sentence encoder.
+        kind: `"adem"`, or `"identity"`, which is only calibrated.
+        turns: Turns of a context that count, from its end.
+        tokens: Word pieces of a text that count; None: as many as the encoder takes, at most 128.
+        quality: Which of the scores to learn.
+        licenses: By data set its license, for the card.
+        validate: Validate the judge on data sets that are left out.
+        device: Where texts are encoded.
+        fields: The names of fields in the files, by ours.
+        progress: Called with the number of steps done and of all: the encoding of all texts, then each fit on what
+            remains when some rows are left out.
+        command: The command, for the card.
+        title: The title of the card.
+        **strengths: `strength`, `response_strength` and `rank`; see `dialeval adem train --help`.
+
+    Returns:
+        The judge with its model card: `save(folder)`, `tables()` and `text()`.
+
+    Raises:
+        DataError: A file cannot be read.
+        SettingError: A setting does not exist, or cannot have this value.
+
+    Examples:
+        >>> import json
+        >>> from pathlib import Path
+        >>> from dialeval.adem import open_judge, train
+        >>> rows = [
+        ...     {"context": [f"tea {n} ?"], "response": "yes please" if n % 2 else "a train", "reference": "yes",
+        ...      "scores": {"overall": 1 + 4 * (n % 2)}}
+        ...     for n in range(8)
+        ... ]
+        >>> _ = Path("ratings.jsonl").write_text("\n".join(map(json.dumps, rows)))
+        >>> folder = train(["ratings.jsonl"], validate=False).save("judge")
+        >>> scores = open_judge(folder).score([["tea ?"]] * 2, ["yes please", "a train"], [["yes"]] * 2)
+        >>> bool(scores[0] > scores[1])
+        True
     """
     if kind not in KINDS:
         raise SettingError(f"a judge is one of {', '.join(KINDS)}, not {kind!r}")
@@ -95,14 +132,9 @@ def make_judge(
         progress(0, None)
     examples = make_examples(every, vectors, turns, quality)
     trained = set(rated.datasets)
-    known = examples.select_sets([name for name in examples.names if name in trained])
-    weights = replace(
-        fit(kind, known, settings),
-        encoder=vectors.encoder.name,
-        encoder_digest=vectors.encoder.files.digest,
-        tokens=vectors.encoder.tokens,
-        turns=turns,
-    )
+    learnable = examples.select_sets([name for name in examples.names if name in trained])
+    used, weights = vectors.encoder, fit(kind, learnable, settings)
+    weights = replace(weights, encoder=used.name, encoder_digest=used.files.digest, tokens=used.tokens, turns=turns)
     facts: dict[str, Any] = {
         "data": [
             {"name": name, "rows": rows, "license": (licenses or {}).get(name, "not stated")}
@@ -121,14 +153,14 @@ def make_judge(
         facts["settings"] |= {name.replace("_", " "): value for name, value in asdict(settings).items()}
     agreement = None
     if validate:
-        columns = _judge_left_out(examples, known, settings, progress)
+        columns = _judge_left_out(examples, learnable, settings, progress)
         columns |= {name: values[examples.rows] for name, values in _score_baselines(every, quality).items()}
         agreement = compare_columns(columns, examples)
         saved = asdict(agreement)
         facts["validation"] = round_numbers({name: saved[name] for name in ("sets", "mean", "resamples")})
     tried = sample_rows(others)
     attacks = attack(Judge(weights, vectors), tried.contexts, tried.responses, tried.references)
-    facts["attacks"] = round_numbers([asdict(each) for each in attacks])
+    facts["attacks"] = round_numbers([asdict(result) for result in attacks])
     facts["trained_on"] = sorted(set(digest_ratings(rated)))
     return JudgeCard(replace(weights, facts=facts), agreement, attacks, command, title)
 
@@ -185,14 +217,14 @@ def round_numbers(value: Any) -> Any:
 
 
 def _judge_left_out(
-    examples: Examples, known: Examples, settings: AdemSettings, progress: Progress | None
+    examples: Examples, learnable: Examples, settings: AdemSettings, progress: Progress | None
 ) -> dict[str, Floats]:
     """Score every row by judges of each kind fitted without its set; `known` are examples that may be learned from."""
     columns = {name: np.full(len(examples), np.nan) for name in ("identity", "adem")}
-    splits = list(_split_sets(examples, known))
+    splits = list(_split_sets(examples, learnable))
     fitted: dict[tuple[str, bytes], AdemWeights] = {}
     for step, (test, others) in enumerate(splits, 1):
-        learned, judged = np.packbits(np.isin(known.rows, others.rows)).tobytes(), examples.take(test)
+        learned, judged = np.packbits(np.isin(learnable.rows, others.rows)).tobytes(), examples.take(test)
         for name, values in columns.items():
             if (name, learned) not in fitted:
                 fitted[name, learned] = fit(name, others, settings)
@@ -202,13 +234,13 @@ def _judge_left_out(
     return columns
 
 
-def _split_sets(examples: Examples, known: Examples) -> Iterator[tuple[Ints, Examples]]:
+def _split_sets(examples: Examples, learnable: Examples) -> Iterator[tuple[Ints, Examples]]:
     """Yield rows to judge, a set or a part of one, and the examples to learn from."""
     for number in range(len(examples.names)):
         test: Ints = np.flatnonzero(examples.sets == number)
         if len(test) < _FEWEST_ROWS:
             continue
-        others = known.take(known.sets != number).without_contexts_of(examples.take(test))
+        others = learnable.take(learnable.sets != number).without_contexts_of(examples.take(test))
         if len(others) >= _FEWEST_ROWS and _has_differences(others):
             yield test, others
             continue
@@ -216,7 +248,7 @@ def _split_sets(examples: Examples, known: Examples) -> Iterator[tuple[Ints, Exa
         dealt = np.argsort(np.random.default_rng(DEFAULT_SEED).permutation(len(contexts)))
         for part in range(FOLDS):
             held: Ints = test[dealt[place] % FOLDS == part]
-            rest = known.without_contexts_of(examples.take(held))
+            rest = learnable.without_contexts_of(examples.take(held))
             if len(held) and _has_differences(rest):
                 yield held, rest
 
@@ -231,11 +263,11 @@ def _score_baselines(ratings: Ratings, quality: str) -> dict[str, Floats]:
     vectors = "wordllama" if find_spec("wordllama") and find_spec("tokenizers") else None
     texts = [turn for context in ratings.contexts for turn in context] or list(ratings.responses)
     resources = Resources(train=texts, vectors=vectors)
-    there = [name for name in BASELINES if name != "embedding-average" or vectors is not None]
+    names = [name for name in BASELINES if name != "embedding-average" or vectors is not None]
     if not any(ratings.references):
-        there = ["length"]
-    found = score_ratings(ratings, quality, resources, there)
-    return {name: values for name, values in found.metrics.items() if name in BASELINES}
+        names = ["length"]
+    scores = score_ratings(ratings, quality, resources, names)
+    return {name: values for name, values in scores.metrics.items() if name in BASELINES}
 
 
 def compare_columns(columns: Mapping[str, Floats], examples: Examples) -> Validation:
@@ -253,8 +285,8 @@ def compare_columns(columns: Mapping[str, Floats], examples: Examples) -> Valida
         sets[name] = {}
         for judge, values in columns.items():
             chosen = rows & ~np.isnan(values)
-            found, coefficients = correlate(values[chosen], examples.scores[chosen], examples.contexts[chosen])
-            sets[name][judge] = found
+            correlation, coefficients = correlate(values[chosen], examples.scores[chosen], examples.contexts[chosen])
+            sets[name][judge] = correlation
             if name in referenced:
                 resampled.setdefault(judge, []).append(coefficients)
     mean = {judge: _average([sets[name][judge] for name in referenced], parts) for judge, parts in resampled.items()}
@@ -279,13 +311,10 @@ def correlate(values: Floats, scores: Floats, contexts: Ints) -> tuple[HumanCorr
 def _average(sets: Sequence[HumanCorrelation], resampled: Sequence[Floats]) -> HumanCorrelation:
     """Return the mean over sets; a set in which a judge is constant counts as 0."""
     means = np.nan_to_num(np.stack(resampled)).mean(axis=0)
-    return HumanCorrelation(
-        sum(each.rows for each in sets),
-        float(np.mean(np.nan_to_num([each.pearson for each in sets]))),
-        float(np.mean(np.nan_to_num([each.spearman for each in sets]))),
-        percentiles(means[:, 0]),
-        percentiles(means[:, 1]),
-    )
+    columns = [one.pearson for one in sets], [one.spearman for one in sets]
+    pearson, spearman = (float(np.mean(np.nan_to_num(column))) for column in columns)
+    ends = percentiles(means[:, 0]), percentiles(means[:, 1])
+    return HumanCorrelation(sum(one.rows for one in sets), pearson, spearman, *ends)
 
 
 class Scores(Protocol):

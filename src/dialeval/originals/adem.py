@@ -17,13 +17,13 @@ MAX_GRAD_NORM = 5.0
 class _WithSession:
     """Methods that are given a session first, which is not looked at and may be None."""
 
-    def train_on_single_batch(self, train_session: Any, *batch: Any, **named: Any) -> tuple[Floats, float]:
+    def train_on_single_batch(self, train_session: object, *batch: Any, **named: Any) -> tuple[Floats, float]:
         return super().train_on_single_batch(*batch, **named)  # type: ignore[misc]
 
-    def predict_on_single_batch(self, predict_session: Any, *batch: Any, **named: Any) -> Floats:
+    def predict_on_single_batch(self, predict_session: object, *batch: Any, **named: Any) -> Floats:
         return super().predict_on_single_batch(*batch, **named)  # type: ignore[misc]
 
-    def assign_learning_rate(self, train_session: Any, learning_rate: float) -> None:
+    def assign_learning_rate(self, train_session: object, learning_rate: float) -> None:
         super().assign_learning_rate(learning_rate)  # type: ignore[misc]
 
 
@@ -55,10 +55,10 @@ class ADEMWithEncoder(_WithSession, adem.ADEMWithEncoder):  # type: ignore[misc]
         self,
         vocab_size: int,
         embedding_size: int,
-        context_encoder: Any,
-        model_response_encoder: Any = None,
-        reference_response_encoder: Any = None,
-        embedding_lut_path: Any = None,
+        context_encoder: object,
+        model_response_encoder: object = None,
+        reference_response_encoder: object = None,
+        embedding_lut_path: object = None,
         learn_embedding: bool = False,
         learning_rate: float = LEARNING_RATE,
         max_grad_norm: float = MAX_GRAD_NORM,

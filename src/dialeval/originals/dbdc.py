@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -14,10 +13,10 @@ from dialeval.metrics.breakdown import LABELS
 __all__ = ["calc_distribution", "jsd", "kld", "majority_label", "majority_label_lenient", "mse"]
 
 
-def calc_distribution(annotations: Iterable[Mapping[str, Any]]) -> list[float]:
+def calc_distribution(annotations: Iterable[Mapping[str, object]]) -> list[float]:
     """Return the fractions of O, T and X among the annotations of a turn; NaN where there is none of these."""
-    given = [annotation["breakdown"] for annotation in annotations]
-    counts = np.array([[given.count(label) for label in LABELS]], np.float64)
+    labels = [annotation["breakdown"] for annotation in annotations]
+    counts = np.array([[labels.count(label) for label in LABELS]], np.float64)
     return [float(share) for share in metrics.shares(counts)[0]]
 
 

@@ -65,15 +65,15 @@ def state_verdict(agreement: Agreement) -> list[str]:
         return [f"No metric could be correlated with human ratings of {shorten(agreement.quality)}."]
     first, *others = ranking.metrics
     best = shorten(first.metric)
-    found = agreement[first.metric][level]
+    correlation = agreement[first.metric][level]
     turned = " (sign reversed: lower values are better)" if first.turned else ""
-    figure, over = f"{HEADS[RANKED_BY]} {show_fixed(first.value, 2)}", f"{found.n:,} {level}s"
-    ends = getattr(found, f"{RANKED_BY}_interval")
+    figure, over = f"{HEADS[RANKED_BY]} {show_fixed(first.value, 2)}", f"{correlation.n:,} {level}s"
+    ends = getattr(correlation, f"{RANKED_BY}_interval")
     if ends is None:
         return [f"{best} has the highest {figure}{turned}, but {over} are too few to say anything about other systems."]
     low, high = ends
     figure += " [{}, {}]".format(*map(_show_bound, (-high, -low) if first.turned else (low, high))) + turned
-    if not _is_significant(found, RANKED_BY, agreement):
+    if not _is_significant(correlation, RANKED_BY, agreement):
         highest = f"the highest, {best}, has {figure} over {over}"
         family = f"corrected for {_count_tests(agreement, level)} coefficients, it does not differ from 0"
         return [f"No metric correlates significantly with human ratings: {highest}; {family}."]
@@ -90,15 +90,15 @@ def state_verdict(agreement: Agreement) -> list[str]:
     return [" ".join(sentences)]
 
 
-def _is_significant(each: Correlation, name: str, agreement: Agreement) -> bool:
+def _is_significant(correlation: Correlation, name: str, agreement: Agreement) -> bool:
     """Return whether a coefficient differs from 0, corrected for all coefficients of the table."""
-    return bool(getattr(each, f"{name}_adjusted_p") < 1 - agreement.bootstrap.confidence)
+    return bool(getattr(correlation, f"{name}_adjusted_p") < 1 - agreement.bootstrap.confidence)
 
 
 def _count_tests(agreement: Agreement, level: str) -> int:
     """Return how many coefficients the p-values of a level are corrected for."""
-    here = [levels[level] for levels in agreement.metrics.values() if level in levels]
-    return sum(not math.isnan(getattr(each, f"{name}_adjusted_p")) for each in here for name in NAMES)
+    rows = [levels[level] for levels in agreement.metrics.values() if level in levels]
+    return sum(not math.isnan(getattr(row, f"{name}_adjusted_p")) for row in rows for name in NAMES)
 
 
 def list_notes(agreement: Agreement) -> list[str]:
@@ -147,15 +147,15 @@ def _select_levels(agreement: Agreement) -> Iterator[tuple[str, dict[str, Correl
     for level in LEVELS:
         here = {key: levels[level] for key, levels in agreement.metrics.items() if level in levels}
         turns = {key: levels["turn"].n for key, levels in agreement.metrics.items() if "turn" in levels}
-        repeated = level == "dialogue" and all(each.n == turns.get(key) for key, each in here.items())
-        if any(each.reason is None for each in here.values()) and not repeated:
+        repeated = level == "dialogue" and all(correlation.n == turns.get(key) for key, correlation in here.items())
+        if any(correlation.reason is None for correlation in here.values()) and not repeated:
             yield level, here
 
 
 def _make_tables(agreement: Agreement) -> Iterator[tuple[str, Table]]:
     """Yield the table of each level, with its title."""
     for level, here in _select_levels(agreement):
-        n = max(each.n for each in here.values() if each.reason is None)
+        n = max(correlation.n for correlation in here.values() if correlation.reason is None)
         places = {p.metric: p.groups for p in agreement.ranking.metrics} if level == agreement.control.level else {}
         order = sorted(here, key=lambda key: list(places).index(key) if key in places else len(places))
         rows = [
@@ -165,14 +165,15 @@ def _make_tables(agreement: Agreement) -> Iterator[tuple[str, Table]]:
         yield f"{level} level, n = {n:,}", Table(["metric", *(["group"] if places else []), *HEADS.values()], rows)
 
 
-def _make_cells(each: Correlation, agreement: Agreement) -> list[str]:
-    if each.reason is not None:
+def _make_cells(correlation: Correlation, agreement: Agreement) -> list[str]:
+    if correlation.reason is not None:
         return [MISSING for _ in NAMES]
     cells = []
     for name in NAMES:
-        mark = DIFFERS if _is_significant(each, name, agreement) else ""
-        ends = getattr(each, f"{name}_interval")
-        cells.append(f"{show_fixed(getattr(each, name), 3)}{mark}" + ("" if ends is None else f" {_show_ends(ends)}"))
+        mark = DIFFERS if _is_significant(correlation, name, agreement) else ""
+        ends = getattr(correlation, f"{name}_interval")
+        interval = "" if ends is None else f" {_show_ends(ends)}"
+        cells.append(f"{show_fixed(getattr(correlation, name), 3)}{mark}{interval}")
     return cells
 
 

@@ -19,7 +19,7 @@ from typing import Literal, NamedTuple, get_args
 
 from dialeval.core.errors import NeedError, SettingError
 from dialeval.core.files import write_bytes
-from dialeval.reports.formatting import plain
+from dialeval.reports.formatting import plain, shorten
 
 FigureFormat = Literal["svg", "png", "pdf"]
 WIDTH = 460
@@ -147,9 +147,7 @@ class Canvas:
 
     def write(self, x: float, y: float, words: str, kind: str = "", room: float | None = None) -> None:
         """Write words; longer ones than there is room for are shortened in their middle."""
-        shown = plain(words)
-        most = max(3, int((self.width if room is None else room) / CHARACTER))
-        shown = shown if len(shown) <= most else f"{shown[: most - most // 2 - 1]}…{shown[len(shown) - most // 2 :]}"
+        shown = shorten(words, max(3, int((self.width if room is None else room) / CHARACTER)))
         attribute = f' class="{kind}"' if kind else ""
         self.parts.append(f'<text x="{x:.1f}" y="{y:.1f}"{attribute}>{escape(shown)}</text>')
 
@@ -167,7 +165,13 @@ class Canvas:
 
     def draw_line(self, x1: float, y1: float, x2: float, y2: float, kind: str) -> None:
         """Draw a line."""
-        self.parts.append(f'<line class="{kind}" x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"/>')
+        self.parts.append(make_line(x1, y1, x2, y2, kind))
+
+    def draw_group(self, kind: str, about: str, *elements: str) -> None:
+        """Draw elements of one color; `about`: the tooltip."""
+        attribute = f' class="{kind}"' if kind else ""
+        title = f"<title>{escape(about)}</title>" if about else ""
+        self.parts.append(f"<g{attribute}>{title}{''.join(elements)}</g>")
 
     def draw_legend(self, names: Sequence[str], numbers: Mapping[str, int], *, dashes: bool = False) -> None:
         """Draw what colors, shapes and dashes mean, in as many lines as needed."""
@@ -177,10 +181,9 @@ class Canvas:
             size = min(self.measure_text(name), self.width - 30.0) + 34
             if x and x + size > self.width:
                 x, self.y = 0.0, self.y + LINE
-            self.parts.append(f'<g class="{get_color_class(numbers[name])}">')
-            if dashes:
-                self.draw_line(x, self.y + 7, x + 20, self.y + 7, f"curve dash-{numbers[name] % SHAPES}")
-            self.parts.append(f"{draw_marker(x + 10, self.y + 7, numbers[name])}</g>")
+            y, number = self.y + 7, numbers[name]
+            dash = make_line(x, y, x + 20, y, f"curve dash-{number % SHAPES}") if dashes else ""
+            self.draw_group(get_color_class(number), "", dash, draw_marker(x + 10, y, number))
             self.write(x + 25, self.y + 11, name, room=self.width - 30)
             x += size
         self.y += LINE + 4
@@ -255,6 +258,11 @@ class PlotArea(NamedTuple):
 
     def __call__(self, x: float, y: float) -> tuple[float, float]:
         return self.left + self.x(x), self.top + self.height - self.y(y)
+
+
+def make_line(x1: float, y1: float, x2: float, y2: float, kind: str) -> str:
+    """Return a line as SVG."""
+    return f'<line class="{kind}" x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"/>'
 
 
 def get_color_class(number: int) -> str:

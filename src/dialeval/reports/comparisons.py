@@ -29,41 +29,21 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import structs
 
+from dialeval.analysis import verdict as verdicts
 from dialeval.analysis.comparison import MOST_TESTS, STRONG, Best, Comparison, SystemRanking, compare, dump_comparison
 from dialeval.analysis.difference import Difference
 from dialeval.analysis.pairing import choose_main_keys
 from dialeval.analysis.values import find_metric
-from dialeval.analysis.verdict import (
-    Decision,
-    Standing,
-    Verdict,
-    decide,
-    depends_on_weights,
-    is_acceptable,
-    judge_system,
-    list_numbers,
-)
+from dialeval.analysis.verdict import Decision, Standing, Verdict, decide, judge_system
 from dialeval.core.account import FAILURES
 from dialeval.core.display import list_some
 from dialeval.core.errors import SettingError
 from dialeval.core.result import Run
 from dialeval.reports import documents, tables
+from dialeval.reports import formatting as fmt
 from dialeval.reports.canvas import HEIGHT, MARGIN, ChartScale, draw_grid, wrap_strip
 from dialeval.reports.documents import Document, Layout, Table, escape_markdown, make_formats, to_markdown
-from dialeval.reports.formatting import (
-    BETTER,
-    DIFFERENT,
-    MISSING,
-    UNTESTED,
-    WORSE,
-    plain,
-    shorten,
-    show,
-    show_interval,
-    show_p,
-    show_rounded,
-    show_signed,
-)
+from dialeval.reports.formatting import plain, shorten, show, show_interval, show_p, show_rounded, show_signed
 from dialeval.reports.tables import ARROWS, PERCENT, count_significant_decimals, explain_best, list_signatures
 from dialeval.stats.resampling import has_all_swaps
 from dialeval.stats.significance import POWER, least_p, letter_display
@@ -91,7 +71,6 @@ NARROWEST, BEYOND = 0.3, 1.3
 """Its smallest limits: in standard deviations, and as a multiple of the largest difference."""
 SLIM = 6
 """The margin of a strip without tick labels."""
-_MARKS: Mapping[Decision, str] = {"better": BETTER, "worse": WORSE, "different": DIFFERENT, "untested": UNTESTED}
 _KINDS: Mapping[Decision, str] = {"better": "up", "worse": "down", "different": "other"}
 _MOST_PANEL = 5
 """Metrics of the panel that are named before the rest is counted."""
@@ -118,10 +97,11 @@ class RunVerdict:
         return None if self.comparison is None else dump_comparison(self.comparison, **self.settings)
 
 
-def judge_run(run: Run, margin: Mapping[str, float] | None = None, cluster: str | None = None) -> RunVerdict:
+def judge_run(run: Run, **chosen: Any) -> RunVerdict:
     """Compare the systems of a run with the first; a sentence gives the reason where that is impossible.
 
     All metrics are tested unless that takes many tests; then only the panel is, if it says which system is better.
+    `chosen`: further arguments of `compare`.
     """
     systems = len(run) - len(run.baselines)
     if systems < 2:
@@ -131,11 +111,11 @@ def judge_run(run: Run, margin: Mapping[str, float] | None = None, cluster: str 
     descriptive = all(metric is None or metric.descriptive for metric in map(find_metric, estimates))
     every = descriptive or len(run.keys_in_order) * (systems - 1) <= MOST_UNASKED
     settings: dict[str, Any] = {"metrics": None if every else main, "most_tests": MOST_TESTS}
-    settings |= {"margin": margin, "cluster": cluster}
+    settings |= chosen
     try:
         comparison = compare(run, **settings)
     except SettingError as error:
-        if margin:
+        if chosen.get("margin"):
             raise
         return RunVerdict(None, [f"Not compared: {error}."])
     return RunVerdict(comparison, state_verdict(comparison), settings)
@@ -146,15 +126,18 @@ def make_verdict(comparison: Comparison) -> Verdict:
     kinds = {judge_system(comparison.of(system), comparison.panel).kind for system in comparison.systems}
     one = len(comparison.systems) == 1
     headline = _write_headline(comparison) if one else next(iter(_describe_systems(comparison)))
-    numbers = list_numbers(comparison.rows, comparison.panel)
+    numbers = verdicts.list_numbers(comparison.rows, comparison.panel)
     return Verdict(kinds.pop() if len(kinds) == 1 else "mixed", headline, state_verdict(comparison), numbers)
 
 
 def _write_headline(comparison: Comparison) -> str:
     """Return the verdict on the only system in one sentence, with the metrics that it follows from."""
     (system,), baseline = comparison.systems, shorten(comparison.baseline)
-    each = judge_system(comparison.of(system), comparison.panel)
-    name, rows = shorten(system), [*each.better, *each.worse] or each.equivalent or each.undecided or each.other
+    standing = judge_system(comparison.of(system), comparison.panel)
+    name, rows = (
+        shorten(system),
+        [*standing.better, *standing.worse] or standing.equivalent or standing.undecided or standing.other,
+    )
     words = {
         "better": f"{name} is better than {baseline}",
         "worse": f"{name} is worse than {baseline}",
@@ -164,10 +147,10 @@ def _write_headline(comparison: Comparison) -> str:
         "inconclusive": f"Inconclusive: no significant difference between {name} and {baseline}",
         "refused": f"{name} and {baseline} could not be compared",
     }
-    if each.kind == "inconclusive" and any(row.left_out and row.significant for row in each.undecided):
+    if standing.kind == "inconclusive" and any(row.left_out and row.significant for row in standing.undecided):
         words["inconclusive"] = f"Inconclusive: {name} and {baseline} do not have values of the same replies"
     shown = list_some([f"{_show_difference(row)} (p {show_p(row.adjusted_p)})" for row in rows], _MOST_DIFFERENCES)
-    return f"{words[each.kind]}{': ' if rows else ''}{shown}."
+    return f"{words[standing.kind]}{': ' if rows else ''}{shown}."
 
 
 def state_verdict(comparison: Comparison) -> list[str]:
@@ -192,13 +175,13 @@ def list_caveats(comparison: Comparison) -> list[str]:
     rough = list(dict.fromkeys(row.key for row in main if row.rough))
     caveats = [_describe_left_out(row, comparison) for row in main if row.left_out is not None]
     for row in main:
-        if depends_on_weights(row, comparison.alpha):
+        if verdicts.depends_on_weights(row, comparison.alpha):
             both = f"{show_signed(row.difference)} per reply (p {show_p(row.p)})"
             both += f", {show_signed(row.by_dialogue)} per dialogue (p {show_p(row.by_dialogue_p)})"
             named = f"{shorten(row.key)} of {shorten(row.system)}"
             caveats.append(f"The weights decide about {named}: {both}; --weight dialogues compares dialogues.")
     if rough:
-        names = list_some(list(map(shorten, rough)), _MOST_NAMED)
+        names = fmt.list_some_names(rough, _MOST_NAMED)
         what = f"few {comparison.design.unit}, or a few of them dominate"
         caveats.append(f"Rough (~): {names}: {what}, so that intervals and p-values may be too optimistic.")
     return caveats
@@ -208,7 +191,7 @@ def _describe_left_out(row: Difference, comparison: Comparison) -> str:
     """State which side a difference cannot favor, since more of it was left out."""
     names, at = (row.baseline, row.system), int(row.left_out == "system")
     name, other = shorten(names[at]), shorten(names[1 - at])
-    failures = [each for each in comparison.of(row.system) if each.key == FAILURES and each.significant]
+    failures = [other for other in comparison.of(row.system) if other.key == FAILURES and other.significant]
     more = f"{name} fails more often than {other}" if failures else f"{name} has fewer values than {other}"
     lacking = f"{row.missing[at]:,} of {row.due[at]:,} have no {shorten(row.key)}"
     among = "among replies that both gave" if failures else "among those that both have"
@@ -238,7 +221,8 @@ def describe_designs(comparison: Comparison) -> list[str]:
     if len(by_text) == 1:
         return list(by_text)
     if len(by_text) > _MOST_NAMED:
-        return [f"Designs: {'; '.join(f'{name} ({list_some(own, _MOST_SYSTEMS)})' for name, own in by_name.items())}."]
+        parts = (f"{design} ({list_some(systems, _MOST_SYSTEMS)})" for design, systems in by_name.items())
+        return [f"Designs: {'; '.join(parts)}."]
     shared = {text: f"{list_some(names, _MOST_SYSTEMS)}: {text}" for text, names in by_text.items()}
     return [shared[text] if text.startswith("Paired design: ") else text for text in by_text]
 
@@ -252,23 +236,18 @@ def _describe_systems(comparison: Comparison) -> Iterable[str]:
     """Yield the ranking of three or more systems, and which are better and worse than the baseline."""
     if comparison.ranking is not None:
         yield describe_ranking(comparison, comparison.ranking)
-    names = {
-        (True, False): "better",
-        (False, True): "worse",
-        (True, True): "better on some metrics and worse on others",
-        (False, False): "no significant difference",
-    }
-    equivalent = "equivalent within the margin"
-    different = "different, without being better or worse"
-    systems: dict[str, list[str]] = {name: [] for name in (*names.values(), equivalent, different)}
+    mixed, equal = "better on some metrics and worse on others", "no significant difference"
+    equivalent, different = "equivalent within the margin", "different, without being better or worse"
+    outcomes = {(True, False): "better", (False, True): "worse", (True, True): mixed, (False, False): equal}
+    systems: dict[str, list[str]] = {outcome: [] for outcome in (*outcomes.values(), equivalent, different)}
     standings = {system: judge_system(comparison.of(system), comparison.panel) for system in comparison.systems}
-    panel = max((each.panel for each in standings.values()), key=len)
-    for system, each in standings.items():
-        outcome = {"different": different, "equivalent": equivalent}.get(each.kind)
-        outcome = outcome or names[bool(each.better), bool(each.worse)]
+    panel = max((standing.panel for standing in standings.values()), key=len)
+    for system, standing in standings.items():
+        outcome = {"different": different, "equivalent": equivalent}.get(standing.kind)
+        outcome = outcome or outcomes[bool(standing.better), bool(standing.worse)]
         systems[outcome].append(shorten(system))
     metrics = f" on {len(panel)} metrics" if len(panel) > 1 else f" on {shorten(panel[0].key)}" if panel else ""
-    parts = [f"{name}: {list_some(own, _MOST_SYSTEMS)}" for name, own in systems.items() if own]
+    parts = [f"{outcome}: {list_some(names, _MOST_SYSTEMS)}" for outcome, names in systems.items() if names]
     yield f"Compared with {shorten(comparison.baseline)}{metrics} ({describe_tests(comparison)}), {'; '.join(parts)}."
     if not panel:
         yield from _explain_missing_evidence(comparison.rows)
@@ -298,53 +277,54 @@ def describe_tests(comparison: Comparison) -> str:
 
 def choose_mark(row: Difference) -> str:
     """Return the mark of what is decided about a difference; nothing if it is inconclusive or equivalent."""
-    return _MARKS.get(decide(row), "")
+    return fmt.MARK_OF.get(decide(row), "")
 
 
 def _describe_system(comparison: Comparison, system: str) -> Iterable[str]:
     """Yield sentences about a system and the baseline."""
-    each, tests = judge_system(comparison.of(system), comparison.panel), describe_tests(comparison)
+    standing, tests = judge_system(comparison.of(system), comparison.panel), describe_tests(comparison)
     rows: Sequence[Difference] = comparison.of(system)
-    system, baseline, panel = shorten(system), shorten(comparison.baseline), len(each.panel)
+    system, baseline, panel = shorten(system), shorten(comparison.baseline), len(standing.panel)
     if not panel:  # no tested metric is evidence for either
-        if each.other:
-            yield f"{system} and {baseline} differ in {_list_differences(each.other)} ({tests})."
+        if standing.other:
+            yield f"{system} and {baseline} differ in {_list_differences(standing.other)} ({tests})."
         elif any(not math.isnan(row.p) for row in rows):
             yield f"No significant difference between {system} and {baseline} ({tests})."
         yield from _explain_missing_evidence(rows)
         return
-    if each.better or each.worse:
-        first, second, rows = ("better", "worse", each.better) if each.better else ("worse", "better", each.worse)
-        others = len(each.worse) if each.better else 0
+    if standing.better or standing.worse:
+        first, second = ("better", "worse") if standing.better else ("worse", "better")
+        rows = standing.better or standing.worse
+        others = len(standing.worse) if standing.better else 0
         on = f"{len(rows)} of {panel} metrics, {second} on {others or 'none'}"
         yield f"{system} is {first} than {baseline} on {shorten(rows[0].key) if panel == 1 else on} ({tests})."
-        for what, rows in (("gain", each.better), ("loss", each.worse)):
+        for what, rows in (("gain", standing.better), ("loss", standing.worse)):
             if rows:
                 yield f"Largest {what}: {_show_difference(max(rows, key=lambda row: row.size))}."
-    elif each.kind == "equivalent":
-        shown = [f"{_show_difference(row)}, margin {show(row.margin or 0.0)}" for row in each.equivalent]
+    elif standing.kind == "equivalent":
+        shown = [f"{_show_difference(row)}, margin {show(row.margin or 0.0)}" for row in standing.equivalent]
         yield f"{system} and {baseline} are equivalent within the margin: {list_some(shown, _MOST_NAMED)}."
     else:
-        yield from _describe_undecided(each, comparison, f"{system} and {baseline}", tests)
-    if each.equivalent and each.kind != "equivalent":
-        yield f"Equivalent within the margin: {list_some([shorten(row.key) for row in each.equivalent], _MOST_NAMED)}."
-    for row in each.undecided:
+        yield from _describe_undecided(standing, comparison, f"{system} and {baseline}", tests)
+    if standing.equivalent and standing.kind != "equivalent":
+        yield f"Equivalent within the margin: {_list_keys(standing.equivalent)}."
+    for row in standing.undecided:
         if row.margin is not None:
-            known = "is excluded, an equal gain is not" if is_acceptable(row) else "is not excluded"
-            yield f"A loss of more than {show(row.margin)} {known}: {_show_difference(row)}."
-    if each.other:
-        yield f"Also different, without being better or worse: {_list_differences(each.other)}."
+            outcome = "is excluded, an equal gain is not" if verdicts.is_acceptable(row) else "is not excluded"
+            yield f"A loss of more than {show(row.margin)} {outcome}: {_show_difference(row)}."
+    if standing.other:
+        yield f"Also different, without being better or worse: {_list_differences(standing.other)}."
 
 
-def _describe_undecided(each: Standing, comparison: Comparison, names: str, tests: str) -> Iterable[str]:
+def _describe_undecided(standing: Standing, comparison: Comparison, names: str, tests: str) -> Iterable[str]:
     """Yield what is not significant, or is not decided since values are missing."""
-    compared = [row for row in each.undecided if not (row.left_out and row.significant)]
+    compared = [row for row in standing.undecided if not (row.left_out and row.significant)]
     if not compared:
         yield f"Nothing is decided about {names}: values of some replies are missing ({tests})."
         return
     on = f"any of the {len(compared)} metrics"
-    if len(compared) == 1 or len(compared) < len(each.panel):
-        on = list_some([shorten(row.key) for row in compared], _MOST_NAMED)
+    if len(compared) == 1 or len(compared) < len(standing.panel):
+        on = _list_keys(compared)
     yield f"No significant difference between {names} on {on} ({tests})."
     yield from _state_power(compared, comparison)
 
@@ -355,6 +335,10 @@ def _explain_missing_evidence(rows: Sequence[Difference]) -> Iterable[str]:
     if reasons:
         yield f"Not compared: {'; '.join(list(reasons)[:_MOST_NAMED])}."
     yield "None of the tested metrics says which replies are better: add references (-r), or score with -m judge."
+
+
+def _list_keys(rows: Iterable[Difference]) -> str:
+    return fmt.list_some_names((row.key for row in rows), _MOST_NAMED)
 
 
 def _list_differences(rows: Sequence[Difference]) -> str:
@@ -372,8 +356,8 @@ def _state_power(undecided: Sequence[Difference], comparison: Comparison) -> Ite
     doubt = f"; significant by itself (p = {clearest.p:.3f}), but not after correction for multiple tests"
     yield f"Closest to significance: {_show_difference(clearest)}{doubt if clearest.p < comparison.alpha else ''}."
     sizes = ((row, show_rounded(row.detectable, row.interval).split()[0]) for row in undecided if row.detectable > 0)
-    if known := [f"{shorten(row.key)} {size}" for row, size in sizes]:
-        yield f"Detectable at {100 * POWER:g}% power (one test): {list_some(known, _MOST_NAMED)}."
+    if detectable := [f"{shorten(row.key)} {size}" for row, size in sizes]:
+        yield f"Detectable at {100 * POWER:g}% power (one test): {list_some(detectable, _MOST_NAMED)}."
 
 
 def find_percent_keys(results: Mapping[str, Result]) -> set[str]:
@@ -407,18 +391,18 @@ def to_percent(comparison: Comparison, keys: set[str]) -> Comparison:
 
 def _multiply_by_100(result: Estimate | Difference, names: Iterable[str]) -> dict[str, Any]:
     """Return fields of a result, scores and intervals, times 100; None stays None."""
-    values = {name: getattr(result, name) for name in names if getattr(result, name) is not None}
-    return {
-        name: (100 * value[0], 100 * value[1]) if isinstance(value, tuple) else 100 * value
-        for name, value in values.items()
-    }
+    values = {name: value for name in names if (value := getattr(result, name)) is not None}
+    return {name: tuple(100 * end for end in v) if isinstance(v, tuple) else 100 * v for name, v in values.items()}
 
 
 def to_document(comparison: Comparison) -> Document:
     """Describe a comparison: the verdict, a table per system, and what the columns mean."""
     tables = [make_system_table(comparison, system) for system in comparison.systems]
-    signatures = (comparison.signatures[key] for key in comparison.keys if key in comparison.signatures)
-    return Document(state_verdict(comparison), tables, [*explain_columns(comparison), *list_signatures(signatures)])
+    return Document(state_verdict(comparison), tables, [*explain_columns(comparison), *_list_signatures(comparison)])
+
+
+def _list_signatures(comparison: Comparison) -> list[str]:
+    return list_signatures(comparison.signatures[key] for key in comparison.keys if key in comparison.signatures)
 
 
 def lay_out(comparison: Comparison) -> Layout:
@@ -444,9 +428,8 @@ def to_latex(comparison: Comparison, best: Best | None = None, transpose: bool =
     fewer = {row.key: row for row in comparison.rows if row.rows != row.of and not row.corpus}
     covers = (f"{key} is compared on {row.rows:,} of {row.of:,}." for key, row in fewer.items() if row.rows < row.of)
     caption = [*describe_designs(comparison), *covers, *explain_best(best), *notes]
-    signatures = (comparison.signatures[key] for key in comparison.keys if key in comparison.signatures)
     shown = [table.transpose("system") if transpose else table]
-    return documents.format_latex_float(shown, caption, comments=list_signatures(signatures))
+    return documents.format_latex_float(shown, caption, comments=_list_signatures(comparison))
 
 
 FORMATS: Mapping[str, Callable[..., str]] = {**make_formats(to_document), "latex": to_latex}
@@ -475,9 +458,8 @@ def explain_columns(comparison: Comparison) -> list[str]:
     lines.append(f"detectable: minimum detectable difference at {100 * POWER:g}% power (one test).")
     unit = designs[0].unit
     if comparison.detect is not None:
-        lines.append(
-            f"needed: about how many {unit} are needed to detect a difference of {comparison.detect:g} at that power."
-        )
+        what = f"about how many {unit} are needed to detect a difference of {comparison.detect:g} at that power"
+        lines.append(f"needed: {what}.")
     if any(row.rough for row in comparison.rows):
         lines.append(f"~: rough approximation, because there are few {unit} or a few of them dominate.")
     least = max(
@@ -485,10 +467,8 @@ def explain_columns(comparison: Comparison) -> list[str]:
         for design in designs
     )
     if least * tests >= comparison.alpha:
-        lines.append(
-            f"No difference can be significant: p is at least {least:.2g} with so few {unit}, before it is "
-            f"adjusted for {tests} tests."
-        )
+        why = f"p is at least {least:.2g} with so few {unit}, before it is adjusted for {tests} tests"
+        lines.append(f"No difference can be significant: {why}.")
     if comparison.adjusted_for:
         fields = ", ".join(comparison.adjusted_for)
         lines.append(f"Adjusted for {fields}: means are standardized to the mix of both logs (post-stratification).")
@@ -513,6 +493,8 @@ def _name_intervals(comparison: Comparison) -> str:
         "jackknife": "jackknife for counts of distinct types, or where few dialogues differ",
         "welch": "clustered standard errors with Welch's degrees of freedom",
         "tango": "Tango for yes/no values and values of tasks, with McNemar's score test",
+        "crossed": "Student's with the variances of both ways of clustering",
+        "constant": "Tango for values that are the same in all dialogues",
         "newcombe": "Newcombe for proportions",
         "post-stratified": "post-stratified means, clustered standard errors",
     }
@@ -522,6 +504,8 @@ def _name_intervals(comparison: Comparison) -> str:
 def _name_tests(comparison: Comparison) -> str:
     """Return the names of the tests."""
     names: list[str] = []
+    if any(row.interval_by == "crossed" for row in comparison.rows):
+        return "Student's t test with the variances of both ways of clustering"
     for design in dict.fromkeys(comparison.designs.values()):
         if comparison.test == "bootstrap" and design.name != "unpaired":
             names.append(f"paired bootstrap test, studentized, with {comparison.resamples:,} resamples")
@@ -531,10 +515,8 @@ def _name_tests(comparison: Comparison) -> str:
             elif comparison.test == "bootstrap":
                 names.append(f"bootstrap test of both systems, studentized, with {comparison.resamples:,} resamples")
             else:
-                names.append(
-                    f"permutation test of whole {design.unit} between systems with {comparison.trials:,} trials "
-                    "(corpus metrics by independent resampling)"
-                )
+                whole = f"permutation test of whole {design.unit} between systems with {comparison.trials:,} trials"
+                names.append(f"{whole} (corpus metrics by independent resampling)")
         elif has_all_swaps(design.common, comparison.trials):
             names.append(f"exact randomization test, all {2**design.common:,} permutations")
         else:
@@ -551,9 +533,8 @@ def make_system_table(comparison: Comparison, system: str) -> Table:
 
 
 def _make_cells(row: Difference, comparison: Comparison) -> list[str]:
-    interval = f" {show_interval(row.interval)}" if row.interval else ""
+    interval, rough = f" {show_interval(row.interval)}" if row.interval else "", "~" * row.rough
     scored = f" ({row.rows}/{row.of})" if row.rows != row.of and not row.corpus else ""
-    rough = "~" if row.rough else ""
     cells = [
         shorten(row.key),
         show(row.baseline_mean),
@@ -561,11 +542,11 @@ def _make_cells(row: Difference, comparison: Comparison) -> list[str]:
         f"{show_signed(row.difference)}{choose_stars(row, comparison.alpha)}{interval} {choose_mark(row)}".strip(),
         show_p(row.adjusted_p),
         show(row.effect, 2) if abs(row.effect) >= 0.005 or math.isnan(row.effect) else "0.00",
-        MISSING if row.wins is None else f"{row.wins}/{row.ties}/{row.losses}",
+        fmt.MISSING if row.wins is None else f"{row.wins}/{row.ties}/{row.losses}",
         rough + show(row.detectable),
     ]
     if comparison.detect is not None:
-        cells.append(MISSING if row.needed is None else f"{rough}{row.needed:,}")
+        cells.append(fmt.MISSING if row.needed is None else f"{rough}{row.needed:,}")
     return cells
 
 
@@ -578,9 +559,9 @@ def _show_latex_value(mean: float | None, decimals: int, best: bool, marks: str)
 
 def fit_scale(rows: Iterable[Difference], width: int = WIDTH) -> ChartScale:
     """Return the scale in standard deviations that shows all differences, and at least half of the intervals whole."""
-    known = [found for row in rows if (found := standardize_interval(row))] or [(0.0, 1.0, 0.0)]
-    half = sorted(max(-low, high) for low, _, high in known)[len(known) // 2]
-    limit = min(WIDEST, max(NARROWEST, half, *(BEYOND * abs(at) for _, at, _ in known)))
+    effects = list(filter(None, map(standardize_interval, rows))) or [(0.0, 1.0, 0.0)]
+    half = sorted(max(-low, high) for low, _, high in effects)[len(effects) // 2]
+    limit = min(WIDEST, max(NARROWEST, half, *(BEYOND * abs(at) for _, at, _ in effects)))
     return ChartScale(-limit, limit, width, MARGIN if width >= WIDTH else SLIM)
 
 
@@ -592,9 +573,8 @@ def choose_class(row: Difference) -> str:
 def draw_strip(row: Difference, scale: ChartScale) -> str:
     """Return a difference as a dot with its interval; its values are for screen readers and the tooltip."""
     figure = show_rounded(row.difference, row.interval, signed=True)
-    label = (
-        f"{shorten(row.system)}, {shorten(row.key)}: {figure}, {decide(row).replace('inconclusive', 'not significant')}"
-    )
+    decision = decide(row).replace("inconclusive", "not significant")
+    label = f"{shorten(row.system)}, {shorten(row.key)}: {figure}, {decision}"
     middle, drawn = HEIGHT / 2, draw_grid(scale)
     drawn += f'<line class="zero" x1="{scale(0)}" x2="{scale(0)}" y1="0" y2="{HEIGHT}"/>'
     if ends := standardize_interval(row):
@@ -626,30 +606,28 @@ _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 def to_junit(gates: Sequence[Gate], results: Mapping[str, Result], subject: Run | Comparison | None = None) -> str:
     """Return test results that CI servers read, with the verdict; characters that XML cannot hold are written out."""
-    from xml.sax.saxutils import escape, quoteattr  # it imports an HTTP client
+    from xml.etree import ElementTree as ET
 
     def clean(text: str) -> str:
         """Write out what a terminal obeys, and replace characters that XML does not allow."""
         return _NOT_XML.sub("\ufffd", plain(text))
 
     failed = sum(gate.failure is not None for gate in gates)
-    counts = f'tests="{len(gates)}" failures="{failed}" errors="0"'
-    lines = ['<?xml version="1.0" encoding="UTF-8"?>', f"<testsuites {counts}>"]
-    lines.append(f'  <testsuite name="dialeval" {counts} skipped="0">')
+    counts = {"tests": str(len(gates)), "failures": str(failed), "errors": "0"}
+    root = ET.Element("testsuites", counts)
+    suite = ET.SubElement(root, "testsuite", {"name": "dialeval", **counts, "skipped": "0"})
     if isinstance(subject, Comparison):
-        known = {"kind": subject.verdict.kind, "headline": subject.verdict.headline}
-        pairs = (f'<property name="verdict.{name}" value={quoteattr(clean(text))}/>' for name, text in known.items())
-        lines.append(f"    <properties>{''.join(pairs)}</properties>")
+        properties = ET.SubElement(suite, "properties")
+        for name, text in (("kind", subject.verdict.kind), ("headline", subject.verdict.headline)):
+            ET.SubElement(properties, "property", name=f"verdict.{name}", value=clean(text))
     for gate in gates:
-        case, name = quoteattr(clean(gate.system)), quoteattr(clean(f"{gate.key} {gate.asked}"))
-        lines.append(f"    <testcase classname={case} name={name}>")
+        case = ET.SubElement(suite, "testcase", classname=clean(gate.system), name=clean(f"{gate.key} {gate.asked}"))
         if gate.failure is not None:
-            failure = clean(gate.failure)
-            lines.append(f"      <failure message={quoteattr(failure)}>{escape(failure)}</failure>")
+            ET.SubElement(case, "failure", message=clean(gate.failure)).text = clean(gate.failure)
         if signature := _find_signature(results[gate.system], gate.key):
-            lines.append(f"      <system-out>{escape(clean(signature))}</system-out>")
-        lines.append("    </testcase>")
-    return "\n".join([*lines, "  </testsuite>", "</testsuites>", ""])
+            ET.SubElement(case, "system-out").text = clean(signature)
+    ET.indent(root)
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(root, "unicode")}\n'
 
 
 def to_github(
@@ -670,12 +648,9 @@ def to_github(
     shown = to_markdown(Document(shown_document.sentences, shown_document.tables, []))
     signatures = (_find_signature(result, key) for result in results.values() for key in result)
     details = dict.fromkeys([*shown_document.notes, *filter(None, signatures)])
-    folded = [
-        "<details><summary>How these values were computed</summary>\n",
-        *(f"- {escape_markdown(line)}" for line in details),
-        "\n</details>\n",
-    ]
-    return "\n".join([f"### {_make_heading(gates)}\n", *([failures] if failures else []), shown, *folded])
+    lines = "\n".join(f"- {escape_markdown(line)}" for line in details)
+    folded = f"<details><summary>How these values were computed</summary>\n\n{lines}\n\n</details>\n"
+    return "\n".join([f"### {_make_heading(gates)}\n", *([failures] if failures else []), shown, folded])
 
 
 def _make_heading(gates: Sequence[Gate]) -> str:

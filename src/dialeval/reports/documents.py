@@ -148,7 +148,7 @@ def format_latex_float(
         r"\centering",
         rf"\caption{{{' '.join(map(escape_latex, caption))}}}",
         rf"\label{{{label}}}",
-        *format_latex_tables(max((len(each.head) for each in tables), default=1), *tables, figure=figure),
+        *format_latex_tables(max((len(table.head) for table in tables), default=1), *tables, figure=figure),
         r"\end{table}",
         *(f"% {escape_controls(line)}" for line in comments),
         "",
@@ -192,16 +192,16 @@ def split_to_width(table: Table, width: int) -> Iterator[RichTable]:
     from rich.cells import cell_len
 
     names, *columns = zip(table.head, *table.rows, strict=True)
-    own: list[Sequence[str]] = [names]
+    part: list[Sequence[str]] = [names]
     left = start = width - max(map(cell_len, names))
     for column in columns:
         widest = max(map(cell_len, column))
-        if len(own) > 1 and widest + GAP > left:
-            yield make_rich_table(own)
-            own, left = [names], start
-        own.append([" " * (widest - cell_len(cell)) + cell for cell in column])
+        if len(part) > 1 and widest + GAP > left:
+            yield make_rich_table(part)
+            part, left = [names], start
+        part.append([" " * (widest - cell_len(cell)) + cell for cell in column])
         left -= widest + GAP
-    yield make_rich_table(own)
+    yield make_rich_table(part)
 
 
 T = TypeVar("T")
@@ -280,7 +280,7 @@ class Layout:
         from rich.text import Text
 
         width = options.max_width
-        document = next((each for each in self.layouts if _is_narrow(each, width)), self.layouts[-1])
+        document = next((layout for layout in self.layouts if _is_narrow(layout, width)), self.layouts[-1])
         for sentence in document.sentences:
             yield from (Text(escape_controls(sentence)), Text())
         parts: list[RenderableType] = []
@@ -296,14 +296,14 @@ class Layout:
 
 def to_markdown(document: Document) -> str:
     """Return paragraphs, and tables as GitHub renders them."""
-    above, below = ([f"{escape_markdown(line)}\n" for line in own] for own in (document.sentences, document.notes))
-    tables = (format_markdown_table(each, escape_markdown) for each in document.titled_tables)
+    above, below = ([f"{escape_markdown(line)}\n" for line in part] for part in (document.sentences, document.notes))
+    tables = (format_markdown_table(table, escape_markdown) for table in document.titled_tables)
     return "\n".join([*above, *tables, *below])
 
 
 def to_latex(document: Document) -> str:
     """Return one tabular with booktabs rules, tables one below the other; all sentences are comments."""
-    columns = max((len(each.head) for each in document.tables), default=1)
+    columns = max((len(table.head) for table in document.tables), default=1)
     lines = format_latex_tables(columns, *document.titled_tables, figure=escape_latex)
     return "\n".join([*lines, *(f"% {escape_latex(line)}" for line in (*document.sentences, *document.notes)), ""])
 
@@ -326,14 +326,10 @@ def _is_narrow(document: Document, width: int) -> bool:
         sum(max(map(cell_len, column)) + GAP for column in columns) + max(map(cell_len, names))
         for names, *columns in (zip(table.head, *table.rows, strict=True) for table in document.tables)
     )
-    return all(each <= width for each in needed)
+    return max(needed, default=0) <= width
 
 
-WRITERS: Mapping[str, Callable[[Document], str | Layout]] = {
-    "table": Layout,
-    "md": to_markdown,
-    "latex": to_latex,
-}
+WRITERS: Mapping[str, Callable[[Document], str | Layout]] = {"table": Layout, "md": to_markdown, "latex": to_latex}
 """How a document without a result is written, by format."""
 
 
@@ -348,9 +344,7 @@ EXTENSIONS: Mapping[str, Mapping[str, str]] = {
     },
     "failures": {"table": "dialeval.suites.multiwoz.report:make_ceiling_table"},
     "transcripts": {"section": "dialeval.suites.multiwoz.report:make_transcripts_section"},
-    "trials": {
-        "table": "dialeval.reports.trials:list_trials",
-    },
+    "trials": {"table": "dialeval.reports.trials:list_trials"},
     "curves": {"section": "dialeval.suites.breakdown.curves:make_curves_section"},
 }
 """By a detail of a run, or the beginning of its keys: the function that makes a `section` of the report, a `table` for

@@ -12,7 +12,6 @@ import math
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,7 +19,8 @@ import numpy as np
 
 from dialeval.analysis.comparison import compare
 from dialeval.analysis.pairing import choose_main_keys, find_keys
-from dialeval.analysis.slices import Slices, list_kept_fields, slices
+from dialeval.analysis.slices import Slices, list_kept_fields
+from dialeval.analysis.slices import slices as slice_run
 from dialeval.analysis.values import find_better
 from dialeval.core.arrays import Floats
 from dialeval.core.errors import SettingError
@@ -50,6 +50,15 @@ _NARROWEST = 240
 def collect_estimates(run: Run, key: str) -> dict[str, Estimate]:
     """Return the estimates of one metric by system."""
     return {name: result[key] for name, result in run.items() if key in result}
+
+
+def _collect_systems(run: Run, key: str) -> dict[str, Estimate]:
+    """Return the estimates of one metric by system, without floors and ceilings."""
+    return {name: est for name, est in collect_estimates(run, key).items() if name not in run.baselines}
+
+
+def _make_point(x: float, estimate: Estimate) -> Point:
+    return Point(x, estimate.mean, *(estimate.interval or (math.nan, math.nan)))
 
 
 def _make_title(run: Run, key: str) -> str:
@@ -82,10 +91,8 @@ def draw_distribution(run: Run, key: str, width: int = WIDTH) -> Figure | None:
     """Draw how the per-row scores of each system are distributed."""
     items = {name: est.items for name, est in collect_estimates(run, key).items() if est.items is not None}
     unit = f"{_find_level(run, key)}s"
-    title = f"{_make_title(run, key)} of single {unit}"
-    return charts.distribution(
-        items, title, _make_axis_title(run, key), unit=unit, numbers=markup.number_colors(run), width=width
-    )
+    titles = f"{_make_title(run, key)} of single {unit}", _make_axis_title(run, key)
+    return charts.distribution(items, *titles, unit=unit, numbers=markup.number_colors(run), width=width)
 
 
 def draw_differences(comparison: Comparison, system: str, width: int = WIDTH) -> Figure | None:
@@ -103,9 +110,8 @@ def draw_differences(comparison: Comparison, system: str, width: int = WIDTH) ->
 
 def is_binary(run: Run, key: str) -> bool:
     """Return whether all per-row scores of a metric are 0 or 1 (or 100), so that only the mean is of interest."""
-    items = [est.items for est in collect_estimates(run, key).values() if est.items is not None]
-    known = [values[np.isfinite(values)] for values in items]
-    return bool(known) and all(np.isin(values, (0, 1)).all() or np.isin(values, (0, 100)).all() for values in known)
+    items = [est.items[np.isfinite(est.items)] for est in collect_estimates(run, key).values() if est.items is not None]
+    return bool(items) and all(np.isin(values, (0, 1)).all() or np.isin(values, (0, 100)).all() for values in items)
 
 
 def draw_turns(run: Run, key: str, width: int = WIDTH) -> Figure | None:
@@ -116,39 +122,36 @@ def draw_turns(run: Run, key: str, width: int = WIDTH) -> Figure | None:
         if rows is None or items is None or len(items) != len(rows) or run[name].role != "system":
             continue
         turns = np.arange(len(rows)) - rows.offsets[rows.clusters] + 1 if rows.turns is None else rows.turns
-        known = (turns != NO_TURN) & (turns < turns.min(initial=0) + MOST_TURNS)
-        found = average_by_bin(turns[known], items[known], rows.clusters[known])
-        if len(found) > 1:
-            series[name] = found
+        drawn = (turns != NO_TURN) & (turns < turns.min(initial=0) + MOST_TURNS)
+        points = average_by_bin(turns[drawn], items[drawn], rows.clusters[drawn])
+        series |= {name: points} if len(points) > 1 else {}
     if not series:
         return None
-    title, notes = f"{_make_title(run, key)} over the turns of a dialogue", ["95% confidence intervals over dialogues."]
-    return charts.curves(
-        series, title, "turn", shorten(key), name="turns", numbers=markup.number_colors(run), notes=notes, width=width
-    )
+    titles = f"{_make_title(run, key)} over the turns of a dialogue", "turn", shorten(key)
+    notes, numbers = ["95% confidence intervals over dialogues."], markup.number_colors(run)
+    return charts.curves(series, *titles, name="turns", numbers=numbers, notes=notes, width=width)
 
 
 def draw_trend(run: Run, key: str, width: int = WIDTH) -> Figure | None:
     """Draw a metric over the systems in their order, for versions of one system."""
-    estimates = collect_estimates(run, key)
-    known = {name: est for name, est in estimates.items() if name not in run.baselines and est.mean == est.mean}
-    if len(known) < 2:
+    systems = _collect_systems(run, key)
+    versions = {name: est for name, est in systems.items() if not math.isnan(est.mean)}
+    if len(versions) < 2:
         return None
-    points = [Point(at, est.mean, *(est.interval or (math.nan, math.nan))) for at, est in enumerate(known.values())]
+    points = [_make_point(at, est) for at, est in enumerate(versions.values())]
     title = f"{_make_title(run, key)} from version to version"
     notes = ["Versions in the order in which they were given, with confidence intervals."]
     titles = (title, "version", shorten(key))
-    return charts.curves({"value": points}, *titles, name="trend", labels=list(known), notes=notes, width=width)
+    return charts.curves({"value": points}, *titles, name="trend", labels=list(versions), notes=notes, width=width)
 
 
 def draw_scatter(run: Run, key: str, against: str, width: int = WIDTH) -> Figure | None:
     """Draw the per-row scores of one metric against those of another."""
     points = {}
     for name, result in run.items():
-        known = [result[name] for name in (against, key) if name in result]
-        items = [est.items for est in known if est.items is not None]
-        if len(items) == 2 and len(items[0]) == len(items[1]) and result.role == "system":
-            points[name] = (items[0], items[1])
+        x, y = (result[metric].items if metric in result else None for metric in (against, key))
+        if x is not None and y is not None and len(x) == len(y) and result.role == "system":
+            points[name] = (x, y)
     if not points:
         return None
     words = f"{shorten(key)} against {shorten(against)}", shorten(against), shorten(key)
@@ -160,8 +163,8 @@ def draw_metric_agreement(
 ) -> Figure | None:
     """Draw the rank correlations of metrics over the rows of a system; of the first one unless named."""
     for name, result in run.items():
-        if name == (system or name) and (found := make_correlation_matrix(result, level)) is not None:
-            keys, matrix = found
+        if name == (system or name) and (correlations := make_correlation_matrix(result, level)) is not None:
+            keys, matrix = correlations
             width = width or max(WIDTH, 200 + 42 * len(keys))
             texts = [["" if at == to else show(v, 2) for to, v in enumerate(x)] for at, x in enumerate(matrix)]
             title = f"Agreement between metrics over the rows of {shorten(name)}"
@@ -182,49 +185,41 @@ def make_correlation_matrix(result: Result, level: Level) -> tuple[list[str], Fl
     return list(columns), spearman_matrix(columns)
 
 
-def draw_slices(found: Slices, field: str, key: str, width: int = WIDTH) -> Figure | None:
+def draw_slices(slices: Slices, field: str, key: str, width: int = WIDTH) -> Figure | None:
     """Draw the values of a metric by slice and system; cells that differ from the baseline have a frame."""
-    parts, systems = found.worst_first(field, key)[:MOST_SLICES], list(found.whole)
-    known = [[each.estimate(name, key) for name in systems] for each in parts]
-    values = np.array([[math.nan if est is None else est.mean for est in line] for line in known])
+    parts, systems, better = (
+        slices.worst_first(field, key)[:MOST_SLICES],
+        list(slices.whole),
+        find_better(slices.whole, key),
+    )
+    estimates = [[part.estimate(name, key) for name in systems] for part in parts]
+    values = np.array([[math.nan if est is None else est.mean for est in line] for line in estimates])
     if not np.isfinite(values).any():
         return None
-    rows = [[each.difference(name, key) for name in systems] for each in parts]
+    rows = [[part.difference(name, key) for name in systems] for part in parts]
     marked = np.array([[row is not None and row.significant for row in differences] for differences in rows])
-    labels = [f"{shorten(each.label)} ({each.dialogues:,})" for each in parts]
-    sign = -1.0 if find_better(found.whole, key) == "lower" else 1.0
-    center = float(np.nanmean(values)) if find_better(found.whole, key) else float(np.nanmin(values))
+    labels = [f"{shorten(part.label)} ({part.dialogues:,})" for part in parts]
+    sign = -1.0 if better == "lower" else 1.0
+    center = float(np.nanmean(values) if better else np.nanmin(values))
     texts = [[show(value, 2) for value in line] for line in values.tolist()]
-    notes = [
-        f"In parentheses: {parts[0].unit}. Darker: further from the mean of all cells, teal better and orange worse."
-    ]
-    if found.comparisons:
-        notes.append(f"Framed: differs significantly from {shorten(found.comparisons[0].baseline)}.")
-    title = f"{_make_title(found.whole, key)} by {shorten(field)}"
+    colors = "Darker: further from the mean of all cells, teal better and orange worse."
+    notes = [f"In parentheses: {parts[0].unit}. {colors}"]
+    notes += [f"Framed: differs significantly from {shorten(row.baseline)}." for row in slices.comparisons[:1]]
+    words = labels, systems, f"{_make_title(slices.whole, key)} by {shorten(field)}", "system"
     return charts.matrix(
-        sign * values,
-        labels,
-        systems,
-        title,
-        "system",
-        name="slices",
-        center=sign * center,
-        texts=texts,
-        marked=marked,
-        notes=notes,
-        width=width,
+        sign * values, *words, name="slices", center=sign * center, texts=texts, marked=marked, notes=notes, width=width
     )
 
 
 def draw_causes(run: Run, width: int = WIDTH) -> Figure | None:
     """Draw how many dialogues each system lost by each cause."""
     failures: Mapping[str, Mapping[str, Sequence[str]]] = run.details.get("failures", {})
-    causes = dict.fromkeys(cause for mine in failures.values() for cause in mine)
-    totals = {cause: sum(len(mine.get(cause, ())) for mine in failures.values()) for cause in causes}
-    counts = {
-        plain(cause): {system: len(mine.get(cause, ())) for system, mine in failures.items()}
-        for cause in sorted(totals, key=lambda cause: -totals[cause])
+    causes = dict.fromkeys(cause for by_cause in failures.values() for cause in by_cause)
+    rows = {
+        plain(cause): {system: len(by_cause.get(cause, ())) for system, by_cause in failures.items()}
+        for cause in causes
     }
+    counts = dict(sorted(rows.items(), key=lambda row: -sum(row[1].values())))
     title = "Causes of failed dialogues"
     return charts.bars(counts, title, "dialogues", numbers=markup.number_colors(run), width=width) if counts else None
 
@@ -236,15 +231,11 @@ def draw_pass_k(run: Run, width: int = WIDTH) -> Figure | None:
         for key, est in result.items():
             number = re.fullmatch(r"pass-hat-(\d+)", key)
             if number and math.isfinite(est.mean):
-                ends = est.interval or (math.nan, math.nan)
-                series.setdefault(name, []).append(Point(float(number[1]), est.mean, *ends))
-    if not any(len(each) > 1 for each in series.values()):
+                series.setdefault(name, []).append(_make_point(float(number[1]), est))
+    if not any(len(points) > 1 for points in series.values()):
         return None
-    titles = (
-        "Reliability over repeated trials (pass^k)",
-        "k: trials of a task that must all pass",
-        "fraction of tasks",
-    )
+    x_title, y_title = "k: trials of a task that must all pass", "fraction of tasks"
+    titles = "Reliability over repeated trials (pass^k)", x_title, y_title
     notes = ["95% confidence intervals over tasks."]
     return charts.curves(series, *titles, name="pass-k", numbers=markup.number_colors(run), notes=notes, width=width)
 
@@ -252,26 +243,25 @@ def draw_pass_k(run: Run, width: int = WIDTH) -> Figure | None:
 def draw_tasks(run: Run, system: str | None = None, width: int | None = None) -> Figure | None:
     """Draw which trials of each task passed: of one system, or of the first few side by side."""
     systems = [system] if system else [name for name, result in run.items() if result.role == "system"]
-    found: dict[str, dict[str, list[float]]] = {}
+    outcomes: dict[str, dict[str, list[float]]] = {}
     for name, trials in run.details.get("trials", {}).items():
-        if trials and name in systems and len(found) < MOST_AGENTS:
-            own = found.setdefault(name, {})
+        if trials and name in systems and len(outcomes) < MOST_AGENTS:
+            tasks = outcomes.setdefault(name, {})
             for trial in trials:
                 reward = math.nan if trial["reward"] is None else float(trial["reward"])
-                own.setdefault(trial["task"], []).append(reward)
-    if not found:
+                tasks.setdefault(trial["task"], []).append(reward)
+    if not outcomes:
         return None
-    columns = sum(max(map(len, own.values())) for own in found.values())
-    title = f"Trials of each task by {shorten(next(iter(found)))}" if len(found) == 1 else "Trials of each task"
-    return charts.task_trial_grid(found, title, width=width or max(WIDTH, 150 + 24 * columns))
+    columns = sum(max(map(len, tasks.values())) for tasks in outcomes.values())
+    title = f"Trials of each task by {shorten(next(iter(outcomes)))}" if len(outcomes) == 1 else "Trials of each task"
+    return charts.task_trial_grid(outcomes, title, width=width or max(WIDTH, 150 + 24 * columns))
 
 
 def draw_wins(run: Run, key: str, width: int = WIDTH) -> Figure | None:
     """Draw how often each system has the better value in a row than each other system, of systems with equal rows."""
     better = find_better(run, key)
-    known = {name: est for name, est in collect_estimates(run, key).items() if name not in run.baselines}
-    items = {name: est.items for name, est in known.items() if est.items is not None}
-    if better is None or len(items) < 2 or len({len(each) for each in items.values()}) > 1:
+    items = {name: est.items for name, est in _collect_systems(run, key).items() if est.items is not None}
+    if better is None or len(items) < 2 or len(set(map(len, items.values()))) > 1:
         return None
     sign = -1.0 if better == "lower" else 1.0
 
@@ -280,23 +270,18 @@ def draw_wins(run: Run, key: str, width: int = WIDTH) -> Figure | None:
         return int((apart > 0).sum()), int((apart == 0).sum()), int((apart < 0).sum())
 
     between = {
-        name: {other: count_outcomes(own, theirs) for other, theirs in items.items() if other != name}
-        for name, own in items.items()
+        name: {other: count_outcomes(values, others) for other, others in items.items() if other != name}
+        for name, values in items.items()
     }
     title = f"Wins by {_make_title(run, key)} over {_find_level(run, key)}s, a tie counting half"
     return charts.win_matrix(between, title, width=width)
 
 
-_BY_KEY = {
-    "means": draw_means,
-    "distribution": draw_distribution,
-    "turns": draw_turns,
-    "trend": draw_trend,
-    "wins": draw_wins,
-}
+_OF_METRIC = {"means": draw_means, "distribution": draw_distribution, "turns": draw_turns}
+_OF_METRIC |= {"trend": draw_trend, "wins": draw_wins}
 _OF_RUN = {"causes": draw_causes, "pass-k": draw_pass_k}
 _OF_SYSTEM = {"tasks": draw_tasks, "agreement": draw_metric_agreement}
-KINDS = (*_BY_KEY, "scatter", "forest", "slices", *_OF_RUN, *_OF_SYSTEM)
+KINDS = (*_OF_METRIC, "scatter", "forest", "slices", *_OF_RUN, *_OF_SYSTEM)
 """Names of the charts of a run."""
 
 
@@ -332,10 +317,9 @@ def draw_figure(
         raise SettingError(f"there is no figure {kind!r}; there are {', '.join(KINDS)}")
     key = metric or next(iter(choose_main_keys(run)), "")
     (key,) = find_keys([key], run.keys_in_order, "the run has no", "it has")
-    pixels = WIDTH if width is None else max(_NARROWEST, round(width * PIXELS_PER_INCH))
-    drawn: Figure | None
-    if kind in _BY_KEY:
-        drawn = _BY_KEY[kind](run, key, pixels)
+    pixels, drawn = _to_pixels(width), None
+    if kind in _OF_METRIC:
+        drawn = _OF_METRIC[kind](run, key, pixels)
     elif kind in _OF_RUN:
         drawn = _OF_RUN[kind](run, pixels)
     elif kind in _OF_SYSTEM:
@@ -347,7 +331,7 @@ def draw_figure(
         drawn = draw_differences(comparison, system or comparison.systems[0], pixels)
     else:
         field = by or next(iter(list_kept_fields(run)), "turn")
-        drawn = draw_slices(slices(run, field, metrics=[key], compared=len(run) > 1), field, key, pixels)
+        drawn = draw_slices(slice_run(run, field, metrics=[key], compared=len(run) > 1), field, key, pixels)
     if drawn is None:
         raise SettingError(f"the run has no numbers for the figure {kind!r} of {key}")
     return drawn
@@ -366,20 +350,24 @@ def write_figures(
     that the run has numbers for. `more` are figures that were drawn before, such as those of human evaluation.
     """
     paths: dict[str, Path] = {}
-    pixels = WIDTH if width is None else max(_NARROWEST, round(width * PIXELS_PER_INCH))
-    for name, drawn in (*_draw_all(run, pixels), *((each.name, each) for each in more)):
+    for name, drawn in (*_draw_all(run, _to_pixels(width)), *((figure.name, figure) for figure in more)):
         stem = re.sub(r"[^\w.()=,-]+", "-", plain(name)).strip("-.")[:80]  # whatever the metric is called
         stem = re.sub("-{2,}", "-", stem) or "figure"
-        numbered = (stem if number == 1 else f"{stem}-{number}" for number in count(1))
-        stem = next(each for each in numbered if each not in paths)
+        numbered = (stem, *(f"{stem}-{number}" for number in range(2, len(paths) + 2)))
+        stem = next(name for name in numbered if name not in paths)
         paths[stem] = drawn.save(Path(folder) / f"{stem}.{form}")
     return list(paths.values())
+
+
+def _to_pixels(width: float | None) -> int:
+    """Return pixels from inches; None: as wide as in the report."""
+    return WIDTH if width is None else max(_NARROWEST, round(width * PIXELS_PER_INCH))
 
 
 def _draw_all(run: Run, pixels: int) -> Iterator[tuple[str, Figure]]:
     panel = choose_main_keys(run)
     several = len(run) - len(run.baselines) > 1
-    for kind, draw in _BY_KEY.items():
+    for kind, draw in _OF_METRIC.items():
         for key in run.keys_in_order if kind in ("means", "distribution") else panel:
             if (several or kind != "trend") and (drawn := draw(run, key, pixels)) is not None:
                 yield f"{kind}-{key}", drawn
@@ -405,12 +393,16 @@ def draw_metrics(run: Run, prefix: str = "") -> str:
 def _draw_metric(run: Run, place: str, key: str, *, panel: bool = False) -> str:
     spread = None if is_binary(run, key) else draw_distribution(run, key)
     figures = [draw_means(run, key), spread, draw_turns(run, key) if panel else None]
-    drawn = "".join(f"<figure>{each.inline}</figure>" for each in figures if each is not None)
+    drawn = _wrap_figures(figures)
     head = f'<h3 class="hidden">{markup.name(key)}{markup.arrow(find_better(run, key))}</h3>'
     return f'<section class="metric" id="metric-{place}">{head}{drawn or markup.note("No value.")}</section>'
 
 
 def lay_out_figures(drawn: Sequence[Figure | None]) -> str:
     """Return charts next to each other, as many as there is room for."""
-    shown = "".join(f"<figure>{each.inline}</figure>" for each in drawn if each is not None)
+    shown = _wrap_figures(drawn)
     return f'<div class="figures">{shown}</div>' if shown else ""
+
+
+def _wrap_figures(drawn: Sequence[Figure | None]) -> str:
+    return "".join(f"<figure>{figure.inline}</figure>" for figure in drawn if figure is not None)

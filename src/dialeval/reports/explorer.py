@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -19,8 +19,10 @@ from dialeval.analysis.pairing import choose_main_keys
 from dialeval.analysis.values import find_better
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.columns import TextColumn
+from dialeval.core.errors import escape_surrogates
 from dialeval.core.fold import Level
 from dialeval.core.rowtable import NO_TURN, PROMPT, REFERENCE, RowTable
+from dialeval.core.validation import JsonObject
 from dialeval.reports import markup
 from dialeval.reports.documents import find_extensions
 from dialeval.reports.formatting import plain
@@ -43,18 +45,20 @@ MOST_TURNS = 100
 """Of a row's context, from its end: the contexts of a long chat together have the square of its turns."""
 DIGITS = 5
 SEED = 12345
+Columns: TypeAlias = dict[tuple[str, Level], dict[str, Floats]]
+"""By key and level, and then by system, a value per row."""
 
 
-def make_explorer(run: Run, slices: Sequence[Slices] = ()) -> tuple[Section, dict[str, Any]] | None:
+def make_explorer(run: Run, slices: Sequence[Slices] = ()) -> tuple[Section, JsonObject] | None:
     """Return the section and its data, with the slices that rows are in; None for a run that does not know its rows."""
     texts: dict[str, int] = {}
-    found = [systems for systems in group_by_rows(run) if any(each.role == "system" for each in systems.values())]
+    by_rows = [systems for systems in group_by_rows(run) if any(res.role == "system" for res in systems.values())]
     colors = markup.assign_colors(run)
-    groups = [_make_group(systems, texts, slices, colors, MOST_CHARACTERS / len(found)) for systems in found]
+    groups = [_make_group(systems, texts, slices, colors, MOST_CHARACTERS / len(by_rows)) for systems in by_rows]
     if not groups:
         return None
     for describe in find_extensions(run, "rows"):
-        for systems, group in zip(found, groups, strict=True):
+        for systems, group in zip(by_rows, groups, strict=True):
             rows = np.array(group["rows"]) - 1
             group |= describe(systems, rows, details=run.details, number=lambda text: _number_text(text, texts))
     notes = "".join(markup.note(_describe_choice(group)) for group in groups if group["shown"] < group["total"])
@@ -66,14 +70,14 @@ def make_explorer(run: Run, slices: Sequence[Slices] = ()) -> tuple[Section, dic
 
 def group_by_rows(run: Run) -> list[dict[str, Result]]:
     """Return the systems whose rows are the same, together."""
-    groups: dict[Any, dict[str, Result]] = {}
+    groups: dict[tuple[object, ...], dict[str, Result]] = {}
     for system, result in run.items():
         if result.rows is not None and len(result.rows):
             groups.setdefault(_identify_rows(result.rows), {})[system] = result
     return list(groups.values())
 
 
-def _identify_rows(rows: RowTable) -> tuple[Any, ...]:
+def _identify_rows(rows: RowTable) -> tuple[object, ...]:
     # Prompts and not contexts: these contain the replies of each system.
     shared = [
         (text, rows.digests[name].tobytes() if name in rows.digests else rows.texts[text].digest)
@@ -98,16 +102,16 @@ def _make_group(
     slices: Sequence[Slices],
     colors: Mapping[str, str],
     most_characters: float,
-) -> dict[str, Any]:
+) -> JsonObject:
     rows = next(result.rows for result in systems.values() if result.rows is not None)
     columns = _collect_columns(systems, rows)
-    scores = SCORE_CHARACTERS * sum(len(own) for (_, level), own in columns.items() if level is Level.TURN)
+    scores = SCORE_CHARACTERS * sum(len(by_system) for (_, level), by_system in columns.items() if level is Level.TURN)
     most = int(most_characters / max(_count_text_bytes(systems) / len(rows) + scores, 1))
     shown = _choose_rows(rows.clusters, columns, max(1, min(MOST_ROWS, most)))
     dialogues, dialogue = np.unique(rows.clusters[shown], return_inverse=True)
     turns = None if rows.turns is None else rows.turns[shown].tolist()
     names = rows.dialogues
-    ids = None if names is None else [_escape_surrogates(names[number] or "") for number in dialogues.tolist()]
+    ids = None if names is None else [escape_surrogates(names[number] or "") for number in dialogues.tolist()]
     # Of a dialogue-level key one value per dialogue is enough: that of the dialogue's first row.
     places = {Level.TURN: shown, Level.DIALOGUE: rows.offsets[dialogues]}
     return {
@@ -137,19 +141,21 @@ def _make_group(
     }
 
 
-def _locate_slices(system: str, shown: Ints, slices: Sequence[Slices]) -> list[dict[str, Any]]:
+def _locate_slices(system: str, shown: Ints, slices: Sequence[Slices]) -> list[JsonObject]:
     """Return every slice with the places of its rows among those that are shown."""
-    found = []
-    for each in (part for cut in slices for part in cut.slices):
-        if system in each.places:
-            places = np.flatnonzero(np.isin(shown, each.places[system]))
-            found.append({"name": plain(f"{each.field}: {each.label}"), "rows": places.tolist()})
-    return found
+    parts = [part for by_field in slices for part in by_field.slices if system in part.places]
+    return [
+        {
+            "name": plain(f"{part.field}: {part.label}"),
+            "rows": np.flatnonzero(np.isin(shown, part.places[system])).tolist(),
+        }
+        for part in parts
+    ]
 
 
-def _collect_columns(systems: Mapping[str, Result], rows: RowTable) -> dict[tuple[str, Level], dict[str, Floats]]:
+def _collect_columns(systems: Mapping[str, Result], rows: RowTable) -> Columns:
     """Return one value per row by key and level, then by system; the value of a dialogue is that of all its rows."""
-    columns: dict[tuple[str, Level], dict[str, Floats]] = {}
+    columns: Columns = {}
     clusters = rows.clusters
     for name, result in systems.items():
         for key, est in result.items():
@@ -160,7 +166,7 @@ def _collect_columns(systems: Mapping[str, Result], rows: RowTable) -> dict[tupl
     return columns
 
 
-def _choose_rows(clusters: Ints, columns: Mapping[Any, Mapping[str, Floats]], most: int) -> Ints:
+def _choose_rows(clusters: Ints, columns: Columns, most: int) -> Ints:
     """Return which rows are shown, in order: whole dialogues, as many as make up the most rows, at least one."""
     total = len(clusters)
     if total <= most:
@@ -179,16 +185,16 @@ def _take_until(order: Ints, sizes: Ints, rows: int) -> Ints:
     return order[: max(1, int((np.cumsum(sizes[order]) <= rows).sum()))]
 
 
-def _measure_distances(total: int, columns: Mapping[Any, Mapping[str, Floats]]) -> Floats:
+def _measure_distances(total: int, columns: Columns) -> Floats:
     """Return the largest difference between systems in each row, in standard deviations of its metric."""
     distances: Floats = np.zeros(total)
     for by_system in columns.values():
         values: Floats = np.array(list(by_system.values()))
-        known = np.isfinite(values)
-        spread = float(values[known].std()) if known.any() else 0.0
+        scored = np.isfinite(values)
+        spread = float(values[scored].std()) if scored.any() else 0.0
         if spread > 0:
-            low = np.where(known, values, np.inf).min(axis=0)
-            high = np.where(known, values, -np.inf).max(axis=0)
+            low = np.where(scored, values, np.inf).min(axis=0)
+            high = np.where(scored, values, -np.inf).max(axis=0)
             distances = np.maximum(distances, np.where(high > low, high - low, 0) / spread)
     return distances
 
@@ -240,11 +246,7 @@ def _round_value(value: float) -> float | int | None:
     return int(value) if value.is_integer() and abs(value) < 1e15 else float(f"{value:.{DIGITS}g}")
 
 
-def _escape_surrogates(name: str) -> str:
-    return name.encode("utf-8", "backslashreplace").decode()
-
-
-def _describe_choice(group: Mapping[str, Any]) -> str:
+def _describe_choice(group: JsonObject) -> str:
     who = ", ".join(map(markup.name, group["systems"]))
     return (
         f"Of the {group['total']:,} rows of {who}, {group['shown']:,} are here, in whole dialogues: half of them those "

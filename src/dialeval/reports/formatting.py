@@ -10,6 +10,7 @@ import math
 from typing import TYPE_CHECKING
 
 from dialeval.core import errors
+from dialeval.core.display import list_some
 from dialeval.core.fold import Analytic
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ DECIMALS = 4
 MISSING = "–"
 BETTER, WORSE, DIFFERENT, UNTESTED = "▲", "▼", "◆", "·"
 """Marks of values that differ significantly from the baseline's, and of those that were not tested."""
+MARK_OF = {"better": BETTER, "worse": WORSE, "different": DIFFERENT, "untested": UNTESTED}
 MARKS = f"{BETTER} better, {WORSE} worse, {DIFFERENT} different, neither is better, {UNTESTED} not tested"
 
 SMALLEST, LARGEST = 5e-4, 1e7
@@ -131,7 +133,12 @@ def list_names(names: Sequence[str], most: int = 4) -> str:
     return " and ".join(filter(None, (", ".join(shown[:-1]), *shown[-1:])))
 
 
-def shorten(name: str) -> str:
+def list_some_names(names: Iterable[str], most: int) -> str:
+    """Return the first names of systems or metrics, and how many more there are: `a, b and 9 more`."""
+    return list_some([shorten(name) for name in names], most)
+
+
+def shorten(name: str, width: int = NAME_WIDTH) -> str:
     """Return a name from outside as plain text, shortened in its middle if it is long."""
-    name, half = plain(name), NAME_WIDTH // 2
-    return name if len(name) <= NAME_WIDTH else f"{name[: half - 1]}…{name[-half:]}"
+    name, half = plain(name), width // 2
+    return name if len(name) <= width else f"{name[: width - half - 1]}…{name[len(name) - half :]}"

@@ -5,8 +5,8 @@
     html(run), plot(run, "bleu-4")       what `_repr_html_` and `Run.plot` give
 
 The page has the verdict and the summary (metrics by systems), a plot per metric, correlations of metrics, every row
-with its texts and scores, sections of suites and judges, and the provenance of the numbers. Sections are made by
-modules of their own; this one combines them.
+with its texts and scores, sections of suites and judges, and the provenance of the numbers. Larger sections are
+made by modules of their own; this one combines them.
 
 Equal runs give equal bytes: the page has no date unless one is passed.
 """
@@ -20,7 +20,7 @@ from collections.abc import Mapping
 from html import escape
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from weakref import ref
 
 import numpy as np
@@ -31,16 +31,25 @@ from dialeval.core.arguments import check_arguments
 from dialeval.core.display import Displayable
 from dialeval.core.errors import SettingError
 from dialeval.core.files import write_bytes
+from dialeval.core.fold import Level
 from dialeval.core.result import Result, Run
 from dialeval.core.rowtable import PROMPT, REFERENCE
+from dialeval.core.validation import JsonObject
 from dialeval.core.version import __version__
-from dialeval.reports import markup, sections
+from dialeval.reports import markup
 from dialeval.reports.comparisons import RunVerdict, judge_run
 from dialeval.reports.documents import find_extensions, to_html
-from dialeval.reports.drawings import draw_causes, draw_figure, draw_slices
+from dialeval.reports.drawings import (
+    draw_causes,
+    draw_figure,
+    draw_metric_agreement,
+    draw_slices,
+    lay_out_figures,
+    make_correlation_matrix,
+)
 from dialeval.reports.explorer import make_explorer
 from dialeval.reports.formatting import list_names, plain
-from dialeval.reports.sections import make_correlations
+from dialeval.reports.markup import Section
 from dialeval.reports.slices import MOST_TESTS, choose_keys, make_section, state_losses
 from dialeval.reports.summary import DATA_SETS, make_metric_section, make_standing, make_summary, split_blocks
 from dialeval.reports.tables import describe
@@ -52,8 +61,6 @@ if TYPE_CHECKING:
 
     from dialeval.analysis.agreement import Agreement
     from dialeval.reports.canvas import Figure
-    from dialeval.reports.markup import Section
-
 
 # The frame of the page: head, policy, contents, sections, scripts.
 #
@@ -86,18 +93,17 @@ MARK = '<meta name="generator" content="dialeval">'
 """The line that distinguishes our pages from other files."""
 
 
-def make_page(title: str, lead: str, sections: Sequence[Section], data: str, scripts: Sequence[str]) -> str:
+def make_page(heading: str, lead: str, sections: Sequence[Section], data: str, scripts: Sequence[str]) -> str:
     """Return the page; `lead` and `data` are markup; the first of the `scripts` runs before anything is shown."""
-    contents = "".join(f'<li><a href="#{each.name}">{each.title}</a></li>' for each in sections)
+    contents = "".join(f'<li><a href="#{name}">{title}</a></li>' for name, title, _ in sections)
     body = "".join(
-        f'<section id="{each.name}" aria-labelledby="{each.name}-title">'
-        f'<h2 id="{each.name}-title">{each.title}</h2>{each.content}</section>\n'
-        for each in sections
+        f'<section id="{name}" aria-labelledby="{name}-title"><h2 id="{name}-title">{title}</h2>{content}</section>\n'
+        for name, title, content in sections
     )
     return make_html(
-        title,
+        heading,
         '<a class="skip" href="#main">Skip to the results</a>\n'
-        f"{make_heading(title, lead)}"
+        f"{make_heading(heading, lead)}"
         f'<nav aria-label="Contents"><ul>{contents}</ul></nav>\n'
         f'<main id="main" tabindex="-1">\n{body}</main>\n{data}',
         read_assets("chart.css", "report.css"),
@@ -113,10 +119,10 @@ def make_heading(title: str, lead: str) -> str:
 
 def make_html(title: str, body: str, style: str, scripts: Sequence[str], more_policy: str = "") -> str:
     """Return a whole document from its body, which is markup; the first script runs before anything is shown."""
-    scripts = [re.sub("</(?=script)", r"<\\/", each, flags=re.IGNORECASE) for each in scripts]
+    scripts = [re.sub("</(?=script)", r"<\\/", script, flags=re.IGNORECASE) for script in scripts]
     allowed = " ".join(map(_hash, scripts))
     policy = f"default-src 'none'; script-src {allowed}; style-src {_hash(style)}; base-uri 'none'; form-action 'none'"
-    first, *rest = (f"<script>{each}</script>\n" for each in scripts)
+    first, *rest = (f"<script>{script}</script>\n" for script in scripts)
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}{more_policy}">\n'
@@ -134,6 +140,10 @@ def _hash(content: str) -> str:
 
 _MOST_NAMED = 3
 """Systems that the title names before the rest is counted."""
+COMMANDS = "commands"
+"""Where a run holds the command lines that made it."""
+HUMAN_SECTION = "dialeval.human.report:make_human_section"
+"""The function that makes the section on human evaluation."""
 SHARED = 0.1
 """Fraction of prompts and references that two runs of the same data have in common, at least."""
 _BY_SYSTEM = ("standing", "alignments", "transcripts", "failures", "curves", "trials")
@@ -153,9 +163,9 @@ def report(
     people: Displayable | None = None,
     agreement: Agreement | None = None,
     ranking: Displayable | None = None,
-    rated: Mapping[str, Any] | None = None,
+    rated: Mapping[str, object] | None = None,
     merged: Displayable | None = None,
-    pairs: Any = None,
+    pairs: object = None,
 ) -> Path:
     """Write the HTML report of one or several runs: one file that needs no network.
 
@@ -192,7 +202,7 @@ def report(
     path = Path(path)
     run = combine_runs([runs] if isinstance(runs, Run) else runs)
     opinions = (people, agreement, ranking, rated, merged, pairs)
-    human = resolve_name(sections.HUMAN_SECTION)(*opinions) if any(each is not None for each in opinions) else None
+    human = resolve_name(HUMAN_SECTION)(*opinions) if any(part is not None for part in opinions) else None
     shown = render(run, command, title=title, date=date, compared=compared, by=by, people=human)
     write_bytes(path, shown.encode())
     return path
@@ -209,43 +219,42 @@ def render(
     people: Section | None = None,
 ) -> str:
     """Return the page as text."""
-    cut = _slice_blocks(run, by, bool(compared))
-    rows, losses = make_explorer(run, cut), [sentence for each in cut for sentence in state_losses(each)]
-    found = [
-        make_summary(run, compared, losses, _draw_failures(run, cut)),
-        sections.make_warnings(run),
+    parts = _slice_blocks(run, by, bool(compared))
+    rows, losses = make_explorer(run, parts), [sentence for part in parts for sentence in state_losses(part)]
+    sections = [
+        make_summary(run, compared, losses, _draw_failures(run, parts)),
+        make_warnings(run),
         people,
-        make_section(cut) if cut else None,
+        make_section(parts) if parts else None,
         make_agents_section(run),
         make_metric_section(run),
         make_correlations(run),
         rows and rows[0],
         make_standing(run),
         *(make(run) for make in find_extensions(run, "section")),
-        sections.make_provenance(run, command),
+        make_provenance(run, command),
     ]
     scripts, data = [make_script("page.js")], ""
     if rows is not None:
         scripts.append(make_script("text.js", "rows.js", "list.js", "detail.js", "explorer.js"))
         data += markup.embed_json("explorer-data", rows[1])
-    known = [each for each in found if each is not None]
-    return make_page(title or _make_title(run), _make_lead(run, date), known, data, scripts)
+    return make_page(title or _make_title(run), _make_lead(run, date), list(filter(None, sections)), data, scripts)
 
 
-def _draw_failures(run: Run, cut: Sequence[Slices]) -> dict[str, Figure]:
+def _draw_failures(run: Run, parts: Sequence[Slices]) -> dict[str, Figure]:
     """Return by system a chart for the first screen: causes of failure, or slices of the first field."""
-    found: dict[str, Figure] = {}
-    for each in cut:
-        drawn = draw_slices(each, each.by[0], choose_keys(each)[0]) if choose_keys(each) else None
-        found |= {} if drawn is None else dict.fromkeys(each.whole, drawn)
+    charts: dict[str, Figure] = {}
+    for part in parts:
+        drawn = draw_slices(part, part.by[0], choose_keys(part)[0]) if choose_keys(part) else None
+        charts |= {} if drawn is None else dict.fromkeys(part.whole, drawn)
     causes = draw_causes(run)
-    return found if causes is None else found | dict.fromkeys(run.details["failures"], causes)
+    return charts if causes is None else charts | dict.fromkeys(run.details["failures"], causes)
 
 
 def _slice_blocks(run: Run, by: str | Sequence[str] | None, compared: bool) -> list[Slices]:
-    """Return the slices of systems that share a metric by some fields, or by the fields that they kept."""
+    """Slice each block of systems with common metrics by `by`, or by the fields that it kept."""
     fields = [(block, list_kept_fields(block) if by is None else by) for block in split_blocks(run)]
-    return [slices(block, each, compared=compared, most_tests=MOST_TESTS) for block, each in fields if each]
+    return [slices(block, names, compared=compared, most_tests=MOST_TESTS) for block, names in fields if names]
 
 
 def combine_runs(runs: Iterable[Run] | Mapping[str, Run]) -> Run:
@@ -255,8 +264,8 @@ def combine_runs(runs: Iterable[Run] | Mapping[str, Run]) -> Run:
     data = _name_data(runs, labels)
     if not runs:
         raise SettingError("there is nothing to report: pass at least one run")
-    systems: dict[str, Any] = {}
-    details: dict[str, Any] = {}
+    systems: dict[str, Result] = {}
+    details: JsonObject = {}
     for number, run in enumerate(runs, 1):
         names = {}
         for system, result in run.items():
@@ -271,7 +280,7 @@ def combine_runs(runs: Iterable[Run] | Mapping[str, Run]) -> Run:
         if len(set(data)) > 1:
             details.setdefault(DATA_SETS, {}).update(dict.fromkeys(names.values(), data[number - 1]))
         if "command" in run.details:
-            details.setdefault(sections.COMMANDS, []).append(str(run.details["command"]))
+            details.setdefault(COMMANDS, []).append(str(run.details["command"]))
     versions = dict.fromkeys(run.version for run in runs)
     warnings = tuple(dict.fromkeys(text for run in runs for text in run.warnings))
     return Run(systems, ", ".join(versions), warnings, {name: value for name, value in details.items() if value})
@@ -282,9 +291,9 @@ def _name_data(runs: Sequence[Run], labels: Sequence[str]) -> list[str]:
     seen = [_collect_units(run) for run in runs]
     names: list[str] = []
     for at, units in enumerate(seen):
-        own = labels[at] if labels else f"data {len(set(names)) + 1}"
+        label = labels[at] if labels else f"data {len(set(names)) + 1}"
         near = (names[to] for to in range(at) if _has_common_units(units, seen[to]))
-        names.append(next(near, own))
+        names.append(next(near, label))
     return names
 
 
@@ -313,10 +322,104 @@ def _make_lead(run: Run, date: str | None) -> str:
     sizes = [markup.count(number, str(level)) for level, number in sorted(rows)] if alike else []
     facts = [systems + baselines, *sizes, markup.count(len(run.keys_in_order), "metric")]
     version = f"Made {f'on {markup.text(date)} ' if date else ''}with dialeval {markup.text(run.version)}."
-    many = (
-        f' <a class="notice" href="#warnings">{markup.count(len(run.warnings), "warning")}</a>' if run.warnings else ""
+    link = f' <a class="notice" href="#warnings">{markup.count(len(run.warnings), "warning")}</a>'
+    return f'<p class="lead">{", ".join(facts)}. {version}{link if run.warnings else ""}</p>'
+
+
+# Sections: warnings, correlations of metrics, and provenance (skipped metrics, signatures, commands).
+
+
+def make_provenance(run: Run, command: str | None) -> Section:
+    """Return the section: what was left out, everything that each number depends on, and the commands that made it."""
+    content = _list_skipped(run) + _list_signatures(run) + _list_commands(run, command)
+    return Section("provenance", "Provenance", content)
+
+
+def _make_part(name: str, title: str, content: str) -> str:
+    return f'<section id="{name}" aria-labelledby="{name}-title"><h3 id="{name}-title">{title}</h3>{content}</section>'
+
+
+def _list_skipped(run: Run) -> str:
+    """Return metrics that were not computed, and what they lack."""
+    lacking: dict[tuple[str, str], list[str]] = {}
+    for system, result in run.items():
+        for key, reason in result.skipped.items():
+            lacking.setdefault((key, reason), []).append(system)
+    if not lacking:
+        return ""
+    lines = [
+        markup.row(markup.name(key), markup.cells(markup.text(reason), markup.names(systems, run)))
+        for (key, reason), systems in lacking.items()
+    ]
+    caption = "Metrics that were left out, and what they lack."
+    content = markup.table("skipped", caption, markup.heads("Metric", "Reason", "Systems"), lines)
+    return _make_part("skipped", "Not computed", content)
+
+
+def make_warnings(run: Run) -> Section | None:
+    """Return what should be read before the numbers are believed."""
+    return Section("warnings", "Warnings", markup.notice(run.warnings)) if run.warnings else None
+
+
+def _list_signatures(run: Run) -> str:
+    """Return everything that each number depends on."""
+    lines = []
+    for key in run.keys_in_order:
+        by_line: dict[str, list[str]] = {}
+        for system, result in run.items():
+            if key in result and result[key].signature is not None:
+                by_line.setdefault(str(result[key].signature), []).append(system)
+        for line, systems in by_line.items():
+            whose = markup.names(systems, run) if len(by_line) > 1 else "all"
+            lines.append(markup.row(markup.name(key), markup.cells(f"<code>{markup.text(line)}</code>", whose)))
+    caption = "All settings that a score depends on. Scores are comparable where signatures are equal."
+    content = markup.table("signatures", caption, markup.heads("Metric", "Signature", "Systems"), lines)
+    return _make_part("signatures", "Signatures", content) if lines else ""
+
+
+def _list_commands(run: Run, command: str | None) -> str:
+    """Return the commands that made the runs and the page, each to be copied."""
+    commands: Sequence[str] = [*run.details.get(COMMANDS, ()), *([] if command is None else [command])]
+    note = f"Use dialeval {markup.text(run.version)} on the same inputs; the signatures name the settings and the data."
+    blocks = "".join(
+        f'<div class="command"><pre tabindex="0"><code>{markup.text(line, lines=True)}</code></pre>'
+        '<button type="button" class="copy" hidden>Copy</button></div>'
+        for line in commands
     )
-    return f'<p class="lead">{", ".join(facts)}. {version}{many}</p>'
+    status = '<p class="hidden" role="status" id="copied"></p>' if blocks else ""
+    return _make_part("again", "How to reproduce", f"<p>{note}</p>{blocks}{status}")
+
+
+# The section that shows which metrics move together over the rows of a system: a heat map of rank correlations.
+
+MOST_SYSTEMS = 12
+"""Systems that are shown, the first ones."""
+
+
+def make_correlations(run: Run) -> Section | None:
+    """Return the section; None where no system has two metrics with a value per row."""
+    tables = [
+        (system, level)
+        for system, result in run.items()
+        if result.role == "system"
+        for level in Level
+        if make_correlation_matrix(result, level) is not None
+    ]
+    if not tables:
+        return None
+    note = markup.note(
+        "Spearman’s rank correlation of metrics over the rows of one system. Highly correlated metrics are "
+        "redundant; a metric that correlates with length may measure little else."
+    )
+    drawn = [_draw_correlations(run, *place, opened=at == 0) for at, place in enumerate(tables[:MOST_SYSTEMS])]
+    left = len(tables) - MOST_SYSTEMS
+    more = markup.note(f"{markup.count(left, 'further chart')} left out.") if left > 0 else ""
+    return Section("correlations", "Correlations", note + "".join(drawn) + more)
+
+
+def _draw_correlations(run: Run, system: str, level: Level, *, opened: bool) -> str:
+    drawn = lay_out_figures([draw_metric_agreement(run, system, level=level)])
+    return markup.details(f"{markup.name(system)} {markup.span('aside', f'over {level}s')}", drawn, opened=opened)
 
 
 # What a notebook shows.

@@ -18,54 +18,54 @@ _HEADS = ("agreement", "Cohen's kappa", "Gwet's AC1", "alpha", "ordinal alpha")
 """Of the statistics, in order."""
 
 
-def to_document(found: LabelAgreement) -> Document:
+def to_document(agreement: LabelAgreement) -> Document:
     """Return a table of statistics, and a confusion matrix per metric."""
     rows = [
-        [shorten(key), f"{fit.n:,}", *(_show(fit.statistics[name]) for name in STATISTICS)]
-        for key, fit in found.metrics.items()
+        [shorten(key), f"{scores.n:,}", *(_show(scores.statistics[name]) for name in STATISTICS)]
+        for key, scores in agreement.metrics.items()
     ]
-    tables, titles = [Table(["metric", "rows", *_HEADS], rows)], [f"Labels of {plain(found.quality)}"]
-    names = [f"{label:g}" for label in found.labels]
-    for key, fit in found.metrics.items():
-        lines = [[name, *map(str, line)] for name, line in zip(names, fit.confusion, strict=True)]
+    tables, titles = [Table(["metric", "rows", *_HEADS], rows)], [f"Labels of {plain(agreement.quality)}"]
+    names = [f"{label:g}" for label in agreement.labels]
+    for key, scores in agreement.metrics.items():
+        lines = [[name, *map(str, line)] for name, line in zip(names, scores.confusion, strict=True)]
         tables.append(Table(["human label", *names], lines))
         titles.append(f"Confusion matrix of {shorten(key)}: rows are human labels, columns the metric")
-    notes = [f"{100 * found.level:g}% intervals over dialogues (jackknife, Student); alpha is Krippendorff's."]
-    if found.split:
-        notes.append(f"{found.split:,} rows without a majority of annotators are left out.")
-    if found.excluded:
-        notes.append(f"Not on the scale of the labels: {', '.join(map(shorten, found.excluded))}.")
-    if found.panel is not None:
-        notes.append(
-            f"The {len(found.judges)} judges have an effective number of {_show(found.panel)} independent judges "
-            f"({', '.join(map(shorten, found.judges))})."
-        )
+    notes = [f"{100 * agreement.level:g}% intervals over dialogues (jackknife, Student); alpha is Krippendorff's."]
+    if agreement.split:
+        notes.append(f"{agreement.split:,} rows without a majority of annotators are left out.")
+    if agreement.excluded:
+        notes.append(f"Not on the scale of the labels: {', '.join(map(shorten, agreement.excluded))}.")
+    if agreement.panel is not None:
+        size, judges = _show(agreement.panel), ", ".join(map(shorten, agreement.judges))
+        what = f"an effective number of {size} independent judges ({judges})"
+        notes.append(f"The {len(agreement.judges)} judges have {what}.")
     return Document([], tables, notes, titles=titles)
 
 
 LABELS = Printer(to_document)
 
 
-def describe_preferences(found: Any) -> Document:
+def describe_preferences(preferences: Any) -> Document:
     """Return what a language model prefers, how far that depends on the order, and the ranking, if there is one."""
-    missing = sum(found.missing.values())
-    lines = {"verdict depends on the order (counted as a tie)": found.flips}
-    notes = [f"{found.asked:,} pairs, each asked in both orders, by {plain(found.judge)}."]
-    notes += [f"no verdict: {plain(reason)} ({count:,})" for reason, count in found.missing.items()]
-    if found.agreement is not None:
+    missing = sum(preferences.missing.values())
+    lines = {"verdict depends on the order (counted as a tie)": preferences.flips}
+    notes = [f"{preferences.asked:,} pairs, each asked in both orders, by {plain(preferences.judge)}."]
+    notes += [f"no verdict: {plain(reason)} ({count:,})" for reason, count in preferences.missing.items()]
+    if preferences.agreement is not None:
         lines |= {
-            "judge agrees with the human preference": found.agreement.judge,
-            "longer response agrees with it": found.agreement.longer,
-            "difference of the two": found.agreement.difference,
+            "judge agrees with the human preference": preferences.agreement.judge,
+            "longer response agrees with it": preferences.agreement.longer,
+            "difference of the two": preferences.agreement.difference,
         }
-        notes.append(f"{found.agreement.pairs:,} pairs with a human preference; a tie of the judge counts half.")
-    rows = [[name, _show_percent(each)] for name, each in lines.items() if each is not None]
-    rows.append(["pairs without a verdict", f"{missing:,} of {found.asked:,} ({100 * missing / found.asked:.1f}%)"])
-    tables = [Table(["judge", plain(found.judge)], rows)]
-    if found.ranking is not None:
-        ranked = resolve_name(found.ranking.document_maker)(found.ranking)
+        notes.append(f"{preferences.agreement.pairs:,} pairs with a human preference; a tie of the judge counts half.")
+    rows = [[name, _show_percent(rate)] for name, rate in lines.items() if rate is not None]
+    part = f"{missing:,} of {preferences.asked:,} ({100 * missing / preferences.asked:.1f}%)"
+    rows.append(["pairs without a verdict", part])
+    tables = [Table(["judge", plain(preferences.judge)], rows)]
+    if preferences.ranking is not None:
+        ranked = resolve_name(preferences.ranking.document_maker)(preferences.ranking)
         tables, notes = [*tables, *ranked.tables], [*notes, *ranked.notes]
-    return Document([plain(line) for line in found.warnings], tables, notes)
+    return Document([plain(line) for line in preferences.warnings], tables, notes)
 
 
 JUDGED = Printer(describe_preferences)
@@ -73,17 +73,19 @@ JUDGED = Printer(describe_preferences)
 
 def make_attack_rows(attacks: Sequence[Any]) -> list[list[str]]:
     """Return a head and a row per attack on a language model."""
-    lines = []
-    for each in attacks:
-        raised = "-" if each.raised is None else _show_percent(each.raised)
-        lines.append([each.name, f"{each.rows:,}", _show_percent(each.changed), raised, _show(each.change)])
-    return [["attack", "rows", "grade changed", "raised", "mean change"], *lines]
+    rows = (
+        [attack.name, f"{attack.rows:,}", *map(_show_percent, (attack.changed, attack.raised)), _show(attack.change)]
+        for attack in attacks
+    )
+    return [["attack", "rows", "grade changed", "raised", "mean change"], *rows]
 
 
-def _show(each: RateEstimate | None) -> str:
-    return "-" if each is None else f"{show_fixed(each.value, 2)} {show_interval(each.interval, 2)}"
+def _show(rate: RateEstimate | None) -> str:
+    return "-" if rate is None else f"{show_fixed(rate.value, 2)} {show_interval(rate.interval, 2)}"
 
 
-def _show_percent(each: RateEstimate) -> str:
-    low, high = (100 * end for end in each.interval)
-    return f"{100 * each.value:.1f}% [{low:.1f}, {high:.1f}]"
+def _show_percent(rate: RateEstimate | None) -> str:
+    if rate is None:
+        return "-"
+    low, high = (100 * end for end in rate.interval)
+    return f"{100 * rate.value:.1f}% [{low:.1f}, {high:.1f}]"

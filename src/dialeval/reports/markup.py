@@ -8,7 +8,7 @@ markup nor change the direction of the line around it.
 from __future__ import annotations
 
 from html import escape
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from dialeval.reports.canvas import get_color_class
 from dialeval.reports.formatting import plain, shorten
@@ -115,15 +115,15 @@ def table(kind: str, caption: str, head: str, lines: Iterable[str], below: str =
 def document(shown: Document, kind: str, captions: Sequence[str]) -> str:
     """Return sentences, tables and notes; the last of the captions is that of all further tables."""
     parts = [f"<p>{text(line)}</p>" for line in shown.sentences]
-    for number, each in enumerate(shown.tables):
-        lines = [row(text(name), cells(*map(text, own), kind="figure")) for name, *own in each.rows]
+    for number, part in enumerate(shown.tables):
+        lines = [row(text(name), cells(*map(text, values), kind="figure")) for name, *values in part.rows]
         caption = text(captions[min(number, len(captions) - 1)])
-        parts.append(table(kind, caption, figure_heads(text(each.head[0]), map(text, each.head[1:])), lines))
+        parts.append(table(kind, caption, figure_heads(text(part.head[0]), map(text, part.head[1:])), lines))
     return "".join([*parts, *(note(text(line)) for line in shown.notes)])
 
 
 def arrow(better: Better | None) -> str:
-    """Return which values of a metric are better."""
+    """Return ↑ or ↓ as markup, with its spoken text; nothing where neither direction is better."""
     if better is None:
         return ""
     aloud = span("hidden", f"{better} is better")
@@ -159,7 +159,7 @@ def group_by_dialogue(by_system: Mapping[str, Iterable[E]]) -> dict[str, dict[st
     return dialogues
 
 
-def embed_json(identity: str, data: Any) -> str:
+def embed_json(identity: str, data: object) -> str:
     """Return plain data for the page's scripts; nothing in it can end the element that holds it."""
     import orjson
 

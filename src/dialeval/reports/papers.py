@@ -84,7 +84,7 @@ def make_paper_table(
         return f"{format_markdown_table(Table(['system', *heads], rows))}\n{' '.join(map(escape_markdown, words))}\n"
     lines = format_latex_tables(len(heads) + 1, Table(["system", *heads], rows))
     if len(runs) > 1:
-        sizes = {name: len(own) for name, own in keys.items()}
+        sizes = {name: len(columns) for name, columns in keys.items()}
         names = (rf"\multicolumn{{{size}}}{{c}}{{{escape_latex(name)}}}" for name, size in sizes.items())
         starts = accumulate(sizes.values(), initial=2)
         rules = (rf"\cmidrule(lr){{{at}-{at + size - 1}}}" for at, size in zip(starts, sizes.values(), strict=False))
@@ -96,10 +96,10 @@ def make_paper_table(
 def _make_caption(runs: Mapping[str, Run], keys: Mapping[str, Sequence[str]], best: Mapping[str, Best]) -> list[str]:
     """Return what bold values mean, the size of each data set, and the signature of each metric."""
     words: list[str] = []
-    for name, found in best.items():
+    for name, leaders in best.items():
         prefix = f"{plain(name)}: " if len(best) > 1 else ""
-        words += [f"{prefix}{line}" for line in explain_best(found)]
-    if any(found.tests for found in best.values()):
+        words += [f"{prefix}{line}" for line in explain_best(leaders)]
+    if any(leaders.tests for leaders in best.values()):
         words.append("Test: paired approximate randomization over dialogues (or rows without one).")
     for name, run in runs.items():
         rows = max((est.rows for result in run.values() for est in result.values()), default=0)

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from msgspec import Struct, json
 
 from dialeval.core.errors import SettingError, suggest
+from dialeval.core.validation import JsonObject
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 _SAVED_ONLY = ("format", "digest", "items", "rows", "contributions", "statistics")
@@ -61,23 +62,23 @@ WRITTEN: Mapping[str, WrittenFile] = {
 }
 
 
-def make_schema(name: str) -> dict[str, Any]:
+def make_schema(name: str) -> JsonObject:
     """Return the JSON Schema of a name in `WRITTEN`."""
     if name not in WRITTEN:
         raise SettingError(f"there is no schema {name!r}; {suggest(name, WRITTEN)}")
     written = WRITTEN[name]
     kind = resolve_name(written.home)
     kind = kind if isinstance(kind, type) else kind()
-    document: dict[str, Any] = _make_portable(json.schema(kind), written.printed)
+    document: JsonObject = _make_portable(json.schema(kind), written.printed)
     if name == "printed-run":
         _remove_fields(document["$defs"][kind.__name__], _SAVED_ONLY)
     return {"$schema": DRAFT, "title": f"dialeval: {name}", **document}
 
 
-def _make_portable(part: Any, printed: bool) -> Any:
+def _make_portable(part: object, printed: bool) -> Any:
     """Return the schema in terms that all validators know: `\\Z` is Python's, and in printed documents NaN is null."""
     if isinstance(part, list):
-        return [_make_portable(each, printed) for each in part]
+        return [_make_portable(item, printed) for item in part]
     if not isinstance(part, dict):
         return part
     plain = {key: _make_portable(value, printed) for key, value in part.items()}
@@ -95,15 +96,15 @@ def _make_portable(part: Any, printed: bool) -> Any:
 _ATTRIBUTE = re.compile(r"^    (?P<name>\w+): (?P<text>.+(?:\n {8}.+)*)", re.MULTILINE)
 
 
-def _describe_properties(definition: dict[str, Any]) -> None:
+def _describe_properties(definition: JsonObject) -> None:
     """Move the descriptions of attributes from a docstring to their properties."""
     definition["description"], _, rest = cleandoc(definition["description"]).partition("\n\nAttributes:\n")
-    for found in _ATTRIBUTE.finditer(rest.partition("\n\n")[0]):
-        if found["name"] in definition["properties"]:
-            definition["properties"][found["name"]]["description"] = " ".join(found["text"].split())
+    for attribute in _ATTRIBUTE.finditer(rest.partition("\n\n")[0]):
+        if attribute["name"] in definition["properties"]:
+            definition["properties"][attribute["name"]]["description"] = " ".join(attribute["text"].split())
 
 
-def _remove_fields(definition: dict[str, Any], names: tuple[str, ...]) -> None:
+def _remove_fields(definition: JsonObject, names: tuple[str, ...]) -> None:
     definition["properties"] = {key: value for key, value in definition["properties"].items() if key not in names}
     definition["required"] = [name for name in definition["required"] if name not in names]
 

@@ -65,9 +65,8 @@ def _state_trends(trend: Trend) -> list[str]:
             judged = "" if good is None else " (better)" if good else " (worse)"
             step = show_rounded(row.slope, row.interval, signed=True)
             sentences.append(f"{shorten(row.key)} {way}{judged}: {step} per step.")
-    return (
-        sentences if len(sentences) > 1 else [*sentences, f"No significant trend (significance level {trend.alpha:g})."]
-    )
+    nothing = f"No significant trend (significance level {trend.alpha:g})."
+    return sentences if len(sentences) > 1 else [*sentences, nothing]
 
 
 def _make_trend_cells(row: MetricTrend) -> list[str]:

@@ -17,14 +17,13 @@ from dataclasses import replace
 from dialeval.analysis.difference import Difference
 from dialeval.analysis.slices import Slices
 from dialeval.analysis.values import find_better, find_metric
-from dialeval.core.display import list_some
 from dialeval.core.fold import Estimate, Level
 from dialeval.reports import markup
 from dialeval.reports.comparisons import WIDTH, choose_mark, find_percent_keys, fit_scale, run_to_percent
 from dialeval.reports.comparisons import to_percent as scale
 from dialeval.reports.documents import Document, Layout, Table, make_formats
 from dialeval.reports.drawings import draw_slices, lay_out_figures
-from dialeval.reports.formatting import MARKS, MISSING, plain, shorten, show, show_rounded, show_spread
+from dialeval.reports.formatting import MARKS, MISSING, list_some_names, plain, shorten, show, show_rounded, show_spread
 from dialeval.reports.markup import Section
 from dialeval.reports.summary import make_axes_row, make_cell
 from dialeval.reports.tables import ARROWS, choose_decimals
@@ -41,8 +40,8 @@ def to_percent(slices: Slices) -> Slices:
     """Return slices to be shown, with scores from 0 to 1 times 100."""
     keys = find_percent_keys(slices.whole)
     shown = [
-        replace(each, run=run_to_percent(each.run), comparison=each.comparison and scale(each.comparison, keys))
-        for each in slices.slices
+        replace(part, run=run_to_percent(part.run), comparison=part.comparison and scale(part.comparison, keys))
+        for part in slices.slices
     ]
     return replace(slices, whole=run_to_percent(slices.whole), slices=shown)
 
@@ -57,7 +56,7 @@ def to_brief_document(slices: Slices) -> Document:
     """Describe slices by the metrics that differ most surely in some slice."""
     keys = choose_keys(slices)
     shown, more = to_document(slices, keys), [key for key in slices.keys if key not in keys]
-    others = [f"Also in -f csv, -f json and to_pandas(): {_list_names(more)}."] if more else []
+    others = [f"Also in -f csv, -f json and to_pandas(): {list_some_names(more, _MOST_NAMED)}."] if more else []
     return Document(shown.sentences, shown.tables, [*others, *shown.notes])
 
 
@@ -78,8 +77,7 @@ def state_losses(slices: Slices) -> list[str]:
     outcomes = [key for key in slices.keys if is_outcome(slices, key)]
     for system in slices.whole:
         order = sorted(slices.keys, key=lambda key: key not in outcomes)
-        loss = next((found for key in order if (found := slices.worst(system, [key]))), None)
-        if loss is not None:
+        if loss := next(filter(None, (slices.worst(system, [key]) for key in order)), None):
             names = [shorten(name) for name in (system, loss.by.baseline, loss.where.field, loss.where.label)]
             figure = f"{shorten(loss.by.key)} {show_rounded(loss.by.difference, loss.by.interval, signed=True)}"
             where = f"{names[0]} loses most to {names[1]} where {names[2]} is {names[3]}"
@@ -103,35 +101,22 @@ def list_notes(slices: Slices) -> Iterator[str]:
         else:
             yield f"No slice differs significantly from {baseline} ({describe_tests(slices)})."
         if first.untested:
-            untested = _list_names(first.untested)
+            untested = list_some_names(first.untested, _MOST_NAMED)
             yield f"Not tested: {untested}; so many tests take long. `dialeval compare --by` tests all."
         yield "Sorted by loss: slices with the largest losses come first."
     reasons: dict[str, list[str]] = {}
-    for each in slices.slices:
-        if each.reason is not None:
-            reasons.setdefault(each.reason, []).append(f"{each.field} {each.label}")
+    for part in slices.slices:
+        if part.reason is not None:
+            reasons.setdefault(part.reason, []).append(f"{part.field} {part.label}")
     for reason, where in reasons.items():
-        yield f"Not tested: {_list_names(where)} ({plain(reason)})."
-    if conditioned := [key for key in slices.keys if _has_facts(slices, key)]:
-        yield f"{_list_names(conditioned)}: uses statistics of all rows, also within a slice."
-    if parts := [key for key in slices.keys if _has_split_dialogues(slices, key)]:
-        yield f"{_list_names(parts)}: of whole dialogues, those with a row in the slice."
-
-
-def _list_names(names: Sequence[str]) -> str:
-    return list_some(list(map(shorten, names)), _MOST_NAMED)
-
-
-def _has_facts(slices: Slices, key: str) -> bool:
-    """Return whether the per-row scores of a key depend on statistics of all rows."""
-    metric = find_metric(next(result[key] for result in slices.whole.values() if key in result))
-    return metric is not None and bool(metric.facts)
-
-
-def _has_split_dialogues(slices: Slices, key: str) -> bool:
-    """Return whether a key is of dialogues, and some slice has a part of one."""
-    estimate = next(result[key] for result in slices.whole.values() if key in result)
-    return estimate.level is Level.DIALOGUE and any(each.cuts_dialogues for each in slices.slices)
+        yield f"Not tested: {list_some_names(where, _MOST_NAMED)} ({plain(reason)})."
+    estimates = {key: next(result[key] for result in slices.whole.values() if key in result) for key in slices.keys}
+    metrics = {key: find_metric(estimate) for key, estimate in estimates.items()}
+    if conditioned := [key for key, metric in metrics.items() if metric is not None and metric.facts]:
+        yield f"{list_some_names(conditioned, _MOST_NAMED)}: uses statistics of all rows, also within a slice."
+    dialogue_keys = [key for key, estimate in estimates.items() if estimate.level is Level.DIALOGUE]
+    if any(part.cuts_dialogues for part in slices.slices) and dialogue_keys:
+        yield f"{list_some_names(dialogue_keys, _MOST_NAMED)}: of whole dialogues, those with a row in the slice."
 
 
 def choose_keys(slices: Slices) -> list[str]:
@@ -151,14 +136,14 @@ def is_outcome(slices: Slices, key: str) -> bool:
 def _make_table(slices: Slices, field: str, key: str) -> Table:
     """Return the table of a field and a metric: all rows, and a line per slice, worst first."""
     whole, decimals = slices.whole, choose_decimals(slices.whole, key)
-    unit = next((each.unit for each in slices.slices), "rows")
+    unit = next((part.unit for part in slices.slices), "rows")
     title = f"{shorten(key)}{ARROWS[find_better(whole, key)]} by {shorten(field)}"
     table = next(iter(whole.values())).rows
     dialogues = 0 if table is None else len(table.offsets) - 1
     lines = [[ALL, f"{dialogues:,}", *(_make_cell(result.get(key), decimals, None) for result in whole.values())]]
-    for each in slices.worst_first(field, key):
-        cells = (_make_cell(each.estimate(name, key), decimals, each.difference(name, key)) for name in whole)
-        lines.append([shorten(each.label), f"{each.dialogues:,}", *cells])
+    for part in slices.worst_first(field, key):
+        cells = (_make_cell(part.estimate(name, key), decimals, part.difference(name, key)) for name in whole)
+        lines.append([shorten(part.label), f"{part.dialogues:,}", *cells])
     return Table([title, unit, *map(shorten, whole)], lines)
 
 
@@ -197,17 +182,16 @@ def _make_metric_table(slices: Slices, field: str, key: str) -> str:
     scale = fit_scale(rows, WIDTH) if rows else None
     cells = (make_cell(markup.name(name), result.get(key), decimals, None, None) for name, result in whole.items())
     lines = [markup.row(ALL, "".join(cells))]
-    for each in slices.worst_first(field, key):
+    for part in slices.worst_first(field, key):
         cells = (
-            make_cell(markup.name(name), each.estimate(name, key), decimals, each.difference(name, key), scale)
+            make_cell(markup.name(name), part.estimate(name, key), decimals, part.difference(name, key), scale)
             for name in whole
         )
-        count = markup.span("aside", f"{each.dialogues:,} {each.unit}")
-        lines.append(markup.row(f"{markup.name(each.label)} {count}", "".join(cells)))
+        count = markup.span("aside", f"{part.dialogues:,} {part.unit}")
+        lines.append(markup.row(f"{markup.name(part.label)} {count}", "".join(cells)))
     tested = {row.system for row in rows}
     below = make_axes_row(scale, [name in tested for name in whole])
     caption = f"{markup.name(key)}{markup.arrow(find_better(whole, key))} by {markup.name(field)}, with intervals"
     caption += f"; strips: differences to {markup.name(next(iter(whole)))} in standard deviations." if rows else "."
-    return markup.table(
-        "summary", caption, markup.figure_heads(markup.name(field), map(markup.name, whole)), lines, below
-    )
+    heads = markup.figure_heads(markup.name(field), map(markup.name, whole))
+    return markup.table("summary", caption, heads, lines, below)

@@ -18,11 +18,11 @@ from dialeval.analysis.comparison import MOST_TESTS, Best, Comparison, compare, 
 from dialeval.analysis.difference import Difference
 from dialeval.analysis.pairing import choose_main_keys
 from dialeval.analysis.values import find_better
-from dialeval.core.display import list_some
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Estimate
 from dialeval.core.result import Result, Run
-from dialeval.reports import markup
+from dialeval.reports import comparisons, markup
+from dialeval.reports import formatting as fmt
 from dialeval.reports.canvas import ChartScale, Figure, draw_tick_labels
 from dialeval.reports.comparisons import (
     MOST_UNASKED,
@@ -30,29 +30,16 @@ from dialeval.reports.comparisons import (
     choose_class,
     choose_mark,
     draw_strip,
-    explain_columns,
     fit_scale,
-    make_system_table,
-    state_system_verdicts,
     state_verdict,
 )
 from dialeval.reports.documents import Document
 from dialeval.reports.drawings import draw_distribution, draw_means, draw_metrics, is_binary, lay_out_figures
-from dialeval.reports.formatting import (
-    BETTER,
-    DIFFERENT,
-    MISSING,
-    WORSE,
-    describe_intervals,
-    plain,
-    shorten,
-    show,
-    show_spread,
-)
+from dialeval.reports.formatting import MISSING, describe_intervals, plain, shorten, show, show_spread
 from dialeval.reports.markup import Section
 from dialeval.reports.tables import (
     choose_decimals,
-    collect_fractions,
+    collect_positions,
     describe_unscored,
     explain_best,
     list_accounts,
@@ -81,15 +68,12 @@ def make_summary(
     """
     if not run.keys_in_order:
         return Section("summary", "Summary", "<p>No metric was computed.</p>")
-    tables = ""
     groups = split_blocks(run)
-    if len(groups) > 1:
-        tables += markup.note(
-            "Systems with different data or metrics are in separate parts, each with its own baseline and best values."
-        )
-    known = compared if isinstance(compared, Comparison) and len(groups) == 1 else None
+    apart = "Systems with different data or metrics are in separate parts, each with its own baseline and best values."
+    tables = markup.note(apart) if len(groups) > 1 else ""
     for at, block in enumerate(groups):
-        comparison, reason = known, ""
+        comparison = compared if isinstance(compared, Comparison) and len(groups) == 1 else None
+        reason = ""
         tables += make_block_title(run, block) if len(groups) > 1 else ""
         if compared and comparison is None and len(block) - len(block.baselines) > 1:
             try:
@@ -133,8 +117,7 @@ def make_block_title(run: Run, block: Run) -> str:
     """Return a heading for a block where there are several: its data, or its systems."""
     data: Mapping[str, str] = run.details.get(DATA_SETS, {})
     systems = [name for name in block if name not in block.baselines] or list(block)
-    known = data.get(systems[0])
-    words = markup.name(known) if known else ", ".join(map(markup.name, systems))
+    words = ", ".join(map(markup.name, [data[systems[0]]] if data.get(systems[0]) else systems))
     rows = max((est.rows for result in block.values() for est in result.values()), default=0)
     return f"<h3>{words} {markup.span('aside', f'{rows:,} rows')}</h3>"
 
@@ -143,11 +126,10 @@ def _make_caption(run: Run, comparison: Comparison | None, best: Best) -> str:
     words = describe_intervals(estimate for result in run.values() for estimate in result.values())
     parts = [f"Means with intervals, {markup.text(words)}." if words else "Means."]
     if comparison is not None:
-        parts.append(
-            f"Strips: differences to {markup.name(comparison.baseline)} in standard deviations, better to the right. "
-            f"{BETTER}&nbsp;better, {WORSE}&nbsp;worse, {DIFFERENT}&nbsp;different: significant after correction for "
-            "all tests."
-        )
+        baseline = markup.name(comparison.baseline)
+        strips = f"Strips: differences to {baseline} in standard deviations, better to the right."
+        marks = f"{fmt.BETTER}&nbsp;better, {fmt.WORSE}&nbsp;worse, {fmt.DIFFERENT}&nbsp;different"
+        parts.append(f"{strips} {marks}: significant after correction for all tests.")
     parts += map(markup.text, explain_best(best))
     if comparison is not None and comparison.ranking is not None and comparison.ranking.key in best.systems:
         parts.append(f"Bold values of {markup.name(comparison.ranking.key)} are those of the ranking.")
@@ -171,10 +153,10 @@ def _write_verdict(comparison: Comparison, best: Best, more: Sequence[str]) -> s
         return markup.bullets([*sentences, *more], "answer")
     ranked = "" if comparison.ranking is None else comparison.ranking.key
     others = [key for key in comparison.panel if key in best.systems and key != ranked]
-    leaders = [f"{shorten(key)} {list_some(list(map(shorten, best.systems[key])), MOST_NAMED)}" for key in others]
+    leaders = [f"{shorten(key)} {fmt.list_some_names(best.systems[key], MOST_NAMED)}" for key in others]
     beyond = " and those not significantly worse" if best.tests else ""
     first = [*sentences, *more[:1], *([f"Best{beyond}: {'; '.join(leaders)}."] if leaders else [])]
-    rest = markup.bullets([*state_system_verdicts(comparison), *more[1:]])
+    rest = markup.bullets([*comparisons.state_system_verdicts(comparison), *more[1:]])
     return markup.bullets(first, "answer") + markup.details("System by system", rest)
 
 
@@ -194,8 +176,8 @@ def _draw_first_chart(run: Run) -> list[Figure]:
     key = next(iter(choose_main_keys(run)), "")
     ranks = len(run) >= MANY or is_binary(run, key)
     drawn = draw_means(run, key, ranked=True) if ranks else None
-    found = drawn or draw_distribution(run, key) or draw_means(run, key)
-    return [] if found is None else [found]
+    chart = drawn or draw_distribution(run, key) or draw_means(run, key)
+    return [] if chart is None else [chart]
 
 
 def _make_tables(run: Run, places: Mapping[str, str], comparison: Comparison | None, best: Best) -> str:
@@ -272,7 +254,7 @@ def make_axes_row(scale: ChartScale | None, drawn: Iterable[bool]) -> str:
     """Return the last row of a table of strips: the axis of each column that has some."""
     if scale is None:
         return ""
-    axes = (f"<div>{draw_tick_labels(scale)}</div>" if each else "" for each in drawn)
+    axes = (f"<div>{draw_tick_labels(scale)}</div>" if has_strips else "" for has_strips in drawn)
     return f"<tr><td></td>{markup.cells(*axes, kind='figure')}</tr>"
 
 
@@ -291,25 +273,24 @@ def _write_value(estimate: Estimate | None, decimals: int, row: Difference | Non
     mark = markup.span("sure", "" if row is None else choose_mark(row))  # room for one, so that values are aligned
     if estimate is None:
         return markup.span("number", MISSING + mark)
-    return markup.span("number", show(estimate.mean, decimals) + mark) + markup.span(
-        "spread", show_spread(estimate, decimals)
-    )
+    spread = markup.span("spread", show_spread(estimate, decimals))
+    return markup.span("number", show(estimate.mean, decimals) + mark) + spread
 
 
 def _write_row_counts(run: Run, system: str) -> str:
     """Return how many rows a system has, where not all have as many."""
     sizes = {name: {str(est.level): est.rows for est in result.values()} for name, result in run.items()}
-    own = sizes[system].items()
-    if all(each.items() <= own or own <= each.items() for each in sizes.values()):
+    counts = sizes[system].items()
+    if all(others.items() <= counts or counts <= others.items() for others in sizes.values()):
         return ""
-    return markup.span("aside", ", ".join(markup.count(rows, level) for level, rows in own))
+    return markup.span("aside", ", ".join(markup.count(rows, level) for level, rows in counts))
 
 
 def _list_differences(comparison: Comparison) -> str:
     """Return the differences to the baseline, system by system, with what the columns mean."""
-    tables = [make_system_table(comparison, system) for system in comparison.systems]
+    tables = [comparisons.make_system_table(comparison, system) for system in comparison.systems]
     captions = [f"{shorten(system)} against {shorten(comparison.baseline)}." for system in comparison.systems]
-    shown = markup.document(Document([], tables, explain_columns(comparison)), "difference", captions)
+    shown = markup.document(Document([], tables, comparisons.explain_columns(comparison)), "difference", captions)
     return markup.details(f"Differences from {markup.name(comparison.baseline)}", shown, "differences")
 
 
@@ -322,7 +303,7 @@ def _list_long_names(run: Run) -> str:
 def make_standing(run: Run) -> Section | None:
     """Return the section about positions between floor and ceiling; None for a run without such systems."""
     systems = run.details.get("standing", {})
-    rows = collect_fractions(run, systems)
+    rows = collect_positions(run, systems)
     if not rows:
         return None
     lines = [markup.row(markup.name(key), markup.cells(*map(_draw_bar, shares))) for key, shares in rows.items()]

@@ -22,25 +22,15 @@ from __future__ import annotations
 import math
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dialeval.core.account import describe_accounts
 from dialeval.core.signature import SACREBLEU, Signature
 from dialeval.metrics.registry import GROUPS
 from dialeval.reports import documents
+from dialeval.reports import formatting as fmt
 from dialeval.reports.documents import Document, Layout, Table
-from dialeval.reports.formatting import (
-    DECIMALS,
-    MARKS,
-    MISSING,
-    UNTESTED,
-    count_supported_decimals,
-    describe_intervals,
-    shorten,
-    show,
-    show_scored,
-    show_spread,
-)
+from dialeval.reports.formatting import DECIMALS, MISSING, shorten, show, show_scored, show_spread
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -51,9 +41,7 @@ if TYPE_CHECKING:
     from dialeval.reports.comparisons import RunVerdict
 
 
-CSV_FIELDS = (
-    *("system", "metric", "mean", "std", "confidence", "low", "high", "interval_by", "rows", "scored", "signature"),
-)
+FIELDS = ["system", "metric", "mean", "std", "confidence", "low", "high", "interval_by", "rows", "scored", "signature"]
 METRICS_TXT = tuple(GROUPS["dialog-eval"])
 """The columns of dialog-eval's table, in its order."""
 
@@ -87,7 +75,7 @@ def describe(
         from dialeval.reports.comparisons import choose_mark
 
         others = [name for name in run if run[name].role == "system" and name != comparison.baseline]
-        marks = {(name, key): UNTESTED for name in others for key in run[name]}
+        marks = {(name, key): fmt.UNTESTED for name in others for key in run[name]}
         marks |= {(row.system, row.key): choose_mark(row) for row in comparison.rows}
     keys, cells = run.keys_in_order, {}
     for key in keys:
@@ -155,8 +143,8 @@ def to_csv(run: Run) -> str:
         for key, est in result.items():
             low, high = est.interval or (None, None)
             figures = (est.mean, est.std, est.confidence, low, high)
-            rows.append((system, key, *figures, describe_intervals([est]), est.rows, est.scored, est.signature))
-    return documents.format_csv(CSV_FIELDS, rows)
+            rows.append((system, key, *figures, fmt.describe_intervals([est]), est.rows, est.scored, est.signature))
+    return documents.format_csv(FIELDS, rows)
 
 
 def to_document(run: Run, transpose: bool = False) -> Document:
@@ -243,7 +231,7 @@ FORMATS: Mapping[str, Callable[..., str]] = {
 def _describe_values(run: Run, intervals: bool = True) -> list[str]:
     """Return lines about the intervals and the scale of the values."""
     estimates = (estimate for result in run.values() for estimate in result.values())
-    words = describe_intervals(estimates) if intervals else ""
+    words = fmt.describe_intervals(estimates) if intervals else ""
     if cluster := run.details.get("cluster"):
         words = re.sub("over (dialogues|rows)", lambda _: f"over values of {cluster}", words)
     lines = [f"Confidence intervals: {words}."] if words else []
@@ -253,7 +241,7 @@ def _describe_values(run: Run, intervals: bool = True) -> list[str]:
 def choose_decimals(run: Run, key: str) -> int:
     """Return the decimals that the narrowest interval of a metric supports; without one four significant digits."""
     estimates = [result[key] for result in run.values() if key in result]
-    supported = [each for est in estimates if (each := count_supported_decimals(est.interval)) is not None]
+    supported = [count for est in estimates if (count := fmt.count_supported_decimals(est.interval)) is not None]
     return max(supported) if supported else count_significant_decimals(est.mean for est in estimates)
 
 
@@ -270,7 +258,7 @@ def list_footnotes(run: Run, comparison: Comparison | None, intervals: bool = Tr
     if comparison is not None and (marked or len(comparison.rows) < everything):
         from dialeval.reports.comparisons import describe_tests
 
-        yield f"Against {shorten(comparison.baseline)}: {MARKS} ({describe_tests(comparison)})."
+        yield f"Against {shorten(comparison.baseline)}: {fmt.MARKS} ({describe_tests(comparison)})."
     for row in () if comparison is None else comparison.rows:
         if row.note is not None:
             yield f"{shorten(row.key)} of {shorten(row.system)}: {row.note}."
@@ -331,8 +319,10 @@ def _format_triple(estimate: Estimate | None) -> str:
     return f"{float(estimate.mean)!r},{std},{float(estimate.confidence)!r}"
 
 
-def collect_fractions(run: Run, standing: Mapping[str, Any]) -> dict[str, list[float | None]]:
-    """Return the fractions of all systems by key; None where a system has none, and only keys that some system has."""
+def collect_positions(
+    run: Run, standing: Mapping[str, Mapping[str, Mapping[str, float]]]
+) -> dict[str, list[float | None]]:
+    """Return by key each system's position between floor (0) and ceiling (1), None where it has none."""
     keys = [key for key in run.keys_in_order if any(key in shares for shares in standing.values())]
     return {key: [shares[key]["share"] if key in shares else None for shares in standing.values()] for key in keys}
 
@@ -340,7 +330,7 @@ def collect_fractions(run: Run, standing: Mapping[str, Any]) -> dict[str, list[f
 def describe_standing(run: Run) -> Document | None:
     """Describe the positions of systems between the best floor (0%) and the gold replies (100%); None without them."""
     standing = run.details.get("baselines", {}).get("standing", {})
-    rows = [[key, *map(show_fraction, shares)] for key, shares in collect_fractions(run, standing).items()]
+    rows = [[key, *map(show_fraction, shares)] for key, shares in collect_positions(run, standing).items()]
     table = Table(["metric", *map(shorten, standing)], rows)
     return Document(["Between floor (0%) and ceiling (100%):"], [table], []) if rows else None
 

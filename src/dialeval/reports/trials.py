@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,19 +32,19 @@ _LEGEND = "✓ passed, ✗ failed, ? no reward"
 def _group_by_task(run: Run) -> tuple[list[str], dict[str, dict[str, list[Trial]]]]:
     """Return all tasks in order, and the trials of each system by task."""
     tables: Mapping[str, Sequence[Trial]] = run.details["trials"]
-    found: dict[str, dict[str, list[Trial]]] = {system: {} for system in tables}
+    by_system: dict[str, dict[str, list[Trial]]] = {system: {} for system in tables}
     for system, trials in tables.items():
         for trial in trials:
-            found[system].setdefault(trial["task"], []).append(trial)
-    return list(dict.fromkeys(task for tasks in found.values() for task in tasks)), found
+            by_system[system].setdefault(trial["task"], []).append(trial)
+    return list(dict.fromkeys(task for tasks in by_system.values() for task in tasks)), by_system
 
 
-def _find_usual_end(trials: Sequence[Trial]) -> str | None:
-    ends = Counter(trial["end"] for trial in trials if trial["end"] is not None)
-    return ends.most_common(1)[0][0] if ends else None
+def _count_ends(trials: Sequence[Trial]) -> list[tuple[str, int]]:
+    """Return how trials ended and how many did so, the usual end first."""
+    return Counter(trial["end"] for trial in trials if trial["end"] is not None).most_common()
 
 
-def _make_cell(trials: Sequence[Trial], usual: str | None) -> str:
+def _make_cell(trials: Sequence[Trial], usual: str) -> str:
     """Return the marks of a task, and the reasons of the trials that failed."""
     if not trials:
         return MISSING
@@ -60,10 +61,10 @@ def _make_cell(trials: Sequence[Trial], usual: str | None) -> str:
 
 def _make_grid(run: Run) -> tuple[list[str], list[list[str]]]:
     """Return the header and the lines of the grid."""
-    tasks, found = _group_by_task(run)
-    usual = {system: _find_usual_end([each for own in by.values() for each in own]) for system, by in found.items()}
-    lines = [[task, *(_make_cell(by.get(task, ()), usual[system]) for system, by in found.items())] for task in tasks]
-    return ["task", *found], lines
+    tasks, grouped = _group_by_task(run)
+    usual = {system: next(iter(_count_ends(trials)), ("", 0))[0] for system, trials in run.details["trials"].items()}
+    lines = [[task, *(_make_cell(by.get(task, ()), usual[system]) for system, by in grouped.items())] for task in tasks]
+    return ["task", *grouped], lines
 
 
 def _summarize(run: Run) -> tuple[list[str], list[list[str]]]:
@@ -73,7 +74,6 @@ def _summarize(run: Run) -> tuple[list[str], list[list[str]]]:
     """
     lines = []
     for system, trials in run.details["trials"].items():
-        ends = Counter(trial["end"] for trial in trials if trial["end"] is not None)
         parts: dict[str, list[float]] = {}
         for trial in trials:
             for part, value in trial["parts"].items():
@@ -85,9 +85,9 @@ def _summarize(run: Run) -> tuple[list[str], list[list[str]]]:
                 system,
                 f"{passed} of {judged}",
                 str(len(trials) - judged),
-                ", ".join(f"{end} {number}" for end, number in ends.most_common()) or MISSING,
-                ", ".join(f"{part} {sum(each) / len(each):.2f}" for part, each in sorted(parts.items())) or MISSING,
-                f"{sum(costs) / len(costs):.4g}" if costs else MISSING,
+                ", ".join(f"{end} {number}" for end, number in _count_ends(trials)) or MISSING,
+                ", ".join(f"{part} {fmean(values):.2f}" for part, values in sorted(parts.items())) or MISSING,
+                f"{fmean(costs):.4g}" if costs else MISSING,
             ]
         )
     heads = ["system", "passed", "without reward", "ended by", "mean of reward parts", "mean cost"]
@@ -112,11 +112,11 @@ def make_agents_section(run: Run) -> Section | None:
     if not systems and not trials:
         return None
     header, lines = _summarize(run) if trials else (["system"], [[name] for name in systems])
-    known = {line[0]: line[1:] for line in lines}
+    summaries = {line[0]: line[1:] for line in lines}
     heads = ["System", "Tasks", "Always passed", "Flip", "Never passed", *(head.capitalize() for head in header[1:])]
     rows = [
-        [name, *_count_tasks(run[name]), *known.get(name, [MISSING] * len(header[1:]))]
-        for name in dict.fromkeys((*systems, *known))
+        [name, *_count_tasks(run[name]), *summaries.get(name, [MISSING] * len(header[1:]))]
+        for name in dict.fromkeys((*systems, *summaries))
     ]
     counts = "Tasks and trials by system. A task flips if some of its trials pass and others fail."
     content = _lay_out(heads, rows, counts) + lay_out_figures([draw_pass_k(run), draw_tasks(run)])
@@ -133,8 +133,8 @@ def _count_tasks(result: Result) -> list[str]:
     passed = result["pass-hat-1"].items if "pass-hat-1" in result else None
     if passed is None:
         return [MISSING] * 4
-    known = passed[np.isfinite(passed)]
-    parts = (known >= 0, known == 1, (known > 0) & (known < 1), known == 0)
+    rates = passed[np.isfinite(passed)]
+    parts = (rates >= 0, rates == 1, (rates > 0) & (rates < 1), rates == 0)
     return [f"{int(part.sum()):,}" for part in parts]
 
 

@@ -111,7 +111,7 @@ class NgramValues:
 
 def row_sums(values: Floats, offsets: Ints) -> tuple[Floats, Ints]:
     """Return per row the sum of the values that are not NaN, from left to right, and how many there are."""
-    known = ~np.isnan(values)
+    has_value = ~np.isnan(values)
     # A zero more in a sum changes no bit of it, and is cheaper than leaving out what is not known.
-    sums = np.bincount(row_numbers(offsets), np.where(known, values, 0.0), minlength=len(offsets) - 1)
-    return sums.astype(np.float64), np.diff(np.append(0, np.cumsum(known))[offsets])
+    sums = np.bincount(row_numbers(offsets), np.where(has_value, values, 0.0), minlength=len(offsets) - 1)
+    return sums.astype(np.float64), np.diff(np.append(0, np.cumsum(has_value))[offsets])

@@ -31,16 +31,16 @@ _INVERSE = pow(_BASE, -1, 1 << 64)
 
 def digest_rows(columns: Mapping[Input, ColumnData]) -> dict[str, Digests]:
     """Return the digests of rows by name, those that some row has."""
-    found: dict[str, Digests | None] = {}
+    by_name: dict[str, Digests | None] = {}
     if inputs.CONTEXT in columns:
-        found[PROMPT] = digest_prompts(columns[inputs.CONTEXT], columns.get(inputs.ROLES))
+        by_name[PROMPT] = digest_prompts(columns[inputs.CONTEXT], columns.get(inputs.ROLES))
     if inputs.REFERENCE in columns:
-        found[REFERENCE] = digest_lists(columns[inputs.REFERENCE])
+        by_name[REFERENCE] = digest_lists(columns[inputs.REFERENCE])
     if inputs.RESPONSE in columns:
-        found[RESPONSE] = digest_lists(columns[inputs.RESPONSE])
+        by_name[RESPONSE] = digest_lists(columns[inputs.RESPONSE])
     if isinstance(trials := columns.get(inputs.TRIALS), RaggedColumn):
-        found[TRIALS] = np.diff(trials.offsets).astype(np.uint64)
-    return {name: digests for name, digests in found.items() if digests is not None}
+        by_name[TRIALS] = np.diff(trials.offsets).astype(np.uint64)
+    return {name: digests for name, digests in by_name.items() if digests is not None}
 
 
 def digest_prompts(context: ColumnData, roles: ColumnData | None = None) -> Digests | None:
@@ -102,5 +102,5 @@ def add_selected(starts: Ints, ends: Ints, hashes: Digests, selected: Mask) -> D
     terms = np.where(selected, hashes, np.uint64(0)) * powers[before[:-1]]
     sums = np.concatenate((np.zeros(1, np.uint64), np.cumsum(terms, dtype=np.uint64)))
     digests: Digests = (sums[ends] - sums[starts]) * inverses[before[starts]]
-    there = before[ends] > before[starts]
-    return np.where(there, np.maximum(digests, np.uint64(1)), np.uint64(0))
+    has_text = before[ends] > before[starts]
+    return np.where(has_text, np.maximum(digests, np.uint64(1)), np.uint64(0))

@@ -159,10 +159,8 @@ def _kinds_intl() -> Bytes:
 
 def ids_of_characters(points: npt.NDArray[np.int32], vocabulary: Vocabulary) -> npt.NDArray[np.int32]:
     """Return the ids of code points, each a word of its own."""
-    there = np.zeros(int(points.max(initial=-1)) + 1, np.bool_)
-    there[points] = True
-    used = np.flatnonzero(there)
-    ids = np.empty(len(there), np.int32)
+    used = np.flatnonzero(np.bincount(points))
+    ids = np.empty(int(used.max(initial=-1)) + 1, np.int32)
     ids[used] = vocabulary.add(TextColumn.from_strings(list(map(chr, used.tolist()))))
     return ids[points]
 
@@ -179,14 +177,13 @@ def _kind(data, i, kinds):  # type: ignore[no-untyped-def]
     first = data[i]
     if first < 0x80:
         return kinds[first]
-    if i + _width(first) > data.shape[0]:
+    width = _width(first)
+    if i + width > data.shape[0]:
         return kinds[0]
-    if first < 0xE0:
-        return kinds[(first & 0x1F) << 6 | (data[i + 1] & 0x3F)]
-    if first < 0xF0:
-        return kinds[(first & 0x0F) << 12 | (data[i + 1] & 0x3F) << 6 | (data[i + 2] & 0x3F)]
-    low = (data[i + 1] & 0x3F) << 12 | (data[i + 2] & 0x3F) << 6 | (data[i + 3] & 0x3F)
-    return kinds[(first & 0x07) << 18 | low]
+    point = first & 0xFF >> (width + 1)
+    for k in range(1, width):
+        point = point << 6 | (data[i + k] & 0x3F)
+    return kinds[point]
 
 
 @kernel
@@ -288,7 +285,7 @@ def split_apart(data, starts, ends, first, kinds, padded, stripped, cuts, table,
 
 
 @kernel
-def has_marks(data, starts, ends, found):  # type: ignore[no-untyped-def]
+def has_marks(data, starts, ends, marked):  # type: ignore[no-untyped-def]
     """Fill `found`: whether a text has what mteval takes out or replaces before it splits: `&`, `<s`, a line feed."""
     for row in range(starts.shape[0]):
         marks = False
@@ -299,7 +296,7 @@ def has_marks(data, starts, ends, found):  # type: ignore[no-untyped-def]
             ):
                 marks = True
                 break
-        found[row] = marks
+        marked[row] = marks
 
 
 @kernel

@@ -57,8 +57,8 @@ def find_similar(text: str, others: Iterable[str], least: int, ratio: Ratio = "h
     others = list(others)
     # The best window is at least as good as any other, so that the exact ratio rules most texts out at once.
     cutoff = max(least - 1, 0)
-    found = process.extract(text, others, scorer=fuzz.partial_ratio, processor=None, limit=None, score_cutoff=cutoff)
-    near = {other for other, *_ in found}
+    matches = process.extract(text, others, scorer=fuzz.partial_ratio, processor=None, limit=None, score_cutoff=cutoff)
+    near = {other for other, *_ in matches}
     return [other for other in others if other in near and partial_ratio(other, text, ratio) >= least]
 
 

@@ -77,27 +77,27 @@ def split_japanese(texts: TextColumn) -> TextColumn:
 
 
 @cache
-def _import_splitter() -> Any:
+def _import_splitter() -> Callable[[str], list[str]]:
     try:
         from unicode_segmentation_rs import split_word_bounds
     except ModuleNotFoundError:
         raise _library_error("unicode") from None
-    return split_word_bounds
+    return cast("Callable[[str], list[str]]", split_word_bounds)
 
 
 def _load_tagger() -> Any:
-    known = getattr(_taggers, "tagger", None)
-    if known is None:
+    tagger = getattr(_taggers, "tagger", None)
+    if tagger is None:
         try:
             import ipadic
             import MeCab
         except ModuleNotFoundError:
             raise _library_error("ja") from None
-        known = _taggers.tagger = MeCab.Tagger(f"{ipadic.MECAB_ARGS} -Owakati")
-        words = known.dictionary_info().size
+        tagger = _taggers.tagger = MeCab.Tagger(f"{ipadic.MECAB_ARGS} -Owakati")
+        words = tagger.dictionary_info().size
         if words != IPADIC_WORDS:
             raise SettingError(f"the tokenizer ja needs IPADIC with {IPADIC_WORDS:,} words; this one has {words:,}")
-    return known
+    return tagger
 
 
 def _library_error(name: str) -> SettingError:
@@ -158,10 +158,13 @@ def tokens(batch: Batch, need: Input, tokenizer: Tokenizer = DEFAULT, oov: Oov =
     `Batch.contexts` says whose.
     """
     if oov == "unk" and batch.has(inputs.VOCABULARY):
-        split, known = tokens(batch, need, tokenizer), batch.resource(inputs.VOCABULARY).with_tokenizer(tokenizer)
+        split, vocabulary_list = (
+            tokens(batch, need, tokenizer),
+            batch.resource(inputs.VOCABULARY).with_tokenizer(tokenizer),
+        )
         return batch.derive(
             ("tokens", need, tokenizer, oov),
-            lambda: TokenColumn(known.replace_unknown(split.ids), split.offsets, split.vocabulary),
+            lambda: TokenColumn(vocabulary_list.replace_unknown(split.ids), split.offsets, split.vocabulary),
         )
     texts = batch.values(need)
     vocabulary = cast(Vocabulary, batch.vocabulary)
@@ -196,11 +199,11 @@ def normalize_moses(text: str) -> str:
     if _PLAIN.fullmatch(spaced) and _DOTS not in spaced:
         return _ALONE.sub("", spaced)
     split, join = _load_moses()
-    return str(join(split(text)))
+    return join(split(text))
 
 
 @cache
-def _load_moses() -> tuple[Callable[[str], Any], Callable[[Any], Any]]:
+def _load_moses() -> tuple[Callable[[str], list[str]], Callable[[list[str]], str]]:
     from sacremoses import MosesDetokenizer, MosesTokenizer
 
     return MosesTokenizer(lang="en").tokenize, MosesDetokenizer(lang="en").detokenize
@@ -295,8 +298,8 @@ class ScriptCounts(Fact[Counts, Counts]):
         return (0,) * _KINDS
 
     def gather(self, batch: Batch) -> Counts:
-        there = [need for need in self.needs if batch.has(need)]
-        return add_counts([count_characters(batch.values(need)) for need in there])
+        needs = [need for need in self.needs if batch.has(need)]
+        return add_counts([count_characters(batch.values(need)) for need in needs])
 
     def merge(self, left: Counts, right: Counts) -> Counts:
         return add_counts([left, right])
@@ -304,7 +307,7 @@ class ScriptCounts(Fact[Counts, Counts]):
 
 def add_counts(several: Sequence[Counts]) -> Counts:
     """Return the sum of counts by kind."""
-    return tuple(sum(each) for each in zip((0,) * _KINDS, *several, strict=True))
+    return tuple(sum(numbers) for numbers in zip((0,) * _KINDS, *several, strict=True))
 
 
 def suggest_tokenizer(texts: int, unsplit: int, letters: Sequence[int]) -> Tokenizer:
@@ -325,9 +328,9 @@ class UnsplitTexts(Fact[Counts, Counts]):
     def gather(self, batch: Batch) -> Counts:
         split = tokens(batch, self.need, self.tokenizer)
         column = cast(Vocabulary, split.vocabulary).column()
-        there = _find_long_runs(split.ids, column)[split.ids]
-        unsplit = int(np.count_nonzero(np.diff(row_numbers(split.offsets)[there], prepend=-1)))  # rows, each once
-        return (len(split), unsplit, *count_characters(column.take(split.ids[there].astype(np.int64))))
+        is_long = _find_long_runs(split.ids, column)[split.ids]
+        unsplit = int(np.count_nonzero(np.diff(row_numbers(split.offsets)[is_long], prepend=-1)))  # rows, each once
+        return (len(split), unsplit, *count_characters(column.take(split.ids[is_long].astype(np.int64))))
 
     def merge(self, left: Counts, right: Counts) -> Counts:
         return tuple(a + b for a, b in zip(left, right, strict=True))

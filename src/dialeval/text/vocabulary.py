@@ -113,10 +113,10 @@ def _find(data, start, length, key, table, arena, ends):  # type: ignore[no-unty
             if length <= _SHORT:
                 return slot
             word = table[slot + uint64(1)]
-            there = ends[word]
-            if ends[word + uint64(1)] - there == length:
+            first = ends[word]
+            if ends[word + uint64(1)] - first == length:
                 k = 0
-                while k < length and arena[there + k] == data[start + k]:
+                while k < length and arena[first + k] == data[start + k]:
                     k += 1
                 if k == length:
                     return slot
@@ -267,8 +267,8 @@ class Vocabulary:
         """Return the words behind ids."""
         column = self.column()
         unique, inverse = np.unique(ids, return_inverse=True)
-        known = [column[int(word)] for word in unique]
-        return [known[index] for index in inverse]
+        texts = [column[int(word)] for word in unique]
+        return [texts[index] for index in inverse]
 
     def add(self, texts: TextColumn) -> Ids:
         """Return the ids of texts that are one word each (spaces included), new ones being added."""
@@ -301,15 +301,17 @@ class Vocabulary:
 
     def split_with(self, texts: TextColumn, most: Ints, run: Callable[..., tuple[int, int]]) -> TokenColumn:
         """Run a kernel that splits until all texts are done, new words being added; `most`: tokens of each at most."""
-        own = Vocabulary()
+        vocabulary = Vocabulary()
         ids = np.empty(int(most.sum()), np.int32)
         offsets = np.zeros(len(texts) + 1, np.int64)
         row = 0
         while row < len(texts):
-            row, own._count = run(row, own._table, own._arena, own._ends, own._count, ids, offsets)
+            row, vocabulary._count = run(
+                row, vocabulary._table, vocabulary._arena, vocabulary._ends, vocabulary._count, ids, offsets
+            )
             if row < len(texts):
-                own._grow(int(texts.ends[row] - texts.starts[row]))
-        return TokenColumn(self.add(own.column())[ids[: offsets[-1]]], offsets, self)
+                vocabulary._grow(int(texts.ends[row] - texts.starts[row]))
+        return TokenColumn(self.add(vocabulary.column())[ids[: offsets[-1]]], offsets, self)
 
     def _grow(self, needed_bytes: int) -> None:
         """Make every array larger; the old ones stay as they are, since another thread may be reading them."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dialeval.core.errors import NeedError
+from dialeval.suites.multiwoz.data import TaskRow
 from dialeval.suites.multiwoz.feature import TRUE_STATES
 from dialeval.suites.multiwoz.turns import Fallback, TurnCounts, estimate_domains, prepare_turns
 from dialeval.text.vocabulary import Vocabulary
@@ -32,9 +33,9 @@ def test_estimated_domains(states: list[dict[str, dict[str, str]]], domains: lis
     assert list(estimate_domains(states)) == domains
 
 
-def row(state: int | None, domains: list[str] | None) -> dict[str, object]:
+def row(state: int | None, domains: list[str] | None) -> TaskRow:
     given = None if state is None else STATES[state]
-    return {"dialogue": "d2", "turn": 0, "state": given, "active_domains": domains}
+    return TaskRow(dialogue="d2", listed=True, turn=0, position=0, response="", state=given, active_domains=domains)
 
 
 @pytest.mark.parametrize(

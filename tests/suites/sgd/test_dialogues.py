@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import convert
 
 from dialeval.core.errors import DataError
-from dialeval.suites.sgd.data import check_turn, read_dialogues
+from dialeval.suites.sgd.data import Frame, Turn, check_turn, read_dialogues
 
 
 def dialogue(name: str, **more: Any) -> dict[str, Any]:
@@ -72,18 +73,19 @@ def test_problems_of_all_files_at_once(tmp_path: Path) -> None:
 
 def test_frames_of_a_user_turn() -> None:
     state = {"active_intent": "NONE", "requested_slots": [], "slot_values": {"a": []}}
-    turn = {"frames": [{"service": "A_1", "state": state}, {"service": "A_1"}]}
+    frames = [{"service": "A_1", "state": state}, {"service": "A_1"}]
+    turn = convert({"speaker": "USER", "frames": frames}, Turn)
     assert [str(problem) for problem in check_turn(turn, "f: d[0]")] == [
         "f: d[0]: has 2 frames of the service 'A_1'; keep one of them",
         "f: d[0]: the slot 'a' of 'A_1' has no value; leave the slot out where it has none",
         "f: d[0]: the frame of 'A_1' has no state; give every state active_intent, requested_slots and slot_values",
     ]
-    turn["frames"].reverse()
+    turn.frames.reverse()
     assert [problem.what for problem in check_turn(turn, "f: d[0]")] == [
         "has 2 frames of the service 'A_1'",
         "the frame of 'A_1' has no state",
         "the slot 'a' of 'A_1' has no value",
     ]
-    turn["frames"].append({"service": "A_1"})
+    turn.frames.append(Frame("A_1"))
     assert next(check_turn(turn, "f")).what == "has 3 frames of the service 'A_1'"
-    assert list(check_turn({"frames": []}, "f")) == list(check_turn({}, "f")) == []
+    assert list(check_turn(Turn("USER"), "f")) == []

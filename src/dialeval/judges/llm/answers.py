@@ -102,7 +102,7 @@ class AnswerStore:
         Raises:
             DataError: A record was changed after it was stored.
         """
-        found: dict[str, AnswerRecord] = {}
+        records: dict[str, AnswerRecord] = {}
         for start in range(0, len(keys), _AT_ONCE):
             some = keys[start : start + _AT_ONCE]
             marks = ",".join("?" * len(some))
@@ -113,8 +113,8 @@ class AnswerStore:
                     if record.digest != digest:
                         raise validation.InvalidError(f"{str(record.key)[:12]} was changed after it was recorded")
                     if failures or record.answer is not None:
-                        found[record.key] = record
-        return found
+                        records[record.key] = record
+        return records
 
     def store(self, record: AnswerRecord) -> AnswerRecord:
         """Write a record, commit it together with those of other threads, and return the one that counts.
@@ -157,7 +157,7 @@ class AnswerStore:
                 with closing(AnswerStore(beside)) as copied:
                     copied.write(records.values(), one_file=True)
             except DataError as error:  # such as a full disk
-                raise DataError(replace(each, where=os.fspath(target)) for each in error.problems) from None
+                raise DataError(replace(problem, where=os.fspath(target)) for problem in error.problems) from None
 
     def close(self) -> None:
         """Close the file."""

@@ -7,7 +7,7 @@ the whole request, whatever the server sends meanwhile: a thread shuts down the 
 A request that fails for a passing reason (no connection, a timeout, a body that is cut off, status 408, 409, 425, 429
 or 5xx) is sent again after a pause that doubles, with jitter; `Retry-After` lengthens the pause, for all threads. A
 refusal of the key or the address (401, 403, 404), a certificate that is not trusted, and a host that has no address
-end the run. Any other status, and an answer by another model than the one that was asked, is the failure of this one
+end the run. Every other status, and an answer by another model than the one that was asked, is the failure of this one
 request. Where no request succeeds, the run ends.
 
 The key comes from an environment variable and is sent in one header. It is removed from whatever a server returns,
@@ -30,7 +30,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
-from typing import Annotated, Any
+from typing import Annotated
 from urllib.parse import SplitResult, urlsplit
 
 import msgspec
@@ -75,7 +75,7 @@ class Token(Alternative):
 
 
 class _CompletionChoice(Struct):
-    message: dict[str, Any]
+    message: dict[str, object]
     finish_reason: str | None = None
     logprobs: dict[str, list[Token] | None] | None = None
 
@@ -85,7 +85,7 @@ class Completion(Struct):
 
     choices: Annotated[list[_CompletionChoice], Meta(min_length=1)]
     model: str = ""
-    usage: dict[str, Any] | None = None
+    usage: dict[str, object] | None = None
 
     @property
     def text(self) -> str:
@@ -364,14 +364,14 @@ class Client:
         body = orjson.dumps(orjson.loads(body))  # without escapes that hide a key, and without repeated keys
         if self._secret:
             body = body.replace(orjson.dumps(self._secret)[1:-1], _MASK)
-        found = read_completion(body)
-        if found.model and not re.fullmatch(re.escape(self.model) + _DATED, found.model):
-            self._count(0, found.usage or {})
-            raise self._count_failure(f"answered by another model, {escape_controls(found.model)[:100]}")
-        self._count(1, found.usage or {})
+        answer = read_completion(body)
+        if answer.model and not re.fullmatch(re.escape(self.model) + _DATED, answer.model):
+            self._count(0, answer.usage or {})
+            raise self._count_failure(f"answered by another model, {escape_controls(answer.model)[:100]}")
+        self._count(1, answer.usage or {})
         return body
 
-    def _count(self, answers: int, usage: Mapping[str, Any]) -> None:
+    def _count(self, answers: int, usage: Mapping[str, object]) -> None:
         prompt, completion = (usage.get(name) for name in ("prompt_tokens", "completion_tokens"))
         with self._lock:
             self.counts.answers += answers
@@ -411,7 +411,7 @@ class Client:
 
     def _quote(self, body: bytes) -> str:
         text = _ESCAPE.sub(
-            lambda found: chr(int(found[1], 16)) if found[1] else found[2], body.decode(errors="replace")
+            lambda match: chr(int(match[1], 16)) if match[1] else match[2], body.decode(errors="replace")
         )
         text = text.replace(self._secret, _MASK.decode()) if self._secret else text
         return escape_controls(" ".join(text.split()))[:200]

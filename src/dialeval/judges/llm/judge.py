@@ -21,6 +21,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from pathlib import Path
+from types import FrameType
 from typing import Any, Literal, get_args
 
 import orjson
@@ -97,16 +98,17 @@ class Panel:
 
     def plan(self, metrics: Any, settings: Any) -> tuple[Any, dict[str, Any]]:
         """Return metrics and settings of an evaluation: rubric and mode, and for several judges a metric for each."""
-        own = {name: value for name, value in next(iter(self.judges.values())).defaults.items() if value is not None}
-        given = dict(settings or {})
-        chosen = {name: {**own, **given.get(name, {})} for name in _METRICS}
+        first, planned = next(iter(self.judges.values())), dict(settings or {})
+        defaults = {name: value for name, value in first.defaults.items() if value is not None}
+        chosen = {name: {**defaults, **planned.get(name, {})} for name in _METRICS}
         if len(self.judges) == 1:
-            return metrics, given | chosen
+            return metrics, planned | chosen
         asked: list[Any] = []
         for name in split_names(metrics) if isinstance(metrics, str) else metrics or ():
-            each = [{**chosen[name], "model": model} for model in self.judges] if name in chosen else []
-            asked += [f"{name}({','.join(f'{key}={value}' for key, value in one.items())})" for one in each] or [name]
-        return asked, given
+            variants = [{**chosen[name], "model": model} for model in self.judges] if name in chosen else []
+            written = [",".join(f"{key}={value}" for key, value in variant.items()) for variant in variants]
+            asked += [f"{name}({variant})" for variant in written] or [name]
+        return asked, planned
 
     def describe(self) -> str:
         """Return what was sent and received, in a line."""
@@ -121,9 +123,9 @@ class Panel:
 
     def check_folder(self, folder: str | os.PathLike[str]) -> None:
         """Raise DataError where the answers of a run would replace a file in its folder that is not of a run."""
-        target, own = Path(folder) / ANSWERS_FILE, next(iter(self.judges.values())).cache
+        target, cache = Path(folder) / ANSWERS_FILE, next(iter(self.judges.values())).cache
         refuse_link(target)
-        if target.exists() and not (own is not None and Path(own).exists() and target.samefile(own)):
+        if target.exists() and not (cache is not None and Path(cache).exists() and target.samefile(cache)):
             AnswerStore(target, read_only=True).close()
             if not (target.parent / RUN_FILE).exists():
                 what = "would be overwritten, but it is not of a run"
@@ -173,7 +175,7 @@ class LLM(Panel):
         rubric: str | os.PathLike[str] | None = None,
         mode: Mode | None = None,
         samples: int | None = None,
-        options: Mapping[str, Any] | None = None,
+        options: Mapping[str, object] | None = None,
         least_mass: float = LEAST_MASS,
         concurrency: int = 16,
         timeout: float = 120.0,
@@ -216,7 +218,7 @@ class LLM(Panel):
         self.used: dict[str, AnswerRecord | None] = {}
         """The keys of requests of a run, with the record of those that failed: another run may answer them later."""
         self._error: BaseException | None = None
-        self._handlers: dict[int, Any] = {}
+        self._handlers: dict[int, Callable[[int, FrameType | None], object]] = {}
 
     @property
     def settings(self) -> str:
@@ -267,17 +269,17 @@ class LLM(Panel):
     def answers(self, requests: Sequence[Request]) -> list[AnswerRecord]:
         """Return the recorded answers to requests; send those that have none, and wait for them."""
         store, keys = self._store(), [request.key for request in requests]
-        found = store.find(list(dict.fromkeys(keys)), failures=self.replay)
-        self.counts.recorded += len(found)
-        found |= {key: failure for key in keys if (failure := self.used.get(key)) is not None}
-        missing = {request.key: request for request in requests if request.key not in found}
+        records = store.find(list(dict.fromkeys(keys)), failures=self.replay)
+        self.counts.recorded += len(records)
+        records |= {key: failure for key in keys if (failure := self.used.get(key)) is not None}
+        missing = {request.key: request for request in requests if request.key not in records}
         if self.replay:
-            found |= {key: AnswerRecord(key, b"", None, NOT_RECORDED) for key in missing}
+            records |= {key: AnswerRecord(key, b"", None, NOT_RECORDED) for key in missing}
             self.used |= dict.fromkeys(keys)
-            return [found[key] for key in keys]
+            return [records[key] for key in keys]
         futures = {key: self._submit(request) for key, request in missing.items()}
         try:
-            found |= {key: future.result() for key, future in futures.items()}
+            records |= {key: future.result() for key, future in futures.items()}
         except BaseException as error:
             self.stop(error)
             for future in futures.values():
@@ -285,8 +287,8 @@ class LLM(Panel):
             if isinstance(error, StoppedError | CancelledError):
                 raise self._error or KeyboardInterrupt from None
             raise
-        self.used |= {key: record if record.answer is None else None for key, record in found.items()}
-        return [found[key] for key in keys]
+        self.used |= {key: record if record.answer is None else None for key, record in records.items()}
+        return [records[key] for key in keys]
 
     def _submit(self, request: Request) -> Future[AnswerRecord]:
         """Send a request in a thread, unless it is on its way."""
@@ -334,15 +336,16 @@ class LLM(Panel):
         self.used = {}
         first = threading.current_thread() is threading.main_thread() and not self._handlers
         for number in (signal.SIGINT, signal.SIGTERM) if first else ():
-            if callable(signal.getsignal(number)):
-                self._handlers[number] = signal.signal(number, self._interrupt)
+            if callable(before := signal.getsignal(number)):
+                self._handlers[number] = before
+                signal.signal(number, self._interrupt)
         return self
 
-    def _interrupt(self, number: int, frame: Any) -> None:
+    def _interrupt(self, number: int, frame: FrameType | None) -> None:
         self.stop(KeyboardInterrupt())
         self._handlers[number](number, frame)
 
-    def __exit__(self, *error: Any) -> None:
+    def __exit__(self, *error: object) -> None:
         """Wait for answers that are on their way, and release threads, connections, signals and the file.
 
         Raises:
@@ -367,7 +370,7 @@ class LLM(Panel):
 
 def _vote(several: Sequence[Grades]) -> Grades:
     """Return the mean grades of several answers; none unless more than half of them could be read."""
-    read = [each for each in several if each.reason is None]
+    read = [grades for grades in several if grades.reason is None]
     if 2 * len(read) <= len(several):
-        return Grades({}, next(each.reason for each in several if each.reason is not None))
-    return Grades({name: math.fsum(each.values[name] for each in read) / len(read) for name in read[0].values})
+        return Grades({}, next(grades.reason for grades in several if grades.reason is not None))
+    return Grades({name: math.fsum(grades.values[name] for grades in read) / len(read) for name in read[0].values})

@@ -84,14 +84,14 @@ class LLMGrades(Metric[GradeState]):
     def _rubric(self) -> Rubric:
         from dialeval.judges.llm.rubrics import read_rubric  # loads msgspec
 
-        found = read_rubric(self.rubric)
-        if found.level != self._of:
-            other = {"reply": "llm", "conversation": "llm-conversation"}.get(found.level)
+        rubric = read_rubric(self.rubric)
+        if rubric.level != self._of:
+            other = {"reply": "llm", "conversation": "llm-conversation"}.get(rubric.level)
             remedy = "is for `dialeval compare --llm-model`" if other is None else f"is for the metric {other}"
-            raise SettingError(f"the rubric {self.rubric} asks about a {found.level} and {remedy}")
-        if self.mode == "expected" and any(each.values[-1] > 9 for each in found.question):
+            raise SettingError(f"the rubric {self.rubric} asks about a {rubric.level} and {remedy}")
+        if self.mode == "expected" and any(question.values[-1] > 9 for question in rubric.question):
             raise SettingError("expected grades have one digit; choose another mode for a scale up to 10")
-        return found
+        return rubric
 
     @property
     def needs(self) -> frozenset[Input]:
@@ -107,7 +107,7 @@ class LLMGrades(Metric[GradeState]):
     def _keys(self) -> dict[str, str]:
         """By question: the key of its result."""
         first, *others = self._rubric.question
-        return {first.name: self.name, **{each.name: f"{self.name}/{each.name}" for each in others}}
+        return {first.name: self.name, **{question.name: f"{self.name}/{question.name}" for question in others}}
 
     def bounds_of(self, key: str) -> Bounds:
         try:
@@ -137,19 +137,14 @@ class LLMGrades(Metric[GradeState]):
         scores = {key: np.full(len(rows), np.nan) for key in self._keys.values()}
         for name, key in self._keys.items():
             scores[key][asked] = [grades.values.get(name, np.nan) for grades in graded]
-        state = GradeState(
-            {key: Moments.of(values, dialogues) for key, values in scores.items()},
-            Moments.of(np.array([each.mass for each in graded], np.float64)),
-            dict(Counter(each.reason for each in graded if each.reason is not None)),
-        )
-        return Partial(state, scores)
+        moments = {key: Moments.of(values, dialogues) for key, values in scores.items()}
+        mass = Moments.of(np.array([grades.mass for grades in graded], np.float64))
+        reasons = Counter(grades.reason for grades in graded if grades.reason is not None)
+        return Partial(GradeState(moments, mass, dict(reasons)), scores)
 
     def merge(self, left: GradeState, right: GradeState) -> GradeState:
-        return GradeState(
-            {key: left.grades[key] + right.grades[key] for key in left.grades},
-            left.mass + right.mass,
-            dict(Counter(left.reasons) + Counter(right.reasons)),
-        )
+        grades = {key: left.grades[key] + right.grades[key] for key in left.grades}
+        return GradeState(grades, left.mass + right.mass, dict(Counter(left.reasons) + Counter(right.reasons)))
 
     def finish(self, state: GradeState) -> Mapping[str, Estimate]:
         return {key: Estimate.of_moments(state.grades[key], self.bounds_of(key)) for key in self._keys.values()}
@@ -182,8 +177,8 @@ def label_row(rubric: Rubric, columns: Mapping[Input, Any], row: int) -> list[tu
     used = {inputs.CONTEXT: "context", inputs.ROLES: "context", inputs.REFERENCE: "reference"}
     lists: dict[Input, list[str]] = {}
     for need, use in used.items():
-        found = columns[need][row] if need in columns and use in rubric.uses else []
-        lists[need] = [found] if isinstance(found, str) else list(found)
+        texts = columns[need][row] if need in columns and use in rubric.uses else []
+        lists[need] = [texts] if isinstance(texts, str) else list(texts)
     response = columns[inputs.RESPONSE][row]
     return label_texts(rubric.level, lists[inputs.CONTEXT], response, lists[inputs.ROLES], lists[inputs.REFERENCE])
 
@@ -192,9 +187,9 @@ def label_texts(
     level: str, context: Sequence[str], response: str, roles: Sequence[str] = (), references: Sequence[str] = ()
 ) -> list[tuple[str, str]]:
     """Return the texts of a request in order, each with what it is."""
-    known = roles if len(roles) == len(context) else [""] * len(context)
+    speakers = roles if len(roles) == len(context) else [""] * len(context)
     parts = [("reference", text) for text in references]
-    for number, (text, role) in enumerate(zip(context, known, strict=True), 1):
+    for number, (text, role) in enumerate(zip(context, speakers, strict=True), 1):
         parts.append((f"turn {number}, by the {role}" if role else f"turn {number}", text))
     last = f"turn {len(context) + 1}, by the assistant" if level == "conversation" else "reply to grade"
     return [*parts, (last, response)]

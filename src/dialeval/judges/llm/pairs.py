@@ -23,7 +23,7 @@ from msgspec import Struct
 
 from dialeval.analysis.alignment import align
 from dialeval.analysis.labels import PairAgreement, RateEstimate, estimate_rate, measure_pair_agreement
-from dialeval.core.arrays import Floats
+from dialeval.core.arrays import Floats, Mask
 from dialeval.core.display import Displayable, Tabular
 from dialeval.core.errors import SettingError
 from dialeval.core.result import Run
@@ -66,7 +66,7 @@ class JudgedPairs(Displayable, Tabular, Record, frozen=True, kw_only=True):
 
     judge: str
     rubric: str
-    pairs: Sequence[Mapping[str, Any]]
+    pairs: Sequence[Mapping[str, object]]
     """The verdicts as rows that `dialeval rank` reads, and whether the orders gave different ones (`flipped`)."""
     asked: int
     missing: Mapping[str, int]
@@ -76,10 +76,10 @@ class JudgedPairs(Displayable, Tabular, Record, frozen=True, kw_only=True):
     agreement: PairAgreement | None
     """With the human majority, where it is known."""
     warnings: Sequence[str] = ()
-    ranking: Any = None
+    ranking: object = None
     """The ranking of the systems by the verdicts (`human.rank`), where there is one."""
 
-    def lines(self) -> list[dict[str, Any]]:
+    def lines(self) -> list[dict[str, object]]:
         """Return the verdicts."""
         return list(map(dict, self.pairs))
 
@@ -111,31 +111,31 @@ def judge_pairs(llm: LLM, pairs: Sequence[PairTexts], rubric: str = "pair", leve
     places: dict[str, int] = {}
     dialogue = np.array([places.setdefault(pair.dialogue, len(places)) for pair in pairs], np.int64)
     lacking = [grades[2 * at].reason or grades[2 * at + 1].reason for at in np.flatnonzero(np.isnan(verdicts)).tolist()]
-    there = ~np.isnan(verdicts)
+    judged = ~np.isnan(verdicts)
     human = np.array([pair.human or 0 for pair in pairs], np.int64)
     ratios = np.array([length_ratio(pair.response_a, pair.response_b) for pair in pairs])
     return JudgedPairs(
         judge=llm.model,
         rubric=f"{asked.name}@{asked.digest}",
-        pairs=[_judge(pairs[at], float(verdicts[at]), bool(flipped[at])) for at in np.flatnonzero(there).tolist()],
+        pairs=[_judge(pairs[at], float(verdicts[at]), bool(flipped[at])) for at in np.flatnonzero(judged).tolist()],
         asked=len(pairs),
         missing=dict(Counter(map(str, lacking)).most_common()),
-        flips=estimate_rate(flipped[there].astype(np.float64), dialogue[there], level) if there.any() else None,
+        flips=estimate_rate(flipped[judged].astype(np.float64), dialogue[judged], level) if judged.any() else None,
         agreement=measure_pair_agreement(human, verdicts, ratios, dialogue, level)
-        if (human[there] != 0).any()
+        if (human[judged] != 0).any()
         else None,
         warnings=llm.warnings,
     )
 
 
-def combine_orders(both: Floats) -> tuple[Floats, Any]:
+def combine_orders(both: Floats) -> tuple[Floats, Mask]:
     """Return the verdicts of two orders, a column each, as one: a tie where they differ; and whether they differ."""
     differ = both[:, 0] != both[:, 1]
     missing = np.isnan(both).any(axis=1)
     return np.where(missing, np.nan, np.where(differ, 0.0, both[:, 0])), differ & ~missing
 
 
-def _judge(pair: PairTexts, verdict: float, flipped: bool) -> dict[str, Any]:
+def _judge(pair: PairTexts, verdict: float, flipped: bool) -> dict[str, object]:
     better = pair.a if verdict > 0 else pair.b if verdict < 0 else TIE
     texts = {"response_a": pair.response_a, "response_b": pair.response_b, "dialog_id": pair.dialogue}
     return {"a": pair.a, "b": pair.b, "better": better, "flipped": flipped, **texts}
@@ -151,7 +151,7 @@ def _show(pair: PairTexts, swapped: bool) -> Parts:
         return [*before[0], ("first reply", replies[0]), ("second reply", replies[1])]
     parts: list[tuple[str, str]] = []
     for label, turns, reply in zip(("first reply", "second reply"), before, replies, strict=True):
-        parts += [*((f"conversation before the {label}, {each}", turn) for each, turn in turns), (label, reply)]
+        parts += [(f"conversation before the {label}, {number}", turn) for number, turn in turns] + [(label, reply)]
     return parts
 
 
@@ -160,15 +160,15 @@ def list_run_pairs(run: Run, systems: Sequence[str] | None = None) -> list[PairT
     names = [name for name in run if run[name].role == "system"] if systems is None else list(dict.fromkeys(systems))
     if len(names) < 2 or not set(names) <= set(run):
         raise SettingError(f"pairs need two systems of the run; it has {', '.join(run)}")
-    found = []
+    pairs = []
     for left, right in combinations(names, 2):
         alignment = align(run[left], run[right])
         tables = [alignment.left.rows, alignment.right.rows]
         if not alignment.by_row or any(table is None or "response" not in table.texts for table in tables):
             design = alignment.design.describe(left, right)
             raise SettingError(f"pairs need the texts of both systems, matched row by row. {design}")
-        found += list(_match_rows(left, right, *tables))  # type: ignore[arg-type]
-    return found
+        pairs += list(_match_rows(left, right, *tables))  # type: ignore[arg-type]
+    return pairs
 
 
 def _match_rows(left: str, right: str, one: RowTable, two: RowTable) -> Iterator[PairTexts]:
@@ -188,7 +188,7 @@ def _match_rows(left: str, right: str, one: RowTable, two: RowTable) -> Iterator
         )
 
 
-def read_pair_texts(paths: PathSource | Sequence[Any]) -> list[PairTexts]:
+def read_pair_texts(paths: PathSource | Sequence[object]) -> list[PairTexts]:
     """Read pairs of responses with their contexts, from files or a list of objects.
 
     `better` is what people prefer: `a`, `b`, `tie`, the name of a system, or a list of such votes, of which the
@@ -198,7 +198,7 @@ def read_pair_texts(paths: PathSource | Sequence[Any]) -> list[PairTexts]:
 
 
 def _read_pair(reader: FieldReader, row: RowObject, name: str) -> Iterator[PairTexts]:
-    texts: dict[str, Any] = {each: row.get(each) for each in ("a", "b", "response_a", "response_b")}
+    texts: dict[str, Any] = {field: row.get(field) for field in ("a", "b", "response_a", "response_b")}
     if not all(isinstance(text, str) for text in texts.values()):
         reader.add_problem("is not a pair with its texts", f"make it an object with {_FIELDS}")
         return
@@ -208,10 +208,10 @@ def _read_pair(reader: FieldReader, row: RowObject, name: str) -> Iterator[PairT
 
 
 def _find_majority(reader: FieldReader, row: dict[str, Any]) -> int | None:
-    given = row.get("better")
-    votes = given if isinstance(given, list) else [] if given is None else [given]
+    stated = row.get("better")
+    votes = stated if isinstance(stated, list) else [] if stated is None else [stated]
     outcomes = [list_outcomes(vote, row["a"], row["b"]) for vote in votes]
-    if any(len(each) != 1 for each in outcomes):
-        reader.add_problem(f"better is {given!r:.40}", "make it a, b or tie, the name of the better system, or a list")
-    total = sum(outcome for each in outcomes for outcome in each)
+    if any(len(outcome_set) != 1 for outcome_set in outcomes):
+        reader.add_problem(f"better is {stated!r:.40}", "make it a, b or tie, the name of the better system, or a list")
+    total = sum(outcome for outcome_set in outcomes for outcome in outcome_set)
     return (total > 0) - (total < 0) if votes else None

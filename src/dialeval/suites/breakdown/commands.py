@@ -20,9 +20,11 @@ def read_thresholds(_context: click.Context, parameter: click.Parameter, value: 
     try:
         return [float(part) for part in value.split(",")]
     except ValueError:
-        raise click.BadParameter(
-            f"{value!r} is not a number or a comma-separated list of numbers", param=parameter
-        ) from None
+        what = f"{value!r} is not a number or a comma-separated list of numbers"
+        raise click.BadParameter(what, param=parameter) from None
+
+
+_FORMAT_HELP = "Output format.  [default: original for one detector and threshold, else table]"
 
 
 def _data(*, required: bool) -> options.Decorator:
@@ -43,34 +45,22 @@ def _data(*, required: bool) -> options.Decorator:
 @options.responses("labels")
 @_data(required=True)
 @click.option(
-    "-t",
-    "--threshold",
-    default="0.0",
-    callback=read_thresholds,
-    help="Threshold of the reference label: fraction of annotators for T or X; several are comma-separated.",
+    "-t", "--threshold", default="0.0", callback=read_thresholds, help="Fraction of annotators for T or X, or several."
 )
-@options.choice(
-    "--match", ["turn-index", "position"], "Match labels with turns by turn-index, or by position as the original does."
-)
+@options.choice("--match", ["turn-index", "position"], "Match labels with turns by index, or by position (original).")
 @click.option("--lenient", is_flag=True, help="Count problems of the files and continue.")
 @click.option("--development", type=click.Path(), help="Annotated dialogues for the floor of the mean distribution.")
 @click.option(
     "--baselines/--no-baselines",
     default=True,
     show_default=False,
-    help="Also score floors and ceilings.  [default: as soon as there is a table]",
+    help="Score floors, ceilings.  [default: in tables]",
 )
 @click.option("--macro", is_flag=True, help="Print averages over the data sets, each counting equally, instead.")
 @click.option("--error-categories", metavar="FIELD", help="Score the error categories in this field instead.")
 @click.option("--turns", "turns_file", type=options.FILE, help="Write a CSV row per turn.")
 @options.output_folder
-@click.option(
-    "-f",
-    "--format",
-    "format_",
-    type=options.Choice(("original", *options.FORMATS)),
-    help="Output format.  [default: original for one detector and threshold, else table]",
-)
+@click.option("-f", "--format", "format_", type=options.Choice(("original", *options.FORMATS)), help=_FORMAT_HELP)
 @options.transpose
 @options.limits
 @options.confidence
@@ -116,14 +106,14 @@ def breakdown(
     inputs["intervals"] = intervals.kind
     run = evaluate_breakdown(labels=labels, threshold=threshold, baselines=baselines, **inputs)
     run = intervals.add_to(run, inputs["confidence"])
-    found = out.compare_and_save(run, format_, output, force, None if output is None else with_curves(run))
+    verdict = out.compare_and_save(run, format_, output, force, None if output is None else with_curves(run))
     if turns_file is not None:
         out.write_output(turns_file, report.turns_csv(run).encode(), "turns in")
     if macro:
         out.print_as(format_, report.MACRO, report.average_over_datasets(run))
         out.print_warnings(run.warnings)
     else:
-        print_breakdown(run, format_, transpose, found)
+        print_breakdown(run, format_, transpose, verdict)
         out.suggest_next_command(run, format_, output)
     return out.print_failed_gates(limits.make_gates(run))
 
@@ -162,12 +152,14 @@ def detect(chats: tuple[str, ...], output: Path, **inputs: Any) -> None:
 breakdown.inner = {"detect": detect}
 
 
-def print_breakdown(run: BreakdownRun, format_: str, transpose: bool = False, found: RunVerdict | None = None) -> None:
+def print_breakdown(
+    run: BreakdownRun, format_: str, transpose: bool = False, verdict: RunVerdict | None = None
+) -> None:
     """Print a run of detectors; `original`: one of them, as the challenge's program does."""
     from dialeval.suites.breakdown.report import original, tables_text
 
     if format_ != "original":
-        out.print_run(run, format_, transpose, verdict=found)
+        out.print_run(run, format_, transpose, verdict=verdict)
         if format_ == "table":
             out.print_content("\n" + tables_text(run))
         return

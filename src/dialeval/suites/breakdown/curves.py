@@ -85,23 +85,15 @@ def with_curves(run: BreakdownRun, most: int = MOST) -> Run:
     for by_dialogue in curves.values():
         for dialogue, curve in by_dialogue.items():
             curve.said = said.get(dialogue, [])
-    kept = {
-        # Through JSON: lists in place of tuples, as in a loaded run.
-        system: json.decode(json.encode([mine[name] for name in chosen if name in mine]))
-        for system, mine in curves.items()
-    }
-    return replace(run, details={**run.details, CURVES: kept})
+    kept = {system: [mine[name] for name in chosen if name in mine] for system, mine in curves.items()}
+    # Through JSON: lists in place of tuples, as in a loaded run.
+    return replace(run, details={**run.details, CURVES: json.decode(json.encode(kept))})
 
 
 def _make_curve(dialogue: str, turns: Sequence[Mapping[str, Any]]) -> Curve:
-    return Curve(
-        dialogue,
-        [row["turn"] for row in turns],
-        [row["reference"] for row in turns],
-        [row["label"] for row in turns],
-        [_round_shares(row, "share") for row in turns],
-        [_round_shares(row, "prob") for row in turns],
-    )
+    columns = ([row[name] for row in turns] for name in ("turn", "reference", "label"))
+    shares = ([_round_shares(row, kind) for row in turns] for kind in ("share", "prob"))
+    return Curve(dialogue, *columns, *shares)
 
 
 def _round_shares(row: Mapping[str, Any], kind: str) -> Shares:
@@ -112,11 +104,8 @@ def _round_shares(row: Mapping[str, Any], kind: str) -> Shares:
 
 def _distance(curve: Curve) -> float:
     """Return how far apart the two expectations of a breakdown are, on average over turns."""
-    gaps = [
-        abs(human[0] - detector[0])
-        for human, detector in zip(curve.shares, curve.probabilities, strict=True)
-        if human[0] is not None and detector[0] is not None
-    ]
+    pairs = ((human[0], detector[0]) for human, detector in zip(curve.shares, curve.probabilities, strict=True))
+    gaps = [abs(said - expected) for said, expected in pairs if said is not None and expected is not None]
     return float(np.mean(gaps)) if gaps else 0.0
 
 
@@ -178,8 +167,7 @@ def _draw_curves(name: str, human: Curve, curves: Mapping[str, Curve], colors: M
     lines.append(_draw_area("area-x", xs, [share[2] for share in shares]))
     ticks = zip(xs, human.turns, strict=True)
     lines += [f'<text class="tick" x="{x}" y="{HEIGHT - 4}">{escape(str(turn))}</text>' for x, turn in ticks]
-    for system, curve in curves.items():
-        lines.append(_draw_line(curve, xs, colors[system]))
+    lines += [_draw_line(curve, xs, colors[system]) for system, curve in curves.items()]
     who = f"annotators and {markup.count(len(curves), 'detector')}"
     label = f"{shorten(plain(name))}: {who} over the turns; figures next to it"
     size = f'viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}"'
@@ -196,9 +184,9 @@ def _draw_area(kind: str, xs: Sequence[float], values: Sequence[float]) -> str:
 def _draw_line(curve: Curve, xs: Sequence[float], color: str) -> str:
     """Return the line of a detector, interrupted where it has no value, with its labels."""
     points = [
-        (x, _y(known[1] + known[2]), label)
+        (x, _y(values[1] + values[2]), label)
         for x, shares, label in zip(xs, curve.probabilities, curve.label, strict=True)
-        if (known := _pick_known(shares))
+        if (values := _pick_known(shares))
     ]
     path = " ".join(f"{x},{y}" for x, y, _ in points)
     marks = "".join(
@@ -211,8 +199,8 @@ def _draw_line(curve: Curve, xs: Sequence[float], color: str) -> str:
 
 def _pick_known(shares: Shares) -> list[float] | None:
     """Return the values of O, T and X; None where one of them is missing."""
-    known = [share for share in shares if share is not None]
-    return known if len(known) == len(shares) else None
+    values = [share for share in shares if share is not None]
+    return values if len(values) == len(shares) else None
 
 
 def _write_talk(human: Curve, curves: Mapping[str, Curve], colors: Mapping[str, str]) -> str:

@@ -34,6 +34,7 @@ import numpy as np
 import orjson
 from msgspec import UNSET, Struct, UnsetType, ValidationError
 
+from dialeval.core.display import list_some
 from dialeval.core.errors import DataError, Problem
 from dialeval.core.rowtable import NO_TURN
 from dialeval.io.delimited import split
@@ -149,9 +150,7 @@ class Findings:
 
 def name_turns(turns: Sequence[object]) -> str:
     """Return turns as a message names them: `turn 4`, `turns 4, 6 and 17 more`."""
-    shown = ", ".join(str(turn) for turn in turns[:_SHOWN_TURNS])
-    more = f" and {len(turns) - _SHOWN_TURNS} more" if len(turns) > _SHOWN_TURNS else ""
-    return f"turn {shown}" if len(turns) == 1 else f"turns {shown}{more}"
+    return f"turn{'' if len(turns) == 1 else 's'} {list_some([str(turn) for turn in turns], _SHOWN_TURNS)}"
 
 
 class SourceDocument(NamedTuple):
@@ -159,7 +158,7 @@ class SourceDocument(NamedTuple):
 
     where: str
     line: int | None
-    content: Any
+    content: object
 
     @property
     def place(self) -> Place:
@@ -189,7 +188,7 @@ class DocumentList:
     """Documents without names: the lines of a JSONL file, or parsed objects; they can be read once."""
 
     where: str
-    items: Iterable[tuple[int, Any]]
+    items: Iterable[tuple[int, object]]
 
     def read_all(self) -> Iterator[SourceDocument]:
         """Read every document, in order."""
@@ -199,7 +198,7 @@ class DocumentList:
 Store = Files | DocumentList
 
 
-def open_stores(source: Any, ending: str) -> dict[str, Store]:
+def open_stores(source: object, ending: str) -> dict[str, Store]:
     """Find the documents of a path, or wrap parsed ones, by the name of their folder or file.
 
     `ending` is `LOGS` or `LABELS`.
@@ -222,12 +221,12 @@ def _open_path(path: PathSource, ending: str, called: str) -> dict[str, Store]:
         except OSError as error:
             what = f"cannot be listed ({error.strerror})"
             raise DataError(Problem(where, None, what, "grant read permission")) from None
-        found = {Path(where).resolve().name: Files(folder, names, partial(_read_file, folder))}
+        stores = {Path(where).resolve().name: Files(folder, names, partial(_read_file, folder))}
     elif where.lower().endswith(_ARCHIVES):
         folders = _read_archive(where, ending)
         # Folders are told apart by their last name where that suffices.
         short = len({PurePosixPath(inside).name for inside in folders}) == len(folders)
-        found = {
+        stores = {
             ((PurePosixPath(inside).name if short else inside) or stem_of(where)): Files(
                 f"{where}:{inside}" if inside else where, frozenset(files), files.__getitem__
             )
@@ -236,13 +235,13 @@ def _open_path(path: PathSource, ending: str, called: str) -> dict[str, Store]:
     elif format_of(path) == "jsonl":
         return {stem_of(path): DocumentList(where, _read_lines(where))}
     else:
-        there = os.path.exists(where)  # noqa: PTH110  (Path.exists raises for a name that is too long)
-        what = "is neither" if there else "there is no such file or folder"
+        exists = os.path.exists(where)  # noqa: PTH110  (Path.exists raises for a name that is too long)
+        what = "is neither" if exists else "there is no such file or folder"
         raise DataError(Problem(where, None, what, f"give a folder of {called}, a .jsonl file or a .tar.gz"))
-    if not any(files.names for files in found.values()):
+    if not any(files.names for files in stores.values()):
         remedy = "check the path; the challenge's names are expected"
         raise DataError(Problem(where, None, f"holds no {called}", remedy))
-    return dict(found)
+    return dict(stores)
 
 
 def _is_wanted(name: str, ending: str) -> bool:
@@ -304,9 +303,9 @@ class AnnotatedTurn(Struct, gc=False, rename={"index": "turn-index"}):
     """A turn of an annotated dialogue. Annotations may be missing only where the speaker is the user."""
 
     annotations: list[Annotation] | UnsetType | None = UNSET
-    speaker: Any = UNSET
-    index: Any = NO_TURN
-    utterance: Any = None
+    speaker: object = UNSET
+    index: object = NO_TURN
+    utterance: object = None
 
 
 class AnnotatedDialogue(Struct, gc=False, rename={"name": "dialogue-id"}):
@@ -355,22 +354,26 @@ def _decode_dialogue(document: SourceDocument, findings: Findings) -> AnnotatedD
     return msgspec.convert(dialogue, AnnotatedDialogue)
 
 
-def _pick_turn(given: Any) -> Any:
-    turn = _pick(given, "speaker", "annotations", "turn-index", "utterance")
+def _pick_turn(document: object) -> Any:
+    turn = _pick(document, "speaker", "annotations", "turn-index", "utterance")
     if isinstance(turn, dict):
         if turn.get("speaker") == USER:
             turn["annotations"] = None
         elif isinstance(turn.get("annotations"), list):
-            turn["annotations"] = annotations = [_pick(each, "breakdown") for each in turn["annotations"]]
-            for each in annotations:
-                if isinstance(each, dict) and "breakdown" in each and each["breakdown"] not in ("O", "T", "X"):
-                    each["breakdown"] = "?"
+            turn["annotations"] = annotations = [_pick(annotation, "breakdown") for annotation in turn["annotations"]]
+            for annotation in annotations:
+                if (
+                    isinstance(annotation, dict)
+                    and "breakdown" in annotation
+                    and annotation["breakdown"] not in ("O", "T", "X")
+                ):
+                    annotation["breakdown"] = "?"
     return turn
 
 
-def _pick(given: Any, *keys: str) -> Any:
+def _pick(value: object, *keys: str) -> Any:
     """Return an object with some of its fields only; anything else as it is."""
-    return {key: given[key] for key in keys if key in given} if isinstance(given, dict) else given
+    return {key: value[key] for key in keys if key in value} if isinstance(value, dict) else value
 
 
 def parse(document: SourceDocument, findings: Findings) -> Any:

@@ -14,7 +14,7 @@ import numpy as np
 
 from dialeval.core import inputs
 from dialeval.core.arguments import check_arguments
-from dialeval.core.arrays import Floats, Ints, without_garbage_collection
+from dialeval.core.arrays import Floats, Ints
 from dialeval.core.columns import NumberColumn
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Estimate, IntervalKind, Metric
@@ -95,16 +95,15 @@ class BreakdownRun(Run):
             yield from _list_turns(rows, at, self[rows.system])
 
 
-@without_garbage_collection()
 @check_arguments
 def evaluate_breakdown(
-    data: Any,
-    labels: Any,
+    data: object,
+    labels: object,
     threshold: float | Sequence[float] = 0.0,
     *,
     match: Match = "turn-index",
     lenient: bool = False,
-    development: Any = None,
+    development: object = None,
     baselines: bool = True,
     t: float | None = None,
     confidence: float | None = None,
@@ -179,7 +178,7 @@ def evaluate_breakdown(
 def _make_metrics(thresholds: list[float]) -> dict[str, Metric[Any]]:
     """Return what to compute by its name: the short ones at one threshold, written out at several."""
     families: tuple[Any, ...] = (detection.LabelAccuracy, detection.BreakdownDetection)
-    metrics: dict[str, Metric[Any]] = {}
+    metrics = {}
     for threshold in thresholds:
         for family in families:
             for name, preset in family.presets.items():
@@ -223,7 +222,7 @@ def _encode_labels(rows: Rows, threshold: float) -> tuple[Codes, Floats, Floats]
     return Codes.of(labels, share, threshold), labels, share
 
 
-def _list_turns(rows: Rows, threshold: float, result: Result) -> Iterator[dict[str, Any]]:
+def _list_turns(rows: Rows, threshold: float, result: Result) -> Iterator[dict[str, object]]:
     codes, labels, share = _encode_labels(rows, threshold)
     correct = np.where(codes.scored, codes.label == codes.reference, np.nan)
     items = {

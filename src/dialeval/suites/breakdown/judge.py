@@ -35,7 +35,7 @@ _DIGITS = 6
 
 def detect(
     chats: Sequence[PathSource] = (),
-    data: Any = None,
+    data: object = None,
     *,
     judge_dir: PathSource | None = None,
     encoder: PathSource | None = None,
@@ -63,7 +63,7 @@ def detect(
     return list(documents.values())
 
 
-def _label_turns(rows: Rows, judge: DialogueJudge) -> list[tuple[str, int, dict[str, Any]]]:
+def _label_turns(rows: Rows, judge: DialogueJudge) -> list[tuple[str, int, dict[str, object]]]:
     """Return for each row its dialogue, its turn and its label."""
     if inputs.CONTEXT not in rows.columns:
         what = "has no contexts, so its turns cannot be labeled"
@@ -78,29 +78,28 @@ def _label_turns(rows: Rows, judge: DialogueJudge) -> list[tuple[str, int, dict[
         places = zip(rows.fields[INDEX], turns.tolist(), strict=True)
         turns = np.array([int(texts[0]) if texts else turn for texts, turn in places])
     missing = list(rows.columns[inputs.OUTCOME]) if inputs.OUTCOME in rows.columns else [[]] * len(rows)
-    found = []
+    labeled = []
     for row, (code, *probabilities) in enumerate(label_shares(scale, shares).tolist()):
         said = {f"prob-{label}": round(share, _DIGITS) for label, share in zip(LABELS, probabilities, strict=True)}
         if missing[row] == [MISSING]:
             continue
         turn = int(turns[row])
         place = row if turn == NO_TURN else turn
-        found.append((names[row] or f"row {row + 1}", place, {"breakdown": LABELS[int(code)], **said}))
-    return found
+        labeled.append((names[row] or f"row {row + 1}", place, {"breakdown": LABELS[int(code)], **said}))
+    return labeled
 
 
 def save_labels(documents: Sequence[Document], output: str | os.PathLike[str]) -> None:
     """Write labels: into a `.jsonl` file, a line per dialogue, or a folder with a file for each."""
     output = Path(output)
     if output.suffix == ".jsonl":
-        write_bytes(output, b"".join(orjson.dumps(each, option=orjson.OPT_APPEND_NEWLINE) for each in documents))
+        write_bytes(output, b"".join(orjson.dumps(one, option=orjson.OPT_APPEND_NEWLINE) for one in documents))
         return
     for document in documents:
         name = str(document["dialogue-id"])
         if not name or "/" in name or "\0" in name or len(name.encode()) > 200:
             remedy = "write one file for all dialogues: -o labels.jsonl"
-            raise DataError(
-                Problem(str(output), None, f"the dialogue {name[:60]!r} cannot be the name of a file", remedy)
-            )
+            what = f"the dialogue {name[:60]!r} cannot be the name of a file"
+            raise DataError(Problem(str(output), None, what, remedy))
     for document in documents:
         write_bytes(output / f"{document['dialogue-id']}{ENDING}", dump(document))

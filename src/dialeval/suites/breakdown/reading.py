@@ -26,13 +26,13 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
 from operator import attrgetter, itemgetter
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 from msgspec import UNSET
 
 from dialeval.core import inputs
-from dialeval.core.arrays import Floats, Ints, offsets_of
+from dialeval.core.arrays import Floats, Ints, Mask, offsets_of
 from dialeval.core.columns import NumberColumn, RaggedColumn, TextColumn
 from dialeval.core.errors import DataError, Problem, SettingError
 from dialeval.core.rowtable import NO_TURN
@@ -41,6 +41,8 @@ from dialeval.suites.breakdown import documents
 from dialeval.suites.breakdown.documents import AnnotatedTurn, Findings, Place, ProblemType, SourceDocument, Store
 
 Match = Literal["turn-index", "position"]
+Label: TypeAlias = tuple[Any, ...]
+"""The code of a label and its probabilities, as they are in the file."""
 
 SUM_TOLERANCE = 0.02
 """How far a sum of probabilities may be from 1: three that are rounded to two decimals can be off by 0.015."""
@@ -100,7 +102,7 @@ class AnnotatedTurns:
         }
 
 
-def read_logs(source: Any, findings: Findings) -> AnnotatedTurns:
+def read_logs(source: object, findings: Findings) -> AnnotatedTurns:
     """Read the annotated turns of a folder, a file, an archive, or of documents that are parsed already."""
     dialogues: list[documents.AnnotatedDialogue] = []
     places: list[Place] = []
@@ -131,29 +133,23 @@ def read_logs(source: Any, findings: Findings) -> AnnotatedTurns:
     counts = np.stack([np.add.reduceat(letters == ord(label), starts, dtype=np.float64) for label in "OTX"], axis=1)
     if others := len(letters) - int(counts.sum()):
         findings.remarks.append(f"{others} annotations are none of O, T and X and do not count")
-    annotated = AnnotatedTurns(
-        where=os.fspath(source) if isinstance(source, str | os.PathLike) else "data",
-        dialogues=[dialogue.name for dialogue in dialogues],
-        places=places,
-        offsets=offsets_of(sizes),
-        turns=np.array(indices, np.int64),
-        counts=counts,
-        all_turns=[dialogue.turns for dialogue in dialogues],
-        datasets=datasets,
-    )
+    where = os.fspath(source) if isinstance(source, str | os.PathLike) else "data"
+    names, turns = [dialogue.name for dialogue in dialogues], [dialogue.turns for dialogue in dialogues]
+    numbers, offsets = np.array(indices, np.int64), offsets_of(sizes)
+    annotated = AnnotatedTurns(where, names, places, offsets, numbers, counts, turns, datasets)
     _check_annotated(annotated, findings)
     return annotated
 
 
-def open_data(source: Any) -> dict[str, Store]:
+def open_data(source: object) -> dict[str, Store]:
     """Open annotated dialogues, by data set; `source` may be a mapping of names to sources."""
     if not isinstance(source, Mapping) or "turns" in source:  # a single dialogue is refused there
         return documents.open_stores(source, documents.LOGS)
-    found: dict[str, Store] = {}
-    for name, each in source.items():
-        stores = documents.open_stores(each, documents.LOGS)
-        found |= {name if len(stores) == 1 else f"{name}/{inner}": store for inner, store in stores.items()}
-    return found
+    opened: dict[str, Store] = {}
+    for name, part in source.items():
+        stores = documents.open_stores(part, documents.LOGS)
+        opened |= {name if len(stores) == 1 else f"{name}/{inner}": store for inner, store in stores.items()}
+    return opened
 
 
 def _pick_annotated(document: SourceDocument, turns: list[AnnotatedTurn], findings: Findings) -> list[Any] | None:
@@ -195,7 +191,7 @@ def _check_annotated(annotated: AnnotatedTurns, findings: Findings) -> None:
         findings.add(ProblemType.NO_REFERENCE, annotated.places[at], what, len(rows))
 
 
-def _group_rows(annotated: AnnotatedTurns, chosen: Any) -> list[tuple[int, Ints]]:
+def _group_rows(annotated: AnnotatedTurns, chosen: Mask) -> list[tuple[int, Ints]]:
     """Return the chosen rows of each dialogue that has some."""
     rows: Ints = np.flatnonzero(chosen)
     owners, starts = np.unique(np.searchsorted(annotated.offsets, rows, side="right") - 1, return_index=True)
@@ -247,15 +243,15 @@ class LabelsReader:
     def read(self, source: Store) -> Floats:
         """Return the labels column."""
         wanted, ends = self.annotated.turns.tolist(), self.annotated.offsets.tolist()
-        rows: list[tuple[Any, ...]] = []
+        rows: list[Label] = []
         listed = self._parse_list(source) if isinstance(source, documents.DocumentList) else {}
         for at, dialogue in enumerate(self.annotated.dialogues):
             turns = wanted[ends[at] : ends[at + 1]]
-            found = self._parse_file(source, dialogue) if isinstance(source, documents.Files) else listed.get(dialogue)
-            if found is None:
+            parsed = self._parse_file(source, dialogue) if isinstance(source, documents.Files) else listed.get(dialogue)
+            if parsed is None:
                 what = f"there are no labels for the dialogue {dialogue!r}"
                 self.findings.add(ProblemType.NO_LABELS, (source.where, None), what, len(turns))
-            document = found or SourceDocument(source.where, None, None)
+            document = parsed or SourceDocument(source.where, None, None)
             self.places.append(document.place)
             rows += [_NONE] * len(turns) if document.content is None else self._match_turns(dialogue, turns, document)
         self._add_remarks()
@@ -265,18 +261,18 @@ class LabelsReader:
 
     def _parse_list(self, source: documents.DocumentList) -> dict[str, SourceDocument]:
         """Parse the documents of a list, by their dialogue-id."""
-        found: dict[str, SourceDocument] = {}
+        documents_by_id: dict[str, SourceDocument] = {}
         for document in map(self._parse, source.read_all()):
             dialogue = _get_id(document)
             if not isinstance(dialogue, str):
                 if document.content is not None:
                     self.findings.add(ProblemType.UNREADABLE_LABELS, document.place, "has no dialogue-id")
-            elif dialogue in found:
+            elif dialogue in documents_by_id:
                 what = f"there are labels for the dialogue {dialogue!r} before"
                 self.findings.add(ProblemType.REPEATED_LABELS, document.place, what)
             else:
-                found[dialogue] = document
-        return found
+                documents_by_id[dialogue] = document
+        return documents_by_id
 
     def _parse_file(self, source: documents.Files, dialogue: str) -> SourceDocument | None:
         """Parse the labels file of a dialogue; None if there is no such file."""
@@ -303,7 +299,7 @@ class LabelsReader:
             self.findings.add_error(ProblemType.UNREADABLE_LABELS, document.place, error)
             return document._replace(content=None)
 
-    def _match_turns(self, dialogue: str, turns: list[int], document: SourceDocument) -> list[tuple[Any, ...]]:
+    def _match_turns(self, dialogue: str, turns: list[int], document: SourceDocument) -> list[Label]:
         """Return the labels of each annotated turn of a dialogue."""
         indices, values = self._read_entries(document)
         if indices == turns:
@@ -321,14 +317,14 @@ class LabelsReader:
         self.unused += len(values) - sum(at is not None for at in chosen)
         return [_NONE if at is None else values[at] for at in chosen]
 
-    def _read_entries(self, document: SourceDocument) -> tuple[list[Any], list[tuple[Any, ...]]]:
+    def _read_entries(self, document: SourceDocument) -> tuple[list[object], list[Label]]:
         """Return the turn-index of every entry, and its code and probabilities; report what an entry lacks."""
-        given = document.content.get("turns") if isinstance(document.content, dict) else None
-        if not isinstance(given, list):
+        entries = document.content.get("turns") if isinstance(document.content, dict) else None
+        if not isinstance(entries, list):
             self.findings.add(ProblemType.UNREADABLE_LABELS, document.place, 'has no list of "turns"')
             return [], []
-        indices, values = list[Any](), list[tuple[Any, ...]]()
-        for at, entry in enumerate(given):
+        indices, values = list[object](), list[Label]()
+        for at, entry in enumerate(entries):
             index, labels = (entry.get("turn-index"), entry.get("labels")) if isinstance(entry, dict) else (None, None)
             indices.append(index)
             if not isinstance(labels, list) or not labels or not isinstance(labels[0], dict):
@@ -346,7 +342,7 @@ class LabelsReader:
             values.append((code, *probabilities))
         return indices, values
 
-    def _match_indices(self, indices: list[Any], turns: list[int], document: SourceDocument) -> list[int | None]:
+    def _match_indices(self, indices: list[object], turns: list[int], document: SourceDocument) -> list[int | None]:
         """Return the entry that names each of the turns, if there is one."""
         first: dict[int, int] = {}
         repeated = [
@@ -379,11 +375,11 @@ class LabelsReader:
     def _check(self, values: Floats) -> None:
         """Report invalid labels and probabilities, once for each of their files."""
         code, probabilities = values[:, 0], values[:, 1:]
-        there = ~np.isnan(code)
+        labeled = ~np.isnan(code)
         with np.errstate(invalid="ignore"):
-            improbable = there & ~((probabilities >= 0) & np.isfinite(probabilities)).all(axis=1)
-            odd = there & ~improbable & ~(np.abs(probabilities.sum(axis=1) - 1) <= SUM_TOLERANCE)
-        problems: tuple[tuple[Any, ProblemType, str], ...] = (
+            improbable = labeled & ~((probabilities >= 0) & np.isfinite(probabilities)).all(axis=1)
+            odd = labeled & ~improbable & ~(np.abs(probabilities.sum(axis=1) - 1) <= SUM_TOLERANCE)
+        problems: tuple[tuple[Mask, ProblemType, str], ...] = (
             (code == _OTHER, ProblemType.UNKNOWN_LABEL, "the label is none of O, T and X"),
             (improbable, ProblemType.NOT_PROBABLE, "a probability is below 0 or not finite"),
             (odd, ProblemType.ODD_SUM, "the probabilities do not add up to 1"),
@@ -396,11 +392,11 @@ class LabelsReader:
                 self.findings.add(kind, self.places[owner], message, len(rows))
 
 
-def _get_id(document: SourceDocument) -> Any:
+def _get_id(document: SourceDocument) -> object:
     return document.content.get("dialogue-id") if isinstance(document.content, dict) else None
 
 
-def _make_matrix(rows: list[tuple[Any, ...]]) -> Floats:
+def _make_matrix(rows: list[Label]) -> Floats:
     """Return the matrix of all labels; what is no number becomes NaN and is reported with other bad probabilities."""
     try:
         return np.fromiter(chain.from_iterable(rows), np.float64, 4 * len(rows)).reshape(-1, 4)
@@ -424,7 +420,7 @@ class BreakdownData:
     warnings: list[str] = field(default_factory=list)
 
 
-def read(data: Any, labels: Any, match: Match = "turn-index", lenient: bool = False) -> BreakdownData:
+def read(data: object, labels: object, match: Match = "turn-index", lenient: bool = False) -> BreakdownData:
     """Read annotated dialogues and the labels of one or several detectors.
 
     `data`: a folder, a JSONL file or an archive (see `documents`), parsed dialogues, or a mapping of data sets to
@@ -453,9 +449,9 @@ def read(data: Any, labels: Any, match: Match = "turn-index", lenient: bool = Fa
     return BreakdownData(annotated, systems, findings.raise_or_count())
 
 
-def open_detectors(labels: Any, findings: Findings) -> dict[str, Store]:
+def open_detectors(labels: object, findings: Findings) -> dict[str, Store]:
     """Open the labels, by the name of their detector."""
-    found: dict[str, Store] = {}
+    detectors: dict[str, Store] = {}
     sources = _list_sources(labels)
     if not sources:
         findings.refuse(Problem("labels", None, "name no detector", "give the labels of at least one"))
@@ -468,29 +464,29 @@ def open_detectors(labels: Any, findings: Findings) -> dict[str, Store]:
             continue
         for inner, store in stores.items():
             called = inner if name is None else name if len(stores) == 1 else f"{name}/{inner}"
-            if called in found:
-                what = f"the detector {called!r} is also in {found[called].where}"
+            if called in detectors:
+                what = f"the detector {called!r} is also in {detectors[called].where}"
                 findings.refuse(Problem(store.where, None, what, "name them: NAME=PATH, or {name: path}"))
-            found.setdefault(called, store)
-    return found
+            detectors.setdefault(called, store)
+    return detectors
 
 
 def read_categories(
     store: Store, held: str, name: str, findings: Findings
-) -> Iterator[tuple[tuple[str, Any], list[Any]]]:
+) -> Iterator[tuple[tuple[str, object], list[list[str]]]]:
     """Yield each turn (dialogue-id, turn-index) with the categories in a field of its annotations or labels."""
     for document in store.read_all():
         content = documents.parse(document, findings)
         try:
             for turn in content["turns"]:
-                values = [each.get(name) or [] for each in turn.get(held) or ()]
+                values = [judgment.get(name) or [] for judgment in turn.get(held) or ()]
                 lists = [[value] if isinstance(value, str) else list(map(str, value)) for value in values]
                 yield (content["dialogue-id"], turn["turn-index"]), lists
         except (KeyError, TypeError, AttributeError) as error:
             raise DataError(Problem(document.where, None, f"has no turns with {held} ({error})", "check it")) from None
 
 
-def _list_sources(labels: Any) -> list[tuple[str | None, Any]]:
+def _list_sources(labels: object) -> list[tuple[str | None, object]]:
     if isinstance(labels, Mapping):
         return [(str(name), source) for name, source in labels.items()]
     if isinstance(labels, str | os.PathLike) or not isinstance(labels, Iterable):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from math import nan
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from msgspec import Struct
@@ -159,7 +159,7 @@ class MacroAverages(Tabular, Record, frozen=True):
 
     systems: dict[str, dict[str, Macro]]
 
-    def lines(self) -> list[dict[str, Any]]:
+    def lines(self) -> list[dict[str, object]]:
         return [
             {"system": system, "metric": key, "dataset": name, "value": value}
             for system, by_key in self.systems.items()
@@ -172,8 +172,8 @@ def average_over_datasets(run: Run) -> MacroAverages:
     """Average every value over the data sets of a run; SettingError where it has one."""
     if not all(result.rows is not None and DATASET in result.rows.fields for result in run.values()):
         raise SettingError("there is one data set; give several (-p NAME=PATH, repeated), or leave --macro out")
-    found = slices(run, DATASET, systems=list(run) if len(run) > 1 else None, compared=False)
-    parts = {each.label: each.run for each in found.slices}
+    by_dataset = slices(run, DATASET, systems=list(run) if len(run) > 1 else None, compared=False)
+    parts = {part.label: part.run for part in by_dataset.slices}
     systems = {
         system: {
             key: _average({name: part[system][key] for name, part in parts.items() if key in part[system]})
@@ -214,14 +214,14 @@ class ErrorCategories(Tabular, Record, frozen=True):
     field: str
     systems: dict[str, CategoryScores]
 
-    def lines(self) -> list[dict[str, Any]]:
+    def lines(self) -> list[dict[str, object]]:
         return [
             {"detector": name, "turns": s.turns, "exact_match": s.exact_match, "f1": s.f1}
             for name, s in self.systems.items()
         ]
 
 
-def score_categories(data: Any, labels: Any, category_field: str = "error_category") -> ErrorCategories:
+def score_categories(data: object, labels: object, category_field: str = "error_category") -> ErrorCategories:
     """Score the error categories that detectors give to turns: exact match of the set, and F1.
 
     Annotations and labels hold them in a field, a text or a list. The true set of a turn are the categories that more
@@ -230,22 +230,22 @@ def score_categories(data: Any, labels: Any, category_field: str = "error_catego
     findings, systems = Findings(), {}
     stores = open_detectors(labels, findings)
     findings.raise_or_count()
-    true: dict[tuple[str, Any], set[str]] = {}
+    true: dict[tuple[str, object], set[str]] = {}
     for store in open_data(data).values():
-        for place, given in read_categories(store, "annotations", category_field, findings):
-            votes = Counter(name for each in given for name in each)
-            if chosen := {name for name, count in votes.items() if 2 * count > len(given)}:
+        for place, named in read_categories(store, "annotations", category_field, findings):
+            votes = Counter(name for names in named for name in names)
+            if chosen := {name for name, count in votes.items() if 2 * count > len(named)}:
                 true[place] = chosen
     if not true:
         raise SettingError(f"no annotated turn has a category in {category_field!r} that more than half gave")
     numbers = {name: number for number, name in enumerate(dict.fromkeys(dialogue for dialogue, _ in true))}
     for system, store in stores.items():
         labeled = read_categories(store, "labels", category_field, findings)
-        predicted = {place: set(each[0]) for place, each in labeled if each}
+        predicted = {place: set(names[0]) for place, names in labeled if names}
         counts = np.zeros((len(numbers), 4))  # turns, exact matches, true positives, all categories of both sides
         for place, wanted in true.items():
-            found = predicted.get(place, set())
-            counts[numbers[place[0]]] += [1, found == wanted, len(found & wanted), len(found) + len(wanted)]
+            got = predicted.get(place, set())
+            counts[numbers[place[0]]] += [1, got == wanted, len(got & wanted), len(got) + len(wanted)]
         drawn = np.concatenate([chunk @ counts for chunk in draw_resamples(len(counts))])
         turns, exact, right, every = np.concatenate([counts.sum(axis=0, keepdims=True), drawn]).T
         (em, *em_drawn), (f1, *f1_drawn) = (exact / turns).tolist(), (2 * right / every).tolist()
@@ -254,22 +254,22 @@ def score_categories(data: Any, labels: Any, category_field: str = "error_catego
     return ErrorCategories(category_field, systems)
 
 
-def _to_macro_document(found: MacroAverages) -> Document:
+def _to_macro_document(averages: MacroAverages) -> Document:
     tables = []
-    for by_key in found.systems.values():
+    for by_key in averages.systems.values():
         names = list(dict.fromkeys(name for macro in by_key.values() for name in macro.by_dataset))
         rows = [
             [key, show_rounded(macro.mean, macro.interval), *(show(macro.by_dataset.get(name, nan)) for name in names)]
             for key, macro in by_key.items()
         ]
         tables.append(Table(["metric", "macro average", *names], rows))
-    return Document([], tables, ["Each data set counts equally. 95% intervals."], titles=list(found.systems))
+    return Document([], tables, ["Each data set counts equally. 95% intervals."], titles=list(averages.systems))
 
 
-def _to_categories_document(found: ErrorCategories) -> Document:
+def _to_categories_document(scores: ErrorCategories) -> Document:
     rows = [
         [name, str(s.turns), show_rounded(s.exact_match, s.exact_match_interval), show_rounded(s.f1, s.f1_interval)]
-        for name, s in found.systems.items()
+        for name, s in scores.systems.items()
     ]
     return Document([], [Table(["detector", "turns", "exact match", "F1"], rows)], ["95% intervals over dialogues."])
 

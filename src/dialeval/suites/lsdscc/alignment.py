@@ -9,7 +9,7 @@ pair has one place in the flat arrays that aligners fill, in the order of querie
     MaxBLEU     = mean over the hypotheses of the score of their group
 
 A query without groups or with an empty group has none of the three (NaN), nor has one in which some hypothesis cannot
-be compared with some group. Any other query without hypotheses covers nothing: MDS and PDS are 0, and there is no
+be compared with some group. Every other query without hypotheses covers nothing: MDS and PDS are 0, and there is no
 MaxBLEU.
 
 An aligner is anything that can be called with a hypothesis and a group of references, each a list of words, and returns
@@ -46,6 +46,7 @@ from itertools import chain, pairwise
 from typing import Any, ClassVar, Literal, cast, get_args
 
 import numpy as np
+import numpy.typing as npt
 
 from dialeval.core.arrays import Floats, Ints, offsets_of, ranges, row_numbers, split_clusters
 from dialeval.core.columns import TextColumn, TokenColumn
@@ -72,7 +73,7 @@ Group = Sequence[Words]
 Aligner = Callable[[Words, Group], float]
 """A hypothesis and a group of references in, their similarity out."""
 AlignerName = Literal["bleu", "nltk-bleu", "nltk-nist", "sacre", "embedding"]
-SmoothFunction = Callable[..., Sequence[Any]]
+SmoothFunction = Callable[..., Sequence[object]]
 """What nltk calls a smoothing function: precisions in, precisions out."""
 
 
@@ -100,13 +101,9 @@ class GroupComparison:
             return TokenColumn(ids, offsets_of(map(len, texts)), vocabulary)
 
         grouped = [group for row in references for group in row]
-        return cls(
-            column([words for row in hypotheses for words in row]),
-            offsets_of(map(len, hypotheses)),
-            column([words for group in grouped for words in group]),
-            offsets_of(map(len, grouped)),
-            offsets_of(map(len, references)),
-        )
+        lists, groups, group_lists = (offsets_of(map(len, part)) for part in (hypotheses, grouped, references))
+        texts, others = (column([words for words_of in part for words in words_of]) for part in (hypotheses, grouped))
+        return cls(texts, lists, others, groups, group_lists)
 
     @cached_property
     def group_counts(self) -> Ints:
@@ -133,13 +130,9 @@ class GroupComparison:
         for first, last in split_clusters(offsets_of(np.diff(self.lists) * np.diff(self.group_lists)), PART_PAIRS):
             lists, group_lists = self.lists[first : last + 1], self.group_lists[first : last + 1]
             groups = self.groups[group_lists[0] : group_lists[-1] + 1]
-            yield GroupComparison(
-                self.hypotheses.take(np.arange(lists[0], lists[-1])),
-                lists - lists[0],
-                self.references.take(np.arange(groups[0], groups[-1])),
-                groups - groups[0],
-                group_lists - group_lists[0],
-            )
+            texts = self.hypotheses.take(np.arange(lists[0], lists[-1]))
+            others = self.references.take(np.arange(groups[0], groups[-1]))
+            yield GroupComparison(texts, lists - lists[0], others, groups - groups[0], group_lists - group_lists[0])
 
     def count_ngrams(self, n: int) -> bleu.BleuCounts:
         """Count the n-grams of every pair, for all orders up to n and at least for those that smoothing looks at."""
@@ -268,9 +261,9 @@ class NLTKNistAligner(NgramAligner):
         scores: list[float] = []
         for (start, stop), (first, last) in queries:
             ngrams = [(len(text), _count_ngrams(text, self.n)) for text in texts[start:stop]]
-            wanted = {gram for _, own in ngrams for gram in own}
+            wanted = {gram for _, counts in ngrams for gram in counts}
             counted = [_NistGroup(group, self.n, wanted) for group in groups[first:last]]
-            scores += [group.score(words, own) for words, own in ngrams for group in counted]
+            scores += [group.score(words, counts) for words, counts in ngrams for group in counted]
         return np.array(scores, np.float64)
 
 
@@ -304,7 +297,7 @@ class _NistGroup:
         for gram in ngrams:
             if gram in self.counts:
                 if gram not in self.information:
-                    before, here = (sum(count for _, count in self.counts[each]) for each in (gram[:-1], gram))
+                    before, here = (sum(count for _, count in self.counts[ngram]) for ngram in (gram[:-1], gram))
                     self.information[gram] = math.log(before / here) / math.log(2)
                 for reference, count in self.counts[gram]:
                     shared[len(gram) - 1][reference] += self.information[gram] * min(ngrams[gram], count)
@@ -334,11 +327,11 @@ class NLTKBleuAligner(PairAligner):
 
     def __post_init__(self) -> None:
         check_order(self.n)
-        given, methods = self.smooth_function, get_args(bleu.Method)
-        if isinstance(given, int) and given not in methods:
-            raise SettingError(f"BLEU has the smoothing methods {', '.join(map(str, methods))}, not {given}")
-        if not (given is None or isinstance(given, int) or callable(given)):
-            raise SettingError(f"a smoothing function is the number of a method or can be called; {given!r} is neither")
+        smooth, methods = self.smooth_function, get_args(bleu.Method)
+        if isinstance(smooth, int) and smooth not in methods:
+            raise SettingError(f"BLEU has the smoothing methods {', '.join(map(str, methods))}, not {smooth}")
+        if not (smooth is None or isinstance(smooth, int) or callable(smooth)):
+            raise SettingError(f"a smoothing function is the number of a method or can be called, and not {smooth!r}")
 
     def scores(self, comparison: GroupComparison) -> Floats:
         if callable(self.smooth_function):
@@ -382,8 +375,8 @@ class EmbeddingAligner(PairAligner):
 
     @cached_property
     def _vectors(self) -> WordVectors:
-        given = self.embeddings
-        return cast(WordVectors, given) if hasattr(given, "vectors_for") else load_embeddings(given)
+        source = self.embeddings
+        return cast(WordVectors, source) if hasattr(source, "vectors_for") else load_embeddings(source)
 
     def scores(self, comparison: GroupComparison) -> Floats:
         values = self.embeddings
@@ -423,16 +416,16 @@ class CallAligner(PairAligner):
         return np.fromiter(map(float, scores), np.float64)
 
 
-def to_aligner(given: Any) -> PairAligner:
+def to_aligner(aligner: object) -> PairAligner:
     """Return an aligner that scores comparisons as the given one does; None is the original's default."""
-    if given is None:
+    if aligner is None:
         return BleuAligner()
-    if isinstance(given, PairAligner):
-        return given
-    if not callable(given):
+    if isinstance(aligner, PairAligner):
+        return aligner
+    if not callable(aligner):
         names = ", ".join(kind.__name__ for kind in (BleuAligner, NLTKBleuAligner, NLTKNistAligner))
-        raise SettingError(f"an aligner can be called with a hypothesis and a group, as {names}; {given!r} cannot")
-    return CallAligner(given)
+        raise SettingError(f"an aligner can be called with a hypothesis and a group, as {names}; {aligner!r} cannot")
+    return CallAligner(aligner)
 
 
 def _apply(function: Callable[[float], float], values: Floats) -> Floats:
@@ -516,14 +509,13 @@ class CorpusAlignment:
         texts = [" ".join(words) for words in self.comparison.references.words()]
         groups = [tuple(texts[start:stop]) for start, stop in pairwise(self.comparison.groups.tolist())]
         best, scores = [None if group < 0 else group for group in self.best.tolist()], self.scores.tolist()
+        values = zip(self.mds.tolist(), self.pds.tolist(), self.max_bleu.tolist(), strict=True)
+        rows, group_rows = (
+            pairwise(offsets.tolist()) for offsets in (self.comparison.lists, self.comparison.group_lists)
+        )
         return [
-            QueryAlignment(*values, tuple(best[start:stop]), tuple(scores[start:stop]), tuple(groups[first:last]))
-            for values, (start, stop), (first, last) in zip(
-                zip(self.mds.tolist(), self.pds.tolist(), self.max_bleu.tolist(), strict=True),
-                pairwise(self.comparison.lists.tolist()),
-                pairwise(self.comparison.group_lists.tolist()),
-                strict=True,
-            )
+            QueryAlignment(*means, tuple(best[start:stop]), tuple(scores[start:stop]), tuple(groups[first:last]))
+            for means, (start, stop), (first, last) in zip(values, rows, group_rows, strict=True)
         ]
 
 
@@ -539,7 +531,7 @@ def align(comparison: GroupComparison, aligner: PairAligner) -> CorpusAlignment:
     reached = np.zeros(len(sizes), np.int64)
     reached[comparison.group_lists[of_hypothesis[landed]] + best[landed]] = 1
 
-    def add_up(queries: Ints, values: Any) -> Floats:
+    def add_up(queries: Ints, values: npt.ArrayLike) -> Floats:
         """Return the sum of the values of each query, from left to right."""
         return np.bincount(queries, values, minlength=len(comparison.lists) - 1).astype(np.float64)
 

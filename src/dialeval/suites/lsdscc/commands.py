@@ -25,19 +25,13 @@ EOS = "</s>"
 )
 @options.responses("hypotheses")
 @click.option(
-    "-r",
-    "--references",
-    "reference_groups",
-    type=click.Path(),
-    help="Reference groups, a JSON file.  [default: the data pack lsdscc]",
+    "-r", "--references", "reference_groups", type=click.Path(), help="Reference groups (JSON).  [default: the pack]"
 )
 @click.option("--eos", default=EOS, help="Separator of two hypotheses of a line.")
 @click.option("--no-eos", is_flag=True, help="No separator: each line is one hypothesis.")
 @options.choice("--aligner", ALIGNERS, "How a hypothesis is assigned to a reference group.")
 @click.option("-n", "n", type=click.IntRange(1, 100), default=4, help="Longest n-grams to count.")
-@click.option(
-    "--bleu-smoothing", type=click.IntRange(0, 7), help="nltk's smoothing method for nltk-bleu.  [default: none]"
-)
+@click.option("--bleu-smoothing", type=click.IntRange(0, 7), help="nltk's method for nltk-bleu.  [default: none]")
 @click.option("--vectors", "vectors", help="Word vectors for embedding: a file, a data pack, or wordllama.")
 @click.option("--train", type=click.Path(), help="Text whose frequent words weigh less under embedding.")
 @options.tokenizer
@@ -88,17 +82,10 @@ def lsdscc(
     read = (hypotheses, *(inputs[name] for name in ("reference_groups", "vectors", "train")))
     check_transpose(format_, transpose)
     check_places(output, read)
-    settings = {"aligner": aligner, "n": n, "smooth": bleu_smoothing or 0}
+    inputs["settings"] = {"coverage": {"aligner": aligner, "n": n, "smooth": bleu_smoothing or 0}}
+    inputs["alignments"] = format_ == "json" or output is not None
     with open_meter() as meter:
-        run = evaluate(
-            hypotheses,
-            metrics=METRICS,
-            settings={"coverage": settings},
-            intervals=intervals.kind,
-            progress=meter.update_run,
-            alignments=format_ == "json" or output is not None,
-            **inputs,
-        )
+        run = evaluate(hypotheses, metrics=METRICS, intervals=intervals.kind, progress=meter.update_run, **inputs)
     run = intervals.add_to(run, inputs["confidence"])
     deliver_run(run, format_, output, force, transpose=transpose)
     return print_failed_gates(limits.make_gates(run))

@@ -192,7 +192,7 @@ class ReferenceSet(list[list[list[str]]]):
         return f"ReferenceSet({super().__repr__()}, query={self.query!r}, names={self.names!r})"
 
 
-def read_with_groups(responses: Any, reference_groups: Any, eos: str | None) -> tuple[list[Rows], Groups | None]:
+def read_with_groups(responses: object, reference_groups: object, eos: str | None) -> tuple[list[Rows], Groups | None]:
     """Read the hypotheses of every system, with the reference groups if there are any."""
     systems = read_hypotheses(responses, eos)
     if reference_groups is None:
@@ -201,7 +201,7 @@ def read_with_groups(responses: Any, reference_groups: Any, eos: str | None) -> 
     return [attach_groups(rows, groups) for rows in systems], groups
 
 
-def read_hypotheses(source: Any, eos: str | None = EOS, name: str | None = None) -> list[Rows]:
+def read_hypotheses(source: object, eos: str | None = EOS, name: str | None = None) -> list[Rows]:
     """Read the hypotheses of every system of a path, a folder, a list of lists of texts, or a mapping to these."""
     if isinstance(source, Mapping):
         if not source:
@@ -326,8 +326,8 @@ class GroupedColumn(RaggedColumn):
     @staticmethod
     def join(parts: Sequence[GroupedColumn]) -> GroupedColumn:  # type: ignore[override]
         """Return the rows of all parts."""
-        sizes = (sizes_between(each) for each in ((part.groups for part in parts), (part.lists for part in parts)))
-        return GroupedColumn.of(join_texts([part.values for part in parts]), *sizes)
+        groups, lists = sizes_between(part.groups for part in parts), sizes_between(part.lists for part in parts)
+        return GroupedColumn.of(join_texts([part.values for part in parts]), groups, lists)
 
     def list_groups(self, row: int) -> list[list[str]]:
         """Return the groups of a row."""
@@ -346,8 +346,8 @@ class GroupedColumn(RaggedColumn):
         texts = RaggedColumn(self.values, self.offsets).take(rows)
         sizes = np.diff(self.groups)
         ranges = [sizes[self.lists[row] : self.lists[row + 1]] for row in rows.tolist()]
-        found = np.concatenate([np.zeros(0, np.int64), *ranges])
-        return GroupedColumn.of(texts.values, found, np.diff(self.lists)[rows])
+        group_sizes = np.concatenate([np.zeros(0, np.int64), *ranges])
+        return GroupedColumn.of(texts.values, group_sizes, np.diff(self.lists)[rows])
 
     @property
     def fingerprint(self) -> Fingerprint:
@@ -403,9 +403,8 @@ def attach_groups(rows: Rows, groups: Groups) -> Rows:
     """Add reference groups to rows; both must have as many queries."""
     if len(rows) != len(groups.column):
         longer = rows.where if len(rows) > len(groups.column) else groups.where
-        what = (
-            f"{rows.where} has hypotheses for {len(rows)} queries, {groups.where} has groups for {len(groups.column)}"
-        )
+        counts = f"hypotheses for {len(rows)} queries", f"groups for {len(groups.column)}"
+        what = f"{rows.where} has {counts[0]}, {groups.where} has {counts[1]}"
         remedy = "give one line of hypotheses per query; equal queries of a JSON object count as one"
         raise DataError(Problem(longer, None, what, remedy))
     return replace(rows, columns={**rows.columns, inputs.REFERENCE_GROUPS: groups.column})
@@ -424,10 +423,10 @@ def order_groups(ids: Sequence[str]) -> list[int]:
 
 
 def _read_query_groups(
-    row: Any, where: str, query: str | int, problems: list[Problem]
+    row: object, where: str, query: str | int, problems: list[Problem]
 ) -> tuple[list[str], list[list[str]]]:
     """Return the names and references of the groups of one query, in order; add what is wrong to `problems`."""
-    groups: list[Any]
+    groups: list[object]
     if isinstance(row, Mapping):
         names, groups = list(map(str, row)), list(row.values())
         order = order_groups(names)
@@ -440,14 +439,14 @@ def _read_query_groups(
     else:
         problems.append(Problem(where, None, f"query {query!r:.60} has {kind_of(row)}", _GROUPS_REMEDY))
         return [], []
-    found = []
+    references = []
     for name, group in zip(names, groups, strict=True):
         what = f"group {name!r} of query {query!r:.60}"
         if not isinstance(group, LISTS):
             problems.append(Problem(where, None, f"{what} is {kind_of(group)}", _GROUPS_REMEDY))
             group = ()
-        found.append([join_words(text, where, None, f"a reference in {what}", problems) for text in group])
-    return names, found
+        references.append([join_words(text, where, None, f"a reference in {what}", problems) for text in group])
+    return names, references
 
 
 # The data pack `lsdscc`: the reference groups that come with the LSDSCC program, from a user's copy of that program.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -59,22 +58,15 @@ def make_baselines(systems: Sequence[Rows], groups: Groups) -> common.Baselines:
     every = [groups.column.list_groups(row) for row in range(len(groups.column))]
     gold = RaggedColumn.from_lists([[group[0] for group in row if group] for row in every])
     left = [group[len(group) > 1 :] for row in every for group in row]
-    others = GroupedColumn.of(
-        TextColumn.from_strings([text for group in left for text in group]),
-        [len(group) for group in left],
-        [len(row) for row in every],
-    )
+    texts = TextColumn.from_strings([text for group in left for text in group])
+    others = GroupedColumn.of(texts, list(map(len, left)), list(map(len, every)))
     order = common.derangement(np.arange(len(every) + 1), common.SEED)
-    columns = {
-        common.GOLD: (gold, others),
-        common.SHUFFLED: None if order is None else (gold.take(order), groups.column),
-        common.CONSTANT: (RaggedColumn.from_lists([[common.CONSTANT_RESPONSE]] * len(every)), groups.column),
-    }
-    made = [
-        Rows(name, {inputs.HYPOTHESES: pair[0], inputs.REFERENCE_GROUPS: pair[1]}, where=name)
-        for name, pair in columns.items()
-        if pair is not None
-    ]
+    constant = RaggedColumn.from_lists([[common.CONSTANT_RESPONSE]] * len(every))
+    columns = [(common.GOLD, gold, others), (common.CONSTANT, constant, groups.column)]
+    if order is not None:
+        columns.insert(1, (common.SHUFFLED, gold.take(order), groups.column))
+    needs = inputs.HYPOTHESES, inputs.REFERENCE_GROUPS
+    made = [Rows(name, dict(zip(needs, pair, strict=True)), where=name) for name, *pair in columns]
     left_out = {common.SHUFFLED: "there is one query"} if order is None else {}
     return common.Baselines(made, left_out, systems[0].system)
 
@@ -99,7 +91,7 @@ def evaluate_groups(
 
     run, evaluated = common.run_with_baselines(systems, made, with_alignments, resources, options)
     warnings: list[str] = []
-    tables: dict[str, Any] = {}
+    tables: dict[str, object] = {}
     for rows in (*systems, *(made.systems if made else ())):
         metric = _find_coverage(evaluated[rows.system].plan)
         if metric is None:
@@ -120,7 +112,7 @@ def _find_coverage(plan: Plan) -> Coverage | None:
     return next((metric for metric in plan.metrics.values() if isinstance(metric, Coverage)), None)
 
 
-def _list_alignments(aligned: Aligned, groups: Groups) -> list[dict[str, Any]]:
+def _list_alignments(aligned: Aligned, groups: Groups) -> list[dict[str, object]]:
     """Return for each query its scores, the group and score of every hypothesis, and the groups."""
     table = []
     for number, (query, hypotheses) in enumerate(aligned):

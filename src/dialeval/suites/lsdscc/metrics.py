@@ -25,7 +25,7 @@ reproduce the paper's figures.
 
 Edge cases: of equally similar groups it is the first. A query with an empty group or without groups is not scored, nor
 one in which a hypothesis cannot be compared: under NIST one of fewer than n words, under `embedding` one without a
-known word. The original ends the whole run there. Any other query without hypotheses has 0 for mds and pds, and no
+known word. The original ends the whole run there. Every other query without hypotheses has 0 for mds and pds, and no
 max-bleu.
 """
 

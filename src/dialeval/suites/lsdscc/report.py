@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from typing import Any
 
 from msgspec import Struct, convert
 
@@ -46,8 +45,8 @@ class AlignmentDetails(Struct):
 
 
 def explain_rows(
-    systems: Collection[str], rows: Ints, *, details: Mapping[str, Any], number: Callable[[str], int]
-) -> dict[str, Any]:
+    systems: Collection[str], rows: Ints, *, details: Mapping[str, object], number: Callable[[str], int]
+) -> dict[str, object]:
     """Return the alignments of some rows for the explorer, texts by their numbers; nothing for systems without any."""
     tables = convert(details, AlignmentDetails).alignments
     if not all(rows.max(initial=0) < len(tables.get(system, ())) for system in systems):
@@ -64,8 +63,12 @@ def explain_rows(
             [
                 [
                     # The text of an answer, the place of its group, and how similar it is to that group.
-                    [number(each.text), here.get(each.group), None if each.score is None else round(each.score, DIGITS)]
-                    for each in entry.hypotheses
+                    [
+                        number(hypothesis.text),
+                        here.get(hypothesis.group),
+                        None if hypothesis.score is None else round(hypothesis.score, DIGITS),
+                    ]
+                    for hypothesis in entry.hypotheses
                 ]
                 for entry, here in zip(entries, places, strict=True)
             ]

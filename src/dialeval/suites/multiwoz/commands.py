@@ -11,10 +11,10 @@ import click
 from dialeval.cli import options
 from dialeval.cli import output as out
 from dialeval.cli.progress import open_meter
-from dialeval.core.arrays import without_garbage_collection
 
 if TYPE_CHECKING:
     from dialeval.multiwoz import Evaluator
+    from dialeval.suites.multiwoz.data import Predictions
 
 
 _INPUT = click.option(
@@ -32,11 +32,7 @@ _TASK = options.combine_options(
 )
 _DATA = options.combine_options(
     _TASK,
-    options.choice(
-        "--fallback",
-        ["file", "turn"],
-        "Where a turn lacks a state or active domains: replace them in the whole file (as the original), or there.",
-    ),
+    options.choice("--fallback", ["file", "turn"], "Replace missing states: in the whole file (original), or there."),
     click.option("--lexicalized", is_flag=True, help="Replies hold values: map them to placeholders first."),
 )
 SHOWN_PLACES = 3
@@ -61,9 +57,7 @@ _RATIO = options.choice("--ratio", ["historical", "exact"], "Partial ratio by wh
 @click.option("-d", "--dst", is_flag=True, help="State tracking; needs a state in every turn.")
 @_DATA
 @click.option("--strict", is_flag=True, help="Dialogues without a turn count as failed, missing turns as empty.")
-@click.option(
-    "--dst-unify-booking", "unify_booking", is_flag=True, help="State tracking: bookday and day are one slot."
-)
+@click.option("--dst-unify-booking", "unify_booking", is_flag=True, help="For -d: bookday and day are one slot.")
 @_RATIO
 @options.baselines("gold, shuffled gold, a constant and every placeholder in every turn")
 @click.option("--failures", is_flag=True, help="Print the failed dialogues by cause instead of scores.")
@@ -71,9 +65,8 @@ _RATIO = options.choice("--ratio", ["historical", "exact"], "Partial ratio by wh
 @options.of_task_runs
 @options.threads
 @out.print_all_problems
-@without_garbage_collection()
 def multiwoz(
-    predictions: Any,
+    predictions: Predictions,
     output: Path | None,
     force: bool,
     failures: bool,
@@ -121,7 +114,7 @@ def multiwoz(
     return out.print_failed_gates(limits.make_gates(run))
 
 
-def _make_evaluator(predictions: Any, settings: Mapping[str, Any]) -> Evaluator:
+def _make_evaluator(predictions: Predictions, settings: Mapping[str, Any]) -> Evaluator:
     if not predictions:
         raise click.UsageError("name the predictions: -i PREDICTIONS.json")
     from dialeval.multiwoz import Evaluator
@@ -129,7 +122,7 @@ def _make_evaluator(predictions: Any, settings: Mapping[str, Any]) -> Evaluator:
     return Evaluator(**settings)
 
 
-def _print_failures(evaluator: Evaluator, predictions: Any, format_: str) -> None:
+def _print_failures(evaluator: Evaluator, predictions: Predictions, format_: str) -> None:
     from dialeval.suites.multiwoz.report import write_failures_csv, write_failures_json, write_failures_table
 
     formats = {"table": write_failures_table, "json": write_failures_json, "csv": write_failures_csv}
@@ -144,7 +137,7 @@ def _print_failures(evaluator: Evaluator, predictions: Any, format_: str) -> Non
 @_DATA
 @_RATIO
 @out.print_all_problems
-def explain(dialogue: str, predictions: Any, **settings: Any) -> int:
+def explain(dialogue: str, predictions: Predictions, **settings: Any) -> int:
     """Explain, turn by turn, why DIALOGUE lost Inform or Success.
 
     For each turn: the response, active domains, the state, what was offered and provided; and in the end the cause of
@@ -167,7 +160,7 @@ def explain(dialogue: str, predictions: Any, **settings: Any) -> int:
 @click.option("--save", "output", type=options.FILE, help="Write the predictions of a system with placeholders here.")
 @options.format_()
 @out.print_all_problems
-def delexicalize_command(predictions: Any, output: Path | None, format_: str, **data: Any) -> None:
+def delexicalize_command(predictions: Predictions, output: Path | None, format_: str, **data: Any) -> None:
     """Map values in replies (venues, phone numbers, references, times) to placeholders, and list what was matched.
 
     Values are found by the venues, by the states of the predictions and by the patterns of the ontology. Look through
@@ -202,16 +195,16 @@ def domains(source: str, output: Path, replace_domains: bool, force: bool) -> No
 
     document = read_document(source)
     turns = ((f"{dialogue}[{at}]", turn) for dialogue, all_ in document.items() for at, turn in enumerate(all_))
-    there = [place for place, turn in turns if "active_domains" in turn]
-    more = len(there) - SHOWN_PLACES
-    places = ", ".join(there[:SHOWN_PLACES]) + (f" and {more:,} more turns" if more > 0 else "")
+    replaced = [place for place, turn in turns if "active_domains" in turn]
+    more = len(replaced) - SHOWN_PLACES
+    places = ", ".join(replaced[:SHOWN_PLACES]) + (f" and {more:,} more turns" if more > 0 else "")
     problems = []
-    if there and not replace_domains:
+    if replaced and not replace_domains:
         problems.append(Problem(source, None, f"has active_domains in {places}", "pass --replace-domains"))
     if output.exists() and not force:
         problems.append(Problem(str(output), None, "exists", "pass --force to overwrite it"))
     if problems:
         raise DataError(problems)
     out.write_output(output, out.encode_json(add_slot_domains(document)))
-    if there:
+    if replaced:
         out.print_err(f"replaced the active_domains in {places}")

@@ -33,47 +33,50 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from itertools import repeat
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any, TypeAlias, TypedDict
 
 import numpy as np
 from msgspec import Meta, Struct
 
 from dialeval import sample_data
-from dialeval.core.arrays import offsets_of, row_numbers, without_garbage_collection
-from dialeval.core.columns import DIGEST_LENGTH, ObjectColumn, RaggedColumn, TextColumn
+from dialeval.core.arguments import check_arguments
+from dialeval.core.arrays import offsets_of, row_numbers
+from dialeval.core.columns import DIGEST_LENGTH, ColumnData, ObjectColumn, RaggedColumn, TextColumn
 from dialeval.core.errors import DataError, NeedError, Problem, SettingError
 from dialeval.core.inputs import Input
 from dialeval.io import json
 from dialeval.io.opening import PathSource, read_bytes, stem_of, strip_mark
 from dialeval.io.reading import find_response_files, is_folder
-from dialeval.io.rows import Rows, read_each
+from dialeval.io.rows import LISTS, Rows, read_each
 from dialeval.io.schemas import check_types
+from dialeval.suites.multiwoz import venues as spelling
 from dialeval.suites.multiwoz.feature import GOALS, ONTOLOGY, REFERENCE_SETS, STATES, TASK_TURNS, TRUE_STATES, VENUES
 from dialeval.suites.multiwoz.ontology import MULTIWOZ, Ontology, load_ontology
-from dialeval.suites.multiwoz.venues import MAIN_REFERENCES, Venues, find_file, load_venues, make_normalizer
-
-if TYPE_CHECKING:
-    from dialeval.io.packs import Pack
+from dialeval.suites.multiwoz.venues import State, Venues, find_file, load_venues, make_normalizer
 
 DEFAULT_SPLIT = "test"
 VERSION_FILE = "version.json"
 
 _FORM = "docs/own-task.md shows the form"
 
+Goal: TypeAlias = Mapping[str, Any]
+"""By domain what the user wants: `informable`, `requestable` and `booking`, as in `_Wishes`."""
+
 
 class _Wishes(Struct):
     informable: dict[str, str] = {}
     requestable: list[str] = []
-    booking: dict[str, str] | Annotated[list[Any], Meta(max_length=0)] | None = None  # MultiWOZ has empty lists there
+    booking: dict[str, str] | Annotated[list[object], Meta(max_length=0)] | None = (
+        None  # MultiWOZ has empty lists there
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Goals:
     """What the user of each dialogue wants, and by which turn each domain is booked."""
 
-    goals: Mapping[str, Mapping[str, Any]]
+    goals: Mapping[str, Goal]
     booked: Mapping[str, Sequence[Sequence[str]]] | None
     digest: str
 
@@ -129,21 +132,17 @@ def read_task(folder: Path, split: str | None = None) -> TaskFiles:
     whole, (split, others) = folder, _choose_split(folder, split)
     folder = whole / split if split else whole
     problems: list[Problem] = []
-    version: Any = None
     shas: dict[str, str] = {}
 
-    def load(name: str, kind: Any) -> Any:
-        path = find_file(folder / name)
-        if path is None:
-            return None
+    def load(name: str, kind: object, place: Path = folder) -> Any:
         try:
-            document, shas[name] = _read_file(path)
+            if (path := find_file(place / name)) is None:
+                return None
+            document, shas[name] = _read_file(path, kind)
         except DataError as error:
             problems.extend(error.problems)
             return None
-        wrong = check_types(document, kind, str(path), _FORM)
-        problems.extend(wrong)
-        return None if wrong else document
+        return document
 
     goals = load("goals.json", dict[str, dict[str, _Wishes]])
     if goals is None and not problems:
@@ -151,18 +150,16 @@ def read_task(folder: Path, split: str | None = None) -> TaskFiles:
     booked = load("booked_domains.json", dict[str, list[list[str]]])
     states = load("gold_states.json", dict[str, list[dict[str, dict[str, str]]]])
     users = load("user_turns.json", dict[str, list[str]])
-    if (stated := find_file(whole / VERSION_FILE)) is not None:
-        version, _ = _read_file(stated)
-        problems.extend(check_types(version, str, str(stated), _FORM))
-    names = sorted(_find_reference_names(folder), key=lambda name: (name != MAIN_REFERENCES, name))
+    version = load(VERSION_FILE, str, whole)
+    names = sorted(_find_reference_names(folder), key=lambda name: (name != spelling.MAIN_REFERENCES, name))
     sets = {name: load(f"references/{name}.json", dict[str, list[str]]) for name in names}
     if problems:
         raise DataError(problems)
     by_turn = {"booked_domains": booked, "gold_states": states, "user_turns": users, **sets}
-    turns = _count_turns(folder, list(goals), {name: each for name, each in by_turn.items() if each is not None})
-    parts: dict[str, Any] = {"informable": {}, "requestable": [], "booking": {}}
+    turns = _count_turns(folder, list(goals), {name: file for name, file in by_turn.items() if file is not None})
+    nothing: dict[str, object] = {"informable": {}, "requestable": [], "booking": {}}
     whole_goals = {
-        dialogue: {domain: parts | wishes for domain, wishes in goal.items()} for dialogue, goal in goals.items()
+        dialogue: {domain: nothing | wishes for domain, wishes in goal.items()} for dialogue, goal in goals.items()
     }
     return TaskFiles(
         str(whole),
@@ -177,9 +174,13 @@ def read_task(folder: Path, split: str | None = None) -> TaskFiles:
     )
 
 
-def _read_file(path: Path) -> tuple[Any, str]:
+def _read_file(path: Path, kind: object, remedy: str = _FORM) -> tuple[Any, str]:
+    """Return the document in a file, checked for its type, and its digest."""
     data = strip_mark(read_bytes(path))
-    return json.parse_bytes(data, str(path)), hashlib.sha256(data.data).hexdigest()
+    document = json.parse_bytes(data, str(path))
+    if problems := check_types(document, kind, str(path), remedy):
+        raise DataError(problems)
+    return document, hashlib.sha256(data.data).hexdigest()
 
 
 def _digest_files(shas: Mapping[str, str], *names: str) -> str:
@@ -199,9 +200,7 @@ def _choose_split(folder: Path, asked: str | None) -> tuple[str | None, dict[str
         if asked is not None:
             raise SettingError(f"the data in {folder} has no splits, so there is no split {asked!r}")
         return None, {}
-    splits, _ = _read_file(path)
-    if problems := check_types(splits, dict[str, list[str]], str(path), "add the pack again"):
-        raise DataError(problems)
+    splits, _ = _read_file(path, dict[str, list[str]], "add the pack again")
     name = asked or DEFAULT_SPLIT
     if name not in splits:
         raise SettingError(f"the data in {folder} has no split {name!r}; it has {', '.join(splits)}")
@@ -209,7 +208,7 @@ def _choose_split(folder: Path, asked: str | None) -> tuple[str | None, dict[str
 
 
 def _count_turns(
-    folder: Path, dialogues: Sequence[str], files: Mapping[str, Mapping[str, Sequence[Any]]]
+    folder: Path, dialogues: Sequence[str], files: Mapping[str, Mapping[str, Sequence[object]]]
 ) -> dict[str, int]:
     """Return the number of turns of each dialogue, on which all files have to agree."""
     if not files:
@@ -251,31 +250,30 @@ class TaskData:
     venues: Venues
 
     @property
-    def resources(self) -> Mapping[Input, Any]:
+    def resources(self) -> Mapping[Input, object]:
         """By the needs that they meet."""
-        given = {
+        resources = {
             GOALS: self.files.goals,
             TRUE_STATES: self.files.states,
             REFERENCE_SETS: self.files.references,
             ONTOLOGY: self.ontology,
             VENUES: self.venues,
         }
-        return {need: resource for need, resource in given.items() if resource is not None}
+        return {need: resource for need, resource in resources.items() if resource is not None}
 
     @cached_property
     def known_slots(self) -> frozenset[tuple[str, str]]:
         """Every (domain, slot) that the venues, the goals or the true states have."""
-        slot = self.ontology.states.slot
-        known = {(name, column) for name, table in self.venues.tables.items() for column in table.columns}
+        columns = {(name, column) for name, table in self.venues.tables.items() for column in table.columns}
         frames = {
             (domain, *wishes["informable"], *(wishes.get("booking") or ()))
             for goal in self.files.goals.goals.values()
             for domain, wishes in goal.items()
         }
-        if self.files.states is not None:
-            every = (state for turns in self.files.states.states.values() for state in turns)
-            frames.update((domain, *slots) for state in every for domain, slots in state.items())
-        return frozenset(known | {(domain, slot(name)) for domain, *names in frames for name in names})
+        for turns in () if self.files.states is None else self.files.states.states.values():
+            frames.update((domain, *slots) for state in turns for domain, slots in state.items())
+        slot = self.ontology.states.slot
+        return frozenset(columns | {(domain, slot(name)) for domain, *names in frames for name in names})
 
 
 def load_task(data: str | os.PathLike[str] | None = None, split: str | None = None) -> TaskData:
@@ -299,10 +297,9 @@ def load_task(data: str | os.PathLike[str] | None = None, split: str | None = No
     folder = _find_folder(data)
     own = folder / ONTOLOGY_FILE
     ontology = load_ontology(own if own.is_file() else MULTIWOZ)
-    with without_garbage_collection():
-        files = read_task(folder, split)
-        database = folder / "database"
-        venues = load_venues(ontology, database if database.is_dir() else folder)
+    files = read_task(folder, split)
+    database = folder / "database"
+    venues = load_venues(ontology, database if database.is_dir() else folder)
     if problems := list(_check_goals(files, ontology)):
         raise DataError(problems)
     return TaskData(replace(files, references=_normalize_references(files.references, ontology)), ontology, venues)
@@ -328,16 +325,15 @@ def _find_folder(data: str | os.PathLike[str] | None) -> Path:
     if data == TOWN:  # a name means the same in every working folder
         return sample_data.folder() / TOWN
     if data in (f"{PACK}-2.2", *(name for name in PACK_SOURCES if name.startswith(f"{PACK}-"))):
-        pack: Pack | None = require_pack(str(data))
+        pack = require_pack(str(data))
     elif data is not None:
         return Path(data)
+    elif (installed := find_pack(PACK)) is not None:
+        pack = installed
     else:
-        pack = find_pack(PACK)
-    if pack is None:
-        raise NeedError(
-            "there is no MultiWOZ data; run `dialeval data add multiwoz`, or pass data=... (--data) with a folder, or "
-            f"data={TOWN!r} for the invented town that ships with dialeval"
-        )
+        other = f"a folder, or data={TOWN!r} for the invented town that ships with dialeval"
+        what = "there is no MultiWOZ data; run `dialeval data add multiwoz`"
+        raise NeedError(f"{what}, or pass data=... (--data) with {other}")
     for name in pack.files:  # sizes only: `dialeval data verify` reads every byte
         pack.file(name)
     return pack.path
@@ -378,6 +374,26 @@ class _Turn(Struct):
     active_domains: list[str] = []
 
 
+class TaskRow(TypedDict):
+    """A turn of the data, with what a system gives for it; None for what it does not give."""
+
+    dialogue: str
+    listed: bool
+    """Whether the document has the dialogue."""
+    turn: int
+    position: int | None
+    """The place of the turn in the document."""
+    response: str | None
+    state: State | None
+    active_domains: list[str] | None
+
+
+TaskTurns: TypeAlias = list[dict[str, Any]]
+"""The turns of a dialogue in a document of predictions."""
+Document: TypeAlias = Any
+"""What a file of predictions holds, until it is checked."""
+
+
 @dataclass(frozen=True, slots=True)
 class TaskPredictions:
     """One system's rows, and how much of the data it covers."""
@@ -396,31 +412,32 @@ class TaskPredictions:
     """A sentence on the values that became placeholders, where replies were lexicalized."""
 
     @property
-    def turn_rows(self) -> list[dict[str, Any]]:
+    def turn_rows(self) -> list[TaskRow]:
         """The rows of all turns of the data."""
-        rows: Iterable[dict[str, Any]] = self.rows.columns[TASK_TURNS]  # type: ignore[assignment]
+        rows: Iterable[TaskRow] = self.rows.columns[TASK_TURNS]  # type: ignore[assignment]
         return list(rows)
 
     @property
-    def given(self) -> list[dict[str, Any]]:
+    def given(self) -> list[TaskRow]:
         """The rows of the turns that are there."""
         return [row for row in self.turn_rows if row["response"] is not None]
 
-    def to_document(self) -> dict[str, list[dict[str, Any]]]:
+    def to_document(self) -> dict[str, TaskTurns]:
         """Return the predictions in the form in which they are read."""
-        turns: dict[str, list[dict[str, Any]]] = {row["dialogue"]: [] for row in self.turn_rows if row["listed"]}
+        turns: dict[str, TaskTurns] = {row["dialogue"]: [] for row in self.turn_rows if row["listed"]}
         for row in self.given:
-            given = {name: row[name] for name in ("response", "state", "active_domains") if row[name] is not None}
-            turns[row["dialogue"]].append(given)
+            fields = ((name, value) for name, value in row.items() if name in _REMEDIES and value is not None)
+            turns[row["dialogue"]].append(dict(fields))
         return turns
 
 
-def read_predictions(source: Any, task: TaskFiles) -> list[TaskPredictions]:
-    """Return the predictions of every system in a source: a path, a folder, a document, or a mapping of names to these.
+Predictions: TypeAlias = str | os.PathLike[str] | Mapping[str, Any] | list[TaskPredictions]
+"""A file, a folder, a document, a mapping of names to these; or predictions that were read."""
 
-    Predictions that are read already are given back.
-    """
-    if isinstance(source, list) and source and all(isinstance(each, TaskPredictions) for each in source):
+
+def read_predictions(source: Predictions, task: TaskFiles) -> list[TaskPredictions]:
+    """Return the predictions of every system in a source; those that were read before as they are."""
+    if isinstance(source, list) and source and all(isinstance(one, TaskPredictions) for one in source):
         return source
     documents = list(_list_documents(source))
     names = Counter(system for system, _, _ in documents)
@@ -428,21 +445,20 @@ def read_predictions(source: Any, task: TaskFiles) -> list[TaskPredictions]:
     problems = [Problem(name, None, "two systems have this name", remedy) for name, count in names.items() if count > 1]
     if problems:
         raise DataError(problems)
-    with without_garbage_collection():
-        return read_each(partial(_read, task, *document) for document in documents)
+    return read_each(partial(_read, task, *document) for document in documents)
 
 
-def _read(task: TaskFiles, system: str, where: str, read: Callable[[], Any]) -> TaskPredictions:
+def _read(task: TaskFiles, system: str, where: str, read: Callable[[], Document]) -> TaskPredictions:
     return make_predictions(read(), task, system, where)
 
 
-def _list_documents(source: Any) -> Iterator[tuple[str, str, Any]]:
+def _list_documents(source: Predictions) -> Iterator[tuple[str, str, Callable[[], Document]]]:
     """Yield system, place and reader of each document."""
     if isinstance(source, str | os.PathLike):
         paths: Sequence[PathSource] = find_response_files(source) if is_folder(source) else [source]
         for path in paths:
             yield stem_of(path), os.fspath(path), partial(json.load, path, _PREDICTIONS_FORM)
-    elif isinstance(source, Mapping) and source and all(isinstance(each, _SYSTEM) for each in source.values()):
+    elif isinstance(source, Mapping) and source and all(isinstance(value, _SYSTEM) for value in source.values()):
         for name, value in source.items():
             is_path = isinstance(value, str | os.PathLike)
             for system, where, read in _list_documents(value):
@@ -452,44 +468,72 @@ def _list_documents(source: Any) -> Iterator[tuple[str, str, Any]]:
         yield UNNAMED, UNNAMED, lambda: source
 
 
-def read_document(path: PathSource) -> dict[str, Any]:
+def read_document(path: PathSource) -> dict[str, TaskTurns]:
     """Return the predictions in a file as they are, checked for their form but not against any data."""
-    return check_document(json.load(path, _PREDICTIONS_FORM), os.fspath(path))
+    return _check_document(json.load(path, _PREDICTIONS_FORM), os.fspath(path))
 
 
-def check_document(document: Any, where: str) -> dict[str, Any]:
+def _check_document(document: Document, where: str) -> dict[str, TaskTurns]:
     """Return predictions as they are; DataError with the problems of their form."""
     if problems := _check_form(document, where):
         raise DataError(problems)
     return dict(document)
 
 
-def make_predictions(document: Any, task: TaskFiles, system: str, where: str) -> TaskPredictions:
+@check_arguments
+def add_slot_domains(
+    predictions: Mapping[str, TaskTurns], ontology: str | os.PathLike[str] = MULTIWOZ
+) -> dict[str, TaskTurns]:
+    """Return a copy of predictions with the active domains that the placeholders of each response name.
+
+    Args:
+        predictions: A mapping of dialogue ids to turns.
+        ontology: The ontology of the task; that of MultiWOZ unless given.
+
+    Returns:
+        The predictions, with `active_domains` in every turn.
+
+    Raises:
+        DataError: The predictions have another form.
+
+    Examples:
+        >>> from dialeval.multiwoz import add_slot_domains
+        >>> add_slot_domains({"d1": [{"response": "the [hotel_name] is nice"}]})["d1"][0]["active_domains"]
+        ['hotel']
+    """
+    domains = load_ontology(ontology).domains
+    return {
+        dialogue: [{**turn, "active_domains": spelling.find_slot_domains(turn["response"], domains)} for turn in turns]
+        for dialogue, turns in _check_document(predictions, "predictions").items()
+    }
+
+
+def make_predictions(document: Document, task: TaskFiles, system: str, where: str) -> TaskPredictions:
     """Return the predictions of one document: the turns in the data's order, with a row for each that is missing."""
-    if problems := [*_check_form(document, where), *_check_against_data(document, task, where)]:
+    misfits = _check_against_data(document, task, where) if isinstance(document, Mapping) else ()
+    if problems := [*_check_form(document, where), *misfits]:
         raise DataError(problems)
     starts = dict(zip(document, offsets_of(map(len, document.values())).tolist(), strict=False))
-    rows: list[dict[str, Any]] = []
+    rows: list[TaskRow] = []
     for dialogue, count in task.turns.items():
-        listed, turns = dialogue in document, document.get(dialogue, ())
-        start, there = starts.get(dialogue, 0), len(turns)
+        listed, turns, start = dialogue in document, document.get(dialogue, ()), starts.get(dialogue, 0)
         # A turn that is missing has no position and gives nothing.
         rows += [
             {
                 "dialogue": dialogue,
                 "listed": listed,
                 "turn": at,
-                "position": start + at if at < there else None,
+                "position": start + at if at < len(turns) else None,
                 "response": turn.get("response"),
                 "state": turn.get("state"),
                 "active_domains": turn.get("active_domains"),
             }
-            for at, turn in enumerate((*turns, *repeat({}, count - there)))
+            for at, turn in enumerate((*turns, *[{}] * (count - len(turns))))
         ]
-    given = [row for row in rows if row["response"] is not None]
-    with_state = sum(row["state"] is not None for row in given)
-    columns: dict[Input, Any] = {TASK_TURNS: ObjectColumn(rows)}
-    if given and with_state == len(given):
+    answered = [row for row in rows if row["response"] is not None]
+    with_state = sum(row["state"] is not None for row in answered)
+    columns: dict[Input, ColumnData] = {TASK_TURNS: ObjectColumn(rows)}
+    if answered and with_state == len(answered):
         columns[STATES] = ObjectColumn(rows)
     offsets = offsets_of(task.turns.values())
     bounds = offsets_of(count for count in task.turns.values() if count)
@@ -504,24 +548,22 @@ def make_predictions(document: Any, task: TaskFiles, system: str, where: str) ->
         ),
         dialogues=len(document),
         without_turns=sum(not turns for turns in document.values()),
-        turns=len(given),
+        turns=len(answered),
         with_state=with_state,
-        with_domains=sum(row["active_domains"] is not None for row in given),
+        with_domains=sum(row["active_domains"] is not None for row in answered),
         short=sum(task.turns[dialogue] - len(turns) for dialogue, turns in document.items()),
     )
 
 
-def _check_form(document: Any, where: str) -> list[Problem]:
+def _check_form(document: Document, where: str) -> list[Problem]:
     """Return what is wrong with a document by itself."""
     if isinstance(document, Mapping) and not document:
         return [Problem(where, None, "is an empty object", _PREDICTIONS_FORM)]
     return check_types(document, dict[str, list[_Turn]], where, _PREDICTIONS_FORM, **_REMEDIES)
 
 
-def _check_against_data(document: Any, task: TaskFiles, where: str) -> Iterator[Problem]:
+def _check_against_data(document: Document, task: TaskFiles, where: str) -> Iterator[Problem]:
     """Yield what in a document does not fit the data."""
-    if not isinstance(document, Mapping):
-        return
     unknown = [dialogue for dialogue in document if dialogue not in task.turns]
     for dialogue in unknown[:SHOWN_UNKNOWN]:
         yield Problem(f"{where}: {dialogue}", None, *_explain_unknown(str(dialogue), task))
@@ -530,7 +572,7 @@ def _check_against_data(document: Any, task: TaskFiles, where: str) -> Iterator[
         yield Problem(where, None, what, "check that file and data belong together")
     for dialogue, turns in document.items():
         most = task.turns.get(dialogue)
-        if most is not None and isinstance(turns, list | tuple) and len(turns) > most:
+        if most is not None and isinstance(turns, LISTS) and len(turns) > most:
             what = f"one turn too many: the dialogue has {most} system turns in the data, and {len(turns)} here"
             yield Problem(f"{where}: {dialogue}[{most}]", None, what, "give one response per system turn")
 

@@ -1,21 +1,25 @@
 """Evaluate task dialogues: read predictions, warn of what they lack, fold the metrics; and explain single dialogues.
 
-The defaults give the values of the MultiWOZ evaluation. Warnings report what that evaluation does silently: how much of
-the data a system covers and what the rest would cost, where true states replace those of a system, which placeholders
-and slots are unknown. State tracking is refused for a system without states.
+`Evaluator` is the public interface; the functions below it do the work. The defaults give the values of the MultiWOZ
+evaluation. Warnings report what that evaluation does silently: how much of the data a system covers and what the rest
+would cost, where true states replace those of a system, which placeholders and slots are unknown. State tracking is
+refused for a system without states.
 """
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
+import numpy as np
 from msgspec import to_builtins
 
-from dialeval.core.arrays import offsets_of, without_garbage_collection
+from dialeval.core.arguments import check_arguments
+from dialeval.core.arrays import offsets_of
 from dialeval.core.batch import Batch
 from dialeval.core.columns import TextColumn
 from dialeval.core.errors import NeedError, SettingError
@@ -27,7 +31,8 @@ from dialeval.engine.plan import Plan
 from dialeval.engine.resources import Resources
 from dialeval.io.sources import wrap_systems
 from dialeval.metrics.counting import Missing
-from dialeval.suites.multiwoz.data import TaskData, TaskFiles, TaskPredictions, make_predictions, read_predictions
+from dialeval.suites.multiwoz import data as tasks
+from dialeval.suites.multiwoz.data import Predictions, TaskData, TaskFiles, TaskPredictions
 from dialeval.suites.multiwoz.explanations import Explanation, group_by_cause
 from dialeval.suites.multiwoz.feature import GOALS, STATES, TRUE_STATES
 from dialeval.suites.multiwoz.lexicalized import delexicalize, has_placeholders
@@ -38,6 +43,10 @@ from dialeval.suites.multiwoz.venues import count_unknown_placeholders
 from dialeval.text.similarity import Ratio
 
 Systems = Sequence[TaskPredictions]
+Explained = tuple[Explanation, ...]
+Metrics: TypeAlias = dict[str, Metric[Any]]
+Original: TypeAlias = dict[str, Any]
+"""The output of the MultiWOZ evaluation: `bleu`, `success`, `richness` and `dst`, each with its values by name."""
 
 
 @dataclass(frozen=True)
@@ -68,9 +77,9 @@ class Choices:
         """The metric Inform."""
         return Inform(self.fallback, self.missing, self.ratio)
 
-    def make_metrics(self, task: TaskData) -> dict[str, Metric[Any]]:
+    def make_metrics(self, task: TaskData) -> Metrics:
         """Return the metrics that do not need states, by their usual names; settings are in the signature."""
-        metrics: dict[str, Metric[Any]] = {}
+        metrics: Metrics = {}
         if self.success:
             metrics |= {"inform": self.inform, "success": Success(self.fallback, self.missing, self.ratio)}
         if self.bleu:
@@ -84,74 +93,242 @@ class Choices:
             metrics |= _make_presets(Richness)
         return metrics
 
-    def make_tracking(self) -> dict[str, Metric[Any]]:
+    def make_tracking(self) -> Metrics:
         """Return the metrics of state tracking."""
         booking = "unified" if self.unify_booking else "apart"
         return _make_presets(Tracking, booking=booking, missing=self.missing, ratio=self.ratio) if self.dst else {}
 
 
-def _make_presets(family: type[Metric[Any]], **settings: Any) -> dict[str, Metric[Any]]:
+_USUAL = Choices()
+
+
+def _make_presets(family: type[Metric[Any]], **settings: object) -> Metrics:
     return {name: family(**preset, **settings) for name, preset in family.presets.items()}
 
 
+class Evaluator:
+    """Evaluates predictions against the data of a task, which is loaded once.
+
+    `fallback`, `strict`, `unify_booking` and `ratio` depart from the original program and are in the signatures.
+
+    Args:
+        bleu: Compute BLEU.
+        success: Compute Inform and Success.
+        richness: Compute lexical richness.
+        dst: Compute dialogue state tracking metrics.
+        data: A folder with the data of a task, a loaded task, `"town"` for the invented town that ships with dialeval;
+            None: the installed data pack `multiwoz`.
+        split: A split of the data, where it has several.
+        fallback: Where a turn lacks its state or active domains: `"file"` replaces those of the whole file, as the
+            original does; `"turn"` replaces only what is lacking.
+        strict: Count dialogues without a turn as failed, and missing turns as empty.
+        unify_booking: Count `bookday` and `day` as one slot in state tracking.
+        ratio: The partial ratio by which names are compared: `"historical"`, or `"exact"`, which finds the best
+            alignment.
+        baselines: Also score floor and ceiling systems, and add gold replies to explanations.
+        lexicalized: Map values in replies (names, phone numbers) to placeholders first, for systems whose replies have
+            none.
+
+    Attributes:
+        choices: These choices.
+        task: The data of the task.
+        warnings: Remarks about the predictions that were evaluated last.
+
+    Examples:
+        >>> from dialeval import sample_data
+        >>> from dialeval.multiwoz import Evaluator
+        >>> predictions = sample_data.folder() / "town" / "predictions"
+        >>> evaluator = Evaluator(data="town", bleu=False, richness=False)
+        >>> evaluator.evaluate(predictions / "hasty.json")["success"]["success"]["total"]
+        14.3
+    """
+
+    @check_arguments
+    def __init__(
+        self,
+        bleu: bool = True,
+        success: bool = True,
+        richness: bool = True,
+        dst: bool = False,
+        *,
+        data: str | os.PathLike[str] | TaskData | None = None,
+        split: str | None = None,
+        fallback: Fallback = "file",
+        strict: bool = False,
+        unify_booking: bool = False,
+        ratio: Ratio = "historical",
+        baselines: bool = False,
+        lexicalized: bool = False,
+    ) -> None:
+        self.choices = Choices(
+            bleu, success, richness, dst, fallback, strict, unify_booking, ratio, baselines, lexicalized
+        )
+        self.task = data if isinstance(data, TaskData) else tasks.load_task(data, split)
+        self.warnings: tuple[str, ...] = ()
+
+    def read(self, predictions: Predictions) -> list[TaskPredictions]:
+        """Read and check predictions, to pass them to several methods.
+
+        Args:
+            predictions: A mapping of dialogue ids to turns, a file or a folder, or a mapping of systems to these.
+
+        Returns:
+            The predictions of each system.
+
+        Raises:
+            DataError: The predictions have another form, or name dialogues that the task does not have.
+        """
+        return read_systems(predictions, self.task, self.choices)
+
+    def run(self, predictions: Predictions, **options: Any) -> Run:
+        """Evaluate one or several systems.
+
+        Args:
+            predictions: A mapping of dialogue ids to turns, a file or a folder, or a mapping of systems to these.
+            **options: `confidence`, `intervals` and `t`, as in `dialeval.evaluate`, and other settings of a run.
+
+        Returns:
+            A run with intervals, and a value per dialogue or turn.
+
+        Raises:
+            DataError: The predictions have another form.
+        """
+        run = evaluate_task(predictions, self.task, self.choices, Options(**options))
+        self.warnings = run.warnings
+        return run
+
+    def evaluate(self, predictions: Predictions) -> Original:
+        """Evaluate one system, with the output of the original program.
+
+        Args:
+            predictions: A mapping of dialogue ids to turns, or a file.
+
+        Returns:
+            The documented output of the original: `bleu`, `success` and `richness`.
+
+        Raises:
+            DataError: The predictions have another form.
+            SettingError: There are several systems.
+        """
+        run = self.run(predictions)
+        if (systems := len(run) - len(run.baselines)) != 1:
+            raise SettingError(f"evaluate takes one system, and there are {systems}; use run for several")
+        return original_output(next(iter(run.values())), self.choices)
+
+    @check_arguments
+    def explain(self, predictions: Predictions, dialogue: str) -> dict[str, list[Explanation]]:
+        """Explain why a dialogue lost Inform or Success.
+
+        Args:
+            predictions: A mapping of dialogue ids to turns, a file or a folder, or a mapping of systems to these.
+            dialogue: The id of the dialogue.
+
+        Returns:
+            By system, the explanation; an empty list where a system does not have the dialogue.
+        """
+        return explain_dialogues(predictions, self.task, self.choices, dialogue)
+
+    def with_transcripts(self, run: Run, predictions: Predictions) -> Run:
+        """Return a run with the transcripts that a report shows, of failed dialogues first.
+
+        Args:
+            run: The run of these predictions.
+            predictions: The predictions.
+
+        Returns:
+            The run with transcripts in its details.
+        """
+        return with_transcripts(run, predictions, self.task, self.choices)
+
+    def failures(self, predictions: Predictions) -> dict[str, list[Explanation]]:
+        """Explain every dialogue that lost Inform or Success.
+
+        Args:
+            predictions: A mapping of dialogue ids to turns, a file or a folder, or a mapping of systems to these.
+
+        Returns:
+            By system, the explanations.
+        """
+        explained = explain_dialogues(predictions, self.task, self.choices)
+        return {system: [one for one in dialogues if one.causes] for system, dialogues in explained.items()}
+
+
+def evaluate(predictions: Predictions, data: str | os.PathLike[str] | TaskData | None = None, **options: Any) -> Run:
+    """Evaluate one or several systems on task dialogues.
+
+    Args:
+        predictions: A mapping of dialogue ids to turns, a file or a folder, or a mapping of systems to these.
+        data: The data of the task; see `Evaluator`.
+        **options: Further arguments of `Evaluator`.
+
+    Returns:
+        A run with intervals, and a value per dialogue or turn.
+
+    Raises:
+        DataError: The predictions have another form.
+
+    Examples:
+        >>> from dialeval import multiwoz, sample_data
+        >>> run = multiwoz.evaluate(sample_data.folder() / "town" / "predictions", "town")
+        >>> [round(run[name]["success"].mean, 3) for name in run]
+        [14.286, 87.5]
+    """
+    return Evaluator(data=data, **options).run(predictions)
+
+
 @dataclass(frozen=True)
-class Explanations(Fact[tuple[Explanation, ...], tuple[Explanation, ...]]):
+class Explanations(Fact[Explained, Explained]):
     """Causes of failed dialogues: one dialogue, or all that a system gives."""
 
     choices: Choices
     dialogue: str | None = None
 
-    def empty(self) -> tuple[Explanation, ...]:
+    def empty(self) -> Explained:
         return ()
 
-    def gather(self, batch: Batch) -> tuple[Explanation, ...]:
+    def gather(self, batch: Batch) -> Explained:
         criteria = Criteria.of_batch(batch, self.choices.ratio)
         dialogues = collect_turns(batch, self.choices.fallback, self.choices.missing)
-        return tuple(
-            Explanation(name, turns, criteria)
-            for name, turns in dialogues
-            if turns is not None and self.dialogue in (None, name)
-        )
+        wanted = ((name, turns) for name, turns in dialogues if self.dialogue in (None, name))
+        return tuple(Explanation(name, turns, criteria) for name, turns in wanted if turns is not None)
 
-    def merge(self, left: tuple[Explanation, ...], right: tuple[Explanation, ...]) -> tuple[Explanation, ...]:
+    def merge(self, left: Explained, right: Explained) -> Explained:
         return left + right
 
 
 def evaluate_task(
-    predictions: Any, task: TaskData, choices: Choices | None = None, options: Options | None = None
+    predictions: Predictions, task: TaskData, choices: Choices = _USUAL, options: Options | None = None
 ) -> Run:
     """Evaluate one or several systems; `predictions` may have been read before."""
-    choices = choices or Choices()
     metrics, tracking = choices.make_metrics(task), choices.make_tracking()
     if not metrics and not tracking:
         raise SettingError("nothing was asked for; choose bleu, success, richness or dst")
-    with without_garbage_collection():
-        systems = read_systems(predictions, task, choices)
-        _refuse_tracking(systems, metrics, tracking, task)
-        made, baselines = make_baselines(systems, task) if choices.baselines else ([], None)
-        every = [*systems, *made]
-        plans = [
-            Plan({**metrics, **tracking})
-            if STATES in system.rows.columns
-            else Plan(metrics, dict.fromkeys(tracking, _NO_STATES))
-            for system in every
-        ]
-        run = _evaluate_systems(every, task, plans, options, baselines).run
-        warnings = [line for each in systems for line in _collect_warnings(each, run[each.rows.system], task, choices)]
-        mapped = [system.rows.system for system in systems if system.report is not None]
-        run = _extend_signatures(replace(run, warnings=tuple(warnings)), task.files.version, mapped)
-        if baselines is None:
-            return run
-        run = common.with_standing(run, baselines, {**metrics, **tracking})
-        gold = [each for each in made if each.rows.system == common.GOLD] if choices.success else []
-        explained = _explain_systems(gold, task, choices).items()
-        failures = {system: group_by_cause(mine, gold=True) for system, mine in explained}
-        return replace(run, details={**run.details, FAILURES: failures} if failures else run.details)
+    systems = read_systems(predictions, task, choices)
+    _refuse_tracking(systems, metrics, tracking, task)
+    made, baselines = make_baselines(systems, task) if choices.baselines else ([], None)
+    every = [*systems, *made]
+    plans = [
+        Plan({**metrics, **tracking})
+        if STATES in system.rows.columns
+        else Plan(metrics, dict.fromkeys(tracking, _NO_STATES))
+        for system in every
+    ]
+    run = _evaluate_systems(every, task, plans, options, baselines).run
+    warnings = [line for each in systems for line in _collect_warnings(each, run[each.rows.system], task, choices)]
+    mapped = [system.rows.system for system in systems if system.report is not None]
+    run = _extend_signatures(replace(run, warnings=tuple(warnings)), task.files.version, mapped)
+    if baselines is None:
+        return run
+    run = common.with_standing(run, baselines, {**metrics, **tracking})
+    gold = [each for each in made if each.rows.system == common.GOLD] if choices.success else []
+    explained = _explain_systems(gold, task, choices).items()
+    failures = {system: group_by_cause(mine, gold=True) for system, mine in explained}
+    return replace(run, details={**run.details, FAILURES: failures} if failures else run.details)
 
 
-def read_systems(predictions: Any, task: TaskData, choices: Choices) -> list[TaskPredictions]:
+def read_systems(predictions: Predictions, task: TaskData, choices: Choices) -> list[TaskPredictions]:
     """Return the predictions of every system; with lexicalized replies, values have become placeholders."""
-    systems = read_predictions(predictions, task.files)
+    systems = tasks.read_predictions(predictions, task.files)
     if not choices.lexicalized or systems is predictions:
         return systems
     return [system if has_placeholders(system, task) else delexicalize(system, task)[0] for system in systems]
@@ -193,7 +370,9 @@ _EXPLANATIONS = "explanations"
 _NO_STATES = "needs a `state` in every turn: without, the true states would be compared with themselves"
 
 
-def _refuse_tracking(systems: Systems, metrics: Mapping[str, Any], tracking: Mapping[str, Any], task: TaskData) -> None:
+def _refuse_tracking(
+    systems: Systems, metrics: Mapping[str, object], tracking: Mapping[str, object], task: TaskData
+) -> None:
     if not tracking:
         return
     if task.files.states is None:
@@ -201,10 +380,8 @@ def _refuse_tracking(systems: Systems, metrics: Mapping[str, Any], tracking: Map
     without = [system for system in systems if STATES not in system.rows.columns]
     if without and (len(without) == len(systems) or not metrics):
         lacking = "; ".join(f"{s.rows.system} has one in {s.with_state:,} of {s.turns:,} turns" for s in without)
-        raise NeedError(
-            f"state tracking (--dst) {_NO_STATES}; {lacking}; "
-            "give every turn one, an empty one {} if nothing is tracked, or leave --dst out"
-        )
+        remedy = "give every turn one, an empty one {} if nothing is tracked, or leave --dst out"
+        raise NeedError(f"state tracking (--dst) {_NO_STATES}; {lacking}; {remedy}")
 
 
 def _collect_warnings(system: TaskPredictions, result: Result, task: TaskData, choices: Choices) -> Iterator[str]:
@@ -216,10 +393,9 @@ def _collect_warnings(system: TaskPredictions, result: Result, task: TaskData, c
     yield from _warn_of_missing(system, result, task.files, choices)
     if choices.success:
         yield from _warn_of_substitutes(system, choices)
-    given = system.given
-    if unknown := count_unknown_placeholders((row["response"] for row in given), task.ontology.words):
+    if unknown := count_unknown_placeholders((row["response"] or "" for row in system.given), task.ontology.words):
         yield f"{name}: placeholders that the ontology does not have were removed: {_write_counts(unknown, '[{}]')}"
-    if unknown := _count_unknown_slots(given, task):
+    if unknown := _count_unknown_slots(system.given, task):
         yield f"{name}: slots of states that no goal, venue or true state has: {_write_counts(unknown, '{}')}"
 
 
@@ -232,32 +408,30 @@ def _write_counts(counts: Mapping[str, int], form: str) -> str:
 def _warn_of_missing(system: TaskPredictions, result: Result, files: TaskFiles, choices: Choices) -> Iterator[str]:
     """Yield what a system lacks, what becomes of it, and what it would cost if it counted."""
     dialogues, turns = len(files.turns), sum(files.turns.values())
-    kept = {
+    effects = {
         "missing dialogues are left out": system.dialogues < dialogues,
         "dialogues that lack turns are judged by those they have": system.short,
         f"dialogues without any turn ({system.without_turns:,}) are judged too": system.without_turns,
     }
-    said = ", ".join(line for line, there in kept.items() if there)
-    if not said:
+    if not any(effects.values()):
         return
     cover = f"covers {system.dialogues:,} of {dialogues:,} dialogues and {system.turns:,} of {turns:,} turns"
-    strict = "dialogues without a turn as failed and missing turns as empty"
+    strict = "--strict counts dialogues without a turn as failed and missing turns as empty"
     if choices.strict:
-        yield f"{system.rows.system} {cover}; --strict counts {strict}"
+        yield f"{system.rows.system} {cover}; {strict}"
     else:
-        worth = "".join(_score_missing_as_failed(system, result, files))
-        yield f"{system.rows.system} {cover}; as in the original, {said}; --strict counts {strict}{worth}"
+        original = f"as in the original, {', '.join(effect for effect, occurs in effects.items() if occurs)}"
+        changes = ", ".join(_score_missing_as_failed(system, result, files))
+        yield f"{system.rows.system} {cover}; {original}; {strict}{': ' if changes else ''}{changes}"
 
 
 def _score_missing_as_failed(system: TaskPredictions, result: Result, files: TaskFiles) -> Iterator[str]:
     """Yield what Inform and Success would be if dialogues without a turn counted as failed."""
     answered = {row["dialogue"] for row in system.given}
-    before = ": "
     for key in ("inform", "success"):
         if key in result and len(answered) < len(files.turns) and (items := result[key].items) is not None:
             hits = [item for name, item in zip(files.turns, items.tolist(), strict=True) if name in answered]
-            yield f"{before}{key} {result[key].mean:.1f} would be {sum(hits) / len(files.turns):.1f}"
-            before = ", "
+            yield f"{key} {result[key].mean:.1f} would be {sum(hits) / len(files.turns):.1f}"
 
 
 def _warn_of_substitutes(system: TaskPredictions, choices: Choices) -> Iterator[str]:
@@ -282,31 +456,28 @@ def _warn_of_substitutes(system: TaskPredictions, choices: Choices) -> Iterator[
             )
 
 
-def _count_unknown_slots(rows: Sequence[Mapping[str, Any]], task: TaskData) -> dict[str, int]:
+def _count_unknown_slots(rows: Sequence[tasks.TaskRow], task: TaskData) -> dict[str, int]:
     """Return slots of states that nothing in the data has, each with the number of turns."""
-    slot_name, known = task.ontology.states.slot, task.known_slots
-    states = (row["state"] for row in rows if row["state"])
-    frames = Counter((domain, *slots) for state in states for domain, slots in state.items())
+    frames = Counter((domain, *slots) for row in rows for domain, slots in (row["state"] or {}).items())
     unknown: Counter[str] = Counter()
-    for (domain, *slots), times in frames.items():
+    for (domain, *slots), turns in frames.items():
         for slot in slots:
-            if (domain, slot_name(slot)) not in known:
-                unknown[f"{domain}.{slot}"] += times
+            if (domain, task.ontology.states.slot(slot)) not in task.known_slots:
+                unknown[f"{domain}.{slot}"] += turns
     return dict(unknown.most_common())
 
 
 def explain_dialogues(
-    predictions: Any, task: TaskData, choices: Choices | None = None, dialogue: str | None = None
+    predictions: Predictions, task: TaskData, choices: Choices = _USUAL, dialogue: str | None = None
 ) -> dict[str, list[Explanation]]:
     """Return the explanation of one dialogue, or of all that a system gives, by system; with baselines also of gold."""
-    choices = choices or Choices()
     if dialogue is not None and dialogue not in task.files.turns:
         plain = dialogue.lower().removesuffix(".json")
         hint = f"did you mean {plain!r}?" if plain in task.files.turns else "check the id"
         raise SettingError(f"the data has no dialogue {dialogue!r}; {hint}")
     systems = read_systems(predictions, task, choices)
     if choices.baselines:
-        systems = [*systems, *(each for each in make_baselines(systems, task)[0] if each.rows.system == common.GOLD)]
+        systems = [*systems, *(one for one in make_baselines(systems, task)[0] if one.rows.system == common.GOLD)]
     return _explain_systems(systems, task, choices, dialogue)
 
 
@@ -319,19 +490,21 @@ def _explain_systems(
     return {name: list(system.finish_details()[_EXPLANATIONS]) for name, system in evaluated.items()}
 
 
-def original_output(result: Result, choices: Choices) -> dict[str, Any]:
+def original_output(result: Result, choices: Choices) -> Original:
     """Return the values of one system as the MultiWOZ evaluation documents them; None for what was not asked for."""
-    rates = {name: _collect_rates(result, name) for name in ("inform", "success")} if choices.success else None
-    richness = {name.replace("-", "_"): result[name].mean for name in Richness.presets} if choices.richness else {}
-    output: dict[str, Any] = {
+
+    def collect(presets: Mapping[str, object]) -> dict[str, float] | None:
+        return (
+            {name.replace("-", "_"): result[name].mean for name in presets} if presets.keys() <= set(result) else None
+        )
+
+    richness = collect(Richness.presets) or {}
+    output: Original = {
         "bleu": {key.partition("/")[2]: result[key].mean for key in result if key.startswith("bleu/")} or None,
-        "success": rates,
-        "richness": {key: _to_count(key, value) for key, value in richness.items()} or None,
+        "success": {name: _collect_rates(result, name) for name in ("inform", "success")} if choices.success else None,
+        "richness": {name: _to_count(name, value) for name, value in richness.items()} or None,
     }
-    if choices.dst:
-        there = all(name in result for name in Tracking.presets)
-        output["dst"] = {name.replace("-", "_"): result[name].mean for name in Tracking.presets} if there else None
-    return output
+    return output | {"dst": collect(Tracking.presets)} if choices.dst else output
 
 
 def _collect_rates(result: Result, name: str) -> dict[str, float]:
@@ -363,17 +536,14 @@ def dialogue_rows(run: Run, task: TaskData) -> Iterator[dict[str, Any]]:
         {'total': False, 'eatery': False}
     """
     for system, result in run.items():
+        columns = [(key.partition("/"), estimate.items) for key, estimate in result.items()]
         for at, dialogue in enumerate(task.files.turns):
-            row: dict[str, Any] = {"system": system, "dialog_id": dialogue}
-            for name in ("inform", "success"):
-                values = {
-                    key.partition("/")[2] or "total": float(items[at])
-                    for key, estimate in result.items()
-                    if key.split("/")[0] == name and (items := estimate.items) is not None
-                }
-                row[name] = {domain: value > 0 for domain, value in values.items() if value == value}
-            if row["inform"]:
-                yield row
+            rates: dict[str, dict[str, bool]] = {"inform": {}, "success": {}}
+            for (name, _, domain), items in columns:
+                if name in rates and items is not None and not np.isnan(items[at]):
+                    rates[name][domain or "total"] = bool(items[at] > 0)
+            if rates["inform"]:
+                yield {"system": system, "dialog_id": dialogue, **rates}
 
 
 TRANSCRIPTS, FAILURES = "transcripts", "failures"
@@ -382,24 +552,21 @@ MOST = 200
 
 
 def with_transcripts(
-    run: Run, predictions: Any, task: TaskData, choices: Choices | None = None, most: int = MOST
+    run: Run, predictions: Predictions, task: TaskData, choices: Choices = _USUAL, most: int = MOST
 ) -> Run:
     """Return the run with transcripts of the dialogues of `predictions`, those from which it was made."""
-    by_system = {
-        system: {each.dialogue: each for each in explained}
-        for system, explained in explain_dialogues(predictions, task, choices).items()
-    }
-    lost = {system: group_by_cause(mine.values(), gold=system == common.GOLD) for system, mine in by_system.items()}
-    chosen = _choose_dialogues(list(task.files.turns), lost, max(1, most // max(1, len(by_system))))
-    numbers = {dialogue: number for number, dialogue in enumerate(task.files.turns)}
+    explained = explain_dialogues(predictions, task, choices)
+    lost = {system: group_by_cause(dialogues, system == common.GOLD) for system, dialogues in explained.items()}
+    chosen = _choose_dialogues(list(task.files.turns), lost, max(1, most // max(1, len(explained))))
+    numbers = {dialogue: number for number, dialogue in enumerate(task.files.turns) if dialogue in chosen}
     users = task.files.users or {}
     entries = {
         system: [
-            mine[name].to_transcript(_get_responses(run[system], numbers[name]), users.get(name))
-            for name in chosen
-            if name in mine
+            one.to_transcript(_get_responses(run[system], numbers[one.dialogue]), users.get(one.dialogue))
+            for one in dialogues
+            if one.dialogue in numbers
         ]
-        for system, mine in by_system.items()
+        for system, dialogues in explained.items()
         if system in run
     }
     failures = {system: lost[system] for system in entries}
@@ -443,7 +610,7 @@ def make_baselines(systems: Systems, task: TaskData) -> tuple[list[TaskPredictio
     common.check_names(system.rows.system for system in systems)
     turns, states = task.files.turns, task.files.states
     constant = {"response": common.CONSTANT_RESPONSE, "state": {}, "active_domains": []}
-    documents: dict[str, Mapping[str, Any]] = {}
+    documents: dict[str, Mapping[str, object]] = {}
     left_out: dict[str, str] = {}
     if states is None:
         left_out |= dict.fromkeys((common.GOLD, common.SHUFFLED, EVERY_WORD), "the data has no gold_states.json")
@@ -462,8 +629,8 @@ def make_baselines(systems: Systems, task: TaskData) -> tuple[list[TaskPredictio
         offers = [domain.offer for domain in task.ontology.domains.values() if domain.table is not None]
         words = " ".join(dict.fromkeys((*offers, *task.ontology.requested)))
         documents[EVERY_WORD] = _group_replies(turns, [_make_writer(task.ontology.words)(words)] * sum(turns.values()))
-    made = [make_predictions(document, task.files, name, name) for name, document in documents.items()]
-    return made, common.Baselines([each.rows for each in made], left_out, systems[0].rows.system)
+    made = [tasks.make_predictions(document, task.files, name, name) for name, document in documents.items()]
+    return made, common.Baselines([system.rows for system in made], left_out, systems[0].rows.system)
 
 
 def make_gold_replies(task: TaskData) -> list[str]:
@@ -487,5 +654,5 @@ def _make_writer(words: Mapping[str, str]) -> Callable[[str], str]:
     slots: dict[str, str] = {}
     for slot, word in words.items():
         slots.setdefault(word, slot)
-    known = re.compile("|".join(sorted(map(re.escape, slots), key=len, reverse=True)) or "(?!)")
-    return lambda text: known.sub(lambda match: f"[{slots[match[0]]}]", text)
+    pattern = re.compile("|".join(sorted(map(re.escape, slots), key=len, reverse=True)) or "(?!)")
+    return lambda text: pattern.sub(lambda match: f"[{slots[match[0]]}]", text)

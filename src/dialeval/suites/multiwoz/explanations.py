@@ -28,11 +28,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 from msgspec import Struct
 
 from dialeval.core.run_schema import Count
+from dialeval.suites.multiwoz.data import Goal
 from dialeval.suites.multiwoz.turns import (
     Criteria,
     DialogueVerdict,
@@ -141,7 +141,7 @@ class Explanation:
     criteria: Criteria
 
     @property
-    def goal(self) -> Mapping[str, Any]:
+    def goal(self) -> Goal:
         """Goal of the user, by domain."""
         return self.criteria.goals.goals[self.dialogue]
 
@@ -258,11 +258,10 @@ class Explanation:
     def _explain_offer(self, domain: str) -> tuple[str, str]:
         """Return cause and detail of a domain that does not match."""
         offering = [step for step in self.steps if step.domain == domain and step.offer is not None]
-        domains, venues = self.criteria.ontology.domains, self.criteria.venues
         if not offering:
-            word = domains[domain].offer
-            takers = {name for name in self.goal if name in venues and domains[name].offer == word}
-            return self._explain_absence(word, domain, takers, NEVER_INFORMED)
+            offers = {name: table.domain.offer for name, table in self.criteria.venues.tables.items()}
+            takers = {name for name in self.goal if offers.get(name) == offers[domain]}
+            return self._explain_absence(offers[domain], domain, takers, NEVER_INFORMED)
         offer = find_last_offers(offering)[domain]
         last = next(step for step in reversed(offering) if step.offer == offer)
         if offer == NONE:
@@ -339,10 +338,10 @@ class Explanation:
         excluding = self._find_excluding(domain, find_last_offers(self.steps)[domain] & ~meeting)
         if not meeting:
             return "no venue meets the goal"
-        known = self.turns[-1].state.get(domain, {})
-        if all(known.get(slot) == value for slot, (value, _) in excluding.items()):
+        slots = self.turns[-1].state.get(domain, {})
+        if all(slots.get(slot) == value for slot, (value, _) in excluding.items()):
             return "the last offer is before the user has named a constraint"
-        if any(slot in known and known[slot] != value for slot, (value, _) in excluding.items()):
+        if any(slot in slots and slots[slot] != value for slot, (value, _) in excluding.items()):
             return "the annotated state has another value than the goal"
         return "the annotated state lacks a constraint of the goal"
 
@@ -361,11 +360,11 @@ class Explanation:
 def group_by_cause(explanations: Iterable[Explanation], gold: bool = False) -> dict[str, list[str]]:
     """Return the dialogues that were lost by each cause, or for gold replies by its origin; the most frequent first."""
     lost: dict[str, list[str]] = {}
-    for each in explanations:
-        names = (f"{cause.lost}: {each.find_origin(cause)}" if gold else cause.cause for cause in each.causes)
+    for one in explanations:
+        names = (f"{cause.lost}: {one.find_origin(cause)}" if gold else cause.cause for cause in one.causes)
         for cause in dict.fromkeys(names):
-            lost.setdefault(cause, []).append(each.dialogue)
-    return dict(sorted(lost.items(), key=lambda found: (-len(found[1]), found[0])))
+            lost.setdefault(cause, []).append(one.dialogue)
+    return dict(sorted(lost.items(), key=lambda entry: (-len(entry[1]), entry[0])))
 
 
 def _join_slots(slots: Mapping[str, str]) -> str:

@@ -21,7 +21,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from msgspec import Struct, structs
 
@@ -100,17 +100,15 @@ class Delexicalizer:
     def __call__(self, text: str, state: State) -> tuple[str, list[ValueMatch]]:
         """Return a reply with placeholders, and what they stand for."""
         matches = list(self._find_matches(text, state))
-        parts, end = [], 0
-        for match in matches:
-            parts += [text[end : match.start], f"[{match.slot}]"]
-            end = match.stop
-        return "".join([*parts, text[end:]]), matches
+        for match in reversed(matches):
+            text = f"{text[: match.start]}[{match.slot}]{text[match.stop :]}"
+        return text, matches
 
     def _find_matches(self, text: str, state: State) -> Iterator[ValueMatch]:
         text = PLACEHOLDER.sub(lambda match: " " * len(match[0]), text)
         words = list(_WORD.finditer(text))
         keys = [squash(word[0]) for word in words]
-        own = self._index_state(state)
+        in_state = self._index_state(state)
         patterns = [
             ValueMatch(found.start(), found.end(), slot, "pattern")
             for slot, pattern in self._ontology.patterns.items()
@@ -122,7 +120,7 @@ class Delexicalizer:
             if word.start() < end:
                 continue
             found = [match for match in patterns if match.start == word.start()]
-            found += self._find_value(at, words, keys, own, text)
+            found += self._find_value(at, words, keys, in_state, text)
             if found:
                 best = max(found, key=lambda match: match.stop)  # the first of equally long ones
                 end = best.stop
@@ -130,31 +128,29 @@ class Delexicalizer:
                     yield best
 
     def _index_state(self, state: State) -> dict[str, dict[str, str]]:
-        own: dict[str, dict[str, str]] = {}
+        in_state: dict[str, dict[str, str]] = {}
         for domain, slots in state.items():
             for name, value in slots.items():
                 slot, key = self._find_slot(domain, name), squash(value)
                 if slot is not None and len(key) >= SHORTEST and self._is_distinctive(key) and key != domain:
-                    own.setdefault(key, {}).setdefault(domain, slot)
-        return own
+                    in_state.setdefault(key, {}).setdefault(domain, slot)
+        return in_state
 
     def _find_value(
-        self, at: int, words: list[re.Match[str]], keys: list[str], own: Mapping[str, Mapping[str, str]], text: str
+        self, at: int, words: list[re.Match[str]], keys: list[str], in_state: Mapping[str, Mapping[str, str]], text: str
     ) -> Iterator[ValueMatch]:
         """Yield the longest value of the tables and of the state that begins with a word."""
         key, longest = "", None
         for to in range(at, min(at + LONGEST, len(words))):
             key += keys[to]
-            by_domain, mine = self._values.get(key, {}), own.get(key, {})
+            by_domain, mine = self._values.get(key, {}), in_state.get(key, {})
             if by_domain or mine:
                 longest = to, by_domain, mine
         if longest is not None:
             to, by_domain, mine = longest
-            fitting: list[tuple[str, str, By]] = [
-                *((domain, slot, "database") for domain, slot in by_domain.items()),
-                *((domain, slot, "state") for domain, slot in mine.items()),
-            ]
-            named = [each for each in reversed(fitting) if each[0] in text.lower()]
+            sources: list[tuple[By, Mapping[str, str]]] = [("database", by_domain), ("state", mine)]
+            fitting = [(domain, slot, by) for by, slots in sources for domain, slot in slots.items()]
+            named = [candidate for candidate in reversed(fitting) if candidate[0] in text.lower()]
             _, slot, by = (named or fitting)[0]
             yield ValueMatch(words[at].start(), words[to].end(), slot, by)
 
@@ -189,7 +185,7 @@ class SystemMatches(Struct, frozen=True):
     @property
     def summary(self) -> str:
         """One sentence for warnings."""
-        counts = (f"{each.word} {each.database + each.state + each.pattern:,}" for each in self.values)
+        counts = (f"{value.word} {value.database + value.state + value.pattern:,}" for value in self.values)
         return (
             f"{self.system}: values in {self.replies_with_values:,} of {self.replies:,} replies became placeholders "
             f"({', '.join(counts)}); `dialeval multiwoz delexicalize` lists them"
@@ -201,11 +197,11 @@ class MatchReport(Tabular, Record, frozen=True):
 
     systems: Sequence[SystemMatches]
 
-    def lines(self) -> list[dict[str, Any]]:
+    def lines(self) -> list[dict[str, object]]:
         return [
-            {"system": each.system, **structs.asdict(found), "examples": " | ".join(found.examples)}
-            for each in self.systems
-            for found in each.values
+            {"system": system.system, **structs.asdict(values), "examples": " | ".join(values.examples)}
+            for system in self.systems
+            for values in system.values
         ]
 
 
@@ -220,7 +216,7 @@ def delexicalize(system: TaskPredictions, task: TaskData) -> tuple[TaskPredictio
     for at, row in enumerate(rows):
         if (said := row["response"]) is None:
             continue
-        state: State | None = row["state"]
+        state = row["state"]
         if state is None:
             state = {} if true is None else true.states[row["dialogue"]][row["turn"]]
         response, matches = write(said, state)
@@ -231,16 +227,11 @@ def delexicalize(system: TaskPredictions, task: TaskData) -> tuple[TaskPredictio
             counts[word, match.by] += 1
             texts.setdefault(word, Counter())[said[match.start : match.stop]] += 1
         left.update(re.findall(r"[^\s\[\]]*\d[^\s\[\]]*", response))
-    values = [
-        FoundValues(
-            word,
-            counts[word, "database"],
-            counts[word, "state"],
-            counts[word, "pattern"],
-            [text for text, _ in found.most_common(EXAMPLES)],
-        )
-        for word, found in sorted(texts.items(), key=lambda each: -each[1].total())
-    ]
+    values = []
+    for word, said_texts in sorted(texts.items(), key=lambda entry: -entry[1].total()):
+        database, in_state, pattern = (counts[word, by] for by in get_args(By))
+        examples = [text for text, _ in said_texts.most_common(EXAMPLES)]
+        values.append(FoundValues(word, database, in_state, pattern, examples))
     report = SystemMatches(system.rows.system, system.turns, touched, values, dict(left.most_common(LEFT)))
     column = ObjectColumn(rows)
     changed = {need: column for need in (TASK_TURNS, STATES) if need in system.rows.columns}
@@ -251,18 +242,19 @@ def delexicalize(system: TaskPredictions, task: TaskData) -> tuple[TaskPredictio
 def has_placeholders(system: TaskPredictions, task: TaskData) -> bool:
     """Return whether some reply of a system has a placeholder that the ontology knows."""
     words = task.ontology.words
-    return any(found in words for row in system.given for found in PLACEHOLDER.findall(row["response"].lower()))
+    responses = (row["response"] or "" for row in system.given)
+    return any(slot in words for response in responses for slot in PLACEHOLDER.findall(response.lower()))
 
 
 def _to_document(report: MatchReport) -> Document:
     tables, notes = [], []
-    for each in report.systems:
-        rows = [[v.word, *map(str, (v.database, v.state, v.pattern)), " | ".join(v.examples)] for v in each.values]
+    for system in report.systems:
+        rows = [[v.word, *map(str, (v.database, v.state, v.pattern)), " | ".join(v.examples)] for v in system.values]
         tables.append(Table(FoundValues.__struct_fields__, rows))
-        left = ", ".join(f"{word} ({count:,})" for word, count in each.left.items()) or "none"
-        found = f"values in {each.replies_with_values:,} of {each.replies:,} replies"
-        notes.append(f"{each.system}: {found}; words with a digit that were left: {left}.")
-    return Document([], tables, notes, titles=[each.system for each in report.systems])
+        left = ", ".join(f"{word} ({count:,})" for word, count in system.left.items()) or "none"
+        counted = f"values in {system.replies_with_values:,} of {system.replies:,} replies"
+        notes.append(f"{system.system}: {counted}; words with a digit that were left: {left}.")
+    return Document([], tables, notes, titles=[system.system for system in report.systems])
 
 
 PRINTER: Printer[MatchReport] = Printer(_to_document)

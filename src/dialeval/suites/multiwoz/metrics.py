@@ -118,12 +118,12 @@ class TaskBleu(CountMetric):
 
         def make() -> tuple[Ints, Flags]:
             here = ["" if text is None and self.missing == "failed" else text for text in responses]
-            there = [
+            wanted_texts = [
                 texts[row["dialogue"]][row["turn"]] for row, text in zip(rows, here, strict=True) if text is not None
             ]
             lists = offsets_of(text is not None for text in here)
-            columns = map(TextColumn.from_strings, ([text or "" for text in here], there))
-            said, wanted = (split_13a(each, cast(Vocabulary, batch.vocabulary)) for each in columns)
+            columns = map(TextColumn.from_strings, ([text or "" for text in here], wanted_texts))
+            said, wanted = (split_13a(column, cast(Vocabulary, batch.vocabulary)) for column in columns)
             counts = BleuCounts.of(said, wanted, lists)
             lengths = (counts.response_lengths, counts.reference_lengths)
             sums = np.column_stack((counts.matches[:, :ORDERS], counts.totals[:, :ORDERS], *lengths))
@@ -191,8 +191,8 @@ class DialogueRate(Metric[RateState]):
         goals: Goals = batch.resource(GOALS)
         rows = batch.objects(TASK_TURNS)
         names = [rows[at]["dialogue"] for at in batch.dialogues[:-1].tolist()]
-        own = self.name
-        keys: dict[str | None, str] = {None: own, **{domain: f"{own}/{domain}" for domain in goals.domains}}
+        total = self.name
+        keys: dict[str | None, str] = {None: total, **{domain: f"{total}/{domain}" for domain in goals.domains}}
         lists = {domain: [math.nan] * len(ended) for domain in keys}
         for at, (name, verdict) in enumerate(zip(names, ended, strict=True)):
             if verdict is None and self.missing == "ignored":
@@ -201,7 +201,7 @@ class DialogueRate(Metric[RateState]):
                 lists[domain][at] = HELD if verdict is not None and self.holds(verdict, domain) else FAILED
         columns = {key: np.array(lists[domain]) for domain, key in keys.items()}
         moments = {key: Moments.of(column) for key, column in columns.items()}
-        return Partial({key: part for key, part in moments.items() if key == own or part.scored}, columns)
+        return Partial({key: part for key, part in moments.items() if key == total or part.scored}, columns)
 
     def merge(self, left: RateState, right: RateState) -> RateState:
         nothing = Moments()
@@ -293,7 +293,7 @@ class Combined(Metric[CombinedState]):
         inform, success = (metric.finish(part)[metric.name] for metric, part in rates)
         bleu = self._metrics[2].finish(state[2])[self._metrics[2].name]
         value = combined_score(inform.mean, success.mean, bleu.mean)
-        held = [round(each.mean * each.scored / HELD) if each.scored else 0 for each in (inform, success)]
+        held = [round(rate.mean * rate.scored / HELD) if rate.scored else 0 for rate in (inform, success)]
         error = corpus_error(self._formula, [inform.scored, *held, *state[2].counts], state[3])
         return {self.name: Estimate(value, 0.0, bleu.rows, bleu.scored, corpus=True, error=error)}
 
@@ -348,12 +348,7 @@ class Tracking(CountMetric):
     """
 
     family = "state-tracking"
-    presets = {
-        "joint-accuracy": {"of": "joint"},
-        "slot-f1": {"of": "f1"},
-        "slot-precision": {"of": "precision"},
-        "slot-recall": {"of": "recall"},
-    }
+    presets = {"joint-accuracy": {"of": "joint"}} | {f"slot-{of}": {"of": of} for of in ("f1", "precision", "recall")}
     subject = STATES
     needs = frozenset({STATES, TRUE_STATES, ONTOLOGY})
     better = "higher"
@@ -390,13 +385,11 @@ class Tracking(CountMetric):
 
         def make() -> Ints:
             compare = make_state_comparison(ontology, self.booking, self.ratio, self.threshold)
-            counts = [
-                compare(row["state"] or {}, true.states[row["dialogue"]][row["turn"]])
-                if row["response"] is not None or self.missing == "failed"
-                else (-1, -1, -1)
-                for row in rows
-            ]
-            return np.array(counts, np.int64).reshape(-1, 3)
+            counts = np.full((len(rows), 3), -1)
+            for at, row in enumerate(rows):
+                if row["response"] is not None or self.missing == "failed":
+                    counts[at] = compare(row["state"] or {}, true.states[row["dialogue"]][row["turn"]])
+            return counts
 
         counts = batch.derive(("tracking", self.contribution), make)
         scored = counts[:, 0] >= 0
@@ -428,8 +421,8 @@ def make_state_comparison(
         }
 
     def compare(state: State, true: State) -> tuple[int, int, int]:
-        here, there = flatten(state), flatten(true)
-        right = sum(slot in there and agree(value, there[slot]) for slot, value in here.items())
-        return right, len(here) - right, len(there) - right
+        predicted, truth = flatten(state), flatten(true)
+        right = sum(slot in truth and agree(value, truth[slot]) for slot, value in predicted.items())
+        return right, len(predicted) - right, len(truth) - right
 
     return compare

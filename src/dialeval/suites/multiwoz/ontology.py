@@ -147,7 +147,7 @@ def load_ontology(path: str | os.PathLike[str]) -> Ontology:
         domains={name: structs.replace(domain, name=name) for name, domain in file.domains.items()},
         digest=hashlib.sha256(content).hexdigest()[:DIGEST_LENGTH],
         slots=file.slots,
-        spellings={slot: Spelling(each.rule, each.same) for each in file.values for slot in each.slots},
+        spellings={slot: Spelling(value.rule, value.same) for value in file.values for slot in value.slots},
         dont_care=file.dont_care,
         any_value=file.any_value,
         named_by=file.named_by,
@@ -159,9 +159,9 @@ def load_ontology(path: str | os.PathLike[str]) -> Ontology:
     )
     for slot in file.patterns.keys() - words:
         add_problem(f"patterns.{slot}", "is not a slot of [words]")
-    known = {*words.values(), *ontology.requested}
+    all_words = {*words.values(), *ontology.requested}
     for name, domain in ontology.domains.items():
-        if domain.table is not None and domain.offer not in known:
+        if domain.table is not None and domain.offer not in all_words:
             add_problem(f"domains.{name}.offer", f"{domain.offer!r} is not a word of [words]")
     if not ontology.domains:
         add_problem("domains", "there is no domain")

@@ -34,7 +34,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from dialeval.core import validation
 from dialeval.core.errors import DataError, NeedError, Problem, SettingError
@@ -58,6 +58,8 @@ FILES = ("goals.json", "booked_domains.json", "gold_states.json", "user_turns.js
 PARTS = (*FILES, f"references/{REFERENCES}.json")
 """The files of a split, in the order in which the parts of a dialogue are listed; references may be missing."""
 _Dialogues = dict[str, tuple[Any, ...]]
+Object: TypeAlias = Mapping[str, Any]
+"""An object of a JSON document."""
 _MOST_BYTES = 1 << 30
 _REMEDY = "get the whole repository"
 _WORDS = {"phone": "PHONE", "address": "ADDRESS", "postcode": "POST", "trainid": "TRAINID", "reference": "REFERENCE"}
@@ -86,9 +88,8 @@ def build_local(source: Path, target: Path, version: str = STANDARD) -> None:
 def build_remote(address: str, target: Path, progress: Progress | None, version: str = STANDARD) -> None:
     """Build the pack `multiwoz` from a base address; what is downloaded already is not fetched again."""
     if version != STANDARD:
-        raise SettingError(
-            f"MultiWOZ {version} is built from a folder: dialeval data add multiwoz-{version} --from DIR"
-        )
+        command = f"dialeval data add multiwoz-{version} --from DIR"
+        raise SettingError(f"MultiWOZ {version} is built from a folder: {command}")
     from dialeval.io.download import check_address, download
 
     base = check_address(address).rstrip("/")
@@ -160,8 +161,8 @@ def _build_version(source: Path, target: Path, version: str) -> None:
         raise DataError(Problem(str(source), None, "does not hold data.json", remedy))
     ontology, corpus = load_ontology(MULTIWOZ), _read_by_id(source / "data.json")
     names = {split: _read_ids(source, f"{name}ListFile") for split, name in (("dev", "val"), ("test", "test"))}
-    known = {name for each in names.values() for name in each}
-    names = {"train": [name for name in corpus if name not in known], **names}
+    held_out = {name for ids in names.values() for name in ids}
+    names = {"train": [name for name in corpus if name not in held_out], **names}
     splits: dict[str, _Dialogues] = {split: {} for split in names}
     for split, parts in splits.items():
         for name in names[split]:
@@ -181,8 +182,8 @@ def _build_version(source: Path, target: Path, version: str) -> None:
 def _write_pack(target: Path, splits: Mapping[str, _Dialogues], venues: Path, version: str) -> None:
     """Write the files of all splits, each with the parts of its dialogues, and the venues."""
     for split, dialogues in splits.items():
-        given = min(map(len, dialogues.values()), default=len(PARTS))
-        for at, name in enumerate(PARTS[:given]):
+        many = min(map(len, dialogues.values()), default=len(PARTS))
+        for at, name in enumerate(PARTS[:many]):
             _write(target / split / name, {dialogue: parts[at] for dialogue, parts in dialogues.items()})
     for domain in DOMAINS:
         _copy(venues / f"{domain}_db.json", target / "database" / f"{domain}_db.json")
@@ -198,7 +199,7 @@ def _read_ids(source: Path, stem: str) -> list[str]:
     return [_normalize_id(line.strip()) for line in file.read_text("utf-8").splitlines() if line.strip()]
 
 
-def convert_annotated_state(metadata: Mapping[str, Any], ontology: Ontology) -> dict[str, dict[str, str]]:
+def convert_annotated_state(metadata: Object, ontology: Ontology) -> dict[str, dict[str, str]]:
     """Return the state of a system turn of 2.0, 2.1 or 2.4."""
     state: dict[str, dict[str, str]] = {}
     for domain, part in metadata.items():
@@ -209,28 +210,27 @@ def convert_annotated_state(metadata: Mapping[str, Any], ontology: Ontology) -> 
     return state
 
 
-def _read_corpus(source: Path) -> dict[str, Any]:
+def _read_corpus(source: Path) -> Object:
     """Return the dialogues of 2.1 by id, from the folder or from its archive."""
-    if (source / GOALS_FILE).is_file():
-        return _read_by_id(source / GOALS_FILE)
     from dialeval.io.download import unpack
 
-    archive = source / GOALS_ZIP
-    if not archive.is_file():
+    if (source / GOALS_FILE).is_file():
+        return _read_by_id(source / GOALS_FILE)
+    if not (archive := source / GOALS_ZIP).is_file():
         raise DataError(Problem(str(source), None, f"does not hold {GOALS_ZIP}", _REMEDY))
     with tempfile.TemporaryDirectory(prefix="dialeval-") as folder:
         unpack(archive, ["data.json"], Path(folder), _MOST_BYTES, str(archive))
         return _read_by_id(Path(folder) / "data.json")
 
 
-def _read_dialogues(source: Path, split: str) -> Iterator[dict[str, Any]]:
+def _read_dialogues(source: Path, split: str) -> Iterator[Object]:
     for name in list_dialogue_files(split):
         yield from validation.read_json(source / name, list[dict[str, Any]], _REMEDY)
 
 
-def _pair_turns(dialogue: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
+def _pair_turns(dialogue: Object) -> Iterator[tuple[Object, Object]]:
     """Yield each system turn with the user turn before it."""
-    user: Mapping[str, Any] = {}
+    user: Object = {}
     for turn in dialogue["turns"]:
         if turn["speaker"].upper() == "USER":
             user = turn
@@ -238,12 +238,11 @@ def _pair_turns(dialogue: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any]
             yield user, turn
 
 
-def convert_goal(goal: Mapping[str, Any], ontology: Ontology) -> dict[str, Any]:
+def convert_goal(goal: Object, ontology: Ontology) -> Object:
     """Return a goal of 2.1 as it is judged."""
-    goals: dict[str, Any] = {}
+    goals: dict[str, object] = {}
     for domain in ontology.domains:
-        part = goal.get(domain)
-        if not part:
+        if not (part := goal.get(domain)):
             continue
         informable = {slot: str(value) for slot, value in (part.get("info") or {}).items()}
         asked = [_WORDS[name] for slot in part.get("reqt") or () if (name := ontology.states.slot(slot)) in _WORDS]
@@ -258,20 +257,18 @@ def convert_goal(goal: Mapping[str, Any], ontology: Ontology) -> dict[str, Any]:
     return goals
 
 
-def list_booked_domains(log: Sequence[Mapping[str, Any]], turns: int) -> list[list[str]]:
+def list_booked_domains(log: Sequence[Object], turns: int) -> list[list[str]]:
     """Return the domains that are booked by each system turn, which is every second one of a log of 2.1."""
-    booked: list[str] = []
+    booked: dict[str, None] = {}
     by_turn: list[list[str]] = []
     for turn in log[1::2]:
-        for domain, part in (turn.get("metadata") or {}).items():
-            if part.get("book", {}).get("booked") and domain not in booked:
-                booked.append(domain)
+        metadata = (turn.get("metadata") or {}).items()
+        booked |= dict.fromkeys(domain for domain, part in metadata if part.get("book", {}).get("booked"))
         by_turn.append(list(booked))
-    by_turn += [list(booked)] * (turns - len(by_turn))
-    return by_turn[:turns]
+    return [*by_turn, *[list(booked)] * (turns - len(by_turn))][:turns]
 
 
-def convert_state(turn: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+def convert_state(turn: Object) -> dict[str, dict[str, str]]:
     """Return the state after a user turn of 2.2."""
     state: dict[str, dict[str, str]] = {}
     for frame in turn.get("frames") or ():
@@ -282,20 +279,19 @@ def convert_state(turn: Mapping[str, Any]) -> dict[str, dict[str, str]]:
     return state
 
 
-def delexicalize_turn(turn: Mapping[str, Any], acts: Mapping[str, Any]) -> str:
+def delexicalize_turn(turn: Object, acts: Object) -> str:
     """Return the text of a system turn with its spans as placeholders."""
     text: str = turn["utterance"]
     spans = (acts.get(str(turn["turn_id"])) or {}).get("span_info") or []
     parts, end = [], 0
     for _, slot, value, start, stop in sorted(spans, key=lambda span: int(span[3])):
-        if value == "dontcare" or int(start) < end:
-            continue
-        parts += [text[end : int(start)], f"[{slot}]"]
-        end = int(stop)
+        if value != "dontcare" and int(start) >= end:
+            parts += [text[end : int(start)], f"[{slot}]"]
+            end = int(stop)
     return "".join([*parts, text[end:]])
 
 
-def _read_by_id(path: Path) -> dict[str, Any]:
+def _read_by_id(path: Path) -> Object:
     """Return the entries of an object in a file by the ids of their dialogues."""
     document = validation.read_json(path, dict[str, dict[str, Any]], _REMEDY)
     return {_normalize_id(name): entry for name, entry in document.items()}

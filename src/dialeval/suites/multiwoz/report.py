@@ -136,8 +136,8 @@ def _write_verdict(system: str, entry: Transcript) -> str:
 
 def _write_goal(domains: Sequence[SavedDomain]) -> str:
     lines = (
-        f"<li>{markup.text(each.domain)}: {_join_slots(each.wishes)}; asks for {_join_words(each.asked)}</li>"
-        for each in domains
+        f"<li>{markup.text(domain.domain)}: {_join_slots(domain.wishes)}; asks for {_join_words(domain.asked)}</li>"
+        for domain in domains
     )
     return f'<h3>Goal of the user</h3><ul class="goal">{"".join(lines)}</ul>'
 
@@ -145,14 +145,14 @@ def _write_goal(domains: Sequence[SavedDomain]) -> str:
 def _write_end(entry: Transcript) -> str:
     """Return how a dialogue ended for a system: domain by domain, and why it was lost."""
     domains = ""
-    for each in entry.domains:
-        offer = _write_check(each.matched, "offer meets the goal", "offer misses the goal")
-        answers = _write_check(each.complete, "provided all that was asked", "did not provide all")
-        domains += f"<li>{markup.text(each.domain)}: {offer}, {answers} ({_join_words(each.provided)})</li>"
+    for domain in entry.domains:
+        offer = _write_check(domain.matched, "offer meets the goal", "offer misses the goal")
+        answers = _write_check(domain.complete, "provided all that was asked", "did not provide all")
+        domains += f"<li>{markup.text(domain.domain)}: {offer}, {answers} ({_join_words(domain.provided)})</li>"
     causes = "".join(
-        f"<li>Lost {markup.text(each.lost)}, {markup.text(each.domain)}: <strong>{markup.text(each.cause)}"
-        f"</strong>; {markup.text(each.detail)}</li>"
-        for each in entry.causes
+        f"<li>Lost {markup.text(domain.lost)}, {markup.text(domain.domain)}: <strong>{markup.text(domain.cause)}"
+        f"</strong>; {markup.text(domain.detail)}</li>"
+        for domain in entry.causes
     )
     return f"<ul>{domains}</ul>" + (f'<ul class="causes">{causes}</ul>' if causes else "")
 
@@ -216,10 +216,10 @@ FIELDS = ("system", "dialogue", "lost", "domain", "cause", "detail")
 def list_failures(failures: Mapping[str, Sequence[Explanation]]) -> list[dict[str, str]]:
     """Return a row per cause of a failed dialogue."""
     return [
-        {"system": system, "dialogue": each.dialogue, **msgspec.structs.asdict(cause)}
-        for system, found in failures.items()
-        for each in found
-        for cause in each.causes
+        {"system": system, "dialogue": explanation.dialogue, **msgspec.structs.asdict(cause)}
+        for system, explanations in failures.items()
+        for explanation in explanations
+        for cause in explanation.causes
     ]
 
 
@@ -228,14 +228,14 @@ def write_failures_table(failures: Mapping[str, Sequence[Explanation]]) -> str:
     rows = list_failures(failures)
     parts = []
     for system, lost in failures.items():
-        own = [row for row in rows if row["system"] == system]
+        lost_rows = [row for row in rows if row["system"] == system]
         causes = group_by_cause(lost)
         number = "1 dialogue" if len(lost) == 1 else f"{len(lost)} dialogues"
         parts.append(f"{plain(system)}: {number} lost inform or success\n\n")
-        listed = Counter(row["cause"] for row in own)
+        listed = Counter(row["cause"] for row in lost_rows)
         counts = [(cause, str(len(lost_by)), str(listed[cause])) for cause, lost_by in causes.items()]
         parts.append(_align_columns(("cause", "dialogues", "lines"), counts))
-        ordered = sorted(own, key=lambda row: list(causes).index(row["cause"]))
+        ordered = sorted(lost_rows, key=lambda row: list(causes).index(row["cause"]))
         heads = FIELDS[1:]
         parts.append("\n" + _align_columns(heads, [[plain(row[head]) for head in heads] for row in ordered]) + "\n")
     return "".join(parts)

@@ -29,7 +29,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Literal, cast
+from typing import Literal, cast, get_args
 
 import numpy as np
 
@@ -53,15 +53,7 @@ WORDS = "task-words"
 SEGMENT = 50
 """Words of a segment of msttr."""
 
-_ORDERS: Mapping[Of, tuple[int, ...]] = {
-    "entropy": (1,),
-    "cond-entropy": (1, 2),
-    "avg-lengths": (),
-    "msttr": (),
-    "num-unigrams": (1,),
-    "num-bigrams": (2,),
-    "num-trigrams": (3,),
-}
+_ORDERS: Mapping[Of, tuple[int, ...]] = dict(zip(get_args(Of), ((1,), (1, 2), (), (), (1,), (2,), (3,)), strict=True))
 """The n-grams that each value counts."""
 
 _END = "\0"
@@ -115,10 +107,9 @@ class Richness(Metric[RichnessState]):
             order: batch.derive(("response grams", order), partial(_count_ngrams, words, order))
             for order in self._orders
         }
-        placed: list[tuple[int, str]] = []
-        if self.of == "msttr":
-            placed = [(row["position"], text) for row, text in zip(rows, texts, strict=True) if text is not None]
-        state = RichnessState(moments, counts, tuple(placed))
+        kept = zip(rows, texts, strict=True) if self.of == "msttr" else ()
+        placed = tuple((row["position"], text) for row, text in kept if text is not None)
+        state = RichnessState(moments, counts, placed)
         if self.of == "avg-lengths":
             return Partial(state, {self.name: lengths})
         return Partial(state, {}, {} if self.of == "msttr" else {WORDS: words})

@@ -15,10 +15,10 @@ current becomes current. If some have changed and the current one is not among t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from dialeval.core.batch import Batch
 from dialeval.core.errors import NeedError
@@ -29,7 +29,7 @@ from dialeval.suites.multiwoz.venues import NONE, State, Venues, make_normalizer
 from dialeval.text.similarity import Ratio
 
 if TYPE_CHECKING:
-    from dialeval.suites.multiwoz.data import Goals, TrueStates
+    from dialeval.suites.multiwoz.data import Goal, Goals, TaskRow, TrueStates
     from dialeval.suites.multiwoz.ontology import Ontology
 
 Fallback = Literal["file", "turn"]
@@ -90,7 +90,7 @@ def collect_turns(batch: Batch, fallback: Fallback, missing: Missing) -> list[tu
 
     One that is given without a turn is there, as in the original; where missing turns count as failed, it is not.
     """
-    given: TurnCounts = batch.fact(TurnCounting())
+    counts: TurnCounts = batch.fact(TurnCounting())
     ontology: Ontology = batch.resource(ONTOLOGY)
     true_states: TrueStates | None = batch.resource(TRUE_STATES) if batch.has(TRUE_STATES) else None
     responses = normalize_responses(batch)
@@ -101,43 +101,41 @@ def collect_turns(batch: Batch, fallback: Fallback, missing: Missing) -> list[tu
         for start, stop in pairwise(batch.dialogues.tolist()):
             here = zip(rows[start:stop], responses[start:stop], strict=True)
             answered = [(row, text) for row, text in here if text is not None]
-            turns = prepare_turns(answered, given, fallback, ontology, true_states)
-            there = turns or (rows[start]["listed"] and missing == "ignored")
-            dialogues.append((rows[start]["dialogue"], turns if there else None))
+            turns = prepare_turns(answered, counts, fallback, ontology, true_states)
+            is_given = turns or (rows[start]["listed"] and missing == "ignored")
+            dialogues.append((rows[start]["dialogue"], turns if is_given else None))
         return dialogues
 
     return batch.derive(("task turns", fallback, missing), make)
 
 
 def prepare_turns(
-    rows: Sequence[tuple[Mapping[str, Any], str]],
-    given: TurnCounts,
+    rows: Sequence[tuple[TaskRow, str]],
+    counts: TurnCounts,
     fallback: Fallback,
     ontology: Ontology,
     true_states: TrueStates | None,
 ) -> list[TaskTurn]:
     """Return the turns of one dialogue from its rows, each with its normalized response."""
-    use_true = fallback == "file" and given.states < given.turns
-    estimate_all = fallback == "file" and given.domains < given.turns
+    use_true = fallback == "file" and counts.states < counts.turns
+    estimate_all = fallback == "file" and counts.domains < counts.turns
     states = [ontology.states(_choose_state(row, use_true, true_states)) for row, _ in rows]
     domains = [None if estimate_all else row["active_domains"] for row, _ in rows]
-    estimates: Iterable[Any] = estimate_domains(states) if None in domains else domains
+    estimates = list(estimate_domains(states)) if None in domains else [[]] * len(rows)
     turns = []
-    for (row, response), state, own, estimate in zip(rows, states, domains, estimates, strict=True):
-        estimated, true_state = own is None, use_true or row["state"] is None
-        turns.append(TaskTurn(row["turn"], response, state, estimate if own is None else own, true_state, estimated))
+    for (row, response), state, active, estimate in zip(rows, states, domains, estimates, strict=True):
+        shown, true_state = estimate if active is None else active, use_true or row["state"] is None
+        turns.append(TaskTurn(row["turn"], response, state, shown, true_state, active is None))
     return turns
 
 
-def _choose_state(row: Mapping[str, Any], use_true: bool, true_states: TrueStates | None) -> State:
-    given: State | None = row["state"]
-    if given is not None and not use_true:
-        return given
+def _choose_state(row: TaskRow, use_true: bool, true_states: TrueStates | None) -> State:
+    state: State | None = row["state"]
+    if state is not None and not use_true:
+        return state
     if true_states is None:
-        raise NeedError(
-            f"{row['dialogue']}[{row['turn']}] has no state, and the data has no gold_states.json to use instead; "
-            "give every turn a state"
-        )
+        what = "has no state, and the data has no gold_states.json to use instead; give every turn a state"
+        raise NeedError(f"{row['dialogue']}[{row['turn']}] {what}")
     return true_states.states[row["dialogue"]][row["turn"]]
 
 
@@ -157,7 +155,7 @@ def estimate_domains(states: Sequence[State]) -> Iterator[list[str]]:
         elif current not in changed:
             current = max(changed, key=lambda domain: len(state[domain]))
         before, changed_before = state, changed
-        yield [current] if current is not None else []
+        yield [] if current is None else [current]
 
 
 # Offers: which venues are on offer at the end of a dialogue, and what the system has provided about each domain.
@@ -224,9 +222,7 @@ class DialogueVerdict(NamedTuple):
         return self.inform and all(self.complete.values())
 
 
-def trace_steps(
-    turns: Sequence[TaskTurn], dialogue: str, goal: Mapping[str, Any], criteria: Criteria
-) -> Iterator[TurnStep]:
+def trace_steps(turns: Sequence[TaskTurn], dialogue: str, goal: Goal, criteria: Criteria) -> Iterator[TurnStep]:
     """Yield what each turn did for each active domain of the goal."""
     tables = criteria.venues.tables
     for turn in turns:
@@ -236,15 +232,12 @@ def trace_steps(
         said = frozenset([word for word in criteria.ontology.requested if word in turn.response])
         early = said & criteria.ontology.when_booked
         for domain in active:
-            table = tables.get(domain)
-            offer = None
+            table, offer = tables.get(domain), None
             if table is not None and table.domain.offer in turn.response:
                 slots = turn.state.get(domain)
                 offer = NONE if slots is None else table.query(slots, criteria.ratio)
-            if not early or criteria.goals.is_booked(dialogue, turn.at, domain):
-                yield TurnStep(turn, domain, offer, said, NO_WORDS)
-            else:
-                yield TurnStep(turn, domain, offer, said - early, early)
+            lost = NO_WORDS if not early or criteria.goals.is_booked(dialogue, turn.at, domain) else early
+            yield TurnStep(turn, domain, offer, said - lost, lost)
 
 
 def find_last_offers(done: Sequence[TurnStep]) -> dict[str, int]:
@@ -258,7 +251,7 @@ def find_last_offers(done: Sequence[TurnStep]) -> dict[str, int]:
     return offers
 
 
-def meets_goal(domain: str, wishes: Mapping[str, Any], offer: int, criteria: Criteria) -> bool:
+def meets_goal(domain: str, wishes: Goal, offer: int, criteria: Criteria) -> bool:
     """Return whether the last offer meets what the goal wants of a domain."""
     table = criteria.venues.tables.get(domain)
     if table is None or criteria.ontology.named_by in wishes["informable"]:
@@ -268,13 +261,13 @@ def meets_goal(domain: str, wishes: Mapping[str, Any], offer: int, criteria: Cri
     return offer != NONE and not offer & ~find_goal_venues(domain, wishes, criteria)
 
 
-def find_goal_venues(domain: str, wishes: Mapping[str, Any], criteria: Criteria) -> int:
+def find_goal_venues(domain: str, wishes: Goal, criteria: Criteria) -> int:
     """Return the venues that meet the goal."""
     slots = criteria.ontology.states.normalize_domain(wishes["informable"])
     return criteria.venues[domain].query(slots, criteria.ratio)
 
 
-def judge_dialogue(done: Sequence[TurnStep], goal: Mapping[str, Any], criteria: Criteria) -> DialogueVerdict:
+def judge_dialogue(done: Sequence[TurnStep], goal: Goal, criteria: Criteria) -> DialogueVerdict:
     """Return how a dialogue ended, from all its steps."""
     offers = find_last_offers(done)
     provided = dict.fromkeys(goal, NO_WORDS)

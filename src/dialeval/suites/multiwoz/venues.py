@@ -45,7 +45,7 @@ from functools import cache, reduce
 from itertools import accumulate, chain, islice
 from operator import or_
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from dialeval.core.columns import DIGEST_LENGTH
 from dialeval.core.errors import DataError, Problem
@@ -198,7 +198,7 @@ def find_file(path: Path) -> Path | None:
     return next((file for file in (path, *packed) if file.is_file()), None)
 
 
-def _read_records(path: Path, content: bytes) -> list[Any]:
+def _read_records(path: Path, content: bytes) -> list[object]:
     kind = format_of(path)
     if kind == "json":
         records = parse_json(content, str(path), "correct it there")
@@ -218,7 +218,7 @@ def _read_records(path: Path, content: bytes) -> list[Any]:
     raise DataError(Problem(str(path), None, "is not a table", "give .json, .csv, .tsv, .parquet or .arrow"))
 
 
-def _make_venues(domain: Domain, ontology: Ontology, records: Sequence[Any], where: str) -> list[dict[str, str]]:
+def _make_venues(domain: Domain, ontology: Ontology, records: Sequence[object], where: str) -> list[dict[str, str]]:
     """Return the venues with the one names of their columns; what is no slot is dropped."""
     venues: list[dict[str, str]] = []
     problems: list[Problem] = []
@@ -369,7 +369,7 @@ class StateNormalizer:
         """Return the one name of a slot."""
         self.value: Callable[[str, str], str] = cache(lambda slot, value: spellings.get(slot, _PLAIN)(value))
         """Return the one spelling of a value; `slot` is a slot's one name."""
-        self._pair = cache(lambda given: (slot := self.slot(given[0]), self.value(slot, given[1])))
+        self._pair = cache(lambda pair: (slot := self.slot(pair[0]), self.value(slot, pair[1])))
 
     def normalize_domain(self, slots: Mapping[str, str]) -> Mapping[str, str]:
         """Return the slots of one domain."""
@@ -416,5 +416,5 @@ def count_unknown_placeholders(responses: Iterable[str], words: Mapping[str, str
 def find_slot_domains(response: str, domains: Iterable[str]) -> list[str]:
     """Return the domains that a response's placeholders name (`[hotel_name]`: hotel), in order of appearance."""
     named = (match[1].partition("_")[0] for match in PLACEHOLDER.finditer(response.lower()))
-    known = set(domains)
-    return list(dict.fromkeys(name for name in named if name in known))
+    wanted = set(domains)
+    return list(dict.fromkeys(name for name in named if name in wanted))

@@ -20,23 +20,15 @@ from dialeval.cli.progress import open_meter
 )
 @options.responses("predictions")
 @click.option("-r", "--references", required=True, type=click.Path(), help="Dialogues with the true frames.")
-@click.option(
-    "--schema", type=click.Path(), help="Schema of the services.  [default: schema.json next to the references]"
-)
+@click.option("--schema", type=click.Path(), help="Schema of the services.  [default: that of the references]")
 @click.option("--train-schema", type=click.Path(), help="Services that were seen in training, for --by seen.")
 @options.metrics("joint-goal-accuracy, average-goal-accuracy, active-intent-accuracy, requested-slots-f1")
 @options.choice(
-    "--match",
-    ["blocks", "edits", "exact"],
-    "Values of non-categorical slots: as fuzzywuzzy alone, with python-Levenshtein, or only if they are equal.",
+    "--match", ["blocks", "edits", "exact"], "Match free values as fuzzywuzzy, with python-Levenshtein, or exactly."
 )
 @click.option("--strict", is_flag=True, help="Frames that a system does not give count as wrong.")
-@click.option(
-    "--groups", is_flag=True, help="Print scores by service, by domain and for seen and unseen services instead."
-)
-@click.option(
-    "--joint-across-turns", is_flag=True, help="With --groups: joint accuracies over the frames of whole turns."
-)
+@click.option("--groups", is_flag=True, help="Print scores by service, domain and seen and unseen services instead.")
+@click.option("--joint-across-turns", is_flag=True, help="With --groups: joint accuracies over frames of whole turns.")
 @options.baselines("gold frames, those of other dialogues and empty ones")
 @options.of_task_runs
 @out.print_all_problems
@@ -72,8 +64,8 @@ def sgd(
     if groups:
         if output is not None:
             out.save_run(run, output, force)
-        found = {name: original_output(result, joint_across_turns) for name, result in run.items()}
-        out.print_as(format_, GROUPS, ServiceGroups(found))
+        scores = {name: original_output(result, joint_across_turns) for name, result in run.items()}
+        out.print_as(format_, GROUPS, ServiceGroups(scores))
         out.print_warnings(run.warnings)
     else:
         out.deliver_run(run, format_, output, force, transpose=transpose, by=by, compared=compared)

@@ -24,21 +24,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType, ValidationError, convert, to_builtins
 
-from dialeval.core.columns import ObjectColumn, RaggedColumn, TextColumn
+from dialeval.core.columns import ColumnData, ObjectColumn, RaggedColumn, TextColumn
 from dialeval.core.errors import DataError, Problem, escape_surrogates
 from dialeval.core.inputs import Input
 from dialeval.io import json
 from dialeval.io.opening import PathSource, format_of, stem_of
 from dialeval.io.reading import find_response_files, is_folder
-from dialeval.io.rows import Rows, read_each
+from dialeval.io.rows import LISTS, Rows, read_each
 from dialeval.io.schemas import check_types
 from dialeval.suites.sgd.feature import FRAMES, SPANS, TRUE_FRAMES
 
+T = TypeVar("T")
 USER = "USER"
 
 _NO_DIALOGUES = frozenset({"schema", "dialogues_and_metrics"})
@@ -68,24 +69,28 @@ class _State(Struct):
 
 class _Span(Struct):
     slot: str
-    start: int = 0
-    exclusive_end: int = 0
+    start: int | UnsetType = UNSET
+    exclusive_end: int | UnsetType = UNSET
 
 
-class _Frame(Struct):
+class Frame(Struct):
+    """A service in a turn: its state and the spans of its slots, as far as they are there."""
+
     service: str
-    state: _State | None = None
-    slots: list[_Span] = []
+    state: _State | UnsetType = UNSET
+    slots: list[_Span] | UnsetType = UNSET
 
 
-class _Turn(Struct):
+class Turn(Struct):
+    """A turn of a dialogue."""
+
     speaker: str
-    utterance: str = ""
-    frames: list[_Frame] = []
+    utterance: str | UnsetType = UNSET
+    frames: list[Frame] = []
 
 
 class _Turns(Struct):
-    turns: list[_Turn]
+    turns: list[Turn]
 
 
 class _Dialogue(_Turns):
@@ -96,10 +101,10 @@ class SGDDialogue(NamedTuple):
     """The turns of a dialogue, and the file that they are in."""
 
     where: str
-    turns: Sequence[Mapping[str, Any]]
+    turns: Sequence[Turn]
 
 
-def read_dialogues(source: Any, name: str) -> dict[str, SGDDialogue]:
+def read_dialogues(source: object, name: str) -> dict[str, SGDDialogue]:
     """Return the dialogues of a file, a folder or a parsed document by their ids, checked for their form."""
     if isinstance(source, str | os.PathLike):
         parts = read_each(partial(_read_file, path) for path in _list_files(source))
@@ -120,7 +125,7 @@ def read_dialogues(source: Any, name: str) -> dict[str, SGDDialogue]:
     return dialogues
 
 
-def name_source(source: Any, name: str) -> str:
+def name_source(source: object, name: str) -> str:
     """Return the path of a source, or its name where it is in memory."""
     return os.fspath(source) if isinstance(source, str | os.PathLike) else name
 
@@ -128,8 +133,8 @@ def name_source(source: Any, name: str) -> str:
 def _list_files(source: PathSource) -> list[Path]:
     if not is_folder(source):
         return [Path(source)]
-    found = find_response_files(source)
-    files = [path for path in found if format_of(path) == "json" and stem_of(path) not in _NO_DIALOGUES]
+    listed = find_response_files(source)
+    files = [path for path in listed if format_of(path) == "json" and stem_of(path) not in _NO_DIALOGUES]
     if not files:
         raise DataError(Problem(os.fspath(source), None, "holds no file of dialogues (*.json)", "name another folder"))
     return files
@@ -139,28 +144,45 @@ def _read_file(path: Path) -> list[tuple[str, SGDDialogue]]:
     return _check_dialogues(json.load(path, _FORM), str(path))
 
 
-def _check_dialogues(document: Any, where: str) -> list[tuple[str, SGDDialogue]]:
-    by_id = isinstance(document, Mapping)
-    kind = dict[str, _Turns] if by_id else list[_Dialogue]
-    if problems := check_types(document, kind, where, _FORM, **_REMEDIES):
+def _check_dialogues(document: object, where: str) -> list[tuple[str, SGDDialogue]]:
+    if isinstance(document, Mapping):
+        by_id = _convert(document, dict[str, _Turns], where, _FORM)
+        return [(name, SGDDialogue(where, dialogue.turns)) for name, dialogue in by_id.items()]
+    dialogues = _convert(document, list[_Dialogue], where, _FORM)
+    return [(dialogue.dialogue_id, SGDDialogue(where, dialogue.turns)) for dialogue in dialogues]
+
+
+def _convert(document: object, kind: type[T], where: str, form: str) -> T:
+    """Return a parsed document as a type; DataError with everything that does not fit."""
+    if problems := check_types(document, kind, where, form, **_REMEDIES):
         raise DataError(problems)
-    named = document.items() if by_id else ((dialogue["dialogue_id"], dialogue) for dialogue in document)
-    return [(escape_surrogates(str(name)), SGDDialogue(where, dialogue["turns"])) for name, dialogue in named]
+    try:
+        return convert(document, kind)
+    except (ValidationError, UnicodeError, AttributeError):  # halves of characters, and other objects than JSON has
+        return convert(_to_plain(document), kind)
 
 
-def check_turn(turn: Mapping[str, Any], where: str) -> Iterator[Problem]:
+def _to_plain(value: object) -> object:
+    """Return lists and objects of JSON, without halves of characters."""
+    if isinstance(value, Mapping):
+        return {escape_surrogates(str(key)): _to_plain(inner) for key, inner in value.items()}
+    if isinstance(value, LISTS):
+        return list(map(_to_plain, value))
+    return escape_surrogates(value) if isinstance(value, str) else value
+
+
+def check_turn(turn: Turn, where: str) -> Iterator[Problem]:
     """Yield what is wrong with the frames of a user turn."""
-    services = [frame["service"] for frame in turn.get("frames", ())]
-    for service, times in Counter(services).items():
+    for service, times in Counter(frame.service for frame in turn.frames).items():
         if times > 1:
             yield Problem(where, None, f"has {times} frames of the service {service!r}", "keep one of them")
-    for frame in turn.get("frames", ()):
-        if "state" not in frame:
-            yield Problem(where, None, f"the frame of {frame['service']!r} has no state", STATE_FORM)
+    for frame in turn.frames:
+        if frame.state is UNSET:
+            yield Problem(where, None, f"the frame of {frame.service!r} has no state", STATE_FORM)
             continue
-        for slot, values in frame["state"]["slot_values"].items():
+        for slot, values in frame.state.slot_values.items():
             if not values:
-                what = f"the slot {slot!r} of {frame['service']!r} has no value"
+                what = f"the slot {slot!r} of {frame.service!r} has no value"
                 yield Problem(where, None, what, "leave the slot out where it has none")
 
 
@@ -192,30 +214,22 @@ class Schema:
     digest: str
 
 
-def read_schema(source: Any) -> Schema:
+def read_schema(source: object) -> Schema:
     """Return the schema in a file, or in a parsed document."""
-    is_path = isinstance(source, str | os.PathLike)
-    where = os.fspath(source) if is_path else "schema"
-    document = json.load(source, _SCHEMA_FORM) if is_path else source
-    if problems := check_types(document, list[_Service], where, _SCHEMA_FORM):
-        raise DataError(problems)
-    problems, met = [], set()
-    for number, service in enumerate(document):
-        name, slots = service["service_name"], Counter(slot["name"] for slot in service["slots"])
+    where = name_source(source, "schema")
+    document = json.load(source, _SCHEMA_FORM) if isinstance(source, str | os.PathLike) else source
+    problems: list[Problem] = []
+    services: dict[str, dict[str, bool]] = {}
+    for number, service in enumerate(_convert(document, list[_Service], where, _SCHEMA_FORM)):
+        name, slots = service.service_name, Counter(slot.name for slot in service.slots)
         here = f"{where}: [{number}]"
-        if name in met:
+        if name in services:
             problems.append(Problem(here, None, f"the service {name!r} occurs twice", "keep one of them"))
-        met.add(name)
+        services[name] = {slot.name: slot.is_categorical for slot in service.slots}
         twice = (f"the slot {slot!r} occurs twice" for slot, times in slots.items() if times > 1)
         problems += [Problem(f"{here}.slots", None, what, "keep one of them") for what in twice]
     if problems:
         raise DataError(problems)
-    services = {
-        escape_surrogates(service["service_name"]): {
-            escape_surrogates(slot["name"]): slot["is_categorical"] for slot in service["slots"]
-        }
-        for service in document
-    }
     # The order of slots is part of it, as products are taken in that order.
     return Schema(services, ObjectColumn([[name, list(slots.items())] for name, slots in services.items()]).digest)
 
@@ -225,7 +239,8 @@ SERVICE, DOMAIN, SEEN = "service", "domain", "seen"
 SHOWN_UNKNOWN = 20
 """Unknown dialogue ids are named one by one up to this number, and then counted."""
 
-State = Mapping[str, Any]
+State: TypeAlias = Mapping[str, Any]
+"""A state as plain data, as it is in the columns of a system."""
 
 
 class TrueFrame(NamedTuple):
@@ -260,27 +275,24 @@ class FramePredictions:
     """Slots that the schema does not have, each with its number of frames."""
 
 
-def read_references(source: Any, schema: Schema) -> TrueFrames:
+def read_references(source: object, schema: Schema) -> TrueFrames:
     """Return the true frames of a file, a folder or a parsed document."""
     dialogues, where = read_dialogues(source, "references"), name_source(source, "references")
     frames: list[TrueFrame] = []
     problems: list[Problem] = []
     for name, dialogue in dialogues.items():
         for number, turn in enumerate(dialogue.turns):
-            if turn["speaker"] != USER:
+            if turn.speaker != USER:
                 continue
-            here = f"{dialogue.where}: {name}[{number}]"
+            here, said = f"{dialogue.where}: {name}[{number}]", turn.utterance or ""
             problems += check_turn(turn, here)
-            for frame in turn.get("frames", ()):
-                service = escape_surrogates(frame["service"])
-                if service not in schema.services:
-                    problems.append(
-                        Problem(here, None, f"the schema has no service {service!r}", "give its own schema")
-                    )
-                if "state" in frame:
-                    said = escape_surrogates(turn.get("utterance", ""))
-                    state, spans = _to_state(frame["state"]), _to_spans(frame, said)
-                    frames.append(TrueFrame(name, number, service, said, state, spans))
+            for frame in turn.frames:
+                if frame.service not in schema.services:
+                    what = f"the schema has no service {frame.service!r}"
+                    problems.append(Problem(here, None, what, "give its own schema"))
+                if frame.state is not UNSET:
+                    spans = _list_spans(frame, said)
+                    frames.append(TrueFrame(name, number, frame.service, said, to_builtins(frame.state), spans))
     if problems:
         raise DataError(problems)
     if not frames:
@@ -289,27 +301,24 @@ def read_references(source: Any, schema: Schema) -> TrueFrames:
 
 
 def read_predictions(
-    source: Any, true: TrueFrames, schema: Schema, seen: frozenset[str] | None, system: str
+    source: object, true: TrueFrames, schema: Schema, seen: frozenset[str] | None, system: str
 ) -> FramePredictions:
     """Return one system's frames next to the true ones; `seen`: the services that were there in training."""
     dialogues, where = read_dialogues(source, system), name_source(source, system)
     if problems := [*_check_names(dialogues, true, where), *_check_turns(dialogues, true)]:
         raise DataError(problems)
-    given = [_find_frame(dialogues, frame) for frame in true.frames]
-    states = [None if frame is None else _to_state(frame["state"]) for frame in given]
-    unknown = Counter(
-        f"{frame.service}.{slot}"
-        for frame, state in zip(true.frames, states, strict=True)
-        for slot in (() if state is None else state["slot_values"])
-        if slot not in schema.services[frame.service]
-    )
+    predicted = [_find_frame(dialogues, frame) for frame in true.frames]
+    states = [None if frame is None else to_builtins(frame.state) for frame in predicted]
+    frames = ((frame.service, state) for frame, state in zip(true.frames, states, strict=True) if state is not None)
+    slots = ((service, slot) for service, state in frames for slot in state["slot_values"])
+    unknown = Counter(f"{service}.{slot}" for service, slot in slots if slot not in schema.services[service])
     spans = [
-        None if frame is None or "slots" not in frame else _to_spans(frame, reference.utterance)
-        for frame, reference in zip(given, true.frames, strict=True)
+        None if frame is None or frame.slots is UNSET else _list_spans(frame, reference.utterance)
+        for frame, reference in zip(predicted, true.frames, strict=True)
     ]
     rows = make_frame_rows(true, seen, system, where, states, spans)
-    there = sum(state is not None for state in states)
-    return FramePredictions(rows, len(dialogues), there, dict(unknown.most_common()))
+    covered = sum(state is not None for state in states)
+    return FramePredictions(rows, len(dialogues), covered, dict(unknown.most_common()))
 
 
 def make_frame_rows(
@@ -325,28 +334,20 @@ def make_frame_rows(
     fields = {SERVICE: services, DOMAIN: [service.split("_")[0] for service in services]}
     if seen is not None:
         fields[SEEN] = ["seen" if service in seen else "unseen" for service in services]
-    columns: dict[Input, Any] = {
-        FRAMES: ObjectColumn(states),
-        TRUE_FRAMES: ObjectColumn(
-            [{"service": frame.service, "spans": frame.spans, **frame.state} for frame in true.frames]
-        ),
-    }
-    if any(each is not None for each in spans):
+    truth = [{"service": frame.service, "spans": frame.spans, **frame.state} for frame in true.frames]
+    columns: dict[Input, ColumnData] = {FRAMES: ObjectColumn(states), TRUE_FRAMES: ObjectColumn(truth)}
+    if any(span_list is not None for span_list in spans):
         columns[SPANS] = ObjectColumn(spans)
     shown = {
         "context": [frame.utterance for frame in true.frames],
         "response": ["" if state is None else _write_state(state) for state in states],
         "reference": [_write_state(frame.state) for frame in true.frames],
     }
-    return Rows(
-        system,
-        columns,
-        TextColumn.from_strings([frame.dialogue for frame in true.frames]),
-        np.array([frame.turn for frame in true.frames], np.int64),
-        where,
-        fields={name: RaggedColumn.from_lists([[value] for value in values]) for name, values in fields.items()},
-        shown={name: TextColumn.from_strings(texts) for name, texts in shown.items()},
-    )
+    names = TextColumn.from_strings([frame.dialogue for frame in true.frames])
+    turns = np.array([frame.turn for frame in true.frames], np.int64)
+    kept = {name: RaggedColumn.from_lists([[value] for value in values]) for name, values in fields.items()}
+    texts = {name: TextColumn.from_strings(column) for name, column in shown.items()}
+    return Rows(system, columns, names, turns, where, fields=kept, shown=texts)
 
 
 def _check_names(dialogues: Mapping[str, SGDDialogue], true: TrueFrames, where: str) -> Iterator[Problem]:
@@ -370,50 +371,40 @@ def _check_turns(dialogues: Mapping[str, SGDDialogue], true: TrueFrames) -> Iter
             yield Problem(f"{dialogue.where}: {name}", None, what, "give the turns of the references")
         for number, (turn, reference) in enumerate(zip(dialogue.turns, turns, strict=False)):
             where = f"{dialogue.where}: {name}[{number}]"
-            if turn["speaker"] != reference["speaker"]:
-                what = f"the speaker is {turn['speaker']!r}, and {reference['speaker']!r} in the references"
+            if turn.speaker != reference.speaker:
+                what = f"the speaker is {turn.speaker!r}, and {reference.speaker!r} in the references"
                 yield Problem(where, None, what, "give the turns of the references in their order")
-            elif reference["speaker"] == USER:
+            elif reference.speaker == USER:
                 yield from _check_user_turn(turn, reference, where)
 
 
-def _check_user_turn(turn: Mapping[str, Any], reference: Mapping[str, Any], where: str) -> Iterator[Problem]:
-    if "utterance" in turn and turn["utterance"] != reference.get("utterance", ""):
+def _check_user_turn(turn: Turn, reference: Turn, where: str) -> Iterator[Problem]:
+    if turn.utterance is not UNSET and turn.utterance != (reference.utterance or ""):
         yield Problem(where, None, "the utterance is not that of the references", "give the turns in their order")
     yield from check_turn(turn, where)
-    services = {frame["service"] for frame in turn.get("frames", ())}
-    for frame in reference.get("frames", ()):
-        if frame["service"] not in services:
-            what = f"has no frame of the service {frame['service']!r}"
+    services = {frame.service for frame in turn.frames}
+    for frame in reference.frames:
+        if frame.service not in services:
+            what = f"has no frame of the service {frame.service!r}"
             remedy = "predict every service of the turn; give an empty state if nothing is known"
             yield Problem(where, None, what, remedy)
 
 
-def _find_frame(dialogues: Mapping[str, SGDDialogue], frame: TrueFrame) -> Mapping[str, Any] | None:
+def _find_frame(dialogues: Mapping[str, SGDDialogue], frame: TrueFrame) -> Frame | None:
     """Return what a system has in the place of a true frame."""
     dialogue = dialogues.get(frame.dialogue)
     if dialogue is None or frame.turn >= len(dialogue.turns):
         return None
-    frames: Sequence[Mapping[str, Any]] = dialogue.turns[frame.turn]["frames"]
-    return next(each for each in frames if escape_surrogates(each["service"]) == frame.service)
+    return next(other for other in dialogue.turns[frame.turn].frames if other.service == frame.service)
 
 
-def _to_state(state: Mapping[str, Any]) -> State:
-    """Return the fields of a state that scores depend on, as plain data."""
-    return {
-        "active_intent": escape_surrogates(state["active_intent"]),
-        "requested_slots": [escape_surrogates(slot) for slot in state["requested_slots"]],
-        "slot_values": {
-            escape_surrogates(str(slot)): [escape_surrogates(value) for value in values]
-            for slot, values in state["slot_values"].items()
-        },
-    }
-
-
-def _to_spans(frame: Mapping[str, Any], utterance: str) -> list[list[str]]:
+def _list_spans(frame: Frame, utterance: str) -> list[list[str]]:
     """Return slots with their words in a turn; a span without a place, such as a copied one, is left out."""
-    placed = [span for span in frame.get("slots", ()) if "start" in span and "exclusive_end" in span]
-    return [[escape_surrogates(span["slot"]), utterance[span["start"] : span["exclusive_end"]]] for span in placed]
+    return [
+        [span.slot, utterance[span.start : span.exclusive_end]]
+        for span in frame.slots or ()
+        if span.start is not UNSET and span.exclusive_end is not UNSET
+    ]
 
 
 def _write_state(state: State) -> str:

@@ -13,12 +13,11 @@ from dataclasses import replace
 from functools import partial
 from math import fsum, nan
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from dialeval.core.arguments import check_arguments
-from dialeval.core.arrays import offsets_of, row_numbers, without_garbage_collection
+from dialeval.core.arrays import offsets_of, row_numbers
 from dialeval.core.display import Tabular
 from dialeval.core.errors import DataError, Problem, SettingError
 from dialeval.core.fold import IntervalKind
@@ -48,10 +47,10 @@ ALL, SEEN_SERVICES, UNSEEN_SERVICES = "#ALL_SERVICES", "#SEEN_SERVICES", "#UNSEE
 
 @check_arguments
 def evaluate_sgd(
-    predictions: Any,
-    references: Any,
-    schema: Any = None,
-    train_schema: Any = None,
+    predictions: object,
+    references: object,
+    schema: object = None,
+    train_schema: object = None,
     *,
     metrics: Asked = None,
     match: Match = "blocks",
@@ -96,23 +95,22 @@ def evaluate_sgd(
         >>> round(run["steady"]["joint-goal-accuracy"].mean, 3)
         0.905
     """
-    with without_garbage_collection():
-        services = sgd.read_schema(_find_schema(references) if schema is None else schema)
-        seen = None if train_schema is None else frozenset(sgd.read_schema(train_schema).services)
-        true = sgd.read_references(references, services)
-        given = _name_systems(predictions).items()
-        systems = read_each(partial(sgd.read_predictions, source, true, services, seen, name) for name, source in given)
-        missing = "failed" if strict else "ignored"
-        settings: dict[str, dict[str, object]] = {family: {"missing": missing} for family in FAMILIES}
-        settings["goal-accuracy"]["match"] = match
-        plans = make_planner(metrics or MAIN, settings)
-        # One thread: these metrics are plain Python, and threads would only wait for each other.
-        options = Options(t=t, confidence=confidence, intervals=intervals, threads=1, progress=progress)
-        made = _make_baselines(systems, true, services, seen) if baselines else None
-        resources = Resources(ready={SCHEMA: services})
-        run = common.run_with_baselines([system.rows for system in systems], made, plans, resources, options).run
-        warnings = [line for system in systems for line in _collect_warnings(system, true, strict)]
-        return replace(run, warnings=(*run.warnings, *warnings))
+    services = sgd.read_schema(_find_schema(references) if schema is None else schema)
+    seen = None if train_schema is None else frozenset(sgd.read_schema(train_schema).services)
+    true = sgd.read_references(references, services)
+    given = _name_systems(predictions).items()
+    systems = read_each(partial(sgd.read_predictions, source, true, services, seen, name) for name, source in given)
+    missing = "failed" if strict else "ignored"
+    settings: dict[str, dict[str, object]] = {family: {"missing": missing} for family in FAMILIES}
+    settings["goal-accuracy"]["match"] = match
+    plans = make_planner(metrics or MAIN, settings)
+    # One thread: these metrics are plain Python, and threads would only wait for each other.
+    options = Options(t=t, confidence=confidence, intervals=intervals, threads=1, progress=progress)
+    made = _make_baselines(systems, true, services, seen) if baselines else None
+    resources = Resources(ready={SCHEMA: services})
+    run = common.run_with_baselines([system.rows for system in systems], made, plans, resources, options).run
+    warnings = [line for system in systems for line in _collect_warnings(system, true, strict)]
+    return replace(run, warnings=(*run.warnings, *warnings))
 
 
 def _make_baselines(
@@ -144,7 +142,7 @@ def _make_baselines(
     return common.Baselines(made, {}, systems[0].rows.system)
 
 
-def _find_schema(references: Any) -> Path:
+def _find_schema(references: object) -> Path:
     """Return the schema next to the references."""
     if not isinstance(references, str | os.PathLike):
         raise SettingError("give the schema of the references: schema=... in Python, --schema on the command line")
@@ -157,12 +155,12 @@ def _find_schema(references: Any) -> Path:
     return path
 
 
-def _name_systems(predictions: Any) -> dict[str, Any]:
+def _name_systems(predictions: object) -> dict[str, object]:
     if isinstance(predictions, str | os.PathLike):
         return {name_system(os.fspath(predictions)): predictions}
-    given = predictions if isinstance(predictions, Mapping) else {}
-    if given and not any(isinstance(each, Mapping) and "turns" in each for each in given.values()):  # no dialogues
-        return {str(name): value for name, value in given.items()}
+    named = predictions if isinstance(predictions, Mapping) else {}
+    if named and not any(isinstance(value, Mapping) and "turns" in value for value in named.values()):  # no dialogues
+        return {str(name): value for name, value in named.items()}
     return {UNNAMED: predictions}
 
 
@@ -214,7 +212,7 @@ def original_output(result: Result, across_turns: bool = False) -> dict[str, dic
             scored = [(row, value) for row, value in zip(rows, items, strict=False) if value == value]
             values = [value for _, value in scored]
             if across_turns and key.startswith("joint"):
-                turns: dict[Any, float] = {}
+                turns: dict[object, float] = {}
                 for row, value in scored:
                     turns[places[row]] = turns.get(places[row], 1.0) * value
                 values = list(turns.values())
@@ -228,7 +226,7 @@ class ServiceGroups(Tabular, Record, frozen=True):
 
     systems: dict[str, dict[str, dict[str, float]]]
 
-    def lines(self) -> list[dict[str, Any]]:
+    def lines(self) -> list[dict[str, object]]:
         return [
             {"system": system, "services": group, "metric": metric, "score": score}
             for system, by_group in self.systems.items()

@@ -51,8 +51,8 @@ if TYPE_CHECKING:
 
 Match = Literal["blocks", "edits", "exact"]
 Of = Literal["f1", "precision", "recall"]
-State = Mapping[str, Any]
-Pair = tuple[Any, State]
+Slots = Mapping[str, Sequence[str]]
+Pair = tuple[Any, Mapping[str, Any]]
 """What a system gives, and the true frame."""
 WRONG = 0.0
 
@@ -74,9 +74,9 @@ class FrameMetric(RowMetric):
 
     def score(self, batch: Batch) -> Floats:
         pairs = list(zip(batch.objects(self.subject), batch.objects(TRUE_FRAMES), strict=True))
-        given = np.array([frame is not None for frame, _ in pairs], np.bool_)
+        is_given = np.array([frame is not None for frame, _ in pairs], np.bool_)
         scores = np.full(len(pairs), nan if self.missing == "ignored" else WRONG)
-        scores[given] = self.score_frames(batch, [pair for pair in pairs if pair[0] is not None])
+        scores[is_given] = self.score_frames(batch, [pair for pair in pairs if pair[0] is not None])
         return scores
 
 
@@ -88,7 +88,7 @@ class IntentAccuracy(FrameMetric):
     presets = {"active-intent-accuracy": {}}
 
     def score_frames(self, batch: Batch, pairs: Sequence[Pair]) -> list[float]:
-        return [float(given["active_intent"] == true["active_intent"]) for given, true in pairs]
+        return [float(predicted["active_intent"] == true["active_intent"]) for predicted, true in pairs]
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,8 @@ class RequestedSlots(FrameMetric):
     of: Of = "f1"
 
     def score_frames(self, batch: Batch, pairs: Sequence[Pair]) -> list[float]:
-        return [_score_sets(given["requested_slots"], true["requested_slots"], self.of) for given, true in pairs]
+        both = ([frame["requested_slots"] for frame in pair] for pair in pairs)
+        return [_score_sets(predicted, true, self.of) for predicted, true in both]
 
 
 @dataclass(frozen=True)
@@ -122,10 +123,8 @@ class SlotTagging(FrameMetric):
             # True for slots that the schema does not have: they are left out with the categorical ones.
             return [tuple(span) for span in spans if not schema.services[service].get(span[0], True)]
 
-        return [
-            _score_sets(free(given, true["service"]), free(true["spans"], true["service"]), self.of)
-            for given, true in pairs
-        ]
+        sides = ((free(predicted, true["service"]), free(true["spans"], true["service"])) for predicted, true in pairs)
+        return [_score_sets(*both, self.of) for both in sides]
 
 
 @dataclass(frozen=True)
@@ -155,8 +154,8 @@ class GoalAccuracy(FrameMetric):
             likeness = cache(lambda a, b: float(a == b) if match == "exact" else token_sort_ratio(a, b, match) / 100)
             services = schema.services
             return [
-                list(_score_slots(given["slot_values"], true["slot_values"], services[true["service"]], likeness))
-                for given, true in pairs
+                list(_score_slots(predicted["slot_values"], true["slot_values"], services[true["service"]], likeness))
+                for predicted, true in pairs
             ]
 
         return [self._score_frame(slots) for slots in batch.derive(("slots of frames", self.match), make)]
@@ -178,10 +177,10 @@ class _ScoredSlot(NamedTuple):
     categorical: bool
 
 
-def _score_sets(given: Sequence[Hashable], true: Sequence[Hashable], of: Of) -> float:
+def _score_sets(predicted: Sequence[Hashable], true: Sequence[Hashable], of: Of) -> float:
     """Return precision, recall or F1 of what is given; what occurs twice counts twice."""
-    right = (Counter(given) & Counter(true)).total()
-    precision = right / len(given) if given else 1.0
+    right = (Counter(predicted) & Counter(true)).total()
+    precision = right / len(predicted) if predicted else 1.0
     recall = right / len(true) if true else 1.0
     if of == "f1":
         return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
@@ -192,14 +191,16 @@ Likeness = Callable[[str, str], float]
 """How like its true value (first) a value is, from 0 to 1."""
 
 
-def _score_slots(given: State, true: State, known: Mapping[str, bool], likeness: Likeness) -> Iterator[_ScoredSlot]:
+def _score_slots(
+    predicted: Slots, true: Slots, categories: Mapping[str, bool], likeness: Likeness
+) -> Iterator[_ScoredSlot]:
     """Yield the slots of a service, in the order of the schema."""
-    for name, categorical in known.items():
-        here, there = given.get(name), true.get(name)
-        if here is None or there is None:
-            score = float(here is there)
+    for name, categorical in categories.items():
+        guess, truth = predicted.get(name), true.get(name)
+        if guess is None or truth is None:
+            score = float(guess is truth)
         elif categorical:
-            score = float(here[0] == there[0])
+            score = float(guess[0] == truth[0])
         else:
-            score = max(likeness(value, here[0]) for value in there)
-        yield _ScoredSlot(score, there is not None, categorical)
+            score = max(likeness(value, guess[0]) for value in truth)
+        yield _ScoredSlot(score, truth is not None, categorical)
