@@ -42,12 +42,7 @@ HIDDEN, INNER, HEADS, LAYERS, POSITIONS = 8, 16, 2, 2, 64
 
 
 def write_encoder(
-    folder: Path,
-    *,
-    pooling: str = "mean_tokens",
-    normalized: bool = True,
-    prefix: str = "",
-    seed: int = 0,
+    folder: Path, *, pooling: str = "mean_tokens", normalized: bool = True, prefix: str = "", seed: int = 0
 ) -> Path:
     """Write the folder and give it back."""
     dice = np.random.default_rng(seed)

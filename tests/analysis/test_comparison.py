@@ -136,8 +136,7 @@ def test_wrong_settings_are_refused(run: Run, wrong: dict[str, Any], message: st
 
 def test_means_are_compared_on_rows_that_both_were_scored_on() -> None:
     one = made(
-        {"a": ["x y z", "", "u v", "x y"], "b": ["x y", "u v w", "", "z y"]},
-        metrics="distinct(per=response),length",
+        {"a": ["x y z", "", "u v", "x y"], "b": ["x y", "u v w", "", "z y"]}, metrics="distinct(per=response),length"
     )
     key = "distinct(per=response)"
     failures, row = compare(one, metrics=[key], **QUICK).rows

@@ -53,12 +53,6 @@ def test_the_most_frequent_texts_come_first_and_rare_ones_together() -> None:
     assert len(found[OTHER]) == 6
 
 
-def test_systems_are_cut_at_the_same_values() -> None:
-    one, other = kept([[str(n)] for n in range(30)]), kept([[str(n)] for n in reversed(range(30))])
-    for label, places in split_by_field({"a": one, "b": other}, "f"):
-        assert sorted(places["a"]) == sorted(29 - places["b"]), label
-
-
 def texts(**columns: Texts) -> RowTable:
     return RowTable(np.array([0, 2, 3]), ["d1", "d2"], texts=columns)
 

@@ -159,3 +159,12 @@ def test_plain_data_holds_every_figure_and_difference() -> None:
         difference = each.difference("new", "rouge-l")
         assert difference is not None
         assert entry["differences"] == json.loads(json.dumps([difference.to_dict()]))
+
+
+def test_slices_that_one_system_lacks_are_not_tested() -> None:
+    random = np.random.default_rng(2)
+    first = result(random.random(60), [["x"]] * 30 + [["y"]] * 30)
+    second = result(random.random(60), [["x"]] * 60)
+    found = slices(Run({"old": first, "new": second}, "0"), "topic", **QUICK)
+    assert {each.label: each.reason for each in found.slices}["y"] == "some system has no rows here"
+    assert {each.label: each.reason for each in found.slices}["x"] is None

@@ -58,10 +58,7 @@ def test_the_figure_of_sacrebleu_with_its_signature(dialeval: Dialeval) -> None:
     lines = [line for line in done.stderr.splitlines() if "sacreBLEU" in line]
     bleu = "BLEU|nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0"
     chrf = "chrF2|nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no|version:2.6.0"
-    assert lines == [
-        f"sacrebleu times 100 is sacreBLEU's {bleu}",
-        f"chrf(per=corpus) times 100 is sacreBLEU's {chrf}",
-    ]
+    assert lines == [f"sacrebleu times 100 is sacreBLEU's {bleu}", f"chrf(per=corpus) times 100 is sacreBLEU's {chrf}"]
 
 
 def test_the_panel_without_a_choice(dialeval: Dialeval, tmp_path: Path) -> None:

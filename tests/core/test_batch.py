@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import numpy as np
@@ -51,3 +52,16 @@ def test_facts_have_to_be_named() -> None:
 
 
 # Needs: every one of them can be given by an argument and by an option.
+
+
+def test_the_remedy_names_what_provides_an_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inputs, "OPTIONS", {})
+    assert inputs.TRAIN.remedy == "needs train: train=... in Python"
+    monkeypatch.setitem(inputs.OPTIONS, "train", "--train")
+    assert inputs.TRAIN.remedy == "needs train: --train on the command line, train=... in Python"
+    assert inputs.Column.of_field("csat").remedy == "needs a field csat in responses"
+
+
+def test_inputs_survive_pickling() -> None:
+    copy = pickle.loads(pickle.dumps(inputs.LATENCY))
+    assert (copy, copy.kind, copy.argument) == (inputs.LATENCY, "number", inputs.LATENCY.argument)

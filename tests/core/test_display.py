@@ -1,14 +1,18 @@
-"""Results in one line, and what notebooks ask of them."""
+"""Estimates and tables as Python shows them, and as data frames."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import dialeval
+from dialeval.core.display import Tabular
+from dialeval.core.errors import NeedError
 from dialeval.core.fold import Estimate
 
 ROWS = [{"dialog_id": f"d{n // 2}", "response": "one two three"[: 3 + n], "reference": "one two"} for n in range(8)]
@@ -62,3 +66,18 @@ def test_core_loads_no_layer_above_until_something_is_shown() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("<table>")
+
+
+@dataclass
+class Two(Tabular):
+    def to_arrow(self) -> pa.Table:
+        return pa.table({"key": ["a", "b"], "value": [1.5, None]})
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_what_is_missing_is_named_with_the_command_that_installs_it(
+    monkeypatch: pytest.MonkeyPatch, library: str
+) -> None:
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(NeedError, match=f"pip install {library}"):
+        getattr(Two(), f"to_{library}")()

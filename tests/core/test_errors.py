@@ -1,4 +1,4 @@
-"""Messages say what, where and what to do; errors survive a process boundary."""
+"""Problems, warnings and JSON texts."""
 
 from __future__ import annotations
 

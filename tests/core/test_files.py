@@ -336,3 +336,46 @@ def test_the_home_folder_of_nobody_is_a_wrong_setting(monkeypatch: pytest.Monkey
     monkeypatch.setenv("DIALEVAL_CACHE", "~there_is_no_such_user/x")
     with pytest.raises(SettingError, match="DIALEVAL_CACHE='~there_is_no_such_user/x'"):
         cache_root()
+
+
+def test_what_cannot_be_forced_to_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some file systems cannot do it for a folder; for a file it is an error."""
+
+    def fsync(_handle: int) -> None:
+        raise OSError(22, "Invalid argument")
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    files.force(tmp_path)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OSError, match="Invalid argument"):
+        files.force(tmp_path / "file")
+
+
+def test_files_that_are_always_being_replaced_are_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    versions, reads = iter(range(1000)), []
+
+    def read() -> None:
+        reads.append(1)
+        raise DataError([])
+
+    with pytest.raises(DataError):
+        read_consistently(tmp_path / "manifest", read)
+    assert len(reads) == 1, "nothing was replaced meanwhile"
+    monkeypatch.setattr(files, "_version", lambda _: next(versions))
+    with pytest.raises(DataError):
+        read_consistently(tmp_path / "manifest", read)
+    assert len(reads) == 1 + 101
+    assert read_consistently(tmp_path / "manifest", lambda: "read") == "read"
+
+
+def test_a_folder_that_another_process_built_stays(tmp_path: Path) -> None:
+    with build_folder(tmp_path / "x") as folder:
+        (folder / "a").write_text("second")
+        (tmp_path / "x").mkdir()
+        (tmp_path / "x" / "a").write_text("first")
+    assert (tmp_path / "x" / "a").read_text() == "first"
+    assert [path.name for path in tmp_path.iterdir()] == ["x"]
+    (tmp_path / "file").write_text("of the user")
+    with pytest.raises(NotADirectoryError), build_folder(tmp_path / "file"):
+        pass
+    assert {path.name for path in tmp_path.iterdir()} == {"x", "file"}

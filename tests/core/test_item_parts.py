@@ -1,4 +1,4 @@
-"""Parts of items: however rows are cut into parts and blocks, a run that is loaded has the same items and rows."""
+"""Per-row scores are written in parts and files of blocks."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dialeval.core import rowtable
+from dialeval.core import arrow, rowtable
 from dialeval.core.arrays import Floats
+from dialeval.core.arrow import write_tables
 from dialeval.core.errors import SettingError
 from dialeval.core.files import make_workplace
 from dialeval.core.fold import Estimate, Level
 from dialeval.core.result import Result, Run, load
-from dialeval.core.rowtable import PROMPT, ItemPart, PartWriter, RowTable
+from dialeval.core.rowtable import PROMPT, ItemPart, PartWriter, RowTable, items_of, items_table, join_items
 
 sizes = st.lists(st.lists(st.lists(st.integers(1, 3), min_size=1, max_size=3), max_size=3), max_size=4)
 
@@ -101,3 +102,21 @@ def test_digests_that_come_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     files = [part.place for part in writer.finish() if part.kind == "rows"]
     read = RowTable.join([RowTable.from_arrow(pq.read_table(file)) for file in files])
     assert read.digests[PROMPT].tolist() == [0, 0, 7, 0, 0]
+
+
+@pytest.mark.parametrize("group_rows", [1, 3, 100])
+def test_blocks_below_each_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, group_rows: int) -> None:
+    monkeypatch.setattr(arrow, "_GROUP_ROWS", group_rows)
+    x = np.array([1.0, np.nan, 3.0, 4.0])
+    turns = join_items([{"x": x[:1], "y": x[:1]}, {}, {"x": x[1:3]}, {"x": x[3:]}])
+    tables = [items_table("a", Level.TURN, turns), items_table("a", Level.DIALOGUE, {"z": x[:2]})]
+    write_tables(tables, tmp_path / "items.parquet")
+    table = pq.ParquetFile(tmp_path / "items.parquet").read()
+    assert table.column_names == ["system", "level", "row", "x", "y", "z"]
+    assert table["row"].to_pylist() == [1, 2, 3, 4, 1, 2]
+    assert table["level"].to_pylist() == ["turn"] * 4 + ["dialogue"] * 2
+    np.testing.assert_array_equal(items_of(table, "a", Level.TURN)["x"], x)
+    np.testing.assert_array_equal(items_of(table, "a", Level.TURN)["y"], [1, np.nan, np.nan, np.nan])
+    dialogues = items_of(table, "a", Level.DIALOGUE)
+    assert list(dialogues) == ["z"]
+    np.testing.assert_array_equal(dialogues["z"], x[:2])

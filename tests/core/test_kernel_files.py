@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -233,3 +234,15 @@ def test_which_folders_are_safe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     (tmp_path / "file").write_text("")
     assert choose(str(tmp_path / "file" / "folder"), "NUMBA_CACHE_DIR") is None
     kernels._is_safe.cache_clear()
+
+
+def test_what_a_compiler_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    described = kernels._describe_compiler()
+    assert f", {sys.version_info[:2]}, " in described
+    assert f"'{import_module('llvmlite').__version__}'" in described
+    monkeypatch.setattr(kernels, "find_spec", lambda _name: None)
+    with pytest.raises(ModuleNotFoundError, match="there is no module numba"):
+        kernels._describe_compiler.__wrapped__()
+    monkeypatch.setattr(kernels, "find_spec", lambda _name: SimpleNamespace(origin=None))
+    with pytest.raises(ModuleNotFoundError, match="there is no module numba"):
+        kernels._describe_compiler.__wrapped__()

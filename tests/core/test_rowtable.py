@@ -63,3 +63,11 @@ def test_truths_are_no_texts(name: str) -> None:
     saved = table(texts={}).to_arrow("damd").append_column(name, pa.array([True, False, True]))
     with pytest.raises(InvalidError, match="a column of texts holds no texts"):
         RowTable.from_arrow(saved)
+
+
+def test_lists_with_gaps_are_refused() -> None:
+    saved = table(texts={}).to_arrow("damd")
+    with_none = saved.append_column("context", pa.array([["a"], None, []]))
+    assert list(RowTable.from_arrow(with_none).texts["context"]) == [["a"], [], []]
+    with pytest.raises(InvalidError, match="a list of texts has gaps"):
+        RowTable.from_arrow(saved.append_column("context", pa.array([["a", None], [], []])))

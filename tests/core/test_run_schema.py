@@ -116,12 +116,7 @@ def replaced(name: str, make: Callable[[pa.ChunkedArray], Any]) -> Callable[[pa.
     [
         ("responses", "items", replaced("length", lambda column: column.cast(pa.string())), "'length' holds string"),
         ("responses", "items", replaced("row", lambda column: pc.add(column, 1)), "not numbered from 1"),
-        (
-            "responses",
-            "items",
-            replaced("length", lambda column: pc.divide(column, 0.0)),
-            "too large to compute with",
-        ),
+        ("responses", "items", replaced("length", lambda column: pc.divide(column, 0.0)), "too large to compute with"),
         ("responses", "items", lambda table: table.drop_columns("level"), "has no column level"),
         ("responses", "items", lambda table: table.slice(1), "not numbered from 1"),
         ("responses", "items", lambda table: table.slice(0, len(table) - 1), "values of length are saved for 60 rows"),

@@ -62,7 +62,7 @@ def test_nothing_is_lost_where_there_is_nothing() -> None:
 def test_a_line_per_row_with_its_place_and_text(run: dialeval.Run) -> None:
     frame = run.item_table.to_pandas()
     assert list(frame.columns) == [
-        *("system", "level", "row", "dialog_id", "turn", "response", "length", "distinct-1", "distinct-2"),
+        *("system", "level", "row", "dialog_id", "turn", "response", "length", "distinct-1", "distinct-2")
     ]
     own = frame[frame["system"] == "a"]
     assert own["row"].tolist() == list(range(1, len(ROWS) + 1))
@@ -77,21 +77,14 @@ def test_a_line_per_row_with_its_place_and_text(run: dialeval.Run) -> None:
 def test_contexts_and_kept_fields_are_columns() -> None:
     """Also of a row with several values, of a field with the name of a metric, and of dialogues."""
     rows = [
-        {
-            "dialog_id": "x",
-            "context": ["a"],
-            "response": "yes",
-            "city": "Bern",
-            "length": "s",
-            "topic": ["food", "b"],
-        },
+        {"dialog_id": "x", "context": ["a"], "response": "yes", "city": "Bern", "length": "s", "topic": ["food", "b"]},
         {"dialog_id": "x", "context": ["a", "yes", "b"], "response": "no no", "city": "Genf", "length": "s"},
         {"dialog_id": "y", "context": [], "response": "so", "city": "Bern", "reference": "so so", "topic": ["bus"]},
     ]
     kept = dialeval.evaluate({"one": rows, "two": rows[:2]}, metrics="length,distinct-1", keep="city,length,topic")
     table = kept.item_table.to_arrow()
     assert [name for name in table.column_names if name not in kept.keys_in_order] == [
-        *("system", "level", "row", "dialog_id", "context", "response", "reference", "city", "field/length", "topic"),
+        *("system", "level", "row", "dialog_id", "context", "response", "reference", "city", "field/length", "topic")
     ]
     lines = [line for line in table.to_pylist() if line["system"] == "one"]
     assert [line["context"] for line in lines] == [row["context"] for row in rows]

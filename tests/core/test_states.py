@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from dialeval.core.columns import TextColumn
 from dialeval.core.errors import SettingError
 from dialeval.core.exact import Moments
-from dialeval.core.fold import DamagedStateError, from_bytes, to_bytes
+from dialeval.core.fold import DamagedStateError, check_like, from_bytes, to_bytes
+from dialeval.core.validation import InvalidError
 from dialeval.text.ngrams import NgramColumn, NgramCounts
 from dialeval.text.tokenizers import tokenize
 from dialeval.text.vocabulary import Vocabulary
@@ -94,3 +95,15 @@ def test_a_pickled_array_is_not_unpickled() -> None:
     with pytest.raises(DamagedStateError, match="allow_pickle=False"):
         from_bytes(target.getvalue(), ())
     assert "DIALEVAL_PLANTED" not in os.environ
+
+
+def test_arrays_that_are_like_an_example() -> None:
+    check_like(np.ones(3), np.zeros(3))
+    check_like(np.ones((3, 2)), None)
+    for value, example in (
+        (np.ones(4), np.zeros(3)),
+        (np.ones((5, 3)), np.zeros((0, 2))),
+        (np.ones(5), np.zeros((0, 2))),
+    ):
+        with pytest.raises(InvalidError):
+            check_like(value, example)

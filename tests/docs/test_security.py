@@ -56,9 +56,7 @@ FORBIDDEN = {
     *("shelve.open", "torch.load", "yaml.load", "os.system", "os.popen", "joblib.load", "dill.loads"),
 }
 """Calls that run what they are given, or unpack what may run."""
-ALLOWED = {
-    ("processes.py", "pickle.loads"): "what our own processes send each other through a pipe",
-}
+ALLOWED = {("processes.py", "pickle.loads"): "what our own processes send each other through a pipe"}
 
 
 def _called(call: ast.Call) -> str:

@@ -98,10 +98,7 @@ def bare(run: Mapping[str, Result]) -> dict[str, Result]:
     """A run without what a stream does not keep: the texts of its rows, what these add, and where they came from."""
     return {
         name: replace(
-            result,
-            rows=None if result.rows is None else replace(result.rows, texts={}),
-            contributions={},
-            source=None,
+            result, rows=None if result.rows is None else replace(result.rows, texts={}), contributions={}, source=None
         )
         for name, result in run.items()
     }

@@ -49,12 +49,7 @@ def test_all_metrics_of_the_sample(
     responses = sample_data.folder() / "responses"
     expected = dialeval.evaluate(responses, **given)
     run = in_chunks(
-        responses,
-        **given,
-        engine=Threads(threads),
-        output=tmp_path,
-        chunk_bytes=chunk_bytes,
-        batch_rows=batch_rows,
+        responses, **given, engine=Threads(threads), output=tmp_path, chunk_bytes=chunk_bytes, batch_rows=batch_rows
     )
     assert estimates(run) == estimates(expected)
     assert {name: result.source for name, result in run.items()} == {n: r.source for n, r in expected.items()}

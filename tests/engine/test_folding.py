@@ -18,7 +18,7 @@ import dialeval
 from dialeval.core import inputs
 from dialeval.core.batch import Batch
 from dialeval.core.columns import TextColumn
-from dialeval.core.errors import DataError, SettingError
+from dialeval.core.errors import DataError
 from dialeval.core.fold import Estimate, Level, Metric, Partial, Reduction
 from dialeval.engine.folding import Done, Options, run_sources
 from dialeval.engine.plan import Plan
@@ -138,12 +138,6 @@ def test_a_shard_that_changes_in_between_is_refused(
     tmp_path: Path, change: Callable[[Path], None], form: Callable[[Path], None] | None
 ) -> None:
     changed_in_between(tmp_path, Threads(2), change, form)
-
-
-def test_so_it_is_where_results_are_kept(tmp_path: Path) -> None:
-    changed_in_between(tmp_path, Threads(), CHANGES["rewritten"], resume=tmp_path / "work")
-    with pytest.raises(SettingError, match=r"part-02.jsonl of sample was"):
-        in_chunks({"s": f"{tmp_path}/shards/*"}, metrics="length,kl-div", resume=tmp_path / "work", chunk_bytes=1_500)
 
 
 def test_references_that_change_in_between_are_refused(tmp_path: Path) -> None:

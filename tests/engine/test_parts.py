@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dialeval.core import inputs
-from dialeval.core.fold import Metric, from_bytes, to_bytes
+from dialeval.core.fold import Metric
 from dialeval.engine.plan import make_plan
 from dialeval.engine.resources import Resources
 from dialeval.engine.worker import Job, Stage, StateSums, SystemStates, Worker, cut_states, merge_states
@@ -23,14 +23,7 @@ from dialeval.metrics.distinct import Distinct
 from dialeval.text.vocabulary import Vocabulary
 
 COLUMNS = frozenset({inputs.RESPONSE, inputs.REFERENCE})
-METRICS: list[str | Metric[Any]] = [
-    "length",
-    "bleu-4",
-    Distinct(1),
-    Distinct(2),
-    Distinct(3),
-    "kl-div",
-]
+METRICS: list[str | Metric[Any]] = ["length", "bleu-4", Distinct(1), Distinct(2), Distinct(3), "kl-div"]
 PLAN = make_plan(METRICS, COLUMNS)
 JOB = Job((PLAN,), (COLUMNS,), Resources(ready={}), FieldNames(), 1 << 15)
 STAGES: list[Stage] = ["facts", "metrics"]
@@ -122,11 +115,3 @@ def test_what_goes_to_the_first_process_does_not_grow() -> None:
         assert min(each[0, "system"].states[0].ngrams.types for each in closed) > count / 10
         sizes.append(len(pickle.dumps([rest, closed])))
     assert sizes[1] < sizes[0] + 100  # larger numbers
-
-
-def test_parts_in_bytes_are_the_same() -> None:
-    (states,) = states_of([("a b b", "a b"), ("considerable \u4f60\u597d", "b")], "facts", 9)
-    _, pieces = cut_states(JOB, "facts", states, 3)
-    back = [from_bytes(to_bytes(piece), JOB.make_empty_state("facts")) for piece in pieces]
-    assert [finished("facts", each) for each in back] == [finished("facts", each) for each in pieces]
-    assert finished("facts", whole(JOB, "facts", back)) == finished("facts", states)

@@ -217,11 +217,7 @@ def test_a_dialogue_that_is_divided_among_meters_is_told() -> None:
 
 
 @pytest.mark.parametrize(
-    "other",
-    [
-        lambda: dialeval.metric("distinct-2"),
-        lambda: dialeval.metric("distinct-1", tokenizer="13a"),
-    ],
+    "other", [lambda: dialeval.metric("distinct-2"), lambda: dialeval.metric("distinct-1", tokenizer="13a")]
 )
 def test_other_metrics_are_not_merged(other: Any) -> None:
     here, there = dialeval.metric("distinct-1"), other()

@@ -140,10 +140,7 @@ def test_what_is_missing_is_said_and_strict_counts_it(folder: Path, task: TaskDa
     assert (loose["damd"]["inform"].scored, strict["damd"]["inform"].scored) == (999, 1000)
     assert strict["damd"]["inform"].mean == pytest.approx(57.8)
     differences = strict["damd"]["inform"].signature.differences(loose["damd"]["inform"].signature)  # type: ignore[union-attr, arg-type]
-    assert differences == {
-        "metric": ("inform(missing=failed)", "inform"),
-        "missing": ("failed", "ignored"),
-    }
+    assert differences == {"metric": ("inform(missing=failed)", "inform"), "missing": ("failed", "ignored")}
 
 
 def test_domains_out_of_slot_names_are_those_of_the_policy_systems(folder: Path) -> None:

@@ -412,3 +412,59 @@ def test_a_pilot_says_what_more_ratings_would_give() -> None:
         then = dialeval.estimate(run, ratings_of(more, opinions), judge="judge", sample=more)
         figure = then.differences[0] if " - " in each.what else then[each.what]
         assert figure.interval[1] - figure.interval[0] == pytest.approx(0.2, rel=0.15)
+
+
+def of_all(run: Run) -> tuple[Sample, list[dict[str, object]]]:
+    """A sample of all rows of a run, and ratings of them."""
+    drawn = dialeval.sample(run, sum(len(result.rows or ()) for result in run.values()), independent=True)
+    scores = [{"overall": 1.0 + (row.place + (row.system == "b")) % 4} for row in drawn.rows]
+    return drawn, [{"id": row.id, "rater": "ann", "scores": each} for row, each in zip(drawn.rows, scores, strict=True)]
+
+
+def test_the_unit_is_dialogues_where_one_has_two_rows() -> None:
+    ids = [f"d{n}" for n in range(8)]
+    rows, one = table("a", [1] * 8, ids), table("b", [1] * 7 + [2], ids)
+    for systems, unit in ((rows, "rows"), (one, "dialogues"), ({**rows, **one}, "dialogues")):
+        run = Run(dict(systems), "0")
+        drawn, lines = of_all(run)
+        assert dialeval.estimate(run, lines, sample=drawn).unit == unit
+
+
+def test_other_rows_of_each_system_are_independent_samples() -> None:
+    def rated(name: str, start: int) -> list[dict[str, object]]:
+        said = [(row, f"d{row // 3}", f"{name} says {row}") for row in range(start, 180, 4)]
+        return [
+            {"system": name, "dialog_id": dialogue, "response": response, "scores": OPINIONS[name][row]}
+            for row, dialogue, response in said
+        ]
+
+    lines = [*rated("a", 0), *rated("b", 1)]
+    found = dialeval.estimate(RUN, lines, assume_random=True, population="run")
+    (difference,) = found.differences
+    parts = [np.var(OPINIONS[name][start::4], ddof=1) / 45 * (1 - 45 / 180) for start, name in enumerate("ab")]
+    assert [found[name].alone_error ** 2 for name in "ab"] == pytest.approx(parts)
+    assert difference.alone_error**2 == pytest.approx(sum(parts) * 44 / 45 * 90 / 89), "one stratum of 90 ratings"
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_a_system_that_one_rater_rated_says_nothing_of_others(known: bool) -> None:
+    drawn, lines = by_raters(5, 0.5)
+    systems = {row.id: row for row in drawn.rows}
+    kept = [line for line in lines if line["rater"] == "r2" or systems[str(line["id"])].system == "a"]
+    if not known:
+        kept = [{**drawn.by_id()[str(line["id"])], **line} for line in kept]
+    with pytest.raises(SettingError, match=r"^without 'r2' a system has no ratings; take raters as fixed$"):
+        dialeval.estimate(RUN, kept, sample=drawn if known else None, assume_random=not known, raters="random")
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        *({"width": value} for value in (0.0, -1.0, math.nan, math.inf)),
+        *({"std": value} for value in (0.0, -1.0, math.nan)),
+        *({"correlation": value} for value in (1.001, -1.001, math.nan)),
+    ],
+)
+def test_what_cannot_be_planned(settings: dict[str, float]) -> None:
+    with pytest.raises(SettingError, match=r"width of an interval is a number above 0|standard deviation is above 0"):
+        plan_ratings({"a": 100}, **{"width": 0.1, **settings})

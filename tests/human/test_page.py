@@ -39,16 +39,6 @@ def test_nothing_tells_the_system() -> None:
     assert "reference 3" in make_rating_page(sample, Form(reference=True))
 
 
-def test_responses_to_one_context_are_compared() -> None:
-    things = collect_things(sample_of(systems=("a", "b", "c")[:2]), Form(compare=True))
-    assert len(things) == 10
-    assert things[3] == {
-        "id": "k003abcd-q003abcd",
-        "context": ["question 3", "and then?"],
-        "responses": ["response 3 of x", "response 3 of y"],
-    }
-
-
 def test_without_common_contexts_nothing_can_be_compared() -> None:
     with pytest.raises(SettingError, match="without --independent"):
         collect_things(sample_of(independent=True), Form(compare=True))

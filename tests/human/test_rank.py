@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,8 +12,9 @@ import pytest
 import dialeval
 from dialeval.core.errors import DataError, SettingError
 from dialeval.core.result import Run
+from dialeval.core.signature import Signature
 from dialeval.human.rank import compare_rows
-from human.rated_runs import run_of
+from human.rated_runs import run_of, with_judge
 
 
 def compared(number: int = 600, seed: int = 1, length: float = 0.0) -> list[dict[str, object]]:
@@ -214,3 +216,39 @@ def test_a_difference_between_systems_that_are_alike_is_rarely_found() -> None:
 def test_what_cannot_be_ranked(pairs: object, settings: dict[str, object], words: str) -> None:
     with pytest.raises(SettingError, match=words):
         dialeval.rank(pairs, **settings)  # type: ignore[arg-type]
+
+
+def run_with(values: dict[str, list[float]], better: str = "higher", turns: int = 2) -> Run:
+    """A run of systems with these values of a judge; `better` says which of them are."""
+    systems = {}
+    for name, own in values.items():
+        rows = [
+            {"dialog_id": f"d{n // turns}", "context": [f"what {n}"], "response": "word " * (1 + (n * len(name)) % 4)}
+            for n in range(len(own))
+        ]
+        (result,) = dialeval.evaluate(rows, metrics="length").values()
+        made = with_judge(result, np.array(own))
+        signature = Signature.of("self-repetition" if better == "lower" else "length")
+        judge = replace(made.estimates["judge"], signature=signature)
+        systems[name] = replace(made, estimates={**made.estimates, "judge": judge})
+    return Run(systems, "0")
+
+
+def test_systems_with_other_rows_or_inputs_are_not_ranked_by_a_metric() -> None:
+    values = {"x": [1.0, 2.0, 3.0, 4.0], "yy": [2.0, 1.0, 4.0, 3.0]}
+    whole, part = run_with(values), run_with({"zzz": [1.0, 2.0]})
+    for names in (("x", "zzz"), ("zzz", "x"), ("x", "yy", "zzz")):
+        run = Run({name: (part if name == "zzz" else whole)[name] for name in names}, "0")
+        with pytest.raises(
+            SettingError, match=r"needs systems with the same rows in the same order\. Paired design on"
+        ):
+            compare_rows(run, "judge")
+    other = run_with({"zzz": values["x"]}, "lower")
+    with pytest.raises(SettingError, match=r"^zzz and x cannot be ranked by judge: settings of metric differ"):
+        compare_rows(Run({**whole, **other}, "0"), "judge")
+    judged = dict(whole["x"].estimates)
+    del judged["judge"]
+    without = replace(whole["x"], estimates=judged)
+    for first, second in ((without, whole["yy"]), (whole["yy"], without)):
+        with pytest.raises(SettingError, match=r"^the run has no 'judge' for"):
+            compare_rows(Run({"x": first, "yy": second}, "0"), "judge")

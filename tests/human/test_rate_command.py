@@ -147,11 +147,7 @@ class Served:
             code = f"{limited}resource.setrlimit(resource.RLIMIT_FSIZE, ({largest_file}, {largest_file})); {code}"
         program = [sys.executable, "-c", code, "rate", "serve", "to-rate"]
         self.process = subprocess.Popen(
-            [*program, *arguments],
-            cwd=folder,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
+            [*program, *arguments], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
         self.links: dict[str, str] = {}
 

@@ -8,16 +8,13 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
 from rich.console import Console
 
 import dialeval
 from dialeval.human import report
 from dialeval.human.estimate import HumanEstimates, plan_ratings
-from dialeval.human.merge import MergedRatings, merge_ratings
-from dialeval.human.report import FORMATS, make_human_section
+from dialeval.human.report import make_human_section
 from human.rated_runs import ratings_of, run_of
-from human.test_merge import line, written
 from reports.test_html import HOSTILE, Page
 
 RUN, OPINIONS = run_of(systems={"a": 3.0, "b": 3.6, "[c]": 3.0})
@@ -134,14 +131,3 @@ def test_parts_stand_alone() -> None:
     alone = make_human_section(report, None, None)
     assert alone is not None
     assert "preferred" not in alone.content
-
-
-@pytest.fixture
-def merged(tmp_path: Path) -> MergedRatings:
-    lines = [line(f"r{n}", rater, (n + m) % 5) for n in range(8) for m, rater in enumerate(("ann", "b|ob"))]
-    return merge_ratings([written(tmp_path, "a.jsonl", [*lines, line("r0", "ann", 0, again=True, seconds=4)])])
-
-
-def test_markdown_and_json(merged: MergedRatings) -> None:
-    assert "| b\\|ob |" in FORMATS["md"](merged)
-    assert json.loads(FORMATS["json"](merged))["qualities"]["overall"]["n"] == 8

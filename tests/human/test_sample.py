@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ import dialeval
 from dialeval.core.errors import DataError, SettingError
 from dialeval.core.result import Run
 from dialeval.human import sample as sampling
-from dialeval.human.sample import find_strata, inclusion_probabilities, sample_systematically
+from dialeval.human.sample import find_strata, inclusion_probabilities, sample_systematically, select_tables
 from dialeval.human.sample_files import read_sample
 from human.rated_runs import run_of, with_judge
 
@@ -244,3 +245,22 @@ def test_a_sample_that_would_fill_the_memory_is_refused(monkeypatch: pytest.Monk
         dialeval.sample(run, 200)
     monkeypatch.setattr(sampling, "MOST_BYTES", texts + roles)
     assert len(dialeval.sample(run, 200).rows) == 200
+
+
+def test_floors_are_not_rated_unless_there_is_nothing_else() -> None:
+    floor = replace(RUN["b"], role="floor")
+    assert list(select_tables(Run({"a": RUN["a"], "low": floor}, "0"), None)) == ["a"]
+    assert list(select_tables(Run({"low": floor}, "0"), None)) == ["low"]
+    assert list(select_tables(Run({"a": RUN["a"], "low": floor}, "0"), ["low"])) == ["low"]
+    with pytest.raises(SettingError, match=r"^no system is named$"):
+        select_tables(RUN, [])
+
+
+def test_rows_without_turns_have_none() -> None:
+    run = dialeval.evaluate({"a": ["one", "two", "three"]}, metrics="length")
+    assert {(row.turn, row.dialog_id) for row in dialeval.sample(run, 3).rows} == {(None, None)}
+    with pytest.raises(SettingError, match="do not say which turn they are"):
+        dialeval.sample(run, 3, stratify=["turn"])
+    rows = [{"response": "hi", "dialog_id": f"d{n}", **({"turn": 5} if n % 2 else {})} for n in range(8)]
+    some = dialeval.sample(dialeval.evaluate(rows, metrics="length"), 8, stratify=["turn"])
+    assert sorted((row.stratum, row.turn or 0) for row in some.rows) == [*[("turn=5", 5)] * 4, *[("turn=none", 0)] * 4]

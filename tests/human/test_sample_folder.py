@@ -171,3 +171,33 @@ def test_a_sample_that_has_ratings_is_not_replaced(tmp_path: Path) -> None:
         with pytest.raises(DataError, match=rf"{name}: is in the folder of a sample"):
             dialeval.sample(run, 2, seed=3).save(tmp_path)
         (tmp_path / name).unlink()
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"row": 31}, "is row 31 of"),
+        ({"stratum": "other"}, "is of a stratum or system that sample.json does not name"),
+        ({"system": "other"}, "is of a stratum or system that sample.json does not name"),
+        ({"row": 0}, "row"),
+        ({"probability": 1.01}, "probability"),
+        ({"id": ""}, "id"),
+        ({"id": "x" * 65}, "id"),
+        ("id", "holds a row or an id twice"),
+        ("row", "holds a row or an id twice"),
+    ],
+)
+def test_a_row_that_does_not_belong_to_the_design_is_refused(
+    tmp_path: Path, change: dict[str, object] | str, words: str
+) -> None:
+    folder = dialeval.sample(RUN, 4).save(tmp_path)
+    first, *others = [json.loads(line) for line in (folder / "rows.jsonl").read_text().splitlines()]
+    if isinstance(change, str):  # as in another row of the system
+        other = next(row for row in others if row["system"] == first["system"])
+        change = {change: other[change]}
+    write_rows(folder, [first | change, *others])
+    with pytest.raises(DataError) as error:
+        read_sample(folder)
+    (problem,) = error.value.problems
+    assert words in problem.what
+    assert problem.where == str(folder / "rows.jsonl")

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import errno
 import os
+import urllib.request
 from collections.abc import Iterator
+from http.client import HTTPMessage
+from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 from filelock import FileLock
 
 from dialeval.core.errors import DataError, SettingError
 from dialeval.io import download as module
-from dialeval.io.download import check_address, download, unpacked_limit
+from dialeval.io.download import UntrustedArchive, check_address, download, unpacked_limit
 from local_site import Site, serving
 
 pytestmark = pytest.mark.usefixtures("cache")
@@ -140,3 +144,36 @@ def test_limits_of_archives() -> None:
     assert unpacked_limit(10, 1 << 40) == 1 << 20
     assert unpacked_limit(1 << 20, 1 << 40) == 200 << 20
     assert unpacked_limit(1 << 20, 5) == 5
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "followed"),
+    [
+        ("https://a.org/x", "https://b.org/y", True),
+        ("https://a.org/x?token=1", "http://b.org/y", False),
+        ("http://a.org/x", "http://b.org/y", True),
+        ("http://a.org/x", "https://b.org/y", True),
+    ],
+)
+def test_redirections_stay_encrypted(before: str, after: str, followed: bool) -> None:
+    def redirect() -> Any:
+        request = urllib.request.Request(before)
+        return module._Redirects().redirect_request(request, BytesIO(), 302, "Found", HTTPMessage(), after)
+
+    if followed:
+        assert redirect().full_url == after
+        return
+    with pytest.raises(SettingError, match=r"^https://a.org/x leads to an address without encryption"):
+        redirect()
+
+
+def test_what_is_damage_and_what_is_not() -> None:
+    archive = UntrustedArchive("x", "get it again")
+    for error in (OSError("odd"), OSError(errno.EINVAL, "odd"), ValueError("odd"), EOFError("odd")):
+        with (
+            pytest.raises(DataError, match=r"x: the archive is damaged: .*odd; get it again"),
+            archive.explain_damage(),
+        ):
+            raise error
+    with pytest.raises(OSError, match="full"), archive.explain_damage():
+        raise OSError(errno.ENOSPC, "full")

@@ -303,7 +303,7 @@ def test_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SettingError, match="dialeval data add glove-6b"):
         load_embeddings("glove-6b")
-    with pytest.raises(SettingError, match="did you mean glove-6b"):
+    with pytest.raises(SettingError, match="did you mean 'glove-6b'"):
         load_embeddings("glove6b")
     with pytest.raises(SettingError, match="wordllama"):
         load_embeddings("zzz")

@@ -12,7 +12,16 @@ import pytest
 
 from dialeval.core.errors import DataError, Problem
 from dialeval.io import opening
-from dialeval.io.opening import LimitedStream, check_lines, open_unpacked, read_bytes, stem_of, unpacked_limit
+from dialeval.io.opening import (
+    LimitedStream,
+    change_times,
+    check_lines,
+    open_unpacked,
+    read_bytes,
+    size_of,
+    stem_of,
+    unpacked_limit,
+)
 
 
 def zstd(data: bytes) -> bytes:
@@ -63,8 +72,7 @@ def test_archives_may_follow_one_another(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("packing", "harm"),
-    [("gz", "cut"), ("gz", "other"), ("gz", "flipped"), ("zst", "cut"), ("zst", "other")],
+    ("packing", "harm"), [("gz", "cut"), ("gz", "other"), ("gz", "flipped"), ("zst", "cut"), ("zst", "other")]
 )
 def test_a_broken_archive_is_a_problem(
     tmp_path: Path, packing: str, harm: str, problems_of: Callable[[Callable[[], object]], list[Problem]]
@@ -137,10 +145,7 @@ def test_a_small_file_that_unpacks_to_very_much_is_refused(
 
     pack(bytes(4 << 20))
     assert path.stat().st_size * 200 < 4 << 20
-    with pytest.raises(
-        DataError,
-        match=rf"txt{packing}: unpacks to more than 200 times its size; if that is correct",
-    ):
+    with pytest.raises(DataError, match=rf"txt{packing}: unpacks to more than 200 times its size; if that is correct"):
         read_bytes(path)
     with pytest.raises(DataError, match="unpacks to more than 200 times its size"), open_unpacked(str(path)) as stream:
         while stream.read(1 << 16):
@@ -186,3 +191,13 @@ def test_very_many_short_lines() -> None:
         DataError, match="x: has 4,194,304 lines of less than 4 bytes on average; remove the empty lines"
     ):
         check_lines(4_194_305, 4 * 4_194_305 - 1, "x")
+
+
+def test_times_of_change(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("x")
+    status = (tmp_path / "a").stat()
+    assert change_times(str(tmp_path / "a")) == (str(status.st_mtime_ns), str(status.st_ctime_ns))
+    storage = pytest.importorskip("fsspec").filesystem("memory")
+    storage.pipe_file("/times/a.txt", b"hello")
+    assert change_times("memory://times/a.txt") == (str(storage.ukey("/times/a.txt")),) * 2
+    assert size_of("memory://times/a.txt") == 5

@@ -153,3 +153,11 @@ def test_a_folder_without_its_manifest_is_no_pack(tmp_path: Path) -> None:
     (pack.path / "manifest.json").write_text("{")
     assert find_pack("fasttext-en") is None
     assert add_pack("fasttext-en", from_folder=tmp_path).digest == pack.digest
+
+
+def test_an_archive_that_is_there_is_not_downloaded_again(site: Site, cache: Path) -> None:
+    name = hashlib.sha256(site.address.encode()).hexdigest()[:16]
+    (cache / "downloads").mkdir(parents=True)
+    (cache / "downloads" / f"fasttext-en-{name}").write_bytes(site.content)
+    assert add_pack("fasttext-en", site.address).files
+    assert not site.asked

@@ -91,11 +91,7 @@ def test_offsets_that_point_nowhere_are_not_followed(
     ("read", "name"), [(read_responses, b"scoresXX"), (read_ratings, b"scoresXX"), (read_ratings, b"insideXX")]
 )
 def test_names_of_columns_that_are_not_utf8(
-    write: Write,
-    problems_of: Caught,
-    written: Callable[[pa.Table], bytes],
-    read: Callable[[Path], object],
-    name: bytes,
+    write: Write, problems_of: Caught, written: Callable[[pa.Table], bytes], read: Callable[[Path], object], name: bytes
 ) -> None:
     content = written(pa.table({"response": ["a"], "scoresXX": [{"insideXX": 1.0}]}))
     path = write("a.parquet" if written is packed else "a.arrow", content.replace(name, name[:-2] + b"\xff\xfe"))
@@ -182,3 +178,13 @@ def test_unpacked_bytes_of_messages(codec: str | None) -> None:
     assert _count_unpacked_bytes(schema) == 0
     # Offsets of 51 texts, their characters, and 50 numbers; nothing is missing, so that there are no bits for that.
     assert _count_unpacked_bytes(batch) == (0 if codec is None else 4 * 51 + 50 * 13 * 20 + 8 * 50)
+
+
+def test_every_damaged_column_is_a_problem(problems_of: Caught) -> None:
+    lists = far_away(pa.list_(pa.string()), pa.array(["x"] * 10))
+    table = pa.table({"response": far_away(pa.string()), "reference": lists, "context": ["a", "b", "c"]})
+    found = problems_of(lambda: read_responses(table))
+    assert [(problem.line, problem.what.partition(" (")[0]) for problem in found] == [
+        (None, "column 'response' is damaged"),
+        (None, "column 'reference' is damaged"),
+    ]

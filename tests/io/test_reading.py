@@ -12,7 +12,7 @@ import pytest
 
 from dialeval.core import inputs
 from dialeval.core.columns import RaggedColumn
-from dialeval.core.errors import DataError, Problem, SettingError
+from dialeval.core.errors import DataError, Problem
 from dialeval.io import reading
 from dialeval.io.reading import attach, check, read_files, read_responses, read_texts
 
@@ -140,13 +140,6 @@ def test_a_run_has_so_many_systems_and_no_more(tmp_path: Path, monkeypatch: pyte
             dialeval.evaluate(tmp_path if shards else path, metrics="length", shards=shards)
     path.write_text("".join(f'{{"response": "a", "system": "s{number}"}}\n' for number in range(3)))
     assert len(dialeval.evaluate(path, metrics="length")) == 3
-
-
-def test_fields_are_mapped(write: Write) -> None:
-    path = write("a.jsonl", '{"answer": "x"}\n')
-    assert not check(path, {"response": "answer"})[1]
-    with pytest.raises(SettingError):
-        check(path, {"answers": "answer"})
 
 
 def test_a_folder_without_files_is_a_problem(tmp_path: Path) -> None:

@@ -241,3 +241,13 @@ def test_a_log_whose_list_to_join_is_no_list_of_matches_is_read(tasks: Any) -> N
     shape = next(shape for shape in SHAPES if shape.joined)
     found = find_document_rows({"tasks": tasks, "info": {}, "simulations": [shape.example, "x"]})
     assert found == ("simulations", [shape.example | {"info": {}}, "x"])
+
+
+def test_documents_that_are_one_row() -> None:
+    assert is_row({"conversations": [{"from": "gpt", "value": "a"}]})
+    assert is_row({"prompt": ["a"], "completion": "b"})
+    assert not is_row({"messages": []})
+    assert not is_row({"messages": "x"})
+    assert not is_row({"messages": [{"role": "user"}, "x"]})
+    assert not is_row({"messages": [{"role": "user"}, {"content": "x"}]})
+    assert not is_row({"damd": ["a"], "ubar": "b"})

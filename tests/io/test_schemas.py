@@ -162,12 +162,7 @@ def test_manifests_of_packs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     manifest = {"name": "lsdscc", "version": "test", "origin": "here", "files": {"a/b.json": facts}}
     (folder / "manifest.json").write_text(json.dumps(manifest))
     assert find_pack("lsdscc") is not None
-    for field, value in {
-        "name": "glove-6b",
-        "version": "../../..",
-        "origin": 7,
-        "files": {"../x": facts},
-    }.items():
+    for field, value in {"name": "glove-6b", "version": "../../..", "origin": 7, "files": {"../x": facts}}.items():
         (folder / "manifest.json").write_text(json.dumps({**manifest, field: value}))
         assert find_pack("lsdscc") is None, field
     for size in (1e400, -1, "1", None):

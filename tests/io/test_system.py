@@ -11,7 +11,7 @@ from dialeval.core import inputs
 from dialeval.core.columns import ColumnData, RaggedColumn, TextColumn
 from dialeval.core.inputs import Input
 from dialeval.io import rows as module
-from dialeval.io.rows import NO_TURN, Rows, split_systems
+from dialeval.io.rows import NO_TURN, Rows
 
 
 def make(dialogues: list[str] | None) -> Rows:
@@ -21,17 +21,6 @@ def make(dialogues: list[str] | None) -> Rows:
     }
     named = None if dialogues is None else TextColumn.from_strings(dialogues)
     return Rows("damd", columns, named, np.array([0, 1, 0, 1]), "damd.jsonl")
-
-
-def test_further_fields_go_with_their_rows() -> None:
-    rows = replace(
-        make(["x", "x", "y", "y"]), fields={"topic": RaggedColumn.from_lists([["a"], [], ["b", "c"], ["d"]])}
-    )
-    assert list(rows.slice(1, 3).fields["topic"]) == [[], ["b", "c"]]
-    assert list(rows.take(np.array([3, 0])).fields["topic"]) == [["d"], ["a"]]
-    assert list(rows.table().fields["topic"]) == [["a"], [], ["b", "c"], ["d"]]
-    one, other = split_systems(rows, ["s", "t", "s", "t"], "")
-    assert (list(one.fields["topic"]), list(other.fields["topic"])) == ([["a"], ["b", "c"]], [[], ["d"]])
 
 
 def test_a_part_that_lacks_something_has_none_of_it() -> None:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
-from dialeval.core.arrays import Floats
 from dialeval.core.errors import SettingError
-from dialeval.judges.adem import Texts
 from dialeval.judges.card import ATTACKS
 from dialeval.judges.validation import attack
 from judges.tiny_judges import invented_ratings, tiny_judge
@@ -37,24 +33,3 @@ def test_attacks(tmp_path: Path) -> None:
     assert unasked == {"reversed", "dull", "random", "reference"}
     with pytest.raises(SettingError, match="no row has a context or a reference"):
         attack(judge, [[]] * 40, ratings.responses, [[]] * 40)
-
-
-class Lengths:
-    """A judge that likes long responses and many references, and remembers what it was asked."""
-
-    def __init__(self) -> None:
-        self.asked: list[tuple[str, tuple[str, ...]]] = []
-
-    def score(self, contexts: Texts, responses: Sequence[str], references: Texts) -> Floats:
-        self.asked += [(text, tuple(others)) for text, others in zip(responses, references, strict=True)]
-        return np.array([len(text) + len(others) for text, others in zip(responses, references, strict=True)], float)
-
-
-def test_the_reference_is_judged_by_the_other_ones_if_there_are_such() -> None:
-    references = [["x", "y", "x", "z"], ["x"], ["x", "x"], []]
-    judge: Any = Lengths()
-    found = {each.name: each for each in attack(judge, [["c"]] * 4, ["a", "bb", "ccc", "d"], references)}
-    assert judge.asked[-3:] == [("x", ("y", "z")), ("x", ("x",)), ("x", ("x", "x"))]
-    each = found["reference"]
-    assert (each.rows, each.real, each.mean) == (3, (5 + 3 + 5) / 3, (3 + 2 + 3) / 3)
-    assert each.not_worse == 0

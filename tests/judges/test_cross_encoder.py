@@ -1,4 +1,4 @@
-"""The cross-encoder in NumPy: equal to PyTorch's, and the same for a pair whatever it is read with."""
+"""The cross-encoder and its weights."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tools.judge_training.pairs import factors, in_eight_bits
 
 from dialeval.judges.cross_encoder import CrossEncoder, PairTokenizer
 from dialeval.metrics.encoder_files import EncoderFiles, find_encoder
@@ -57,3 +58,23 @@ def test_nor_on_a_processor_whose_products_depend_on_the_place_of_a_row() -> Non
     environment = {**os.environ, "OPENBLAS_CORETYPE": "HASWELL"}
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     assert "1 passed" in done.stdout, done.stdout
+
+
+def test_factors_are_the_nearest_of_their_rank() -> None:
+    dice = np.random.default_rng(0)
+    matrix = dice.normal(size=(12, 7)).astype(np.float32)
+    sizes = np.linalg.svd(matrix, compute_uv=False)
+    for rank in (1, 3, 7):
+        left, right = factors(matrix, rank)
+        assert (left.shape, right.shape) == ((12, rank), (7, rank))
+        assert left.flags.c_contiguous and right.flags.c_contiguous  # noqa: PT018  # what safetensors writes
+        np.testing.assert_allclose(np.linalg.norm(matrix - left @ right.T), np.linalg.norm(sizes[rank:]), atol=1e-5)
+
+
+def test_eight_bits_are_off_by_half_a_step_at_most() -> None:
+    matrix = np.random.default_rng(1).normal(size=(50, 4)).astype(np.float32)
+    matrix[:, 3] = 0
+    whole, scale = in_eight_bits(matrix)
+    assert whole.dtype == np.int8
+    assert (np.abs(whole * scale - matrix) <= scale * 0.5001).all()
+    np.testing.assert_array_equal(np.abs(whole[:, :3]).max(axis=0), 127)

@@ -78,11 +78,7 @@ def test_the_whole_is_differentiable_and_learns() -> None:
     assert fitted.train_losses[-1] < 0.5 * fitted.train_losses[0]
     assert first > 0
     moved = {name for name, value in model.network.state_dict().items() if not torch.equal(value, before[name])}
-    assert moved >= {
-        "embeddings.weight",
-        "words.cells.weight_ih_l0",
-        "turns.cells.weight_hh_l0",
-    }
+    assert moved >= {"embeddings.weight", "words.cells.weight_ih_l0", "turns.cells.weight_hh_l0"}
 
 
 def test_seeds_are_kept(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The judge: from texts to scores; contexts, references, and judges of other vectors."""
+"""The judge of single responses, and its settings."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tools.judge_training.pairs import shape_within
 
 from dialeval.core.errors import SettingError
 from dialeval.judges.adem import Judge, encode_rows, open_judge, open_vectors
+from dialeval.judges.cross_encoder import HEADS, PairShape
 from judges.tiny_judges import tiny_judge, tiny_vectors, tiny_weights
 from tiny_encoder import write_encoder
 
@@ -70,3 +72,17 @@ def test_every_row_has_its_own_closest_reference(tmp_path: Path) -> None:
 def test_a_judge_that_was_not_opened_keeps_its_settings_in_a_pickle(tmp_path: Path) -> None:
     again = pickle.loads(pickle.dumps(Judge("folder", tmp_path, "torch")))
     assert again.__reduce__() == (Judge, ("folder", tmp_path, "torch"))
+
+
+def test_a_pair_is_cut_to_what_an_encoder_takes() -> None:
+    assert shape_within(512) == PairShape()
+    small = shape_within(32)
+    assert (small.context_tokens + small.response_tokens, small.turns) == (32, 3)
+    assert PairShape() == PairShape(3, 72, 44)
+    assert HEADS == {"rank": 1, "kind": 4, "rating": 1, "breakdown": 3}
+    most = 1 << 24
+    assert PairShape(1, 1, 1) != PairShape(most, most, most)
+    for wrong in (0, most + 1):
+        for place in range(3):
+            with pytest.raises(ValueError, match="from 1 on"):
+                PairShape(*[wrong if place == at else 1 for at in range(3)])

@@ -32,8 +32,8 @@ from dialeval.judges.llm.answers import AnswerRecord, AnswerStore
 from dialeval.judges.llm.attack import _summarize
 from dialeval.judges.llm.client import Client, Completion, Counts, FailedRequestError
 from dialeval.judges.llm.judge import name_family
-from dialeval.judges.llm.metric import label_texts
-from dialeval.judges.llm.rubrics import list_shipped, read_rubric
+from dialeval.judges.llm.metric import LLMGrades, label_texts
+from dialeval.judges.llm.rubrics import Question, Rubric, compute_expected_grades, list_shipped, read_rubric
 from llm_server import MODEL, Body, ChatServer, Reply, asked_text, shown_texts
 
 GOOD = {"quality": 4, "relevance": 5}
@@ -870,3 +870,41 @@ def test_replies_that_failed_are_not_graded(server: ChatServer, ask: Callable[..
     run = score(ask(), ["one", "", "Error 500: upstream timeout", "one two"])
     assert np.array_equal(items(run), [1, np.nan, np.nan, 2], equal_nan=True)
     assert {graded_text(request) for request in server.requests} == {"one", "one two"}
+
+
+RUBRIC = Rubric(
+    "short", "reply", "Grade.", [Question("good", "Is it?", {"1": "no", "2": "so so", "10": "yes"})], ["context"]
+)
+
+
+def test_odd_probabilities_of_tokens() -> None:
+    answer = completion('{"good": ', "2", "}", top={1: {"2": 1.0, "1": 1.5, "x": 1.0}})
+    found = compute_expected_grades(RUBRIC, answer, 0.5)
+    assert (found.values, found.mass) == ({"good": 1.5}, 1.0), "no token has more than probability 1"
+    nothing = compute_expected_grades(RUBRIC, completion('{"good": ', "2", "}", top={1: {"x": 1.0}}), 0.0)
+    assert math.isnan(nothing.values["good"])
+    body = {"message": {"content": '{"good": 2}'}, "logprobs": {"content": [{"token": "other", "logprob": 0.0}]}}
+    other = compute_expected_grades(RUBRIC, msgspec.convert({"choices": [body]}, Completion), 0.5)
+    assert (other.values, other.reason) == ({}, "the tokens of the answer are not those of its text")
+
+
+def test_samples_and_bounds_of_the_metric() -> None:
+    plain = LLMGrades()
+    assert (plain.rubric, plain.mode, plain.samples, plain.model) == ("reply", "expected", 5, "")
+    assert [LLMGrades(samples=number).samples for number in (1, 100)] == [1, 100]
+    for number in (0, 101):
+        with pytest.raises(SettingError, match=rf"^llm has samples from 1 to 100, not {number}$"):
+            LLMGrades(samples=number)
+    assert [plain.bounds_of(key) for key in ("llm", "llm/relevance")] == [(1.0, 5.0), (1.0, 5.0)]
+    assert LLMGrades(rubric="missing.toml").bounds_of("llm") == (-math.inf, math.inf)
+
+
+def test_keys_are_headers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MY_KEY", raising=False)
+    assert "Authorization" not in Client("http://h", MODEL, "MY_KEY")._headers
+    monkeypatch.setenv("MY_KEY", " sk-1 ")
+    assert Client("http://h", MODEL, "MY_KEY")._headers["Authorization"] == "Bearer sk-1"
+    for key in ("sk-\u00e9", "sk-\n1"):
+        monkeypatch.setenv("MY_KEY", key)
+        with pytest.raises(SettingError, match=r"^the key in MY_KEY has characters that a header cannot have$"):
+            Client("http://h", MODEL, "MY_KEY")

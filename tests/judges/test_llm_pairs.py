@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,7 @@ import pytest
 
 import dialeval as toolkit
 from conftest import Dialeval
-from dialeval.analysis.labels import measure_label_agreement, measure_pair_agreement
+from dialeval.analysis.labels import _find_disputes, measure_label_agreement, measure_pair_agreement
 from dialeval.core.errors import DataError, SettingError
 from dialeval.judges import LLM
 from dialeval.judges.llm.attack import attack_llm
@@ -346,3 +348,37 @@ def test_the_prompt_is_shown_as_it_is_sent(dialeval: Dialeval, tmp_path: Path, m
     assert marker != other
     assert sent.replace(marker, "") == shown.partition("role user:\n\n")[2].replace(other, "").removesuffix("\n")
     assert dialeval("judge", "llm", path, "--show-prompt", "--row", "99", "--llm-model", MODEL).returncode == 2
+
+
+def test_pairs_of_files_have_votes_or_none() -> None:
+    texts = {"a": "x", "b": "y", "response_a": "one", "response_b": "two"}
+    (plain,) = read_pair_texts([texts])
+    assert (plain.context, plain.context_b, plain.roles, plain.human) == ([], None, [], None)
+    (named,) = read_pair_texts([{**texts, "dialog_id": "d", "better": []}])
+    assert (named.dialogue, named.human) == ("d", None)
+    with pytest.raises(DataError, match="better is"):
+        read_pair_texts([{**texts, "better": ["a", "z"]}])
+
+
+def test_two_rows_may_be_disputed_and_constants_may_not() -> None:
+    rated = SimpleNamespace(ids=["x", "y", "z"])
+    two = _find_disputes({"m": np.array([1.0, 3.0, math.nan])}, np.array([5.0, 2.0, 1.0]), rated, 9)
+    assert [(each.id, each.human, each.value, each.gap) for each in two] == [("x", 5, 1, -2), ("y", 2, 3, 2)]
+    assert _find_disputes({"m": np.ones(3)}, np.arange(3.0), rated, 9) == []
+    assert _find_disputes({"m": np.arange(3.0)}, np.ones(3), rated, 9) == []
+    assert _find_disputes({"m": np.array([1.0, math.nan, math.nan])}, np.arange(3.0), rated, 9) == []
+    later = {"a": np.ones(3), "b": np.arange(3.0)}
+    assert {each.metric for each in _find_disputes(later, np.array([1.0, 2.0, 4.0]), rated, 9)} == {"b"}
+
+
+def test_only_graded_replies_are_attacked(tmp_path: Path) -> None:
+    def answer(request: Body) -> Reply:
+        reply = shown_texts(request).get("reply to grade", "")
+        return Reply(text="no") if reply in ("x 3", "question 4?") else obedient(request)
+
+    (one, _) = read_attacked([attacked(tmp_path)])
+    with ChatServer(answer) as server:
+        found = attack_llm(ask(server, tmp_path), [one])
+    assert {each.name: each.rows for each in found} == {"planted": 11, "flattery": 11, "padding": 11, "echo": 10}
+    with ChatServer(lambda _: Reply(text="no")) as server, pytest.raises(SettingError, match="no reply has a grade"):
+        attack_llm(LLM(server.address, MODEL, cache=tmp_path / "none.sqlite"), [one])

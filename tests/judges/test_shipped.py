@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import math
-import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import dialeval
 from dialeval.judges.adem import SHIPPED, load_adem, open_judge
-from dialeval.judges.card import Attack, HumanCorrelation, JudgeCard, Validation
 from dialeval.metrics.encoder_files import find_install_command
-from dialeval.reports.documents import escape_markdown
 
 ROOT = Path(__file__).parents[2]
 RATINGS = ROOT.parent / "shared" / "data" / "ratings"
@@ -35,33 +30,6 @@ def test_it_is_whole_and_small_and_says_what_it_is_made_of() -> None:
     card = (SHIPPED / "README.md").read_text(encoding="utf-8")
     assert weights.digest in card
     assert "words reversed" in card
-
-
-def test_the_card_is_what_its_facts_say() -> None:
-    """The sentences are those of the code, and the numbers those of `judge.json`, which has four digits of them."""
-    weights, shipped = load_adem(SHIPPED), (SHIPPED / "README.md").read_text(encoding="utf-8")
-    facts = weights.facts["validation"]
-    sets = {name: {judge: agreed(found) for judge, found in row.items()} for name, row in facts["sets"].items()}
-    referenced = [name for name in sets if f"| {escape_markdown(name)} (no references) |" not in shipped]
-    mean = {judge: agreed(found) for judge, found in facts["mean"].items()}
-    validation = Validation(sets, mean, referenced, facts["resamples"])
-    attacks = [Attack(**{name: known(value) for name, value in each.items()}) for each in weights.facts["attacks"]]
-    command = "python tools/make_checkpoint.py RATINGS_FOLDER"
-    title = shipped.partition("\n")[0].removeprefix("# ")
-    made = JudgeCard(weights, validation, attacks, command, title).to_markdown()
-    number = re.compile(r"-?\d*\.\d\d\b")
-    assert number.sub("N", made) == number.sub("N", shipped)
-    for one, other in zip(number.findall(made), number.findall(shipped), strict=True):
-        assert float(one) == pytest.approx(float(other), abs=0.0101)
-
-
-def known(value: Any) -> Any:
-    return math.nan if value is None else value
-
-
-def agreed(found: dict[str, Any]) -> HumanCorrelation:
-    intervals = {name: tuple(map(known, value)) for name, value in found.items() if name.endswith("interval")}
-    return HumanCorrelation(**{**{name: known(value) for name, value in found.items()}, **intervals})
 
 
 @needs_encoder

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from safetensors.numpy import load_file
 
 from dialeval.core.errors import DataError
-from dialeval.judges.adem import Encoded, load_adem
+from dialeval.judges.adem import Encoded, load_adem, save_weights
 from judges.tiny_judges import CONSTANTS, tiny_weights
 
 
@@ -94,3 +97,23 @@ def test_no_digit_of_a_judge_is_changed_unnoticed(tmp_path: Path) -> None:
             facts.write_bytes(sound[:place] + b"%d" % ((byte - ord("0") + 5) % 10) + sound[place + 1 :])
             with pytest.raises(DataError, match=r"judge\.json|was saved in layout"):
                 load_adem(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "tensor", "words"),
+    [
+        ("response", np.zeros(8), "response holds other numbers than weights have"),
+        ("context_left", np.zeros((8, 3), np.float32), "context_left and context_right have different shapes"),
+        ("reference_right", np.zeros((8, 1), np.float32), "reference_left and reference_right have different shapes"),
+    ],
+)
+def test_tensors_of_another_kind_or_shape_are_refused(
+    tmp_path: Path, name: str, tensor: np.ndarray[Any, Any], words: str
+) -> None:
+    folder = tiny_weights().save(tmp_path)
+    document = json.loads((folder / "judge.json").read_text())
+    kept = {key: value for key, value in document.items() if key not in ("format", "sha256", "digest")}
+    tensors = load_file(folder / "judge.safetensors")
+    save_weights(folder, kept, {**tensors, name: tensor})
+    with pytest.raises(DataError, match=words):
+        load_adem(folder)

@@ -22,10 +22,7 @@ ONTOLOGY = Ontology(
     words={"name": "NAME", "phone": "PHONE", "code": "CODE"},
     requested=("PHONE", "CODE"),
     when_booked=frozenset({"CODE"}),
-    domains={
-        "inn": Domain("inn", "inns.json", fuzzy=("name",), at_most=("price",)),
-        "cart": Domain("cart"),
-    },
+    domains={"inn": Domain("inn", "inns.json", fuzzy=("name",), at_most=("price",)), "cart": Domain("cart")},
     digest="0123456789ab",
     spellings={"name": Spelling("name")},
     booking_prefix="book",

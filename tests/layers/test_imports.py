@@ -13,19 +13,7 @@ import dialeval
 from dialeval import sample_data
 
 PACKAGE = Path(dialeval.__file__).parent
-HEAVY = {
-    "msgspec",
-    "numba",
-    "scipy",
-    "nltk",
-    "torch",
-    "pandas",
-    "polars",
-    "pyarrow",
-    "sacrebleu",
-    "rich",
-    "vl_convert",
-}
+HEAVY = {"msgspec", "numba", "scipy", "nltk", "torch", "pandas", "polars", "pyarrow", "sacrebleu", "rich", "vl_convert"}
 
 
 def loaded_by(program: str) -> set[str]:

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
 import dialeval
-from dialeval.core.errors import DataError, NeedError
+from dialeval.core.errors import DataError, NeedError, SettingError
 from dialeval.metrics.assertions import load_assertions
 from dialeval.metrics.calls import Rule, compare_calls, find_best_pairs
 from laws import calls as world
@@ -384,3 +384,9 @@ def test_pairs_of_calls_that_are_compared_one_by_one_are_limited(metric: str) ->
     assert time_calls(metric, 316, 316) < 30
     with pytest.raises(dialeval.DataError, match=r"317 calls and 317 expected ones are more than 100,000 pairs"):
         time_calls(metric, 317, 317)
+
+
+@pytest.mark.parametrize("tolerance", ["1", "-0.1", "1.5"])
+def test_a_tolerance_is_a_fraction(tolerance: str) -> None:
+    with pytest.raises(SettingError, match=f"^tolerance is {tolerance}; it is a fraction from 0 up to 1$"):
+        dialeval.evaluate([{"response": "a"}], metrics=f"call-match(tolerance={tolerance})")

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from safetensors.numpy import load_file
 
 from dialeval.core.errors import SettingError
-from dialeval.metrics.encoder import TILE, TOGETHER, Encoder, Transformer, find_row_step, group_texts
+from dialeval.metrics.encoder import TILE, Encoder, Transformer, find_row_step
 from dialeval.metrics.encoder_files import find_encoder
 from tiny_encoder import HEADS, HIDDEN, LAYERS, WORDS, write_encoder
 
@@ -154,15 +154,6 @@ def test_vectors_of_texts_are_pooled(pooling: str, normalized: bool, tmp_path: P
     np.testing.assert_allclose(encoder.encode(texts), expected, atol=2e-5)
     for found, each in zip(encoder.encode_tokens(texts), rows, strict=True):
         np.testing.assert_allclose(found, each, atol=2e-5)
-
-
-def test_groups_are_filled_with_the_shortest_texts_first() -> None:
-    half = TOGETHER // 2
-    assert list(group_texts([half, 1, TOGETHER + 5, half - 1, 1])) == [[1, 4, 3], [0], [2]]
-    assert list(group_texts([])) == []
-    assert list(group_texts([half, half])) == [[0, 1]]
-    assert list(group_texts([half] * 4)) == [[0, 1], [2, 3]]
-    assert list(group_texts([half + 1, half])) == [[1], [0]]
 
 
 def test_of_a_long_text_the_beginning_or_the_end_counts(folder: Path) -> None:

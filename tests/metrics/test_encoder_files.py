@@ -76,3 +76,25 @@ def test_configs_with_problems(tmp_path: Path) -> None:
     (folder / "modules.json").write_text(json.dumps([{"type": "x.Odd", "path": ""}]))
     with pytest.raises(SettingError, match="has a part"):
         Encoder(find_encoder(folder), 16)
+
+
+def test_parts_that_are_missing_or_too_many(tmp_path: Path) -> None:
+    folder = write_encoder(tmp_path / "a")
+    (folder / "1_Pooling" / "config.json").write_text(
+        '{"pooling_mode_cls_token": true, "pooling_mode_mean_tokens": true}'
+    )
+    what = "^a pools by pooling_mode_cls_token and pooling_mode_mean_tokens; understood: pooling_mode_cls_token, pool"
+    with pytest.raises(SettingError, match=what):
+        _ = find_encoder(folder).pooling
+    (folder / "1_Pooling" / "config.json").write_text('{"pooling_mode_max_tokens": false}')
+    with pytest.raises(SettingError, match=r"^a pools by another way; understood"):
+        _ = find_encoder(folder).pooling
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, "position_embedding_type": "relative_key"}))
+    with pytest.raises(SettingError, match=r"^a is a bert encoder; understood: bert with absolute positions$"):
+        _ = find_encoder(folder).config
+    modules = json.loads((folder / "modules.json").read_text())
+    for kept, missing in ((modules[:1], "Pooling"), (modules[1:], "Transformer")):
+        (folder / "modules.json").write_text(json.dumps(kept))
+        with pytest.raises(DataError, match=f"names no {missing}"):
+            _ = find_encoder(folder).pooling

@@ -17,10 +17,14 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import dialeval
+from dialeval.core import inputs
+from dialeval.core.batch import Batch
+from dialeval.core.columns import TextColumn
 from dialeval.core.errors import NeedError, SettingError
 from dialeval.core.fold import Estimate, compute_interval
-from dialeval.metrics.log_columns import MOST_VALUES, Label, LatencyPercentile
+from dialeval.metrics.log_columns import MOST_VALUES, Label, LabelNames, LatencyPercentile
 from dialeval.metrics.registry import registry
+from dialeval.text.vocabulary import Vocabulary
 
 
 def items(rows: list[Any], metric: str) -> list[float | None]:
@@ -364,3 +368,16 @@ def test_baselines_have_neither_labels_nor_latency() -> None:
     run = dialeval.evaluate(rows, metrics="labels,latency,rouge-l", baselines=True)
     assert run["system"]["label:x"].mean == 1
     assert (run["ceiling/gold"]["label:x"].scored, run["ceiling/gold"]["latency"].scored) == (0, 0)
+
+
+def test_names_of_labels_are_merged() -> None:
+    names = LabelNames()
+    many = tuple(f"{number:02}" for number in range(15))
+    left, right = {"a": ("x",), "b": many}, {"a": ("", "w"), "b": (*many[10:], *(f"x{at}" for at in range(9)))}
+    merged = names.merge(left, right)
+    assert merged == {"a": ("", "w", "x"), "b": (*many, *(f"x{at}" for at in range(6)))}  # one more than can be
+    with pytest.warns(UserWarning, match="^the label b has more than 20 values; name one: -m label:b=VALUE$"):
+        assert names.finish(merged) == ["a", "a=w", "a=x"]
+    assert names.merge(names.empty(), left) == left
+    empty = Batch(1, {inputs.RESPONSE: TextColumn.from_strings(["a"])}, Vocabulary(), np.array([0, 1]))
+    assert names.gather(empty) == {}

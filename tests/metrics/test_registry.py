@@ -18,6 +18,7 @@ from dialeval.core.batch import Batch
 from dialeval.core.errors import SettingError
 from dialeval.core.features import list_features
 from dialeval.core.fold import RowMetric
+from dialeval.metrics.distinct import Distinct
 from dialeval.metrics.registry import _OWN, Registry, register, registry
 from metrics.evaluated import unregister
 
@@ -174,12 +175,31 @@ assert registry().parse("rouge-l").family == "rouge"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_other_subjects_are_found_before_responses_were() -> None:
-    here = Registry({"hypotheses": ("dialeval.suites.lsdscc.metrics:Coverage",), **_OWN})
-    assert [str(metric) for metric in here.list_measuring({inputs.HYPOTHESES})] == ["mds", "pds", "max-bleu"]
-    assert str(here.parse("pass-hat-1")) == "pass-hat-1"
-
-
 def test_a_class_where_a_metric_is_expected() -> None:
     with pytest.raises(SettingError, match=r"Vowels is a class; pass a metric made of it: Vowels\(\.\.\.\)"):
         registry().select([Vowels])
+
+
+def test_a_group_is_no_metric() -> None:
+    with pytest.raises(SettingError) as caught:
+        registry().parse("default")
+    assert str(caught.value) == (
+        "default is a group of metrics: sacrebleu, chrf, rouge-l, distinct-1, distinct-2, length"
+    )
+
+
+class Point:
+    """An entry point of a package that does not load."""
+
+    name = "broken"
+
+    def load(self) -> object:
+        raise ValueError("no such file")
+
+
+def test_a_metric_that_does_not_load_says_why() -> None:
+    here = Registry(installed=lambda: [Point()])
+    assert here.register(Distinct) is Distinct
+    assert dict(here.broken) == {"broken": "ValueError: no such file"}
+    with pytest.raises(SettingError, match=r"^the metric 'broken' cannot be loaded: ValueError: no such file$"):
+        here.parse("broken")

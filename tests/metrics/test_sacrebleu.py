@@ -8,9 +8,11 @@ import pytest
 import sacrebleu
 from sacrebleu.metrics import BLEU, CHRF
 
+from dialeval.core.exact import Moments
 from dialeval.core.signature import SACREBLEU, Signature
-from dialeval.metrics.bleu_counts import VERSION, sign_bleu
+from dialeval.metrics.bleu_counts import VERSION, find_number_of_references, sign_bleu, sign_chrf
 from dialeval.metrics.chrf import Chrf
+from dialeval.metrics.counting import SummedCounts
 from metrics.test_bleu import batch_of
 
 
@@ -57,3 +59,11 @@ def test_it_stands_in_our_signature_and_forbids_nothing() -> None:
     ours = Signature.of("bleu(per=corpus)", n=4).with_fields(sacrebleu=line)
     assert Signature.parse(str(ours))["sacrebleu"] == line
     assert ours.differences(Signature.of("bleu(per=corpus)", n=4)) == {}
+
+
+def test_what_has_no_signature_of_sacrebleu() -> None:
+    assert find_number_of_references(SummedCounts((0, 0), Moments())) == "var"
+    assert find_number_of_references(SummedCounts((9, 6, 12), Moments(5, 3))) == 2
+    assert find_number_of_references(SummedCounts((9, 6, 14), Moments(5, 3))) == "var"
+    assert sign_chrf(6, 0, 2.5, False, 1) is None
+    assert sign_chrf(5, 1, 3.0, True, "var") == f"chrF3+|nrefs:var|case:lc|eff:yes|nc:5|nw:1|space:no|version:{VERSION}"

@@ -2,30 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
-import pytest
-
 from dialeval.core.fold import Analytic, Estimate, Resampling
-from dialeval.reports.formatting import describe_intervals, show, show_rounded
-
-
-@pytest.mark.parametrize(
-    ("number", "shown"),
-    [
-        (0.0, "0.0000"),
-        (1 / 3, "0.3333"),
-        (-12.34567, "-12.3457"),
-        (0.00001234, "1.23e-05"),
-        (12345678.0, "1.23e+07"),
-        (math.nan, "–"),
-        (math.inf, "∞"),
-        (-math.inf, "-∞"),
-    ],
-)
-def test_show(number: float, shown: str) -> None:
-    assert show(number) == shown
+from dialeval.reports.formatting import describe_intervals, show_rounded
 
 
 def test_intervals_in_words() -> None:

@@ -62,11 +62,3 @@ def test_where_no_direction_is_known_nothing_is_best() -> None:
         text = Page(make_summary(run).content).text
         assert "higher is better" not in text
         assert "lower is better" not in text
-
-
-def test_rows_are_counted_where_systems_have_not_as_many() -> None:
-    run = Run({"base": result(LOW), "short": result(LOW[:40])}, "0")
-    text = Page(make_summary(run).content).text
-    assert "base80 turns" in text
-    assert "short40 turns" in text
-    assert "base80 turns" not in Page(make_summary(Run({"base": result(LOW), "same": result(LOW)}, "0")).content).text

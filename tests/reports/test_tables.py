@@ -96,26 +96,6 @@ def test_markdown_escapes_what_would_break_the_table(run: Run) -> None:
     assert bleu == r"| bleu-4 | 0.2333 \[0.0915, 0.3752\] (3/4) | 0.3500 \[0.1243, 0.5757\] |"
 
 
-def test_latex_is_a_booktabs_tabular(run: Run) -> None:
-    text = to_latex(Run({r"50%_\&": run["a"], "b": run["b"]}, "0"))
-    lines = text.splitlines()
-    assert lines[:3] == [r"% \usepackage{booktabs}", r"\begin{table}", r"\centering"]
-    assert lines[3] == (
-        r"\caption{Confidence intervals: over rows (mean $\pm$ 1.97 $\cdot$ std / $\surd$n). "
-        r"Arrows: which values are better. Bold: the best value.}"
-    )
-    assert lines[4:7] == [r"\label{tab:results}", r"\begin{tabular}{lrr}", r"\toprule"]
-    assert lines[7] == r"metric & 50\%\_\textbackslash{}\& & b \\"
-    best = r"$\mathbf{0.3500}\ [0.1243, 0.5757]$ \\"
-    assert rf"bleu-4 $\uparrow$ & $0.2333\ [0.0915, 0.3752]$ (3/4) & {best}" in lines
-    assert r"length $\uparrow$ & -- & $100.0\ [86.1, 113.9]$ \\" in lines
-    end = lines.index(r"\bottomrule")
-    assert lines[end:] == [
-        *(r"\bottomrule", r"\end{tabular}", r"\end{table}"),
-        *("% Signatures:", "% bleu-4|n:4", "% distinct-2|n:2"),
-    ]
-
-
 @pytest.fixture(scope="module")
 def scored() -> Run:
     here = sample_data.folder()

@@ -110,12 +110,6 @@ def test_a_lower_value_is_a_gain_where_lower_is_better() -> None:
     assert choose_mark(difference("length", 0.2, None, 0.001, True)) == "◆"
 
 
-def test_what_cannot_be_compared_has_its_reason_in_the_verdict() -> None:
-    row = difference("bleu-4", math.nan, "higher", math.nan, False)
-    (text,) = said(replace(row, reason="references differ in 3 of 60 rows", interval=None))
-    assert "Not compared: bleu-4: references differ in 3 of 60 rows." in text
-
-
 def words(seed: int, kinds: int) -> list[str]:
     rng = np.random.default_rng(seed)
     return [" ".join(f"w{n}" for n in rng.integers(0, kinds, 8)) for _ in range(40)]

@@ -70,3 +70,10 @@ def test_settings_that_make_no_interval_are_refused(level: float, resamples: int
     check_resampling(0.95, 1)
     with pytest.raises(SettingError):
         check_resampling(level, resamples)
+
+
+def test_seeds_are_not_negative() -> None:
+    for draw in (draw_resamples(3, 2, -1), draw_swaps(70, 2, -1)):
+        with pytest.raises(SettingError, match="a seed is 0 or more, not -1"):
+            next(draw)
+    assert next(draw_resamples(3, 2, 0)).shape == (2, 3)

@@ -255,3 +255,13 @@ def test_compare_and_watch_have_one_estimand() -> None:
         assert looked.difference == pytest.approx(compared.difference)
     with pytest.raises(SettingError, match="means are over rows or dialogues"):
         dialeval.compare(run, weight="turns")  # type: ignore[arg-type]
+
+
+def test_no_dialogue_has_no_interval() -> None:
+    none = single(np.zeros(0))
+    for bounds, kind in (((0.0, 1.0), "betting"), ((0.0, math.inf), "asymptotic")):
+        for compute in (confidence_sequence, unpaired_confidence_sequence):
+            low, high, by = compute(none, none, bounds, 0.05)
+            assert (len(low), len(high), by) == (0, 0, kind)
+    low, high = asymptotic_sequence([(single(np.array([2.0])), 1.0)], 0.05)
+    assert (low.tolist(), high.tolist()) == ([-math.inf], [math.inf])

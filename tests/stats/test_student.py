@@ -70,3 +70,14 @@ def test_a_tiny_level_has_a_tiny_factor(level: float) -> None:
 def test_incomplete_beta_as_scipys(x: float, a: float, b: float) -> None:
     expected = float(scipy.special.betainc(a, b, x))
     assert incomplete_beta(x, a, b) == pytest.approx(expected, rel=1e-9, abs=1e-14)
+
+
+@pytest.mark.parametrize("level", [1e-9, 1e-12])
+def test_factors_whose_squares_are_lost_in_rounding_are_near_zero(level: float) -> None:
+    assert 0 < t_factor(level, 5.0) < 3e-8
+
+
+def test_p_values_need_a_degree_of_freedom_and_a_number() -> None:
+    assert two_sided_p(1.0, 1) == pytest.approx(0.5, rel=1e-14), "Cauchy's distribution"
+    for t, freedom in ((1.0, 0.99), (1.0, 0), (math.nan, 5), (math.nan, 0.5)):
+        assert math.isnan(two_sided_p(t, freedom))

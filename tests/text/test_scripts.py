@@ -180,3 +180,12 @@ def test_bytes_that_are_not_utf_8_lead_nowhere(name: Tokenizer) -> None:
         column = TextColumn(data, np.array([0]), np.array([len(data)]))
         words = tokenize(column, vocabulary := Vocabulary(), name)
         assert int((vocabulary.column().ends - vocabulary.column().starts)[words.ids].sum()) <= len(text)
+
+
+def test_another_dictionary_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert tokenizers.IPADIC_WORDS == 392_126
+    monkeypatch.setattr(tokenizers, "IPADIC_WORDS", 392_125)
+    monkeypatch.delattr(tokenizers._taggers, "tagger", raising=False)
+    with pytest.raises(SettingError, match=r"needs IPADIC with 392,125 words; this one has 392,126$"):
+        ours(["a"], "ja")
+    monkeypatch.delattr(tokenizers._taggers, "tagger", raising=False)

@@ -101,9 +101,7 @@ marks = st.sampled_from(
 )
 chunks = st.builds("".join, st.lists(st.one_of(words, marks), min_size=1, max_size=3))
 mixed_texts = st.one_of(
-    st.lists(chunks, max_size=6).map(" ".join),
-    st.text("abAB01 .,?!:;'-&\t\n", max_size=25),
-    st.text(max_size=15),
+    st.lists(chunks, max_size=6).map(" ".join), st.text("abAB01 .,?!:;'-&\t\n", max_size=25), st.text(max_size=15)
 )
 
 
@@ -126,11 +124,7 @@ def test_the_same_near_the_edge_of_plain_texts(parts: list[str]) -> None:
 SPACES = "".join(chr(code) for code in range(0x11000) if chr(code).isspace())
 LOOKALIKES = "\u200b\u180e\u2060\ufeff\x00\x1b\x84\u0086\u2027\u202a\u3001\u205e\u2060\u1681"
 mixed = st.text(
-    st.one_of(
-        st.sampled_from("abc"),
-        st.sampled_from(SPACES + LOOKALIKES),
-        st.characters(exclude_categories=["Cs"]),
-    ),
+    st.one_of(st.sampled_from("abc"), st.sampled_from(SPACES + LOOKALIKES), st.characters(exclude_categories=["Cs"])),
     max_size=60,
 )
 

@@ -103,10 +103,7 @@ def test_turns_without_labels_and_single_turns_are_drawn() -> None:
 
 def test_texts_from_outside_stay_texts() -> None:
     name = HOSTILE.replace("\udc80", "")
-    page = section_of(
-        name,
-        curve(dialogue=name, label=[name, name], reference=[name, name], said=[[1, False, name]]),
-    )
+    page = section_of(name, curve(dialogue=name, label=[name, name], reference=[name, name], said=[[1, False, name]]))
     assert {tag for tag, _ in page.tags} & {"script", "img"} == set()
     render(Run({}, "0", details={"curves": {name: [curve(dialogue=name)]}}))
 

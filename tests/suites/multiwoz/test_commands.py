@@ -30,17 +30,7 @@ def test_only_what_is_asked_for(dialeval: Dialeval) -> None:
 
 
 def test_several_systems(dialeval: Dialeval, tmp_path: Path) -> None:
-    done = dialeval(
-        "multiwoz",
-        "-i",
-        str(PREDICTIONS),
-        "--data",
-        "town",
-        "-o",
-        "run",
-        "--dialogues",
-        "d.jsonl",
-    )
+    done = dialeval("multiwoz", "-i", str(PREDICTIONS), "--data", "town", "-o", "run", "--dialogues", "d.jsonl")
     assert done.returncode == 0, done.stderr
     assert set(package.load(tmp_path / "run")) == {"patient", "hasty"}
     rows = [json.loads(line) for line in (tmp_path / "d.jsonl").read_text().splitlines()]

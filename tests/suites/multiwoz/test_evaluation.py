@@ -84,18 +84,6 @@ def test_what_is_missing_is_said_as_it_is() -> None:
     assert not [line for line in whole.warnings if "covers" in line]
 
 
-@pytest.mark.parametrize("strict", [False, True])
-def test_a_dialogue_without_turns_is_explained_where_it_is_judged(strict: bool) -> None:
-    document: dict[str, Any] = {name: [] for name in predictions()}
-    choices = Choices(bleu=False, richness=False, strict=strict)
-    run = evaluate_task(document, TASK, choices)
-    found = explain_dialogues(document, TASK, choices)["predictions"]
-    assert len(found) == (0 if strict else 8)
-    held = sum(each.verdict.inform for each in found)
-    assert run["predictions"]["inform"].mean == 100 * held / 8
-    assert all(each.causes for each in found if not each.verdict.success)
-
-
 def test_a_file_without_any_turn_has_no_figures_of_turns() -> None:
     output = original_output(evaluate_task({"town01": []}, TASK)["predictions"], Choices())
     assert output["success"]["success"]["total"] == 0

@@ -114,3 +114,17 @@ def explain(
     goal = {"inn": inn, **{name: {"informable": {}, "requestable": []} for name in others}}
     goals = Goals({"d": goal}, {"d": [[] for _ in turns]}, "0" * 12)
     return Explanation("d", turns, Criteria(goals, ONTOLOGY, VENUES))
+
+
+def turn_of(at: int, response: str, state: Any, *domains: str, estimated: bool = False) -> TaskTurn:
+    return TaskTurn(at, response, state, list(domains), True, estimated)
+
+
+def test_a_goal_that_no_venue_meets() -> None:
+    found = explain([turn_of(0, "NAME", {"inn": {"price": "3"}}, "inn")], {"area": "nowhere"})
+    (cause,) = found.causes
+    assert cause.detail == (
+        "turn 0: 2 venues (willow, mill) on offer, 2 of them wrong: area 'nowhere' excludes 2 (the state lacks it); "
+        "no venue at all meets the goal"
+    )
+    assert found.find_origin(cause) == "no venue meets the goal"

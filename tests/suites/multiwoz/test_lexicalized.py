@@ -42,12 +42,6 @@ def test_phrases_of_multiwoz(shared_data: Path, text: str, expected: str) -> Non
     assert Delexicalizer(load_task(shared_data / "multiwoz"))(text, {})[0] == expected
 
 
-def test_values_of_the_state_and_their_source() -> None:
-    write = Delexicalizer(load_task("town"))
-    written, (match,) = write("a table at the Old Mill, then", {"eatery": {"name": "old mill"}})
-    assert (written, match.by) == ("a table at the [eatery_name], then", "state")
-
-
 def lexicalized() -> dict[str, Any]:
     """The patient system with values in the places of its placeholders."""
     document = json.loads(PATIENT.read_text())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import shutil
 import threading
 import zipfile
 from collections.abc import Iterator
@@ -17,7 +18,7 @@ import pytest
 import dialeval
 from dialeval.core.errors import DataError, NeedError, SettingError
 from dialeval.io import download as downloads
-from dialeval.io.packs import add_pack, find_pack
+from dialeval.io.packs import add_pack, find_pack, remove_pack
 from dialeval.multiwoz import Evaluator
 from dialeval.suites.multiwoz.data import load_task
 from dialeval.suites.multiwoz.pack import ACTS, GOALS_ZIP, SPLITS, list_dialogue_files
@@ -188,11 +189,6 @@ def test_damaged_data_is_named(tmp_path: Path) -> None:
         add_pack("multiwoz", from_folder=folder)
 
 
-def test_without_data_the_remedy_is_named() -> None:
-    with pytest.raises(NeedError, match="dialeval data add multiwoz"):
-        load_task()
-
-
 @pytest.mark.golden
 def test_from_the_shared_layout(shared_data: Path) -> None:
     add_pack("multiwoz", from_folder=shared_data / "multiwoz")
@@ -270,3 +266,33 @@ def test_problems_of_a_version(tmp_path: Path) -> None:
         load_task("multiwoz-2.0")
     with pytest.raises(SettingError, match="no address to download from"):
         add_pack("multiwoz-2.0")
+
+
+def test_a_split_of_a_pack_is_taken_as_the_test_set(tmp_path: Path) -> None:
+    pack = add_pack("multiwoz", from_folder=official(tmp_path / "official"))
+    folder = shutil.copytree(pack.path / "dev", tmp_path / "split")
+    shutil.copytree(pack.path / "database", folder / "database")
+    (folder / "version.json").write_text('"multiwoz-2.2"')
+    before = load_task(split="dev").files
+    remove_pack("multiwoz")
+    add_pack("multiwoz", from_folder=folder)
+    task = load_task().files
+    assert (task.goals, task.states, task.references) == (before.goals, before.states, before.references)
+    assert (task.users, task.turns, task.version) == (before.users, {"sng02": 2}, "multiwoz-2.2")
+    remove_pack("multiwoz")
+    (folder / "splits.json").write_text("{}")
+    with pytest.raises(DataError, match="has splits already; pass it as --data"):
+        add_pack("multiwoz", from_folder=folder)
+
+
+def test_goals_may_be_unpacked_already(tmp_path: Path) -> None:
+    folder = official(tmp_path)
+    with zipfile.ZipFile(folder / GOALS_ZIP) as archive:
+        archive.extract("MultiWOZ_2.1/data.json", folder / "data")
+    (folder / GOALS_ZIP).unlink()
+    add_pack("multiwoz", from_folder=folder)
+    assert load_task().files.turns == {"mul03": 2}
+    remove_pack("multiwoz")
+    (folder / "data" / "MultiWOZ_2.1" / "data.json").unlink()
+    with pytest.raises(DataError, match=rf"does not hold {GOALS_ZIP}"):
+        add_pack("multiwoz", from_folder=folder)

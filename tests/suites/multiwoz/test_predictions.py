@@ -102,3 +102,11 @@ def test_files_folders_and_names(tmp_path: Path) -> None:
     folder = read_predictions({"all": tmp_path}, TASK)
     assert [found.rows.system for found in folder] == ["all/one", "all/two"]
     assert read_document(tmp_path / "one.json") == document
+
+
+def test_two_systems_have_two_names(tmp_path: Path) -> None:
+    content = json.dumps({"b2": [turn()]}).encode()
+    (tmp_path / "mine.json").write_bytes(content)
+    (tmp_path / "mine.json.gz").write_bytes(gzip.compress(content))
+    with pytest.raises(DataError, match="mine: two systems have this name"):
+        read_predictions(tmp_path, TASK)

@@ -19,7 +19,3 @@ def test_a_dialogue_without_turns_is_judged_unless_what_is_missing_failed() -> N
     assert means(Success(), rows)["success"] == (0, 2)
     metric = Inform(missing="failed")
     assert means(metric, rows)[metric.name] == (0, 3)
-
-
-def test_no_dialogue_at_all() -> None:
-    assert means(Inform(), [Row("d1", None)])["inform"][1] == 0

@@ -236,10 +236,7 @@ def two_services(color: str, size: str) -> list[dict[str, Any]]:
 
     def frame(service: str, **values: str) -> dict[str, Any]:
         slots = {slot: [value] for slot, value in values.items()}
-        return {
-            "service": service,
-            "state": {"active_intent": "NONE", "requested_slots": [], "slot_values": slots},
-        }
+        return {"service": service, "state": {"active_intent": "NONE", "requested_slots": [], "slot_values": slots}}
 
     turns = [
         {"speaker": "USER", "utterance": "a", "frames": [frame("Hats_1", color="red")]},

@@ -33,11 +33,7 @@ def test_every_problem_at_once(tmp_path: Path) -> None:
     assert problems_of({"a": 1}) == [
         "schema: is an object, not a list of services; give a list of services, each with service_name and slots"
     ]
-    document = [
-        {"slots": [{"name": 1, "is_categorical": "yes"}, {}]},
-        {"service_name": "A_1"},
-        5,
-    ]
+    document = [{"slots": [{"name": 1, "is_categorical": "yes"}, {}]}, {"service_name": "A_1"}, 5]
     found = "\n".join(problems_of(document))
     for what in (
         "[0]: has no service_name",

@@ -6,15 +6,9 @@ import pytest
 from tools.site.hooks import fitted
 from tools.site.tables import quoted, table, tables
 
-from dialeval.metrics.registry import registry
 from tools.site import metrics
 
 PAGES = dict(metrics.pages())
-
-
-def test_a_page_of_every_family_in_one_group() -> None:
-    listed = [page for group in metrics.navigation() for pages in group.values() for page in pages]
-    assert sorted(listed) == sorted(PAGES) == sorted(map(metrics.page_of, registry().families))
 
 
 def test_what_a_page_says() -> None:
