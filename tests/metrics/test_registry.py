@@ -18,8 +18,7 @@ from dialeval.core.batch import Batch
 from dialeval.core.errors import SettingError
 from dialeval.core.features import list_features
 from dialeval.core.fold import RowMetric
-from dialeval.metrics.distinct import Distinct
-from dialeval.metrics.registry import _OWN, Registry, register, registry
+from dialeval.metrics.registry import _OWN, register, registry
 from metrics.evaluated import unregister
 
 
@@ -186,20 +185,3 @@ def test_a_group_is_no_metric() -> None:
     assert str(caught.value) == (
         "default is a group of metrics: sacrebleu, chrf, rouge-l, distinct-1, distinct-2, length"
     )
-
-
-class Point:
-    """An entry point of a package that does not load."""
-
-    name = "broken"
-
-    def load(self) -> object:
-        raise ValueError("no such file")
-
-
-def test_a_metric_that_does_not_load_says_why() -> None:
-    here = Registry(installed=lambda: [Point()])
-    assert here.register(Distinct) is Distinct
-    assert dict(here.broken) == {"broken": "ValueError: no such file"}
-    with pytest.raises(SettingError, match=r"^the metric 'broken' cannot be loaded: ValueError: no such file$"):
-        here.parse("broken")
