@@ -45,7 +45,9 @@ COMMANDS = {
     inputs.LABELS: "dialeval breakdown sample/breakdown/keywords -p sample/breakdown/data -t 0.5",
     inputs.OUTCOME: "dialeval score sample/labels/v1.jsonl sample/labels/v2.jsonl -m failure-rate",
     inputs.TURN_LABELS: "dialeval score sample/labels/v1.jsonl sample/labels/v2.jsonl -m labels",
-    inputs.SCORES: "dialeval score sample/labels/v1.jsonl sample/labels/v2.jsonl --scores sample/labels/scores.csv -m scores",
+    inputs.SCORES: """\
+dialeval score sample/labels/v1.jsonl sample/labels/v2.jsonl \\
+  --scores sample/labels/scores.csv -m scores""",
     inputs.LATENCY: "dialeval score sample/labels/v1.jsonl sample/labels/v2.jsonl -m latency,latency-p50,latency-p95",
     inputs.TRIALS: "dialeval score sample/agents/careful.jsonl sample/agents/quick.jsonl -m pass-hat,pass-at",
     inputs.CALLS: """\
