@@ -26,7 +26,7 @@ def figures() -> Iterator[tuple[str, str]]:
         wall, cpu = time.perf_counter(), time.process_time()
         found = dialeval.compare(run, trials=trials)
         wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-        what = f"{len(run)} systems, {found.design.clusters:,} dialogues, {len(found.rows)} tests"
+        what = f"{len(run)} systems, {found.design.clusters:,} dialogues, {len(found.differences)} tests"
         drawn = f"1,000 resamples, {found.trials:,} exchanges"
         yield f"{what}, {drawn}", f"{wall:.1f} s wall, {cpu:.1f} CPU s"
     with tempfile.TemporaryDirectory() as folder:

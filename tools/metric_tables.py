@@ -79,7 +79,7 @@ def agreements(data: Path) -> list[str]:
     sets = {name: data / "ratings" / f"{file}.jsonl.gz" for file, name in RATED.items()}
     there = {name: path for name, path in sets.items() if path.is_file()}
     found = {
-        name: dialeval.agreement(
+        name: dialeval.measure_agreement(
             path, metrics=METRICS, vectors="wordllama", levels=["turn"], resamples=RESAMPLES, threads=2
         )
         for name, path in there.items()

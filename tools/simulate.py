@@ -338,7 +338,7 @@ def _compared(
     keys = {SIMULATED[name].name: name for name in names}
     for test in tests if keys else ():
         found = dialeval.compare(run, test=test, metrics=list(keys), resamples=RESAMPLES, trials=1100, seed=seed)
-        for row in found.rows:
+        for row in found.differences:
             yield test, keys[row.key], row
 
 
@@ -427,7 +427,7 @@ def divergence(seeds: Iterable[int], rows: int, words: str) -> Hits:
         run = dialeval.evaluate(systems, texts(likely), metrics="unigram-kl-div", threads=1)
         for test in TESTS:
             found = dialeval.compare(run, test=test, resamples=RESAMPLES, trials=1100, seed=seed)
-            hits[(words, "rows", rows), test] += [row.p <= 0.05 for row in found.rows if not math.isnan(row.p)]
+            hits[(words, "rows", rows), test] += [row.p <= 0.05 for row in found.differences if not math.isnan(row.p)]
     return hits
 
 
@@ -588,7 +588,7 @@ def variances(seeds: Iterable[int], sizes: tuple[int, int], difficulty: str) -> 
         passed = {name: (rng.random((tasks, tried)) < part * easy[:, None]).ravel() for name, part in TENTHS.items()}
         tables = {name: pa.table({**rows, "reward": each.astype(float)}) for name, each in passed.items()}
         run = dialeval.evaluate(tables, metrics="pass-hat-1,pass-hat-2,task-variance,trial-variance", threads=1)
-        (row,) = dialeval.compare(run, metrics=["pass-hat-2"], resamples=20, trials=20).rows
+        (row,) = dialeval.compare(run, metrics=["pass-hat-2"], resamples=20, trials=20).differences
         low, high = row.interval or (math.nan, math.nan)
         own = [run["a"][key].mean for key in ("pass-hat-1", "task-variance", "trial-variance")]
         found.append((*own, float(low <= change <= high)))

@@ -269,15 +269,15 @@ def simulate(name: str, replicates: int, seed: int) -> str:
         case = draw(np.random.default_rng([seed, number, *name.encode()]), *arguments)
         settings = {"metrics": [case.key], **case.settings}
         found = compare(case.run, seed=number, **settings)
-        row = next(row for row in found.rows if row.key == case.key)
+        row = next(row for row in found.differences if row.key == case.key)
         low, high = row.interval or (math.nan, math.nan)
-        significant = row.p < found.alpha if len(found.rows) == 1 else row.significant
+        significant = row.p < found.alpha if len(found.differences) == 1 else row.significant
         outcome = {
-            "significant": any(row.significant for row in found.rows) if case.truth == 0 else significant,
+            "significant": any(row.significant for row in found.differences) if case.truth == 0 else significant,
             "better": row.significant and not row.worse,
             "worse": row.significant and row.worse,
             **({} if math.isnan(case.truth) else {"covered": low - 1e-12 <= case.truth <= high + 1e-12}),
-            "contradiction": len(found.rows) == 1 and significant == (low <= 0 <= high),
+            "contradiction": len(found.differences) == 1 and significant == (low <= 0 <= high),
             "marked ~": row.rough,
             "paired": found.design.name != "unpaired",
         }
@@ -287,7 +287,7 @@ def simulate(name: str, replicates: int, seed: int) -> str:
             outcome["equivalent"] = -case.margin <= low <= high <= case.margin
         if case.shuffled is not None:
             shuffled, reseeded = (
-                compare(run, seed=seed, **settings).rows[0].significant
+                compare(run, seed=seed, **settings).differences[0].significant
                 for run, seed in ((case.shuffled, number), (case.run, number + replicates))
             )
             outcome |= {"order": shuffled != row.significant, "seed": reseeded != row.significant}

@@ -4,7 +4,7 @@
 
 `coverage`: data sets are drawn from a distribution whose truth is known. Dialogues have one to thirty turns, which
 resemble each other (three tenths of the variance lie between dialogues); a judge has a correlation with people. Rows
-are drawn as `dialeval.sample` draws them in each design, and estimated as by `dialeval.estimate`, without the files in
+are drawn as `dialeval.sample` draws them in each design, and estimated as by `dialeval.estimate_ratings`, without files in
 between. `alone` are rows that stand alone, for which the formula of the width holds: sqrt(1 - r^2 (1 - n / N)).
 
 `rank`: pairs of three systems that raters compare. Their choices follow no Bradley-Terry model: qualities have gamma
@@ -50,7 +50,7 @@ from dialeval.core.fold import Estimate, Level
 from dialeval.core.result import Result, Run
 from dialeval.core.rowtable import RowTable
 from dialeval.human.estimate import FEWEST_RATERS
-from dialeval.human.estimate import estimate as estimate_people
+from dialeval.human.estimate import estimate_ratings as estimate_people
 from dialeval.human.rank import Ranking, rank_pairs
 from dialeval.human.sample import allocate, inclusion_probabilities, measure_uncertainty, sample_systematically
 from dialeval.human.sample import sample as draw

@@ -11,21 +11,28 @@ from typing import TYPE_CHECKING
 from dialeval.core.version import __version__
 
 if TYPE_CHECKING:
-    from dialeval.analysis.agreement import Agreement, Correlation, agreement
+    from dialeval.analysis.agreement import Agreement, Correlation, measure_agreement
     from dialeval.analysis.comparison import Comparison, compare
     from dialeval.analysis.crossed import with_clusters
     from dialeval.analysis.difference import Difference
     from dialeval.analysis.gates import assert_no_worse
-    from dialeval.analysis.sequential import MetricTrend, SequentialDifference, SequentialTest, Trend, sequential, trend
-    from dialeval.analysis.slices import Slice, Slices, slices
+    from dialeval.analysis.sequential import (
+        MetricTrend,
+        SequentialDifference,
+        SequentialTest,
+        Trend,
+        fit_trend,
+        run_sequential_test,
+    )
+    from dialeval.analysis.slices import Slice, Slices, compare_slices
     from dialeval.analysis.values import with_intervals
     from dialeval.analysis.verdict import Verdict, VerdictNumber
     from dialeval.core.display import ItemTable
     from dialeval.core.errors import DataError, DialevalError, NeedError, SettingError
     from dialeval.core.fold import Estimate
     from dialeval.core.result import Result, Run, load
-    from dialeval.engine.evaluate import Tally, evaluate, metric
-    from dialeval.human.estimate import HumanEstimate, HumanEstimates, estimate
+    from dialeval.engine.evaluate import Tally, evaluate, make_tally
+    from dialeval.human.estimate import HumanEstimate, HumanEstimates, estimate_ratings
     from dialeval.human.rank import Ranked, Ranking, rank
     from dialeval.human.sample import sample
     from dialeval.human.sample_files import Sample, SampledRow
@@ -33,12 +40,12 @@ if TYPE_CHECKING:
     from dialeval.reports.html import report
 
 _NAMES = {
-    "analysis.agreement": "Agreement Correlation agreement",
+    "analysis.agreement": "Agreement Correlation measure_agreement",
     "analysis.comparison": "Comparison compare",
     "analysis.difference": "Difference",
     "analysis.gates": "assert_no_worse",
-    "analysis.sequential": "MetricTrend SequentialDifference SequentialTest Trend sequential trend",
-    "analysis.slices": "Slice Slices slices",
+    "analysis.sequential": "MetricTrend SequentialDifference SequentialTest Trend fit_trend run_sequential_test",
+    "analysis.slices": "Slice Slices compare_slices",
     "analysis.crossed": "with_clusters",
     "analysis.values": "with_intervals",
     "analysis.verdict": "Verdict VerdictNumber",
@@ -46,8 +53,8 @@ _NAMES = {
     "core.errors": "DataError DialevalError NeedError SettingError",
     "core.fold": "Estimate",
     "core.result": "Result Run load",
-    "engine.evaluate": "Tally evaluate metric",
-    "human.estimate": "HumanEstimate HumanEstimates estimate",
+    "engine.evaluate": "Tally evaluate make_tally",
+    "human.estimate": "HumanEstimate HumanEstimates estimate_ratings",
     "human.rank": "Ranked Ranking rank",
     "human.sample": "sample",
     "human.sample_files": "Sample SampledRow",
@@ -86,20 +93,20 @@ __all__ = [
     "Verdict",
     "VerdictNumber",
     "__version__",
-    "agreement",
     "assert_no_worse",
     "compare",
-    "estimate",
+    "compare_slices",
+    "estimate_ratings",
     "evaluate",
+    "fit_trend",
     "load",
-    "metric",
+    "make_tally",
+    "measure_agreement",
     "metric_of_rows",
     "rank",
     "report",
+    "run_sequential_test",
     "sample",
-    "sequential",
-    "slices",
-    "trend",
     "with_clusters",
     "with_intervals",
 ]

@@ -55,7 +55,7 @@ def means(rows: list[dict[str, Any]], key: str) -> list[tuple[float, float]]:
 
 def test_the_levels_are_means_of_turns() -> None:
     rows = rated()
-    found = dialeval.agreement(rows, metrics="length", resamples=50)["length"]
+    found = dialeval.measure_agreement(rows, metrics="length", resamples=50)["length"]
     turns = [(len(row["response"].split()), float(np.mean(row["scores"]["overall"]))) for row in rows]
     for level, points in (("turn", turns), ("dialogue", means(rows, "dialogue")), ("system", means(rows, "system"))):
         one, other = np.array(points).T
@@ -69,7 +69,7 @@ def test_the_levels_are_means_of_turns() -> None:
 
 
 def test_the_json_has_the_documented_form() -> None:
-    found = dialeval.agreement(rated(), metrics="rouge-l", resamples=20, seed=3, confidence=0.9).to_dict()
+    found = dialeval.measure_agreement(rated(), metrics="rouge-l", resamples=20, seed=3, confidence=0.9).to_dict()
     assert json.loads(json.dumps(found, allow_nan=False)) == found
     assert set(found["agreement"]) == {"rouge-l", "length"}
     for level in ("turn", "dialogue"):
@@ -85,7 +85,9 @@ def test_the_json_has_the_documented_form() -> None:
 
 
 def test_equal_seeds_give_equal_intervals() -> None:
-    one, same, other = (dialeval.agreement(rated(), metrics="chrf", resamples=50, seed=seed) for seed in (1, 1, 2))
+    one, same, other = (
+        dialeval.measure_agreement(rated(), metrics="chrf", resamples=50, seed=seed) for seed in (1, 1, 2)
+    )
     assert one.to_dict() == same.to_dict()
     assert one.ranking.p != other.ranking.p
     assert one.metrics == other.metrics, "nothing is drawn"
@@ -96,7 +98,7 @@ def test_rows_without_one_of_the_values_do_not_count() -> None:
     rows[0]["reference"] = None
     rows[1]["scores"] = {"fluent": 2}
     rows[2]["response_is_reference"] = True
-    found = dialeval.agreement(rows, metrics="rouge-l", resamples=10)
+    found = dialeval.measure_agreement(rows, metrics="rouge-l", resamples=10)
     assert found["rouge-l"]["turn"].n == 57
     assert found["length"]["turn"].n == 57, "all metrics have the same rows"
     assert (found.rows, found.rated) == (60, 59)
@@ -133,7 +135,7 @@ def test_a_metric_that_would_leave_few_rows_is_left_out() -> None:
     ],
 )
 def test_no_figures_have_a_reason(change: dict[str, Any], level: str, reason: str) -> None:
-    found = dialeval.agreement(rated(**change), metrics="length", resamples=10)["length"][level]
+    found = dialeval.measure_agreement(rated(**change), metrics="length", resamples=10)["length"][level]
     assert reason in (found.reason or "")
     assert found.to_dict()["pearson"] is None
     assert math.isnan(found.pearson)
@@ -148,7 +150,7 @@ def scaled(factor: float, offset: float = 0.0) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("factor", [2.0**-160, 2.0**160])
 def test_the_size_of_ratings_changes_nothing(factor: float) -> None:
-    plain, extreme = (dialeval.agreement(scaled(by), metrics="length", resamples=50) for by in (1.0, factor))
+    plain, extreme = (dialeval.measure_agreement(scaled(by), metrics="length", resamples=50) for by in (1.0, factor))
     assert extreme["length"] == plain["length"]
     assert extreme.ceiling.alpha == pytest.approx(plain.ceiling.alpha)
     assert extreme.ceiling.one_against_others == pytest.approx(plain.ceiling.one_against_others)
@@ -156,15 +158,15 @@ def test_the_size_of_ratings_changes_nothing(factor: float) -> None:
 
 def test_ratings_that_differ_by_their_last_bits_are_refused() -> None:
     with pytest.raises(SettingError, match="ratings of overall differ by less than a billionth of their size"):
-        dialeval.agreement(scaled(0.125, 1e15), metrics="length")
-    assert dialeval.agreement(scaled(0.0, 1e15), metrics="length", resamples=50)["length"]["turn"].reason
-    far = dialeval.agreement(scaled(0.125, 1e7), metrics="length", resamples=50)["length"]["turn"]
-    plain = dialeval.agreement(scaled(1.0), metrics="length", resamples=50)["length"]["turn"]
+        dialeval.measure_agreement(scaled(0.125, 1e15), metrics="length")
+    assert dialeval.measure_agreement(scaled(0.0, 1e15), metrics="length", resamples=50)["length"]["turn"].reason
+    far = dialeval.measure_agreement(scaled(0.125, 1e7), metrics="length", resamples=50)["length"]["turn"]
+    plain = dialeval.measure_agreement(scaled(1.0), metrics="length", resamples=50)["length"]["turn"]
     assert far.pearson == pytest.approx(plain.pearson, abs=1e-7)
 
 
 def test_whole_dialogues_count_at_the_level_of_dialogues() -> None:
-    found = dialeval.agreement(rated(level="dialog"), metrics="length", resamples=10)
+    found = dialeval.measure_agreement(rated(level="dialog"), metrics="length", resamples=10)
     assert found["length"]["dialogue"].n == 30
     assert found["length"]["turn"].n == 0
     assert found.control.level == "dialogue"
@@ -172,7 +174,7 @@ def test_whole_dialogues_count_at_the_level_of_dialogues() -> None:
 
 def test_a_metric_that_is_only_length_is_flagged() -> None:
     rows = rated(300)
-    found = dialeval.agreement(rows, metrics=["rouge-l", "distinct-1"], resamples=20)
+    found = dialeval.measure_agreement(rows, metrics=["rouge-l", "distinct-1"], resamples=20)
     assert "distinct-1" not in found.metrics or found["distinct-1"]["turn"].reason
     assert found.control.not_above == ["rouge-l"]
     values = np.array([np.mean(row["scores"]["overall"]) for row in rows])
@@ -195,8 +197,8 @@ def test_ratings_are_found_in_a_saved_run(tmp_path: Path, ids: bool) -> None:
     ratings = tmp_path / "ratings.jsonl"
     order = np.random.default_rng(1).permutation(60) if ids else np.arange(60)
     ratings.write_text("".join(json.dumps(rows[row]) + "\n" for row in order.tolist()))
-    direct = dialeval.agreement(rows, metrics="rouge-l", resamples=10)
-    found = dialeval.agreement(tmp_path / "run", ratings, resamples=10)
+    direct = dialeval.measure_agreement(rows, metrics="rouge-l", resamples=10)
+    found = dialeval.measure_agreement(tmp_path / "run", ratings, resamples=10)
     for level in ("turn", "dialogue", "system"):
         assert found["rouge-l"][level].flat() == pytest.approx(direct["rouge-l"][level].flat(), nan_ok=True)
     assert not [warning for warning in found.warnings if "not in the run" in warning]
@@ -205,21 +207,21 @@ def test_ratings_are_found_in_a_saved_run(tmp_path: Path, ids: bool) -> None:
 def test_a_run_is_its_folder_or_its_file(tmp_path: Path) -> None:
     rows = rated()
     folder = dialeval.evaluate(rows, metrics="length").save(tmp_path / "run")
-    one, other = (dialeval.agreement(path, rows, resamples=5) for path in (folder, str(folder / "run.json")))
+    one, other = (dialeval.measure_agreement(path, rows, resamples=5) for path in (folder, str(folder / "run.json")))
     assert one.to_dict() == other.to_dict()
 
 
 def test_one_turn_a_dialogue_is_told() -> None:
     rows = [{**row, "dialog_id": f"d{number}"} for number, row in enumerate(rated(20))]
-    found = dialeval.agreement(rows, metrics="length", resamples=5, levels=["turn", "dialogue"])
+    found = dialeval.measure_agreement(rows, metrics="length", resamples=5, levels=["turn", "dialogue"])
     assert found.warnings == ["every dialogue has one rated turn: the levels turn and dialogue are the same"]
-    assert not dialeval.agreement(rows, metrics="length", resamples=5, levels=["turn"]).warnings
-    assert not dialeval.agreement(rated(), metrics="length", resamples=5, levels=["turn", "dialogue"]).warnings
+    assert not dialeval.measure_agreement(rows, metrics="length", resamples=5, levels=["turn"]).warnings
+    assert not dialeval.measure_agreement(rated(), metrics="length", resamples=5, levels=["turn", "dialogue"]).warnings
 
 
 def test_intervals_of_turns_are_students_on_the_scale_of_fisher() -> None:
     rows = rated()
-    found = dialeval.agreement(rows, metrics="length", resamples=40, confidence=0.8, levels=["turn"], threads=1)
+    found = dialeval.measure_agreement(rows, metrics="length", resamples=40, confidence=0.8, levels=["turn"], threads=1)
     length = np.array([len(row["response"].split()) for row in rows], float)
     human = np.array([np.mean(row["scores"]["overall"]) for row in rows])
     kept = [np.arange(60) // 6 != dialogue for dialogue in range(10)]
@@ -332,17 +334,17 @@ def test_judges_do_not_score_rows_that_they_learned_from(level: str) -> None:
     (digest, *_) = signatures[0] - signatures[1]
     seen = digest_ratings(read_ratings(rows))
     some, every = (replace(run, details={"trained_on": {digest: part}}) for part in (seen[:20], seen))
-    found = dialeval.agreement(some, rows, resamples=10, levels=[level])
+    found = dialeval.measure_agreement(some, rows, resamples=10, levels=[level])
     kept = [row for row, own in zip(rows, seen, strict=True) if own not in seen[:20]]
-    rest = dialeval.agreement(kept, metrics="rouge-l,chrf", resamples=10)
+    rest = dialeval.measure_agreement(kept, metrics="rouge-l,chrf", resamples=10)
     for key in run["s0"]:
         assert found[key][level].pearson == pytest.approx(rest[key][level].pearson)
     assert "20 of 60 rated rows are not scored by rouge-l, which learned from them" in found.excluded
-    nothing = dialeval.agreement(every, rows, resamples=10, levels=[level])
+    nothing = dialeval.measure_agreement(every, rows, resamples=10, levels=[level])
     assert nothing["rouge-l"][level].reason == "it learned from all rated rows"
     assert not math.isnan(nothing["chrf"][level].pearson)
     with pytest.raises(SettingError, match="rouge-l learned from all of these ratings"):
-        dialeval.agreement(every, rows, metrics="rouge-l", levels=[level])
+        dialeval.measure_agreement(every, rows, metrics="rouge-l", levels=[level])
 
 
 def unrelated(seed: int, number: int = 5, dialogues: int = 30) -> RatedRows:
@@ -381,29 +383,29 @@ def test_unrelated_metrics_rarely_get_a_star() -> None:
 def test_rated_rows_that_are_not_in_the_run_are_counted() -> None:
     rows = rated()
     run = dialeval.evaluate(rows[:50], metrics="length")
-    found = dialeval.agreement(run, rows, resamples=10)
+    found = dialeval.measure_agreement(run, rows, resamples=10)
     assert found["length"]["turn"].n == 50
     assert "10 of 60 rated rows are not in the run" in found.warnings[0]
-    bare = dialeval.agreement(dialeval.evaluate(rows[:50], metrics="rouge-l"), rows, resamples=10)
+    bare = dialeval.measure_agreement(dialeval.evaluate(rows[:50], metrics="rouge-l"), rows, resamples=10)
     assert (bare["length"]["turn"].n, bare.excluded) == (50, []), "what the run does not have is told once"
     with pytest.raises(dialeval.DataError, match="no rated row is in the run"):
-        dialeval.agreement(run, [{**row, "response": "other"} for row in rows])
+        dialeval.measure_agreement(run, [{**row, "response": "other"} for row in rows])
     with pytest.raises(dialeval.SettingError, match="give the ratings"):
-        dialeval.agreement(run)
+        dialeval.measure_agreement(run)
 
 
 def test_what_is_asked_for_must_be_there() -> None:
     with pytest.raises(dialeval.SettingError, match="no ratings of 'funny'; there are ratings of overall, fluent"):
-        dialeval.agreement(rated(), quality="funny")
+        dialeval.measure_agreement(rated(), quality="funny")
     with pytest.raises(dialeval.SettingError, match="no metric is called 'blue-4'"):
-        dialeval.agreement(rated(), metrics="blue-4")
+        dialeval.measure_agreement(rated(), metrics="blue-4")
     run = dialeval.evaluate(rated(), metrics="length,chrf")
     with pytest.raises(dialeval.SettingError, match="the run has no 'rouge-l'; it has length, chrf"):
-        dialeval.agreement(run, rated(), metrics="rouge-l")
-    assert set(dialeval.agreement(run, rated(), metrics="chrf", resamples=5).metrics) == {"chrf", "length"}
+        dialeval.measure_agreement(run, rated(), metrics="rouge-l")
+    assert set(dialeval.measure_agreement(run, rated(), metrics="chrf", resamples=5).metrics) == {"chrf", "length"}
     for settings in ({"levels": ["word"]}, {"resamples": 0}, {"confidence": 95}):
         with pytest.raises(dialeval.SettingError):
-            dialeval.agreement(rated(), metrics="length", **settings)
+            dialeval.measure_agreement(rated(), metrics="length", **settings)
 
 
 @pytest.mark.slow
@@ -422,7 +424,7 @@ def test_ten_thousand_rows_and_twenty_metrics_take_seconds() -> None:
 
 def test_a_control_without_a_coefficient_flags_no_metric() -> None:
     rows = [{**row, "response": f"w{number} x"} for number, row in enumerate(rated())]
-    found = dialeval.agreement(rows, metrics="chrf", resamples=5)
+    found = dialeval.measure_agreement(rows, metrics="chrf", resamples=5)
     assert found["length"]["turn"].reason == "the metric gives the same value to every row"
     assert found["chrf"]["turn"].n == 60
     assert found.control.not_above == []

@@ -38,8 +38,8 @@ def baseline() -> Run:
 
 def test_it_holds(baseline: Run, tmp_path: Path) -> None:
     found = dialeval.assert_no_worse(scored(range(3, 4)), baseline, "rouge-l")
-    assert [row.key for row in found.rows] == ["rouge-l"]
-    assert not found.rows[0].significant
+    assert [row.key for row in found.differences] == ["rouge-l"]
+    assert not found.differences[0].significant
     baseline.save(tmp_path / "main")
     scored().save(tmp_path / "branch")
     runs = tmp_path / "branch", str(tmp_path / "main"), ["rouge-l", "chrf"]

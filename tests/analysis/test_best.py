@@ -54,7 +54,7 @@ def test_one_family_of_tests(run: dialeval.Run) -> None:
     for key, names in found.systems.items():
         worse = [name for name in run if name not in names]
         if worse:
-            rows = compare(run, baseline=names[0], systems=worse, metrics=[key]).rows
+            rows = compare(run, baseline=names[0], systems=worse, metrics=[key]).differences
             assert all(row.p < 0.05 for row in rows), "less sure alone than as one of many is impossible"
 
 

@@ -31,7 +31,7 @@ def made(systems: dict[str, list[str]], references: list[str] | None = None, met
 
 
 def test_a_known_difference_is_found_and_none_is_not(run: Run) -> None:
-    found = {(row.system, row.key): row for row in compare(run, **QUICK).rows}
+    found = {(row.system, row.key): row for row in compare(run, **QUICK).differences}
     assert found["narrow", "distinct-1"].significant
     assert found["narrow", "distinct-1"].worse
     assert not found["b", "distinct-1"].significant
@@ -40,8 +40,8 @@ def test_a_known_difference_is_found_and_none_is_not(run: Run) -> None:
 
 def test_baseline_systems_and_metrics_can_be_chosen(run: Run) -> None:
     found = compare(run, baseline="narrow", systems=["b"], metrics=["distinct-2"], **QUICK)
-    assert [(row.baseline, row.system, row.key) for row in found.rows] == [("narrow", "b", "distinct-2")]
-    assert not found.rows[0].worse
+    assert [(row.baseline, row.system, row.key) for row in found.differences] == [("narrow", "b", "distinct-2")]
+    assert not found.differences[0].worse
 
 
 def test_several_runs_take_their_names_along(run: Run) -> None:
@@ -80,9 +80,9 @@ def test_metrics_with_other_inputs_are_left_out_with_the_reason() -> None:
     )
     found = compare([one, other], **QUICK)
     assert (found.design.name, found.design.by, found.design.common) == ("common", "references", 38)
-    assert found.rows[0].reason is None
+    assert found.differences[0].reason is None
     smoothed = dialeval.evaluate({"c": texts(1)}, references, metrics="bleu-2", settings={"bleu": {"smooth": 7}})
-    (row,) = compare([one, smoothed], **QUICK).rows
+    (row,) = compare([one, smoothed], **QUICK).differences
     assert math.isnan(row.difference)
     assert row.reason == "settings of smooth differ: 4 and 7"
     assert math.isnan(row.p)
@@ -91,7 +91,7 @@ def test_metrics_with_other_inputs_are_left_out_with_the_reason() -> None:
 def test_other_settings_of_a_metric_are_not_compared() -> None:
     one = dialeval.evaluate({"a": texts(1)}, metrics="distinct-1,length")
     other = dialeval.evaluate({"b": texts(2)}, metrics="distinct-1,length", settings={"distinct": {"oov": "unk"}})
-    found = {row.key: row for row in compare([one, other], **QUICK).rows}
+    found = {row.key: row for row in compare([one, other], **QUICK).differences}
     assert found["distinct-1"].reason == "settings of oov differ: self and unk"
     assert found["length"].reason is None
 
@@ -108,7 +108,7 @@ def test_the_panel_is_one_family_and_other_metrics_are_another(run: Run) -> None
     scored = made({"a": texts(1), "b": texts(2)}, texts(8), "length,distinct-1,bleu-1,bleu-2,rouge-l")
     found = compare(scored, **QUICK)
     assert found.panel == ("bleu-2", "rouge-l")
-    rows = {row.key: row for row in found.rows}
+    rows = {row.key: row for row in found.differences}
     for family in (("bleu-2", "rouge-l"), ("length", "distinct-1", "bleu-1")):
         ps = [rows[key].p for key in family]
         for row, most in zip((rows[key] for key in family), holm(ps), strict=True):
@@ -139,7 +139,7 @@ def test_means_are_compared_on_rows_that_both_were_scored_on() -> None:
         {"a": ["x y z", "", "u v", "x y"], "b": ["x y", "u v w", "", "z y"]}, metrics="distinct(per=response),length"
     )
     key = "distinct(per=response)"
-    failures, row = compare(one, metrics=[key], **QUICK).rows
+    failures, row = compare(one, metrics=[key], **QUICK).differences
     assert (row.rows, row.of) == (2, 4)
     assert (row.mean, row.baseline_mean) == (1.0, 1.0)
     assert (failures.key, row.missing, row.left_out) == ("failure-rate", (1, 1), None)
@@ -152,7 +152,7 @@ def test_more_trials_than_anybody_waits_for_are_refused() -> None:
 
 
 def test_the_paired_bootstrap_can_be_the_test(run: Run) -> None:
-    found = {(row.system, row.key): row for row in compare(run, test="bootstrap", resamples=500).rows}
+    found = {(row.system, row.key): row for row in compare(run, test="bootstrap", resamples=500).differences}
     assert found["narrow", "distinct-1"].significant
     assert found["b", "length"].p > 0.05
 
@@ -166,14 +166,14 @@ def test_every_family_can_be_compared() -> None:
     found = compare(town, **QUICK)
     assert found.design.unit == "dialogues"
     assert {"inform", "bleu/town", "msttr", "num-trigrams"} <= set(found.keys)
-    untested = [row for row in found.rows if row.reason and not math.isnan(row.difference)]
+    untested = [row for row in found.differences if row.reason and not math.isnan(row.difference)]
     assert {row.key for row in untested} == {"inform/cart", "success/cart", "msttr"}, "one dialogue is about a cart"
     talks = here / "breakdown"
     detected = evaluate_breakdown(talks / "data", [talks / "keywords", talks / "cautious"])
     found = compare(detected, **QUICK)
     assert found.systems == ["cautious"]
-    assert next(row for row in found.rows if row.key == "jsd-o-t-x").better == "lower"
-    assert compare(detected, baseline="floor/always-X", systems=["keywords"], metrics=["f1-x"], **QUICK).rows
+    assert next(row for row in found.differences if row.key == "jsd-o-t-x").better == "lower"
+    assert compare(detected, baseline="floor/always-X", systems=["keywords"], metrics=["f1-x"], **QUICK).differences
     sampled = dialeval.evaluate(
         {name: here / "lsdscc" / f"{name}.txt" for name in ("varied", "safe")},
         reference_groups=here / "lsdscc" / "groups.json",
@@ -204,7 +204,7 @@ def test_no_interval_goes_beyond_what_the_metric_allows() -> None:
     """Three dialogues: the studentized interval alone would reach far beyond 1."""
     references = ["a b c d", "e f g h", "i j k l"]
     run = dialeval.evaluate({"a": ["a b c d", "x", "y"], "b": references}, references, metrics="rouge-l,length")
-    rows = {row.key: row for row in compare(run).rows}
+    rows = {row.key: row for row in compare(run).differences}
     low, high = rows["rouge-l"].interval or (0, 0)
     assert -1 <= low <= rows["rouge-l"].difference <= high <= 1
     low, high = rows["length"].interval or (0, 0)

@@ -57,7 +57,7 @@ def test_a_difference_has_the_variance_of_dialogues_and_of_seeds(spread: float, 
     old, new = draw_seeds(rng, 40, 4, spread), draw_seeds(rng, 40, 3, spread)[:, [0, 1, 2, 2]]
     new[:, 3] += rng.normal(size=40)
     comparison = dialeval.compare(score_seeds({"old": old, "new": new}, by_seed), replicate="seed")
-    (row,) = comparison.rows
+    (row,) = comparison.differences
     of_dialogues = (new - old).mean(axis=1).var(ddof=1) / 40
     (first, first_cells), (second, second_cells) = find_components(old), find_components(new)
     of_seeds = first + second
@@ -114,12 +114,12 @@ def sum_squares(codes: Any, away: Floats) -> float:
 def test_users_and_prompts_are_crossed() -> None:
     run, drawn = score_users(np.random.default_rng(1), 20, 12, 0.4)
     comparison = dialeval.compare(run, cluster="user,prompt_id")
-    (row,) = comparison.rows
+    (row,) = comparison.differences
     first, second, both = (sum_squares(drawn[name], drawn["away"]) for name in ("user", "prompt_id", "both"))
     error = math.sqrt(max(first + second - both, first, second))
     assert row.error == pytest.approx(error)
     assert row.interval == pytest.approx(stats.t.interval(0.95, 11, row.difference, error))
-    one, other = (dialeval.compare(run, cluster=name).rows[0].error for name in ("user", "prompt_id"))
+    one, other = (dialeval.compare(run, cluster=name).differences[0].error for name in ("user", "prompt_id"))
     assert (one, other) == pytest.approx((math.sqrt(first), math.sqrt(second)))
     assert "Clusters are the 20 values of user. Clusters are the 12 values of prompt_id." in str(comparison)
     crossed, plain = (dialeval.with_clusters(run, name)["new"]["grade"] for name in ("user,prompt_id", "user"))
@@ -134,7 +134,7 @@ def test_crossed_differences_are_significant_exactly_if_the_interval_excludes_0(
     run, _ = score_users(rng, int(rng.integers(3, 9)), int(rng.integers(2, 6)), 1.0)
     for confidence in (0.8, 0.95):
         found = dialeval.compare(run, alpha=1 - confidence, confidence=confidence, **ways)
-        for row in found.rows:
+        for row in found.differences:
             assert row.interval is not None
             assert row.adjusted_interval is not None
             assert row.significant == (not row.adjusted_interval[0] <= 0 <= row.adjusted_interval[1])

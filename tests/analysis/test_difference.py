@@ -87,7 +87,7 @@ def test_the_p_value_of_yes_no_values_is_mcnemars() -> None:
 def compare_values(away: Floats, key: str = "latency", **given: Any) -> Difference:
     """Compare a system with a baseline of ones, as `compare` does."""
     sides = {"a": result(np.ones(len(away)), key=key), "b": result(1 + away, key=key)}
-    (row,) = dialeval.compare(Run(sides, "0"), **given).rows
+    (row,) = dialeval.compare(Run(sides, "0"), **given).differences
     return row
 
 
@@ -125,7 +125,7 @@ def test_rows_that_all_differ_alike_leave_a_difference_open(rows: int, key: str,
     """Another row may differ by the range of the metric, or by the size of the values where that has no end."""
     sides = {"a": result(np.full(rows, 0.25), key=key), "b": result(np.full(rows, 0.25 + gain), key=key)}
     margin = 2.0 if rows < 10 else 0.6
-    (row,) = dialeval.compare(Run(sides, "0"), margin=margin).rows
+    (row,) = dialeval.compare(Run(sides, "0"), margin=margin).differences
     part = stats.t.ppf(0.975, rows - 1) ** 2 / (rows + stats.t.ppf(0.975, rows - 1) ** 2)
     reach = 1.0 if key == "rouge-l" else 0.25 + gain
     ends = gain - part * (reach + gain), gain + part * (reach - gain)

@@ -96,7 +96,7 @@ def test_gates_that_hold_are_gates_too(run: Run) -> None:
     assert (gate.system, gate.key, gate.asked, gate.failure) == ("a", "length", "at most 1e+09", None)
     alike = compare(run, systems=["a", "b"], metrics=["distinct", "length"], **QUICK)
     gates = list(check_baseline(alike, {"distinct-1": 0.5}))
-    assert [gate.key for gate in gates] == [row.key for row in alike.rows if row.better is not None]
+    assert [gate.key for gate in gates] == [row.key for row in alike.differences if row.better is not None]
     asked = {gate.key: gate.asked for gate in gates}
     assert asked["distinct-1"] == "worse than a by at most 0.5"
     assert asked["distinct-2"] == "no worse than a"
@@ -105,8 +105,8 @@ def test_gates_that_hold_are_gates_too(run: Run) -> None:
 
 def test_what_cannot_be_compared_is_left_out_unless_it_was_named(run: Run) -> None:
     alike = compare(run, systems=["a", "b"], metrics=["distinct-1", "distinct-2"], **QUICK)
-    gone = structs.replace(alike.rows[0], difference=float("nan"), reason="references differ")
-    some = structs.replace(alike, rows=[gone, alike.rows[1]])
+    gone = structs.replace(alike.differences[0], difference=float("nan"), reason="references differ")
+    some = structs.replace(alike, rows=[gone, alike.differences[1]])
     assert [gate.key for gate in check_baseline(some, {})] == ["distinct-2"]
     message = "b cannot be compared with a on distinct-1: references differ"
     none = structs.replace(alike, rows=[gone])

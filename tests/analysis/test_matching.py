@@ -120,12 +120,12 @@ def scaled_sets(thumbs: object, stars: object) -> list[dict[str, object]]:
 
 def test_sets_on_different_scales_are_brought_to_one() -> None:
     rows = scaled_sets([0, 1], [1, 5])
-    found = dialeval.agreement(rows, metrics="length", levels=["turn"], resamples=5)
+    found = dialeval.measure_agreement(rows, metrics="length", levels=["turn"], resamples=5)
     assert found.warnings[0] == "ratings on the scales 0 to 1 and 1 to 5 were brought to 0 to 1"
     by_hand = scaled_sets([0, 1], [0, 1])
     for row in by_hand[1::2]:
         row["scores"] = (float(str(row["scores"])) - 1) / 4
-    same = dialeval.agreement(by_hand, metrics="length", levels=["turn"], resamples=5)
+    same = dialeval.measure_agreement(by_hand, metrics="length", levels=["turn"], resamples=5)
     assert found["length"]["turn"] == same["length"]["turn"]
     assert not [warning for warning in same.warnings if "scale" in warning]
 
@@ -140,7 +140,7 @@ def test_sets_on_different_scales_are_brought_to_one() -> None:
 )
 def test_sets_that_cannot_be_brought_to_one_scale_are_refused(thumbs: object, stars: object, words: str) -> None:
     with pytest.raises(SettingError, match=words):
-        dialeval.agreement(scaled_sets(thumbs, stars), metrics="length", resamples=5)
+        dialeval.measure_agreement(scaled_sets(thumbs, stars), metrics="length", resamples=5)
 
 
 def test_sets_of_the_same_range_need_no_scale() -> None:
@@ -149,4 +149,4 @@ def test_sets_of_the_same_range_need_no_scale() -> None:
         for name in ("one", "other")
         for number in range(12)
     ]
-    assert dialeval.agreement(rows, metrics="length", levels=["turn"], resamples=5).warnings == []
+    assert dialeval.measure_agreement(rows, metrics="length", levels=["turn"], resamples=5).warnings == []

@@ -69,7 +69,7 @@ def test_the_order_of_dialogues_changes_nothing(kind: str, test: Test) -> None:
     settings |= {"design": "unpaired"} if kind == "unpaired" else {}
     found, again = (dialeval.compare(run, **settings) for run in (straight, turned))
     assert found.design.name == ("unpaired" if kind == "unpaired" else "paired")
-    assert [row.to_dict() for row in found.rows] == [row.to_dict() for row in again.rows]
+    assert [row.to_dict() for row in found.differences] == [row.to_dict() for row in again.differences]
     assert found.ranking == again.ranking
 
 
@@ -100,7 +100,7 @@ def test_the_order_of_dialogues_changes_nothing_where_users_are_the_clusters(kin
             design="unpaired" if kind == "unpaired" else None,
             cluster="user",
             resamples=200,
-        ).rows
+        ).differences
         for each in (logs, turned)
     ]
     for one, other in zip(*rows, strict=True):
@@ -121,9 +121,9 @@ def test_p_values_near_alpha_take_more_trials_so_that_seeds_agree() -> None:
     near, clear = ({"old": ["0"] * 60, "new": [repr(value + t) for value in noise.tolist()]} for t in (1.98, 4.0))
     found = [dialeval.compare(dialeval.evaluate(near, metrics=[number]), seed=seed) for seed in range(6)]
     assert min(each.trials for each in found) >= 8000
-    assert [row.significant for each in found for row in each.rows] == [False] * 6
+    assert [row.significant for each in found for row in each.differences] == [False] * 6
     once = [dialeval.compare(dialeval.evaluate(near, metrics=[number]), seed=seed, trials=200) for seed in range(6)]
-    assert len({row.significant for each in once for row in each.rows}) == 2, "as many trials as were asked for"
+    assert len({row.significant for each in once for row in each.differences}) == 2, "as many trials as were asked for"
     assert dialeval.compare(dialeval.evaluate(clear, metrics=[number])).trials == 2000
 
 
@@ -134,7 +134,7 @@ def test_intervals_that_decide_near_alpha_take_more_resamples_so_that_seeds_agre
     run = dialeval.evaluate({"old": ["0"] * 40, "new": list(map(repr, away.tolist()))}, metrics=[number])
     found = [dialeval.compare(run, seed=seed) for seed in range(6)]
     assert min(each.resamples for each in found) >= 4000
-    assert len({each.rows[0].significant for each in found}) == 1
+    assert len({each.differences[0].significant for each in found}) == 1
     assert {dialeval.compare(run, resamples=200, trials=2000, seed=seed).resamples for seed in range(3)} == {200}
 
 
@@ -145,12 +145,12 @@ def test_slices_near_alpha_take_more_trials_so_that_seeds_agree() -> None:
     rows += [{"response": repr(value), "half": "second"} for value in noise.tolist()]
     before = [{**row, "response": "0"} for row in rows]
     run = dialeval.evaluate({"old": before, "new": rows}, metrics=[number], keep="half")
-    found = [dialeval.slices(run, by="half", seed=seed).slices for seed in range(6)]
+    found = [dialeval.compare_slices(run, by="half", seed=seed).slices for seed in range(6)]
     trials = [part.comparison.trials for parts in found for part in parts if part.comparison is not None]
     assert min(trials) >= 8000
     decided = [part.difference("new", "number") for parts in found for part in parts[:1]]
     assert len({one.significant for one in decided if one is not None}) == 1
-    (first, _) = dialeval.slices(run, by="half", trials=2000).slices
+    (first, _) = dialeval.compare_slices(run, by="half", trials=2000).slices
     assert first.comparison is not None
     assert first.comparison.trials == 2000, "as many as were asked for"
 
@@ -169,10 +169,10 @@ def test_trials_near_alpha_are_those_of_all_metrics() -> None:
         dialeval.compare(dialeval.evaluate({"old": before, "new": answers}, metrics=metrics))
         for metrics in ([agreed], [first, agreed])
     )
-    assert (yes_no.rows[0].interval_by, yes_no.trials) == ("tango", 2000)
-    assert 0.04 < yes_no.rows[0].adjusted_p < 0.06
+    assert (yes_no.differences[0].interval_by, yes_no.trials) == ("tango", 2000)
+    assert 0.04 < yes_no.differences[0].adjusted_p < 0.06
     assert both.trials == 8000
-    assert all(row.p <= row.adjusted_p < 2 * row.p for row in both.rows)
+    assert all(row.p <= row.adjusted_p < 2 * row.p for row in both.differences)
 
 
 @pytest.mark.parametrize("metric", ["rouge-l", "bleu(per=corpus)"])
@@ -180,7 +180,7 @@ def test_all_pairs_of_systems_are_permuted_alike(metric: str) -> None:
     """Two differences that are one take no correction for two tests, in files without ids."""
     logs = {"old": make_log(1, "lines"), "new": make_log(2, "lines"), "again": make_log(1, "lines")}
     found = dialeval.compare(score(logs), metrics=[metric])
-    assert [(row.system, row.key) for row in found.rows] == [("new", metric), ("again", metric)]
+    assert [(row.system, row.key) for row in found.differences] == [("new", metric), ("again", metric)]
     assert found.pairs == 1
-    assert found.rows[0].p < 1
-    assert found.rows[0].adjusted_p == pytest.approx(found.rows[0].p)
+    assert found.differences[0].p < 1
+    assert found.differences[0].adjusted_p == pytest.approx(found.differences[0].p)

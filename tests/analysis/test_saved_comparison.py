@@ -42,7 +42,7 @@ def test_a_saved_comparison_equals_a_new_one(folder: Path) -> None:
         new = compare(run, **settings)
         assert found is not None
         assert same(found, new)
-        assert repr(found.rows) == repr(new.rows)
+        assert repr(found.differences) == repr(new.differences)
 
 
 @pytest.mark.parametrize(
@@ -95,13 +95,13 @@ def test_a_run_that_is_saved_again_without_a_comparison_has_none(folder: Path) -
 def test_values_that_are_not_finite_come_back(tmp_path: Path) -> None:
     run = dialeval.evaluate({"a": ["x y", "z"], "b": ["x", ""]}, metrics="length,distinct-1")
     found = compare(run)
-    row = replace(found.rows[0], interval=(-np.inf, np.inf), effect=np.nan)
-    odd = replace(found, rows=[row, *found.rows[1:]])
+    row = replace(found.differences[0], interval=(-np.inf, np.inf), effect=np.nan)
+    odd = replace(found, rows=[row, *found.differences[1:]])
     run.save(tmp_path / "run", comparison=comparing.dump_comparison(odd))
     back = load_comparison(tmp_path / "run", run)
     assert back is not None
-    assert back.rows[0].interval == (-np.inf, np.inf)
-    assert np.isnan(back.rows[0].effect)
+    assert back.differences[0].interval == (-np.inf, np.inf)
+    assert np.isnan(back.differences[0].effect)
 
 
 def command(*words: str) -> None:
@@ -162,7 +162,8 @@ def test_a_forged_comparison_passes_no_gate(
     judged = judge_run(run)
     assert judged.comparison is not None
     rows = [
-        replace(row, mean=row.baseline_mean, difference=0.0, p=1.0, adjusted_p=1.0) for row in judged.comparison.rows
+        replace(row, mean=row.baseline_mean, difference=0.0, p=1.0, adjusted_p=1.0)
+        for row in judged.comparison.differences
     ]
     rows = [replace(row, interval=(0.0, 0.0)) for row in rows] if forged == "no difference" else []
     made = replace(judged.comparison, rows=rows)
@@ -170,7 +171,7 @@ def test_a_forged_comparison_passes_no_gate(
     monkeypatch.setattr(sys, "argv", sys.argv)
     shown = load_comparison(tmp_path / "run", dialeval.load(tmp_path / "run"))
     assert shown is not None
-    assert len(shown.rows) == len(rows)
+    assert len(shown.differences) == len(rows)
     for more in ([], ["--margin", "rouge-l=0.1"], ["-f", "junit"]):
         with pytest.raises(SystemExit) as end:
             sys.argv = ["dialeval", "compare", str(tmp_path / "run"), "--no-worse-than", "old", *more]

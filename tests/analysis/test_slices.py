@@ -14,7 +14,7 @@ import dialeval
 from dialeval import sample_data
 from dialeval.analysis.comparison import compare
 from dialeval.analysis.pairing import choose_main_keys
-from dialeval.analysis.slices import list_kept_fields, slices
+from dialeval.analysis.slices import compare_slices, list_kept_fields
 from dialeval.core.columns import RaggedColumn
 from dialeval.core.errors import SettingError
 from dialeval.core.exact import Moments
@@ -53,7 +53,7 @@ def drawn(seed: int, worse_in: str | None = None, dialogues: int = 60) -> Run:
 
 
 def test_the_slice_that_is_worse_is_found_and_no_other() -> None:
-    found = slices(drawn(1, "train"), "topic", **QUICK)
+    found = compare_slices(drawn(1, "train"), "topic", **QUICK)
     assert [(each.label, each.rows, each.dialogues) for each in found.slices] == [
         (topic, 40, 20) for topic in sorted(TOPICS)
     ]
@@ -68,11 +68,11 @@ def test_the_slice_that_is_worse_is_found_and_no_other() -> None:
 
 
 def test_all_p_are_one_family() -> None:
-    found = slices(drawn(2, "train"), ["topic", "turn"], **QUICK)
+    found = compare_slices(drawn(2, "train"), ["topic", "turn"], **QUICK)
     assert len(found.differences) == 5
     most = holm([row.p for row in found.differences])
     assert all(row.p <= row.adjusted_p <= p + 0.02 for row, p in zip(found.differences, most, strict=True))
-    alone = [compare(each.run, **QUICK).rows[0] for each in found.slices]
+    alone = [compare(each.run, **QUICK).differences[0] for each in found.slices]
     assert [row.p for row in alone] == [row.p for row in found.differences], "a slice is compared like any run"
     assert any(row.adjusted_p > one.adjusted_p for row, one in zip(found.differences, alone, strict=True))
 
@@ -81,7 +81,7 @@ def no_difference(cases: range) -> float:
     """The share of runs without a difference in which no slice is significant."""
     clean = []
     for seed in cases:
-        found = slices(drawn(1000 + seed), ["topic", "turn"], resamples=50)
+        found = compare_slices(drawn(1000 + seed), ["topic", "turn"], resamples=50)
         assert len(found.differences) == 5
         clean.append(not any(row.significant for row in found.differences))
     return float(np.mean(clean))
@@ -100,7 +100,7 @@ def test_systems_with_other_values_in_the_same_rows_are_not_compared() -> None:
     run = drawn(5)
     turned = [[TOPICS[(row // 2 + 1) % 3]] for row in range(120)]
     other = Run({"old": run["old"], "new": result(run["new"]["rouge-l"].items, turned)}, "0")
-    reasons = {str(each.reason) for each in slices(other, "topic").slices}
+    reasons = {str(each.reason) for each in compare_slices(other, "topic").slices}
     assert all("0 of 20 and 20 dialogues are in common by id" in reason for reason in reasons)
 
 
@@ -112,7 +112,7 @@ def test_main_keys_are_one_of_each_family_with_a_direction() -> None:
     task = evaluate({"hasty": str(sample_data.folder() / "town" / "predictions" / "hasty.json")}, "town")
     assert choose_main_keys(task) == ["inform", "success", "bleu/town", "combined"]
     assert list_kept_fields(task) == ["domain"]
-    domains = {each.label for each in slices(task, "domain").slices}
+    domains = {each.label for each in compare_slices(task, "domain").slices}
     assert domains == {"cart", "eatery", "ferry", "inn"}
 
 
@@ -132,7 +132,7 @@ def test_fields_of_rows_are_kept_saved_and_cut_by(tmp_path: Path) -> None:
     again = dialeval.load(run.save(tmp_path))
     assert again["bot"] == run["bot"]
     assert list_kept_fields(again) == ["topic", "stars", "ok", "tags"]
-    found = slices(again, "topic,stars,ok,tags")
+    found = compare_slices(again, "topic,stars,ok,tags")
     assert {(each.field, each.label): each.rows for each in found.slices} == {
         **{("topic", topic): 4 for topic in TOPICS},
         **{("stars", str(n)): 3 for n in range(4)},
@@ -145,11 +145,11 @@ def test_fields_of_rows_are_kept_saved_and_cut_by(tmp_path: Path) -> None:
     assert signature is not None
     assert signature["slice"].startswith("topic=")
     with pytest.raises(SettingError, match="only topic, stars, ok, tags, turn, length, history"):
-        slices(again, ["mood"])
+        compare_slices(again, ["mood"])
 
 
 def test_plain_data_holds_every_figure_and_difference() -> None:
-    found = slices(drawn(8, "taxi"), "topic", **QUICK)
+    found = compare_slices(drawn(8, "taxi"), "topic", **QUICK)
     plain = json.loads(json.dumps(found.to_dict()))
     assert (plain["by"], plain["baseline"], plain["tests"]) == (["topic"], "old", 3)
     assert plain["settings"]["trials"] == 500
@@ -165,6 +165,6 @@ def test_slices_that_one_system_lacks_are_not_tested() -> None:
     random = np.random.default_rng(2)
     first = result(random.random(60), [["x"]] * 30 + [["y"]] * 30)
     second = result(random.random(60), [["x"]] * 60)
-    found = slices(Run({"old": first, "new": second}, "0"), "topic", **QUICK)
+    found = compare_slices(Run({"old": first, "new": second}, "0"), "topic", **QUICK)
     assert {each.label: each.reason for each in found.slices}["y"] == "some system has no rows here"
     assert {each.label: each.reason for each in found.slices}["x"] is None

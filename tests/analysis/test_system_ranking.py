@@ -66,7 +66,7 @@ def test_p_values_are_those_of_the_comparison_of_two(missing: int, cells: int, m
     items = {name: 0.4 + 0.03 * at + noise(at) for at, name in enumerate("abcd")}
     items["c"][:missing] = math.nan
     run, pairs = run_of(items), list(combinations(items, 2))
-    two = [compare(run, baseline=one, systems=[other]).rows[0].p for one, other in pairs]
+    two = [compare(run, baseline=one, systems=[other]).differences[0].p for one, other in pairs]
     different = {frozenset(pair) for pair, p in zip(pairs, holm(two), strict=True) if p < 0.05}
     found = ranking_of(run)
     assert 0 < len(different) < len(pairs)
@@ -96,7 +96,7 @@ def test_a_metric_without_a_test_is_passed_over() -> None:
     references, train = here / "references.txt", here / "train.txt"
     run = dialeval.evaluate(here / "responses", references, metrics="unigram-kl-div,rouge-l", train=train)
     compared = compare(run)
-    assert all(math.isnan(row.p) for row in compared.rows if row.key == "unigram-kl-div")
+    assert all(math.isnan(row.p) for row in compared.differences if row.key == "unigram-kl-div")
     assert compared.ranking is not None
     assert compared.ranking.key == "rouge-l"
 

@@ -30,8 +30,8 @@ def runs(sizes: tuple[int, ...], words: tuple[float, ...]) -> Run:
 
 def test_paired_systems_share_their_units() -> None:
     run = runs((40, 40, 40), (6, 8, 10))
-    found = dialeval.trend(run)
-    row = found.rows[0]
+    found = dialeval.fit_trend(run)
+    row = found.metrics[0]
     values = np.array([run[name]["length"].items for name in run])
     slopes = values.T @ np.array([-0.5, 0.0, 0.5])
     assert (found.design, row.key) == ("paired", "length")
@@ -44,19 +44,19 @@ def test_paired_systems_share_their_units() -> None:
 
 def test_independent_systems_add_their_variances() -> None:
     run = runs((40, 30, 50), (8, 8, 8))
-    found = dialeval.trend(run)
-    row = found.rows[0]
+    found = dialeval.fit_trend(run)
+    row = found.metrics[0]
     assert (found.design, found.units) == ("unpaired", [40, 30, 50])
     variances = [np.var(run[name]["length"].items, ddof=1) / len(run[name]["length"].items) for name in run]  # type: ignore[arg-type]
     error = math.sqrt(0.25 * variances[0] + 0.25 * variances[2])
     assert row.interval is not None
     assert row.interval[1] - row.slope == pytest.approx(1.99 * error, rel=0.02)
-    assert "depends on the amount of text" in str(found.rows[1].reason)
+    assert "depends on the amount of text" in str(found.metrics[1].reason)
     assert found.to_dict()["metrics"][0]["key"] == "length"
 
 
 def test_equal_systems_rarely_have_a_trend() -> None:
-    wrong = sum(dialeval.trend(_equal(seed), metrics=["length"]).rows[0].significant for seed in range(200))
+    wrong = sum(dialeval.fit_trend(_equal(seed), metrics=["length"]).metrics[0].significant for seed in range(200))
     assert wrong <= 10 + 3 * math.sqrt(9.5)
 
 
@@ -71,8 +71,8 @@ def _equal(seed: int) -> Run:
 def test_what_is_no_trend() -> None:
     run = runs((10, 10, 10), (6, 6, 6))
     with pytest.raises(SettingError, match="at least three systems"):
-        dialeval.trend(Run({name: run[name] for name in ("v0", "v1")}, "0"))
+        dialeval.fit_trend(Run({name: run[name] for name in ("v0", "v1")}, "0"))
     with pytest.raises(SettingError, match="the designs are paired and unpaired"):
-        dialeval.trend(run, design="common")
+        dialeval.fit_trend(run, design="common")
     with pytest.raises(SettingError, match="must be between 0 and 1"):
-        dialeval.trend(run, alpha=2.0)
+        dialeval.fit_trend(run, alpha=2.0)

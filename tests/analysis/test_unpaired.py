@@ -85,7 +85,7 @@ def test_distinct_is_compared_at_equal_numbers_of_rows() -> None:
     run = dialeval.evaluate({"a": texts(1, 200)}, metrics="distinct-1") + dialeval.evaluate(
         {"b": texts(2, 40)}, metrics="distinct-1"
     )
-    (row,) = compare(run, design="unpaired").rows
+    (row,) = compare(run, design="unpaired").differences
     assert run["a"]["distinct-1"].mean < 0.5 * run["b"]["distinct-1"].mean
     assert row.baseline_mean == pytest.approx(row.mean, rel=0.1)
     assert not row.significant
@@ -99,13 +99,13 @@ def test_corpus_values_are_resampled_independently() -> None:
         dialeval.evaluate({name: said}, given, metrics="bleu(per=corpus)")
         for name, said, given in (("a", texts(4, 120), references), ("b", near, references))
     ]
-    (row,) = compare(runs, design="unpaired").rows
+    (row,) = compare(runs, design="unpaired").differences
     assert row.interval_by == "studentized"
     assert row.significant
     assert row.interval is not None
     assert row.interval[0] < row.difference < row.interval[1]
     same = compare([runs[0], dialeval.evaluate({"c": texts(5, 120)}, texts(6, 120), metrics="bleu(per=corpus)")])
-    assert same.rows[0].p > 0.01
+    assert same.differences[0].p > 0.01
 
 
 def test_post_stratification_weighs_strata_alike() -> None:

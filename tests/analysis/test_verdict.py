@@ -89,7 +89,7 @@ def test_margins_need_a_direction_and_a_number() -> None:
 def test_the_verdict_states_what_could_be_detected_and_not_the_power_at_what_was_seen() -> None:
     found = dialeval.compare(moved(0.02))
     text = " ".join(found.verdict.sentences)
-    assert f"Detectable at 80% power (one test): reward {found.rows[0].detectable:.3f}." in text
+    assert f"Detectable at 80% power (one test): reward {found.differences[0].detectable:.3f}." in text
     assert "takes about" not in text
 
 
@@ -114,8 +114,8 @@ def test_users_are_clusters_where_they_are_named() -> None:
         assert items is not None
         means.append(items.reshape(-1, 4).mean(axis=1))
     expected = stats.ttest_ind(means[1], means[0], equal_var=False)
-    assert together.rows[0].interval == pytest.approx(tuple(expected.confidence_interval(0.95)), rel=1e-6)
-    assert together.rows[0].error > 1.5 * alone.rows[0].error
+    assert together.differences[0].interval == pytest.approx(tuple(expected.confidence_interval(0.95)), rel=1e-6)
+    assert together.differences[0].error > 1.5 * alone.differences[0].error
     assert not together.warnings
     (estimate,) = dialeval.with_clusters(Run({"old": logs["old"]}, "0"), "user")["old"].values()
     assert estimate.interval == pytest.approx(stats.t.interval(0.95, 14, means[0].mean(), stats.sem(means[0])))
@@ -129,7 +129,7 @@ def test_users_are_clusters_of_paired_dialogues_too() -> None:
     effect = np.repeat(rng.normal(size=10), 3)
     base = rng.normal(size=30)
     logs = (result(values, np.ones(30, np.int64), fields) for values in (base, base + effect))
-    (row,) = dialeval.compare(pair(*logs), cluster="user").rows
+    (row,) = dialeval.compare(pair(*logs), cluster="user").differences
     assert row.error == pytest.approx(stats.sem(effect[::3]))
     assert (row.wins or 0) + (row.losses or 0) == 10
 
@@ -141,7 +141,7 @@ def test_dialogues_that_are_compared_as_wholes_count_once() -> None:
     longer = short + (8 * hard).astype(int)
     old, new = (np.repeat(0.9 - 0.6 * hard + gain, turns) for gain, turns in ((0.0, short), (0.06, longer)))
     found = dialeval.compare(pair(result(old, short), result(new, longer)))
-    assert found.rows[0].difference == pytest.approx(0.06)
+    assert found.differences[0].difference == pytest.approx(0.06)
     assert found.verdict.kind == "better"
     assert "Means are per dialogue." in found.verdict.sentences[0]
     by_row = dialeval.compare(pair(result(old, short), result(old + 0.1, short)))
@@ -152,7 +152,7 @@ def test_a_verdict_that_depends_on_the_weights_says_so() -> None:
     turns = np.array([30, *[1] * 20])
     away = np.concatenate([np.full(30, -1.0), np.full(20, 0.4) + 0.1 * np.random.default_rng(1).normal(size=20)])
     found = dialeval.compare(pair(result(np.zeros(50), turns), result(away, turns)))
-    assert found.rows[0].difference < 0 < found.rows[0].by_dialogue
+    assert found.differences[0].difference < 0 < found.differences[0].by_dialogue
     assert any(line.startswith("The weights decide about reward of new: -0.4") for line in found.verdict.sentences)
 
 

@@ -109,9 +109,9 @@ def rated() -> tuple[Run, dict[str, Any]]:
         for other in ("brief", "formal")
     ]
     with TemporaryDirectory() as folder:
-        agreement = dialeval.agreement(run, ratings, sample=drawn.save(folder))
+        agreement = dialeval.measure_agreement(run, ratings, sample=drawn.save(folder))
     said = {
-        "people": dialeval.estimate(run, ratings, judge="judge", sample=drawn),
+        "people": dialeval.estimate_ratings(run, ratings, judge="judge", sample=drawn),
         "rated": join_ratings(run, ratings, judge="judge", sample=drawn),
         "agreement": agreement,
         "ranking": dialeval.rank(pairs),

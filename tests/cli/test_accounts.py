@@ -171,7 +171,7 @@ def test_rows_that_only_one_system_has_values_of_decide_nothing(tmp_path: Path) 
     one = [str(2 + at % 5 / 10 if at < 38 else 4 + at % 5 / 10) for at in range(100)]
     other = ["-" if at < 38 else str(4.2 + at % 7 / 10) for at in range(100)]
     found = package.compare(package.evaluate({"v1": rows(one), "v2": rows(other)}, metrics=[stated]))
-    [row] = found.rows
+    [row] = found.differences
     assert (row.missing, row.left_out, found.verdict.kind) == ((0, 38), "system", "inconclusive")
     assert "v2 has fewer values than v1 (38 of 100 have no stated)" in str(found)
 
@@ -184,6 +184,6 @@ def test_slices_do_not_overlook_failures(dialeval: Dialeval, tmp_path: Path) -> 
         )
     run = package.evaluate(tmp_path / "full.jsonl", metrics="judge", keep="topic")
     run += package.evaluate(tmp_path / "crash.jsonl", metrics="judge", keep="topic")
-    early, _ = package.slices(run, "topic").slices
+    early, _ = package.compare_slices(run, "topic").slices
     left_out = {row.key: (row.missing, row.left_out) for row in early.differences}
     assert left_out["judge"] == ((0, 14), "system")

@@ -28,7 +28,7 @@ def run() -> dialeval.Run:
 def test_everything_public_prints_as_one_short_line(run: dialeval.Run) -> None:
     comparison = dialeval.compare(run, resamples=20, trials=20)
     rated = [{**row, "scores": number % 5, "system": "a"} for number, row in enumerate(ROWS)]
-    agreement = dialeval.agreement(rated, metrics="rouge-l", resamples=5)
+    agreement = dialeval.measure_agreement(rated, metrics="rouge-l", resamples=5)
     for shown in (run, run["a"], run["a"]["length"], comparison, agreement, run.item_table):
         text = repr(shown)
         assert len(text) < 200, text

@@ -235,14 +235,14 @@ def test_tallies_of_ray_tasks_are_merged(nodes: Any) -> None:
 
     @ray.remote  # type: ignore[untyped-decorator]
     def measured(texts: list[str], references: list[str]) -> dialeval.Tally:
-        tally = dialeval.metric("bleu-4,distinct-2")
+        tally = dialeval.make_tally("bleu-4,distinct-2")
         tally.update(texts, references)
         return tally
 
     texts = [f"so {number} it is" for number in range(30)]
     references = [f"so it {number % 7} is" for number in range(30)]
     parts = [measured.remote(texts[start : start + 10], references[start : start + 10]) for start in (0, 10, 20)]
-    whole = dialeval.metric("bleu-4,distinct-2")
+    whole = dialeval.make_tally("bleu-4,distinct-2")
     for tally in ray.get(parts):
         whole.merge(tally)
     assert whole.run() == dialeval.evaluate(texts, references, metrics="bleu-4,distinct-2")
@@ -261,7 +261,7 @@ def test_a_function_of_rows_goes_to_a_ray_task(nodes: Any) -> None:
         tally.update(texts)
         return tally
 
-    tally = ray.get(measured.remote(dialeval.metric(words), ["a b", "c"]))
+    tally = ray.get(measured.remote(dialeval.make_tally(words), ["a b", "c"]))
     assert tally.compute()["words-of-ray"].mean == 1.5
 
 

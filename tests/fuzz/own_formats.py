@@ -200,7 +200,7 @@ def saved_run_used(folder: Path) -> None:
             ],
             lambda: dialeval.compare(run, resamples=100, trials=100),
             lambda: dialeval.with_intervals(run, resamples=100),
-            lambda: dialeval.slices(run, "topic,turn", resamples=50, trials=50),
+            lambda: dialeval.compare_slices(run, "topic,turn", resamples=50, trials=50),
             lambda: dialeval.report(run, copy / "report.html", compared=False),
             lambda: [repr(run), run.to_arrow(), run.item_table.to_pandas(), *map(run.plot, run.keys_in_order[:3])],
             lambda: run + run,
@@ -574,8 +574,8 @@ def rows_to_rate(folder: Path) -> None:
         if sealed(document, copy, {"rows": "rows.jsonl"}):
             text = json.dumps(document, ensure_ascii=False)
             (copy / "sample.json").write_text(text, "utf-8", "surrogatepass")
-        dialeval.estimate(_run_to_rate(), copy / "ratings.jsonl", judge="length", sample=copy, population="run")
-        dialeval.estimate(_run_to_rate(), copy / "ratings.jsonl", judge="length", sample=copy)
+        dialeval.estimate_ratings(_run_to_rate(), copy / "ratings.jsonl", judge="length", sample=copy, population="run")
+        dialeval.estimate_ratings(_run_to_rate(), copy / "ratings.jsonl", judge="length", sample=copy)
 
 
 def _rated_folders() -> list[Files]:

@@ -277,7 +277,7 @@ def agreement(folder: Path) -> None:
     """How far metrics agree with the people."""
     from dialeval.reports.agreement import FORMATS
 
-    found = dialeval.agreement(only(folder), metrics="length,rouge-l", resamples=9, threads=1)
+    found = dialeval.measure_agreement(only(folder), metrics="length,rouge-l", resamples=9, threads=1)
     for name, written in FORMATS.items():
         assert written(found).endswith("\n"), name
     found._repr_html_()

@@ -71,10 +71,10 @@ CALLS: dict[str, Callable[[Any], object]] = {
     "report": lambda value: dialeval.report(value, "page.html"),
     "report: title": lambda value: dialeval.report(run(), "page.html", title=value, compared=False),
     "report: by": lambda value: dialeval.report(run(), "page.html", by=value, compared=False),
-    "slices": lambda value: dialeval.slices(value, "turn"),
-    "slices: by": lambda value: dialeval.slices(run(), value, resamples=9, trials=9),
-    "slices: metrics": lambda value: dialeval.slices(run(), "turn", metrics=value, resamples=9, trials=9),
-    "slices: settings": lambda value: dialeval.slices(run(), "turn", resamples=value, trials=9),
+    "slices": lambda value: dialeval.compare_slices(value, "turn"),
+    "slices: by": lambda value: dialeval.compare_slices(run(), value, resamples=9, trials=9),
+    "slices: metrics": lambda value: dialeval.compare_slices(run(), "turn", metrics=value, resamples=9, trials=9),
+    "slices: settings": lambda value: dialeval.compare_slices(run(), "turn", resamples=value, trials=9),
     "compare": dialeval.compare,
     "compare: baseline": lambda value: dialeval.compare(run(), baseline=value, resamples=9, trials=9),
     "compare: metrics": lambda value: dialeval.compare(run(), metrics=value, resamples=9, trials=9),
@@ -83,8 +83,8 @@ CALLS: dict[str, Callable[[Any], object]] = {
     "with_intervals: level": lambda value: dialeval.with_intervals(run(), value, resamples=9),
     "with_intervals: resamples": lambda value: dialeval.with_intervals(run(), resamples=value),
     "with_intervals: seed": lambda value: dialeval.with_intervals(run(), resamples=9, seed=value),
-    "agreement": lambda value: dialeval.agreement(value, resamples=9),
-    "agreement: ratings": lambda value: dialeval.agreement(run(), value, resamples=9),
+    "agreement": lambda value: dialeval.measure_agreement(value, resamples=9),
+    "agreement: ratings": lambda value: dialeval.measure_agreement(run(), value, resamples=9),
     "read_ratings": read_ratings,
     "sample": lambda value: dialeval.sample(value, 2),
     "sample: n": lambda value: dialeval.sample(run(), value),
@@ -92,10 +92,10 @@ CALLS: dict[str, Callable[[Any], object]] = {
         f"sample: {name}": lambda value, name=name: dialeval.sample(run(), 2, **{name: value})  # type: ignore[misc]
         for name in ("systems", "stratify", "uncertainty", "dialogues", "independent", "seed")
     },
-    "estimate": lambda value: dialeval.estimate(value, RATED, assume_random=True),
-    "estimate: human": lambda value: dialeval.estimate(run(), value, assume_random=True),
+    "estimate": lambda value: dialeval.estimate_ratings(value, RATED, assume_random=True),
+    "estimate: human": lambda value: dialeval.estimate_ratings(run(), value, assume_random=True),
     **{
-        f"estimate: {name}": lambda value, name=name: dialeval.estimate(  # type: ignore[misc]
+        f"estimate: {name}": lambda value, name=name: dialeval.estimate_ratings(  # type: ignore[misc]
             run(), RATED, **{"assume_random": True, name: value}
         )
         for name in ("judge", "sample", "quality", "population", "confidence", "baseline", "fields", "seed")
@@ -107,9 +107,9 @@ CALLS: dict[str, Callable[[Any], object]] = {
         )
         for name in ("metric", "tie", "length", "systems", "confidence", "fields")
     },
-    "sequential": dialeval.sequential,
-    "sequential: alpha": lambda value: dialeval.sequential(run(), alpha=value),
-    "sequential: metrics": lambda value: dialeval.sequential(run(), metrics=value),
+    "sequential": dialeval.run_sequential_test,
+    "sequential: alpha": lambda value: dialeval.run_sequential_test(run(), alpha=value),
+    "sequential: metrics": lambda value: dialeval.run_sequential_test(run(), metrics=value),
     "Evaluator": lambda value: multiwoz.Evaluator(data=value),
     "Evaluator: split": lambda value: multiwoz.Evaluator(data="town", split=value),
     "Evaluator: fallback": lambda value: multiwoz.Evaluator(data=town().task, fallback=value),

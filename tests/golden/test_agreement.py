@@ -25,7 +25,7 @@ ROWS = {"usr_topicalchat": 300, "grade_convai2": 600}
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_published_correlations_come_out(shared_data: Path, name: str) -> None:
     ratings = shared_data / "ratings" / f"{name}.jsonl.gz"
-    found = dialeval.agreement(ratings, metrics=list(PUBLISHED[name]), levels=["turn"], resamples=20)
+    found = dialeval.measure_agreement(ratings, metrics=list(PUBLISHED[name]), levels=["turn"], resamples=20)
     for metric, published in PUBLISHED[name].items():
         turns = found[metric]["turn"]
         assert turns.n == ROWS[name]
@@ -34,7 +34,7 @@ def test_published_correlations_come_out(shared_data: Path, name: str) -> None:
 
 def test_a_reply_that_is_the_reference_is_left_out_of_every_metric(shared_data: Path) -> None:
     ratings = shared_data / "ratings" / "usr_topicalchat.jsonl.gz"
-    found = dialeval.agreement(ratings, levels=["turn"], resamples=1)
+    found = dialeval.measure_agreement(ratings, levels=["turn"], resamples=1)
     scored = {key: levels["turn"].n for key, levels in found.metrics.items() if levels["turn"].reason is None}
     assert {"bleu-4", "nlg-bleu-1", "rouge-l", "chrf", "unigram-kl-div", "length"} <= set(scored)
     assert set(scored.values()) == {287}

@@ -13,7 +13,7 @@ import pytest
 
 from dialeval import with_intervals
 from dialeval.analysis.difference import Difference
-from dialeval.analysis.slices import Slice, slices
+from dialeval.analysis.slices import Slice, compare_slices
 from dialeval.core.result import Run
 from dialeval.multiwoz import Evaluator, add_slot_domains, dialogue_rows
 from dialeval.suites.multiwoz.data import TaskData, load_task
@@ -175,7 +175,7 @@ def test_unified_booking_slots_raise_tracking(folder: Path, task: TaskData) -> N
 
 def test_slices_find_the_domains_in_which_damd_loses_to_lava(folder: Path, task: TaskData) -> None:
     run = Evaluator(data=task).run({name: predictions(folder, name) for name in ("lava", "damd")})
-    found = slices(run, "domain", metrics=["inform", "success", "bleu/mwz22"], resamples=200, trials=1000)
+    found = compare_slices(run, "domain", metrics=["inform", "success", "bleu/mwz22"], resamples=200, trials=1000)
     assert {each.label: each.dialogues for each in found.slices} == {
         "train": 495, "restaurant": 437, "attraction": 396, "hotel": 394, "taxi": 195,
     }  # fmt: skip
@@ -195,4 +195,4 @@ def test_slices_find_the_domains_in_which_damd_loses_to_lava(folder: Path, task:
 
 
 def found_in(each: Slice) -> Sequence[Difference]:
-    return () if each.comparison is None else each.comparison.rows
+    return () if each.comparison is None else each.comparison.differences

@@ -25,7 +25,7 @@ def test_a_sample_of_conversations_estimates_their_mean() -> None:
     assert sample.design.level == "dialogue"
     assert {row.dialog_id for row in sample.rows} <= {f"d{n}" for n in range(80)}
     assert len(sample.rows) == len({(row.system, row.dialog_id) for row in sample.rows}) == 80
-    found = dialeval.estimate(RUN, ratings_of(sample, WHOLE), judge="judge", sample=sample)
+    found = dialeval.estimate_ratings(RUN, ratings_of(sample, WHOLE), judge="judge", sample=sample)
     for name, truth in WHOLE.items():
         low, high = found[name].interval
         assert low < truth.mean() < high
@@ -67,11 +67,11 @@ def test_ratings_of_dialogues_by_another_program() -> None:
         for name in WHOLE
         for n in range(0, 80, 2)
     ]
-    found = dialeval.estimate(RUN, rows, judge="judge", assume_random=True)
+    found = dialeval.estimate_ratings(RUN, rows, judge="judge", assume_random=True)
     assert [each.ratings for each in found.systems] == [40, 40]
     mixed = [*rows, {**rows[0], "level": "turn"}]
     with pytest.raises(SettingError, match="each level by itself"):
-        dialeval.estimate(RUN, mixed, assume_random=True)
+        dialeval.estimate_ratings(RUN, mixed, assume_random=True)
 
 
 def test_conversations_are_compared_as_pairs() -> None:

@@ -28,7 +28,7 @@ RUN, OPINIONS = run_of()
 
 def test_figures_of_systems_and_of_the_difference() -> None:
     drawn = dialeval.sample(RUN, 120)
-    found = dialeval.estimate(RUN, ratings_of(drawn, OPINIONS), judge="judge", sample=drawn)
+    found = dialeval.estimate_ratings(RUN, ratings_of(drawn, OPINIONS), judge="judge", sample=drawn)
     assert [each.system for each in found.systems] == ["a", "b"]
     for name, each in zip("ab", found.systems, strict=True):
         low, high = each.interval
@@ -61,7 +61,7 @@ def test_figures_of_systems_and_of_the_difference() -> None:
 @pytest.mark.parametrize("of", ["dialogues", "run"])
 def test_every_design_gives_an_interval_around_the_truth(settings: dict[str, object], of: str) -> None:
     drawn = dialeval.sample(RUN, 150, **settings)  # type: ignore[arg-type]
-    found = dialeval.estimate(RUN, ratings_of(drawn, OPINIONS), judge="judge", sample=drawn, population=of)  # type: ignore[arg-type]
+    found = dialeval.estimate_ratings(RUN, ratings_of(drawn, OPINIONS), judge="judge", sample=drawn, population=of)  # type: ignore[arg-type]
     for name in "ab":
         figure = found[name]
         assert abs(figure.value - OPINIONS[name].mean()) < 3 * figure.error
@@ -70,7 +70,7 @@ def test_every_design_gives_an_interval_around_the_truth(settings: dict[str, obj
 
 def test_ratings_of_everything_are_the_mean_of_the_run() -> None:
     drawn = dialeval.sample(RUN, 360)
-    found = dialeval.estimate(RUN, ratings_of(drawn, OPINIONS), judge="judge", sample=drawn, population="run")
+    found = dialeval.estimate_ratings(RUN, ratings_of(drawn, OPINIONS), judge="judge", sample=drawn, population="run")
     for name in "ab":
         assert found[name].value == pytest.approx(OPINIONS[name].mean())
         assert found[name].interval == pytest.approx((OPINIONS[name].mean(),) * 2)
@@ -80,19 +80,19 @@ def test_several_raters_are_averaged_and_ratings_may_be_missing() -> None:
     drawn = dialeval.sample(RUN, 80)
     lines = ratings_of(drawn, OPINIONS)
     second = [{**line, "rater": "bob", "scores": {"overall": line["scores"]["overall"] + 1}} for line in lines]  # type: ignore[index]
-    both = dialeval.estimate(RUN, [*lines, *second], sample=drawn)
-    one = dialeval.estimate(RUN, lines, sample=drawn)
+    both = dialeval.estimate_ratings(RUN, [*lines, *second], sample=drawn)
+    one = dialeval.estimate_ratings(RUN, lines, sample=drawn)
     assert both["a"].value == pytest.approx(one["a"].value + 0.5)
     assert both["a"].ratings == 40
     assert both.warnings == []
-    fewer = dialeval.estimate(RUN, lines[10:], sample=drawn)
+    fewer = dialeval.estimate_ratings(RUN, lines[10:], sample=drawn)
     (warning,) = fewer.warnings
     assert warning.startswith("10 of 80 sampled rows have no rating of overall")
 
 
 def test_several_judges() -> None:
     drawn = dialeval.sample(RUN, 120)
-    found = dialeval.estimate(RUN, ratings_of(drawn, OPINIONS), judge="judge,length", sample=drawn)
+    found = dialeval.estimate_ratings(RUN, ratings_of(drawn, OPINIONS), judge="judge,length", sample=drawn)
     assert found.judge == ["judge", "length"]
     assert found["a"].error < found["a"].alone_error
 
@@ -115,17 +115,17 @@ def test_files_and_folders(tmp_path: Path) -> None:
     lines = ratings_of(drawn, OPINIONS)
     file = tmp_path / "ratings.jsonl"
     file.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    found = dialeval.estimate(tmp_path / "run", file, judge="judge", sample=tmp_path / "to-rate")
-    assert found.to_dict() == dialeval.estimate(RUN, lines, judge="judge", sample=drawn).to_dict()
+    found = dialeval.estimate_ratings(tmp_path / "run", file, judge="judge", sample=tmp_path / "to-rate")
+    assert found.to_dict() == dialeval.estimate_ratings(RUN, lines, judge="judge", sample=drawn).to_dict()
     read = read_ratings(file, sampled=drawn.by_id())
-    assert found.to_dict() == dialeval.estimate(RUN, read, judge="judge", sample=drawn).to_dict()
+    assert found.to_dict() == dialeval.estimate_ratings(RUN, read, judge="judge", sample=drawn).to_dict()
     # The folder beside the file is found, where all that is given are files.
-    assert found.to_dict() == dialeval.estimate(RUN, file, judge=["judge"]).to_dict()
+    assert found.to_dict() == dialeval.estimate_ratings(RUN, file, judge=["judge"]).to_dict()
     for mixed in ([file, lines[0]], lines):
         with pytest.raises(SettingError, match=r"^ratings of rows that were not sampled at random do not generalize"):
             join_ratings(RUN, mixed)
     # `agreement` reads the same file.
-    agreement = dialeval.agreement(RUN, file, sample=tmp_path / "to-rate", metrics=["judge"], resamples=20)
+    agreement = dialeval.measure_agreement(RUN, file, sample=tmp_path / "to-rate", metrics=["judge"], resamples=20)
     assert agreement.rated == 60
     assert agreement["judge"]["turn"].pearson > 0.5
 
@@ -137,20 +137,20 @@ def test_ratings_that_were_not_drawn_are_refused_or_marked() -> None:
         for row in range(0, 180, 4)
     ]
     with pytest.raises(SettingError, match="not sampled at random"):
-        dialeval.estimate(RUN, rated, judge="judge")
-    found = dialeval.estimate(RUN, rated, judge="judge", assume_random=True)
+        dialeval.estimate_ratings(RUN, rated, judge="judge")
+    found = dialeval.estimate_ratings(RUN, rated, judge="judge", assume_random=True)
     assert not found.at_random
     guess = "the rated rows are not known to be a random sample: estimates assume that they are"
     assert found.warnings == [guess]
     others = [{"system": "a", "dialog_id": "d0", "response": text, "scores": 1} for text in ("no reply", "nor this")]
-    more = dialeval.estimate(RUN, [*rated, *others], judge="judge", assume_random=True)
+    more = dialeval.estimate_ratings(RUN, [*rated, *others], judge="judge", assume_random=True)
     assert more.warnings == [guess, "2 of 92 rated rows are not in the run and are left out"]
     assert more["a"].value == found["a"].value
     with pytest.raises(SettingError, match=r"^no row of the run has a rating of overall$"):
-        dialeval.estimate(RUN, [*others, {**rated[0], "scores": {"fluent": 1}}], assume_random=True)
+        dialeval.estimate_ratings(RUN, [*others, {**rated[0], "scores": {"fluent": 1}}], assume_random=True)
     assert found["a"].ratings == 45
     assert found["a"].alone == pytest.approx(OPINIONS["a"][::4].mean())
-    run = dialeval.estimate(RUN, rated, judge="judge", assume_random=True, population="run")
+    run = dialeval.estimate_ratings(RUN, rated, judge="judge", assume_random=True, population="run")
     assert run.differences[0].alone_error == pytest.approx(
         np.std((OPINIONS["b"] - OPINIONS["a"])[::4], ddof=1) / np.sqrt(45) * np.sqrt(1 - 45 / 180)
     )
@@ -160,29 +160,31 @@ def test_what_does_not_fit_is_refused() -> None:
     drawn = dialeval.sample(RUN, 60)
     lines = ratings_of(drawn, OPINIONS)
     with pytest.raises(SettingError, match="another run"):
-        dialeval.estimate(run_of(dialogues=61)[0], lines, sample=drawn)
+        dialeval.estimate_ratings(run_of(dialogues=61)[0], lines, sample=drawn)
     with pytest.raises(SettingError, match="no ratings of 'fluent'"):
-        dialeval.estimate(RUN, lines, sample=drawn, quality="fluent")
+        dialeval.estimate_ratings(RUN, lines, sample=drawn, quality="fluent")
     with pytest.raises(SettingError, match="no 'mood'"):
-        dialeval.estimate(RUN, lines, sample=drawn, judge="mood")
+        dialeval.estimate_ratings(RUN, lines, sample=drawn, judge="mood")
     with pytest.raises(DataError, match="is not in the sample"):
-        dialeval.estimate(RUN, [{**lines[0], "id": "nobody"}], sample=drawn)
+        dialeval.estimate_ratings(RUN, [{**lines[0], "id": "nobody"}], sample=drawn)
     with pytest.raises(SettingError, match="dialogues or run"):
-        dialeval.estimate(RUN, lines, sample=drawn, population="weeks")  # type: ignore[arg-type]
+        dialeval.estimate_ratings(RUN, lines, sample=drawn, population="weeks")  # type: ignore[arg-type]
     by_judge = dialeval.sample(RUN, 60, stratify=["judge"])
     with pytest.raises(SettingError, match="strata of the run are not those"):
         other, _ = run_of(r=0.1)
-        dialeval.estimate(other, ratings_of(by_judge, OPINIONS), sample=by_judge)
+        dialeval.estimate_ratings(other, ratings_of(by_judge, OPINIONS), sample=by_judge)
 
 
 def test_few_dialogues_are_warned_of() -> None:
     drawn = dialeval.sample(RUN, 60, dialogues=True)
-    found = dialeval.estimate(RUN, ratings_of(drawn, OPINIONS), judge="judge", sample=drawn)
+    found = dialeval.estimate_ratings(RUN, ratings_of(drawn, OPINIONS), judge="judge", sample=drawn)
     few = "ratings of only 10 dialogues or contexts: confidence intervals may be too narrow"
     assert found.warnings == [few]
     twenty, fewer = (dialeval.sample(RUN, number, dialogues=True) for number in (120, 114))
-    assert not dialeval.estimate(RUN, ratings_of(twenty, OPINIONS), sample=twenty).warnings
-    assert dialeval.estimate(RUN, ratings_of(fewer, OPINIONS), sample=fewer).warnings == [few.replace("10", "19")]
+    assert not dialeval.estimate_ratings(RUN, ratings_of(twenty, OPINIONS), sample=twenty).warnings
+    assert dialeval.estimate_ratings(RUN, ratings_of(fewer, OPINIONS), sample=fewer).warnings == [
+        few.replace("10", "19")
+    ]
 
 
 def yes_no(share: float, n: int, **settings: object) -> HumanEstimates:
@@ -193,7 +195,7 @@ def yes_no(share: float, n: int, **settings: object) -> HumanEstimates:
         {"id": row.id, "rater": "ann", "scores": {"overall": float(number < share * n)}}
         for number, row in enumerate(drawn.rows)
     ]
-    return dialeval.estimate(run, lines, sample=drawn, **settings)  # type: ignore[arg-type]
+    return dialeval.estimate_ratings(run, lines, sample=drawn, **settings)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("share", [0.0, 1.0])
@@ -223,7 +225,7 @@ def test_a_difference_of_shares_has_the_interval_that_both_imply() -> None:
         {"id": row.id, "rater": "ann", "scores": {"overall": float(number % (20 if row.system == "a" else 3) > 0)}}
         for number, row in enumerate(drawn.rows)
     ]
-    found = dialeval.estimate(RUN, lines, sample=drawn)
+    found = dialeval.estimate_ratings(RUN, lines, sample=drawn)
     (difference,) = found.differences
     one, two = found[difference.system], found[difference.baseline or ""]
     assert difference.value == pytest.approx(one.value - two.value)
@@ -252,11 +254,11 @@ def test_equal_ratings_are_not_certain() -> None:
     drawn = dialeval.sample(RUN, 6)
     scores = {"a": 4.0, "b": 5.0}
     lines = [{"id": row.id, "rater": "ann", "scores": {"overall": scores[row.system]}} for row in drawn.rows]
-    found = dialeval.estimate(RUN, lines, sample=drawn)
+    found = dialeval.estimate_ratings(RUN, lines, sample=drawn)
     assert found.differences[0].p == 2.0 ** (1 - found.differences[0].clusters) >= 0.25
     for each in (*found.systems, *found.differences):
         assert np.isnan(each.interval).all()
-    known = dialeval.estimate(RUN, [{**line, "scale": [1, 5]} for line in lines], sample=drawn)
+    known = dialeval.estimate_ratings(RUN, [{**line, "scale": [1, 5]} for line in lines], sample=drawn)
     low, high = known["b"].interval
     assert 1 < low < 5 == high
     low, high = known.differences[0].interval
@@ -271,8 +273,8 @@ def test_intervals_stay_on_the_scale() -> None:
         {"id": row.id, "rater": "ann", "scores": {"overall": float(rng.choice([3, 4, 5], p=[0.1, 0.2, 0.7]))}}
         for row in drawn.rows
     ]
-    free = dialeval.estimate(RUN, lines, sample=drawn)["a"].interval
-    kept = dialeval.estimate(RUN, [{**line, "scale": [1, 5]} for line in lines], sample=drawn)["a"].interval
+    free = dialeval.estimate_ratings(RUN, lines, sample=drawn)["a"].interval
+    kept = dialeval.estimate_ratings(RUN, [{**line, "scale": [1, 5]} for line in lines], sample=drawn)["a"].interval
     assert free[1] > 5 == kept[1]
     assert free[0] == kept[0]
 
@@ -291,7 +293,8 @@ def by_raters(number: int, spread: float) -> tuple[Sample, list[dict[str, object
 def test_intervals_for_other_raters() -> None:
     drawn, lines = by_raters(5, 0.8)
     fixed, random = (
-        dialeval.estimate(RUN, lines, judge="judge", sample=drawn, raters=raters) for raters in ("fixed", "random")
+        dialeval.estimate_ratings(RUN, lines, judge="judge", sample=drawn, raters=raters)
+        for raters in ("fixed", "random")
     )
     assert (fixed.raters, random.raters, random.named_raters) == ("fixed", "random", 5)
     one, other = fixed["a"], random["a"]
@@ -315,7 +318,7 @@ def test_intervals_over_users() -> None:
     def estimated(run: Run, **settings: Any) -> Any:
         drawn = dialeval.sample(run, 80)
         lines = [{"id": row.id, "rater": "ann", "scores": {"overall": mood[row.place]}} for row in drawn.rows]
-        return dialeval.estimate(run, lines, sample=drawn, **settings)["a"]
+        return dialeval.estimate_ratings(run, lines, sample=drawn, **settings)["a"]
 
     found, same = estimated(run, cluster="user"), estimated(whole)
     assert found.interval == pytest.approx(same.interval)
@@ -330,23 +333,23 @@ def test_systems_with_raters_of_their_own_are_warned_about() -> None:
     drawn, lines = by_raters(4, 0.5)
     system = {row.id: row.system for row in drawn.rows}
     apart = [line for line in lines if (line["rater"] in ("r0", "r1")) == (system[str(line["id"])] == "a")]
-    (warning,) = dialeval.estimate(RUN, apart, sample=drawn).warnings
+    (warning,) = dialeval.estimate_ratings(RUN, apart, sample=drawn).warnings
     assert warning.startswith("b and a were mostly rated by different raters: their difference contains that of")
-    assert not dialeval.estimate(RUN, lines, sample=drawn).warnings
+    assert not dialeval.estimate_ratings(RUN, lines, sample=drawn).warnings
 
 
 def test_few_or_nameless_raters_say_nothing_of_others() -> None:
     drawn, lines = by_raters(4, 0.5)
     with pytest.raises(SettingError, match="at least 5 raters"):
-        dialeval.estimate(RUN, lines, sample=drawn, raters="random")
+        dialeval.estimate_ratings(RUN, lines, sample=drawn, raters="random")
     nameless = [{"id": row.id, "scores": {"overall": [1.0, 2, 3, 4, 5]}} for row in drawn.rows]
     with pytest.raises(SettingError, match="each with a name; there are 0"):
-        dialeval.estimate(RUN, nameless, sample=drawn, raters="random")
+        dialeval.estimate_ratings(RUN, nameless, sample=drawn, raters="random")
     _, five = by_raters(5, 0.5)
     with pytest.raises(SettingError, match="each with a name; there are 5"):
-        dialeval.estimate(RUN, [*five, nameless[0]], sample=drawn, raters="random")
+        dialeval.estimate_ratings(RUN, [*five, nameless[0]], sample=drawn, raters="random")
     with pytest.raises(SettingError, match="fixed or random"):
-        dialeval.estimate(RUN, lines, sample=drawn, raters="many")  # type: ignore[arg-type]
+        dialeval.estimate_ratings(RUN, lines, sample=drawn, raters="many")  # type: ignore[arg-type]
 
 
 def run_of_judge(rows: list[str]) -> Run:
@@ -364,15 +367,15 @@ def test_a_judge_that_learned_from_the_ratings_is_refused() -> None:
     lines = ratings_of(drawn, OPINIONS)
     rows = digest_ratings(read_ratings(lines, sampled=drawn.by_id()))
     with pytest.raises(SettingError, match="judge learned from 80 of the 80 rated rows"):
-        dialeval.estimate(run_of_judge(rows), lines, judge="judge", sample=drawn)
+        dialeval.estimate_ratings(run_of_judge(rows), lines, judge="judge", sample=drawn)
     with pytest.raises(SettingError, match="judge learned from 20 of the 80 rated rows"):
-        dialeval.estimate(run_of_judge(rows[:20]), lines, judge="judge,length", sample=drawn)
+        dialeval.estimate_ratings(run_of_judge(rows[:20]), lines, judge="judge,length", sample=drawn)
     with pytest.raises(SettingError, match="judge learned from 5 of the 80 rated rows"):
-        dialeval.estimate(run_of_judge(rows[:5]), lines, judge="judge", sample=drawn)
-    few = dialeval.estimate(run_of_judge(rows[:4]), lines, judge="judge", sample=drawn)
+        dialeval.estimate_ratings(run_of_judge(rows[:5]), lines, judge="judge", sample=drawn)
+    few = dialeval.estimate_ratings(run_of_judge(rows[:4]), lines, judge="judge", sample=drawn)
     assert few.warnings == ["judge learned from 4 of the 80 rated rows"]
-    assert not dialeval.estimate(run_of_judge(rows), lines, judge="length", sample=drawn).warnings
-    assert not dialeval.estimate(run_of_judge(["0" * 12]), lines, judge="judge", sample=drawn).warnings
+    assert not dialeval.estimate_ratings(run_of_judge(rows), lines, judge="length", sample=drawn).warnings
+    assert not dialeval.estimate_ratings(run_of_judge(["0" * 12]), lines, judge="judge", sample=drawn).warnings
 
 
 Z = NormalDist().inv_cdf(0.975)
@@ -397,8 +400,10 @@ def test_a_pilot_says_what_more_ratings_would_give() -> None:
     rows = dict.fromkeys("ab", 4000)
     pilot = dialeval.sample(run, 200)
     found = [
-        dialeval.estimate(run, ratings_of(pilot, opinions), judge="judge", sample=pilot, population="dialogues"),
-        dialeval.estimate(run, ratings_of(pilot, opinions), judge="judge", sample=pilot, population="run"),
+        dialeval.estimate_ratings(
+            run, ratings_of(pilot, opinions), judge="judge", sample=pilot, population="dialogues"
+        ),
+        dialeval.estimate_ratings(run, ratings_of(pilot, opinions), judge="judge", sample=pilot, population="run"),
     ]
     plan = plan_from_pilot(found[0], found[1], rows, 0.2)
     assert [each.what for each in plan.needed] == ["a", "b", "b - a"]
@@ -409,7 +414,7 @@ def test_a_pilot_says_what_more_ratings_would_give() -> None:
         # The pilot's word is kept: so many ratings give about that width.
         number = each.with_judge * (1 if " - " in each.what else 2)
         more = dialeval.sample(run, number, seed=2)
-        then = dialeval.estimate(run, ratings_of(more, opinions), judge="judge", sample=more)
+        then = dialeval.estimate_ratings(run, ratings_of(more, opinions), judge="judge", sample=more)
         figure = then.differences[0] if " - " in each.what else then[each.what]
         assert figure.interval[1] - figure.interval[0] == pytest.approx(0.2, rel=0.15)
 
@@ -427,7 +432,7 @@ def test_the_unit_is_dialogues_where_one_has_two_rows() -> None:
     for systems, unit in ((rows, "rows"), (one, "dialogues"), ({**rows, **one}, "dialogues")):
         run = Run(dict(systems), "0")
         drawn, lines = of_all(run)
-        assert dialeval.estimate(run, lines, sample=drawn).unit == unit
+        assert dialeval.estimate_ratings(run, lines, sample=drawn).unit == unit
 
 
 def test_other_rows_of_each_system_are_independent_samples() -> None:
@@ -439,7 +444,7 @@ def test_other_rows_of_each_system_are_independent_samples() -> None:
         ]
 
     lines = [*rated("a", 0), *rated("b", 1)]
-    found = dialeval.estimate(RUN, lines, assume_random=True, population="run")
+    found = dialeval.estimate_ratings(RUN, lines, assume_random=True, population="run")
     (difference,) = found.differences
     parts = [np.var(OPINIONS[name][start::4], ddof=1) / 45 * (1 - 45 / 180) for start, name in enumerate("ab")]
     assert [found[name].alone_error ** 2 for name in "ab"] == pytest.approx(parts)
@@ -454,7 +459,7 @@ def test_a_system_that_one_rater_rated_says_nothing_of_others(known: bool) -> No
     if not known:
         kept = [{**drawn.by_id()[str(line["id"])], **line} for line in kept]
     with pytest.raises(SettingError, match=r"^without 'r2' a system has no ratings; take raters as fixed$"):
-        dialeval.estimate(RUN, kept, sample=drawn if known else None, assume_random=not known, raters="random")
+        dialeval.estimate_ratings(RUN, kept, sample=drawn if known else None, assume_random=not known, raters="random")
 
 
 @pytest.mark.parametrize(

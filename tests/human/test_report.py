@@ -23,7 +23,7 @@ SAMPLE = dialeval.sample(RUN, 150)
 
 
 def found(by: str = "judge") -> HumanEstimates:
-    return dialeval.estimate(RUN, ratings_of(SAMPLE, OPINIONS), judge=by, sample=SAMPLE)
+    return dialeval.estimate_ratings(RUN, ratings_of(SAMPLE, OPINIONS), judge=by, sample=SAMPLE)
 
 
 def printed(content: object, width: int = 120) -> str:
@@ -48,7 +48,7 @@ def test_the_terminal() -> None:
 def test_a_name_is_a_name_whatever_it_holds() -> None:
     run, opinions = run_of(dialogues=20, systems={TEMPLATE: 3.0, "b": 3.0})
     sample = dialeval.sample(run, 40)
-    made = dialeval.estimate(run, ratings_of(sample, opinions), judge="judge", sample=sample)
+    made = dialeval.estimate_ratings(run, ratings_of(sample, opinions), judge="judge", sample=sample)
     assert TEMPLATE in report.state_verdict(made)[0]
 
 
@@ -64,7 +64,7 @@ def test_what_was_not_drawn_is_marked_in_every_format_for_people() -> None:
         {"system": "a", "dialog_id": f"d{row // 3}", "response": f"a says {row}", "scores": OPINIONS["a"][row]}
         for row in range(0, 180, 4)
     ]
-    marked = dialeval.estimate(RUN, rated, judge="judge", assume_random=True)
+    marked = dialeval.estimate_ratings(RUN, rated, judge="judge", assume_random=True)
     for text in (printed(report.lay_out(marked)), report.FORMATS["md"](marked), report.FORMATS["latex"](marked)):
         assert "NOT A RANDOM SAMPLE" in text
     assert json.loads(report.FORMATS["json"](marked))["at_random"] is False
@@ -95,8 +95,8 @@ def opinions() -> tuple[Any, Any, Any, Any]:
     sample = dialeval.sample(run, 80)
     lines = [*ratings_of(sample, said), *({**line, "rater": "bob"} for line in ratings_of(sample, said))]
     ratings = [{**row, **line} for row, line in zip([*sample.by_id().values()] * 2, lines, strict=True)]
-    report = dialeval.estimate(run, lines, judge="judge", sample=sample)
-    agreement = dialeval.agreement(run, ratings, metrics="judge", resamples=20)
+    report = dialeval.estimate_ratings(run, lines, judge="judge", sample=sample)
+    agreement = dialeval.measure_agreement(run, ratings, metrics="judge", resamples=20)
     pairs = [{"a": "a", "b": HOSTILE.replace("\udc80", ""), "better": ("a", "b", "tie")[n % 3]} for n in range(12)]
     return run, report, agreement, dialeval.rank(pairs)
 

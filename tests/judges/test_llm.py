@@ -844,7 +844,7 @@ def test_grades_feed_comparisons_and_agreement(server: ChatServer, ask: Callable
          "scores": {"overall": 1 + (n + turn + place) % 5}}
         for place, name in enumerate("ab") for n in range(12) for turn in range(2)
     ]  # fmt: skip
-    found = dialeval.agreement(run, rated)
+    found = dialeval.measure_agreement(run, rated)
     assert found["llm"]["turn"].spearman == pytest.approx(1)
     assert np.isfinite(run["a"]["llm"].interval).all()  # type: ignore[arg-type]
 

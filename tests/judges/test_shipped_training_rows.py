@@ -38,4 +38,4 @@ def test_agreement_with_ratings_that_trained_the_judge_is_refused() -> None:
         pytest.skip("needs the public data")
     rated = read_ratings(file)
     with pytest.raises(SettingError, match="learned from all of these ratings"):
-        dialeval.agreement(rated.take(range(40)), metrics="judge")  # type: ignore[arg-type]
+        dialeval.measure_agreement(rated.take(range(40)), metrics="judge")  # type: ignore[arg-type]

@@ -70,7 +70,7 @@ def check(found: Comparison, run: Run) -> None:
         gates = {(gate.system, gate.key): gate for gate in check_baseline(found, {})}
     except SettingError:
         gates = {}
-    for row in found.rows:
+    for row in found.differences:
         decision = decide(row)
         assert (decision == "untested") == math.isnan(row.p) == (choose_mark(row) == UNTESTED)
         if math.isnan(row.p):

@@ -125,7 +125,7 @@ def test_equal_systems_that_speak_unlike_the_references_do_not_differ() -> None:
         )
         run = dialeval.evaluate({"a": first, "b": second}, references, metrics="kl-div")
         comparison = dialeval.compare(run, trials=1000, resamples=100)
-        for row in comparison.rows:
+        for row in comparison.differences:
             assert row.difference != 0
             assert (row.interval, row.significant, np.isnan(row.p)) == (None, False, True)
             assert row.reason is not None

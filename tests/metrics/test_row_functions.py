@@ -86,16 +86,16 @@ def test_the_signature_has_the_digest_of_the_source() -> None:
 
 def test_comparisons_know_which_way_is_up() -> None:
     run = dialeval.evaluate({"rude": ["no"] * 30, "kind": ["please"] * 29 + ["no"]}, metrics="polite-words")
-    row = dialeval.compare(run).rows[0]
+    row = dialeval.compare(run).differences[0]
     assert (row.better, row.worse, row.significant) == ("higher", False, True)
     assert (
-        dialeval.compare(dialeval.evaluate({"a": ["x"], "b": ["y"]}, ["z"], metrics=first_words)).rows[0].better
+        dialeval.compare(dialeval.evaluate({"a": ["x"], "b": ["y"]}, ["z"], metrics=first_words)).differences[0].better
         == "lower"
     )
 
 
 def test_it_travels_with_a_meter_and_by_itself() -> None:
-    tally = dialeval.metric([polite, "length"])
+    tally = dialeval.make_tally([polite, "length"])
     tally.update(TEXTS[:1])
     there = pickle.loads(pickle.dumps(tally))
     there.update(TEXTS[1:])
@@ -157,7 +157,7 @@ def test_an_exception_names_the_metric_and_the_row() -> None:
         with pytest.raises(DataError, match=what) as caught:
             dialeval.evaluate(texts, metrics=asked)
         assert isinstance(caught.value.__cause__, ZeroDivisionError)
-    tally = dialeval.metric(fussy)
+    tally = dialeval.make_tally(fussy)
     tally.update(texts)
     with pytest.raises(DataError, match=what):
         tally.compute()

@@ -243,7 +243,7 @@ def test_four_agents_are_compared_by_task(tmp_path: Path) -> None:
         for each in given[:-1] if seed == 1 else given:
             by_task[seed].setdefault(each["task_id"], []).append(each["reward_info"]["reward"])
     means = {seed: np.mean([np.mean(rewards) for rewards in tasks.values()]) for seed, tasks in by_task.items()}
-    for row in found.rows:
+    for row in found.differences:
         if row.key == "pass-hat-1":
             seed = int(row.system[-1])
             assert row.difference == pytest.approx(means[seed] - means[0])
@@ -286,7 +286,7 @@ def test_differences_of_tasks_have_an_interval_with_a_width_that_stays_within_bo
     tasks = [[True, True, True, True]] * 4 + [[False, False, False, True]] * 4
     given = {"a": rows(*tasks), "b": rows(*tasks[:-1], [False, False, False])}
     run = dialeval.evaluate(given, metrics="pass-hat-1,pass-hat-4,pass-at-2")
-    for row in dialeval.compare(run).rows:
+    for row in dialeval.compare(run).differences:
         assert row.interval is not None
         low, high = row.interval
         assert row.interval_by == "tango"
@@ -304,7 +304,7 @@ def test_intervals_of_differences_cover() -> None:
             name: rows(*[[bool(random.random() < chance) for _ in range(3)] for chance in own.tolist()])
             for name, own in chances.items()
         }
-        (row,) = dialeval.compare(dialeval.evaluate(given, metrics="pass-hat-2"), resamples=50, trials=50).rows
+        (row,) = dialeval.compare(dialeval.evaluate(given, metrics="pass-hat-2"), resamples=50, trials=50).differences
         assert row.interval is not None
         hits.append(row.interval[0] <= 0.375 * (0.64 - 1) <= row.interval[1])  # the mean of p^2 is 3/8
     assert np.mean(hits) >= 0.93

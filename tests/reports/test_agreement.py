@@ -24,7 +24,7 @@ def found() -> dialeval.Agreement:
     rows = rated()
     for row in rows:
         row["system"] = row["system"].replace("s0", "a|b_<i>")
-    return dialeval.agreement(rows, metrics="rouge-l,nlg-bleu-4", resamples=30)
+    return dialeval.measure_agreement(rows, metrics="rouge-l,nlg-bleu-4", resamples=30)
 
 
 def printed(found: dialeval.Agreement, width: int = 80) -> str:
@@ -122,7 +122,7 @@ def test_no_interval_is_broken_over_lines(found: dialeval.Agreement) -> None:
 
 def test_a_level_that_repeats_another_is_left_out() -> None:
     single = [{**row, "dialog_id": f"d{number}"} for number, row in enumerate(rated())]
-    shown = printed(dialeval.agreement(single, metrics="length", resamples=5))
+    shown = printed(dialeval.measure_agreement(single, metrics="length", resamples=5))
     assert "turn level" in shown
     assert "dialogue level" not in shown
 
@@ -153,9 +153,9 @@ def test_json_markdown_and_latex(found: dialeval.Agreement) -> None:
 
 def test_what_has_no_figures_is_a_dash() -> None:
     rows = rated(scores=3)
-    none = dialeval.agreement(rows, metrics="length", resamples=5)
+    none = dialeval.measure_agreement(rows, metrics="length", resamples=5)
     assert printed(none).startswith("No metric could be correlated with human ratings of overall.")
     assert " level, n" not in printed(none)
     assert all(math.isnan(each.pearson) for each in none["length"].values())
-    one = dialeval.agreement([{**row, "reference": None} for row in rated()], metrics="length", resamples=5)
+    one = dialeval.measure_agreement([{**row, "reference": None} for row in rated()], metrics="length", resamples=5)
     assert "–" not in FORMATS["md"](one)

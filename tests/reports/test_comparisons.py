@@ -28,7 +28,7 @@ def printed(comparison: Comparison, width: int) -> str:
 
 
 def test_marks_follow_the_adjusted_p() -> None:
-    row = replace(made().rows[0], significant=True)
+    row = replace(made().differences[0], significant=True)
     assert comparisons.choose_stars(replace(row, adjusted_p=0.009), 0.05) == "**"
     assert comparisons.choose_stars(replace(row, adjusted_p=0.02), 0.05) == "*"
     assert comparisons.choose_stars(replace(row, adjusted_p=0.2, significant=False), 0.05) == ""

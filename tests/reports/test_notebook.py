@@ -82,12 +82,12 @@ def test_a_comparison_is_its_verdict_its_tables_and_its_legend(run: dialeval.Run
     for line in (*state_verdict(comparison), *comparisons.explain_columns(comparison)):
         assert line.partition("<")[0] in unescape(shown)
     assert shown.count("<table>") == 1
-    assert comparison.to_arrow().num_rows == len(comparison.rows)
-    assert comparison.to_pandas()["adjusted_p"].tolist() == [row.adjusted_p for row in comparison.rows]
+    assert comparison.to_arrow().num_rows == len(comparison.differences)
+    assert comparison.to_pandas()["adjusted_p"].tolist() == [row.adjusted_p for row in comparison.differences]
 
 
 def test_an_agreement_says_what_the_terminal_says() -> None:
-    found = dialeval.agreement(rated(), metrics="rouge-l,chrf", resamples=50)
+    found = dialeval.measure_agreement(rated(), metrics="rouge-l,chrf", resamples=50)
     shown = found._repr_html_()
     harmless(shown)
     console = Console(width=300, file=StringIO())
@@ -139,8 +139,8 @@ def test_a_plot_is_one_drawing_with_a_line_per_system(run: dialeval.Run, tmp_pat
 def test_what_people_said_shows_itself_too() -> None:
     rated_run, opinions = run_of(dialogues=60, systems={HOSTILE: 3.0, "b": 3.5})
     drawn = dialeval.sample(rated_run, 60)
-    found = dialeval.estimate(rated_run, ratings_of(drawn, opinions), judge="judge", sample=drawn)
-    watch = dialeval.sequential(rated_run)
+    found = dialeval.estimate_ratings(rated_run, ratings_of(drawn, opinions), judge="judge", sample=drawn)
+    watch = dialeval.run_sequential_test(rated_run)
     pairs = [{"a": HOSTILE, "b": "b", "better": "b" if row % 3 else "a", "dialog_id": str(row)} for row in range(20)]
     ranking = dialeval.rank(pairs)
     for each, words in ((found, "ratings alone"), (watch, "confidence sequences"), (ranking, "Bradley-Terry")):
@@ -173,9 +173,12 @@ def test_every_table_converts_and_shows_itself() -> None:
     drawn = dialeval.sample(run, 6)
     tables: dict[str, tuple[Any, int]] = {
         "run": (run, 3 * 2),
-        "slices": (dialeval.slices(run, ["city", "turn"], metrics=["length"], resamples=20, trials=50), 4 * 3 * 2),
-        "sequential": (dialeval.sequential(run), 2 * 2),
-        "trend": (dialeval.trend(run), 2 * 3),
+        "slices": (
+            dialeval.compare_slices(run, ["city", "turn"], metrics=["length"], resamples=20, trials=50),
+            4 * 3 * 2,
+        ),
+        "sequential": (dialeval.run_sequential_test(run), 2 * 2),
+        "trend": (dialeval.fit_trend(run), 2 * 3),
         "items": (run.item_table, 3 * len(rows)),
         "sample": (drawn, len(drawn.rows)),
         "ranking": (dialeval.rank([{"a": "a", "b": HOSTILE, "better": side} for side in "abab"]), 2),

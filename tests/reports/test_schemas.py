@@ -77,7 +77,7 @@ def test_what_is_no_run_is_refused(tmp_path: Path, run: dialeval.Run) -> None:
 
 def test_comparisons(run: dialeval.Run) -> None:
     comparison = dialeval.compare(run, detect=0.1, resamples=100)
-    assert comparison.rows
+    assert comparison.differences
     fits("comparison", orjson.loads(orjson.dumps(comparison.to_dict())))
 
 
@@ -112,9 +112,11 @@ def test_what_people_say(rated: Path) -> None:
     drawn = read_sample(rated / "to-rate")
     for merged in make_rated_rows(merge_ratings([str(rated / "ann.jsonl")], drawn, (), 5), drawn, "overall"):
         fits("rated-row", orjson.loads(orjson.dumps(merged)))
-    people = dialeval.estimate(rated / "results", [rated / "ann.jsonl"], judge="rouge-l", sample=rated / "to-rate")
+    people = dialeval.estimate_ratings(
+        rated / "results", [rated / "ann.jsonl"], judge="rouge-l", sample=rated / "to-rate"
+    )
     fits("estimate", orjson.loads(orjson.dumps(people.to_dict())))
-    agreed = dialeval.agreement(rated / "rows.jsonl", metrics="length,rouge-l", resamples=50)
+    agreed = dialeval.measure_agreement(rated / "rows.jsonl", metrics="length,rouge-l", resamples=50)
     fits("agreement", orjson.loads(orjson.dumps(agreed.to_dict())))
     ranked = dialeval.rank(dialeval.load(rated / "results"), metric="rouge-l")
     fits("ranking", orjson.loads(orjson.dumps(ranked.to_dict())))

@@ -13,7 +13,7 @@ from human.rated_runs import run_of
 from human.test_report import printed
 
 RUN, _ = run_of(dialogues=60)
-FOUND = dialeval.sequential(RUN)
+FOUND = dialeval.run_sequential_test(RUN)
 
 
 def test_interim_looks_in_the_terminal() -> None:
@@ -26,14 +26,14 @@ def test_interim_looks_in_the_terminal() -> None:
 def test_what_has_no_interval_says_why() -> None:
     short, _ = run_of(dialogues=10)
     assert "judge: fewer than 50 dialogues." in printed(
-        SEQUENTIAL.lay_out(dialeval.sequential(short, metrics=["judge"]))
+        SEQUENTIAL.lay_out(dialeval.run_sequential_test(short, metrics=["judge"]))
     )
 
 
 def test_every_format_of_interim_looks() -> None:
     lines = list(csv.DictReader(io.StringIO(SEQUENTIAL.FORMATS["csv"](FOUND))))
     assert [line["key"] for line in lines] == ["length", "judge"]
-    assert float(lines[1]["difference"]) == FOUND.rows[1].difference
+    assert float(lines[1]["difference"]) == FOUND.differences[1].difference
     assert "\n| metric | system |" in SEQUENTIAL.FORMATS["md"](FOUND)
     assert r"\toprule" in SEQUENTIAL.FORMATS["latex"](FOUND)
     assert json.loads(SEQUENTIAL.FORMATS["json"](FOUND)) == FOUND.to_dict()
@@ -43,7 +43,7 @@ def test_every_format_of_trends() -> None:
     made = [
         dialeval.evaluate({f"v{at}": ["w " * (at + n % 3 + 1) for n in range(30)]}, metrics="length") for at in range(3)
     ]
-    found = dialeval.trend(Run({name: result for run in made for name, result in run.items()}, "0"))
+    found = dialeval.fit_trend(Run({name: result for run in made for name, result in run.items()}, "0"))
     shown = describe_trend(found)
     assert shown.sentences[0] == "Paired design: the same 30 rows in all systems."
     assert shown.sentences[1].startswith("length rises: +1.000")

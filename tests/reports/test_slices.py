@@ -13,7 +13,7 @@ from rich.console import Console
 
 from analysis.test_slices import QUICK, drawn, result
 from dialeval import sample_data
-from dialeval.analysis.slices import Slices, slices
+from dialeval.analysis.slices import Slices, compare_slices
 from dialeval.core.result import Run
 from dialeval.multiwoz import evaluate
 from dialeval.reports.slices import choose_keys, lay_out, list_notes, make_section, state_losses
@@ -22,12 +22,12 @@ from reports.test_html import HOSTILE, Page
 
 @pytest.fixture(scope="module")
 def found() -> Slices:
-    return slices(drawn(1, "train"), "topic", **QUICK)
+    return compare_slices(drawn(1, "train"), "topic", **QUICK)
 
 
 @pytest.fixture(scope="module")
 def alike() -> Slices:
-    return slices(drawn(2), "topic", **QUICK)
+    return compare_slices(drawn(2), "topic", **QUICK)
 
 
 def printed(of: Slices, width: int = 100) -> str:
@@ -49,19 +49,21 @@ def test_nothing_is_claimed_that_is_not_significant(alike: Slices) -> None:
 def test_what_was_not_tested_is_said() -> None:
     few = [["rare"] if row < 4 else ["often"] for row in range(120)]
     run = Run({name: result(each["rouge-l"].items, few) for name, each in drawn(3).items()}, "0")
-    assert "Not tested: topic rare (fewer than 10 dialogues)." in list(list_notes(slices(run, "topic", **QUICK)))
+    assert "Not tested: topic rare (fewer than 10 dialogues)." in list(
+        list_notes(compare_slices(run, "topic", **QUICK))
+    )
     many = Run({"old": run["old"], **{f"s{n}": run["new"] for n in range(4)}}, "0")
-    said = list(list_notes(slices(many, "topic", most_tests=2, **QUICK)))
+    said = list(list_notes(compare_slices(many, "topic", most_tests=2, **QUICK)))
     assert any(line.startswith("Not tested: s2, s3; so many tests take long.") for line in said)
 
 
 def test_what_depends_on_other_rows_is_said() -> None:
     folder = sample_data.folder() / "town" / "predictions"
     town = evaluate({name: str(folder / f"{name}.json") for name in ("patient", "hasty")}, "town")
-    by_turn = list(list_notes(slices(town, "turn")))
+    by_turn = list(list_notes(compare_slices(town, "turn")))
     assert "inform, success, combined: uses statistics of all rows, also within a slice." in by_turn
     assert "inform, success: of whole dialogues, those with a row in the slice." in by_turn
-    assert not any("whole dialogues" in line for line in list_notes(slices(town, "domain")))
+    assert not any("whole dialogues" in line for line in list_notes(compare_slices(town, "domain")))
 
 
 def test_few_metrics_are_shown_at_once(found: Slices) -> None:
@@ -81,7 +83,7 @@ def test_names_are_text() -> None:
     label = HOSTILE.encode(errors="ignore").decode()
     labels = [[label if row < 30 else "[bold]x"] for row in range(60)]
     run = Run({HOSTILE: result(items, labels), "b\x1b[31m": result(items * 0.3, labels)}, "0")
-    cut: Any = slices(run, "topic", **QUICK)
+    cut: Any = compare_slices(run, "topic", **QUICK)
     page = Page(make_section([cut]).content)
     assert not page.of("script")
     assert not page.of("img")

@@ -46,7 +46,9 @@ def comparison(*rows: Difference, systems: Sequence[str] = ("new",)) -> Comparis
     panel = tuple(dict.fromkeys(row.key for row in rows))
     designs = dict.fromkeys(systems, PAIRED)
     settings = asdict(Settings())
-    return Comparison(baseline="old", systems=list(systems), rows=list(rows), designs=designs, panel=panel, **settings)
+    return Comparison(
+        baseline="old", systems=list(systems), differences=list(rows), designs=designs, panel=panel, **settings
+    )
 
 
 def said(*rows: Difference, systems: Sequence[str] = ("new",)) -> list[str]:

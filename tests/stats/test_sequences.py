@@ -154,10 +154,10 @@ def test_intervals_never_grow() -> None:
 
 def test_a_run_is_watched_in_the_order_of_its_dialogues() -> None:
     run, _ = run_of(dialogues=300, systems={"a": 3.0, "b": 3.0})
-    found = dialeval.sequential(run)
+    found = dialeval.run_sequential_test(run)
     assert found.tests == 2
     assert (found.baseline, list(found.systems), found.unit) == ("a", ["b"], "dialogues")
-    length, judge = found.rows
+    length, judge = found.differences
     assert (length.key, judge.key) == ("length", "judge")
     assert judge.by == "asymptotic"
     assert judge.dialogues == 300
@@ -174,25 +174,25 @@ def test_a_difference_is_decided_and_stays_so() -> None:
     good = [{**row, "response": "yes yes yes"} for row in texts]
     run = Run({"bad": dialeval.evaluate(texts, metrics="rouge-l")["system"]}, "0")
     run = Run({**run.systems, "good": dialeval.evaluate(good, metrics="rouge-l")["system"]}, "0")
-    (row,) = dialeval.sequential(run).rows
+    (row,) = dialeval.run_sequential_test(run).differences
     assert row.by == "betting"
     assert row.better is True
     assert row.decided is not None
     assert row.decided < 100
-    (fewer,) = dialeval.sequential(Run(dict(reversed(list(run.systems.items()))), "0")).rows
+    (fewer,) = dialeval.run_sequential_test(Run(dict(reversed(list(run.systems.items()))), "0")).differences
     assert fewer.better is False
 
 
 def test_what_cannot_be_watched() -> None:
     run, _ = run_of(dialogues=10)
-    judge = dialeval.sequential(run, metrics=["judge"]).rows[0]
+    judge = dialeval.run_sequential_test(run, metrics=["judge"]).differences[0]
     assert judge.interval is None
     assert judge.reason == "fewer than 50 dialogues"
     with pytest.raises(SettingError, match="alpha must be between 0 and 1"):
-        dialeval.sequential(run, alpha=2.0)
+        dialeval.run_sequential_test(run, alpha=2.0)
     texts = {"x": ["a b", "c"], "y": ["a", "d"]}
     corpus = dialeval.evaluate(texts, metrics="distinct-1")
-    assert "a corpus-level value" in str(dialeval.sequential(corpus).rows[0].reason)
+    assert "a corpus-level value" in str(dialeval.run_sequential_test(corpus).differences[0].reason)
 
 
 def test_independent_systems_have_two_sequences() -> None:
@@ -250,8 +250,8 @@ def test_compare_and_watch_have_one_estimand() -> None:
     other = [{**row, "response": str(row["response"]) + "w" * (n % 3)} for n, row in enumerate(rows)]
     run = dialeval.evaluate({"a": rows, "b": other}, metrics="length")
     for weight in ("rows", "dialogues"):
-        (compared,) = dialeval.compare(run, weight=weight).rows
-        (looked,) = dialeval.sequential(run, weight=weight).rows
+        (compared,) = dialeval.compare(run, weight=weight).differences
+        (looked,) = dialeval.run_sequential_test(run, weight=weight).differences
         assert looked.difference == pytest.approx(compared.difference)
     with pytest.raises(SettingError, match="means are over rows or dialogues"):
         dialeval.compare(run, weight="turns")  # type: ignore[arg-type]

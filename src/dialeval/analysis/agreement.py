@@ -112,7 +112,7 @@ class Correlation(Record, frozen=True, kw_only=True):
         ...     {"response": "yes " * n, "reference": "yes " * 9, "scores": {"overall": n // 2}, "dialog_id": str(n)}
         ...     for n in range(1, 9)
         ... ]
-        >>> found = dialeval.agreement(rated, metrics="rouge-l", resamples=100)
+        >>> found = dialeval.measure_agreement(rated, metrics="rouge-l", resamples=100)
         >>> found["rouge-l"]["turn"].n, found["rouge-l"]["system"].reason
         (8, 'no rated row names its system')
     """
@@ -167,7 +167,7 @@ class Bootstrap(Struct, frozen=True):
 class Agreement(
     Tabular, Displayable, Record, frozen=True, kw_only=True, rename={"version": "dialeval", "metrics": "agreement"}
 ):
-    """The result of `dialeval.agreement`: `agreement["rouge-l"]["turn"].spearman`.
+    """The result of `dialeval.measure_agreement`: `agreement["rouge-l"]["turn"].spearman`.
 
     Attributes:
         version: The version of dialeval.
@@ -192,7 +192,7 @@ class Agreement(
         ...     {"response": "yes " * n, "reference": "yes " * 9, "scores": {"overall": n // 2}, "dialog_id": str(n)}
         ...     for n in range(1, 9)
         ... ]
-        >>> dialeval.agreement(rated, metrics="rouge-l", resamples=100)
+        >>> dialeval.measure_agreement(rated, metrics="rouge-l", resamples=100)
         <Agreement with overall: 2 metrics (rouge-l, length), 8 rated rows>
     """
 
@@ -243,7 +243,7 @@ class Agreement(
 
 
 @check_arguments
-def agreement(
+def measure_agreement(
     subject: Any,
     ratings: Any = None,
     *,
@@ -301,7 +301,7 @@ def agreement(
         ...     {"response": "yes " * n, "reference": "yes " * 9, "scores": {"overall": n // 2}, "dialog_id": str(n)}
         ...     for n in range(1, 9)
         ... ]
-        >>> found = dialeval.agreement(rated, metrics="rouge-l", resamples=100)
+        >>> found = dialeval.measure_agreement(rated, metrics="rouge-l", resamples=100)
         >>> round(found["rouge-l"]["turn"].spearman, 3)
         0.982
     """

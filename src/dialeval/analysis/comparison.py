@@ -103,7 +103,7 @@ class SystemRanking(Record, frozen=True):
     tests: int
 
 
-class Comparison(Tabular, Displayable, Record, frozen=True, kw_only=True, rename={"rows": "differences"}):
+class Comparison(Tabular, Displayable, Record, frozen=True, kw_only=True):
     """The result of `dialeval.compare`: the difference of every system to the baseline under every metric.
 
     In a notebook it shows the verdict and the tables of the command line, and `print` prints the verdict. `to_pandas`
@@ -123,7 +123,7 @@ class Comparison(Tabular, Displayable, Record, frozen=True, kw_only=True, rename
         panel: The metrics of the verdict, whose p-values are adjusted as one family.
         adjusted_for: Fields whose mix was made equal.
         warnings: Remarks about the comparison, such as a case mix that differs.
-        rows: The differences, system by system and metric by metric.
+        differences: The differences, system by system and metric by metric.
         untested: Systems that `most_tests` left out.
         signatures: By metric, the signature of the baseline's value: what must be the same where values are compared.
         margins: By metric, the margin within which systems are equivalent.
@@ -156,7 +156,7 @@ class Comparison(Tabular, Displayable, Record, frozen=True, kw_only=True, rename
     panel: tuple[str, ...] = ()
     adjusted_for: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
-    rows: list[Difference]
+    differences: list[Difference]
     untested: tuple[str, ...] = ()
     signatures: dict[str, str] = {}
     margins: dict[str, float] = {}
@@ -174,7 +174,7 @@ class Comparison(Tabular, Displayable, Record, frozen=True, kw_only=True, rename
         return next(iter(self.designs.values()))
 
     def __repr__(self) -> str:
-        found = sum(row.significant for row in self.rows)
+        found = sum(row.significant for row in self.differences)
         units = f"{self.design.name} design, {self.design.clusters:,} {self.design.unit}"
         with_baseline = f"{count_names(self.systems, 'system')} with {escape_controls(self.baseline)}"
         return f"<Comparison: {with_baseline}, {count_names(self.keys, 'metric')}, {units}, {found} significant>"
@@ -182,12 +182,12 @@ class Comparison(Tabular, Displayable, Record, frozen=True, kw_only=True, rename
     @property
     def keys(self) -> list[str]:
         """The metrics, in order."""
-        return list(dict.fromkeys(row.key for row in self.rows))
+        return list(dict.fromkeys(row.key for row in self.differences))
 
     @property
     def tests(self) -> int:
         """The number of tests in the family of the panel."""
-        return self.pairs + sum(not math.isnan(row.p) and row.key in self.panel for row in self.rows)
+        return self.pairs + sum(not math.isnan(row.p) and row.key in self.panel for row in self.differences)
 
     @property
     def verdict(self) -> Verdict:
@@ -215,7 +215,7 @@ class Comparison(Tabular, Displayable, Record, frozen=True, kw_only=True, rename
         Returns:
             A difference per metric.
         """
-        return [row for row in self.rows if row.system == system]
+        return [row for row in self.differences if row.system == system]
 
     def lines(self) -> list[dict[str, Any]]:
         """Return a line per system and metric: the fields of `Difference`, with `low` and `high` for the interval.
@@ -223,7 +223,7 @@ class Comparison(Tabular, Displayable, Record, frozen=True, kw_only=True, rename
         Returns:
             The lines, as `to_pandas` has them.
         """
-        return [flatten_intervals(row.to_dict()) for row in self.rows]
+        return [flatten_intervals(row.to_dict()) for row in self.differences]
 
 
 class SavedComparison(Record, frozen=True):
@@ -236,7 +236,9 @@ class SavedComparison(Record, frozen=True):
 
     def __post_init__(self) -> None:
         found = self.comparison
-        if set(found.systems) != found.designs.keys() or any(row.system not in found.systems for row in found.rows):
+        if set(found.systems) != found.designs.keys() or any(
+            row.system not in found.systems for row in found.differences
+        ):
             raise ValueError("the systems, designs and differences of a comparison do not belong together")
 
 
@@ -423,7 +425,7 @@ def compare_tested(
         panel=selection.panel,
         adjusted_for=tuple(fields),
         warnings=tuple(dict.fromkeys([*split, *(line for lines in mixes for line in lines)])),
-        rows=rows,
+        differences=rows,
         untested=selection.untested,
         signatures={
             key: str(estimate.signature)
@@ -637,9 +639,9 @@ def adjust_together(compared: Sequence[tuple[Comparison, list[Tested]]]) -> list
     return [
         replace(
             comparison,
-            rows=[  # what was left out is known by rows, and not by tests
+            differences=[  # what was left out is known by rows, and not by tests
                 replace(new, missing=old.missing, left_out=old.left_out)
-                for old, new in zip(comparison.rows, islice(rows, len(each)), strict=True)
+                for old, new in zip(comparison.differences, islice(rows, len(each)), strict=True)
             ],
         )
         for comparison, each in compared
@@ -710,7 +712,7 @@ def find_best_systems(
         return _agree(Best(best, 0), comparison, real)
     if any(design.name == "unpaired" for each in comparisons for design in each.designs.values()):
         return Best({}, 0)
-    for row in (row for each in comparisons for row in each.rows):
+    for row in (row for each in comparisons for row in each.differences):
         undecided = row.p * pairs >= DEFAULT_ALPHA or row.left_out is not None
         if undecided and row.system not in best.get(row.key, [row.system]):
             best[row.key].append(row.system)
@@ -724,7 +726,7 @@ def _agree(best: Best, comparison: Comparison | None, real: Mapping[str, Result]
     if ranking is not None and ranking.key in systems:
         first = {name for group in ranking.groups if ranking.systems[0] in group for name in group}
         systems[ranking.key] = [name for name in ranking.systems if name in first]
-    for row in () if comparison is None else comparison.rows:
+    for row in () if comparison is None else comparison.differences:
         beaten = {"worse": row.system, "better": row.baseline}.get(decide(row))
         if row.key in systems and beaten in systems[row.key]:
             systems[row.key].remove(beaten)

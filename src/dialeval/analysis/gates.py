@@ -36,7 +36,7 @@ from dialeval.analysis.alignment import Alignment, DesignName, align
 from dialeval.analysis.comparison import Comparison, compare
 from dialeval.analysis.difference import DEFAULT_ALPHA, Difference, Test
 from dialeval.analysis.pairing import collect_systems, find_key
-from dialeval.analysis.slices import Slices, slices
+from dialeval.analysis.slices import Slices, compare_slices
 from dialeval.analysis.verdict import check_margins, find_gain, is_acceptable
 from dialeval.core.account import FAILURES
 from dialeval.core.arguments import check_arguments
@@ -122,7 +122,7 @@ def check_baseline(
     """
     _check_fraction(allow_missing)
     margins = {find_key(key, comparison.keys): margin for key, margin in margins.items()}
-    check_margins(margins, {row.key: row.better for row in comparison.rows})
+    check_margins(margins, {row.key: row.better for row in comparison.differences})
     for system, design in comparison.designs.items():
         if design.compares_few:
             few = f"a gate takes half of the rows of {comparison.baseline} and {system}, or more"
@@ -130,12 +130,12 @@ def check_baseline(
             raise SettingError(f"{few}; score both on the same dialogues, or use --design unpaired. {found}")
     gated = [
         replace(row, margin=margins.get(row.key, row.margin))
-        for row in comparison.rows
+        for row in comparison.differences
         if row.evidence or row.key in margins or row.margin is not None
     ]
-    if comparison.rows and not gated:
+    if comparison.differences and not gated:
         raise SettingError("no metric says which replies are better, so no gate can fail; name the metrics of the gate")
-    lacking = [row for row in (comparison.rows if named else gated) if _is_lacking(row)]
+    lacking = [row for row in (comparison.differences if named else gated) if _is_lacking(row)]
     for row in lacking:
         if named or row.margin is not None or len(lacking) == len(gated):
             raise SettingError(f"{row.system} cannot be compared with {row.baseline} on {row.key}: {row.reason}")
@@ -254,7 +254,7 @@ def assert_no_worse(
         margin=margin,
         cluster=cluster,
     )
-    undirected = [row.key for row in found.rows if row.better is None]
+    undirected = [row.key for row in found.differences if row.better is None]
     if undirected:
         raise SettingError(f"neither higher nor lower values of {undirected[0]} are better, so it can never be worse")
     lines: list[str] = []
@@ -265,7 +265,7 @@ def assert_no_worse(
             lines += [gate.failure, *_describe(gate.difference, found), *lost]
     if by is not None:
         shared: dict[str, Any] = {"alpha": alpha, "test": test, "seed": seed, "design": design, "cluster": cluster}
-        sliced = slices(runs, by, baseline=names[0], systems=names, metrics=found.keys, **shared)
+        sliced = compare_slices(runs, by, baseline=names[0], systems=names, metrics=found.keys, **shared)
         lines += [gate.failure for gate in check_slices(sliced, allow_missing) if gate.failure is not None]
     if lines:
         raise AssertionError("\n".join(lines))
@@ -275,7 +275,7 @@ def assert_no_worse(
 def _describe(row: Difference, found: Comparison) -> Iterator[str]:
     known = row.interval is not None and not math.isnan(row.interval[0])
     interval = " [{:+.4g}, {:+.4g}]".format(*row.interval or ()) if known else ""
-    design, tests = found.designs[row.system], len(found.rows)
+    design, tests = found.designs[row.system], len(found.differences)
     over = f"{design.clusters:,} {design.unit}"
     yield f"  {design.describe(row.baseline, row.system)}"
     yield f"  difference {row.difference:+.4g}{interval}, {100 * found.confidence:g}% over {over}"

@@ -72,7 +72,7 @@ class SequentialDifference(Record, frozen=True):
         >>> import dialeval
         >>> short, long = ["yes"] * 400, ["yes please"] * 400
         >>> run = dialeval.evaluate({"old": short, "new": long}, ["yes please"] * 400, metrics="rouge-l")
-        >>> dialeval.sequential(run).rows[0].interval[0] > 0
+        >>> dialeval.run_sequential_test(run).rows[0].interval[0] > 0
         True
     """
 
@@ -87,10 +87,8 @@ class SequentialDifference(Record, frozen=True):
     reason: str | None = None
 
 
-class SequentialTest(
-    Tabular, Displayable, Record, frozen=True, kw_only=True, rename={"version": "dialeval", "rows": "differences"}
-):
-    """The result of `dialeval.sequential`.
+class SequentialTest(Tabular, Displayable, Record, frozen=True, kw_only=True, rename={"version": "dialeval"}):
+    """The result of `dialeval.run_sequential_test`.
 
     Attributes:
         version: The version of dialeval.
@@ -101,13 +99,13 @@ class SequentialTest(
         unit: What is counted, `dialogues` or `rows`.
         panel: The metrics of the verdict.
         designs: By system, how its rows or dialogues relate to those of the baseline.
-        rows: The differences, system by system and metric by metric.
+        differences: The differences, system by system and metric by metric.
 
     Examples:
         >>> import dialeval
         >>> short, long = ["yes"] * 400, ["yes please"] * 400
         >>> run = dialeval.evaluate({"old": short, "new": long}, ["yes please"] * 400, metrics="rouge-l")
-        >>> dialeval.sequential(run).to_pandas()[["system", "key", "dialogues"]].values.tolist()
+        >>> dialeval.run_sequential_test(run).to_pandas()[["system", "key", "dialogues"]].values.tolist()
         [['new', 'rouge-l', 400]]
     """
 
@@ -119,12 +117,12 @@ class SequentialTest(
     unit: str
     panel: tuple[str, ...]
     designs: dict[str, Design]
-    rows: list[SequentialDifference]
+    differences: list[SequentialDifference]
 
     def __repr__(self) -> str:
-        decided = sum(row.decided is not None for row in self.rows)
+        decided = sum(row.decided is not None for row in self.differences)
         with_baseline = f"{count_names(self.systems, 'system')} with {escape_controls(self.baseline)}"
-        return f"<SequentialTest: {with_baseline}, {len(self.rows):,} differences, {decided:,} decided>"
+        return f"<SequentialTest: {with_baseline}, {len(self.differences):,} differences, {decided:,} decided>"
 
     def lines(self) -> list[dict[str, Any]]:
         """Return a line per system and metric: the fields of `SequentialDifference`, with `low` and `high` for the
@@ -133,11 +131,11 @@ class SequentialTest(
         Returns:
             The lines, as `to_pandas` has them.
         """
-        return [flatten_intervals(asdict(row)) for row in self.rows]
+        return [flatten_intervals(asdict(row)) for row in self.differences]
 
 
 @check_arguments
-def sequential(
+def run_sequential_test(
     runs: Runs,
     *,
     baseline: str | None = None,
@@ -173,10 +171,10 @@ def sequential(
         >>> import dialeval
         >>> short, long = ["yes"] * 400, ["yes please"] * 400
         >>> run = dialeval.evaluate({"old": short, "new": long}, ["yes please"] * 400, metrics="rouge-l")
-        >>> found = dialeval.sequential(run)
+        >>> found = dialeval.run_sequential_test(run)
         >>> found
         <SequentialTest: 1 system (new) with old, 1 differences, 1 decided>
-        >>> found.rows[0].decided < 400, found.rows[0].better
+        >>> found.differences[0].decided < 400, found.differences[0].better
         (True, True)
     """
     if not 0 < alpha < 1:
@@ -199,7 +197,7 @@ def sequential(
         unit=next(iter(selection.designs.values())).unit,
         panel=selection.panel,
         designs=selection.designs,
-        rows=[
+        differences=[
             _test_key(name, key, selection.alignments[name], alpha / max(sizes[key in selection.panel], 1))
             if reason is None
             else SequentialDifference(name, key, 0, math.nan, reason=reason)
@@ -262,7 +260,7 @@ class MetricTrend(Record, frozen=True):
         >>> import dialeval
         >>> weeks = {f"week {n}": ["word " * (n + m % 3) for m in range(30)] for n in range(1, 5)}
         >>> run = dialeval.evaluate(weeks, metrics="length")
-        >>> [round(value, 6) for value in dialeval.trend(run).rows[0].values]
+        >>> [round(value, 6) for value in dialeval.fit_trend(run).rows[0].values]
         [2.0, 3.0, 4.0, 5.0]
     """
 
@@ -278,8 +276,8 @@ class MetricTrend(Record, frozen=True):
     reason: str | None = None
 
 
-class Trend(Tabular, Displayable, Record, frozen=True, kw_only=True, rename={"version": "dialeval", "rows": "metrics"}):
-    """The result of `dialeval.trend`.
+class Trend(Tabular, Displayable, Record, frozen=True, kw_only=True, rename={"version": "dialeval"}):
+    """The result of `dialeval.fit_trend`.
 
     Attributes:
         systems: The systems, in order.
@@ -290,13 +288,13 @@ class Trend(Tabular, Displayable, Record, frozen=True, kw_only=True, rename={"ve
         alpha: The significance level.
         confidence: The confidence level of the intervals.
         version: The version of dialeval.
-        rows: The trends, metric by metric.
+        metrics: The trends, metric by metric.
 
     Examples:
         >>> import dialeval
         >>> weeks = {f"week {n}": ["word " * (n + m % 3) for m in range(30)] for n in range(1, 5)}
         >>> run = dialeval.evaluate(weeks, metrics="length")
-        >>> dialeval.trend(run)
+        >>> dialeval.fit_trend(run)
         <Trend: 4 systems (week 1, week 2, week 3 and 1 more), 1 metrics, 1 significant>
     """
 
@@ -308,11 +306,11 @@ class Trend(Tabular, Displayable, Record, frozen=True, kw_only=True, rename={"ve
     alpha: float
     confidence: float
     version: str = __version__
-    rows: list[MetricTrend]
+    metrics: list[MetricTrend]
 
     def __repr__(self) -> str:
-        found = sum(row.significant for row in self.rows)
-        return f"<Trend: {count_names(self.systems, 'system')}, {len(self.rows):,} metrics, {found:,} significant>"
+        found = sum(row.significant for row in self.metrics)
+        return f"<Trend: {count_names(self.systems, 'system')}, {len(self.metrics):,} metrics, {found:,} significant>"
 
     def lines(self) -> list[dict[str, Any]]:
         """Return a line per metric and system, with the slope of the metric in each.
@@ -324,13 +322,13 @@ class Trend(Tabular, Displayable, Record, frozen=True, kw_only=True, rename={"ve
             flatten_intervals({"metric": row.key, "system": name, "value": value, "interval": interval})
             | flatten_intervals({"slope": row.slope, "slope_interval": row.interval})
             | {"p": row.p, "adjusted_p": row.adjusted_p, "reason": row.reason}
-            for row in self.rows
+            for row in self.metrics
             for name, value, interval in zip(self.systems, row.values, row.intervals, strict=True)
         ]
 
 
 @check_arguments
-def trend(
+def fit_trend(
     runs: Runs,
     *,
     systems: Iterable[str] | None = None,
@@ -360,8 +358,8 @@ def trend(
         >>> import dialeval
         >>> weeks = {f"week {n}": ["word " * (n + m % 3) for m in range(30)] for n in range(1, 5)}
         >>> run = dialeval.evaluate(weeks, metrics="length")
-        >>> found = dialeval.trend(run)
-        >>> round(found.rows[0].slope, 6), found.rows[0].significant
+        >>> found = dialeval.fit_trend(run)
+        >>> round(found.metrics[0].slope, 6), found.metrics[0].significant
         (1.0, True)
     """
     if not 0 < alpha < 1 or not 0 < confidence < 1:
@@ -389,7 +387,7 @@ def trend(
         panel=selection.panel,
         alpha=alpha,
         confidence=confidence,
-        rows=[replace(row, adjusted_p=p, significant=p < alpha) for row, p in adjusted],
+        metrics=[replace(row, adjusted_p=p, significant=p < alpha) for row, p in adjusted],
     )
 
 

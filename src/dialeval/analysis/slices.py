@@ -1,6 +1,6 @@
 """Slices: where does a system fail? The values of parts of the rows, and how systems differ in each part.
 
-    slices(run, by=["domain", "turn"])
+    compare_slices(run, by=["domain", "turn"])
 
 A slice is the rows that have a value in a field, and it is a `Run` (`values.cut`). Each slice is compared with the
 baseline like any run, and the p-values of all slices, keys and systems are one family (Holm): of many slices some look
@@ -82,7 +82,7 @@ class Slice:
         >>> rows = [{"response": "at nine sharp", "city": "Bern"}] * 12 + [{"response": "no", "city": "Basel"}] * 12
         >>> shorter = [{**row, "response": "no"} for row in rows]
         >>> run = dialeval.evaluate({"old": rows, "new": shorter}, metrics="length", keep="city")
-        >>> basel = dialeval.slices(run, by="city", metrics=["length"]).of("city")[0]
+        >>> basel = dialeval.compare_slices(run, by="city", metrics=["length"]).of("city")[0]
         >>> basel.label, basel.rows, basel.estimate("old", "length").mean
         ('Basel', 12, 1.0)
     """
@@ -118,7 +118,7 @@ class Slice:
     @property
     def differences(self) -> Sequence[Difference]:
         """The differences of all systems and metrics; empty where nothing was tested."""
-        return () if self.comparison is None else self.comparison.rows
+        return () if self.comparison is None else self.comparison.differences
 
     def estimate(self, system: str, key: str) -> Estimate | None:
         """Return the value of a system under a metric.
@@ -173,7 +173,7 @@ _COMPARED = ("baseline", "difference", "difference_low", "difference_high", "p",
 
 @dataclass(frozen=True, repr=False)
 class Slices(Tabular, Displayable):
-    """The result of `dialeval.slices`: every slice of a run, field by field.
+    """The result of `dialeval.compare_slices`: every slice of a run, field by field.
 
     Attributes:
         whole: The run of all rows.
@@ -186,7 +186,7 @@ class Slices(Tabular, Displayable):
         >>> rows = [{"response": "at nine sharp", "city": "Bern"}] * 12 + [{"response": "no", "city": "Basel"}] * 12
         >>> shorter = [{**row, "response": "no"} for row in rows]
         >>> run = dialeval.evaluate({"old": rows, "new": shorter}, metrics="length", keep="city")
-        >>> found = dialeval.slices(run, by="city", metrics=["length"])
+        >>> found = dialeval.compare_slices(run, by="city", metrics=["length"])
         >>> found
         <Slices: 2 by 1 field (city), 2 systems (old, new), 2 tests>
         >>> found.to_pandas().query("system == 'new'")[["slice", "mean", "difference"]].values.tolist()
@@ -206,7 +206,7 @@ class Slices(Tabular, Displayable):
     @property
     def differences(self) -> list[Difference]:
         """The differences of all slices."""
-        return [row for each in self.comparisons for row in each.rows]
+        return [row for each in self.comparisons for row in each.differences]
 
     def __repr__(self) -> str:
         fields, systems = count_names(self.by, "field"), count_names(self.whole, "system")
@@ -308,7 +308,7 @@ def _gain(row: Difference) -> float:
 
 
 @check_arguments
-def slices(
+def compare_slices(
     runs: Runs,
     by: str | Iterable[str],
     *,
@@ -354,7 +354,7 @@ def slices(
         >>> rows = [{"response": "at nine sharp", "city": "Bern"}] * 12 + [{"response": "no", "city": "Basel"}] * 12
         >>> shorter = [{**row, "response": "no"} for row in rows]
         >>> run = dialeval.evaluate({"old": rows, "new": shorter}, metrics="length", keep="city")
-        >>> found = dialeval.slices(run, by="city", metrics=["length"])
+        >>> found = dialeval.compare_slices(run, by="city", metrics=["length"])
         >>> [(each.label, each.rows, each.difference("new", "length").difference) for each in found.slices]
         [('Basel', 12, 0.0), ('Bern', 12, -2.0)]
     """
@@ -405,7 +405,7 @@ def slices(
             done.append(each)
         together = adjust_together(compared_slices)
         tests = [test for _, tested in compared_slices for test in tested]
-        rows = [row for each in together for row in each.rows]
+        rows = [row for each in together for row in each.differences]
         by_slice = {f"{at} {name}": each for at, part in enumerate(together) for name, each in part.designs.items()}
         drawn = Settings(alpha=alpha, trials=trials)
         more = min(draw_more(tests, rows, by_slice, drawn).trials, MOST_DRAWS // max(1, len(tests)))  # all are kept

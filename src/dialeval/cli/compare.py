@@ -111,7 +111,7 @@ def compare(
     from dialeval.analysis.comparison import find_best_systems, load_comparison
     from dialeval.analysis.gates import check_baseline, check_slices
     from dialeval.analysis.pairing import collect_systems
-    from dialeval.analysis.slices import slices
+    from dialeval.analysis.slices import compare_slices
     from dialeval.core.result import files_of
     from dialeval.metrics.registry import split_names
     from dialeval.reports import comparisons
@@ -142,7 +142,7 @@ def compare(
         _print_over_time(runs, sequential, trend, any(others), chosen, format_, output)
         return 0
     loaded, chosen["baseline"] = _load_with_bar(runs, bar, baseline)
-    sliced = slices(loaded, by, **chosen) if by else None
+    sliced = compare_slices(loaded, by, **chosen) if by else None
     chosen["margin"] = margins or None
     gated = bar is not None or format_ in options.GATE_FORMATS  # what is saved next to a run decides no gate
     stored = load_comparison(runs[0], next(iter(loaded.values())), **chosen) if len(loaded) == 1 and not gated else None
@@ -215,8 +215,8 @@ def _print_over_time(
 ) -> None:
     """Print confidence sequences or a trend; `more`: options were given that go with neither."""
     from dialeval.analysis.pairing import load_runs
-    from dialeval.analysis.sequential import sequential as test_sequentially
-    from dialeval.analysis.sequential import trend as find_trend
+    from dialeval.analysis.sequential import fit_trend as find_trend
+    from dialeval.analysis.sequential import run_sequential_test as test_sequentially
     from dialeval.reports.sequential import SEQUENTIAL, TREND
 
     if sequential and (more or trend or chosen["detect"]):

@@ -136,10 +136,10 @@ def print_run(
     if format_ == "table":
         table = tables.lay_out(run, verdict, transpose=transpose)
     if by:
-        from dialeval.analysis.slices import slices
+        from dialeval.analysis.slices import compare_slices
         from dialeval.reports.slices import MOST_TESTS
 
-        by_slice = slices(whole, by, compared=compared, most_tests=MOST_TESTS)
+        by_slice = compare_slices(whole, by, compared=compared, most_tests=MOST_TESTS)
         print_slices(format_, table, run, by_slice, percent=percent)
     elif table:
         print_content(table)

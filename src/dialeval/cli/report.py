@@ -100,8 +100,8 @@ def report(
     if human and len(runs) > 1:
         raise click.UsageError("--human needs exactly one run")
     if human:
-        page["people"] = dialeval.estimate(loaded[0], list(human), judge=judge, sample=sample, quality=quality)
-        page["agreement"] = dialeval.agreement(loaded[0], list(human), quality=quality, sample=sample)
+        page["people"] = dialeval.estimate_ratings(loaded[0], list(human), judge=judge, sample=sample, quality=quality)
+        page["agreement"] = dialeval.measure_agreement(loaded[0], list(human), quality=quality, sample=sample)
         page["rated"] = join_ratings(loaded[0], list(human), judge=judge, sample=sample, quality=quality)
         with suppress(dialeval.DialevalError):  # ratings without raters, such as those of other programs
             page["merged"] = merge_ratings(human)

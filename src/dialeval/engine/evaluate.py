@@ -1,6 +1,6 @@
 """evaluate(): inputs in, a `Run` out; and tallies, which wait for their rows.
 
-    tally = dialeval.metric("bleu-4,distinct-2")
+    tally = dialeval.make_tally("bleu-4,distinct-2")
     for batch in loader:
         tally.update(generate(batch), batch["references"])
     tally.compute()["bleu-4"].mean
@@ -331,14 +331,14 @@ def evaluate(
 
 
 class Tally:
-    """Metrics of one system that accumulate rows; `dialeval.metric` makes one.
+    """Metrics of one system that accumulate rows; `dialeval.make_tally` makes one.
 
     It can be pickled, sent to another process and merged there. Resources are sent as paths, or whole where they are
     objects in memory.
 
     Examples:
         >>> import dialeval
-        >>> tally = dialeval.metric("distinct-1")
+        >>> tally = dialeval.make_tally("distinct-1")
         >>> tally.update(["yes yes", "no"])
         >>> tally
         <Tally: distinct-1, 2 rows>
@@ -479,7 +479,7 @@ class Tally:
 
 
 @check_arguments
-def metric(
+def make_tally(
     metrics: Asked,
     *,
     train: Any = None,
@@ -524,7 +524,7 @@ def metric(
 
     Examples:
         >>> import dialeval
-        >>> tally = dialeval.metric("length")
+        >>> tally = dialeval.make_tally("length")
         >>> tally.update(["yes", "no thanks"])
         >>> tally.update(["see you at nine"])
         >>> tally.compute()["length"]

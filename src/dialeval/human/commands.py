@@ -124,7 +124,7 @@ def _plan(
 ) -> None:
     """Print how many ratings a width takes."""
     from dialeval.core.result import load
-    from dialeval.human.estimate import estimate, plan_from_pilot, plan_ratings
+    from dialeval.human.estimate import estimate_ratings, plan_from_pilot, plan_ratings
     from dialeval.human.report import lay_out
     from dialeval.human.sample import select_tables
 
@@ -139,7 +139,7 @@ def _plan(
     if assumed:
         raise click.UsageError("--std and --correlation are estimated from --pilot; leave them out")
     estimated |= {"judge": judge, "confidence": confidence}
-    whole, drawn = (estimate(saved, pilot, population=target, **estimated) for target in ("dialogues", "run"))
+    whole, drawn = (estimate_ratings(saved, pilot, population=target, **estimated) for target in ("dialogues", "run"))
     out.print_content(lay_out(plan_from_pilot(whole, drawn, rows, width)))
 
 
@@ -352,7 +352,7 @@ def estimate(run: str, human: tuple[str, ...], output: Path | None, format_: str
     """
     from dialeval.core.result import files_of
     from dialeval.human import report
-    from dialeval.human.estimate import estimate as estimated
+    from dialeval.human.estimate import estimate_ratings as estimated
 
     out.check_places(None, (files_of(run), *human), files=(output,))
     estimates = estimated(run, list(human), **settings)
@@ -442,7 +442,7 @@ def agreement(
     control, and the agreement of the annotators as the ceiling. With --labels, or for --disputed, metrics are compared
     with the label that most annotators gave; of several judges also the effective number of independent ones.
     """
-    from dialeval.analysis.agreement import agreement as correlate
+    from dialeval.analysis.agreement import measure_agreement as correlate
     from dialeval.core.result import files_of
     from dialeval.reports import agreement as tables
 

@@ -122,7 +122,7 @@ class HumanEstimate(RatingEstimate, frozen=True, kw_only=True):
         ...     {"id": row.id, "rater": "ann", "scores": {"overall": (4 if row.system == "new" else 2) + row.row % 2}}
         ...     for row in drawn.rows
         ... ]
-        >>> found = dialeval.estimate(run, ratings, sample=drawn)
+        >>> found = dialeval.estimate_ratings(run, ratings, sample=drawn)
         >>> found["new"].ratings, found["new"].value == found["new"].alone
         (20, True)
     """
@@ -141,7 +141,7 @@ _COLUMNS = (
 
 
 class HumanEstimates(Tabular, Displayable, Record, frozen=True, kw_only=True, rename={"version": "dialeval"}):
-    """The result of `dialeval.estimate`: `estimates["new"].interval`.
+    """The result of `dialeval.estimate_ratings`: `estimates["new"].interval`.
 
     Attributes:
         version: The version of dialeval.
@@ -168,7 +168,7 @@ class HumanEstimates(Tabular, Displayable, Record, frozen=True, kw_only=True, re
         ...     {"id": row.id, "rater": "ann", "scores": {"overall": (4 if row.system == "new" else 2) + row.row % 2}}
         ...     for row in drawn.rows
         ... ]
-        >>> found = dialeval.estimate(run, ratings, sample=drawn)
+        >>> found = dialeval.estimate_ratings(run, ratings, sample=drawn)
         >>> found
         <HumanEstimates: overall of 2 systems (old, new), 40 ratings, by 0 judges>
         >>> found.to_pandas()[["system", "ratings"]].values.tolist()
@@ -215,7 +215,7 @@ class HumanEstimates(Tabular, Displayable, Record, frozen=True, kw_only=True, re
 
 
 @check_arguments
-def estimate(
+def estimate_ratings(
     run: Run | str | PathLike[str],
     human: Any,
     *,
@@ -267,7 +267,7 @@ def estimate(
         ...     {"id": row.id, "rater": "ann", "scores": {"overall": (4 if row.system == "new" else 2) + row.row % 2}}
         ...     for row in drawn.rows
         ... ]
-        >>> found = dialeval.estimate(run, ratings, sample=drawn)
+        >>> found = dialeval.estimate_ratings(run, ratings, sample=drawn)
         >>> found.differences[0].value, found.differences[0].adjusted_p < 0.05
         (2.0, True)
     """

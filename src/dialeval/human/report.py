@@ -10,7 +10,7 @@
 - `MergedRatings`: inter-annotator agreement, each rater, and the rows on which raters differ.
 
 JSON and CSV hold every digit. `make_human_section` is the section of the report on human evaluation: the results of
-`dialeval.estimate`, `dialeval.agreement` and `dialeval.rank`, as they are printed in the terminal.
+`dialeval.estimate_ratings`, `dialeval.measure_agreement` and `dialeval.rank`, as they are printed in the terminal.
 """
 
 from __future__ import annotations

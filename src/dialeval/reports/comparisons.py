@@ -126,7 +126,7 @@ def make_verdict(comparison: Comparison) -> Verdict:
     kinds = {judge_system(comparison.of(system), comparison.panel).kind for system in comparison.systems}
     one = len(comparison.systems) == 1
     headline = _write_headline(comparison) if one else next(iter(_describe_systems(comparison)))
-    numbers = verdicts.list_numbers(comparison.rows, comparison.panel)
+    numbers = verdicts.list_numbers(comparison.differences, comparison.panel)
     return Verdict(kinds.pop() if len(kinds) == 1 else "mixed", headline, state_verdict(comparison), numbers)
 
 
@@ -171,7 +171,7 @@ def state_verdict(comparison: Comparison) -> list[str]:
 
 def list_caveats(comparison: Comparison) -> list[str]:
     """Return what a reader of the verdict must know about its numbers, in sentences."""
-    main = [row for row in comparison.rows if row.key in comparison.panel and not math.isnan(row.p)]
+    main = [row for row in comparison.differences if row.key in comparison.panel and not math.isnan(row.p)]
     rough = list(dict.fromkeys(row.key for row in main if row.rough))
     caveats = [_describe_left_out(row, comparison) for row in main if row.left_out is not None]
     for row in main:
@@ -250,7 +250,7 @@ def _describe_systems(comparison: Comparison) -> Iterable[str]:
     parts = [f"{outcome}: {list_some(names, _MOST_SYSTEMS)}" for outcome, names in systems.items() if names]
     yield f"Compared with {shorten(comparison.baseline)}{metrics} ({describe_tests(comparison)}), {'; '.join(parts)}."
     if not panel:
-        yield from _explain_missing_evidence(comparison.rows)
+        yield from _explain_missing_evidence(comparison.differences)
 
 
 def describe_ranking(comparison: Comparison, ranking: SystemRanking) -> str:
@@ -384,7 +384,10 @@ def to_percent(comparison: Comparison, keys: set[str]) -> Comparison:
     """Return a comparison to be shown, with scores and differences of some keys times 100."""
     names = ["baseline_mean", "mean", "difference", "error", "detectable", "interval", "adjusted_interval", "margin"]
     names += ["unadjusted", "unadjusted_interval", "values", "by_dialogue"]
-    rows = [structs.replace(row, **_multiply_by_100(row, names)) if row.key in keys else row for row in comparison.rows]
+    rows = [
+        structs.replace(row, **_multiply_by_100(row, names)) if row.key in keys else row
+        for row in comparison.differences
+    ]
     margins = {key: margin * (100 if key in keys else 1) for key, margin in comparison.margins.items()}
     return structs.replace(comparison, rows=rows, margins=margins)
 
@@ -415,7 +418,7 @@ def to_latex(comparison: Comparison, best: Best | None = None, transpose: bool =
     best = Best({}, 0) if best is None else best
     names, lines = [comparison.baseline, *comparison.systems], []
     for key in comparison.keys:
-        rows = {row.system: row for row in comparison.rows if row.key == key}
+        rows = {row.system: row for row in comparison.differences if row.key == key}
         first = next(iter(rows.values()))
         means = {comparison.baseline: first.values[0], **{name: row.values[1] for name, row in rows.items()}}
         decimals, bold = count_significant_decimals(means.values()), best.systems.get(key, ())
@@ -425,7 +428,7 @@ def to_latex(comparison: Comparison, best: Best | None = None, transpose: bool =
     # The legend without the columns that a table of one value per system does not have.
     notes = [line for line in explain_columns(comparison) if not line.startswith(("detectable: ", "needed: ", "~: "))]
     table = Table(["metric", *names], lines)
-    fewer = {row.key: row for row in comparison.rows if row.rows != row.of and not row.corpus}
+    fewer = {row.key: row for row in comparison.differences if row.rows != row.of and not row.corpus}
     covers = (f"{key} is compared on {row.rows:,} of {row.of:,}." for key, row in fewer.items() if row.rows < row.of)
     caption = [*describe_designs(comparison), *covers, *explain_best(best), *notes]
     shown = [table.transpose("system") if transpose else table]
@@ -445,7 +448,7 @@ def explain_columns(comparison: Comparison) -> list[str]:
     """Return notes that explain the columns and marks of the tables."""
     tests = comparison.tests
     designs = list(comparison.designs.values())
-    rest = sum(not math.isnan(row.p) for row in comparison.rows) - tests
+    rest = sum(not math.isnan(row.p) for row in comparison.differences) - tests
     marks = f"* p < {comparison.alpha:g}, ** p < {STRONG * comparison.alpha:g}"
     level = f"{100 * comparison.confidence:g}% confidence intervals"
     lines = [f"Differences to {comparison.baseline} with {level} ({_name_intervals(comparison)})."]
@@ -460,7 +463,7 @@ def explain_columns(comparison: Comparison) -> list[str]:
     if comparison.detect is not None:
         what = f"about how many {unit} are needed to detect a difference of {comparison.detect:g} at that power"
         lines.append(f"needed: {what}.")
-    if any(row.rough for row in comparison.rows):
+    if any(row.rough for row in comparison.differences):
         lines.append(f"~: rough approximation, because there are few {unit} or a few of them dominate.")
     least = max(
         1 / math.comb(design.clusters, design.baseline_units) if design.name == "unpaired" else least_p(design.common)
@@ -472,9 +475,9 @@ def explain_columns(comparison: Comparison) -> list[str]:
     if comparison.adjusted_for:
         fields = ", ".join(comparison.adjusted_for)
         lines.append(f"Adjusted for {fields}: means are standardized to the mix of both logs (post-stratification).")
-        lines += [_show_unadjusted(row) for row in comparison.rows if not math.isnan(row.unadjusted)]
-    reasons = dict.fromkeys(f"{row.key}: not tested, {row.reason}." for row in comparison.rows if row.reason)
-    notes = dict.fromkeys(f"{row.key}: {row.note}." for row in comparison.rows if row.note)
+        lines += [_show_unadjusted(row) for row in comparison.differences if not math.isnan(row.unadjusted)]
+    reasons = dict.fromkeys(f"{row.key}: not tested, {row.reason}." for row in comparison.differences if row.reason)
+    notes = dict.fromkeys(f"{row.key}: {row.note}." for row in comparison.differences if row.note)
     return [*lines, *reasons, *notes]
 
 
@@ -485,7 +488,7 @@ def _show_unadjusted(row: Difference) -> str:
 
 def _name_intervals(comparison: Comparison) -> str:
     """Return the methods of the intervals."""
-    methods = {row.interval_by for row in comparison.rows if row.interval_by is not None}
+    methods = {row.interval_by for row in comparison.differences if row.interval_by is not None}
     unpaired = all(design.name == "unpaired" for design in comparison.designs.values())
     kind = "studentized" if unpaired else "paired studentized"
     words = {
@@ -504,7 +507,7 @@ def _name_intervals(comparison: Comparison) -> str:
 def _name_tests(comparison: Comparison) -> str:
     """Return the names of the tests."""
     names: list[str] = []
-    if any(row.interval_by == "crossed" for row in comparison.rows):
+    if any(row.interval_by == "crossed" for row in comparison.differences):
         return "Student's t test with the variances of both ways of clustering"
     for design in dict.fromkeys(comparison.designs.values()):
         if comparison.test == "bootstrap" and design.name != "unpaired":

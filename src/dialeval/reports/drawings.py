@@ -20,7 +20,7 @@ import numpy as np
 from dialeval.analysis.comparison import compare
 from dialeval.analysis.pairing import choose_main_keys, find_keys
 from dialeval.analysis.slices import Slices, list_kept_fields
-from dialeval.analysis.slices import slices as slice_run
+from dialeval.analysis.slices import compare_slices as slice_run
 from dialeval.analysis.values import find_better
 from dialeval.core.arrays import Floats
 from dialeval.core.errors import SettingError

@@ -25,7 +25,7 @@ from weakref import ref
 import numpy as np
 
 from dialeval.analysis.comparison import Comparison
-from dialeval.analysis.slices import Slices, list_kept_fields, slices
+from dialeval.analysis.slices import Slices, compare_slices, list_kept_fields
 from dialeval.core.arguments import check_arguments
 from dialeval.core.display import Displayable
 from dialeval.core.errors import SettingError
@@ -177,8 +177,8 @@ def report(
         compared: Test the differences to the first system; or the comparison of all systems with the first, where there
             is one already.
         by: Fields to slice the rows by; None: those that the run kept.
-        people: What `dialeval.estimate` returned, to be shown.
-        agreement: What `dialeval.agreement` returned, to be shown.
+        people: What `dialeval.estimate_ratings` returned, to be shown.
+        agreement: What `dialeval.measure_agreement` returned, to be shown.
         ranking: What `dialeval.rank` returned, to be shown.
         rated: The rated rows by system, for figures.
         merged: The merged ratings, for a section about raters.
@@ -254,7 +254,7 @@ def _draw_failures(run: Run, parts: Sequence[Slices]) -> dict[str, Figure]:
 def _slice_blocks(run: Run, by: str | Sequence[str] | None, compared: bool) -> list[Slices]:
     """Slice each block of systems with common metrics by `by`, or by the fields that it kept."""
     fields = [(block, list_kept_fields(block) if by is None else by) for block in split_blocks(run)]
-    return [slices(block, names, compared=compared, most_tests=MOST_TESTS) for block, names in fields if names]
+    return [compare_slices(block, names, compared=compared, most_tests=MOST_TESTS) for block, names in fields if names]
 
 
 def combine_runs(runs: Iterable[Run] | Mapping[str, Run]) -> Run:

@@ -21,12 +21,14 @@ def describe_sequential_test(test: SequentialTest) -> Document:
         "Assumes independent dialogues from one source.",
         "betting: exact for values with bounds where all dialogues count equally.",
     ]
-    if any(row.by == "asymptotic" for row in test.rows):
+    if any(row.by == "asymptotic" for row in test.differences):
         notes.append("asymptotic: for many dialogues; invalid if rare large differences have not occurred yet.")
     if test.tests > 1:
         notes.append(f"Alpha is divided by {test.tests}, so that all intervals hold simultaneously (Bonferroni).")
-    notes += dict.fromkeys(f"{plain(row.key)}: {row.reason}." for row in test.rows if row.reason)
-    return Document([*dict.fromkeys(designs)], [Table(head, list(map(_make_difference_cells, test.rows)))], notes)
+    notes += dict.fromkeys(f"{plain(row.key)}: {row.reason}." for row in test.differences if row.reason)
+    return Document(
+        [*dict.fromkeys(designs)], [Table(head, list(map(_make_difference_cells, test.differences)))], notes
+    )
 
 
 def _make_difference_cells(row: SequentialDifference) -> list[str]:
@@ -44,12 +46,12 @@ def _make_difference_cells(row: SequentialDifference) -> list[str]:
 def describe_trend(trend: Trend) -> Document:
     """Describe a trend: sentences, a table with a row per metric, and notes."""
     names = [shorten(name) for name in trend.systems]
-    table = Table(["metric", *names, "slope per step", "adjusted p"], [_make_trend_cells(row) for row in trend.rows])
-    tests = sum(not math.isnan(row.p) and row.key in trend.panel for row in trend.rows)
+    table = Table(["metric", *names, "slope per step", "adjusted p"], [_make_trend_cells(row) for row in trend.metrics])
+    tests = sum(not math.isnan(row.p) and row.key in trend.panel for row in trend.metrics)
     family = f", adjusted by Holm for {tests} tests" if tests > 1 else ""
     test = f"* p < {trend.alpha:g}: t test of a linear trend{family}. Change points are not tested."
     notes = [f"Values with {100 * trend.confidence:g}% confidence intervals; {test}"]
-    notes += dict.fromkeys(f"{plain(row.key)}: not tested, {row.reason}." for row in trend.rows if row.reason)
+    notes += dict.fromkeys(f"{plain(row.key)}: not tested, {row.reason}." for row in trend.metrics if row.reason)
     return Document(_state_trends(trend), [table], notes)
 
 
@@ -58,7 +60,7 @@ def _state_trends(trend: Trend) -> list[str]:
     if trend.design == "paired":
         design = f"the same {trend.units[0]:,} {trend.unit} in all systems"
     sentences = [f"{trend.design.capitalize()} design: {design}."]
-    for row in trend.rows:
+    for row in trend.metrics:
         if row.significant and row.key in trend.panel:
             way = "rises" if row.slope > 0 else "falls"
             good = {"higher": row.slope > 0, "lower": row.slope < 0}.get(row.better or "")

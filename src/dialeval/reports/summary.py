@@ -218,7 +218,7 @@ def _make_table(page: _Page, keys: Sequence[str], caption: str) -> str:
         parts = [keys[at : at + MOST_COLUMNS] for at in range(0, len(keys), MOST_COLUMNS)]
         return "".join(_make_table(page, part, caption if at == 0 else "Continued.") for at, part in enumerate(parts))
     # Strips of columns have an axis below them; those of rows have none, so all tables share a scale.
-    tested = [] if comparison is None else [row for row in comparison.rows if as_rows or row.key in keys]
+    tested = [] if comparison is None else [row for row in comparison.differences if as_rows or row.key in keys]
     scale = None if comparison is None else fit_scale(tested, NARROW if as_rows else WIDTH)
     rows = {(row.key, row.system): row for row in tested if not math.isnan(row.p)}
     arrows = {key: markup.arrow(find_better(run, key)) for key in keys}

@@ -76,7 +76,7 @@ def describe(
 
         others = [name for name in run if run[name].role == "system" and name != comparison.baseline]
         marks = {(name, key): fmt.UNTESTED for name in others for key in run[name]}
-        marks |= {(row.system, row.key): choose_mark(row) for row in comparison.rows}
+        marks |= {(row.system, row.key): choose_mark(row) for row in comparison.differences}
     keys, cells = run.keys_in_order, {}
     for key in keys:
         decimals = choose_decimals(run, key)
@@ -254,12 +254,12 @@ def list_footnotes(run: Run, comparison: Comparison | None, intervals: bool = Tr
         what = "too skewed for so few dialogues, so that intervals may be too narrow"
         yield f"~: {', '.join(skewed)}: {what}; --intervals studentized is wider."
     everything = sum(len(run[name]) for name in run if comparison is not None and name in comparison.systems)
-    marked = comparison is not None and any(row.significant or math.isnan(row.p) for row in comparison.rows)
-    if comparison is not None and (marked or len(comparison.rows) < everything):
+    marked = comparison is not None and any(row.significant or math.isnan(row.p) for row in comparison.differences)
+    if comparison is not None and (marked or len(comparison.differences) < everything):
         from dialeval.reports.comparisons import describe_tests
 
         yield f"Against {shorten(comparison.baseline)}: {fmt.MARKS} ({describe_tests(comparison)})."
-    for row in () if comparison is None else comparison.rows:
+    for row in () if comparison is None else comparison.differences:
         if row.note is not None:
             yield f"{shorten(row.key)} of {shorten(row.system)}: {row.note}."
     yield from describe_unscored(run)

@@ -246,7 +246,7 @@ def test_versions_differ_in_goals_and_states_and_are_not_compared(tmp_path: Path
     inform = runs["multiwoz-2.4"]["multiwoz-2.4"]["inform"]
     assert inform.signature is not None
     assert inform.signature["data"] == "multiwoz-2.4"
-    reasons = {row.key: row.reason for row in dialeval.compare(runs).rows}
+    reasons = {row.key: row.reason for row in dialeval.compare(runs).differences}
     assert reasons["inform"] == reasons["combined"] == "versions of the data differ: multiwoz-2.1 and multiwoz-2.4"
     assert "data" not in (runs["multiwoz-2.4"]["multiwoz-2.4"]["bleu/mwz22"].signature or {})
 

@@ -115,7 +115,7 @@ def test_the_original_form_is_a_mean_over_the_frames_of_a_group(run: Run) -> Non
 
 def test_a_group_is_a_slice(run: Run) -> None:
     output = original_output(run["steady"])
-    for each in dialeval.slices(run, "service,domain", compared=False).slices:
+    for each in dialeval.compare_slices(run, "service,domain", compared=False).slices:
         for key, estimate in each.run["steady"].items():
             assert output[each.label].get(key.replace("-", "_")) == pytest.approx(estimate.mean, abs=1e-12)
 
@@ -131,7 +131,7 @@ def test_a_run_is_saved_compared_and_reported(run: Run, tmp_path: Path) -> None:
     run.save(tmp_path / "run")
     loaded = dialeval.load(tmp_path / "run")
     assert loaded == run
-    assert {row.key for row in dialeval.compare(loaded).rows} >= {"joint-goal-accuracy", "requested-slots-f1"}
+    assert {row.key for row in dialeval.compare(loaded).differences} >= {"joint-goal-accuracy", "requested-slots-f1"}
     page = dialeval.report(loaded, tmp_path / "page.html").read_text(encoding="utf-8")
     assert "FindInn; area=hill" in page
 

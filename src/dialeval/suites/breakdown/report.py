@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from msgspec import Struct
 
-from dialeval.analysis.slices import slices
+from dialeval.analysis.slices import compare_slices
 from dialeval.core.display import Tabular
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Estimate
@@ -172,7 +172,7 @@ def average_over_datasets(run: Run) -> MacroAverages:
     """Average every value over the data sets of a run; SettingError where it has one."""
     if not all(result.rows is not None and DATASET in result.rows.fields for result in run.values()):
         raise SettingError("there is one data set; give several (-p NAME=PATH, repeated), or leave --macro out")
-    by_dataset = slices(run, DATASET, systems=list(run) if len(run) > 1 else None, compared=False)
+    by_dataset = compare_slices(run, DATASET, systems=list(run) if len(run) > 1 else None, compared=False)
     parts = {part.label: part.run for part in by_dataset.slices}
     systems: dict[str, dict[str, Macro]] = {system: {} for system in run}
     for system, averages in systems.items():
