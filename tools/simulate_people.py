@@ -4,7 +4,7 @@
 
 `coverage`: data sets are drawn from a distribution whose truth is known. Dialogues have one to thirty turns, which
 resemble each other (three tenths of the variance lie between dialogues); a judge has a correlation with people. Rows
-are drawn as `dialeval.sample` draws them in each design, and estimated as by `dialeval.estimate_ratings`, without files in
+are drawn as by `dialeval.sample` in each design, and estimated as by `dialeval.estimate_ratings`, without the files in
 between. `alone` are rows that stand alone, for which the formula of the width holds: sqrt(1 - r^2 (1 - n / N)).
 
 `rank`: pairs of three systems that raters compare. Their choices follow no Bradley-Terry model: qualities have gamma
