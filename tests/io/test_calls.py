@@ -383,7 +383,10 @@ REQUEST = {"jsonrpc": "2.0", "method": "tools/call", "params": {"name": "f"}}
         ({"event": 3, "text": "hi"}, {"event": 3, "text": "hi"}),
         ({"type": "tool", "content": "x"}, {"type": "tool", "content": "x", "role": "tool"}),
         ({"type": "reasoning"}, None),
-        ({"type": "web_search_call"}, None),
+        (
+            {"type": "web_search_call"},
+            {"role": "assistant", "content": "", "tool_calls": [{"type": "web_search_call"}]},
+        ),
         ({"type": "message", "x": 1}, {"type": "message", "x": 1}),
         (
             {"message.role": "user", "message.tool_calls": [{"tool_call.function.name": "f", "tool_call.id": "c"}, 1]},

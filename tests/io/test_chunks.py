@@ -267,11 +267,12 @@ def test_lines_beside_that_are_not_text_name_their_file(tmp_path: Path) -> None:
     assert [(problem.where, problem.line) for problem in caught.value.problems] == [(str(tmp_path / "r.txt"), 2)]
 
 
-def test_a_part_of_a_table_may_be_without_rows(tmp_path: Path) -> None:
+def test_spans_in_row_groups_are_read_together(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
-    rows = {"span_kind": ["TOOL", "LLM"], "attributes.output.value": ["a", "b"]}
+    kinds, outputs = ["CHAIN", "LLM", "LLM"], ["a", "b", "c"]
+    rows = {"context.trace_id": ["t", "t", "u"], "span_kind": kinds, "attributes.output.value": outputs}
     pq.write_table(pa.table(rows), path, row_group_size=1)
-    assert read_all(path, 1, 1) == ["b"]
+    assert read_all(path, 1, 1) == ["b", "c"]
 
 
 def test_where_the_last_dialogue_of_rows_starts() -> None:

@@ -18,7 +18,6 @@ in the order of their times or numbers (`_ORDERS`), else in that of the file.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import chain, islice
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -60,6 +59,8 @@ OUTPUTS = ("response", "output", "completion", "reply", "generation", "generated
 """The fields with the reply, next to the messages of a request."""
 INDEX = "message_index"
 """A field that can be kept: the place of a reply among the messages of its chat."""
+HISTORY = "history"
+"""The field with messages before those of a chat: their context, whose replies are not read."""
 JOINED = "\0reply next to messages"
 """A mark of rows whose messages became their context."""
 _ORDERS = ("turn", "turn_index", "turn_id", "index", "message_index", "position", "sequence", "seq")
@@ -110,6 +111,11 @@ class Chat:
         self._references: Sequence[str] = ()
         self._said: list[str] = []
         self._roles: list[str] = []
+        if isinstance(given := row.get(HISTORY), LISTS):
+            turns = reader.read_turns(list(given), HISTORY)
+            self._said, self._roles = [turn.shown for turn in turns], [turn.role for turn in turns]
+        self._earlier = self._roles.count(USER)
+        """Turns of the user in the history, which are those of another conversation or file."""
         self._since: float | None = None
         self.replies: list[ReplyRow] = []
         self.log = CallLog()
@@ -165,7 +171,8 @@ class Chat:
     def _add_reply(
         self, text: str, index: int, failure: str | None, turn_labels: str | None = None, latency: str | None = None
     ) -> None:
-        labels, kept, asked = self._labels, self._reader.names.kept, self._roles.count(USER)
+        labels, kept, asked = self._labels, self._reader.names.kept, self._roles.count(USER) - self._earlier
+        self._earlier = 0
         if INDEX in kept:
             labels = [[str(index)] if name == INDEX else own for name, own in zip(kept, labels, strict=True)]
         place = (bool(self.replies), self._system, self._dialogue, len(self.replies) + 1, labels)
@@ -258,14 +265,10 @@ def join_output(reader: FieldReader, row: RowObject) -> tuple[RowObject, bool]:
 # Messages in rows of their own.
 
 
-def peek_messages(records: Records, names: FieldNames) -> tuple[Iterator[tuple[int, object]], bool]:
-    """Return the rows of an input, and whether each is a message, by the first of them."""
-    rows = iter(records.rows)
-    if records.header is not None and not any(key in records.header for key in ROLE_KEYS):
-        return rows, False
-    held = list(islice(rows, 1))
-    first = held[0][1] if held else None
-    return chain(held, rows), isinstance(first, dict) and _is_message(first, names)
+def is_message(row: object, records: Records, names: FieldNames) -> bool:
+    """Return whether the first row of an input is a message, so that all of them are."""
+    has_roles = records.header is None or any(key in records.header for key in ROLE_KEYS)
+    return has_roles and isinstance(row, dict) and _is_message(row, names)
 
 
 def _is_message(row: RowObject, names: FieldNames) -> bool:

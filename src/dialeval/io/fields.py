@@ -51,7 +51,7 @@ from dialeval.io.calls import (
     unwrap,
 )
 from dialeval.io.outcomes import is_failed
-from dialeval.io.row_shapes import explain_shape, find_nearest, value_at
+from dialeval.io.row_shapes import explain_shape, find_nearest
 from dialeval.io.rows import (
     ASSISTANT,
     CONTENT_KEYS,
@@ -96,18 +96,20 @@ CALLER = "function_call"
 PARTS: Mapping[str, str] = {
     **dict.fromkeys(("text", "input_text", "output_text"), "text"),
     "refusal": "refusal",
-    **dict.fromkeys(("tool_result", "mcp_tool_result"), "content"),
-    **dict.fromkeys(("functionResponse", "function_response"), "response"),
+    **dict.fromkeys(("tool_result", "mcp_tool_result", "web_search_tool_result", "tool_call_response"), "result"),
+    **dict.fromkeys(("functionResponse", "function_response", "toolResult", "tool-result"), "result"),
     **dict.fromkeys(("image", "image_url", "input_image", "image_file"), "[image]"),
     **dict.fromkeys(("audio", "input_audio", "audio_url"), "[audio]"),
     **dict.fromkeys(("video", "video_url"), "[video]"),
     **dict.fromkeys(("file", "input_file", "document", "inlineData", "inline_data", "fileData", "file_data"), "[file]"),
-    **dict.fromkeys(
-        ("tool_use", "tool_call", "functionCall", "function_call", "server_tool_use", "mcp_tool_use"), "call"
-    ),
-    **dict.fromkeys(("thinking", "redacted_thinking", "reasoning", "thought"), ""),
+    **dict.fromkeys(("blob", "uri"), "[file]"),
+    **dict.fromkeys(("tool_use", "tool_call", "tool-call", "toolUse", "functionCall", "function_call"), "call"),
+    **dict.fromkeys(("server_tool_use", "mcp_tool_use", "server_tool_call", "executableCode"), "call"),
+    **dict.fromkeys(("thinking", "redacted_thinking", "reasoning", "thought", "reasoningContent", "step-start"), ""),
 }
-"""For each type of part: the field with its text, a mark, `call`, or nothing. Gemini's parts have such a key."""
+"""For each type of part: the field with its text, a mark, `call`, `result`, or nothing. Of Gemini it is a key."""
+_RESULTS = ("content", "response", "result", "output")
+"""The fields of a part, or of the object in it, with the result of a tool."""
 
 
 class Message(NamedTuple):
@@ -628,28 +630,34 @@ def _read_part(reader: FieldReader, part: object, what: str, inner: bool) -> tup
     if kind is None:
         kind = next((key for key, given in part.items() if key in PARTS and given is not None), None)
     field = PARTS.get(kind) if isinstance(kind, str) else None
-    if field is None and part.get("text") is not None:
+    if isinstance(part.get("text"), str) and field is None:
         field = "text"
-    if field is None or (field == "content" and inner):
+    if inner and (field is None or field == "result"):  # whatever a tool returns
+        return reader.read_text(dump(part), what), None
+    if field is None:
         reader.add_problem(f"{what} has a part of type {kind!r:.40} without text", "leave out what is not text")
         return "", None
     if field == "call":
         return "", _check_call(reader, part, what)
     if not field or field.startswith("["):
         return field, None
-    if field == "response":
-        given = value_at(part, f"{kind}.response")
-        text = given if isinstance(given, str) else dump(given)
+    if field == "result":
+        body: Any = part.get(str(kind), part)
+        given = (
+            next((body[key] for key in _RESULTS if body.get(key) is not None), None) if isinstance(body, dict) else body
+        )
+        if isinstance(given, LISTS):
+            text = read_content(reader, given, what, inner=True)[0]
+        else:
+            text = given if isinstance(given, str) else "" if given is None else dump(given)
         return reader.read_text(text, what), read_result(part, text)
-    if field == "content":
-        given = part.get(field)
-        text = "" if given is None else read_content(reader, given, what, inner=True)[0]
-        return text, read_result(part, text)
-    return reader.read_text(part.get(field), what), None
+    said = part.get(field, part.get("content"))
+    return reader.read_text(said.get("value") if isinstance(said, dict) else said, what), None
 
 
 def _list_calls(message: RowObject) -> Iterator[object]:
+    more = message.get("additional_kwargs")  # of LangChain
     for key in ("tool_calls", "function_call"):
-        given = message.get(key)
+        given = message.get(key) or (more.get(key) if isinstance(more, dict) else None)
         if given is not None:
             yield from given if isinstance(given, LISTS) else [given]

@@ -28,7 +28,8 @@ from dialeval.core.columns import TextColumn
 from dialeval.core.errors import DataError, Problem, ProblemList
 from dialeval.io.delimited import encoding_problem, find_encoding_problems, split
 from dialeval.io.opening import PathSource, read_bytes, strip_mark, unpacked_limit
-from dialeval.io.row_shapes import find_document_rows, is_row, value_at
+from dialeval.io.otlp import find_decoder
+from dialeval.io.row_shapes import find_document_rows, find_shape, is_row, value_at
 from dialeval.io.rows import Records, kind_of
 
 _FORMS = "give a list of strings, a list of row objects, or an object of system name -> list"
@@ -64,6 +65,8 @@ def read_json(path: PathSource) -> dict[str | None, Records]:
     if not isinstance(document, dict) or not document:
         what = "is an empty object" if isinstance(document, dict) else f"is {kind_of(document)}"
         raise DataError(Problem(where, 1, what, _FORMS))
+    if (shape := find_shape(document)) is not None and shape.assembler:
+        return {None: Records(where, [(1, document)])}
     log = find_document_rows(document)
     if log is not None:
         path, rows = log
@@ -233,10 +236,11 @@ def parse_lines(lines: TextColumn, where: str) -> Records:
 def _parse_rows(lines: TextColumn, where: str, problems: list[Problem]) -> Iterator[tuple[int, object]]:
     view = lines.data.data
     spans = zip(lines.starts.tolist(), lines.ends.tolist(), strict=True)
+    load = find_decoder(bytes(lines.data[:200])) if len(lines) else orjson.loads
     for line, (start, end) in enumerate(spans, 1):
         try:
-            yield line, orjson.loads(view[start:end])
-        except orjson.JSONDecodeError as error:
+            yield line, load(view[start:end])
+        except ValueError as error:
             text = bytes(view[start:end])
             if text.strip(_WHITESPACE):
                 problems.append(_problem(where, line, text, error))

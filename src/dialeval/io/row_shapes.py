@@ -51,25 +51,26 @@ class RowShape:
     """Keys of the document that its rows get as well."""
     joined: Sequence[str] = ()
     """A field that rows get from a list of the document: its name, the list, and the paths in both that are equal."""
-    only: Sequence[str] = ()
-    """A path, and the values there of the rows that are answers; others are passed over."""
     pairs: Mapping[str, str] = field(default_factory=dict)
     """The fields of a pair of answers, and where they are."""
     several: bool = False
     """Whether a response is a list of texts, those of several turns."""
-    seen: bool = False
-    """Whether the structure was taken from a real file, and not from documentation."""
+    seen: bool | str = False
+    """The program and the version of a real file of it that was read; or whether there was one."""
     refused: str = ""
     """What to do instead, where such rows cannot be read."""
     unlike: Sequence[str] = ()
     """Our fields whose names such a row has for something else."""
+    assembler: str = ""
+    """The name of what puts conversations together from all rows of a file (`logs.ASSEMBLERS`)."""
     filter: str = ""
     """The field by which rows of one answer differ, where a program writes an answer once per filter of it."""
 
     @property
     def origin(self) -> str:
         """Where its structure is known from, in words."""
-        return "seen in a real file" if self.seen else "from documentation, not seen in a real file"
+        named = f": {self.seen}" if isinstance(self.seen, str) else ""
+        return f"read in a real file{named}" if self.seen else "from documentation, not read in a real file"
 
     @property
     def main(self) -> str:
@@ -83,6 +84,8 @@ class RowShape:
             return "pairs, for `dialeval rank`: " + "; ".join(f"{name} = {paths}" for name, paths in self.pairs.items())
         if self.refused:
             return f"not read: {self.refused}"
+        if self.assembler:
+            return f"put together from {self.assembler}"
         rows = f"rows in `{self.document[-1]}`; " if self.document else ""
         shown = {name: paths for name, paths in self.paths.items() if name not in _ABOUT_ERRORS}
         return rows + "; ".join(f"{name} = {paths}" for name, paths in shown.items())
@@ -108,7 +111,7 @@ def value_at(row: Mapping[str, Any], path: str) -> Any:
         return row[path]
     value: Any = row
     for step in _steps(path):
-        if isinstance(value, Mapping):
+        if type(value) is dict or isinstance(value, Mapping):
             value = value.get(step)
         elif isinstance(value, list | tuple) and step.isdecimal() and len(step) < 10 and int(step) < len(value):
             value = value[int(step)]
@@ -172,25 +175,9 @@ def map_fields(row: RowObject, names: FieldNames) -> RowObject | None:
     taken = {
         own: find(row, shape.paths[name]) if own == name else value_at(row, own) for name, own in ours.items()
     } | found
-    reply = taken.get(names.response)
-    if isinstance(reply, str) and reply.lstrip().startswith(("{", "[")):
-        taken[names.response] = _parse_reply(reply)
     if isinstance(parts := taken.get(names.system), list):  # such as an agent and its model
         taken[names.system] = "/".join(map(str, parts)) or None
     return taken
-
-
-def _parse_reply(text: str) -> object:
-    """Return the message that a text of JSON is, as logs of API calls have it; a reply in JSON stays a text."""
-    try:
-        value = orjson.loads(text)
-    except orjson.JSONDecodeError:
-        return text
-    found = find(value, "choices.0.message | message") if isinstance(value, dict) else None
-    value = value if found is None else found
-    parts = value if isinstance(value, list) and value else [value]
-    is_message = all(isinstance(part, dict) and ("role" in part or part.get("type") == "message") for part in parts)
-    return value if is_message else text
 
 
 def split_turns(row: RowObject, given: RowObject, names: FieldNames) -> list[RowObject]:
@@ -225,17 +212,15 @@ class Filters:
         self._first: dict[str, object] = {}
 
     def pass_over(self, row: RowObject) -> bool:
-        """Return whether a row is no answer, or repeats one of another filter."""
+        """Return whether a row repeats an answer of another filter."""
         shape = find_shape(row) if row.keys() & _FILTERS else None
-        if shape is not None and shape.only:
-            return value_at(row, shape.only[0]) not in shape.only[1:]
         if shape is None or not shape.filter:
             return False
         answer = repr([row.get(name) for name in _ANSWER])
         return self._first.setdefault(answer, row.get(shape.filter)) != row.get(shape.filter)
 
 
-_FILTERS = {name for shape in SHAPES for name in (shape.filter, *shape.only[:1]) if name}
+_FILTERS = {shape.filter for shape in SHAPES if shape.filter}
 _ANSWER = ("doc_id", "doc_hash", "prompt_hash", "resps")
 """The fields of lm-evaluation-harness that are the same under every filter."""
 
