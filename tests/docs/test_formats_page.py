@@ -10,7 +10,7 @@ START, END = "<!-- shapes -->\n", "<!-- end of shapes -->"
 
 def table() -> str:
     cells = [
-        (f"`{shape.name}`", shape.title, shape.seen if isinstance(shape.seen, str) else "yes" if shape.seen else "no")
+        (f"`{shape.name}`", shape.title, "yes" if shape.seen else "no")
         for shape in (OWN, *SHAPES)
     ]
     rows = [("name", "a row is", "read in a real file"), ("---",) * 3, *cells]

@@ -659,14 +659,14 @@ def test_remedies_for_a_missing_field(wanted: str, there: list[str], remedy: str
     assert shown == f"name it {wanted}, or map the name it has: {remedy}"
 
 
-def test_the_nearest_shape_is_named_where_a_response_is_missing() -> None:
-    nearest = "; of the known shapes prompt is nearest: dialeval formats prompt"
-    assert describe_missing("response", "response", ["prompt"], "column") == (
-        "has no column 'response', only prompt",
-        "name it response, or map the name it has: --field response=NAME (fields={'response': NAME} in Python)"
-        + nearest,
+def test_a_field_to_try_is_computed_from_the_row() -> None:
+    what, remedy = describe_missing(
+        "response", "response", {"id": 1, "call": {"said": "It leaves at nine.", "by": "bot"}}
     )
-    assert nearest not in describe_missing("reference", "reference", ["prompt"])[1]
+    assert what == "has no field 'response', only id, call"
+    assert "--field response=call.said (fields={'response': 'call.said'} in Python)" in remedy
+    chat = {"title": "a ferry", "thread": {"posts": [{"who": "u", "text": "Hello"}]}}
+    assert "--field messages=thread.posts" in describe_missing("response", "response", chat)[1]
 
 
 def test_references_are_read_where_it_is_unclear_whether_the_response_is_one() -> None:

@@ -47,7 +47,7 @@ def test_named_lists_of_references_are_several_per_row(write: Write) -> None:
         (" \n", None, "is empty"),
         ("", None, "is empty"),
         ("[]", None, "holds no rows"),
-        ('{"a": "x"}', None, "'a' is a string, not a list of rows"),
+        ('{"a": "x"}', 1, "has no field 'response', only a"),
         ('{"a": ["x"], "b": []}', None, "'b' is an empty list, not a list of rows"),
         (b'[\n"a",\n"\xff"]', 3, "byte 0xff at position 2 of the line is not UTF-8"),
     ],
@@ -107,13 +107,11 @@ def test_lines_of_items_in_documents_of_any_form(write: Write, problems_of: Caug
     assert lines('{"eval": {},\n"samples": [\n1]}') == [3]
 
 
-def test_documents_that_hold_no_rows_say_what_each_name_holds(write: Write, problems_of: Caught) -> None:
-    path = write("a.json", '{"a": 3, "b": ["x"], "c": [], "d": null}')
-    assert [(problem.line, problem.what) for problem in problems_of(lambda: read_responses(path))] == [
-        (None, "'a' is a number, not a list of rows"),
-        (None, "'c' is an empty list, not a list of rows"),
-        (None, "'d' is null, not a list of rows"),
-    ]
+def test_documents_that_hold_no_rows_are_a_row_without_a_reply(write: Write, problems_of: Caught) -> None:
+    path = write("a.json", '{"a": 3, "b": {"text": "See you at nine."}, "c": [], "d": null}')
+    [problem] = problems_of(lambda: read_responses(path))
+    assert (problem.line, problem.what) == (1, "has no field 'response', only a, b, c, d")
+    assert "--field response=b.text" in problem.remedy
     odd = write("c.json", '{"prompt": "a",\n"completion": 3}')
     assert [problem.line for problem in problems_of(lambda: read_responses(odd))] == [1]
     one = write("b.json", '{"prompt": "a", "completion": "b"}')

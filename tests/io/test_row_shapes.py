@@ -20,7 +20,6 @@ from dialeval.io.row_shapes import (
     explain_shape,
     find,
     find_document_rows,
-    find_nearest,
     find_shape,
     is_row,
     list_columns,
@@ -61,12 +60,13 @@ def test_every_example_is_read(tmp_path: Path, shape: RowShape, suffix: str) -> 
     rows: Any = [
         {key: n if key in (numbered, *named) else value for key, value in shape.example.items()} for n in range(2)
     ]
+    rows = rows[:1] if shape.assembler else rows
     if suffix == "json" and shape.document:
         rows = {shape.document[0]: {}, shape.document[-1]: rows}
     text = json.dumps(rows) if suffix == "json" else "".join(json.dumps(row) + "\n" for row in rows)
     path.write_text(text)
     [system] = read_responses(path)
-    assert set(system.responses) <= {"At nine.", "Hi.", *([""] if "input" in shape.name else [])}
+    assert set(system.responses) <= {"At nine.", "Hi.", *([""] if "input" in shape.name or not shape.main else [])}
     assert len(system) == (4 if shape.several or "input" in shape.name else 1 if shape.assembler else 2)
 
 
@@ -270,8 +270,9 @@ def test_the_first_path_and_both_of_two() -> None:
 
 
 def test_words_about_shapes() -> None:
-    assert BY_NAME["inspect"].origin == "read in a real file"
-    assert BY_NAME["lm-eval"].origin == "from documentation, not read in a real file"
+    assert BY_NAME["sharegpt"].origin == "read in a real file"
+    assert BY_NAME["inspect"].origin == "read in a real file: inspect_ai 0.3"
+    assert BY_NAME["gemini"].origin == "from documentation, not read in a real file"
     assert (BY_NAME["lm-eval"].main, BY_NAME["sharegpt"].main, BY_NAME["arena-pair"].main) == (
         "resps.0.0",
         "conversations",
@@ -345,13 +346,6 @@ def test_what_a_row_with_some_signs_looks_like() -> None:
         "looks like a sample of lm-evaluation-harness, but lacks resps.0.0",
         "give it what it lacks, or leave it out",
     )
-
-
-def test_the_nearest_shape() -> None:
-    assert find_nearest(["doc", "resps", "target"]) == "lm-eval"
-    assert find_nearest(["prompt"]) == "prompt"
-    assert find_nearest(["zzz"]) is None
-    assert find_nearest([]) is None
 
 
 def test_columns_that_shapes_look_at() -> None:

@@ -189,11 +189,12 @@ class Chat:
         """
         if not self.is_list:
             return []
-        failed, asked = self._reader.is_failed(self._row), self._roles.count(USER)
+        failed, asked = self._reader.is_failed(self._row), self._roles.count(USER) - self._earlier
         failure = ERROR if failed else MISSING
         if not self.replies:
             self._cut_at_calls()
             self._add_reply("", len(self._said), failure if failed or not called else None)
+            self.replies[0] = self.replies[0]._replace(asked=asked)
         elif (self._roles[-1:] == [USER] or (failed and asked)) and not tried:
             self._add_reply("", len(self._said), failure)
         else:
@@ -300,20 +301,28 @@ def find_first_prompt(messages: object, names: FieldNames) -> object:
 
 
 def group_messages(reader: FieldReader, rows: Iterator[tuple[int, object]]) -> Iterator[tuple[int, object]]:
-    """Yield a chat for each conversation of rows that are messages, each with the line of its first message."""
+    """Yield a chat for each conversation of rows that are messages, each with the line of its first message.
+
+    Where none of them says of which conversation it is, they are one.
+    """
     names = reader.names
     chats: dict[str, tuple[int, RowObject, list[RowObject]]] = {}
+    alone: list[int] = []
     for reader.line, row in rows:
         if not isinstance(row, dict):
             reader.add_problem(f"the row is {kind_of(row)}", "make it an object with a role and a text, as others are")
-        elif (dialogue := reader.read_dialogue(row)) is None:
-            remedy = "name the field of the conversation: --field dialog_id=NAME"
-            reader.add_problem("is a message of no conversation", remedy)
-        else:
-            key = _find_content(row, names)
-            content = {"content": None if key is None else row[key]}
-            message = {name: value for name, value in row.items() if name not in CONTENT_KEYS} | content
-            chats.setdefault(dialogue, (reader.line, row, []))[2].append(message)
+            continue
+        dialogue = reader.read_dialogue(row)
+        alone += [reader.line] if dialogue is None else []
+        key = _find_content(row, names)
+        content = {"content": None if key is None else row[key]}
+        message = {name: value for name, value in row.items() if name not in CONTENT_KEYS} | content
+        chats.setdefault(dialogue or "1", (reader.line, row, []))[2].append(message)
+    remedy = "name the field of the conversation: --field dialog_id=NAME"
+    if alone and len(chats) == 1:
+        add_warning(f"{reader.where}: messages without the id of a conversation are read as one; {remedy}")
+    for reader.line in alone if len(chats) > 1 else ():
+        reader.add_problem("is a message of no conversation", remedy)
     for dialogue, (line, first, messages) in chats.items():
         own = {key: value for key, value in first.items() if key not in _OF_MESSAGES and key != names.response}
         yield line, {**own, names.dialog_id: dialogue, names.messages: _order(messages)}

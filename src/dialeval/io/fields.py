@@ -51,7 +51,7 @@ from dialeval.io.calls import (
     unwrap,
 )
 from dialeval.io.outcomes import is_failed
-from dialeval.io.row_shapes import explain_shape, find_nearest
+from dialeval.io.row_shapes import explain_shape
 from dialeval.io.rows import (
     ASSISTANT,
     CONTENT_KEYS,
@@ -129,17 +129,43 @@ class Message(NamedTuple):
 
 
 def describe_missing(name: str, wanted: str, there: Iterable[object], kind: str = "field") -> tuple[str, str]:
-    """Return what is wrong with a row or a table without a field, and the remedy."""
+    """Return what is wrong with a row or a table without a field, and the remedy.
+
+    Of a row (a mapping) the values are looked at: for a text that may be the reply, and for a list of messages.
+    """
     names = [str(each) for each in there]
     lowered = {each.lower().strip(): each for each in reversed(names)}
     likely = next((lowered[each] for each in (wanted, *_USUAL) if each in lowered), None)
-    mapped = likely if likely is not None and wanted == "response" else "NAME"
+    texts, chats = ({}, []) if wanted != "response" or not isinstance(there, Mapping) else _search_texts(there)
+    usual = [path for path in texts if path.rpartition(".")[2].lower() in _USUAL]
+    longest = max(texts, key=lambda path: len(texts[path]), default=None)
+    mapped = (likely or next(iter(usual), longest) or "NAME") if wanted == "response" else "NAME"
     given = "NAME" if mapped == "NAME" else repr(mapped)
     both = f"--field {wanted}={mapped} (fields={{{wanted!r}: {given}}} in Python)"
-    remedy = f"name it {wanted}, or map the name it has: {both}"
-    if wanted == "response" and (shape := find_nearest(names)) is not None:
-        remedy += f"; of the known shapes {shape} is nearest: dialeval formats {shape}"
+    if chats:
+        mapped, both = chats[0], f"--field messages={chats[0]} (fields={{'messages': {chats[0]!r}}} in Python)"
+    remedy = f"name it {'messages' if chats else wanted}, or map the name it has: {both}"
+    if wanted == "response" and isinstance(there, Mapping):
+        remedy += "; or the replies are in another file; or `dialeval formats` does not list the program"
     return f"has no {kind} {name!r}, only {join_names(names)}", remedy
+
+
+def _search_texts(row: Mapping[Any, Any], path: str = "", depth: int = 3) -> tuple[dict[str, str], list[str]]:
+    """Return the texts in a row that are sentences, by path, and the paths of lists of objects with texts."""
+    texts: dict[str, str] = {}
+    chats: list[str] = []
+    for key, value in row.items():
+        place = f"{path}{key}"
+        first = value[0] if isinstance(value, LISTS) and value else None
+        if isinstance(value, str) and (" " in value.strip() or key in _USUAL):
+            texts[place] = value
+        elif isinstance(first, Mapping) and any(isinstance(first.get(name), str) for name in CONTENT_KEYS):
+            chats.append(place)
+        elif isinstance(value, Mapping) and depth:
+            inner, more = _search_texts(value, f"{place}.", depth - 1)
+            texts |= inner
+            chats += more
+    return texts, chats
 
 
 class FieldReader:

@@ -68,8 +68,8 @@ from dialeval.io.row_shapes import (
     split_turns,
     value_at,
 )
-from dialeval.io.rows import NO_TURN, OF_SOME_ROWS, FieldNames, Records, RowObject, Rows, kind_of, split_systems
-from dialeval.io.scores import count_scores, read_grade
+from dialeval.io.rows import ASKED, NO_TURN, OF_SOME_ROWS, FieldNames, Records, RowObject, Rows, kind_of, split_systems
+from dialeval.io.scores import collect_scores, count_scores, read_grade
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -173,7 +173,7 @@ def _group_rows(
 ) -> Iterator[tuple[int, object]] | None:
     """Return the conversations in rows that are spans, events or messages; None for rows that are none of these."""
     if (assembler := find_assembler(first, reader.names)) is not None:
-        return assembler(rows, reader.names, records.where)
+        return assembler(rows, records.where)
     return group_messages(reader, rows) if is_message(first, records, reader.names) else None
 
 
@@ -457,7 +457,10 @@ def _read_given(reader: FieldReader, given: object, gathered: _RowCollector) -> 
     if row is None:
         reader.add_unknown_shape(given)
         return
-    if row is not given and "shape" not in reader.fields and (shape := find_shape(given)) is not None:
+    shape = None if row is given or names.mapped else find_shape(given)
+    if shape is not None and shape.scores:
+        row = {**row, "scores": collect_scores(given, shape.scores, (*shape.paths.values(), *shape.signs))}
+    if shape is not None and "shape" not in reader.fields:
         known = {"id": "dialog_id", "reply": "response" if "response" in shape.paths else "messages"}
         known |= {name: name for name in ("system", "reference", "latency", "reward")}
         reader.fields |= {"shape": shape.name}
@@ -511,7 +514,9 @@ def _read_row(
         (context, roles), turn = reader.read_context(row), reader.read_turn(row)
         own = (False, system, dialogue, turn, labels, calls, expected, trial)
         more = (reader.read_turn_labels(row), reader.read_latency(row), failure)
-        yield ReplyRow(response, references, context, roles, *own, *more)
+        asked = row.get(ASKED)
+        asked = asked if isinstance(asked, int) else -1
+        yield ReplyRow(response, references, context, roles, *own, *more, asked)
 
 
 def _read_reward(value: object) -> float | None:

@@ -72,7 +72,7 @@ def read_json(path: PathSource) -> dict[str | None, Records]:
         path, rows = log
         lines = None if "." in path else partial(_find_item_lines, data, path)
         return {None: Records(where, enumerate(rows, 1), lines=lines)}
-    if is_row(document):
+    if is_row(document) or not all(isinstance(value, list) for value in document.values()):
         return {None: Records(where, [(1, document)])}
     kinds = {name: "an empty list" if items == [] else kind_of(items) for name, items in document.items()}
     problems = [

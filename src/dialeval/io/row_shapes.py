@@ -29,7 +29,10 @@ if TYPE_CHECKING:
 
 MAIN = ("response", "messages")
 """The fields of which a row must have one."""
+PROMPT = ".<assistant"
+"""At the end of a path of messages: those before the first one of the assistant."""
 _ABOUT_ERRORS = ("error", "status", "finish_reason")
+_ROLE_KEYS = frozenset(("role", "from", "sender", "speaker", "author", "sender_name"))
 _TABLE = Path(__file__).with_suffix(".toml")
 
 
@@ -53,6 +56,10 @@ class RowShape:
     """A field that rows get from a list of the document: its name, the list, and the paths in both that are equal."""
     pairs: Mapping[str, str] = field(default_factory=dict)
     """The fields of a pair of answers, and where they are."""
+    scores: Sequence[str] = ()
+    """Where its scores are; `scores.collect_scores` explains the entries."""
+    roles: Mapping[str, str] = field(default_factory=dict)
+    """Roles of its messages that mean something else than usual, with ours."""
     several: bool = False
     """Whether a response is a list of texts, those of several turns."""
     seen: bool | str = False
@@ -123,7 +130,11 @@ def value_at(row: Mapping[str, Any], path: str) -> Any:
 def find(row: RowObject, paths: str) -> Any:
     """Return what is at the first path that leads to something; of paths joined by `&`, all that do."""
     for path in paths.split(" | "):
-        if "&" not in path:
+        if path == ".":
+            value: Any = row
+        elif path.endswith(PROMPT):
+            value = _find_prompt(value_at(row, path.removesuffix(PROMPT)))
+        elif "&" not in path:
             value = value_at(row, path)
         else:
             values = (value_at(row, each.strip()) for each in path.split("&"))
@@ -131,6 +142,13 @@ def find(row: RowObject, paths: str) -> Any:
         if value is not None:
             return value
     return None
+
+
+def _find_prompt(messages: object) -> list[Any] | None:
+    """Return the messages before the first one of the assistant; None where there are none."""
+    given = messages if isinstance(messages, list) else []
+    roles = [message.get("role") if isinstance(message, dict) else None for message in given]
+    return given[: roles.index("assistant") if "assistant" in roles else len(given)] or None
 
 
 def find_shape(row: RowObject) -> RowShape | None:
@@ -163,7 +181,7 @@ def map_fields(row: RowObject, names: FieldNames) -> RowObject | None:
         row = {**row, **{path: value_at(row, path) for path in names.paths}}
     if names.mapped:
         return _drop_unlike(row, names)
-    if type(row.get(names.response)) is str:
+    if type(row.get(names.response)) is str and "user_input" not in row:
         return row
     shape = find_shape(row)
     if shape is None or shape is CHAT:
@@ -175,9 +193,18 @@ def map_fields(row: RowObject, names: FieldNames) -> RowObject | None:
     taken = {
         own: find(row, shape.paths[name]) if own == name else value_at(row, own) for name, own in ours.items()
     } | found
+    if shape.main == "":  # scores of replies that are somewhere else
+        taken[names.response] = None
+    if shape.roles and isinstance(messages := taken.get(names.messages), list):
+        taken[names.messages] = [_map_role(message, shape.roles) for message in messages]
     if isinstance(parts := taken.get(names.system), list):  # such as an agent and its model
         taken[names.system] = "/".join(map(str, parts)) or None
     return taken
+
+
+def _map_role(message: Any, roles: Mapping[str, str]) -> Any:
+    key = next((key for key in _ROLE_KEYS if key in message), None) if isinstance(message, dict) else None
+    return message if key is None else {**message, key: roles.get(str(message[key]), message[key])}
 
 
 def split_turns(row: RowObject, given: RowObject, names: FieldNames) -> list[RowObject]:
@@ -242,17 +269,6 @@ def explain_shape(row: RowObject, names: FieldNames) -> tuple[str, str] | None:
     return None
 
 
-def find_nearest(keys: Collection[str]) -> str | None:
-    """Return the name of the shape whose example has most keys in common with a row; None where none has any."""
-    there = set(keys)
-
-    def likeness(shape: RowShape) -> float:
-        return len(there & shape.example.keys()) / len(there | shape.example.keys())
-
-    best = max(SHAPES, key=likeness)
-    return best.name if likeness(best) else None
-
-
 def may_hold_rows(header: Collection[str], names: FieldNames) -> bool:
     """Return whether rows with these columns can hold a response or messages."""
     if any(name in header or _steps(name)[0] in header for name in (names.response, names.messages)):
@@ -268,10 +284,11 @@ def list_columns() -> frozenset[str]:
     return frozenset(paths) | frozenset(_steps(path)[0] for path in paths)
 
 
-def find_document_rows(document: Mapping[str, Any]) -> tuple[str, list[Any]] | None:
+def find_document_rows(document: dict[str, Any]) -> tuple[str, list[Any]] | None:
     """Return the path of a JSON document at which the rows of a known log are, and these rows.
 
-    They have what the document says of all of them; a list that does not hold objects is left as it is.
+    They have what the document says of all of them; a list that does not hold objects is left as it is. Where no shape
+    says where its rows are, they are looked for; an object of nothing but lists names systems.
     """
     for shape in SHAPES:
         found = [value_at(document, path) for path in shape.document]
@@ -279,6 +296,24 @@ def find_document_rows(document: Mapping[str, Any]) -> tuple[str, list[Any]] | N
             outer = {key: document[key] for key in shape.outer if key in document}
             rows = [{**outer, **row} if isinstance(row, dict) else row for row in found[-1]]
             return shape.document[-1], _join(document, rows, *shape.joined) if shape.joined else rows
+    if is_row(document) or (len(document) > 1 and all(isinstance(value, list) for value in document.values())):
+        return None
+    return _search_rows(document, "", 3)
+
+
+def _search_rows(document: Mapping[str, Any], path: str, depth: int) -> tuple[str, list[Any]] | None:
+    """Return the first list of rows of a known shape inside of a document, and its path."""
+    for name, value in document.items():
+        first = value[0] if isinstance(value, list) and value else None
+        shape = find_shape(first) if isinstance(first, dict) else None
+        if shape is not None and not shape.refused:
+            return f"{path}{name}", value
+        if (
+            isinstance(value, dict)
+            and depth
+            and (found := _search_rows(value, f"{path}{name}.", depth - 1)) is not None
+        ):
+            return found
     return None
 
 
@@ -295,9 +330,9 @@ def _join(document: Mapping[str, Any], rows: list[Any], name: str, items: str, k
 def is_row(document: RowObject) -> bool:
     """Return whether a JSON document is a single row: a chat, or a row of a known log. Else its keys name systems."""
     shape = find_shape(document)
-    if shape is None or len(shape.signs) > 1:
+    if shape is None or "messages" not in shape.paths:
         return shape is not None and not all(isinstance(value, list) for value in document.values())
-    messages = value_at(document, shape.signs[0])
+    messages = find(document, shape.paths["messages"])
     if not isinstance(messages, list) or not messages:
         return False
-    return all(isinstance(each, dict) and ("role" in each or "from" in each) for each in messages)
+    return all(isinstance(message, dict) and not _ROLE_KEYS.isdisjoint(message) for message in messages)

@@ -233,13 +233,16 @@ LISTS = (list, tuple)
 
 SYSTEM, USER, ASSISTANT, TOOL = OUR_ROLES = ("system", "user", "assistant", "tool")
 """The roles of messages."""
-ROLE_KEYS = ("role", "from", "sender", "speaker", "author", "sender_type")
+ROLE_KEYS = ("role", "from", "sender", "speaker", "author", "sender_type", "sender_name")
 """The fields of a message with its role."""
 CONTENT_KEYS = ("content", "value", "text", "parts", "message", "body", "utterance")
 """The fields of a message with its content."""
-TIME_KEYS = ("timestamp", "created_at", "createdAt", "sent_at", "time", "date", "datetime")
+TIME_KEYS = ("timestamp", "timestamp_ms", "ts", "created_at", "createdAt", "sent_at", "time", "date", "datetime")
 """The fields of a message with its time."""
+ASKED = "\0asked"
+"""A mark of rows that say how many turns of the user they add, as those of a tree."""
 _MESSAGE_COLUMNS = (*ROLE_KEYS, *CONTENT_KEYS, *TIME_KEYS)
+_CAREFUL = ("scores", "user_input", ASKED)
 _SHOWN_NAMES = 12
 _SETTINGS = frozenset({"kept", "system_prompts", "separator", "every_call", "skip_invalid", "keep_reasoning", "roles"})
 """What `FieldNames` holds next to names of our fields."""
@@ -326,7 +329,7 @@ class FieldNames:
     def careful(self) -> tuple[str, ...]:
         """The fields that only the reader of single rows knows: rows that have one are not read by column."""
         own = (self.messages, self.response_is_reference, self.trial, self.tool_calls, self.expected_calls)
-        return (*own, self.labels, *self.latencies, self.error, self.status, self.finish_reason)
+        return (*own, self.labels, *self.latencies, self.error, self.status, self.finish_reason, *_CAREFUL)
 
     @cached_property
     def dialog_ids(self) -> tuple[str, ...]:

@@ -6,11 +6,12 @@ A score is a number, or true or false. Where a program says so it is an object w
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from dialeval.io.calls import parse_text
 from dialeval.io.fields import read_number
+from dialeval.io.row_shapes import find
 from dialeval.io.rows import LISTS
 
 GRADES = {
@@ -95,6 +96,31 @@ def _read_score(given: object) -> Any:
     more: dict[str, Any] = {} if lower is None else {"better": "lower" if lower else "higher"}
     more |= {} if low is None or high is None else {"range": [low, high]}
     return {"value": number, **more} if more else number
+
+
+def collect_scores(row: dict[str, object], places: Iterable[str], taken: Iterable[str] = ()) -> dict[str, Any]:
+    """Return the scores of a row of another program.
+
+    Args:
+        row: The row.
+        places: Paths of scores; `name=path` names a single one, `@path` leads to the names of fields that are scores,
+            and `*` stands for all further fields with numbers.
+        taken: Paths of fields that are none.
+    """
+    scores: dict[str, Any] = {}
+    for place in places:
+        name, named, path = place.partition("=")
+        if place == "*":
+            used = {path.partition(".")[0].strip() for paths in taken for path in paths.replace("&", "|").split("|")}
+            numbers = {key: value for key, value in row.items() if key not in used and read_number(value) is not None}
+            scores |= read_scores(numbers)
+        elif place.startswith("@"):
+            listed = find(row, place[1:])
+            scores |= read_scores({key: row.get(key) for key in listed} if isinstance(listed, LISTS) else None)
+        else:
+            value = find(row, path if named else place)
+            scores |= read_scores({name: value} if named else value)
+    return scores
 
 
 def count_scores(row: Mapping[str, Any], messages: object = None) -> int:

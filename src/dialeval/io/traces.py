@@ -450,7 +450,7 @@ def _looks_like_span(document: RowObject) -> bool:
     return has_texts and (has_time or is_typed)
 
 
-def assemble(rows: Iterable[tuple[int, object]], names: FieldNames, where: str) -> Iterator[tuple[int, RowObject]]:
+def assemble(rows: Iterable[tuple[int, object]], where: str, names: FieldNames) -> Iterator[tuple[int, RowObject]]:
     """Yield a chat for each conversation in the spans of an input, with the line of its first span."""
     traces: dict[str, list[_Held]] = {}
     conversations: dict[str, str] = {}
