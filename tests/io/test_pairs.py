@@ -182,11 +182,17 @@ def test_games_of_arena_hard(games: list[object], outcome: list[int]) -> None:
     assert outcomes(nameless) == ([("baseline", "m")] * len(outcome), outcome, notes)
 
 
-@pytest.mark.parametrize(("preference", "outcome"), [(1, [1]), (1.49, [1]), (1.5, [0]), (1.51, [-1]), (2.0, [-1])])
-def test_preferences_of_alpaca_eval(preference: float, outcome: list[int]) -> None:
+@pytest.mark.parametrize(
+    ("preference", "outcome", "weights"),
+    [(1, [1], [1]), (1.25, [1, -1], [0.75, 0.25]), (1.5, [0], [1]), (1.91, [1, -1], [0.09, 0.91]), (2.0, [-1], [1])],
+)
+def test_preferences_of_alpaca_eval_are_weights(preference: float, outcome: list[int], weights: list[float]) -> None:
     row = example("alpaca-eval-annotation", preference=preference)
-    assert outcomes(row) == ([("m", "n")], outcome, [])
-    assert read_pairs([row]).length_ratio.tolist() == [pytest.approx(math.log(2))]
+    assert outcomes(row) == ([("m", "n")] * len(outcome), outcome, [])
+    pairs = read_pairs([row])
+    assert pairs.weights.tolist() == pytest.approx(weights)
+    assert pairs.dialogue.tolist() == [0] * len(outcome), "both parts are of one dialogue"
+    assert pairs.length_ratio.tolist() == [pytest.approx(math.log(2))] * len(outcome)
 
 
 def test_names_of_fields_are_taken_at_their_word() -> None:
