@@ -21,7 +21,7 @@ from dialeval.io.delimited import read_lines, split
 from dialeval.io.fields import ROLES
 from dialeval.io.opening import stem_of
 from dialeval.io.otlp import Export
-from dialeval.io.row_shapes import find, find_shape, value_at
+from dialeval.io.row_shapes import find, find_document_rows, find_shape, value_at
 from dialeval.io.rows import ASKED, ASSISTANT, SYSTEM, TOOL, USER, FieldNames, Records, RowObject
 from dialeval.io.scores import collect_scores, read_scores
 
@@ -48,6 +48,10 @@ def peek_rows(records: Records, names: FieldNames) -> tuple[object, Iterator[tup
 def find_assembler(row: object, names: FieldNames) -> Assembler | None:
     """Return what puts conversations together from rows like this one; None for rows that are conversations."""
     shape = find_shape(row) if isinstance(row, dict) and not names.mapped else None
+    if shape is None and isinstance(row, dict) and not names.mapped:  # a page of traces
+        inner = find_document_rows(row)
+        shape = find_shape(inner[1][0]) if inner and inner[1] and isinstance(inner[1][0], dict) else None
+        shape = shape if shape is not None and shape.assembler == "spans" else None
     if isinstance(row, Export) or (shape is not None and shape.assembler == "spans"):
         return partial(traces.assemble, names=names)
     return ASSEMBLERS[shape.assembler] if shape is not None and shape.assembler else None

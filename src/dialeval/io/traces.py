@@ -142,6 +142,8 @@ def _flatten(given: RowObject) -> RowObject:
             inner = {str(pair["key"]): _unpack(pair.get("value")) for pair in pairs}
         flat |= inner if isinstance(inner, dict) else {}
     flat |= {key.removeprefix("attributes."): _parse_cell(value) for key, value in given.items() if value is not None}
+    for key in [key for key in flat if key.startswith("mlflow.")]:  # all of them are JSON
+        flat[key] = parse_text(flat[key], None)
     for name in ("events", "span_events", "logs"):
         events = parse_text(flat.get(name), None)
         if isinstance(events, LISTS):
@@ -191,7 +193,8 @@ def _add_events(flat: RowObject, events: Sequence[RowObject]) -> None:
         elif name.endswith(".message"):
             role = name.split(".")[-2]
             content = parse_text(body.get("content"), None)
-            said["input"].append({**body, "role": body.get("role", role), "content": content})
+            calls = parse_text(body.get("tool_calls"), None)
+            said["input"].append({**body, "role": body.get("role", role), "content": content, "tool_calls": calls})
         elif name == "gen_ai.evaluation.result":
             scores.append(
                 {"name": inner.get("gen_ai.evaluation.name"), "value": inner.get("gen_ai.evaluation.score.value")}
@@ -424,12 +427,12 @@ def _list_spans(document: object) -> Iterator[Any]:
 def _list_inner_spans(document: RowObject) -> Iterator[RowObject]:
     trace = document.get("trace")
     if isinstance(trace, dict) and "span_id" not in trace:  # a trace of Langfuse or Opik next to its spans
-        yield from _list_spans(trace)
+        yield {key: value for key, value in trace.items() if key not in _CHILDREN}
+        document = {"id": trace.get("id")} | {name: value for name, value in document.items() if name in _CHILDREN}
     elif isinstance(body := document.get("body"), dict):  # an event of Langfuse
-        scores = [body] if document.get("type") == "score-create" else None
-        is_trace = document.get("type") == "trace-create"
-        known: RowObject = {"trace_id": body.get("id")} if is_trace else {"type": document.get("type")}
-        yield {"trace_id": body.get("traceId"), "scores": scores} if scores else {**body, **known}
+        kind = document.get("type")
+        known: RowObject = {"trace_id": body.get("id")} if kind == "trace-create" else {"type": kind}
+        yield {"trace_id": body.get("traceId"), "scores": [body]} if kind == "score-create" else {**body, **known}
     elif "info" in document and "data" in document:  # MLflow
         yield {"info": document["info"], "trace_id": _find(document, "trace")}
     elif _looks_like_span(document):
@@ -474,29 +477,39 @@ def assemble(rows: Iterable[tuple[int, object]], where: str, names: FieldNames) 
     for conversation, members in groups.items():
         held = [span for trace in members for span in traces.pop(trace)]
         builder = _Builder(conversation or "trace", names, met)
-        row = builder.build(_merge([_make_span(span.open(), builder.reader) for span in held]))
+        spans = [_make_span(given, builder.reader) for given in _merge(span.open() for span in held)]
+        row = builder.build(_place_scores(spans))
         met.unread += len(builder.reader.problems)
         if row is not None:
             yield held[0].line, row
     met.report(where)
 
 
-def _merge(spans: list[Span]) -> list[Span]:
-    """Return spans, each once: what is logged when it starts and again when it ends is one span."""
-    merged: dict[tuple[str, str], Span] = {}
-    for at, span in enumerate(spans):
-        key = (span.trace, span.id or f"#{at}")
-        if (known := merged.setdefault(key, span)) is not span:
-            known.inputs, known.outputs = known.inputs or span.inputs, span.outputs or known.outputs
-            known.start, known.end = known.start or span.start, span.end or known.end
-            known.kind, known.model = known.kind or span.kind, span.model or known.model
-            known.error, known.scores = span.error or known.error, known.scores | span.scores
-            known.given = known.given | span.given
-    by_id = {span.id: span for span in merged.values()}
+def _merge(documents: Iterable[RowObject]) -> list[RowObject]:
+    """Return spans, each once: one that is logged when it starts and when it ends, or whose events are log records."""
+    merged: dict[tuple[object, ...], RowObject] = {}
+    for at, document in enumerate(documents):
+        key = (_text(_find(document, "trace")), _text(_find(document, "id")) or at)
+        known = merged.setdefault(key, document)
+        if known is not document:
+            for name, value in document.items():
+                own = known.get(name)
+                if isinstance(own, list) and isinstance(value, list) and name in ("events", "attributes"):
+                    known[name] = own + [item for item in value if item not in own]
+                elif isinstance(own, dict) and isinstance(value, dict):
+                    known[name] = own | value
+                elif value not in (None, "", [], {}):
+                    known[name] = value
+    return list(merged.values())
+
+
+def _place_scores(spans: list[Span]) -> list[Span]:
+    """Return spans with the scores that a trace lists for them."""
+    by_id = {span.id: span for span in spans}
     for span in spans:
         for item in _list_scores(span.given, of_spans=True):
             by_id.get(str(_find(item, "observation")), span).scores |= read_scores([item])
-    return list(merged.values())
+    return spans
 
 
 @dataclass(slots=True)
@@ -719,8 +732,9 @@ class _Builder:
         name = _text(_find(span.given, "tool")) or span.name.rpartition(" ")[2]
         given = _find(span.given, "arguments")
         call_id = _text(_find(span.given, "call_id"))
-        arguments = _decode(_find(span.given, "input") if given is None else given)
-        result = _find(span.given, "result") or _find(span.given, "output")
+        arguments = _unwrap_only(_find(span.given, "input") if given is None else given, "input")
+        raw = _find(span.given, "result") or _find(span.given, "output")
+        result = _unwrap_only(raw, "output")
         if not name:
             return
         key = dump([name, {} if arguments is None else arguments])
@@ -734,9 +748,15 @@ class _Builder:
             self._messages.append({"role": ASSISTANT, "content": "", "tool_calls": [call]})
         if waiting and (result is not None or span.error):
             waiting[0]["answered"] = True
-            text = result if isinstance(result, str) else dump(result)
+            text = next((value for value in (result, raw) if isinstance(value, str)), dump(result))
             told = {"tool_call_id": waiting[0]["id"], "name": name, "content": span.error or text}
             self._messages.append({"role": TOOL, **told, **({"is_error": True} if span.error else {})})
+
+
+def _unwrap_only(value: Any, name: str) -> Any:
+    """Return the input or the output of a tool, without an object that holds nothing else."""
+    value = _parse_cell(_decode(value))
+    return _parse_cell(_decode(value[name])) if isinstance(value, dict) and value.keys() == {name} else value
 
 
 def _is_text(message: Message) -> bool:
