@@ -9,10 +9,7 @@ START, END = "<!-- shapes -->\n", "<!-- end of shapes -->"
 
 
 def table() -> str:
-    cells = [
-        (f"`{shape.name}`", shape.title, "yes" if shape.seen else "no")
-        for shape in (OWN, *SHAPES)
-    ]
+    cells = [(f"`{shape.name}`", shape.title, "yes" if shape.seen else "no") for shape in (OWN, *SHAPES)]
     rows = [("name", "a row is", "read in a real file"), ("---",) * 3, *cells]
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
 

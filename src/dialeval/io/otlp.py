@@ -1,39 +1,14 @@
-"""OTLP as JSON: typed decoding of spans and log records, whose attributes are decoded only where they are needed."""
+"""OTLP as JSON: typed decoding that leaves spans and log records as bytes, since few of them are about models."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 import orjson
 
 from dialeval.io.rows import RowObject
-
-
-class Value(msgspec.Struct, rename="camel"):
-    """The value of an attribute, under the name of its type."""
-
-    string_value: str | None = None
-    int_value: str | int | None = None
-    double_value: float | None = None
-    bool_value: bool | None = None
-    array_value: _List | None = None
-    kvlist_value: _Pairs | None = None
-
-
-class _List(msgspec.Struct, rename="camel"):
-    values: list[Value] = []
-
-
-class _Pair(msgspec.Struct, rename="camel"):
-    key: str
-    value: Value = msgspec.field(default_factory=Value)
-
-
-class _Pairs(msgspec.Struct, rename="camel"):
-    values: list[_Pair] = []
 
 
 class _Scope(msgspec.Struct, rename="camel"):
@@ -54,35 +29,23 @@ class Export(msgspec.Struct, rename="camel"):
     batches: list[_Resource] = []
     resource_logs: list[_Resource] = []
 
+    def list_raw(self) -> list[msgspec.Raw]:
+        """Return its spans and log records."""
+        resources = (*self.resource_spans, *self.batches, *self.resource_logs)
+        scopes = [
+            scope
+            for resource in resources
+            for scope in (*resource.scope_spans, *resource.instrumentation_library_spans, *resource.scope_logs)
+        ]
+        return [raw for scope in scopes for raw in (*scope.spans, *scope.log_records)]
 
-class Head(msgspec.Struct, rename="camel"):
-    """The ids of a span or a log record."""
 
+class _Head(msgspec.Struct, rename="camel"):
     trace_id: str = ""
-    span_id: str = ""
-
-
-class _Event(msgspec.Struct, rename="camel"):
-    name: str = ""
-    attributes: list[_Pair] = []
-
-
-class _OtlpSpan(Head, rename="camel"):
-    parent_span_id: str = ""
-    name: str = ""
-    start_time_unix_nano: str | int = 0
-    end_time_unix_nano: str | int = 0
-    time_unix_nano: str | int = 0
-    event_name: str = ""
-    attributes: list[_Pair] = []
-    events: list[_Event] = []
-    status: dict[str, Any] = {}
-    body: Value | None = None
 
 
 read_export = msgspec.json.Decoder(Export).decode
-read_head = msgspec.json.Decoder(Head).decode
-_read_span = msgspec.json.Decoder(_OtlpSpan).decode
+read_head = msgspec.json.Decoder(_Head).decode
 
 
 def find_decoder(line: bytes) -> Any:
@@ -90,43 +53,32 @@ def find_decoder(line: bytes) -> Any:
     return read_export if re.match(rb'\s*\{\s*"resource(Spans|Logs|Metrics)"', line) else orjson.loads
 
 
-def read_value(value: Value) -> Any:
-    """Return the value of an attribute."""
-    if value.string_value is not None:
-        return value.string_value
-    if value.array_value is not None:
-        return [read_value(item) for item in value.array_value.values]
-    if value.kvlist_value is not None:
-        return _plain_pairs(value.kvlist_value.values)
-    if value.int_value is not None:
-        return int(value.int_value)
-    return value.bool_value if value.double_value is None else value.double_value
+def unpack(value: Any) -> Any:
+    """Return the value of an attribute, which is an object with the name of its type; anything else as it is."""
+    if not isinstance(value, dict) or len(value) != 1:
+        return value
+    [(kind, inner)] = value.items()
+    if kind in ("arrayValue", "kvlistValue") and isinstance(inner, dict):
+        items = inner.get("values") or []
+        return unpack_pairs(items) if kind == "kvlistValue" else [unpack(item) for item in items]
+    return int(inner) if kind == "intValue" else inner if kind.endswith("Value") else value
 
 
-def _plain_pairs(pairs: Sequence[_Pair]) -> dict[str, Any]:
-    return {pair.key: read_value(pair.value) for pair in pairs}
+def unpack_pairs(pairs: Any) -> Any:
+    """Return attributes as an object, also where they are a list of keys and values."""
+    if not isinstance(pairs, list):
+        return pairs
+    return {str(pair["key"]): unpack(pair.get("value")) for pair in pairs if isinstance(pair, dict) and "key" in pair}
 
 
-def open_span(raw: msgspec.Raw) -> RowObject:
-    """Return a span or a log record of OTLP as the other programs have it."""
-    span = _read_span(raw)
-    events = [{"name": event.name, "attributes": _plain_pairs(event.attributes)} for event in span.events]
-    attributes = _plain_pairs(span.attributes)
-    opened: RowObject = {
-        "trace_id": span.trace_id,
-        "span_id": span.span_id,
-        "parent_span_id": span.parent_span_id,
-        "name": span.name,
-        "start_time": span.start_time_unix_nano or None,
-        "timestamp": span.time_unix_nano or None,
-        "end_time": span.end_time_unix_nano or None,
-        "status": span.status,
-        "events": events,
-        "attributes": attributes,
-    }
-    if span.time_unix_nano:  # a log record is an event of its span
-        body = None if span.body is None else read_value(span.body)
-        inner = attributes | (body if isinstance(body, dict) else {"content": body})
-        opened |= {"events": [{"name": span.event_name or attributes.get("event.name", ""), "attributes": inner}]}
-        opened["attributes"] = {}
-    return opened
+def open_span(given: Any) -> RowObject:
+    """Return a span as an object; a log record becomes an event of its span."""
+    if not isinstance(given, msgspec.Raw):
+        return dict(given)
+    span: dict[str, Any] = orjson.loads(bytes(given))
+    if "timeUnixNano" not in span:
+        return span
+    attributes, body = unpack_pairs(span.pop("attributes", [])), unpack(span.pop("body", None))
+    inner = attributes | (body if isinstance(body, dict) else {"content": body})
+    event = {"name": span.get("eventName") or attributes.get("event.name"), "attributes": inner}
+    return {**span, "timestamp": span["timeUnixNano"], "events": [event]}

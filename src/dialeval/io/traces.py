@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 import orjson
@@ -32,7 +32,7 @@ from dialeval.core.errors import DataError, Problem, add_warning
 from dialeval.core.validation import parse_toml
 from dialeval.io.calls import dump, parse_text, unwrap
 from dialeval.io.fields import FieldReader, Message, find_role, read_message, read_number, read_plain_message, read_time
-from dialeval.io.otlp import Export, Value, open_span, read_export, read_head, read_value
+from dialeval.io.otlp import Export, open_span, read_export, read_head, unpack_pairs
 from dialeval.io.outcomes import is_failed
 from dialeval.io.row_shapes import value_at
 from dialeval.io.rows import ASSISTANT, LISTS, SYSTEM, TOOL, USER, FieldNames, RowObject
@@ -62,7 +62,7 @@ _FAILED = ("error", "status_code_error", "2")
 # Spans.
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Span:
     """What spans of all programs have in common."""
 
@@ -136,10 +136,7 @@ def _flatten(given: RowObject) -> RowObject:
     """Return the fields and attributes of a span in one object, with those of its events."""
     flat: RowObject = {}
     for name in ("attributes", "tags", "record_attributes", "resource_attributes"):
-        inner = _parse_cell(given.get(name))
-        if isinstance(inner, list):  # of Jaeger, or of OTLP in another document
-            pairs = [pair for pair in inner if isinstance(pair, dict) and "key" in pair]
-            inner = {str(pair["key"]): _unpack(pair.get("value")) for pair in pairs}
+        inner = unpack_pairs(_parse_cell(given.get(name)))
         flat |= inner if isinstance(inner, dict) else {}
     flat |= {key.removeprefix("attributes."): _parse_cell(value) for key, value in given.items() if value is not None}
     for key in [key for key in flat if key.startswith("mlflow.")]:  # all of them are JSON
@@ -150,13 +147,6 @@ def _flatten(given: RowObject) -> RowObject:
             _add_events(flat, [event for event in events if isinstance(event, dict)])
     _collect_indexed(flat)
     return flat
-
-
-def _unpack(value: object) -> object:
-    """Return the value of an attribute that is an object of its type and itself."""
-    if isinstance(value, dict) and len(value) == 1 and next(iter(value)).endswith("Value"):
-        return read_value(msgspec.convert(value, Value, strict=False))
-    return value
 
 
 def _parse_cell(value: object) -> Any:
@@ -177,9 +167,7 @@ def _add_events(flat: RowObject, events: Sequence[RowObject]) -> None:
     scores: list[Any] = []
     for event in events:
         name = str(event.get("name") or event.get("event.name") or event.get("event_name") or "")
-        inner = event.get("attributes") or event.get("fields") or event
-        if isinstance(inner, list):
-            inner = {str(pair.get("key")): _unpack(pair.get("value")) for pair in inner if isinstance(pair, dict)}
+        inner = unpack_pairs(event.get("attributes") or event.get("fields") or event)
         if not isinstance(inner, dict) or not (name.startswith("gen_ai.") or name == "exception"):
             continue
         body = parse_text(inner.get("gen_ai.event.content", inner.get("body")), None)
@@ -395,28 +383,15 @@ def _tidy(message: RowObject) -> RowObject:
 # Conversations.
 
 
-class _Held(NamedTuple):
-    """A span as it is held until the end of the file."""
-
-    line: int
-    given: Any
-    """Bytes of OTLP, or an object."""
-
-    def open(self) -> RowObject:
-        return open_span(self.given) if isinstance(self.given, msgspec.Raw) else self.given
-
-
 def _list_spans(document: object) -> Iterator[Any]:
     """Yield the spans and traces in a document, with the ids of the trace that they are in."""
     if isinstance(document, dict) and (document.keys() & {"resourceSpans", "batches", "resourceLogs"}):
         document = read_export(orjson.dumps(document))
     if isinstance(document, Export):
-        for resource in (*document.resource_spans, *document.batches, *document.resource_logs):
-            for scope in (*resource.scope_spans, *resource.instrumentation_library_spans, *resource.scope_logs):
-                for raw in (*scope.spans, *scope.log_records):
-                    text = bytes(raw)
-                    if any(marker in text for marker in _MARKERS):
-                        yield raw
+        for raw in document.list_raw():
+            text = bytes(raw)
+            if any(marker in text for marker in _MARKERS):
+                yield raw
     elif isinstance(document, list):
         for item in document:
             yield from _list_spans(item)
@@ -455,7 +430,7 @@ def _looks_like_span(document: RowObject) -> bool:
 
 def assemble(rows: Iterable[tuple[int, object]], where: str, names: FieldNames) -> Iterator[tuple[int, RowObject]]:
     """Yield a chat for each conversation in the spans of an input, with the line of its first span."""
-    traces: dict[str, list[_Held]] = {}
+    traces: dict[str, list[tuple[int, Any]]] = {}
     conversations: dict[str, str] = {}
     for line, document in rows:
         for given in _list_spans(document):
@@ -465,11 +440,10 @@ def assemble(rows: Iterable[tuple[int, object]], where: str, names: FieldNames) 
             else:
                 trace = _text(_find(given, "trace")) or _text(given.get("id")) or ""
                 named = True
-            traces.setdefault(trace, []).append(_Held(line, given))
+            traces.setdefault(trace, []).append((line, given))
             if named and trace not in conversations:
-                flat = _flatten(open_span(given) if isinstance(given, msgspec.Raw) else given)
-                if (conversation := _text(_find(flat, "conversation"))) is not None:
-                    conversations[trace] = conversation
+                conversation = _text(_find(_flatten(open_span(given)), "conversation"))
+                conversations |= {} if conversation is None else {trace: conversation}
     groups: dict[str, list[str]] = {}
     for trace in traces:
         groups.setdefault(conversations.get(trace, trace), []).append(trace)
@@ -477,11 +451,11 @@ def assemble(rows: Iterable[tuple[int, object]], where: str, names: FieldNames) 
     for conversation, members in groups.items():
         held = [span for trace in members for span in traces.pop(trace)]
         builder = _Builder(conversation or "trace", names, met)
-        spans = [_make_span(given, builder.reader) for given in _merge(span.open() for span in held)]
+        spans = [_make_span(given, builder.reader) for given in _merge(open_span(span) for _, span in held)]
         row = builder.build(_place_scores(spans))
         met.unread += len(builder.reader.problems)
         if row is not None:
-            yield held[0].line, row
+            yield held[0][0], row
     met.report(where)
 
 
