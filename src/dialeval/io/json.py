@@ -15,7 +15,7 @@ import struct
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -28,7 +28,6 @@ from dialeval.core.columns import TextColumn
 from dialeval.core.errors import DataError, Problem, ProblemList
 from dialeval.io.delimited import encoding_problem, find_encoding_problems, split
 from dialeval.io.opening import PathSource, read_bytes, strip_mark, unpacked_limit
-from dialeval.io.otlp import find_decoder
 from dialeval.io.row_shapes import find_document_rows, find_shape, is_row, value_at
 from dialeval.io.rows import Records, kind_of
 
@@ -219,6 +218,7 @@ def _skip_gap(text: str, position: int) -> int:
 # problem, and so is nesting that is too deep or a number that is too large.
 
 _WHITESPACE = b" \t\r\n"
+_OTLP = re.compile(rb'\s*\{\s*"resource(Spans|Logs|Metrics)"')
 
 
 def read_jsonl(path: PathSource) -> Records:
@@ -236,7 +236,9 @@ def parse_lines(lines: TextColumn, where: str) -> Records:
 def _parse_rows(lines: TextColumn, where: str, problems: list[Problem]) -> Iterator[tuple[int, object]]:
     view = lines.data.data
     spans = zip(lines.starts.tolist(), lines.ends.tolist(), strict=True)
-    load = find_decoder(bytes(lines.data[:200])) if len(lines) else orjson.loads
+    load: Callable[[Any], Any] = orjson.loads
+    if _OTLP.match(lines.data[:200].tobytes()):
+        from dialeval.io.otlp import read_export as load  # loads msgspec
     for line, (start, end) in enumerate(spans, 1):
         try:
             yield line, load(view[start:end])

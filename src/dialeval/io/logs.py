@@ -15,12 +15,11 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from dialeval.core.errors import DataError, Problem, add_warning
-from dialeval.io import json, opening, traces
+from dialeval.io import json, opening
 from dialeval.io.calls import dump
 from dialeval.io.delimited import read_lines, split
 from dialeval.io.fields import ROLES
 from dialeval.io.opening import stem_of
-from dialeval.io.otlp import Export
 from dialeval.io.row_shapes import find, find_document_rows, find_shape, value_at
 from dialeval.io.rows import ASKED, ASSISTANT, SYSTEM, TOOL, USER, FieldNames, Records, RowObject
 from dialeval.io.scores import collect_scores, read_scores
@@ -52,8 +51,10 @@ def find_assembler(row: object, names: FieldNames) -> Assembler | None:
         inner = find_document_rows(row)
         shape = find_shape(inner[1][0]) if inner and inner[1] and isinstance(inner[1][0], dict) else None
         shape = shape if shape is not None and shape.assembler == "spans" else None
-    if isinstance(row, Export) or (shape is not None and shape.assembler == "spans"):
-        return partial(traces.assemble, names=names)
+    if hasattr(row, "list_raw") or (shape is not None and shape.assembler == "spans"):  # the first: of OTLP lines
+        from dialeval.io.traces import assemble  # loads msgspec
+
+        return partial(assemble, names=names)
     return ASSEMBLERS[shape.assembler] if shape is not None and shape.assembler else None
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import msgspec
@@ -46,11 +45,6 @@ class _Head(msgspec.Struct, rename="camel"):
 
 read_export = msgspec.json.Decoder(Export).decode
 read_head = msgspec.json.Decoder(_Head).decode
-
-
-def find_decoder(line: bytes) -> Any:
-    """Return the decoder of lines that begin like this one: that of OTLP, or of any JSON."""
-    return read_export if re.match(rb'\s*\{\s*"resource(Spans|Logs|Metrics)"', line) else orjson.loads
 
 
 def unpack(value: Any) -> Any:

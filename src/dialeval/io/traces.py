@@ -2,7 +2,7 @@
 
 A span is one step of a program: a call of a language model, a call of a tool, or anything else. OpenTelemetry (OTLP,
 and the exports of Jaeger, Tempo and the SDKs), Langfuse, LangSmith, MLflow, Phoenix, Braintrust, Opik and TruLens all
-write trees of them, under other names; `traces.toml` lists these names, and `Span` is what they have in common.
+write trees of them, under other names; `traces.toml` lists these names, and `TraceSpan` is what they have in common.
 
 The spans of one conversation id, else of one trace, are a conversation. Its calls of models are read in the order of
 their starts. The input of a call repeats what was said before: it is aligned with what is known by its texts, and only
@@ -63,7 +63,7 @@ _FAILED = ("error", "status_code_error", "2")
 
 
 @dataclass(slots=True, eq=False)
-class Span:
+class TraceSpan:
     """What spans of all programs have in common."""
 
     id: str
@@ -93,7 +93,7 @@ class Span:
         time = self.end if self.kind == "tool" else self.start
         return time is None, time or 0
 
-    def overlaps(self, other: Span, slack: float = 0) -> bool:
+    def overlaps(self, other: TraceSpan, slack: float = 0) -> bool:
         """Return whether both run at the same time, as far as times are known."""
         if None in (self.start, self.end, other.start, other.end):
             return True
@@ -196,7 +196,7 @@ def _add_events(flat: RowObject, events: Sequence[RowObject]) -> None:
         flat["gen_ai.evaluation"] = scores
 
 
-def _make_span(given: RowObject, reader: FieldReader) -> Span:
+def _make_span(given: RowObject, reader: FieldReader) -> TraceSpan:
     """Return the span that an object of any program is."""
     flat = _flatten(given)
     kind = _find_kind(flat)
@@ -215,7 +215,7 @@ def _make_span(given: RowObject, reader: FieldReader) -> Span:
     error, status = _find(flat, "error"), _find(flat, "status")
     failed = str(status).lower() in _FAILED or is_failed(flat.get("error"), status, None)
     parent, trace, own_id = (_text(_find(flat, name)) for name in ("parent", "trace", "id"))
-    return Span(
+    return TraceSpan(
         own_id or "",
         trace or own_id or "",
         not parent,
@@ -477,7 +477,7 @@ def _merge(documents: Iterable[RowObject]) -> list[RowObject]:
     return list(merged.values())
 
 
-def _place_scores(spans: list[Span]) -> list[Span]:
+def _place_scores(spans: list[TraceSpan]) -> list[TraceSpan]:
     """Return spans with the scores that a trace lists for them."""
     by_id = {span.id: span for span in spans}
     for span in spans:
@@ -497,7 +497,7 @@ class _Met:
     merged: int = 0
     repeated: int = 0
     unread: int = 0
-    answers: dict[int, list[Span]] = field(default_factory=dict)
+    answers: dict[int, list[TraceSpan]] = field(default_factory=dict)
     """Answers by the hashes of their texts."""
 
     def report(self, where: str) -> None:
@@ -549,9 +549,9 @@ class _Builder:
         self._failed: dict[tuple[Any, ...], list[int]] = {}
         self._prompt = ""
 
-    def build(self, spans: list[Span]) -> RowObject | None:
+    def build(self, spans: list[TraceSpan]) -> RowObject | None:
         """Return the chat; None for spans that say nothing, or that another conversation has as well."""
-        spans = sorted(spans, key=Span.time)
+        spans = sorted(spans, key=TraceSpan.time)
         self._mark_instructions(spans)
         models = _drop_repeated(self._choose(spans))
         told = [span for span in models if span.has_texts]
@@ -573,7 +573,7 @@ class _Builder:
                 self._messages.append({"role": ASSISTANT, "content": None})
         return self._finish(spans, models)
 
-    def _finish(self, spans: Sequence[Span], models: Sequence[Span]) -> RowObject:
+    def _finish(self, spans: Sequence[TraceSpan], models: Sequence[TraceSpan]) -> RowObject:
         messages = [message for message in self._messages if message is not None]
         prompt: list[RowObject] = [{"role": SYSTEM, "content": self._prompt}] if self._prompt else []
         row: RowObject = {"id": self._conversation}
@@ -591,9 +591,9 @@ class _Builder:
         error = next((span.error for span in spans if span.is_root and span.error), None)
         return row if error is None or answered else {**row, "error": error}
 
-    def _choose(self, spans: Sequence[Span]) -> list[Span]:
+    def _choose(self, spans: Sequence[TraceSpan]) -> list[TraceSpan]:
         """Return the calls of models; of a trace whose calls have no texts the outermost span that has some."""
-        chosen: list[Span] = []
+        chosen: list[TraceSpan] = []
         for trace in dict.fromkeys(span.trace for span in spans):
             members = [span for span in spans if span.trace == trace]
             models = [span for span in members if span.kind == "llm"]
@@ -604,7 +604,7 @@ class _Builder:
             chosen += models
         return [span for span in spans if span in chosen]
 
-    def _mark_instructions(self, spans: Sequence[Span]) -> None:
+    def _mark_instructions(self, spans: Sequence[TraceSpan]) -> None:
         """Give what a program said in the name of the user, ahead of the user's own message, the role of a prompt."""
         asked = {
             message.text.strip()
@@ -619,17 +619,17 @@ class _Builder:
                 given = span.inputs[:first]
                 span.inputs[:first] = [said._replace(role=SYSTEM) if said.role == USER else said for said in given]
 
-    def _was_met(self, span: Span) -> bool:
+    def _was_met(self, span: TraceSpan) -> bool:
         """Return whether another trace has the same answer at the same time."""
         known = self._met.answers.setdefault(hash(_output_key(span)), [])
         met = span.start is not None and any(
             other.overlaps(span, slack=1) for other in known if other.trace != span.trace
         )
         if span.start is not None and span.end is not None:
-            known.append(Span("", span.trace, False, "", "", span.start, span.end, None, None, [], [], None, {}))
+            known.append(TraceSpan("", span.trace, False, "", "", span.start, span.end, None, None, [], [], None, {}))
         return met
 
-    def _add_call(self, span: Span) -> None:
+    def _add_call(self, span: TraceSpan) -> None:
         """Add what is new in a call of a model: in its input, and its output."""
         self._prompt = self._prompt or "\n\n".join(
             said.text for said in span.inputs if said.role == SYSTEM and said.text
@@ -701,7 +701,7 @@ class _Builder:
         matching[0]["answered"] = True
         return True
 
-    def _add_tool(self, span: Span, tools: Sequence[Span]) -> None:
+    def _add_tool(self, span: TraceSpan, tools: Sequence[TraceSpan]) -> None:
         """Add the call of a tool and its result, as far as they are not known."""
         name = _text(_find(span.given, "tool")) or span.name.rpartition(" ")[2]
         given = _find(span.given, "arguments")
@@ -737,19 +737,19 @@ def _is_text(message: Message) -> bool:
     return message.role in (USER, ASSISTANT) and bool(message.text.strip())
 
 
-def _answers(span: Span) -> bool:
+def _answers(span: TraceSpan) -> bool:
     return any(message.text.strip() or message.calls for message in span.outputs)
 
 
-def _output_key(span: Span) -> tuple[Any, ...]:
+def _output_key(span: TraceSpan) -> tuple[Any, ...]:
     return tuple(
         (said.text.strip(), *((call.name, dump(call.arguments)) for call in said.calls)) for said in span.outputs
     )
 
 
-def _drop_repeated(models: list[Span]) -> list[Span]:
+def _drop_repeated(models: list[TraceSpan]) -> list[TraceSpan]:
     """Return calls of models without those that another call has inside of it, or next to it, with the same output."""
-    kept: dict[tuple[Any, ...], list[Span]] = {}
+    kept: dict[tuple[Any, ...], list[TraceSpan]] = {}
     for span in models:
         alike = kept.setdefault(_output_key(span) if _answers(span) else (id(span),), [])
         outer = next((other for other in alike if other.trace == span.trace and other.overlaps(span)), None)
@@ -775,7 +775,7 @@ def _write(message: Message) -> RowObject:
     return written
 
 
-def _describe(span: Span) -> RowObject:
+def _describe(span: TraceSpan) -> RowObject:
     """Return what a span says about its reply: latency, tokens, cost, scores, and errors."""
     seconds = None if span.start is None or span.end is None else span.end - span.start
     facts = {name: _find(span.given, name) for name in ("input_tokens", "output_tokens", "cost", "finish")}
