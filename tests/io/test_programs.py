@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+import dialeval
 from dialeval.core.account import Account
 from dialeval.core.errors import DataError, collect_warnings
 from dialeval.io.reading import read_responses
@@ -109,3 +110,107 @@ def test_an_agent_that_is_a_tool_has_a_thread_of_its_own() -> None:
     assert inner.startswith("First, I calculated")
     assert outer_context[len(context) :] == [inner, inner], "what the specialist says is the result of the call"
     assert outer.startswith("The result of")
+
+
+def test_conversations_of_coding_agents() -> None:
+    name, asked = "codex-rollout-tool-call.jsonl", "list files in current directory"
+    (_, first, listing), (_, context, said) = flatten(read(name))
+    assert (first, listing) == ([asked], "I'll list the files for you.")
+    files = "file1.txt\nfile2.txt\nfile3.txt"
+    assert context == [asked, listing, '[call exec_command({"cmd":"ls"})]', files]
+    assert said == "There are 3 files: file1.txt, file2.txt, file3.txt"
+    [(dialogue, context, said)] = flatten(read("openhands-trajectory.json"))
+    assert dialogue == "openhands-trajectory"
+    assert context[0].startswith("Please create a simple 2048 game.")
+    assert context[1].startswith('[call edit({"path":"/workspace/game_2048.py"')
+    assert context[2].startswith("--- /workspace/game_2048.py")
+    assert said.startswith("I've created a simple implementation of the 2048 game")
+    replies = flatten(read("claude-code-session.jsonl.gz"))
+    assert {dialogue for dialogue, *_ in replies} == {"4bd43b45-5ddc-4d38-8114-3b7b43355b7e"}
+    assert [reply.split()[0] for *_, reply in replies] == ["Now", "Now", "Now", "Enabled", "Audit's"]
+    replies = flatten(read("swe-agent-function-calling.traj"))
+    assert [reply.split("`")[0] for *_, reply in replies][:2] == ["The ", "We have found the "]
+    assert replies[1][1][1].startswith("The `SyntaxError`")
+
+
+def test_conversations_of_other_programs() -> None:
+    with collect_warnings():
+        [*_, (dialogue, context, reply)] = flatten(read("sdialog-customer-support.json"))
+    assert dialogue == "d9cb91a7-c0bc-4113-9a82-7e48fb3f6e29"
+    assert context[0].startswith("Hello, this is John Smith.")
+    assert context[1].startswith("Good afternoon, Mr. Smith. This is Sarah Johnson")
+    assert len(context) == 11
+    first = flatten(read("convlab3-unified-camrest.json"))[0]
+    asked = "I need to find an expensive restauant that's in the south section of the city."
+    assert first[:2] == ("camrest-train-0", [asked])
+    assert flatten(read("trulens-record.json"))[0][1] == ["hello"]
+    assert flatten(read("openai-conversation-items.json"))[0][1:] == (
+        ["What is the capital of France?"],
+        "The capital of France is Paris.",
+    )
+    [*_, (_, context, reply)] = flatten(read("google-adk-evalset.json"))
+    off = '[call set_device_info({"location":"Bedroom","device_id":"device_2","status":"OFF"})]'
+    assert context[:3] == ["Turn off device_2 in the Bedroom.", off, "I have set the device 2 status to off."]
+    assert reply == "I have set the device 2 status to on."
+    trees = flatten(read("oasst-trees.jsonl"))
+    assert trees[0][1] == ["How can I find the best 401k plan for my needs?"]
+    assert len({reply for dialogue, _, reply in trees if dialogue == trees[0][0]}) == 3
+
+
+def test_the_prompt_of_an_inspect_sample_is_what_the_model_got() -> None:
+    given = json.loads((PROGRAMS / "inspect-arc-sonnet.json").read_text())["samples"]
+    assert [context for _, context, _ in flatten(read("inspect-arc-sonnet.json"))] == [
+        [sample["messages"][0]["content"]] for sample in given
+    ]
+
+
+def test_two_prompts_of_promptfoo_are_two_systems_on_the_same_tests() -> None:
+    path = PROGRAMS.parent / "promptfoo" / "promptfoo_llama4-scout_output.json"
+    with collect_warnings() as warned:
+        systems = read_responses(path)
+    assert "each of 2 prompts is a system: prompt-1: 'User: Write a viral" in next(iter(warned))
+    assert [len(rows) for rows in systems] == [5, 5]
+    assert systems[0].dialogues is not None
+    assert systems[1].dialogues is not None
+    assert sorted(systems[0].dialogues) == sorted(systems[1].dialogues)
+    assert account_of(systems).scores == 10
+
+
+ALL = [name for name in COUNTS if name not in REFUSED]
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_what_was_read_and_written_as_our_rows_is_the_same_run(name: str) -> None:
+    with collect_warnings():
+        systems = read(name)
+        written = [row for rows in systems for row in to_rows(rows)]
+        again = {rows.system: rows for rows in read_responses(written)}
+        for rows in systems:
+            assert to_rows(again[rows.system]) == to_rows(rows)
+        if not account_of(systems).replies and not account_of(systems).tool_calls:
+            return  # scores, or requests: nothing to evaluate
+        metrics = "length,failure-rate"
+        before = dialeval.evaluate(PROGRAMS / name, metrics=metrics, threads=1)
+        after = dialeval.evaluate(written, metrics=metrics, threads=1)
+    for system in before.systems:
+        assert [repr(after[system][key]) for key in before[system]] == [repr(each) for each in before[system].values()]
+
+
+def to_rows(rows: Rows) -> list[dict[str, Any]]:
+    """Rows in our own format."""
+    columns = {str(getattr(need, "value", need)): list(column) for need, column in rows.columns.items()}
+    dialogues = list(rows.dialogues) if rows.dialogues is not None else [None] * len(rows)
+    written = []
+    for at, (response, dialogue) in enumerate(zip(rows.responses, dialogues, strict=True)):
+        cell = {name: column[at] for name, column in columns.items()}
+        roles = cell.get("roles") or [""] * len(cell.get("context", ()))
+        context = [{"role": role, "content": text} for role, text in zip(roles, cell.get("context", ()), strict=True)]
+        row: dict[str, Any] = {"system": rows.system, "dialog_id": dialogue, "response": response}
+        row["context"] = context if any(roles) else cell.get("context")
+        row["latency"] = float(cell["latency"][0]) if cell.get("latency") else None
+        row["tool_calls"] = json.loads(cell["calls"][0]) if cell.get("calls") else None
+        row["error"] = "failed" if cell.get("outcome") == ["error"] else None
+        row["response"] = None if cell.get("outcome") == ["missing"] else response
+        row["turn"] = None if rows.turns is None or rows.turns[at] < 0 else int(rows.turns[at])
+        written.append(row)
+    return written

@@ -307,10 +307,14 @@ _DOCUMENTS: dict[str, Callable[[dict[str, Any]], Iterator[RowObject]]] = {
 def _read_promptfoo(rows: Numbered, where: str) -> Iterator[tuple[int, RowObject]]:
     """Yield a row for each result; where an evaluation has several prompts, each of them is a system."""
     given = [(line, row) for line, row in rows if isinstance(row, dict)]
-    labels = [find(row, "prompt.label | prompt.display | prompt.raw") for _, row in given]
-    several = len(set(labels)) > 1
+    labels = [str(find(row, "prompt.label | prompt.display | prompt.raw")) for _, row in given]
+    numbers = {label: f"prompt-{number}" for number, label in enumerate(dict.fromkeys(labels), 1)}
+    if len(numbers) > 1:
+        listed = "; ".join(f"{name}: {label!r:.60}" for label, name in numbers.items())
+        add_warning(f"{where}: each of {len(numbers)} prompts is a system: {listed}")
     for (line, row), label in zip(given, labels, strict=True):
         provider = find(row, "provider.label | provider.id | provider") or stem_of(where)
+        system = f"{provider}/{numbers[label]}" if len(numbers) > 1 else provider
         output, is_error = value_at(row, "response.output"), row.get("failureReason") == 2
         parts = [read_scores(value_at(row, path)) for path in ("namedScores", "gradingResult.componentResults")]
         scores = collect_scores(row, ("score=score",))
@@ -322,7 +326,7 @@ def _read_promptfoo(rows: Numbered, where: str) -> Iterator[tuple[int, RowObject
                 "response": output if output is None or isinstance(output, str) else dump(output),
                 "context": value_at(row, "prompt.raw"),
                 "dialog_id": dump(row.get("vars") or row.get("testIdx")),
-                "system": f"{provider}: {label}" if several else provider,
+                "system": system,
                 "scores": scores,
                 "success": row.get("success"),
                 "latency_ms": row.get("latencyMs"),
