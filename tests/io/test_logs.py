@@ -57,13 +57,6 @@ def test_alpaca_eval_outputs(model: str) -> None:
     assert (rows.system, list(rows.responses)) == (given[0]["generator"], [each["output"] for each in given])
 
 
-def test_promptfoo() -> None:
-    name = "promptfoo/promptfoo_llama4-scout_output.json"
-    given, rows = load(name)["results"]["results"], read(name)
-    assert list(rows.responses) == [each["response"]["output"] for each in given]
-    assert list(rows.columns[Need.CONTEXT]) == [[each["prompt"]["raw"]] for each in given]
-
-
 def test_promptfoo_tables_are_refused_in_one_message() -> None:
     with pytest.raises(DataError) as caught:
         read("promptfoo/promptfoo_llama4-scout_output.csv")

@@ -54,8 +54,27 @@ def find_assembler(row: object, names: FieldNames) -> Assembler | None:
     if hasattr(row, "list_raw") or (shape is not None and shape.assembler == "spans"):  # the first: of OTLP lines
         from dialeval.io.traces import assemble  # loads msgspec
 
-        return partial(assemble, names=names)
-    return ASSEMBLERS[shape.assembler] if shape is not None and shape.assembler else None
+        return partial(_assemble, partial(assemble, names=names), "a trace")
+    known = shape is not None and shape.assembler
+    return partial(_assemble, ASSEMBLERS[shape.assembler], shape.title) if shape is not None and known else None
+
+
+def _assemble(assembler: Assembler, title: str, rows: Numbered, where: str) -> Iterator[tuple[int, RowObject]]:
+    """Yield what an assembler does; DataError where a file has the signs of a program, and is built otherwise."""
+    place = 1
+
+    def count() -> Iterator[tuple[int, object]]:
+        nonlocal place
+        for line, row in rows:
+            place = line
+            yield line, row
+
+    try:
+        yield from assembler(count(), where)
+    except (AttributeError, KeyError, IndexError, TypeError, ValueError, RecursionError) as error:
+        what = f"looks like {title}, but is built in another way ({type(error).__name__}: {error})"
+        remedy = "export it again; or write its chats as messages with role and content"
+        raise DataError(Problem(where, place, what, remedy)) from None
 
 
 def is_assembled(path: str) -> bool:
@@ -176,7 +195,8 @@ def read_markdown(path: opening.PathSource) -> Records:
 def _read_documents(rows: Numbered, _where: str) -> Iterator[tuple[int, RowObject]]:
     for line, document in rows:
         shape = find_shape(document) if isinstance(document, dict) else None
-        for row in _DOCUMENTS[shape.name](document) if shape is not None else ():  # type: ignore[arg-type]
+        read = None if shape is None else _DOCUMENTS.get(shape.name)
+        for row in read(document) if read is not None else ():  # type: ignore[arg-type]
             yield line, row
 
 
