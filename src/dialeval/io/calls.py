@@ -48,7 +48,7 @@ _ARGUMENTS = (
 )
 _IDS = ("tool_call_id", "tool_use_id", "toolUseId", "toolCallId", "call_id", "id")
 _CALL_IDS = ("call_id", "toolCallId", "toolUseId", "id")
-_NAMES = ("name", "toolName")
+_NAMES = ("toolName", "name")
 _FLAGS = ("is_error", "isError", "error")
 _CLASSES = {"HumanMessage": "user", "AIMessage": "assistant", "AIMessageChunk": "assistant", "ToolMessage": "tool"}
 _TYPES = {"human": "user", "ai": "assistant", "AIMessageChunk": "assistant", "tool": "tool", "system": "system"}

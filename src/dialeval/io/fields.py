@@ -658,6 +658,9 @@ def _read_part(reader: FieldReader, part: object, what: str, inner: bool) -> tup
     field = PARTS.get(kind) if isinstance(kind, str) else None
     if isinstance(part.get("text"), str) and field is None:
         field = "text"
+    if field is None and isinstance(kind, str) and kind.startswith(("tool-", "dynamic-tool")):  # of the AI SDK
+        invoked = part.get("toolInvocation")
+        return "", _check_call(reader, {"name": kind.removeprefix("tool-"), **(invoked or part)}, what)
     if inner and (field is None or field == "result"):  # whatever a tool returns
         return reader.read_text(dump(part), what), None
     if field is None:
