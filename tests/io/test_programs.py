@@ -36,12 +36,13 @@ REFUSED = {
     "label-studio-export.json": "dialeval agreement",
     "tau2-voice/results.json": "give the files of its simulations",
     "facebook-messenger-export.json": "--role User 1=user",
-    "braintrust-log-openai.json": "capture of message contents is off",
 }
-"""Files without a reply to score, each with what is said about it; the texts of the last one were removed."""
+"""Files without a reply to score, each with what is said about it."""
 DIFFERENT: dict[str, dict[str, int]] = {
     # Only blocks after a turn of the user are replies, and a session without one is no conversation.
     "aider-chat-history.md": {"conversations": 3, "replies": 2},
+    # All texts were removed.
+    "braintrust-log-openai.json": {"replies": 0},
     # Two statistics of each instance have no value.
     "helm-narrative-qa-per-instance-stats.json": {"scores": 115},
     # Each of the four configurations is a system.

@@ -516,17 +516,36 @@ def test_failed_calls(tmp_path: Path) -> None:
     assert (rows.account.user_turns, rows.account.replies, rows.account.errors, rows.account.due) == (2, 1, 1, 2)
 
 
-def test_calls_without_texts_are_counted_and_a_file_of_nothing_else_is_refused(tmp_path: Path) -> None:
+def test_calls_without_texts_are_counted_as_missing_replies(tmp_path: Path) -> None:
     silent = [{**each, "attributes": {"gen_ai.operation.name": "chat"}} for each in session("b", 2)]
-    with collect_warnings() as warned:
-        systems = read(tmp_path / "x.jsonl", [*session("a", 1), *silent])
-    account = sum((rows.account for rows in systems[1:]), systems[0].account)
-    assert (account.conversations, account.replies, account.without_reply, account.due) == (2, 1, 2, 3)
-    assert "2 calls of models have no texts" in next(iter(warned))
-    with pytest.raises(DataError, match=r"2 calls of models without their texts.*CAPTURE_MESSAGE_CONTENT"):
-        read(tmp_path / "y.jsonl", silent)
+    for spans, told in (([*session("a", 1), *silent], 1), (silent, 0)):
+        with collect_warnings() as warned:
+            systems = read(tmp_path / "x.jsonl", spans)
+        account = sum((rows.account for rows in systems[1:]), systems[0].account)
+        assert (account.conversations, account.replies, account.without_reply) == (1 + told, told, 2)
+        assert "2 calls of models have no texts" in next(iter(warned))
+        assert "CAPTURE_MESSAGE_CONTENT=true" in next(iter(warned))
     with pytest.raises(DataError, match="has no call of a model"):
         read(tmp_path / "z.json", [span(1, http__method="GET")])
+
+
+def test_messages_and_results_as_amazon_writes_them(tmp_path: Path) -> None:
+    def record(number: int, given: list[Any], said: Any) -> dict[str, Any]:
+        body = {"input": {"messages": given}, "output": {"messages": [{"role": "assistant", "content": said}]}}
+        ids = {"traceId": "t1", "spanId": f"s{number}", "timeUnixNano": START + number}
+        return {**ids, "body": body, "attributes": {"event.name": "strands.telemetry.tracer", "session.id": "c1"}}
+
+    asked = {"role": "user", "content": {"content": json.dumps([{"text": ASKED}])}}
+    made = json.dumps([{"toolUse": {"toolUseId": "c1", "name": "timetable", "input": CALL}}])
+    result = json.dumps([{"toolResult": {"toolUseId": "c1", "content": [{"text": RESULT}], "status": "success"}}])
+    called = {"role": "assistant", "content": {"content": made}}
+    given = [asked, called, {"role": "tool", "content": {"content": result}}]
+    said = {"message": json.dumps([{"text": SAID}]), "finish_reason": "end_turn"}
+    spans = [{**each, "traceId": each["trace_id"]} for each in (span(1, gen_ai__operation__name="chat"),)]
+    calls = [{**record(1, [asked], {"message": made}), "spanId": "s1"}, record(3, given, said)]
+    names = [{**span(3, gen_ai__operation__name="chat"), "traceId": "t1"}]
+    [rows] = read(tmp_path / "x.json", [*spans, *names, *calls])
+    assert dialogues_of([rows]) == {"c1": [([ASKED, '[call timetable({"day":"today"})]', RESULT], SAID)]}
 
 
 def test_a_call_that_two_libraries_log_counts_once(tmp_path: Path) -> None:

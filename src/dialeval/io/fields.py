@@ -96,15 +96,17 @@ CALLER = "function_call"
 PARTS: Mapping[str, str] = {
     **dict.fromkeys(("text", "input_text", "output_text"), "text"),
     "refusal": "refusal",
-    **dict.fromkeys(("tool_result", "mcp_tool_result", "web_search_tool_result", "tool_call_response"), "result"),
-    **dict.fromkeys(("functionResponse", "function_response", "toolResult", "tool-result"), "result"),
+    **dict.fromkeys(("tool_result", "tool_call_response", "server_tool_call_response"), "result"),
+    **dict.fromkeys(
+        ("functionResponse", "function_response", "toolResult", "codeExecutionResult", "tool-result"), "result"
+    ),
     **dict.fromkeys(("image", "image_url", "input_image", "image_file"), "[image]"),
     **dict.fromkeys(("audio", "input_audio", "audio_url"), "[audio]"),
     **dict.fromkeys(("video", "video_url"), "[video]"),
     **dict.fromkeys(("file", "input_file", "document", "inlineData", "inline_data", "fileData", "file_data"), "[file]"),
     **dict.fromkeys(("blob", "uri"), "[file]"),
     **dict.fromkeys(("tool_use", "tool_call", "tool-call", "toolUse", "functionCall", "function_call"), "call"),
-    **dict.fromkeys(("server_tool_use", "mcp_tool_use", "server_tool_call", "executableCode"), "call"),
+    **dict.fromkeys(("server_tool_call", "executableCode"), "call"),
     **dict.fromkeys(("thinking", "redacted_thinking", "reasoning", "thought", "reasoningContent", "step-start"), ""),
 }
 """For each type of part: the field with its text, a mark, `call`, `result`, or nothing. Of Gemini it is a key."""
@@ -648,16 +650,26 @@ def read_content(
     return text, others
 
 
-def _read_part(reader: FieldReader, part: object, what: str, inner: bool) -> tuple[str, Call | ToolResult | None]:
-    """Return the text of a part, and the call or result that it is; `inner`: it is part of a tool's result."""
-    if not isinstance(part, dict):
-        return reader.read_text(part, what), None
+def _find_kind(part: RowObject) -> tuple[object, str | None]:
+    """Return the type of a part, and what it holds (see `PARTS`)."""
     kind = part.get("type")
     if kind is None:
         kind = next((key for key, given in part.items() if key in PARTS and given is not None), None)
     field = PARTS.get(kind) if isinstance(kind, str) else None
-    if isinstance(part.get("text"), str) and field is None:
+    if part.get("thought") is True:  # of Gemini
+        field = ""
+    elif field is None and isinstance(part.get("text"), str):
         field = "text"
+    elif field is None and isinstance(kind, str) and kind.endswith(("_tool_result", "_tool_use")):  # of Anthropic
+        field = "call" if kind.endswith("use") else "result"
+    return kind, field
+
+
+def _read_part(reader: FieldReader, part: object, what: str, inner: bool) -> tuple[str, Call | ToolResult | None]:
+    """Return the text of a part, and the call or result that it is; `inner`: it is part of a tool's result."""
+    if not isinstance(part, dict):
+        return reader.read_text(part, what), None
+    kind, field = _find_kind(part)
     if field is None and isinstance(kind, str) and kind.startswith(("tool-", "dynamic-tool")):  # of the AI SDK
         invoked = part.get("toolInvocation")
         return "", _check_call(reader, {"name": kind.removeprefix("tool-"), **(invoked or part)}, what)

@@ -372,6 +372,9 @@ def _tidy(message: RowObject) -> RowObject:
     inner = {key.removeprefix("message."): value for key, value in message.items()}
     if isinstance(nested := inner.get("message"), dict) and "role" in nested and "role" not in inner:
         inner = dict(nested)
+    if isinstance(nested := inner.get("content"), dict):  # of Amazon's distribution of OpenTelemetry
+        nested = nested.get("content", nested.get("message", nested))
+        inner["content"] = _decode(nested) if isinstance(_decode(nested), list) else nested
     contents = inner.pop("contents", None)
     if inner.get("content") is None and isinstance(contents, LISTS):
         inner["content"] = [part.get("message_content", part) if isinstance(part, dict) else part for part in contents]
@@ -404,7 +407,12 @@ def _list_inner_spans(document: RowObject) -> Iterator[RowObject]:
     if isinstance(trace, dict) and "span_id" not in trace:  # a trace of Langfuse or Opik next to its spans
         yield {key: value for key, value in trace.items() if key not in _CHILDREN}
         document = {"id": trace.get("id")} | {name: value for name, value in document.items() if name in _CHILDREN}
-    elif isinstance(body := document.get("body"), dict):  # an event of Langfuse
+    elif isinstance(body := document.get("body"), dict) and "spanId" in document:  # a log record of OpenTelemetry
+        inner = {**unpack_pairs(document.get("attributes") or {}), **body}
+        event = {"name": document.get("eventName") or inner.get("event.name"), "attributes": inner}
+        texts = {side: body[side] for side in ("input", "output") if side in body}
+        yield {**document, "events": [event], **texts}
+    elif isinstance(body, dict):  # an event of Langfuse
         kind = document.get("type")
         known: RowObject = {"trace_id": body.get("id")} if kind == "trace-create" else {"type": kind}
         yield {"trace_id": body.get("traceId"), "scores": [body]} if kind == "score-create" else {**body, **known}
@@ -501,23 +509,23 @@ class _Met:
     """Answers by the hashes of their texts."""
 
     def report(self, where: str) -> None:
-        """Warn of what was left out; DataError where nothing could be read."""
-        if not self.told:
-            what = (
-                f"has {self.silent:,} calls of models without their texts" if self.silent else "has no call of a model"
-            )
-            causes = (
-                "the capture of message contents is off (OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true, "
-                "TRACELOOP_TRACE_CONTENT=true, OPENINFERENCE_HIDE_INPUTS=false), a collector or an export removed "
-                "them, or the spans of models are in another file"
-            )
-            raise DataError(Problem(where, None, f"is a trace that {what}", f"most likely {causes}"))
-        if self.silent:
-            add_warning(f"{where}: {self.silent:,} calls of models have no texts and count as replies that are missing")
-        if self.unread:
-            add_warning(f"{where}: {self.unread:,} messages or parts of messages hold no text and were left out")
-        if self.repeated:
-            add_warning(f"{where}: {self.repeated:,} failed calls were repeated with success and left out")
+        """Warn of what was left out; DataError where no span is a call of a model."""
+        if not self.told and not self.silent:
+            remedy = "give the spans of the models; or, where they are in the file, name the fields of rows: --field"
+            raise DataError(Problem(where, None, "is a trace that has no call of a model", remedy))
+        causes = (
+            "; most likely the capture of contents is off (OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true, "
+            "TRACELOOP_TRACE_CONTENT=true, OPENINFERENCE_HIDE_INPUTS=false turn it on), or a collector removed them, "
+            "or they are log records in another file"
+        )
+        told = {
+            f"calls of models have no texts and count as replies that are missing{causes}": self.silent,
+            "messages or parts of messages hold no text and were left out": self.unread,
+            "failed calls were repeated with success and left out": self.repeated,
+        }
+        for what, number in told.items():
+            if number:
+                add_warning(f"{where}: {number:,} {what}")
 
 
 class _Thread:
@@ -570,7 +578,7 @@ class _Builder:
                 self._add_call(span)
             elif span in silent:
                 self._met.silent += 1
-                self._messages.append({"role": ASSISTANT, "content": None})
+                self._messages.append({"role": ASSISTANT, "content": None, **_describe(span)})
         return self._finish(spans, models)
 
     def _finish(self, spans: Sequence[TraceSpan], models: Sequence[TraceSpan]) -> RowObject:
@@ -706,8 +714,13 @@ class _Builder:
         name = _text(_find(span.given, "tool")) or span.name.rpartition(" ")[2]
         given = _find(span.given, "arguments")
         call_id = _text(_find(span.given, "call_id"))
-        arguments = _unwrap_only(_find(span.given, "input") if given is None else given, "input")
-        raw = _find(span.given, "result") or _find(span.given, "output")
+        said = [" ".join(message.text for message in side if message.text) for side in (span.inputs, span.outputs)]
+        by_events = isinstance(
+            span.given.get("gen_ai.input.messages"), list
+        )  # where the messages are arguments, result
+        arguments = said[0] if by_events else _find(span.given, "input")
+        arguments = _unwrap_only(arguments if given is None else given, "input")
+        raw = _find(span.given, "result") or (said[1] if by_events else _find(span.given, "output"))
         result = _unwrap_only(raw, "output")
         if not name:
             return
