@@ -408,8 +408,8 @@ def _list_inner_spans(document: RowObject) -> Iterator[RowObject]:
         yield {key: value for key, value in trace.items() if key not in _CHILDREN}
         document = {"id": trace.get("id")} | {name: value for name, value in document.items() if name in _CHILDREN}
     elif isinstance(body := document.get("body"), dict) and "spanId" in document:  # a log record of OpenTelemetry
-        inner = {**unpack_pairs(document.get("attributes") or {}), **body}
-        event = {"name": document.get("eventName") or inner.get("event.name"), "attributes": inner}
+        told = {**unpack_pairs(document.get("attributes") or {}), **body}
+        event = {"name": document.get("eventName") or told.get("event.name"), "attributes": told}
         texts = {side: body[side] for side in ("input", "output") if side in body}
         yield {**document, "events": [event], **texts}
     elif isinstance(body, dict):  # an event of Langfuse
@@ -422,7 +422,7 @@ def _list_inner_spans(document: RowObject) -> Iterator[RowObject]:
         yield {key: value for key, value in document.items() if key not in _CHILDREN}
     own = _text(_find(document, "trace")) or _text(document.get("id"))
     for name in (*_CHILDREN, *_LISTED):
-        inner = document.get(name)
+        inner: Any = document.get(name)
         inner = inner.get("spans") if isinstance(inner, dict) and name == "data" else inner
         if isinstance(inner, list) and (name in _CHILDREN or not _looks_like_span(document)):
             for span in _list_spans(inner):
