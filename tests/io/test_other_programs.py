@@ -121,7 +121,11 @@ def promptfoo(prompt: str, number: int, output: str | None, **more: Any) -> dict
 def test_promptfoo(tmp_path: Path, version: int) -> None:
     results = [promptfoo(prompt, number, SAID) for number in range(2) for prompt in ("short", "long")]
     results.append(promptfoo("short", 2, None, error="timeout", failureReason=2, score=0))
-    document: Any = {"evalId": "e", "results": {"version": version, "timestamp": "now", "results": results}, "config": {}}
+    document: Any = {
+        "evalId": "e",
+        "results": {"version": version, "timestamp": "now", "results": results},
+        "config": {},
+    }
     document = {"version": version, "results": results, "stats": {}} if version == 1 else document
     with collect_warnings():
         short, long = read_responses(write(tmp_path / "results.json", document))

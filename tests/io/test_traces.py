@@ -560,6 +560,17 @@ def test_a_call_that_two_libraries_log_counts_once(tmp_path: Path) -> None:
     assert rows.account.due == 2
 
 
+def test_parts_of_a_call_in_two_traces_count_once_and_equal_answers_to_two_users_do_not(
+    tmp_path: Path,
+) -> None:
+    inner, other = session("a", 1), session("a", 1)
+    other[0] |= {"trace_id": "b", "span_id": "b-0"}
+    assert len(read(tmp_path / "x.jsonl", [*inner, *other])[0]) == 2, "two users may say hello at the same time"
+    with collect_warnings() as warned:
+        assert len(read(tmp_path / "y.jsonl", [*inner, other[0] | {"name": "outer"}])[0]) == 1
+    assert "1 calls that another trace holds as well" in next(iter(warned))
+
+
 def test_without_texts_of_models_the_outermost_span_is_read(tmp_path: Path) -> None:
     root = span(0, openinference__span__kind="CHAIN", input__value=ASKED, output__value=json.dumps({"answer": SAID}))
     inner = span(1, openinference__span__kind="CHAIN", input__value="x", output__value="y")

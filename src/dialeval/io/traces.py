@@ -93,11 +93,11 @@ class TraceSpan:
         time = self.end if self.kind == "tool" else self.start
         return time is None, time or 0
 
-    def overlaps(self, other: TraceSpan, slack: float = 0) -> bool:
+    def overlaps(self, other: TraceSpan) -> bool:
         """Return whether both run at the same time, as far as times are known."""
         if None in (self.start, self.end, other.start, other.end):
             return True
-        return self.start <= other.end + slack and other.start <= self.end + slack  # type: ignore[operator]
+        return self.start <= other.end and other.start <= self.end  # type: ignore[operator]
 
 
 def _find(given: Mapping[str, Any], name: str) -> Any:
@@ -505,8 +505,8 @@ class _Met:
     merged: int = 0
     repeated: int = 0
     unread: int = 0
-    answers: dict[int, list[TraceSpan]] = field(default_factory=dict)
-    """Answers by the hashes of their texts."""
+    answers: dict[int, tuple[str, str, float, float]] = field(default_factory=dict)
+    """Traces, kinds and times of answers, by the hashes of their texts."""
 
     def report(self, where: str) -> None:
         """Warn of what was left out; DataError where no span is a call of a model."""
@@ -521,6 +521,7 @@ class _Met:
         told = {
             f"calls of models have no texts and count as replies that are missing{causes}": self.silent,
             "messages or parts of messages hold no text and were left out": self.unread,
+            "calls that another trace holds as well, at the same time, are counted once": self.merged,
             "failed calls were repeated with success and left out": self.repeated,
         }
         for what, number in told.items():
@@ -564,8 +565,9 @@ class _Builder:
         models = _drop_repeated(self._choose(spans))
         told = [span for span in models if span.has_texts]
         silent = [span for span in models if not span.has_texts and not any(map(span.overlaps, told))]
-        if spans and self._conversation == spans[0].trace and told and all(map(self._was_met, told)):
-            self._met.merged += len(told)
+        met = [self._was_met(span) for span in told if span.trace == self._conversation]
+        if met and all(met):
+            self._met.merged += len(met)
             return None
         tools = [span for span in spans if span.kind == "tool"]
         if not told and not silent:
@@ -583,21 +585,20 @@ class _Builder:
 
     def _finish(self, spans: Sequence[TraceSpan], models: Sequence[TraceSpan]) -> RowObject:
         messages = [message for message in self._messages if message is not None]
-        prompt: list[RowObject] = [{"role": SYSTEM, "content": self._prompt}] if self._prompt else []
-        row: RowObject = {"id": self._conversation}
-        if self._history:
-            row["history"], prompt = [*prompt, *self._history], []
-        row["messages"] = [*prompt, *messages]
-        if model := next((span.model for span in models if span.model), None):
-            row["system"] = model
+        prompt = [{"role": SYSTEM, "content": self._prompt}] if self._prompt else []
+        answered = any(message.get("role") == ASSISTANT and message.get("content") for message in messages)
         scores: dict[str, Any] = {}
         for span in spans:
             scores |= {} if span in models else span.scores
-        if scores:
-            row["scores"] = scores
-        answered = any(message.get("role") == ASSISTANT and message.get("content") for message in messages)
-        error = next((span.error for span in spans if span.is_root and span.error), None)
-        return row if error is None or answered else {**row, "error": error}
+        row = {
+            "id": self._conversation,
+            "history": [*prompt, *self._history] if self._history else None,
+            "messages": messages if self._history else [*prompt, *messages],
+            "system": next((span.model for span in models if span.model), None),
+            "scores": scores or None,
+            "error": None if answered else next((span.error for span in spans if span.is_root and span.error), None),
+        }
+        return {name: value for name, value in row.items() if value is not None}
 
     def _choose(self, spans: Sequence[TraceSpan]) -> list[TraceSpan]:
         """Return the calls of models; of a trace whose calls have no texts the outermost span that has some."""
@@ -628,14 +629,15 @@ class _Builder:
                 span.inputs[:first] = [said._replace(role=SYSTEM) if said.role == USER else said for said in given]
 
     def _was_met(self, span: TraceSpan) -> bool:
-        """Return whether another trace has the same answer at the same time."""
-        known = self._met.answers.setdefault(hash(_output_key(span)), [])
-        met = span.start is not None and any(
-            other.overlaps(span, slack=1) for other in known if other.trace != span.trace
-        )
-        if span.start is not None and span.end is not None:
-            known.append(TraceSpan("", span.trace, False, "", "", span.start, span.end, None, None, [], [], None, {}))
-        return met
+        """Return whether a span of another kind in another trace has the same answer at the same time, to a second."""
+        if span.start is None or span.end is None:
+            return False
+        own = (span.trace, f"{span.kind} {span.name}", span.start, span.end)
+        trace, kind, start, end = self._met.answers.setdefault(hash(_output_key(span)), own)
+        if trace != own[0] and kind != own[1] and span.start <= end + 1 and start <= span.end + 1:
+            return True
+        self._met.answers[hash(_output_key(span))] = own
+        return False
 
     def _add_call(self, span: TraceSpan) -> None:
         """Add what is new in a call of a model: in its input, and its output."""
@@ -715,9 +717,7 @@ class _Builder:
         given = _find(span.given, "arguments")
         call_id = _text(_find(span.given, "call_id"))
         said = [" ".join(message.text for message in side if message.text) for side in (span.inputs, span.outputs)]
-        by_events = isinstance(
-            span.given.get("gen_ai.input.messages"), list
-        )  # where the messages are arguments, result
+        by_events = isinstance(span.given.get("gen_ai.input.messages"), list)  # arguments and result are messages
         arguments = said[0] if by_events else _find(span.given, "input")
         arguments = _unwrap_only(arguments if given is None else given, "input")
         raw = _find(span.given, "result") or (said[1] if by_events else _find(span.given, "output"))
@@ -755,9 +755,12 @@ def _answers(span: TraceSpan) -> bool:
 
 
 def _output_key(span: TraceSpan) -> tuple[Any, ...]:
-    return tuple(
+    """Return what makes two calls the same: what was said and called, and the last question."""
+    asked = next((said.text.strip() for said in reversed(span.inputs) if said.role == USER and said.text), "")
+    answers = [
         (said.text.strip(), *((call.name, dump(call.arguments)) for call in said.calls)) for said in span.outputs
-    )
+    ]
+    return asked, *answers
 
 
 def _drop_repeated(models: list[TraceSpan]) -> list[TraceSpan]:
