@@ -660,11 +660,10 @@ def test_remedies_for_a_missing_field(wanted: str, there: list[str], remedy: str
 
 
 def test_a_field_to_try_is_computed_from_the_row() -> None:
-    what, remedy = describe_missing(
-        "response", "response", {"id": 1, "call": {"said": "It leaves at nine.", "by": "bot"}}
-    )
+    call = {"query": "When does it leave, and from where?", "said": "It leaves at nine.", "by": "bot"}
+    what, remedy = describe_missing("response", "response", {"id": 1, "call": call})
     assert what == "has no field 'response', only id, call"
-    assert "--field response=call.said (fields={'response': 'call.said'} in Python)" in remedy
+    assert "--field response=call.said --field context=call.query (fields={'response': 'call.said'}" in remedy
     chat = {"title": "a ferry", "thread": {"posts": [{"who": "u", "text": "Hello"}]}}
     assert "--field messages=thread.posts" in describe_missing("response", "response", chat)[1]
 

@@ -79,6 +79,8 @@ _FALSE = {False, None, "false", "0", ""}
 _ONLY_TEXTS = frozenset({str})
 _USUAL = ["answer", "output", "prediction", "hypothesis", "generated_text", "generation", "completion", "reply", "text"]
 """What responses are often called; for a remedy, and never taken without being asked."""
+_ASKED = ("prompt", "question", "query", "input", "instruction", "user_input", "user", "request")
+"""What the turn of the user is often called; for a remedy too."""
 
 ROLES = {
     **dict.fromkeys(("system", "developer"), SYSTEM),
@@ -139,11 +141,13 @@ def describe_missing(name: str, wanted: str, there: Iterable[object], kind: str 
     lowered = {each.lower().strip(): each for each in reversed(names)}
     likely = next((lowered[each] for each in (wanted, *_USUAL) if each in lowered), None)
     texts, chats = ({}, []) if wanted != "response" or not isinstance(there, Mapping) else _search_texts(there)
+    asked = [path for path in texts if path.rpartition(".")[2].lower() in _ASKED]
     usual = [path for path in texts if path.rpartition(".")[2].lower() in _USUAL]
-    longest = max(texts, key=lambda path: len(texts[path]), default=None)
+    longest = max(texts.keys() - asked, key=lambda path: len(texts[path]), default=None)
     mapped = (likely or next(iter(usual), longest) or "NAME") if wanted == "response" else "NAME"
     given = "NAME" if mapped == "NAME" else repr(mapped)
-    both = f"--field {wanted}={mapped} (fields={{{wanted!r}: {given}}} in Python)"
+    context = f" --field context={asked[0]}" if asked and mapped != "NAME" else ""
+    both = f"--field {wanted}={mapped}{context} (fields={{{wanted!r}: {given}}} in Python)"
     if chats:
         mapped, both = chats[0], f"--field messages={chats[0]} (fields={{'messages': {chats[0]!r}}} in Python)"
     remedy = f"name it {'messages' if chats else wanted}, or map the name it has: {both}"

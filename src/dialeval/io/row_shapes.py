@@ -153,11 +153,7 @@ def _find_prompt(messages: object) -> list[Any] | None:
 
 def find_shape(row: RowObject) -> RowShape | None:
     """Return the shape that a row has all signs of; a null where a shape has its reply is a reply that is missing."""
-    possible = _find_possible(tuple(row))
-    for shape in possible:
-        if all(find(row, sign) is not None for sign in shape.signs):
-            return shape
-    for shape in possible:
+    for shape in _find_possible(tuple(row)):
         mains = shape.main.split(" | ")
         if all(find(row, sign) is not None or (sign in row and sign in mains) for sign in shape.signs):
             return shape
@@ -263,7 +259,8 @@ def explain_shape(row: RowObject, names: FieldNames) -> tuple[str, str] | None:
         return f"looks like {shape.title}, but lacks {shape.main}", "give it what it lacks, or leave it out"
     for shape in SHAPES:
         lacking = [sign for sign in shape.signs if find(row, sign) is None]
-        if shape.signs[0] not in lacking and len(lacking) * 2 <= len(shape.signs) and not shape.refused:
+        is_near = 3 * len(row.keys() & shape.example.keys()) >= 2 * len(row)
+        if shape.signs[0] not in lacking and len(lacking) * 2 <= len(shape.signs) and is_near and not shape.refused:
             remedy = "give it, or map the names it has: --field response=NAME; `dialeval formats` lists what is read"
             return f"looks like {shape.title}, but lacks {', '.join(lacking)}", remedy
     return None

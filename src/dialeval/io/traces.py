@@ -212,6 +212,10 @@ def _make_span(given: RowObject, reader: FieldReader) -> TraceSpan:
     if kind == "llm" and isinstance(output, str) and not _is_message(_decode(output)):  # a reply in JSON is a text
         output = {"role": ASSISTANT, "content": output}
     outputs = _read_messages(output, ASSISTANT, reader)
+    if inputs and [said[:2] for said in outputs[: len(inputs)]] == [said[:2] for said in inputs]:
+        outputs = outputs[len(inputs) :]  # a state that goes on from the input
+    if kind == "tool":  # its input and output may be anything
+        reader.problems.clear()
     error, status = _find(flat, "error"), _find(flat, "status")
     failed = str(status).lower() in _FAILED or is_failed(flat.get("error"), status, None)
     parent, trace, own_id = (_text(_find(flat, name)) for name in ("parent", "trace", "id"))
