@@ -74,7 +74,6 @@ class TraceSpan:
     """`llm`, `tool`, `other` (which says nothing), or an empty text."""
     start: float | None
     end: float | None
-    conversation: str | None
     model: str | None
     inputs: list[Message]
     outputs: list[Message]
@@ -227,7 +226,6 @@ def _make_span(given: RowObject, reader: FieldReader) -> TraceSpan:
         kind,
         start,
         end,
-        _text(_find(flat, "conversation")),
         _text(_find(flat, "model")),
         inputs,
         outputs,
