@@ -59,7 +59,7 @@ def test_formats_lists_every_shape_with_its_fields_and_an_example() -> None:
 def test_formats_explains_one_shape() -> None:
     result = CliRunner().invoke(formats, ["sharegpt"])
     assert result.output.startswith(
-        "sharegpt: a chat of ShareGPT (seen in a real file)\n  messages = conversations; dialog_id = id\n"
+        "sharegpt: a chat of ShareGPT (read in a real file)\n  messages = conversations; dialog_id = id\n"
     )
     assert CliRunner().invoke(formats, ["nothing"]).exit_code == 2
 

@@ -105,7 +105,8 @@ def shapes() -> list[Files]:
             continue
         trial = shape.paths.get("trial", "")
         ids = (trial, *shape.paths.get("dialog_id", "").split(" | "))
-        rows = [{key: n if key in ids else value for key, value in shape.example.items()} for n in range(3)]
+        number = 1 if shape.assembler else 3
+        rows = [{key: n if key in ids else value for key, value in shape.example.items()} for n in range(number)]
         seeds.append({f"{shape.name}.jsonl": "".join(json.dumps(row) + "\n" for row in rows).encode()})
         if shape.document:
             log = {shape.document[0]: {}, shape.document[-1]: rows}
@@ -120,6 +121,10 @@ def shapes() -> list[Files]:
     call = {"role": "assistant", "content": None, "tool_calls": [{"function": {"name": "f", "arguments": "{}"}}]}
     said = [{"role": "user", "content": parts}, call, {"role": "assistant", "content": parts[:2]}]
     chats = [json.dumps({"id": number, "messages": said}) + "\n" for number in range(2)]
+    spans = next(shape.example for shape in SHAPES if shape.name == "span")
+    calls = [spans | {"context": {"trace_id": f"t{number % 2}", "span_id": str(number)}} for number in range(4)]
+    history = b"# aider chat started at 2026\n\n#### When does it leave?\n\nAt nine.\n\n> Tokens: 5\n"
+    seeds += [{"spans.jsonl": "".join(json.dumps(call) + "\n" for call in calls).encode()}, {"aider.md": history}]
     return [*seeds, {"parts.jsonl": "".join(chats).encode()}]
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from fuzz import harness
 
-INPUTS = 40
+INPUTS = 90
 NAMES = tuple(harness.all_targets())
 
 

@@ -11,7 +11,18 @@ import pytest
 
 import dialeval
 from dialeval.core import inputs
-from dialeval.io.calls import Call, CallLog, ToolResult, read_calls
+from dialeval.io.calls import (
+    Call,
+    CallLog,
+    ToolResult,
+    dump,
+    parse_text,
+    read_call,
+    read_calls,
+    read_expected_calls,
+    read_result,
+    unwrap,
+)
 from dialeval.io.reading import read_responses
 from dialeval.io.rows import Rows
 
@@ -273,6 +284,126 @@ def test_odd_messages_are_read_or_are_a_problem(message: Any) -> None:
         read_responses([{"messages": [ASK, message, SAY], "expected_calls": [{"name": "f", "arguments": 10**30}]}])
 
 
+UNKNOWN = object()
+
+
+@pytest.mark.parametrize(
+    ("given", "call"),
+    [
+        ("f", Call("[call f]", "f")),
+        (3, Call("[call a number]", "3")),
+        (True, Call("[call true or false]")),
+        ({"name": "f"}, Call("[call f()]", "f")),
+        ({"name": "f", "arguments": ""}, Call("[call f()]", "f", {})),
+        ({"name": "f", "arguments": " "}, Call("[call f( )]", "f", {})),
+        ({"name": "f", "arguments": "{x"}, Call("[call f({x)]", "f", "{x")),
+        ({"name": "f", "arguments": '{"a": 1}'}, Call('[call f({"a": 1})]', "f", {"a": 1})),
+        ({"name": "f", "args": {"b": 2}, "input": {"a": 1}}, Call('[call f({"a":1})]', "f", {"a": 1})),
+        ({"name": "f", "arguments": None, "kwargs": [1]}, Call("[call f([1])]", "f", [1])),
+        ({"name": "f", "arguments": UNKNOWN}, Call("[call f(a Python object)]", "f", UNKNOWN)),
+        ({"name": "f", "id": 7}, Call("[call f()]", "f", None, "7")),
+        ({"name": "f", "id": "x", "call_id": "c"}, Call("[call f()]", "f", None, "c")),
+        ({"name": "f", "id": True}, Call("[call f()]", "f")),
+        ({"name": 3}, Call("[call a number()]", "3")),
+        ({"function": "f", "arguments": {"a": 1}}, Call('[call f({"a":1})]', "f", {"a": 1})),
+        ({"name": "g", "function": {"name": "f", "args": {}}, "args": {"a": 1}}, Call("[call f({})]", "f", {})),
+    ],
+)
+def test_where_programs_put_a_call(given: object, call: Call) -> None:
+    assert read_call(given) == call
+
+
+@pytest.mark.parametrize(
+    ("given", "text", "result"),
+    [
+        ({}, "", ToolResult(None, None, False)),
+        ({"tool_call_id": "c", "id": "i", "name": "f", "function": "g"}, "fine", ToolResult("c", "f", False)),
+        ({"id": 4, "function": "g"}, "No error", ToolResult("4", "g", False)),
+        ({}, "Error", ToolResult(None, None, True)),
+        ({}, "\n erroR: closed", ToolResult(None, None, True)),
+        ({}, "Erro", ToolResult(None, None, False)),
+        ({"is_error": False}, "", ToolResult(None, None, False)),
+        ({"is_error": None, "isError": True}, "", ToolResult(None, None, True)),
+        ({"error": ""}, "", ToolResult(None, None, False)),
+        ({"error": {"code": 1}}, "", ToolResult(None, None, True)),
+        ({"status": "error"}, "", ToolResult(None, None, True)),
+        ({"status": "success"}, "", ToolResult(None, None, False)),
+        ({"functionResponse": {"name": "f", "response": {"error": "x"}}}, "", ToolResult(None, "f", True)),
+        ({"function_response": {"name": "f", "response": {"out": "x"}}}, "", ToolResult(None, "f", False)),
+        ({"functionResponse": {"name": "f", "response": "x"}, "error": True}, "", ToolResult(None, "f", True)),
+        ({"functionResponse": "x", "name": "f"}, "", ToolResult(None, None, False)),
+    ],
+)
+def test_which_results_are_errors(given: dict[str, Any], text: str, result: ToolResult) -> None:
+    assert read_result(given, text) == result
+    assert read_result(given).error == (result.error and not text)
+
+
+ONE_CALL = {"type": "custom_tool_call", "name": "f"}
+REQUEST = {"jsonrpc": "2.0", "method": "tools/call", "params": {"name": "f"}}
+
+
+@pytest.mark.parametrize(
+    ("message", "inner"),
+    [
+        ({"type": "human", "data": {"content": "x", "role": "y"}}, {"content": "x", "role": "user"}),
+        ({"type": "other", "data": {}}, {"type": "other", "data": {}}),
+        ({"type": "ai", "data": 3}, {"type": "ai", "data": 3, "role": "assistant"}),
+        ({"id": ["a", "ToolMessage"], "kwargs": {"content": "x"}}, {"content": "x", "role": "tool"}),
+        ({"id": ("a", "Other"), "kwargs": {"content": "x"}}, {"content": "x", "role": "system"}),
+        ({"id": [], "kwargs": {}}, {"id": [], "kwargs": {}}),
+        ({"id": "HumanMessage", "kwargs": {}}, {"id": "HumanMessage", "kwargs": {}}),
+        ({"id": ["HumanMessage"], "kwargs": 3}, {"id": ["HumanMessage"], "kwargs": 3}),
+        (ONE_CALL, {"role": "assistant", "content": "", "tool_calls": [ONE_CALL]}),
+        (REQUEST, {"role": "assistant", "content": "", "tool_calls": [REQUEST]}),
+        (
+            {"type": "function_call_output", "call_id": 3, "output": {"a": 1}},
+            {"role": "tool", "tool_call_id": 3, "content": '{"a":1}'},
+        ),
+        (
+            {"type": "custom_tool_call_output", "call_id": "c", "output": ["x"]},
+            {"role": "tool", "tool_call_id": "c", "content": ["x"]},
+        ),
+        (
+            {"jsonrpc": "2.0", "id": 1, "result": {"content": "x"}},
+            {"role": "tool", "content": "x", "tool_call_id": 1},
+        ),
+        (
+            {"jsonrpc": "2.0", "id": 1, "error": {"code": 1}},
+            {"role": "tool", "content": [], "tool_call_id": 1, "isError": True},
+        ),
+        (
+            {"jsonrpc": "2.0", "id": 1, "result": {}, "error": {"code": 1}},
+            {"role": "tool", "content": [], "tool_call_id": 1},
+        ),
+        ({"jsonrpc": "2.0", "result": 3}, None),
+        ({"event": "user", "text": "hi"}, {"role": "user", "content": "hi"}),
+        ({"event": "bot", "text": None}, {"role": "assistant", "content": ""}),
+        ({"event": "slot", "text": "hi"}, None),
+        ({"event": 3, "text": "hi"}, {"event": 3, "text": "hi"}),
+        ({"type": "tool", "content": "x"}, {"type": "tool", "content": "x", "role": "tool"}),
+        ({"type": "reasoning"}, None),
+        (
+            {"type": "web_search_call"},
+            {"role": "assistant", "content": "", "tool_calls": [{"type": "web_search_call"}]},
+        ),
+        ({"type": "message", "x": 1}, {"type": "message", "x": 1}),
+        (
+            {"message.role": "user", "message.tool_calls": [{"tool_call.function.name": "f", "tool_call.id": "c"}, 1]},
+            {"role": "user", "tool_calls": [{"name": "f", "id": "c"}]},
+        ),
+        ({"message.role": "user", "message.tool_calls": 3}, {"role": "user", "tool_calls": 3}),
+    ],
+)
+def test_messages_inside_of_wrappers(message: dict[str, object], inner: dict[str, object] | None) -> None:
+    assert unwrap(message) == inner
+
+
+@pytest.mark.parametrize("message", [{"role": None, "type": "reasoning"}, {"from": "x", "type": "reasoning"}])
+def test_a_message_with_a_role_is_not_unwrapped(message: dict[str, object]) -> None:
+    assert unwrap(message) is message
+
+
 def logged(calls: list[Call], *results: ToolResult) -> list[bool | None]:
     log = CallLog()
     log.add(calls, results)
@@ -314,3 +445,29 @@ def test_calls_that_a_row_lists() -> None:
         {"name": name, "arguments": values} | ({} if error is None else {"error": error})
         for name, values, error in zip("f" * 9 + "g", arguments, errors, strict=True)
     ]
+
+
+def test_expected_calls() -> None:
+    given = [
+        {"name": "f"},
+        {"name": "no", "requestor": "user"},
+        {"action": {"name": "g", "kwargs": {"a": 1}, "requestor": "assistant", "compare_args": ["a", 1]}},
+        {"action": {"name": "no", "requestor": "user"}},
+        {"function": "no", "requestor": "user"},
+        {"name": "h", "arguments": "", "compare": ("b",)},
+        {"name": "i", "arguments": {}, "compare": "b"},
+        "j",
+    ]
+    assert json.loads(read_expected_calls(given)) == [
+        {"name": "f", "arguments": None},
+        {"name": "g", "arguments": {"a": 1}, "compare": ["a", "1"]},
+        {"name": "h", "arguments": {}, "compare": ["b"]},
+        {"name": "i", "arguments": {}},
+        {"name": "j", "arguments": None},
+    ]
+
+
+def test_json_of_any_values() -> None:
+    assert dump({"b": [1, None], "a": UNKNOWN, 3: True}) == '{"3":true,"a":"a Python object","b":[1,null]}'
+    assert dump({"b": 10**30, ("a",): 1, "c": UNKNOWN}) == f'{{"b": {10**30}, "c": "a Python object"}}'
+    assert [parse_text(text, "none") for text in (" 3", " ", "x", 7, None)] == [3, "none", "x", 7, None]

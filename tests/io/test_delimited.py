@@ -63,7 +63,7 @@ def test_blank_lines_are_skipped_unless_they_are_rows(write: Write) -> None:
         ("sep=;\nresponse,x\na,1\n", [(1, "has no column 'response', only response,x")]),
         ("sep=;\nresponse;x\na;1\nb\n", [(4, "has 1 cells")]),
         ("answer;id\nx;1\n", [(1, "has no column 'response', only answer, id")]),
-        ("prompt|more\nx|1\n", [(1, "looks like a prompt with its completion, but lacks completion")]),
+        ("prompt|more\nx|1\n", [(1, "has no column 'response', only prompt, more")]),
         ("é\n".encode() + b"response,x\n\xe9,2\n", [(3, "byte 0xe9 at position 1")]),
         (b"response,x\n\xe9\x81,2\n", [(2, "byte 0xe9 at position 1")]),
         (b"\xff\xfer\x00e", [(None, "begins as UTF-16 and is not")]),

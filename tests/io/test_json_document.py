@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import codecs
 import json
 import struct
 import tracemalloc
@@ -10,13 +11,29 @@ from pathlib import Path
 
 import pytest
 
+from dialeval.core import inputs
 from dialeval.core.errors import DataError, Problem
 from dialeval.io import json as documents
 from dialeval.io.json import load
-from dialeval.io.reading import read_responses
+from dialeval.io.reading import read_responses, read_texts
 
 Caught = Callable[[Callable[[], object]], list[Problem]]
 Write = Callable[[str, "bytes | str"], Path]
+
+
+def test_forms(write: Write) -> None:
+    [texts] = read_responses(write("a.json", codecs.BOM_UTF8 + b'["x", ""]'))
+    assert (texts.system, list(texts.responses)) == ("a", ["x", ""])
+    [rows] = read_responses(write("b.json", '[{"response": "x", "reference": "r"}]'))
+    assert list(rows.columns[inputs.REFERENCE]) == [["r"]]
+    first, second = read_responses(write("c.json", '{"damd": ["x"], "ubar": [{"response": "y"}]}'))
+    assert (first.system, second.system) == ("damd", "ubar")
+    assert list(second.responses) == ["y"]
+
+
+def test_named_lists_of_references_are_several_per_row(write: Write) -> None:
+    path = write("a.json", '{"one": ["a", "b"], "two": ["c", ["d", "e"]]}')
+    assert list(read_texts(path, inputs.REFERENCE)) == [["a", "c"], ["b", "d", "e"]]
 
 
 @pytest.mark.parametrize(
@@ -30,7 +47,7 @@ Write = Callable[[str, "bytes | str"], Path]
         (" \n", None, "is empty"),
         ("", None, "is empty"),
         ("[]", None, "holds no rows"),
-        ('{"a": "x"}', None, "'a' is a string, not a list of rows"),
+        ('{"a": "x"}', 1, "has no field 'response', only a"),
         ('{"a": ["x"], "b": []}', None, "'b' is an empty list, not a list of rows"),
         (b'[\n"a",\n"\xff"]', 3, "byte 0xff at position 2 of the line is not UTF-8"),
     ],
@@ -42,6 +59,11 @@ def test_problems_of_documents(
     [problem] = problems_of(lambda: read_responses(path))
     assert (problem.where, problem.line) == (str(path), line)
     assert problem.what.startswith(what)
+
+
+def test_problems_of_items_name_their_lines(write: Write, problems_of: Caught) -> None:
+    path = write("a.json", '[\n  "a", 3,\n  {\n    "response": 4\n  }\n,\n null, "[,]\\"{"\n,{}]')
+    assert [problem.line for problem in problems_of(lambda: read_responses(path))] == [2, 3, 7, 8]
 
 
 def test_problems_of_items_in_named_lists_name_their_lines(write: Write, problems_of: Caught) -> None:
@@ -72,6 +94,30 @@ def test_a_document_is_loaded_or_refused_with_its_form(tmp_path: Path) -> None:
         load(path, "give a list")
 
 
+def test_lines_of_items_in_documents_of_any_form(write: Write, problems_of: Caught) -> None:
+    def lines(content: str) -> list[int | None]:
+        path = write("a.json", content)
+        return [problem.line for problem in problems_of(lambda: read_responses(path))]
+
+    assert lines('\n\n [ 1,\n2 , "x",\n\n3]') == [3, 4, 6]
+    assert lines('{"a": ["x", 1],\n "b": [[\n2], {"c": [3]}]}') == [1, 2, 3]
+    assert lines('{"a": [1],\n "b": ["x"],\n "a": ["y",\n 2]}') == [4], "the last list of a name"
+    assert lines('\n{"b": ["x"],\n"a"\n:\n[\n1]}') == [6]
+    assert lines('{"results": {"results":\n[\n"x",\n1]}}') == [2], "items of an inner list are only numbered"
+    assert lines('{"eval": {},\n"samples": [\n1]}') == [3]
+
+
+def test_documents_that_hold_no_rows_are_a_row_without_a_reply(write: Write, problems_of: Caught) -> None:
+    path = write("a.json", '{"a": 3, "b": {"text": "See you at nine."}, "c": [], "d": null}')
+    [problem] = problems_of(lambda: read_responses(path))
+    assert (problem.line, problem.what) == (1, "has no field 'response', only a, b, c, d")
+    assert "--field response=b.text" in problem.remedy
+    odd = write("c.json", '{"prompt": "a",\n"completion": 3}')
+    assert [problem.line for problem in problems_of(lambda: read_responses(odd))] == [1]
+    one = write("b.json", '{"prompt": "a", "completion": "b"}')
+    assert list(read_responses(one)[0].responses) == ["b"]
+
+
 def zipped(path: Path, members: dict[str, object]) -> Path:
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in members.items():
@@ -82,6 +128,27 @@ def zipped(path: Path, members: dict[str, object]) -> Path:
 def sample(number: int) -> dict[str, object]:
     choices = [{"message": {"role": "assistant", "content": f"a{number}"}}]
     return {"id": number, "epoch": 1, "input": "q", "output": {"choices": choices}}
+
+
+def test_samples_of_an_archive_are_in_the_order_of_names(tmp_path: Path) -> None:
+    samples: dict[str, object] = {
+        "samples/b/1_epoch_1.json": sample(1),
+        "samples/a_epoch_12.json": sample(2),
+        "samples/": b"",
+    }
+    for name in ("header.json", "_journal/start.json"):
+        header: dict[str, object] = {name: {"eval": {"model": "m"}}}
+        [rows] = read_responses(zipped(tmp_path / "x.eval", {**samples, **header}))
+        assert (rows.system, list(rows.responses)) == ("m", ["a2", "a1"])
+    first: dict[str, object] = {
+        "header.json": {"eval": {"model": "h"}},
+        "_journal/start.json": {"eval": {"model": "j"}},
+    }
+    assert read_responses(zipped(tmp_path / "x.eval", samples | first))[0].system == "h"
+    for nameless in ({}, {"eval": None}):
+        found = read_responses(zipped(tmp_path / "x.eval", {**samples, "header.json": nameless}))
+        assert found[0].system == "x"
+    assert read_responses(zipped(tmp_path / "x.eval", samples))[0].system == "x"
 
 
 def test_each_sample_of_an_archive_has_its_own_problems(tmp_path: Path, problems_of: Caught) -> None:

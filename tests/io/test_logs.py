@@ -13,7 +13,6 @@ import pytest
 from dialeval.core import inputs
 from dialeval.core.errors import DataError
 from dialeval.io.reading import read_responses
-from dialeval.io.row_shapes import SHAPES, find_shape
 from dialeval.io.rows import Rows
 
 LOGS = Path(__file__).parents[3] / "shared" / "data" / "logs"
@@ -56,13 +55,6 @@ def test_arena_hard_answers(model: str) -> None:
 def test_alpaca_eval_outputs(model: str) -> None:
     given, rows = load(f"alpaca-eval/{model}.json.gz"), read(f"alpaca-eval/{model}.json.gz")
     assert (rows.system, list(rows.responses)) == (given[0]["generator"], [each["output"] for each in given])
-
-
-def test_promptfoo() -> None:
-    name = "promptfoo/promptfoo_llama4-scout_output.json"
-    given, rows = load(name)["results"]["results"], read(name)
-    assert list(rows.responses) == [each["response"]["output"] for each in given]
-    assert list(rows.columns[inputs.CONTEXT]) == [[each["prompt"]["raw"]] for each in given]
 
 
 def test_promptfoo_tables_are_refused_in_one_message() -> None:
@@ -116,25 +108,3 @@ def test_inspect_json_with_images_and_scores() -> None:
     assert list(rows.responses) == ["[hedgehog]"]
     assert list(rows.columns[inputs.REFERENCE]) == [["bike", "bicycle"]]
     assert rows.system == "openai/gpt-4o"
-
-
-def test_shapes_that_claim_to_be_seen_are_in_these_files() -> None:
-    documents = {"inspect": "samples", "deepeval-run": "testCases", "tau2-bench": "simulations"}
-    names = [
-        *("inspect/security-guide.json", "fastchat/mt-bench-answers-gpt-4.jsonl"),
-        "fastchat/sharegpt-conversations.json",
-        *("arena-hard/gpt-4-0314.jsonl", "alpaca-eval/claude-2.json.gz", "deepeval/deepeval_goldens.json"),
-        *("deepeval/deepeval_convo_goldens.json", "deepeval/deepeval_test_run_sample.json"),
-        *("openai-cookbook/chat-fine-tuning.jsonl", "tau-bench/gpt-4o-airline-20-tasks.json.gz"),
-        *("tau2-bench/airline-10-tasks-2-trials-retry_agent.json.gz", "promptfoo/promptfoo_llama4-scout_output.json"),
-    ]
-    found = set()
-    for name in names:
-        given = load(name)
-        if isinstance(given, dict):
-            inner = given["results"]["results"] if "results" in given and "samples" not in given else None
-            given = inner or next(given[key] for key in documents.values() if key in given)
-        shape = find_shape(given[0])
-        assert shape is not None, name
-        found.add(shape.name)
-    assert found == {shape.name for shape in SHAPES if shape.seen}

@@ -200,9 +200,14 @@ def test_messages_in_rows_of_their_own(tmp_path: Path, suffix: str) -> None:
         assert (account.conversations, account.user_turns, account.replies, account.without_reply) == (2, 3, 2, 1)
 
 
-def test_messages_of_no_conversation_are_refused() -> None:
+def test_messages_that_name_no_conversation_are_one_and_some_of_them_are_refused() -> None:
+    messages: list[dict[str, str]] = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]
+    with collect_warnings() as warned:
+        [rows] = read_responses(messages)
+    assert "messages without the id of a conversation are read as one" in next(iter(warned))
+    assert list(rows.responses) == ["b"]
     with pytest.raises(DataError, match="is a message of no conversation; name the field of the conversation"):
-        read_responses([{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}])
+        read_responses([*messages, {"role": "user", "content": "c", "chat_id": "x"}])
 
 
 @pytest.mark.parametrize(

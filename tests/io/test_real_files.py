@@ -533,7 +533,7 @@ def streamed(path: Path, size: int) -> list[Rows]:
 @pytest.mark.parametrize("name", [name for name, (file, _) in READ.items() if file.endswith("jsonl")])
 def test_shards_read_the_same_shapes(tmp_path: Path, name: str) -> None:
     path = tmp_path / "a.jsonl"
-    path.write_bytes(b"".join(re.sub(rb'"(r1|q1|u)"', rb'"\g<1>%d"' % number, READ[name][1]) for number in range(7)))
+    path.write_bytes(b"".join(re.sub(rb'"(r1|q1|u|t)"', rb'"\g<1>%d"' % number, READ[name][1]) for number in range(7)))
     [whole] = read_responses(path)
     parts = streamed(path, 64)
     assert [text for rows in parts for text in rows.responses] == list(whole.responses)

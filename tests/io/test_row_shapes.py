@@ -15,14 +15,18 @@ from dialeval.io.reading import read_responses
 from dialeval.io.row_shapes import (
     OWN,
     SHAPES,
+    Filters,
     RowShape,
     explain_shape,
+    find,
     find_document_rows,
     find_shape,
     is_row,
     list_columns,
+    list_unlike,
     map_fields,
     may_hold_rows,
+    split_turns,
     value_at,
 )
 from dialeval.io.rows import FieldNames
@@ -56,13 +60,14 @@ def test_every_example_is_read(tmp_path: Path, shape: RowShape, suffix: str) -> 
     rows: Any = [
         {key: n if key in (numbered, *named) else value for key, value in shape.example.items()} for n in range(2)
     ]
+    rows = rows[:1] if shape.assembler else rows
     if suffix == "json" and shape.document:
         rows = {shape.document[0]: {}, shape.document[-1]: rows}
     text = json.dumps(rows) if suffix == "json" else "".join(json.dumps(row) + "\n" for row in rows)
     path.write_text(text)
     [system] = read_responses(path)
-    assert set(system.responses) <= {"At nine.", "Hi.", *([""] if "input" in shape.name else [])}
-    assert len(system) == (4 if shape.several or "input" in shape.name else 2)
+    assert set(system.responses) <= {"At nine.", "Hi.", *([""] if "input" in shape.name or not shape.main else [])}
+    assert len(system) == (4 if shape.several or "input" in shape.name else 1 if shape.assembler else 2)
 
 
 @pytest.mark.parametrize("shape", REFUSED, ids=lambda shape: shape.name)
@@ -189,7 +194,9 @@ def test_a_mapping_may_lead_into_objects_beside_a_plain_response(response: str, 
     ("row", "what"),
     [
         ({"doc": {}, "target": "t"}, "looks like a sample of lm-evaluation-harness, but lacks resps"),
-        ({"prompt": "a", "answer": "b"}, "looks like a prompt with its completion, but lacks completion"),
+        ({"prompt": "a"}, "looks like a prompt with its completion, but lacks completion"),
+        ({"prompt": "a", "answer": "b"}, "has no field 'response', only prompt, answer"),
+        ({"payload": {"note": "It leaves at nine."}, "uid": 1}, "has no field 'response', only payload, uid"),
         ({"epoch": 1, "input": "a"}, "looks like a sample of an inspect_ai log, but lacks output"),
         ({"input": "a", "output": "b"}, "has no field 'response', only input, output"),
         ({"text": "a"}, "has no field 'response', only text"),
@@ -241,6 +248,147 @@ def test_a_log_whose_list_to_join_is_no_list_of_matches_is_read(tasks: Any) -> N
     shape = next(shape for shape in SHAPES if shape.joined)
     found = find_document_rows({"tasks": tasks, "info": {}, "simulations": [shape.example, "x"]})
     assert found == ("simulations", [shape.example | {"info": {}}, "x"])
+
+
+BY_NAME = {shape.name: shape for shape in SHAPES}
+
+
+def test_numbers_in_paths() -> None:
+    row = {"a": ["x", "y"], "b": ("z",)}
+    paths = ("a.0", "a.1", "a.2", "b.0", "b.1", "a.00", "a.000000001", "a.0000000001", "a.²", "a.x", "a.0.0")
+    assert [value_at(row, path) for path in paths] == ["x", "y", None, "z", None, "x", "y", None, None, None, None]
+
+
+def test_the_first_path_and_both_of_two() -> None:
+    row: dict[str, object] = {"a": None, "b": 0, "c": "x", "d": "", "e": {"f": [1]}}
+    assert find(row, "a | b") == 0
+    assert find(row, "c | b") == "x"
+    assert find(row, "a | z") is None
+    assert find(row, "c & b") == ["x", 0]
+    assert find(row, "a & c & d") == ["x"]
+    assert find(row, "a & d") is None
+    assert find(row, "a & d | c") == "x"
+    assert find(row, "e.f.0&c") == [1, "x"]
+
+
+def test_words_about_shapes() -> None:
+    assert BY_NAME["sharegpt"].origin == "read in a real file"
+    assert BY_NAME["inspect"].origin == "read in a real file: inspect_ai 0.3"
+    assert BY_NAME["gemini"].origin == "from documentation, not read in a real file"
+    assert (BY_NAME["lm-eval"].main, BY_NAME["sharegpt"].main, BY_NAME["arena-pair"].main) == (
+        "resps.0.0",
+        "conversations",
+        "",
+    )
+    assert BY_NAME["mt-bench-pair"].explained == (
+        "pairs, for `dialeval rank`: a = model_1; b = model_2; better = g1_winner & g2_winner; dialog_id = question_id"
+    )
+    assert BY_NAME["sharegpt"].explained == "messages = conversations; dialog_id = id"
+    assert BY_NAME["inspect"].explained.startswith("rows in `samples`; response = output.choices.0.message | ")
+
+
+def test_a_system_of_several_names_is_one() -> None:
+    row = BY_NAME["tau2-bench"].example | {"info": {"agent_info": {"implementation": "agent", "llm": "m"}}}
+    found = map_fields(row, FieldNames())
+    assert found is not None
+    assert found["system"] == "agent/m"
+    found = map_fields(row | {"info": {"agent_info": {"llm": "m"}}}, FieldNames())
+    assert found is not None
+    assert found["system"] == "m"
+
+
+def test_turns_of_one_row_are_rows_of_their_own() -> None:
+    given, names = BY_NAME["mt-bench"].example, FieldNames()
+    row: dict[str, object] = {"response": ["a", "b"], "system": "m"}
+    assert split_turns(row, given, names) == [
+        {"response": "a", "system": "m", "turn": 0},
+        {"response": "b", "system": "m", "turn": 1},
+    ]
+    assert split_turns(row, BY_NAME["lm-eval"].example, names) == [row]
+    assert split_turns(row, {"x": 1}, names) == [row]
+    assert split_turns({"response": "a"}, given, names) == [{"response": "a"}]
+
+
+def test_fields_of_our_names_that_mean_something_else() -> None:
+    mapped = FieldNames.of({"response": "answer"})
+    keys = [*BY_NAME["deepeval"].example, "context"]
+    assert list_unlike(keys, mapped) == ["context"]
+    assert list_unlike(keys, FieldNames()) == []
+    assert list_unlike([key for key in keys if key != "context"], mapped) == []
+    assert list_unlike(["context", "answer"], mapped) == []
+    assert list_unlike(["context", "input", "span_kind"], mapped) == [], "the first sign counts"
+    assert list_unlike(keys, FieldNames.of({"response": "answer", "context": "input"})) == []
+
+
+def test_answers_that_are_repeated_for_a_filter() -> None:
+    filters = Filters()
+    sample = BY_NAME["lm-eval"].example | {"doc_hash": "h"}
+    kinds = [(0, "a"), (0, "b"), (0, "a"), (1, "b"), (1, "b"), (1, None)]
+    assert [filters.pass_over(sample | {"doc_id": number, "filter": name}) for number, name in kinds] == [
+        *(False, True, False, False, False, True)
+    ]
+    assert not filters.pass_over(sample)
+    unfiltered = Filters()
+    assert not any(unfiltered.pass_over(row) for row in (sample, sample | {"filter": "a"}))
+    assert not filters.pass_over({"type": "x", "filter": "y"})
+    pairs: list[dict[str, object]] = [{"prompt": "a", "completion": "b", "filter": n, "x": n} for n in range(2)]
+    assert not any(map(filters.pass_over, pairs)), "other programs have no filters"
+
+
+def test_what_a_row_with_some_signs_looks_like() -> None:
+    def looks(row: dict[str, Any]) -> str | None:
+        found = explain_shape(row, FieldNames())
+        return None if found is None else found[0]
+
+    assert looks({"epoch": 1, "output": "a"}) == "looks like a sample of an inspect_ai log, but lacks input"
+    assert looks({"epoch": 1}) is None, "two of three signs are missing"
+    assert looks({"input": "a", "output": "b", "x": 1}) is None, "the first sign is missing"
+    assert looks({"model_a": "x", "model_b": "y"}) is None, "nor is it what is not read"
+    assert explain_shape({"doc": {}, "resps": [[]]}, FieldNames()) == (
+        "looks like a sample of lm-evaluation-harness, but lacks resps.0.0",
+        "give it what it lacks, or leave it out",
+    )
+
+
+def test_columns_that_shapes_look_at() -> None:
+    columns = list_columns()
+    assert {"response.body", "response", "choices.0.turns", "choices", "g1_winner", "trace_id", "span_kind"} <= columns
+    assert {"filter", "doc_id", "doc_hash", "prompt_hash", "info.agent_info.llm", "info", "instruction"} <= columns
+    assert columns.isdisjoint({"GENERATION", "LLM"}), "values of a column are none"
+    assert not [name for name in columns if "|" in name or "&" in name or name != name.strip()]
+
+
+def test_tables_that_may_hold_rows() -> None:
+    names = FieldNames()
+    assert may_hold_rows(["response"], names)
+    assert may_hold_rows(["messages"], names)
+    assert may_hold_rows(["trace_id", "output", "type"], names)
+    assert may_hold_rows(["choices", "question_id"], names)
+    assert may_hold_rows(["choices.0.turns", "question_id"], names)
+    assert not may_hold_rows(["question_id"], names)
+    assert not may_hold_rows(["traceId", "output"], names)
+    assert not may_hold_rows([], names)
+
+
+def test_documents_that_give_their_rows_something() -> None:
+    given = [{"epoch": 1}, {"epoch": 2, "eval": "own"}, "text"]
+    rows = [{"eval": {"m": 1}, "epoch": 1}, {"eval": "own", "epoch": 2}, "text"]
+    assert find_document_rows({"eval": {"m": 1}, "samples": given}) == ("samples", rows)
+    assert find_document_rows({"eval": None, "samples": given}) is None
+    assert find_document_rows({"eval": {}, "samples": "x"}) is None
+    assert find_document_rows({"results": {"results": [1]}}) == ("results.results", [1])
+    tasks = [{"id": 0, "t": "a"}, {"id": "1", "t": "b"}, 3]
+    simulations = [{"task_id": "0"}, {"task_id": 1}, {"task_id": 2}, {"task_id": 1, "task": "own"}, "text"]
+    assert find_document_rows({"tasks": tasks, "simulations": simulations}) == (
+        "simulations",
+        [
+            {"task_id": "0", "task": tasks[0]},
+            {"task_id": 1, "task": tasks[1]},
+            {"task_id": 2},
+            {"task_id": 1, "task": "own"},
+            "text",
+        ],
+    )
 
 
 def test_documents_that_are_one_row() -> None:

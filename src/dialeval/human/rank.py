@@ -254,7 +254,8 @@ def _keep(pairs: Pairs, kept: npt.NDArray[np.bool_]) -> Pairs:
     """Return some of the pairs."""
     columns = ("left", "right", "outcome", "dialogue", "length_ratio")
     rater = [who for who, is_kept in zip(pairs.rater, kept.tolist(), strict=False) if is_kept]
-    return replace(pairs, rater=rater, **{name: getattr(pairs, name)[kept] for name in columns})
+    chosen = {name: getattr(pairs, name)[kept] for name in columns}
+    return replace(pairs, rater=rater, weight=pairs.weights[kept], **chosen)
 
 
 def compare_rows(
@@ -319,7 +320,7 @@ def rank_pairs(
         remedy = "compare more responses, or rank fewer systems (--systems)"
         raise SettingError(f"{what}, so their strengths cannot be estimated; {remedy}")
     cells, codes = _group_pairs(pairs, length, position)
-    whole = fit(cells, _count(codes, pairs.outcome, np.ones((1, len(pairs))), len(cells.left)))
+    whole = fit(cells, _count(codes, pairs.outcome, pairs.weights[None], len(cells.left)))
     clusters = [pairs.dialogue]
     people = list(dict.fromkeys(who for who in pairs.rater if who is not None))
     if raters == "random":
@@ -342,8 +343,9 @@ def rank_pairs(
         for at, name in enumerate(["position"] * bool(position) + ["length"] * bool(length))
     }
     order = np.argsort(-whole.strengths[0], kind="stable").tolist()
-    counts = np.zeros((len(names), len(names), 3), np.int64)
-    np.add.at(counts, (pairs.left, pairs.right, 1 - pairs.outcome), 1)
+    sums = np.zeros((len(names), len(names), 3))
+    np.add.at(sums, (pairs.left, pairs.right, 1 - pairs.outcome), pairs.weights)
+    counts = np.rint(sums).astype(np.int64)
     counts += counts.transpose(1, 0, 2)[..., ::-1]  # wins, ties and losses of each system against each other
     raw = {pair: measure("strengths", pair[0], less=pair[1]).p for pair in combinations(order, 2)}
     p = dict(zip(raw, significance.holm([1.0 if math.isnan(each) else each for each in raw.values()]), strict=True))
@@ -381,7 +383,7 @@ def rank_pairs(
         length_interval=effects.get("length", _UNKNOWN)[1],
         position=effects.get("position", _UNKNOWN)[0],
         position_interval=effects.get("position", _UNKNOWN)[1],
-        pairs=len(pairs),
+        pairs=round(float(pairs.weights.sum())),
         left_out=left_out,
         dialogues=len(np.unique(pairs.dialogue)),
         unit=f"clusters by {cluster}" if cluster else "dialogues" if pairs.named else "rows",
@@ -432,6 +434,6 @@ def _fit_without_each(cells: Cells, codes: Ints, pairs: Pairs, cluster: Ints) ->
     fits = []
     for counts in leave_out_clusters(len(which)):
         for start in range(0, len(counts), step):
-            weights = counts[start : start + step][:, members.ravel()].astype(np.float64)
+            weights = counts[start : start + step][:, members.ravel()] * pairs.weights
             fits.append(fit(cells, _count(codes, pairs.outcome, weights, len(cells.left))))
     return Fits(*map(np.concatenate, zip(*fits, strict=True))), np.bincount(members.ravel()).astype(np.float64)

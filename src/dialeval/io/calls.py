@@ -33,9 +33,22 @@ NONE = "[]"
 """The text of a row without calls."""
 SETTINGS = orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS | orjson.OPT_SERIALIZE_NUMPY
 
-_INNER = ("function", "functionCall", "function_call", "params", "action")
-_ARGUMENTS = ("arguments", "input", "args", "kwargs", "input_parameters", "inputParameters", "parameters")
-_IDS = ("tool_call_id", "tool_use_id", "call_id", "id")
+_INNER = ("function", "functionCall", "function_call", "toolUse", "params", "action")
+_ARGUMENTS = (
+    "arguments",
+    "input",
+    "args",
+    "kwargs",
+    "input_parameters",
+    "inputParameters",
+    "parameters",
+    "query",
+    "queries",
+    "code",
+)
+_IDS = ("tool_call_id", "tool_use_id", "toolUseId", "toolCallId", "call_id", "id")
+_CALL_IDS = ("call_id", "toolCallId", "toolUseId", "id")
+_NAMES = ("toolName", "name")
 _FLAGS = ("is_error", "isError", "error")
 _CLASSES = {"HumanMessage": "user", "AIMessage": "assistant", "AIMessageChunk": "assistant", "ToolMessage": "tool"}
 _TYPES = {"human": "user", "ai": "assistant", "AIMessageChunk": "assistant", "tool": "tool", "system": "system"}
@@ -75,7 +88,9 @@ def read_call(value: object) -> Call:
     if not isinstance(value, dict):
         return Call(f"[call {value if isinstance(value, str) else kind_of(value)}]", _text(value))
     inner = _first(value, _INNER, value)
-    name, given = (inner.get("name"), inner) if isinstance(inner, dict) else (inner, value)
+    name, given = (_first(inner, _NAMES, None), inner) if isinstance(inner, dict) else (inner, value)
+    if name is None and str(value.get("type")).endswith("_call"):  # such as web_search_call
+        name = str(value["type"]).removesuffix("_call")
     raw = _first(given, _ARGUMENTS, None)
     shown = "" if raw is None else raw
     if not isinstance(shown, str):
@@ -84,17 +99,20 @@ def read_call(value: object) -> Call:
         except TypeError:  # not plain data, or nested too deeply
             shown = kind_of(shown)
     text = f"[call {name if isinstance(name, str) else kind_of(name)}({shown})]"
-    return Call(text, _text(name), parse_text(raw, {}), _text(_first(value, ("call_id", "id"), None)))
+    return Call(text, _text(name), parse_text(raw, {}), _text(_first(given, _CALL_IDS, _first(value, _CALL_IDS, None))))
 
 
 def read_result(value: Mapping[str, Any], content: str = "") -> ToolResult:
     """Return the result that a message of a tool or a part of one holds; `content` is its text."""
-    inner = _first(value, ("functionResponse", "function_response"), value)
+    inner = _first(value, ("functionResponse", "function_response", "toolResult"), value)
     body = inner.get("response") if isinstance(inner, dict) else None
     marked = [_first(each, _FLAGS, None) for each in (value, body) if isinstance(each, dict)]
     failed = any(mark not in (None, False, "") for mark in marked) or value.get("status") == "error"
-    name = inner.get("name", value.get("function")) if isinstance(inner, dict) else None
-    return ToolResult(_text(_first(value, _IDS, None)), _text(name), failed or content.lstrip()[:5].lower() == "error")
+    name = _first(inner, _NAMES, value.get("function")) if isinstance(inner, dict) else None
+    own_id = _first(inner, _IDS, None) if isinstance(inner, dict) else None
+    return ToolResult(
+        _text(_first(value, _IDS, own_id)), _text(name), failed or content.lstrip()[:5].lower() == "error"
+    )
 
 
 def unwrap(message: RowObject) -> RowObject | None:
@@ -108,7 +126,7 @@ def unwrap(message: RowObject) -> RowObject | None:
         return {**data, "role": _TYPES[str(kind)]}
     if isinstance(kwargs, dict) and isinstance(message.get("id"), LISTS) and message["id"]:
         return {**kwargs, "role": _CLASSES.get(str([*message["id"]][-1]), "system")}  # type: ignore[misc]
-    if kind in CALL_ITEMS:
+    if kind in CALL_ITEMS or (kind is not None and kind.endswith("_call") and "text" not in message):
         return {"role": "assistant", "content": "", "tool_calls": [message]}
     if kind in _RESULT_ITEMS:
         output = message.get("output")
@@ -127,7 +145,7 @@ def unwrap(message: RowObject) -> RowObject | None:
         return None if role is None else {"role": role, "content": message.get("text") or ""}
     if kind in _TYPES:
         return {**message, "role": _TYPES[str(kind)]}
-    return None if isinstance(kind, str) and (kind == "reasoning" or kind.endswith("_call")) else message
+    return None if kind == "reasoning" or (kind is not None and kind.startswith("mcp_")) else message
 
 
 def _remove_prefix(message: RowObject, prefix: str) -> RowObject:

@@ -18,7 +18,6 @@ in the order of their times or numbers (`_ORDERS`), else in that of the file.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain, islice
 from operator import itemgetter
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -37,7 +36,6 @@ from dialeval.io.fields import (
     parse_cell,
     read_message,
     read_message_time,
-    read_number,
     read_plain_message,
     read_role,
 )
@@ -56,12 +54,15 @@ from dialeval.io.rows import (
     Records,
     RowObject,
     kind_of,
+    read_number,
 )
 
 OUTPUTS = ("response", "output", "completion", "reply", "generation", "generated_text", "model_output")
 """The fields with the reply, next to the messages of a request."""
 INDEX = "message_index"
 """A field that can be kept: the place of a reply among the messages of its chat."""
+HISTORY = "history"
+"""The field with messages before those of a chat: their context, whose replies are not read."""
 JOINED = "\0reply next to messages"
 """A mark of rows whose messages became their context."""
 _ORDERS = ("turn", "turn_index", "turn_id", "index", "message_index", "position", "sequence", "seq")
@@ -116,6 +117,11 @@ class Chat:
         self._references: Sequence[str] = ()
         self._said: list[str] = []
         self._roles: list[str] = []
+        if isinstance(given := row.get(HISTORY), LISTS):
+            turns = reader.read_turns(list(given), HISTORY)
+            self._said, self._roles = [turn.shown for turn in turns], [turn.role for turn in turns]
+        self._earlier = self._roles.count(USER)
+        """Turns of the user in the history, which are those of another conversation or file."""
         self._since: float | None = None
         self.replies: list[ReplyRow] = []
         self.log = CallLog()
@@ -178,7 +184,8 @@ class Chat:
         latency: float | None = None,
         values: Mapping[Input, Any] = MappingProxyType({}),
     ) -> None:
-        labels, kept, asked = self._labels, self._reader.names.kept, self._roles.count(USER)
+        labels, kept, asked = self._labels, self._reader.names.kept, self._roles.count(USER) - self._earlier
+        self._earlier = 0
         if INDEX in kept:
             labels = [[str(index)] if name == INDEX else own for name, own in zip(kept, labels, strict=True)]
         place = (bool(self.replies), self._system, self._dialogue, len(self.replies) + 1, labels)
@@ -201,11 +208,12 @@ class Chat:
         """
         if not self.is_list:
             return []
-        failed, asked = self._reader.is_failed(self._row), self._roles.count(USER)
+        failed, asked = self._reader.is_failed(self._row), self._roles.count(USER) - self._earlier
         failure = ERROR if failed else MISSING
         if not self.replies:
             self._cut_at_calls()
             self._add_reply("", len(self._said), failure if failed or not called else None)
+            self.replies[0] = self.replies[0]._replace(asked=asked)
         elif (self._roles[-1:] == [USER] or (failed and asked)) and not tried:
             self._add_reply("", len(self._said), failure)
         else:
@@ -277,14 +285,10 @@ def join_output(reader: FieldReader, row: RowObject) -> tuple[RowObject, bool]:
 # Messages in rows of their own.
 
 
-def peek_messages(records: Records, names: FieldNames) -> tuple[Iterator[tuple[int, object]], bool]:
-    """Return the rows of an input, and whether each is a message, by the first of them."""
-    rows = iter(records.rows)
-    if records.header is not None and not any(key in records.header for key in ROLE_KEYS):
-        return rows, False
-    held = list(islice(rows, 1))
-    first = held[0][1] if held else None
-    return chain(held, rows), isinstance(first, dict) and _is_message(first, names)
+def is_message(row: object, records: Records, names: FieldNames) -> bool:
+    """Return whether the first row of an input is a message, so that all of them are."""
+    has_roles = records.header is None or any(key in records.header for key in ROLE_KEYS)
+    return has_roles and isinstance(row, dict) and _is_message(row, names)
 
 
 def _is_message(row: RowObject, names: FieldNames) -> bool:
@@ -316,20 +320,28 @@ def find_first_prompt(messages: object, names: FieldNames) -> object:
 
 
 def group_messages(reader: FieldReader, rows: Iterator[tuple[int, object]]) -> Iterator[tuple[int, object]]:
-    """Yield a chat for each conversation of rows that are messages, each with the line of its first message."""
+    """Yield a chat for each conversation of rows that are messages, each with the line of its first message.
+
+    Where none of them says of which conversation it is, they are one.
+    """
     names = reader.names
     chats: dict[str, tuple[int, RowObject, list[RowObject]]] = {}
+    alone: list[int] = []
     for reader.line, row in rows:
         if not isinstance(row, dict):
             reader.add_problem(f"the row is {kind_of(row)}", "make it an object with a role and a text, as others are")
-        elif (dialogue := reader.read_dialogue(row)) is None:
-            remedy = "name the field of the conversation: --field dialog_id=NAME"
-            reader.add_problem("is a message of no conversation", remedy)
-        else:
-            key = _find_content(row, names)
-            content = {"content": None if key is None else row[key]}
-            message = {name: value for name, value in row.items() if name not in CONTENT_KEYS} | content
-            chats.setdefault(dialogue, (reader.line, row, []))[2].append(message)
+            continue
+        dialogue = reader.read_dialogue(row)
+        alone += [reader.line] if dialogue is None else []
+        key = _find_content(row, names)
+        content = {"content": None if key is None else row[key]}
+        message = {name: value for name, value in row.items() if name not in CONTENT_KEYS} | content
+        chats.setdefault(dialogue or "1", (reader.line, row, []))[2].append(message)
+    remedy = "name the field of the conversation: --field dialog_id=NAME"
+    if alone and len(chats) == 1:
+        add_warning(f"{reader.where}: messages without the id of a conversation are read as one; {remedy}")
+    for reader.line in alone if len(chats) > 1 else ():
+        reader.add_problem("is a message of no conversation", remedy)
     for dialogue, (line, first, messages) in chats.items():
         own = {key: value for key, value in first.items() if key not in _OF_MESSAGES and key != names.response}
         yield line, {**own, names.dialog_id: dialogue, names.messages: _order(messages)}

@@ -33,6 +33,7 @@ from dialeval.core.inputs import Input
 from dialeval.io import json, opening, parquet
 from dialeval.io.delimited import find_encoding_problems, split
 from dialeval.io.gathering import gather_rows
+from dialeval.io.logs import find_assembler, is_assembled
 from dialeval.io.outcomes import account_for, mark_outcomes
 from dialeval.io.reading import join_rowwise, read_source
 from dialeval.io.row_shapes import map_fields
@@ -141,7 +142,7 @@ def _split_rows(source: int, rows: Rows, batch_rows: int) -> list[MemoryChunk]:
 
 def _split_shard(shard: Shard, size: int, most: int) -> Iterable[FileChunk]:
     packed = any(map(opening.packing_of, shard.paths))
-    pieces = "whole" if packed else opening.file_format(shard.path).pieces
+    pieces = "whole" if packed or is_assembled(shard.path) else opening.file_format(shard.path).pieces
     if pieces == "groups":
         return _split_row_groups(shard.path, most)
     if pieces == "rows" and size > most:
@@ -161,7 +162,11 @@ def _split_row_groups(path: str, most: int) -> Iterator[FileChunk]:
     with opening.open_stored(path) as stream, parquet.explain_damage(path):
         check_decoded_size(stream, opening.size_of(path))
         facts = pq.ParquetFile(stream).metadata
+        names = facts.schema.to_arrow_schema().names
         sizes = [facts.row_group(number).total_byte_size for number in range(facts.num_row_groups)]
+    if find_assembler(dict.fromkeys(names, ""), FieldNames()) is not None:
+        yield FileChunk(0, "", "whole", Span(path, 0, sum(sizes)), sum(sizes))
+        return
     first = held = 0
     for number, size in enumerate(sizes):
         held += size
@@ -308,7 +313,7 @@ def read_blocks(chunk: Chunk, names: FieldNames, rows: int) -> Iterator[RowBlock
     pieces = opening.file_format(chunk.span.path).pieces
     if pieces == "lines":
         return _read_line_blocks(chunk, names, rows)
-    if pieces == "rows":
+    if pieces == "rows" and not is_assembled(chunk.span.path):
         return _read_json_blocks(chunk, names, rows)
     return (_read_table_blocks if chunk.kind == "groups" else _read_whole_file)(chunk, names, rows)
 

@@ -53,7 +53,7 @@ from dialeval.io.calls import (
     unwrap,
 )
 from dialeval.io.outcomes import is_failed
-from dialeval.io.row_shapes import explain_shape, find_nearest, value_at
+from dialeval.io.row_shapes import explain_shape, value_at
 from dialeval.io.rows import (
     ASSISTANT,
     CONTENT_KEYS,
@@ -69,7 +69,9 @@ from dialeval.io.rows import (
     RowObject,
     join_names,
     kind_of,
+    read_number,
 )
+from dialeval.io.scores import read_score, read_scores, take_value
 
 _MILLISECONDS = 1e11
 """Times beyond it are milliseconds: as seconds they would be after the year 5000."""
@@ -82,6 +84,8 @@ _FALSE = {False, None, "false", "0", ""}
 _ONLY_TEXTS = frozenset({str})
 _USUAL = ["answer", "output", "prediction", "hypothesis", "generated_text", "generation", "completion", "reply", "text"]
 """What responses are often called; for a remedy, and never taken without being asked."""
+_ASKED = ("prompt", "question", "query", "input", "instruction", "user_input", "user", "request")
+"""What the turn of the user is often called; for a remedy too."""
 
 ROLES = {
     **dict.fromkeys(("system", "developer"), SYSTEM),
@@ -99,18 +103,22 @@ CALLER = "function_call"
 PARTS: Mapping[str, str] = {
     **dict.fromkeys(("text", "input_text", "output_text"), "text"),
     "refusal": "refusal",
-    **dict.fromkeys(("tool_result", "mcp_tool_result"), "content"),
-    **dict.fromkeys(("functionResponse", "function_response"), "response"),
+    **dict.fromkeys(("tool_result", "tool_call_response", "server_tool_call_response"), "result"),
+    **dict.fromkeys(
+        ("functionResponse", "function_response", "toolResult", "codeExecutionResult", "tool-result"), "result"
+    ),
     **dict.fromkeys(("image", "image_url", "input_image", "image_file"), "[image]"),
     **dict.fromkeys(("audio", "input_audio", "audio_url"), "[audio]"),
     **dict.fromkeys(("video", "video_url"), "[video]"),
     **dict.fromkeys(("file", "input_file", "document", "inlineData", "inline_data", "fileData", "file_data"), "[file]"),
-    **dict.fromkeys(
-        ("tool_use", "tool_call", "functionCall", "function_call", "server_tool_use", "mcp_tool_use"), "call"
-    ),
-    **dict.fromkeys(("thinking", "redacted_thinking", "reasoning", "thought"), ""),
+    **dict.fromkeys(("blob", "uri"), "[file]"),
+    **dict.fromkeys(("tool_use", "tool_call", "tool-call", "toolUse", "functionCall", "function_call"), "call"),
+    **dict.fromkeys(("server_tool_call", "executableCode"), "call"),
+    **dict.fromkeys(("thinking", "redacted_thinking", "reasoning", "thought", "reasoningContent", "step-start"), ""),
 }
-"""For each type of part: the field with its text, a mark, `call`, or nothing. Gemini's parts have such a key."""
+"""For each type of part: the field with its text, a mark, `call`, `result`, or nothing. Of Gemini it is a key."""
+_RESULTS = ("content", "response", "result", "output")
+"""The fields of a part, or of the object in it, with the result of a tool."""
 
 
 class Message(NamedTuple):
@@ -130,17 +138,45 @@ class Message(NamedTuple):
 
 
 def describe_missing(name: str, wanted: str, there: Iterable[object], kind: str = "field") -> tuple[str, str]:
-    """Return what is wrong with a row or a table without a field, and the remedy."""
+    """Return what is wrong with a row or a table without a field, and the remedy.
+
+    Of a row (a mapping) the values are looked at: for a text that may be the reply, and for a list of messages.
+    """
     names = [str(each) for each in there]
     lowered = {each.lower().strip(): each for each in reversed(names)}
     likely = next((lowered[each] for each in (wanted, *_USUAL) if each in lowered), None)
-    mapped = likely if likely is not None and wanted == "response" else "NAME"
+    texts, chats = ({}, []) if wanted != "response" or not isinstance(there, Mapping) else _search_texts(there)
+    asked = [path for path in texts if path.rpartition(".")[2].lower() in _ASKED]
+    usual = [path for path in texts if path.rpartition(".")[2].lower() in _USUAL]
+    longest = max(texts.keys() - asked, key=lambda path: len(texts[path]), default=None)
+    mapped = (likely or next(iter(usual), longest) or "NAME") if wanted == "response" else "NAME"
     given = "NAME" if mapped == "NAME" else repr(mapped)
-    both = f"--field {wanted}={mapped} (fields={{{wanted!r}: {given}}} in Python)"
-    remedy = f"name it {wanted}, or map the name it has: {both}"
-    if wanted == "response" and (shape := find_nearest(names)) is not None:
-        remedy += f"; of the known shapes {shape} is nearest: dialeval formats {shape}"
+    context = f" --field context={asked[0]}" if asked and mapped != "NAME" else ""
+    both = f"--field {wanted}={mapped}{context} (fields={{{wanted!r}: {given}}} in Python)"
+    if chats:
+        mapped, both = chats[0], f"--field messages={chats[0]} (fields={{'messages': {chats[0]!r}}} in Python)"
+    remedy = f"name it {'messages' if chats else wanted}, or map the name it has: {both}"
+    if wanted == "response" and isinstance(there, Mapping):
+        remedy += "; or the replies are in another file; or `dialeval formats` does not list the program"
     return f"has no {kind} {name!r}, only {join_names(names)}", remedy
+
+
+def _search_texts(row: Mapping[Any, Any], path: str = "", depth: int = 3) -> tuple[dict[str, str], list[str]]:
+    """Return the texts in a row that are sentences, by path, and the paths of lists of objects with texts."""
+    texts: dict[str, str] = {}
+    chats: list[str] = []
+    for key, value in row.items():
+        place = f"{path}{key}"
+        first = value[0] if isinstance(value, LISTS) and value else None
+        if isinstance(value, str) and (" " in value.strip() or key in _USUAL):
+            texts[place] = value
+        elif isinstance(first, Mapping) and any(isinstance(first.get(name), str) for name in CONTENT_KEYS):
+            chats.append(place)
+        elif isinstance(value, Mapping) and depth:
+            inner, more = _search_texts(value, f"{place}.", depth - 1)
+            texts |= inner
+            chats += more
+    return texts, chats
 
 
 class FieldReader:
@@ -423,15 +459,15 @@ class FieldReader:
         if "*" in self.names.scores:
             own = {key: value for key, value in row.items() if _SCORE_NAME.search(key) and key not in self.names.all}
             numbers = {name: read_score(value) for name, value in {**own, **nested}.items()}
-            found |= {name: number for name, number in numbers.items() if number is not None}
+            found |= {name: take_value(score) for name, score in numbers.items() if score is not None}
         return found
 
     def _read_score(self, value: object, name: str) -> float | None:
-        number = read_score(value)
-        if number is None:
+        score = read_score(value)
+        if score is None:
             shown = f"the text {value!r:.40}" if isinstance(value, str) else kind_of(value)
             self.add_problem(f"{name} is {shown}", "make it a number, yes or no; or null where there is none")
-        return number
+        return None if score is None else take_value(score)
 
     def read_turn(self, row: RowObject) -> int | None:
         """Return the number of the turn, if the row gives one."""
@@ -488,51 +524,20 @@ def _count_values(value: object) -> dict[str, float]:
     return {"": float(value) if isinstance(value, float) else int(value)} if number else {}  # type: ignore[call-overload]
 
 
-def read_number(value: object) -> float | None:
-    """Return a number, also one in a text; None for anything else, and for what is not finite."""
-    try:
-        number = float(value) if isinstance(value, str | int | float) else None
-    except (ValueError, OverflowError):
-        return None
-    return number if number is not None and np.isfinite(number) else None
-
-
 _SCORE_NAME = re.compile(
     r"(^|_|[a-z](?=[A-Z]))(score|rating|grade|thumb|reward|csat|nps|stars?|quality|helpful|correct|accura|relevan|faithful"
     r"|fluen|coheren|toxic|success|resolved|satisf|passed|vote|hallucinat)",
     re.IGNORECASE,
 )
 """Names of fields that are scores, where all are asked for."""
-_YES = {"true": 1.0, "yes": 1.0, "pass": 1.0, "passed": 1.0, "false": 0.0, "no": 0.0, "fail": 0.0, "failed": 0.0}
-_GRADES = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
-"""Scores by the grades of inspect_ai: correct, partly correct, incorrect, no answer."""
 
 
-def read_score(value: object) -> float | None:
-    """Return a score as a number: a number, yes or no, or an object with one of these as value or score."""
-    if isinstance(value, Mapping):
-        inner = next((value[key] for key in ("value", "score", "passed", "pass") if value.get(key) is not None), None)
-        grade = _GRADES.get(inner) if isinstance(inner, str) else None
-        return read_score(inner) if grade is None and not isinstance(inner, Mapping) else grade
-    if isinstance(value, bool | np.bool_):
-        return float(value)
-    if isinstance(value, str) and value.strip().lower() in _YES:
-        return _YES[value.strip().lower()]
-    return read_number(value.item() if isinstance(value, np.generic) else value)
-
-
-def list_scores(row: RowObject) -> dict[str, object]:
+def list_scores(row: RowObject) -> dict[str, Any]:
     """Return the scores in the fields of a row that hold several, by name."""
-    found: dict[str, object] = {}
+    found: dict[str, Any] = {}
     for field in SCORE_FIELDS:
-        given = parse_cell(row.get(field))
-        if isinstance(given, Mapping):
-            found = {**{str(name): value for name, value in given.items()}, **found}
-        elif isinstance(given, LISTS):
-            for score in given:
-                name = score.get("name", score.get("key")) if isinstance(score, Mapping) else None
-                if isinstance(name, str):
-                    found.setdefault(name, score)
+        if row.get(field) is not None:
+            found = {**read_scores(row[field]), **found}
     return found
 
 
@@ -704,36 +709,55 @@ def read_content(
     return text, others
 
 
-def _read_part(reader: FieldReader, part: object, what: str, inner: bool) -> tuple[str, Call | ToolResult | None]:
-    """Return the text of a part, and the call or result that it is; `inner`: it is part of a tool's result."""
-    if not isinstance(part, dict):
-        return reader.read_text(part, what), None
+def _find_kind(part: RowObject) -> tuple[object, str | None]:
+    """Return the type of a part, and what it holds (see `PARTS`)."""
     kind = part.get("type")
     if kind is None:
         kind = next((key for key, given in part.items() if key in PARTS and given is not None), None)
     field = PARTS.get(kind) if isinstance(kind, str) else None
-    if field is None and part.get("text") is not None:
+    if part.get("thought") is True:  # of Gemini
+        field = ""
+    elif field is None and isinstance(part.get("text"), str):
         field = "text"
-    if field is None or (field == "content" and inner):
+    elif field is None and isinstance(kind, str) and kind.endswith(("_tool_result", "_tool_use")):  # of Anthropic
+        field = "call" if kind.endswith("use") else "result"
+    return kind, field
+
+
+def _read_part(reader: FieldReader, part: object, what: str, inner: bool) -> tuple[str, Call | ToolResult | None]:
+    """Return the text of a part, and the call or result that it is; `inner`: it is part of a tool's result."""
+    if not isinstance(part, dict):
+        return reader.read_text(part, what), None
+    kind, field = _find_kind(part)
+    if field is None and isinstance(kind, str) and kind.startswith(("tool-", "dynamic-tool")):  # of the AI SDK
+        invoked = part.get("toolInvocation")
+        return "", _check_call(reader, {"name": kind.removeprefix("tool-"), **(invoked or part)}, what)
+    if inner and (field is None or field == "result"):  # whatever a tool returns
+        return reader.read_text(dump(part), what), None
+    if field is None:
         reader.add_problem(f"{what} has a part of type {kind!r:.40} without text", "leave out what is not text")
         return "", None
     if field == "call":
         return "", _check_call(reader, part, what)
     if not field or field.startswith("["):
         return field, None
-    if field == "response":
-        given = value_at(part, f"{kind}.response")
-        text = given if isinstance(given, str) else dump(given)
+    if field == "result":
+        body: Any = part.get(str(kind), part)
+        given = (
+            next((body[key] for key in _RESULTS if body.get(key) is not None), None) if isinstance(body, dict) else body
+        )
+        if isinstance(given, LISTS):
+            text = read_content(reader, given, what, inner=True)[0]
+        else:
+            text = given if isinstance(given, str) else "" if given is None else dump(given)
         return reader.read_text(text, what), read_result(part, text)
-    if field == "content":
-        given = part.get(field)
-        text = "" if given is None else read_content(reader, given, what, inner=True)[0]
-        return text, read_result(part, text)
-    return reader.read_text(part.get(field), what), None
+    said = part.get(field, part.get("content"))
+    return reader.read_text(said.get("value") if isinstance(said, dict) else said, what), None
 
 
 def _list_calls(message: RowObject) -> Iterator[object]:
+    more = message.get("additional_kwargs")  # of LangChain
     for key in ("tool_calls", "function_call"):
-        given = message.get(key)
+        given = message.get(key) or (more.get(key) if isinstance(more, dict) else None)
         if given is not None:
             yield from given if isinstance(given, LISTS) else [given]

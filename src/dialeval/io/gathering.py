@@ -46,8 +46,8 @@ from dialeval.io.chats import (
     ReplyRow,
     find_first_prompt,
     group_messages,
+    is_message,
     join_output,
-    peek_messages,
 )
 from dialeval.io.fields import (
     LARGEST_TURN,
@@ -55,8 +55,8 @@ from dialeval.io.fields import (
     describe_missing,
     looks_like_prompt,
     parse_cell,
-    read_number,
 )
+from dialeval.io.logs import find_assembler, peek_rows
 from dialeval.io.outcomes import account_for, mark_outcomes
 from dialeval.io.row_shapes import (
     Filters,
@@ -68,13 +68,22 @@ from dialeval.io.row_shapes import (
     split_turns,
     value_at,
 )
-from dialeval.io.rows import NO_TURN, OF_SOME_ROWS, FieldNames, Records, RowObject, Rows, kind_of, split_systems
+from dialeval.io.rows import (
+    ASKED,
+    NO_TURN,
+    OF_SOME_ROWS,
+    FieldNames,
+    Records,
+    RowObject,
+    Rows,
+    kind_of,
+    read_number,
+    split_systems,
+)
+from dialeval.io.scores import collect_scores, count_scores, read_grade
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-_GRADES = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0, "true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
-"""Scores by the grades of inspect_ai: correct, partly correct, incorrect, no answer."""
 
 _ROWS_AT_ONCE = 256
 """Rows that are parsed before they are gathered: few, as they may hold many fields that are not read."""
@@ -124,9 +133,9 @@ def gather_rows(records: Records, names: FieldNames, system: str, part: bool = F
     A part of an input may be without a row; a whole input may not.
     """
     reader = FieldReader(records.where, names, records.problems)
-    parsed, messages = peek_messages(records, names)
-    if messages:
-        parsed = group_messages(reader, parsed)
+    first, parsed = peek_rows(records, names)
+    if (grouped := _group_rows(reader, first, parsed, records)) is not None:
+        parsed = grouped
     else:
         _require_response(records, names)
         table = records.table
@@ -168,6 +177,15 @@ def gather_rows(records: Records, names: FieldNames, system: str, part: bool = F
             return []
         return [Rows(system, {inputs.RESPONSE: TextColumn.from_strings([])}, where=records.where, account=extra)]
     return account_for(gathered.split_by_system(system, records.where, part), extra)
+
+
+def _group_rows(
+    reader: FieldReader, first: object, rows: Iterator[tuple[int, object]], records: Records
+) -> Iterator[tuple[int, object]] | None:
+    """Return the conversations in rows that are spans, events or messages; None for rows that are none of these."""
+    if (assembler := find_assembler(first, reader.names)) is not None:
+        return assembler(rows, records.where)
+    return group_messages(reader, rows) if is_message(first, records, reader.names) else None
 
 
 def _read_table(table: pa.Table, names: FieldNames, system: str, where: str) -> list[Rows] | None:
@@ -464,15 +482,19 @@ def _read_given(reader: FieldReader, given: object, gathered: _RowCollector) -> 
     if row is None:
         reader.add_unknown_shape(given)
         return
-    if row is not given and "shape" not in reader.fields and (shape := find_shape(given)) is not None:
+    shape = None if row is given or names.mapped else find_shape(given)
+    if shape is not None and shape.scores:
+        row = {**row, "scores": collect_scores(given, shape.scores, (*shape.paths.values(), *shape.signs))}
+    if shape is not None and "shape" not in reader.fields:
         known = {"id": "dialog_id", "reply": "response" if "response" in shape.paths else "messages"}
         known |= {name: name for name in ("system", "reference", "latency", "reward")}
         reader.fields |= {"shape": shape.name}
         reader.fields |= {name: shape.paths[own] for name, own in known.items() if own in shape.paths}
     labels = [reader.read_labels(value_at(given, name), name) for name in names.kept]
     parts = [row] if row is given or names.mapped else split_turns(row, given, names)
+    named = given if row is given or row.get("scores") is None else {**given, "scores": row["scores"]}
     replies = [reply for part in parts for reply in _read_row(reader, part, labels, gathered)]
-    yield from _add_values(replies, reader.read_columns(given)) if names.columns or names.scores else replies
+    yield from _add_values(replies, reader.read_columns(named)) if names.columns or names.scores else replies
 
 
 def _add_values(replies: list[ReplyRow], values: Mapping[Input, Any]) -> list[ReplyRow]:
@@ -515,6 +537,8 @@ def _read_row(
             responses = [first._replace(turn_labels=first.turn_labels or mine, latency=seconds)]
         elif reader.read_turn_labels(row) is not None:
             add_warning(f"{names.labels} of a whole chat are not read; put them into its messages")
+        if trial is None:
+            gathered.counts["scores"] += count_scores(row, row[names.messages])
         if responses:
             responses[0] = responses[0]._replace(trial=trial)
             responses[-1] = responses[-1]._replace(calls=calls, expected=expected)
@@ -522,13 +546,22 @@ def _read_row(
     else:
         dialogue = dialogue or reader.read_identifier(row, "id") if row.get(JOINED) else dialogue
         trial, (calls, expected) = trials.read(reader, row, system, dialogue), reader.read_calls(row)
+        if trial is None:
+            gathered.counts["scores"] += count_scores(row)
         (response, failure), references = reader.read_response(row), reader.read_references(row)
         if failure == MISSING and calls not in (None, NONE):  # it only calls tools
             failure = None
         (context, roles), turn = reader.read_context(row), reader.read_turn(row)
         own = (False, system, dialogue, turn, labels, calls, expected, trial)
         more = (reader.read_turn_labels(row), reader.read_latency(row), failure)
-        yield ReplyRow(response, references, context, roles, *own, *more)
+        asked = row.get(ASKED)
+        asked = asked if isinstance(asked, int) else -1
+        yield ReplyRow(response, references, context, roles, *own, *more, asked)
+
+
+def _read_reward(value: object) -> float | None:
+    """Return a reward as a number: a number, or the score of an inspect_ai sample."""
+    return read_grade(value.get("value") if isinstance(value, dict) else value)
 
 
 class _Trials:
@@ -549,11 +582,11 @@ class _Trials:
         trial, given = reader.read_identifier(row, names.trial), row.get(names.reward)
         is_grade = isinstance(given, dict) and "value" in given
         scores = given if isinstance(given, dict) and not is_grade else {}
-        parts = {key: _read_grade(score) for key, score in scores.items()}
+        parts = {key: _read_reward(score) for key, score in scores.items()}
         if len(parts) > 1:
             chosen = f"choose one: --field reward={names.reward if names.reward != 'reward' else 'scores'}.NAME"
             add_warning(f"{reader.where} has several scores, {', '.join(parts)}, and no reward; {chosen}")
-        reward = (next(iter(parts.values())) if len(parts) == 1 else None) if scores else _read_grade(given)
+        reward = (next(iter(parts.values())) if len(parts) == 1 else None) if scores else _read_reward(given)
         if reward is not None and not -WITHIN <= reward <= 1 + WITHIN:
             self._is_scale, reward = True, None
             add_warning(f"{reader.where}: {names.reward} is not between 0 and 1, so no trial passed or failed")
@@ -573,22 +606,13 @@ class _Trials:
         if reward is not None:
             reader.fields.setdefault("reward", names.reward)
         if isinstance(own := row.get(names.reward_parts), dict):
-            parts = {str(key): _read_grade(each) for key, each in own.items()}
+            parts = {str(key): _read_reward(each) for key, each in own.items()}
         elif len(parts) == 1:  # a single score is the reward itself
             parts = {}
         end, cost = row.get(names.termination), read_number(row.get(names.cost))
         known = {key: value for key, value in parts.items() if value is not None}
         found = {"task": task, "trial": trial, "reward": reward, "parts": known, "cost": cost}
         return dump(found | {"end": end if isinstance(end, str) else None})
-
-
-def _read_grade(value: object) -> float | None:
-    """Return a reward as a number: a number, or the score of an inspect_ai sample."""
-    if isinstance(value, dict):
-        value = value.get("value")
-    if isinstance(value, bool):
-        return float(value)
-    return _GRADES[value] if isinstance(value, str) and value in _GRADES else read_number(value)
 
 
 def gather_texts(records: Records, names: FieldNames, need: Input) -> RaggedColumn:

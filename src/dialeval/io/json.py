@@ -15,7 +15,7 @@ import struct
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -28,7 +28,7 @@ from dialeval.core.columns import TextColumn
 from dialeval.core.errors import DataError, Problem, ProblemList
 from dialeval.io.delimited import encoding_problem, find_encoding_problems, split
 from dialeval.io.opening import PathSource, read_bytes, strip_mark, unpacked_limit
-from dialeval.io.row_shapes import find_document_rows, is_row, value_at
+from dialeval.io.row_shapes import find_document_rows, find_shape, is_row, value_at
 from dialeval.io.rows import Records, kind_of
 
 _FORMS = "give a list of strings, a list of row objects, or an object of system name -> list"
@@ -64,12 +64,14 @@ def read_json(path: PathSource) -> dict[str | None, Records]:
     if not isinstance(document, dict) or not document:
         what = "is an empty object" if isinstance(document, dict) else f"is {kind_of(document)}"
         raise DataError(Problem(where, 1, what, _FORMS))
+    if (shape := find_shape(document)) is not None and shape.assembler:
+        return {None: Records(where, [(1, document)])}
     log = find_document_rows(document)
     if log is not None:
         path, rows = log
         lines = None if "." in path else partial(_find_item_lines, data, path)
         return {None: Records(where, enumerate(rows, 1), lines=lines)}
-    if is_row(document):
+    if is_row(document) or not all(isinstance(value, list) for value in document.values()):
         return {None: Records(where, [(1, document)])}
     kinds = {name: "an empty list" if items == [] else kind_of(items) for name, items in document.items()}
     problems = [
@@ -216,6 +218,7 @@ def _skip_gap(text: str, position: int) -> int:
 # problem, and so is nesting that is too deep or a number that is too large.
 
 _WHITESPACE = b" \t\r\n"
+_OTLP = re.compile(rb'\s*\{\s*"resource(Spans|Logs|Metrics)"')
 
 
 def read_jsonl(path: PathSource) -> Records:
@@ -233,10 +236,13 @@ def parse_lines(lines: TextColumn, where: str) -> Records:
 def _parse_rows(lines: TextColumn, where: str, problems: list[Problem]) -> Iterator[tuple[int, object]]:
     view = lines.data.data
     spans = zip(lines.starts.tolist(), lines.ends.tolist(), strict=True)
+    load: Callable[[Any], Any] = orjson.loads
+    if _OTLP.match(lines.data[:200].tobytes()):
+        from dialeval.io.otlp import read_export as load  # loads msgspec
     for line, (start, end) in enumerate(spans, 1):
         try:
-            yield line, orjson.loads(view[start:end])
-        except orjson.JSONDecodeError as error:
+            yield line, load(view[start:end])
+        except ValueError as error:
             text = bytes(view[start:end])
             if text.strip(_WHITESPACE):
                 problems.append(_problem(where, line, text, error))

@@ -13,11 +13,12 @@ import glob
 import gzip
 import io
 import os
+import re
 import stat
 import sys
 import zlib
 from collections.abc import Hashable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
@@ -57,7 +58,9 @@ FORMATS = (
     FileFormat("parquet", (".parquet",), "groups"),
     FileFormat("arrow", (".arrow", ".feather")),
     FileFormat("eval", (".eval",)),
+    FileFormat("markdown", (".md", ".markdown")),
 )
+_JSON = re.compile(rb'\s*(\{\s*"|\[\s*[\[{"])')
 _BY_SUFFIX = {suffix: each for each in FORMATS for suffix in each.suffixes}
 
 PACKINGS = frozenset({".gz", ".zst"})
@@ -100,8 +103,22 @@ def format_of(path: PathSource) -> str:
 
 
 def file_format(path: PathSource) -> FileFormat:
-    """Return the format of a file, by its suffix."""
-    return _BY_SUFFIX[_parts(path)[1] or ".txt"]
+    """Return the format of a file, by its suffix; of a file with an unknown one, what its first bytes say."""
+    return _BY_SUFFIX[_parts(path)[1] or _guess_suffix(os.fspath(path))]
+
+
+def _guess_suffix(path: str) -> str:
+    """Return the suffix that a file of an unknown one should have: JSON is never taken for lines of text."""
+    local = local_path(path)
+    if not Path(path).suffix or is_remote(path) or not os.path.isfile(local):  # noqa: PTH113
+        return ".txt"
+    with suppress(OSError, DataError), open_unpacked(local) as stream:
+        lines = [stream.readline(_BUFFER), stream.readline(_BUFFER)]
+        if _JSON.match(b"".join(lines)) is not None:
+            return (
+                ".jsonl" if lines[1].strip()[:1] in (b"{", b"[") and lines[0].strip() not in (b"{", b"[") else ".json"
+            )
+    return ".txt"
 
 
 def stem_of(path: PathSource) -> str:

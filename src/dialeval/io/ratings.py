@@ -37,7 +37,7 @@ from dialeval.io.calls import parse_text
 from dialeval.io.fields import FieldReader, describe_missing
 from dialeval.io.opening import PathSource
 from dialeval.io.reading import read_objects
-from dialeval.io.rows import LISTS, FieldNames, Records, RowObject, join_names, kind_of
+from dialeval.io.rows import LISTS, FieldNames, Records, RowObject, join_names, kind_of, read_number
 
 OVERALL = "overall"
 """The quality that every rated set is expected to have."""
@@ -368,7 +368,8 @@ def read_rating_lines(
 #
 # - the two games of MT-bench, in which the sides are exchanged, are one pair: a tie unless both say the same;
 # - those of arena-hard are two pairs, the baseline being A in the first and B in the second;
-# - a preference of AlpacaEval is below 1.5 where the first answer is better, and above where the second one is;
+# - a preference of AlpacaEval from 1 (the first answer) to 2 (the second) counts for both: 1.91 is 0.91 of a win of the
+#   second, and 0.09 of one of the first; 1.5 is a tie;
 # - a pair that a judge could not decide (an error) is left out, with a warning.
 #
 # Every problem of every file is found before one is raised.
@@ -395,6 +396,13 @@ class Pairs:
     """Whether dialogues have names; if not, every pair is a cluster."""
     rater: Sequence[str | None] = ()
     """Who preferred, for each pair; none where that is not known of any."""
+    weight: Floats | None = None
+    """How much each pair counts, where not all count as one."""
+
+    @property
+    def weights(self) -> Floats:
+        """How much each pair counts."""
+        return np.ones(len(self)) if self.weight is None else self.weight
 
     def __len__(self) -> int:
         return len(self.left)
@@ -420,12 +428,15 @@ def read_pairs(
     columns = FieldNames(response=names["better"], dialog_id=names["dialog_id"])
 
     def read(reader: FieldReader, row: RowObject, _name: str) -> list[_Row]:
-        found = [_read_pair(reader, each, names) for each in _map_pairs(row, names)]
+        given = _map_pairs(row, names)
+        found = [_read_pair(reader, each, names) for each in given]
         rater = reader.read_identifier(row, names["rater"])
         own = None if cluster is None else reader.read_identifier(row, cluster)
         if cluster is not None and own is None:
             reader.add_problem(f"has no {cluster}", "name a field that every pair has, or leave --cluster out")
-        return [(*pair[:3], own or pair[3], pair[4], rater) for pair in found if pair is not None]
+        weights = [1.0 if (weight := read_number(each.get(_WEIGHT))) is None else weight for each in given]
+        both = zip(found, weights, strict=True)
+        return [(*pair[:3], own or pair[3], pair[4], weight, rater) for pair, weight in both if pair is not None]
 
     rows = read_objects(paths, "pairs", "a, b and better", columns, read)
     if not rows:
@@ -444,13 +455,17 @@ def read_pairs(
         np.array([number[right] for _, right, *_ in rows], np.int64),
         np.array([outcome for _, _, outcome, *_ in rows], np.int64),
         np.array(codes, np.int64),
-        np.array([ratio for *_, ratio, _ in rows], np.float64),
+        np.array([ratio for *_, ratio, _, _ in rows], np.float64),
         any(name is not None for _, _, _, name, *_ in rows),
         raters if any(rater is not None for rater in raters) else (),
+        np.array([weight for *_, weight, _ in rows], np.float64),
     )
 
 
-_Row = tuple[str, str, int, "str | None", float, "str | None"]
+_WEIGHT = "\0weight"
+"""A mark of pairs that count less than one."""
+_Row = tuple[str, str, int, "str | None", float, float, "str | None"]
+_Pair = tuple[str, str, int, "str | None", float]
 
 
 _DECIDED = {
@@ -478,8 +493,12 @@ def _map_pairs(row: RowObject, names: Mapping[str, str]) -> list[RowObject]:
     if shape.name == "arena-hard-judgment":
         found["a"] = found["a"] or "baseline"
         better = [{"a": "b", "b": "a"}.get(str(game), game) if at % 2 else game for at, game in enumerate(better)]
+    elif isinstance(said, int | float) and said != 1.5:
+        second = min(max(said - 1, 0.0), 1.0)
+        shares = {"a": 1 - second, "b": second}
+        return [{**found, "better": side, _WEIGHT: share} for side, share in shares.items() if share]
     elif isinstance(said, int | float):
-        better = [TIE if said == 1.5 else "a" if said < 1.5 else "b"]
+        better = [TIE]
     elif better:
         better = [None if None in better else better[0] if len(set(better)) == 1 else TIE]
     if None in better:
@@ -487,7 +506,7 @@ def _map_pairs(row: RowObject, names: Mapping[str, str]) -> list[RowObject]:
     return [{**found, "better": each} for each in better if each is not None]
 
 
-def _read_pair(reader: FieldReader, row: RowObject, names: Mapping[str, str]) -> _Row | None:
+def _read_pair(reader: FieldReader, row: RowObject, names: Mapping[str, str]) -> _Pair | None:
     """Return one pair; None, and a problem, where it is none."""
     left, right = (reader.read_identifier(row, names[name]) for name in ("a", "b"))
     if left is None or right is None:
@@ -501,7 +520,7 @@ def _read_pair(reader: FieldReader, row: RowObject, names: Mapping[str, str]) ->
     texts = [row.get(names[name]) for name in ("response_a", "response_b")]
     known = all(isinstance(text, str) for text in texts)
     ratio = length_ratio(*texts) if known else float("nan")  # type: ignore[arg-type]
-    return left, right, outcome, reader.read_dialogue(row), ratio, None
+    return left, right, outcome, reader.read_dialogue(row), ratio
 
 
 def list_outcomes(better: object, left: str, right: str) -> set[int]:

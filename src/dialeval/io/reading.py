@@ -29,6 +29,7 @@ from dialeval.io import delimited, json, parquet
 from dialeval.io.delimited import read_lines
 from dialeval.io.fields import FieldReader
 from dialeval.io.gathering import gather_rows, gather_texts
+from dialeval.io.logs import read_markdown
 from dialeval.io.opening import LINES, PathSource, format_of, stem_of
 from dialeval.io.outcomes import account_for, mark_outcomes
 from dialeval.io.rows import LISTS, FieldNames, Records, RowObject, Rows, kind_of, length_problem, read_each
@@ -357,6 +358,7 @@ def read_records(
 
 _READERS: dict[str, Callable[[PathSource, FieldNames, Input | None], dict[str | None, Records]]] = {
     "json": lambda path, *_: json.read_json(path),
+    "markdown": lambda path, *_: {None: read_markdown(path)},
     "eval": lambda path, *_: json.read_archive(path),
     "jsonl": lambda path, *_: {None: json.read_jsonl(path)},
     "csv": lambda path, names, _: {None: delimited.read(path, names, ",")},

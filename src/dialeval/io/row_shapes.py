@@ -29,7 +29,10 @@ if TYPE_CHECKING:
 
 MAIN = ("response", "messages")
 """The fields of which a row must have one."""
+PROMPT = ".<assistant"
+"""At the end of a path of messages: those before the first one of the assistant."""
 _ABOUT_ERRORS = ("error", "status", "finish_reason")
+_ROLE_KEYS = frozenset(("role", "from", "sender", "speaker", "author", "sender_name"))
 _TABLE = Path(__file__).with_suffix(".toml")
 
 
@@ -51,25 +54,30 @@ class RowShape:
     """Keys of the document that its rows get as well."""
     joined: Sequence[str] = ()
     """A field that rows get from a list of the document: its name, the list, and the paths in both that are equal."""
-    only: Sequence[str] = ()
-    """A path, and the values there of the rows that are answers; others are passed over."""
     pairs: Mapping[str, str] = field(default_factory=dict)
     """The fields of a pair of answers, and where they are."""
+    scores: Sequence[str] = ()
+    """Where its scores are; `scores.collect_scores` explains the entries."""
+    roles: Mapping[str, str] = field(default_factory=dict)
+    """Roles of its messages that mean something else than usual, with ours."""
     several: bool = False
     """Whether a response is a list of texts, those of several turns."""
-    seen: bool = False
-    """Whether the structure was taken from a real file, and not from documentation."""
+    seen: bool | str = False
+    """The program and the version of a real file of it that was read; or whether there was one."""
     refused: str = ""
     """What to do instead, where such rows cannot be read."""
     unlike: Sequence[str] = ()
     """Our fields whose names such a row has for something else."""
+    assembler: str = ""
+    """The name of what puts conversations together from all rows of a file (`logs.ASSEMBLERS`)."""
     filter: str = ""
     """The field by which rows of one answer differ, where a program writes an answer once per filter of it."""
 
     @property
     def origin(self) -> str:
         """Where its structure is known from, in words."""
-        return "seen in a real file" if self.seen else "from documentation, not seen in a real file"
+        named = f": {self.seen}" if isinstance(self.seen, str) else ""
+        return f"read in a real file{named}" if self.seen else "from documentation, not read in a real file"
 
     @property
     def main(self) -> str:
@@ -83,6 +91,8 @@ class RowShape:
             return "pairs, for `dialeval rank`: " + "; ".join(f"{name} = {paths}" for name, paths in self.pairs.items())
         if self.refused:
             return f"not read: {self.refused}"
+        if self.assembler:
+            return f"put together from {self.assembler}"
         rows = f"rows in `{self.document[-1]}`; " if self.document else ""
         shown = {name: paths for name, paths in self.paths.items() if name not in _ABOUT_ERRORS}
         return rows + "; ".join(f"{name} = {paths}" for name, paths in shown.items())
@@ -108,7 +118,7 @@ def value_at(row: Mapping[str, Any], path: str) -> Any:
         return row[path]
     value: Any = row
     for step in _steps(path):
-        if isinstance(value, Mapping):
+        if type(value) is dict or isinstance(value, Mapping):
             value = value.get(step)
         elif isinstance(value, list | tuple) and step.isdecimal() and len(step) < 10 and int(step) < len(value):
             value = value[int(step)]
@@ -120,7 +130,11 @@ def value_at(row: Mapping[str, Any], path: str) -> Any:
 def find(row: RowObject, paths: str) -> Any:
     """Return what is at the first path that leads to something; of paths joined by `&`, all that do."""
     for path in paths.split(" | "):
-        if "&" not in path:
+        if path == ".":
+            value: Any = row
+        elif path.endswith(PROMPT):
+            value = _find_prompt(value_at(row, path.removesuffix(PROMPT)))
+        elif "&" not in path:
             value = value_at(row, path)
         else:
             values = (value_at(row, each.strip()) for each in path.split("&"))
@@ -130,13 +144,16 @@ def find(row: RowObject, paths: str) -> Any:
     return None
 
 
+def _find_prompt(messages: object) -> list[Any] | None:
+    """Return the messages before the first one of the assistant; None where there are none."""
+    given = messages if isinstance(messages, list) else []
+    roles = [message.get("role") if isinstance(message, dict) else None for message in given]
+    return given[: roles.index("assistant") if "assistant" in roles else len(given)] or None
+
+
 def find_shape(row: RowObject) -> RowShape | None:
     """Return the shape that a row has all signs of; a null where a shape has its reply is a reply that is missing."""
-    possible = _find_possible(tuple(row))
-    for shape in possible:
-        if all(find(row, sign) is not None for sign in shape.signs):
-            return shape
-    for shape in possible:
+    for shape in _find_possible(tuple(row)):
         mains = shape.main.split(" | ")
         if all(find(row, sign) is not None or (sign in row and sign in mains) for sign in shape.signs):
             return shape
@@ -160,7 +177,7 @@ def map_fields(row: RowObject, names: FieldNames) -> RowObject | None:
         row = {**row, **{path: value_at(row, path) for path in names.paths}}
     if names.mapped:
         return _drop_unlike(row, names)
-    if type(row.get(names.response)) is str:
+    if type(row.get(names.response)) is str and "user_input" not in row:
         return row
     shape = find_shape(row)
     if shape is None or shape is CHAT:
@@ -172,25 +189,18 @@ def map_fields(row: RowObject, names: FieldNames) -> RowObject | None:
     taken = {
         own: find(row, shape.paths[name]) if own == name else value_at(row, own) for name, own in ours.items()
     } | found
-    reply = taken.get(names.response)
-    if isinstance(reply, str) and reply.lstrip().startswith(("{", "[")):
-        taken[names.response] = _parse_reply(reply)
+    if shape.main == "":  # scores of replies that are somewhere else
+        taken[names.response] = None
+    if shape.roles and isinstance(messages := taken.get(names.messages), list):
+        taken[names.messages] = [_map_role(message, shape.roles) for message in messages]
     if isinstance(parts := taken.get(names.system), list):  # such as an agent and its model
         taken[names.system] = "/".join(map(str, parts)) or None
     return taken
 
 
-def _parse_reply(text: str) -> object:
-    """Return the message that a text of JSON is, as logs of API calls have it; a reply in JSON stays a text."""
-    try:
-        value = orjson.loads(text)
-    except orjson.JSONDecodeError:
-        return text
-    found = find(value, "choices.0.message | message") if isinstance(value, dict) else None
-    value = value if found is None else found
-    parts = value if isinstance(value, list) and value else [value]
-    is_message = all(isinstance(part, dict) and ("role" in part or part.get("type") == "message") for part in parts)
-    return value if is_message else text
+def _map_role(message: Any, roles: Mapping[str, str]) -> Any:
+    key = next((key for key in _ROLE_KEYS if key in message), None) if isinstance(message, dict) else None
+    return message if key is None else {**message, key: roles.get(str(message[key]), message[key])}
 
 
 def split_turns(row: RowObject, given: RowObject, names: FieldNames) -> list[RowObject]:
@@ -225,17 +235,15 @@ class Filters:
         self._first: dict[str, object] = {}
 
     def pass_over(self, row: RowObject) -> bool:
-        """Return whether a row is no answer, or repeats one of another filter."""
+        """Return whether a row repeats an answer of another filter."""
         shape = find_shape(row) if row.keys() & _FILTERS else None
-        if shape is not None and shape.only:
-            return value_at(row, shape.only[0]) not in shape.only[1:]
         if shape is None or not shape.filter:
             return False
         answer = repr([row.get(name) for name in _ANSWER])
         return self._first.setdefault(answer, row.get(shape.filter)) != row.get(shape.filter)
 
 
-_FILTERS = {name for shape in SHAPES for name in (shape.filter, *shape.only[:1]) if name}
+_FILTERS = {shape.filter for shape in SHAPES if shape.filter}
 _ANSWER = ("doc_id", "doc_hash", "prompt_hash", "resps")
 """The fields of lm-evaluation-harness that are the same under every filter."""
 
@@ -251,21 +259,11 @@ def explain_shape(row: RowObject, names: FieldNames) -> tuple[str, str] | None:
         return f"looks like {shape.title}, but lacks {shape.main}", "give it what it lacks, or leave it out"
     for shape in SHAPES:
         lacking = [sign for sign in shape.signs if find(row, sign) is None]
-        if shape.signs[0] not in lacking and len(lacking) * 2 <= len(shape.signs) and not shape.refused:
+        is_near = 3 * len(row.keys() & shape.example.keys()) >= 2 * len(row)
+        if shape.signs[0] not in lacking and len(lacking) * 2 <= len(shape.signs) and is_near and not shape.refused:
             remedy = "give it, or map the names it has: --field response=NAME; `dialeval formats` lists what is read"
             return f"looks like {shape.title}, but lacks {', '.join(lacking)}", remedy
     return None
-
-
-def find_nearest(keys: Collection[str]) -> str | None:
-    """Return the name of the shape whose example has most keys in common with a row; None where none has any."""
-    there = set(keys)
-
-    def likeness(shape: RowShape) -> float:
-        return len(there & shape.example.keys()) / len(there | shape.example.keys())
-
-    best = max(SHAPES, key=likeness)
-    return best.name if likeness(best) else None
 
 
 def may_hold_rows(header: Collection[str], names: FieldNames) -> bool:
@@ -283,10 +281,11 @@ def list_columns() -> frozenset[str]:
     return frozenset(paths) | frozenset(_steps(path)[0] for path in paths)
 
 
-def find_document_rows(document: Mapping[str, Any]) -> tuple[str, list[Any]] | None:
+def find_document_rows(document: dict[str, Any]) -> tuple[str, list[Any]] | None:
     """Return the path of a JSON document at which the rows of a known log are, and these rows.
 
-    They have what the document says of all of them; a list that does not hold objects is left as it is.
+    They have what the document says of all of them; a list that does not hold objects is left as it is. Where no shape
+    says where its rows are, they are looked for; an object of nothing but lists names systems.
     """
     for shape in SHAPES:
         found = [value_at(document, path) for path in shape.document]
@@ -294,6 +293,24 @@ def find_document_rows(document: Mapping[str, Any]) -> tuple[str, list[Any]] | N
             outer = {key: document[key] for key in shape.outer if key in document}
             rows = [{**outer, **row} if isinstance(row, dict) else row for row in found[-1]]
             return shape.document[-1], _join(document, rows, *shape.joined) if shape.joined else rows
+    if is_row(document) or (len(document) > 1 and all(isinstance(value, list) for value in document.values())):
+        return None
+    return _search_rows(document, "", 3)
+
+
+def _search_rows(document: Mapping[str, Any], path: str, depth: int) -> tuple[str, list[Any]] | None:
+    """Return the first list of rows of a known shape inside of a document, and its path."""
+    for name, value in document.items():
+        first = value[0] if isinstance(value, list) and value else None
+        shape = find_shape(first) if isinstance(first, dict) else None
+        if shape is not None and not shape.refused:
+            return f"{path}{name}", value
+        if (
+            isinstance(value, dict)
+            and depth
+            and (found := _search_rows(value, f"{path}{name}.", depth - 1)) is not None
+        ):
+            return found
     return None
 
 
@@ -310,9 +327,9 @@ def _join(document: Mapping[str, Any], rows: list[Any], name: str, items: str, k
 def is_row(document: RowObject) -> bool:
     """Return whether a JSON document is a single row: a chat, or a row of a known log. Else its keys name systems."""
     shape = find_shape(document)
-    if shape is None or len(shape.signs) > 1:
+    if shape is None or "messages" not in shape.paths:
         return shape is not None and not all(isinstance(value, list) for value in document.values())
-    messages = value_at(document, shape.signs[0])
+    messages = find(document, shape.paths["messages"])
     if not isinstance(messages, list) or not messages:
         return False
-    return all(isinstance(each, dict) and ("role" in each or "from" in each) for each in messages)
+    return all(isinstance(message, dict) and not _ROLE_KEYS.isdisjoint(message) for message in messages)

@@ -232,13 +232,16 @@ LISTS = (list, tuple)
 
 SYSTEM, USER, ASSISTANT, TOOL = OUR_ROLES = ("system", "user", "assistant", "tool")
 """The roles of messages."""
-ROLE_KEYS = ("role", "from", "sender", "speaker", "author", "sender_type")
+ROLE_KEYS = ("role", "from", "sender", "speaker", "author", "sender_type", "sender_name")
 """The fields of a message with its role."""
 CONTENT_KEYS = ("content", "value", "text", "parts", "message", "body", "utterance")
 """The fields of a message with its content."""
-TIME_KEYS = ("timestamp", "created_at", "createdAt", "sent_at", "time", "date", "datetime")
+TIME_KEYS = ("timestamp", "timestamp_ms", "ts", "created_at", "createdAt", "sent_at", "time", "date", "datetime")
 """The fields of a message with its time."""
+ASKED = "\0asked"
+"""A mark of rows that say how many turns of the user they add, as those of a tree."""
 _MESSAGE_COLUMNS = (*ROLE_KEYS, *CONTENT_KEYS, *TIME_KEYS)
+_CAREFUL = ("scores", "user_input", ASKED)
 _SHOWN_NAMES = 12
 _SETTINGS = frozenset(
     {
@@ -343,7 +346,7 @@ class FieldNames:
     def careful(self) -> tuple[str, ...]:
         """The fields that only the reader of single rows knows: rows that have one are not read by column."""
         own = (self.messages, self.response_is_reference, self.trial, self.tool_calls, self.expected_calls)
-        return (*own, self.labels, *self.latencies, self.error, self.status, self.finish_reason)
+        return (*own, self.labels, *self.latencies, self.error, self.status, self.finish_reason, *_CAREFUL)
 
     @cached_property
     def dialog_ids(self) -> tuple[str, ...]:
@@ -455,6 +458,15 @@ def read_each(readers: Iterable[Callable[[], T]]) -> list[T]:
     if problems:
         raise DataError(problems)
     return results
+
+
+def read_number(value: object) -> float | None:
+    """Return a number, also one in a text; None for anything else, and for what is not finite."""
+    try:
+        number = float(value) if isinstance(value, str | int | float) else None
+    except (ValueError, OverflowError):
+        return None
+    return number if number is not None and np.isfinite(number) else None
 
 
 def kind_of(value: object) -> str:

@@ -1,0 +1,365 @@
+"""Logs of other programs whose rows are no conversations: events, trees and documents of many kinds.
+
+An assembler takes all rows of a file and yields chats in our own format (`docs/formats.md`). `row_shapes.toml` says by
+which fields a file is recognized, and names its assembler.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from itertools import chain, islice
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from dialeval.core.errors import DataError, Problem, add_warning
+from dialeval.io import json, opening
+from dialeval.io.calls import dump
+from dialeval.io.delimited import read_lines, split
+from dialeval.io.fields import ROLES
+from dialeval.io.opening import stem_of
+from dialeval.io.row_shapes import find, find_document_rows, find_shape, value_at
+from dialeval.io.rows import ASKED, ASSISTANT, SYSTEM, TOOL, USER, FieldNames, Records, RowObject
+from dialeval.io.scores import collect_scores, read_scores
+
+Numbered: TypeAlias = Iterable[tuple[int, object]]
+Assembler: TypeAlias = Callable[[Numbered, str], Iterator[tuple[int, RowObject]]]
+
+_PEEKED = 8
+"""Rows among which the first one with a known shape is looked for."""
+
+
+def peek_rows(records: Records, names: FieldNames) -> tuple[object, Iterator[tuple[int, object]]]:
+    """Return the first row whose shape is known, else the first of all; and all rows."""
+    rows = iter(records.rows)
+    held: list[tuple[int, object]] = []
+    first: object = None
+    for line, row in islice(rows, _PEEKED):
+        held.append((line, row))
+        if not isinstance(row, dict) or names.response in row or find_shape(row) is not None:
+            first = row
+            break
+    return held[0][1] if held and first is None else first, chain(held, rows)
+
+
+def find_assembler(row: object, names: FieldNames) -> Assembler | None:
+    """Return what puts conversations together from rows like this one; None for rows that are conversations."""
+    shape = find_shape(row) if isinstance(row, dict) and not names.mapped else None
+    if shape is None and isinstance(row, dict) and not names.mapped:  # a page of traces
+        inner = find_document_rows(row)
+        shape = find_shape(inner[1][0]) if inner and inner[1] and isinstance(inner[1][0], dict) else None
+        shape = shape if shape is not None and shape.assembler == "spans" else None
+    if hasattr(row, "list_raw") or (shape is not None and shape.assembler == "spans"):  # the first: of OTLP lines
+        from dialeval.io.traces import assemble  # loads msgspec
+
+        return partial(_assemble, partial(assemble, names=names), "a trace")
+    known = shape is not None and shape.assembler
+    return partial(_assemble, ASSEMBLERS[shape.assembler], shape.title) if shape is not None and known else None
+
+
+def _assemble(assembler: Assembler, title: str, rows: Numbered, where: str) -> Iterator[tuple[int, RowObject]]:
+    """Yield what an assembler does; DataError where a file has the signs of a program, and is built otherwise."""
+    place = 1
+
+    def count() -> Iterator[tuple[int, object]]:
+        nonlocal place
+        for line, row in rows:
+            place = line
+            yield line, row
+
+    try:
+        yield from assembler(count(), where)
+    except (AttributeError, KeyError, IndexError, TypeError, ValueError, RecursionError) as error:
+        what = f"looks like {title}, but is built in another way ({type(error).__name__}: {error})"
+        remedy = "export it again; or write its chats as messages with role and content"
+        raise DataError(Problem(where, place, what, remedy)) from None
+
+
+def is_assembled(path: str) -> bool:
+    """Return whether the rows of a file of lines belong together in conversations that only all of them tell."""
+    if opening.format_of(path) != "jsonl":
+        return False
+    with opening.open_unpacked(path) as stream:
+        lines = split(np.frombuffer(b"".join(opening.LineStream(stream, where=path).take(_PEEKED)), np.uint8), path)
+    return find_assembler(peek_rows(json.parse_lines(lines, path), FieldNames())[0], FieldNames()) is not None
+
+
+def _chat(name: object, messages: Iterable[RowObject], **more: object) -> RowObject:
+    return {"id": name, "messages": list(messages), **{key: value for key, value in more.items() if value is not None}}
+
+
+# Sessions of coding agents: a file of events.
+
+
+def _read_claude_code(rows: Numbered, _where: str) -> Iterator[tuple[int, RowObject]]:
+    """Yield a chat for each session, and for each agent that works for it; a message is written in several events."""
+    chats: dict[str, tuple[int, dict[object, RowObject], list[str]]] = {}
+    met: set[object] = set()  # a session that is resumed repeats events
+    for line, event in rows:
+        message = event.get("message") if isinstance(event, dict) else None
+        if not isinstance(event, dict) or not isinstance(message, dict) or event.get("isMeta"):
+            continue
+        if (unique := event.get("uuid") or line) in met:
+            continue
+        met.add(unique)
+        side = event.get("agentId") or "sidechain" if event.get("isSidechain") else ""
+        session = " ".join(filter(None, (str(event.get("sessionId")), str(side))))
+        _, messages, models = chats.setdefault(session, (line, {}, []))
+        parts = message.get("content")
+        parts = [{"type": "text", "text": parts}] if isinstance(parts, str) else list(parts or ())
+        known = messages.setdefault(message.get("id") or unique, {**message, "content": []})
+        known |= {"timestamp": event.get("timestamp"), "error": event.get("isApiErrorMessage")}
+        known["content"] = [*known["content"], *parts]  # type: ignore[misc]
+        models += [str(message["model"])] if message.get("model") else []
+    for session, (line, messages, models) in chats.items():
+        yield line, _chat(session, messages.values(), system=models[0] if models else None)
+
+
+def _read_codex(rows: Numbered, where: str) -> Iterator[tuple[int, RowObject]]:
+    """Yield the chat of a session."""
+    facts: RowObject = {}
+    messages: list[RowObject] = []
+    for _, event in rows:
+        kind = event.get("type") if isinstance(event, dict) else None
+        item = event.get("payload") if isinstance(event, dict) else None
+        if not isinstance(item, dict):
+            continue
+        if kind == "response_item" and item.get("type") != "reasoning":
+            messages.append({**item, "timestamp": event["timestamp"]})  # type: ignore[index]
+        elif kind in ("session_meta", "turn_context"):
+            facts = {**item, **facts}
+    for message in messages:
+        text = value_at(message, "content.0.text")
+        if isinstance(text, str) and text.startswith(_CODEX_FRAMES):
+            message["role"] = SYSTEM
+    yield 1, _chat(facts.get("id", stem_of(where)), messages, system=facts.get("model"))
+
+
+_CODEX_FRAMES = ("<environment_context>", "<user_instructions>", "# AGENTS.md", "<permissions")
+"""What Codex says to the model in the name of the user."""
+
+
+def _read_openhands(rows: Numbered, where: str) -> Iterator[tuple[int, RowObject]]:
+    """Yield the chat of a trajectory: messages, actions as calls of tools, and observations as their results."""
+    messages: list[RowObject] = []
+    for _, event in rows:
+        if not isinstance(event, dict):
+            continue
+        action, source, number = event.get("action"), event.get("source"), str(event.get("id"))
+        args = event.get("args")
+        text = value_at(event, "args.content") or value_at(event, "args.final_thought") or event.get("message") or ""
+        spoken: RowObject = {"role": USER if source == "user" else ASSISTANT, "timestamp": event.get("timestamp")}
+        if action in ("message", "finish"):
+            messages.append({**spoken, "content": event.get("message") if action == "finish" else text})
+        elif action is not None and source == "agent" and action not in ("system", "recall", "change_agent_state"):
+            messages.append(
+                {**spoken, "content": "", "tool_calls": [{"id": number, "name": action, "arguments": args}]}
+            )
+        elif event.get("observation") and event.get("cause") is not None and messages:
+            result = {"role": TOOL, "tool_call_id": str(event["cause"]), "content": event.get("content") or ""}
+            messages.append({**result, "timestamp": event.get("timestamp")})
+    yield 1, _chat(stem_of(where), messages)
+
+
+def read_markdown(path: opening.PathSource) -> Records:
+    """Return the chats of a history that aider writes as Markdown: what the user says (####), and replies.
+
+    What tools print (>) and what stands before the first turn of a user is neither.
+    """
+    where, rows = os.fspath(path), list[tuple[int, RowObject]]()
+    messages: list[dict[str, str]] = []
+    before = ""
+    for line, text in enumerate(read_lines(path), 1):
+        is_start = text.startswith("# aider chat started at")
+        if is_start or not rows:
+            messages = []
+            rows.append((line, {"id": f"{stem_of(where)} {len(rows) + 1}", "messages": messages}))
+        role = USER if text.startswith("#### ") else "" if is_start or text.startswith("> ") else ASSISTANT
+        if role == before and role and messages:
+            messages[-1]["content"] += f"\n{text.removeprefix('#### ')}"
+        elif role == USER or (role and messages and text.strip()):
+            messages.append({"role": role, "content": text.removeprefix("#### ")})
+        before = role if messages and messages[-1]["role"] == role else ""
+    spoken = [(line, row) for line, row in rows if row["messages"]]
+    if not spoken:
+        remedy = "give JSONL, JSON, CSV or Parquet; of Markdown only the chat history of aider is read"
+        raise DataError(Problem(where, None, "is Markdown without a turn of a user (####)", remedy))
+    return Records(where, spoken)
+
+
+# Documents, each of which is a conversation or several.
+
+
+def _read_documents(rows: Numbered, _where: str) -> Iterator[tuple[int, RowObject]]:
+    for line, document in rows:
+        shape = find_shape(document) if isinstance(document, dict) else None
+        read = None if shape is None else _DOCUMENTS.get(shape.name)
+        for row in read(document) if read is not None else ():  # type: ignore[arg-type]
+            yield line, row
+
+
+def _read_adk_session(session: dict[str, Any]) -> Iterator[RowObject]:
+    messages = []
+    for event in session["events"]:
+        content = event.get("content") or {}
+        parts = content.get("parts") or ()
+        is_result = any("function_response" in part or "functionResponse" in part for part in parts)
+        if parts and not event.get("partial"):
+            role = USER if event.get("author") == USER or is_result else ASSISTANT
+            messages.append({"role": role, "parts": parts, "timestamp": event.get("timestamp")})
+    yield _chat(session.get("id"), messages, system=session.get("app_name") or session.get("appName"))
+
+
+def _read_adk_evalset(document: dict[str, Any]) -> Iterator[RowObject]:
+    for case in document["eval_cases"]:
+        messages = []
+        for turn in case.get("conversation") or ():
+            messages.append({**(turn.get("user_content") or {}), "role": USER})
+            uses = value_at(turn, "intermediate_data.tool_uses") or ()
+            calls = [{"functionCall": use} for use in uses]
+            messages += [{"role": ASSISTANT, "parts": calls}] if calls else []
+            messages.append({**(turn.get("final_response") or {"content": None}), "role": ASSISTANT})
+        yield _chat(case.get("eval_id"), messages)
+
+
+def _read_sdialog(document: dict[str, Any]) -> Iterator[RowObject]:
+    """Yield a dialogue; who is the assistant is told by the roles of the personas, else it is the second to speak."""
+    personas = document.get("personas") or {}
+    speakers = list(dict.fromkeys(str(turn.get("speaker")) for turn in document["turns"]))
+    told = {name: str(value_at(personas, f"{name}.role") or name).lower() for name in speakers}
+    serving = {name for name, role in told.items() if any(word in role for word in _SERVING)}
+    served = {name for name, role in told.items() if any(word in role for word in _SERVED)} - serving
+    users = (served or set(speakers) - serving) if served or serving else set(speakers[:1])
+    if users == set(speakers) or not (served or serving):
+        add_warning(f"no role says who the assistant is; {speakers[0]} is read as the user (--role NAME=assistant)")
+    messages = [
+        {"role": USER if turn.get("speaker") in users else ASSISTANT, "content": turn.get("text")}
+        for turn in document["turns"]
+    ]
+    yield _chat(document.get("id"), messages, system=value_at(document, "model.name"))
+
+
+_SERVED = ("customer", "user", "client", "patient", "caller", "student", "guest", "buyer", "visitor")
+_SERVING = ("agent", "support", "assistant", "system", "bot", "doctor", "clerk", "teacher", "representative")
+
+
+def _read_rasa(tracker: dict[str, Any]) -> Iterator[RowObject]:
+    """Yield the chat of a tracker; without texts of the bot its actions are all that is known of what it did."""
+    events = [event for event in tracker["events"] if isinstance(event, dict)]
+    has_texts = any(event.get("event") == "bot" for event in events)
+    messages = []
+    for event in events:
+        kind, name = event.get("event"), str(event.get("name"))
+        if kind in ("user", "bot"):
+            role = USER if kind == "user" else ASSISTANT
+            messages.append({"role": role, "content": event.get("text") or "", "timestamp": event.get("timestamp")})
+        elif kind == "action" and name not in _RASA_ACTIONS and not (has_texts and name.startswith("utter_")):
+            call = {"role": ASSISTANT, "content": "", "tool_calls": [{"name": name, "arguments": {}}]}
+            messages.append({**call, "timestamp": event.get("timestamp")})
+    yield _chat(tracker.get("sender_id"), messages)
+
+
+_RASA_ACTIONS = frozenset(
+    f"action_{name}"
+    for name in ("listen", "restart", "session_start", "default_fallback", "deactivate_loop", "back", "extract_slots")
+)
+"""Actions of Rasa itself."""
+
+
+def _read_tree(document: dict[str, Any]) -> Iterator[RowObject]:
+    """Yield a row for each reply in a tree of messages, with those above it as its context.
+
+    A message of the user counts as a turn of the first reply to it; one without a reply, of the reply above it.
+    """
+    waiting: list[tuple[dict[str, Any], list[RowObject], int]] = [(document["prompt"], [], 0)]
+    while waiting:
+        node, above, asked = waiting.pop()
+        replies = [reply for reply in node.get("replies") or () if isinstance(reply, dict)]
+        is_reply = ROLES.get(str(node.get("role"))) == ASSISTANT
+        if is_reply:
+            asked += sum(not reply.get("replies") for reply in replies)
+            yield {
+                "response": node.get("text"),
+                "context": above,
+                "dialog_id": document["message_tree_id"],
+                ASKED: asked,
+            }
+        turns = [*above, {"role": node.get("role"), "content": node.get("text")}]
+        counts = [int(not is_reply and not number) for number in range(len(replies))]
+        waiting += [(reply, turns, count) for reply, count in zip(reversed(replies), reversed(counts), strict=True)]
+
+
+def _read_samples(document: dict[str, Any]) -> Iterator[RowObject]:
+    """Yield a row for each sampled reply; each configuration is a system."""
+    for number, asked in enumerate(document["prompts"], 1):
+        for result in asked["results"]:
+            system = f"{document['model_name']}/{result.get('sampling_config')}"
+            row = {"context": asked["prompt"], "dialog_id": number, "system": system}
+            yield from ({"response": text, ASKED: int(not at), **row} for at, text in enumerate(result["outputs"]))
+
+
+def _read_ticks(document: dict[str, Any]) -> Iterator[RowObject]:
+    """Yield the chat of a simulation by voice, of whose ticks each holds a part of what is said."""
+    messages: list[dict[str, Any]] = []
+    for tick in document["ticks"]:
+        for name, role in (("user_chunk", USER), ("agent_chunk", ASSISTANT)):
+            text = value_at(tick, f"{name}.content")
+            if isinstance(text, str) and text:
+                if not messages or messages[-1]["role"] != role:
+                    messages.append({"role": role, "content": ""})
+                messages[-1]["content"] = f"{messages[-1]['content']} {text}".strip()
+    yield _chat(document.get("id"), messages)
+
+
+_DOCUMENTS: dict[str, Callable[[dict[str, Any]], Iterator[RowObject]]] = {
+    "adk-session": _read_adk_session,
+    "adk-evalset": _read_adk_evalset,
+    "sdialog": _read_sdialog,
+    "rasa": _read_rasa,
+    "oasst-tree": _read_tree,
+    "oasst-sampling": _read_samples,
+    "tau2-voice": _read_ticks,
+}
+
+
+def _read_promptfoo(rows: Numbered, where: str) -> Iterator[tuple[int, RowObject]]:
+    """Yield a row for each result; where an evaluation has several prompts, each of them is a system."""
+    given = [(line, row) for line, row in rows if isinstance(row, dict)]
+    labels = [str(find(row, "prompt.label | prompt.display | prompt.raw")) for _, row in given]
+    numbers = {label: f"prompt-{number}" for number, label in enumerate(dict.fromkeys(labels), 1)}
+    if len(numbers) > 1:
+        listed = "; ".join(f"{name}: {label!r:.60}" for label, name in numbers.items())
+        add_warning(f"{where}: each of {len(numbers)} prompts is a system: {listed}")
+    for (line, row), label in zip(given, labels, strict=True):
+        provider = find(row, "provider.label | provider.id | provider") or stem_of(where)
+        system = f"{provider}/{numbers[label]}" if len(numbers) > 1 else provider
+        output, is_error = value_at(row, "response.output"), row.get("failureReason") == 2
+        parts = [read_scores(value_at(row, path)) for path in ("namedScores", "gradingResult.componentResults")]
+        scores = collect_scores(row, ("score=score",))
+        for named in parts:  # a single one is the score itself
+            scores |= named if len(named) > 1 else {}
+        yield (
+            line,
+            {
+                "response": output if output is None or isinstance(output, str) else dump(output),
+                "context": value_at(row, "prompt.raw"),
+                "dialog_id": dump(row.get("vars") or row.get("testIdx")),
+                "system": system,
+                "scores": scores,
+                "success": row.get("success"),
+                "latency_ms": row.get("latencyMs"),
+                "cost": row.get("cost"),
+                "error": value_at(row, "response.error") or (row.get("error") if is_error or output is None else None),
+            },
+        )
+
+
+ASSEMBLERS: dict[str, Assembler] = {
+    "claude-code": _read_claude_code,
+    "codex": _read_codex,
+    "openhands": _read_openhands,
+    "documents": _read_documents,
+    "promptfoo": _read_promptfoo,
+}
