@@ -22,9 +22,9 @@ def figures() -> Iterator[tuple[str, str]]:
         lines(ROWS, 1),
         lines(ROWS, 2),
         train=lines(ROWS, 3),
-        vocabulary=sorted({word for text in lines(ROWS, 0) for word in text.split()}),
         vectors=sample_data.folder() / "vectors.txt",
         metrics=f"all,{MORE}",
+        reading=dialeval.Reading(vocabulary=sorted({word for text in lines(ROWS, 0) for word in text.split()})),
     )
     metrics = len(run["system"])
     dialeval.with_intervals(run, resamples=2)  # kernels are compiled

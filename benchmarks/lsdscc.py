@@ -26,6 +26,7 @@ from nltk.translate.nist_score import sentence_nist
 import dialeval
 from benchmarks.measure import cpu_seconds
 from dialeval import sample_data
+from dialeval.suites.lsdscc.evaluation import evaluate_hypotheses
 
 SHARED = Path(__file__).parent.parent.parent / "shared" / "data" / "lsdscc"
 ORIGINAL = 1080
@@ -109,8 +110,12 @@ def plain(queries: Sequence[Query], align: Align) -> list[float]:
 
 def ours(hypotheses: Path, references: Path, **settings: object) -> list[float]:
     """The same by dialeval, with deviations, intervals and one value per query."""
-    run = dialeval.evaluate(
-        hypotheses, reference_groups=references, settings={"coverage": settings}, threads=1, alignments=False
+    run = evaluate_hypotheses(
+        hypotheses,
+        reference_groups=references,
+        settings={"coverage": settings},
+        alignments=False,
+        execution=dialeval.Execution(threads=1),
     )
     (result,) = run.values()
     return [result[key].mean for key in ("mds", "pds", "max-bleu")]
@@ -155,7 +160,7 @@ def _against_nltk(folder: Path) -> Iterator[tuple[str, str]]:
         ),
     }
     for name, (align, settings) in kinds.items():
-        found = dialeval.evaluate(
+        found = evaluate_hypotheses(
             [query for query, _ in few],
             reference_groups=[groups for _, groups in few],
             settings={"coverage": settings},

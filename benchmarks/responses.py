@@ -79,8 +79,10 @@ def figures() -> Iterator[tuple[str, str]]:
         few[0],
         few[1],
         few[2],
-        **{key: given[key] for key in ("train", "vocabulary", "vectors")},
+        train=given["train"],
+        vectors=given["vectors"],
         metrics="dialog-eval",
+        reading=dialeval.Reading(vocabulary=given["vocabulary"]),
     )
     for key, value in expected.items():
         assert abs(found["system"][key].mean - value) < 1e-9, key
@@ -91,7 +93,8 @@ def figures() -> Iterator[tuple[str, str]]:
         times = {}
         for copies in (1, COPIES):
             many, more = copied(Path(folder, str(copies)), responses, given, copies)
-            more |= {"metrics": "dialog-eval", "threads": 1}
+            reading = dialeval.Reading(vocabulary=more.pop("vocabulary"))
+            more |= {"metrics": "dialog-eval", "reading": reading, "execution": dialeval.Execution(threads=1)}
             times[copies] = cpu_seconds(lambda many=many, more=more: dialeval.evaluate(many, **more))  # type: ignore[misc]
             fast = copies * rows / times[copies]
             yield (

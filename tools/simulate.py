@@ -230,7 +230,9 @@ def table_of(turns: Ints, responses: Sequence[str]) -> Any:
 def run_of(turns: Ints, systems: Mapping[str, Floats], names: Iterable[str] = SIMULATED) -> dialeval.Run:
     """Simulated numbers, evaluated."""
     tables = {name: table_of(turns, [" ".join(map(repr, row)) for row in of.tolist()]) for name, of in systems.items()}
-    return dialeval.evaluate(tables, metrics=[SIMULATED[name] for name in names], threads=1)
+    return dialeval.evaluate(
+        tables, metrics=[SIMULATED[name] for name in names], execution=dialeval.Execution(threads=1)
+    )
 
 
 Case = tuple[str, str, int]
@@ -282,7 +284,9 @@ def kinds(seeds: Iterable[int], dialogues: int, text: str) -> dict[str, list[tup
         rng = np.random.default_rng([seed, dialogues])
         turns = rng.integers(1, 9, size=dialogues)
         table = table_of(turns, texts_of(rng, int(turns.sum()), text))
-        run = dialeval.with_intervals(dialeval.evaluate({"a": table}, metrics="distinct-1,distinct-2", threads=1))
+        run = dialeval.with_intervals(
+            dialeval.evaluate({"a": table}, metrics="distinct-1,distinct-2", execution=dialeval.Execution(threads=1))
+        )
         for key, estimate in run["a"].items():
             found[key].append((estimate.mean, *_interval(estimate)))
     return found
@@ -390,7 +394,9 @@ def trials(seeds: Iterable[int], sizes: tuple[int, int], difficulty: str) -> Hit
         ids, trial = np.divmod(np.arange(tasks * tried), tried)
         rows = {"dialog_id": ids.astype(str), "trial": trial, "reward": passed.ravel().astype(float)}
         table = pa.table({**rows, "response": ["done"] * len(ids)})
-        run = dialeval.evaluate({"a": table}, metrics=[f"pass-hat-{k}" for k in PASSES], threads=1)
+        run = dialeval.evaluate(
+            {"a": table}, metrics=[f"pass-hat-{k}" for k in PASSES], execution=dialeval.Execution(threads=1)
+        )
         for k in PASSES:
             low, high = _interval(run["a"][f"pass-hat-{k}"])
             hits[(difficulty, f"{tried} trials", tasks), f"pass^{k}"].append(low <= truth[k] <= high)
@@ -405,7 +411,9 @@ def ordered(seeds: Iterable[int], rows: int, order: str) -> dict[str, list[tuple
         replies = (rng.zipf(1.4, size=rows) % 5000).tolist()
         texts = [" ".join(f"r{reply}w{word}" for word in range(2 + reply % 9)) for reply in replies]
         texts = sorted(texts) if order == "sorted" else texts
-        run = dialeval.evaluate({"a": texts}, metrics="distinct-1,distinct-2,length", threads=1)
+        run = dialeval.evaluate(
+            {"a": texts}, metrics="distinct-1,distinct-2,length", execution=dialeval.Execution(threads=1)
+        )
         for key, estimate in dialeval.with_intervals(run, resamples=RESAMPLES, seed=seed)["a"].items():
             found[key].append((estimate.mean, *_interval(estimate)))
     return found
@@ -424,7 +432,9 @@ def divergence(seeds: Iterable[int], rows: int, words: str) -> Hits:
             return [" ".join(f"w{word}" for word in row) for row in ids.tolist()]
 
         systems = {name: texts(other) for name in ("a", "b")}
-        run = dialeval.evaluate(systems, texts(likely), metrics="unigram-kl-div", threads=1)
+        run = dialeval.evaluate(
+            systems, texts(likely), metrics="unigram-kl-div", execution=dialeval.Execution(threads=1)
+        )
         for test in TESTS:
             found = dialeval.compare(run, test=test, resamples=RESAMPLES, trials=1100, seed=seed)
             hits[(words, "rows", rows), test] += [row.p <= 0.05 for row in found.differences if not math.isnan(row.p)]
@@ -441,7 +451,7 @@ def best(seeds: Iterable[int], systems: int, _: str) -> Hits:
         shared = np.repeat(rng.logistic(size=60), turns)
         numbers = {f"s{each}": (shared + rng.standard_t(5, size=len(shared)))[:, None] for each in range(systems)}
         tables = {name: table_of(turns, [repr(row[0]) for row in of.tolist()]) for name, of in numbers.items()}
-        run = dialeval.evaluate(tables, metrics=[Rated()], threads=1)
+        run = dialeval.evaluate(tables, metrics=[Rated()], execution=dialeval.Execution(threads=1))
         found = find_best_systems(run.systems, [Rated().name])
         hits[("rated", "1 to 6 turns", systems), "left out"].append(Rated().name in found.systems)
     return hits
@@ -587,7 +597,11 @@ def variances(seeds: Iterable[int], sizes: tuple[int, int], difficulty: str) -> 
         rows = {"dialog_id": ids.astype(str), "trial": trial, "response": ["done"] * len(ids)}
         passed = {name: (rng.random((tasks, tried)) < part * easy[:, None]).ravel() for name, part in TENTHS.items()}
         tables = {name: pa.table({**rows, "reward": each.astype(float)}) for name, each in passed.items()}
-        run = dialeval.evaluate(tables, metrics="pass-hat-1,pass-hat-2,task-variance,trial-variance", threads=1)
+        run = dialeval.evaluate(
+            tables,
+            metrics="pass-hat-1,pass-hat-2,task-variance,trial-variance",
+            execution=dialeval.Execution(threads=1),
+        )
         (row,) = dialeval.compare(run, metrics=["pass-hat-2"], resamples=20, trials=20).differences
         low, high = row.interval or (math.nan, math.nan)
         own = [run["a"][key].mean for key in ("pass-hat-1", "task-variance", "trial-variance")]

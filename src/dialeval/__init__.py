@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from dialeval.core.errors import DataError, DialevalError, NeedError, SettingError
     from dialeval.core.fold import Estimate
     from dialeval.core.result import Result, Run, load
-    from dialeval.engine.evaluate import Tally, evaluate, make_tally
+    from dialeval.engine.evaluate import Execution, Reading, Tally, evaluate, make_tally
     from dialeval.human.estimate import HumanEstimate, HumanEstimates, estimate_ratings
     from dialeval.human.rank import Ranked, Ranking, rank
     from dialeval.human.sample import sample
@@ -53,7 +53,7 @@ _NAMES = {
     "core.errors": "DataError DialevalError NeedError SettingError",
     "core.fold": "Estimate",
     "core.result": "Result Run load",
-    "engine.evaluate": "Tally evaluate make_tally",
+    "engine.evaluate": "Execution Reading Tally evaluate make_tally",
     "human.estimate": "HumanEstimate HumanEstimates estimate_ratings",
     "human.rank": "Ranked Ranking rank",
     "human.sample": "sample",
@@ -72,6 +72,7 @@ __all__ = [
     "DialevalError",
     "Difference",
     "Estimate",
+    "Execution",
     "HumanEstimate",
     "HumanEstimates",
     "ItemTable",
@@ -79,6 +80,7 @@ __all__ = [
     "NeedError",
     "Ranked",
     "Ranking",
+    "Reading",
     "Result",
     "Run",
     "Sample",

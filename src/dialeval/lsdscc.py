@@ -8,8 +8,7 @@
 
 Hypothesis sets and reference sets are anything of the right shape: lists of lists of words, `HypothesisSet` and
 `ReferenceSet`, strings in place of lists of words. `suites.lsdscc.alignment` defines the figures. `dialeval lsdscc`
-and `dialeval.evaluate(..., reference_groups=...)` give the same figures with intervals, signatures and one value per
-query.
+and `evaluate` give the same figures with intervals, signatures and one value per query.
 
 Nothing is computed here; see `dialeval.suites.lsdscc.scores`.
 """
@@ -23,6 +22,7 @@ from dialeval.suites.lsdscc.alignment import (
     SacreAligner,
 )
 from dialeval.suites.lsdscc.data import HypothesisSet, ReferenceSet
+from dialeval.suites.lsdscc.evaluation import evaluate_hypotheses as evaluate
 from dialeval.suites.lsdscc.scores import (
     LSDSCCScore,
     align_corpus,
@@ -43,4 +43,5 @@ __all__ = [
     "align_corpus",
     "compute_score_on_corpus",
     "compute_score_on_hypothesis_set",
+    "evaluate",
 ]

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import dialeval
+import evaluating
 from dialeval.core.errors import SettingError
 from dialeval.core.result import Run
 
@@ -28,7 +29,7 @@ def rows(worse: range = range(0)) -> list[dict[str, Any]]:
 
 
 def scored(worse: range = range(0), **settings: Any) -> Run:
-    return dialeval.evaluate(rows(worse), metrics="rouge-l,chrf,length", **settings)
+    return evaluating.evaluate(rows(worse), metrics="rouge-l,chrf,length", **settings)
 
 
 @pytest.fixture(scope="module")

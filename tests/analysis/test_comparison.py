@@ -16,6 +16,7 @@ from dialeval.analysis.pairing import label_folders
 from dialeval.core.errors import SettingError
 from dialeval.core.result import Run
 from dialeval.stats.significance import holm
+from dialeval.suites.lsdscc.evaluation import evaluate_hypotheses
 
 QUICK: dict[str, Any] = {"resamples": 200, "trials": 300}
 WORDS = ["the", "a", "cat", "dog", "sat", "ran", "on", "by", "old", "new", "mat", "hat"]
@@ -174,7 +175,7 @@ def test_every_family_can_be_compared() -> None:
     assert found.systems == ["cautious"]
     assert next(row for row in found.differences if row.key == "jsd-o-t-x").better == "lower"
     assert compare(detected, baseline="floor/always-X", systems=["keywords"], metrics=["f1-x"], **QUICK).differences
-    sampled = dialeval.evaluate(
+    sampled = evaluate_hypotheses(
         {name: here / "lsdscc" / f"{name}.txt" for name in ("varied", "safe")},
         reference_groups=here / "lsdscc" / "groups.json",
     )
@@ -197,7 +198,8 @@ def test_torn_dialogues_are_told() -> None:
     assert "sort the rows by dialogue" in warning
     again = dialeval.evaluate({"a": rows, "b": rows}, metrics="length")
     assert compare([again], **QUICK).warnings == again.warnings, "a comparison of a saved run says it too"
-    assert not dialeval.evaluate(sorted(rows, key=lambda row: row["dialog_id"]), metrics="length").warnings
+    in_order = [{"dialog_id": name, "response": "yes"} for name in sorted(names)]
+    assert not dialeval.evaluate(in_order, metrics="length").warnings
 
 
 def test_no_interval_goes_beyond_what_the_metric_allows() -> None:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import dialeval
+import evaluating
 from dialeval.cli.main import dialeval_command
 from dialeval.core.arrays import Floats
 from dialeval.core.errors import SettingError
@@ -34,7 +35,7 @@ def score_seeds(values: dict[str, Floats], by_seed: bool = False, **keep: Any) -
             for (dialogue, seed), value in np.ndenumerate(table)
         ]
         tables[name] = sorted(rows, key=lambda row: row["seed"]) if by_seed else rows
-    return dialeval.evaluate(tables, metrics=[grade], keep="seed", **keep)
+    return evaluating.evaluate(tables, metrics=[grade], keep="seed", **keep)
 
 
 def draw_seeds(rng: np.random.Generator, dialogues: int, seeds: int, spread: float) -> Floats:

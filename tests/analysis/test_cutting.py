@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import dialeval
+import evaluating
 from dialeval import sample_data
 from dialeval.analysis.values import cut, find_metric, require_table
 from dialeval.core.errors import SettingError
@@ -39,7 +40,7 @@ ROWS = [
 
 def scored(rows: list[Any], **options: Any) -> Result:
     given: dict[str, Any] = {"train": str(FOLDER / "train.txt"), "vectors": str(FOLDER / "vectors.txt"), **options}
-    return dialeval.evaluate({"bot": rows}, **given)["bot"]
+    return evaluating.evaluate({"bot": rows}, **given)["bot"]
 
 
 @pytest.fixture(scope="module")

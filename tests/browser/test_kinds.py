@@ -22,6 +22,7 @@ from dialeval.core.rowtable import RowTable
 from dialeval.human.estimate import join_ratings
 from dialeval.multiwoz import Evaluator
 from dialeval.reports.html import report
+from dialeval.suites.lsdscc.evaluation import evaluate_hypotheses
 from human.rated_runs import ratings_of
 from human.rated_runs import run_of as run_of_people
 from suites.lsdscc.test_report import run_of
@@ -63,7 +64,7 @@ def systems(number: int) -> Run:
 
 def answers() -> Run:
     given: Any = {name: HERE / "lsdscc" / f"{name}.txt" for name in ("varied", "safe")}
-    return dialeval.evaluate(given, reference_groups=HERE / "lsdscc" / "groups.json")
+    return evaluate_hypotheses(given, reference_groups=HERE / "lsdscc" / "groups.json")
 
 
 def town() -> Run:

@@ -29,7 +29,7 @@ def folder(tmp_path: Path) -> Path:
     rows = [
         {"dialog_id": f"d{n}", "turn": 0, "response": f"reply {n} {HOSTILE}", "context": [HOSTILE]} for n in range(12)
     ]
-    run = dialeval.evaluate({"main": rows}, metrics="length", threads=1)
+    run = dialeval.evaluate({"main": rows}, metrics="length", execution=dialeval.Execution(threads=1))
     dialeval.sample(run, 12).save(tmp_path / "to-rate")
     return tmp_path
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import dialeval as package
+import evaluating
 from conftest import Dialeval
 from dialeval.core.errors import DataError, SettingError
 
@@ -43,24 +44,24 @@ def test_ids_of_lines_make_dialogues(dialeval: Dialeval, files: Path) -> None:
 def test_empty_lines_separate_dialogues(files: Path) -> None:
     """An empty reply to a reference is a reply."""
     responses, references = files / "apart.txt", files / "references.txt"
-    run = package.evaluate(responses, references, metrics="length", dialogues="empty-lines")
+    run = evaluating.evaluate(responses, references, metrics="length", dialogues="empty-lines")
     rows = run["apart"].rows
     assert rows is not None
     np.testing.assert_array_equal(rows.offsets, [0, 2, 3, 6])
-    named = package.evaluate(files / "old.txt", files / "refs.txt", metrics="length", dialogues=list("aabccc"))
+    named = evaluating.evaluate(files / "old.txt", files / "refs.txt", metrics="length", dialogues=list("aabccc"))
     assert run["apart"]["length"].interval == named["old"]["length"].interval
-    alone = package.evaluate(responses, metrics="length", dialogues="empty-lines")["apart"].rows
+    alone = evaluating.evaluate(responses, metrics="length", dialogues="empty-lines")["apart"].rows
     assert alone is not None
     np.testing.assert_array_equal(alone.offsets, [0, 2, 3, 4, 5])
 
 
 def test_dialogues_that_do_not_fit_are_refused(dialeval: Dialeval, files: Path) -> None:
     with pytest.raises(DataError, match="has 6 rows, but dialogues has 2"):
-        package.evaluate(files / "old.txt", metrics="length", dialogues=["a", "b"])
+        evaluating.evaluate(files / "old.txt", metrics="length", dialogues=["a", "b"])
     with pytest.raises(DataError, match="has dialogues of its own"):
-        package.evaluate([{"dialog_id": "x", "response": "a"}], metrics="length", dialogues=["a"])
-    with pytest.raises(SettingError, match="dialogues are only kept for rows in memory"):
-        package.evaluate(files / "old.txt", metrics="length", dialogues=files / "ids.txt", items=False)
+        evaluating.evaluate([{"dialog_id": "x", "response": "a"}], metrics="length", dialogues=["a"])
+    with pytest.raises(SettingError, match="are added to rows in memory"):
+        evaluating.evaluate(files / "old.txt", metrics="length", dialogues=files / "ids.txt", items=False)
     refused = dialeval("score", "old.txt", "-m", "length", "--dialogues", "ids.txt", "--jobs", "2")
     assert refused.returncode == 2
     assert "--dialogues" in refused.stderr

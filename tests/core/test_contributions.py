@@ -65,7 +65,10 @@ def test_a_run_with_statistics_is_saved_and_loaded(tmp_path: Path) -> None:
 
 def test_batches_and_threads_change_nothing() -> None:
     rows = [f"w{n % 7} w{n % 3} x" for n in range(100)]
-    whole, cut = (dialeval.evaluate(rows, metrics="distinct", batch_rows=size, threads=2) for size in (1000, 7))
+    whole, cut = (
+        dialeval.evaluate(rows, metrics="distinct", execution=dialeval.Execution(batch_rows=size, threads=2))
+        for size in (1000, 7)
+    )
     assert whole["system"].contributions == cut["system"].contributions
 
 

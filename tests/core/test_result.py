@@ -24,6 +24,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import dialeval
+import evaluating
 from dialeval.core.arrays import Floats
 from dialeval.core.errors import DataError
 from dialeval.core.fold import Estimate, Level
@@ -223,7 +224,7 @@ ROWS: list[dict[str, Any]] = [
 
 
 def made(name: str, rows: list[dict[str, Any]] = ROWS, **more: Any) -> dialeval.Run:
-    return dialeval.evaluate({name: rows}, metrics="length,rouge-l", **more)
+    return evaluating.evaluate({name: rows}, metrics="length,rouge-l", **more)
 
 
 def test_the_systems_of_both_in_order() -> None:

@@ -71,7 +71,7 @@ def test_other_files_are_refused_before_anything_is_read(files: Path, monkeypatc
         dialeval.evaluate("b.tx[t]", metrics="length", output="run")
     monkeypatch.undo()
     monkeypatch.chdir(files)
-    run = dialeval.evaluate("b.tx[t]", metrics="length", output="run", force=True)
+    run = dialeval.evaluate("b.tx[t]", metrics="length", output="run", execution=dialeval.Execution(force=True))
     assert [each["length"].mean for each in dialeval.load("run").values()] == [1.5]
     assert len(run) == 1
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+from dataclasses import fields
 from pathlib import Path
 
 import click
@@ -40,6 +41,8 @@ def test_options_and_arguments_have_the_same_names(command: str) -> None:
         for each in found.params
     }
     parameters = set(inspect.signature(getattr(dialeval, FUNCTIONS[command])).parameters)
+    for kind in (dialeval.Reading, dialeval.Execution) if command == "score" else ():
+        parameters |= {field.name for field in fields(kind)}
     listed, python = exceptions(command)
     assert given - parameters == (listed & given) - parameters
     words = set(re.findall(r"\w+", python + NAMES.rpartition("|\n")[2]))

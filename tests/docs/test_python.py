@@ -187,7 +187,7 @@ def test_the_query(folder: Path, streamed: bool) -> None:
     ]
     (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     source = "rows.json[l]" if streamed else "rows.jsonl"
-    dialeval.evaluate(source, metrics="rouge-l", output="results/main", force=True)
+    dialeval.evaluate(source, metrics="rouge-l", output="results/main", execution=dialeval.Execution(force=True))
     query = block_with("filename = true" if streamed else "USING", "sql")  # the rows of a stream have no texts
     found = duckdb.connect().execute(query).fetchall()
     scores = dialeval.evaluate("rows.jsonl", metrics="rouge-l")

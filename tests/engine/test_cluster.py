@@ -20,6 +20,7 @@ import numpy as np
 import pytest
 
 import dialeval
+import evaluating
 from dialeval.core import inputs
 from dialeval.core.arrays import Floats
 from dialeval.core.batch import Batch
@@ -167,7 +168,7 @@ def test_what_comes_to_the_first_process_does_not_grow_with_the_rows(
         asked: dict[str, Any] = {"metrics": "length,distinct,bleu-4"}
         run = in_chunks({"s": f"{folder}/shards/*"}, **asked, engine=Cluster(), output=folder / "out")
         totals.append(sum(fetched))
-        plain = dialeval.evaluate({"s": folder / "whole.jsonl"}, **asked)
+        plain = evaluating.evaluate({"s": folder / "whole.jsonl"}, **asked)
         assert estimates(run) == estimates(plain)
         assert bare(dialeval.load(folder / "out")) == bare(plain)
     assert totals[1] < 1.1 * totals[0]

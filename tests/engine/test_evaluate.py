@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import dialeval
+import evaluating
 from dialeval import sample_data
 from dialeval.core import rowtable
 from dialeval.core.errors import DataError, NeedError, SettingError
@@ -47,7 +48,7 @@ def test_all_metrics_of_the_sample(
     tmp_path: Path, given: dict[str, Any], chunk_bytes: int, batch_rows: int, threads: int
 ) -> None:
     responses = sample_data.folder() / "responses"
-    expected = dialeval.evaluate(responses, **given)
+    expected = evaluating.evaluate(responses, **given)
     run = in_chunks(
         responses, **given, engine=Threads(threads), output=tmp_path, chunk_bytes=chunk_bytes, batch_rows=batch_rows
     )
@@ -192,7 +193,7 @@ def test_a_named_metric_without_its_column_is_told_at_once(tmp_path: Path) -> No
 def test_changed_settings_keep_their_names(tmp_path: Path) -> None:
     write_shards(tmp_path / "shards", 20, 2)
     chosen: dict[str, Any] = {"metrics": "bleu,distinct(n=3)", "settings": {"bleu": {"smooth": 7}}, "confidence": 0.9}
-    expected = dialeval.evaluate({"x": tmp_path / "whole.jsonl"}, **chosen)
+    expected = evaluating.evaluate({"x": tmp_path / "whole.jsonl"}, **chosen)
     found = in_chunks({"x": f"{tmp_path}/shards/*"}, **chosen, output=tmp_path / "out")
     assert list(found["x"]) == list(expected["x"])
     assert bare(dialeval.load(tmp_path / "out")) == bare(expected)
@@ -234,17 +235,16 @@ def test_other_processes_open_resources_by_path(tmp_path: Path) -> None:
 
 def test_what_needs_all_rows_is_refused_in_chunks(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("x\n")
-    for given in ({"baselines": True}, {"reference_groups": [[["a"]]]}):
-        with pytest.raises(SettingError, match="baselines and reference_groups need all rows in memory"):
-            in_chunks(tmp_path / "a.txt", **given)
+    with pytest.raises(SettingError, match="baselines need all rows in memory"):
+        in_chunks(tmp_path / "a.txt", baselines=True)
     with pytest.raises(SettingError, match="are added to rows in memory"):
         in_chunks(tmp_path / "a.txt", keep="topic")
-    with pytest.raises(SettingError, match="rows with several answers have no further fields to keep"):
-        dialeval.evaluate([["a", "b"]], reference_groups=[[["a"]]], keep="topic")
 
 
 def test_rows_in_memory_are_saved_too(tmp_path: Path) -> None:
-    run = dialeval.evaluate(["a b", "c"], output=tmp_path / "out", details={"note": "kept"})
+    run = dialeval.evaluate(
+        ["a b", "c"], output=tmp_path / "out", execution=dialeval.Execution(details={"note": "kept"})
+    )
     assert dialeval.load(tmp_path / "out") == run
     assert run.details == {"note": "kept"}
 
@@ -328,7 +328,9 @@ def test_memory_does_not_grow_with_the_rows_of_a_packed_file(tmp_path: Path, mon
         output = tmp_path / f"run{size}"
         tracemalloc.start()
         try:
-            dialeval.evaluate(f"{tmp_path}/{size}*.gz", metrics="length", batch_rows=2048, output=output)
+            dialeval.evaluate(
+                f"{tmp_path}/{size}*.gz", metrics="length", output=output, execution=dialeval.Execution(batch_rows=2048)
+            )
             return tracemalloc.get_traced_memory()[1]
         finally:
             tracemalloc.stop()
@@ -344,16 +346,16 @@ def test_items_of_a_packed_file_come_back_in_parts(tmp_path: Path, monkeypatch: 
     asked: dict[str, Any] = {"metrics": "length,distinct-1", "batch_rows": 100}
     expected = dialeval.evaluate({"s": tmp_path / "s.jsonl.gz"}, metrics="length,distinct-1")
     monkeypatch.setattr(rowtable, "HELD_BYTES", 10_000)
-    dialeval.evaluate(f"{tmp_path}/s*.gz", output=tmp_path / "run", **asked)
+    evaluating.evaluate(f"{tmp_path}/s*.gz", output=tmp_path / "run", **asked)
     journal: dict[str, Any] = {**asked, "resume": tmp_path / "journal"}
     for number in range(2):  # the second time out of the journal
-        dialeval.evaluate(f"{tmp_path}/s*.gz", output=tmp_path / f"resumed{number}", **journal)
+        evaluating.evaluate(f"{tmp_path}/s*.gz", output=tmp_path / f"resumed{number}", **journal)
     chunk = tmp_path / "journal" / "metrics-0.chunk"
     assert len(list((tmp_path / "run").glob("items-*.parquet"))) > 3
     chunk.write_bytes(chunk.read_bytes()[:-1])
-    dialeval.evaluate(f"{tmp_path}/s*.gz", output=tmp_path / "mended", **journal)
+    evaluating.evaluate(f"{tmp_path}/s*.gz", output=tmp_path / "mended", **journal)
     chunk.unlink()
-    dialeval.evaluate(f"{tmp_path}/s*.gz", output=tmp_path / "again", **journal)
+    evaluating.evaluate(f"{tmp_path}/s*.gz", output=tmp_path / "again", **journal)
     for folder in ("run", "resumed0", "resumed1", "mended", "again"):
         run = dialeval.load(tmp_path / folder)
         assert estimates(run) == estimates(expected), folder

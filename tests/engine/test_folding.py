@@ -37,15 +37,20 @@ def responses(rows: int) -> list[str]:
 @pytest.mark.parametrize("batch_rows", [1, 7, 1000, 100_000])
 def test_batches_and_threads_change_nothing(threads: int, batch_rows: int) -> None:
     texts = responses(400)
-    expected = dialeval.evaluate(texts, threads=1, metrics="all")
-    assert dialeval.evaluate(texts, threads=threads, batch_rows=batch_rows, metrics="all") == expected
+    expected = dialeval.evaluate(texts, metrics="all", execution=dialeval.Execution(threads=1))
+    assert (
+        dialeval.evaluate(texts, metrics="all", execution=dialeval.Execution(threads=threads, batch_rows=batch_rows))
+        == expected
+    )
 
 
 def test_order_changes_nothing_but_the_order_of_items() -> None:
     texts = responses(300)
     order = np.random.default_rng(3).permutation(300)
     straight = dialeval.evaluate(texts, metrics="all")["system"]
-    mixed = dialeval.evaluate([texts[index] for index in order], batch_rows=11, metrics="all")["system"]
+    mixed = dialeval.evaluate(
+        [texts[index] for index in order], metrics="all", execution=dialeval.Execution(batch_rows=11)
+    )["system"]
     for key, estimate in straight.items():
         assert (estimate.mean, estimate.std, estimate.confidence) == (
             mixed[key].mean,
@@ -103,7 +108,11 @@ def test_reduction_merges_in_order(count: int) -> None:
 
 def test_progress_counts_every_row() -> None:
     seen: list[Done] = []
-    dialeval.evaluate({"a": ["x"] * 10, "b": ["y"] * 5}, metrics="length", batch_rows=4, progress=seen.append)
+    dialeval.evaluate(
+        {"a": ["x"] * 10, "b": ["y"] * 5},
+        metrics="length",
+        execution=dialeval.Execution(batch_rows=4, progress=seen.append),
+    )
     assert [done.rows for done in seen] == [4, 8, 10, 14, 15]
     assert {done.total for done in seen} == {15}
     assert [done.share for done in seen] == [done.rows / 15 for done in seen]
@@ -115,7 +124,7 @@ def test_an_error_in_a_thread_reaches_the_caller() -> None:
             raise ZeroDivisionError("on purpose")
 
     with pytest.raises(DataError, match=r"responses:1: sizes\(\) cannot score this row .*on purpose") as caught:
-        dialeval.evaluate(responses(100), metrics=[Broken()], batch_rows=3, threads=3)
+        dialeval.evaluate(responses(100), metrics=[Broken()], execution=dialeval.Execution(batch_rows=3, threads=3))
     assert isinstance(caught.value.__cause__, ZeroDivisionError)
 
 

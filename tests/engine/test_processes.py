@@ -18,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dialeval
+import evaluating
 from dialeval.core.errors import DataError, DialevalError
 from dialeval.engine import processes
 from dialeval.engine.processes import Processes
@@ -51,7 +52,7 @@ def test_every_worker_opens_the_judge_for_itself(tmp_path: Path) -> None:
     replace(tiny_weights(), tokens=24).save(tmp_path / "judge")
     judge = Judge(tmp_path / "judge", write_encoder(tmp_path / "encoder"))
     asked: dict[str, Any] = {"metrics": "adem,distinct-2", "judge_dir": judge}
-    expected = dialeval.evaluate({"bot": tmp_path / "whole.jsonl"}, **asked)
+    expected = evaluating.evaluate({"bot": tmp_path / "whole.jsonl"}, **asked)
     run = in_chunks({"bot": f"{tmp_path}/shards/*"}, **asked, engine=Processes(2), chunk_bytes=3_000)
     assert expected["bot"]["adem"].scored
     assert estimates(run) == estimates(expected)

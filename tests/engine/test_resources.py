@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import dialeval
+import evaluating
 from dialeval.core import inputs
 from dialeval.core.columns import TextColumn
 from dialeval.core.errors import DataError, SettingError
@@ -59,7 +60,7 @@ def test_adding_a_resource_changes_no_metric_that_does_not_need_it(tmp_path: Pat
     given: dict[str, Any] = {"train": ["one two <unk>", "one six"], "vocabulary": ["one"], "vectors": vectors}
     names = [(), *combinations(given, 1), *combinations(given, 2), *combinations(given, 3)]
     runs = {
-        frozenset(some): dialeval.evaluate(*texts, **{name: given[name] for name in some}, metrics="all")
+        frozenset(some): evaluating.evaluate(*texts, **{name: given[name] for name in some}, metrics="all")
         for some in names
     }
     compared = set()

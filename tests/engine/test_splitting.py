@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 import pytest
 
-import dialeval
+import evaluating
 from dialeval.core.result import Run
 from dialeval.engine.processes import Processes
 from dialeval.engine.worker import Threads
@@ -20,7 +20,7 @@ ENGLISH = ["hello there", "it is, isn't it?"]
 
 
 def run_of(responses: Any, **given: Any) -> Run:
-    return dialeval.evaluate(responses, **given)
+    return evaluating.evaluate(responses, **given)
 
 
 def tokenizers(run: Run, system: str) -> dict[str, str]:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import dialeval
+import evaluating
 from dialeval.core.errors import DataError, NeedError, SettingError
 from dialeval.core.fold import Analytic
 from dialeval.engine.evaluate import Tally
@@ -164,7 +165,7 @@ def test_intervals_are_chosen_as_in_an_evaluation() -> None:
     tally = dialeval.make_tally("length", **chosen)
     for row in rows(12):
         tally.update([row])
-    assert tally.run() == dialeval.evaluate(rows(12), metrics="length", **chosen)
+    assert tally.run() == evaluating.evaluate(rows(12), metrics="length", **chosen)
 
 
 def test_the_tokenizer_may_be_chosen_by_all_texts() -> None:

@@ -60,7 +60,10 @@ def ngrams(folder: Path) -> None:
         raise DataError(problems or [])
     rows = list(column)
     run = dialeval.evaluate(
-        rows, rows[1:] + rows[:1], metrics="distinct,bleu,nlg-bleu,rouge-l,rouge-score,chrf", threads=1
+        rows,
+        rows[1:] + rows[:1],
+        metrics="distinct,bleu,nlg-bleu,rouge-l,rouge-score,chrf",
+        execution=dialeval.Execution(threads=1),
     )
     (system,) = run.values()
     for n in (1, 2):

@@ -98,7 +98,9 @@ def rubric_file(folder: Path) -> None:
             _answer_all(Path(place, ANSWERS_FILE), rubric, "grade")
             llm = LLM(model=MODEL, rubric=path, mode="grade", cache=Path(place, ANSWERS_FILE), replay=True)
             contexts = [CONTEXT] * len(REPLIES)
-            run = dialeval.evaluate(REPLIES, contexts=contexts, metrics="llm", llm=llm, threads=1)
+            run = dialeval.evaluate(
+                REPLIES, contexts=contexts, metrics="llm", llm=llm, execution=dialeval.Execution(threads=1)
+            )
         assert run["system"]["llm"].scored == len(REPLIES)
 
 

@@ -20,6 +20,7 @@ from dialeval.lsdscc import HypothesisSet, ReferenceSet, compute_score_on_corpus
 from dialeval.multiwoz import Evaluator
 from dialeval.sgd import evaluate_sgd, original_output
 from dialeval.suites.breakdown.reading import read_chats
+from dialeval.suites.lsdscc.evaluation import evaluate_hypotheses
 from dialeval.suites.multiwoz.ontology import load_ontology
 from fuzz.harness import Files, target
 
@@ -73,7 +74,7 @@ def reference_groups(folder: Path) -> None:
     """Both front doors of LSDSCC."""
     hypotheses = next(iter(sorted(folder.glob("hypotheses.*"))), folder / "hypotheses.txt")
     groups = folder / "groups.json"
-    dialeval.evaluate(hypotheses, reference_groups=groups, threads=1)
+    evaluate_hypotheses(hypotheses, reference_groups=groups, execution=dialeval.Execution(threads=1))
     if hypotheses.suffix == ".txt":
         compute_score_on_corpus(HypothesisSet.load_corpus(hypotheses), ReferenceSet.load_json_corpus(groups))
 

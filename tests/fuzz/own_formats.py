@@ -254,9 +254,7 @@ def _resumed(folder: Path) -> None:
     dialeval.evaluate(
         {"s": str(folder / "shards" / "*.jsonl")},
         metrics=["length", "distinct", "bleu", "unigram-kl-div"],
-        resume=folder / "work",
-        chunk_bytes=600,
-        threads=1,
+        execution=dialeval.Execution(resume=folder / "work", chunk_bytes=600, threads=1),
     )
 
 
@@ -543,7 +541,7 @@ def _run_to_rate() -> Any:
     import dialeval
 
     rows = [{"dialog_id": f"d{n // 2}", "turn": n % 2, "response": f"word {n}"} for n in range(12)]
-    return dialeval.evaluate({"a": rows, "b": rows}, metrics="length", threads=1)
+    return dialeval.evaluate({"a": rows, "b": rows}, metrics="length", execution=dialeval.Execution(threads=1))
 
 
 def _samples() -> list[Files]:

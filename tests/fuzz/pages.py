@@ -51,7 +51,7 @@ class Tags(HTMLParser):
 def tags_of(path: Path) -> Tags:
     found = Tags()
     with tempfile.TemporaryDirectory() as place:
-        run = dialeval.evaluate(path, metrics="length,distinct", threads=1)
+        run = dialeval.evaluate(path, metrics="length,distinct", execution=dialeval.Execution(threads=1))
         page = dialeval.report(run, Path(place, "page.html"), compared=False)
         found.feed(page.read_text(encoding="utf-8"))
         found.close()

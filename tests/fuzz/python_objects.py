@@ -13,6 +13,7 @@ from dialeval.core.errors import DataError, Problem
 from dialeval.io.ratings import read_ratings
 from dialeval.lsdscc import compute_score_on_corpus
 from dialeval.multiwoz import Evaluator
+from dialeval.suites.lsdscc.evaluation import evaluate_hypotheses
 from fuzz.harness import Files, checked_in, target
 from fuzz.original_files import coverage_files, evaluator, few_predictions
 from fuzz.row_files import only
@@ -39,9 +40,9 @@ def _documents(lines: list[Files]) -> list[Files]:
 def python_rows(folder: Path) -> None:
     """Rows and chats; and rows that are not chats as references and contexts, too."""
     rows = _parsed(folder)
-    dialeval.evaluate(rows, threads=1, metrics="all")
+    dialeval.evaluate(rows, metrics="all", execution=dialeval.Execution(threads=1))
     if not any("messages" in row for row in rows):
-        dialeval.evaluate(["a b"] * len(rows), rows, rows, threads=1, metrics="all")
+        dialeval.evaluate(["a b"] * len(rows), rows, rows, metrics="all", execution=dialeval.Execution(threads=1))
 
 
 @target("python-ratings", seeds=lambda: _documents(checked_in("ratings")))
@@ -65,7 +66,9 @@ def python_groups(folder: Path) -> None:
     if not isinstance(document, dict):
         raise DataError(Problem("input", None, "no object", "none"))
     groups = [list(each.values()) if isinstance(each, dict) else each for each in document.values()]
-    dialeval.evaluate([["a b", "c"] for _ in groups], reference_groups=groups, threads=1)
+    evaluate_hypotheses(
+        [["a b", "c"] for _ in groups], reference_groups=groups, execution=dialeval.Execution(threads=1)
+    )
     compute_score_on_corpus([each[0] if isinstance(each, list) and each else each for each in groups], groups)
 
 

@@ -65,7 +65,12 @@ def training_text(folder: Path) -> None:
     """Entropy and divergence from a training text."""
     train, vocabulary = folder / "train.txt", folder / "vocab.txt"
     dialeval.evaluate(
-        ["the library is closed"], ["it is"], train=train, vocabulary=vocabulary, threads=1, metrics="all"
+        ["the library is closed"],
+        ["it is"],
+        train=train,
+        metrics="all",
+        reading=dialeval.Reading(vocabulary=vocabulary),
+        execution=dialeval.Execution(threads=1),
     )
 
 

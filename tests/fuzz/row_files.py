@@ -13,6 +13,7 @@ from typing import Any
 from unittest.mock import patch
 
 import dialeval
+import evaluating
 from dialeval.core.errors import DataError
 from dialeval.engine import resources
 from dialeval.io.ratings import read_ratings
@@ -33,7 +34,7 @@ def evaluated(path: Path, **more: Any) -> None:
 
     with suppress(DataError):
         read_responses(path, keep=["context", "turn"])  # whatever a row has there, it is a label or a problem
-    run = dialeval.evaluate(path, threads=1, **more)
+    run = evaluating.evaluate(path, threads=1, **more)
     for name, written in tables.FORMATS.items():
         text = written(run)
         assert text.endswith("\n"), name
@@ -250,7 +251,12 @@ def shards(folder: Path) -> None:
     """Rows that are read in small chunks."""
     from dialeval.engine.worker import Threads
 
-    dialeval.evaluate(folder, shards=True, engine=Threads(1), chunk_bytes=64, metrics="length,distinct")
+    dialeval.evaluate(
+        folder,
+        metrics="length,distinct",
+        reading=dialeval.Reading(shards=True),
+        execution=dialeval.Execution(engine=Threads(1), chunk_bytes=64),
+    )
 
 
 @target("ratings", seeds=lambda: [*checked_in("ratings")])

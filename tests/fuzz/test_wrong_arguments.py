@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import dialeval
+import evaluating
 from dialeval import multiwoz, sample_data
 from dialeval.breakdown import evaluate_breakdown
 from dialeval.core.errors import DialevalError
@@ -19,6 +20,7 @@ from dialeval.io.ratings import read_ratings
 from dialeval.io.vectors import load_embeddings
 from dialeval.lsdscc import HypothesisSet, ReferenceSet, compute_score_on_corpus
 from dialeval.sgd import evaluate_sgd
+from dialeval.suites.lsdscc.evaluation import evaluate_hypotheses
 
 SAMPLE = sample_data.folder()
 PREDICTIONS = SAMPLE / "town" / "predictions" / "patient.json"
@@ -48,18 +50,24 @@ def town() -> multiwoz.Evaluator:
 
 
 def evaluated(**given: Any) -> dialeval.Run:
-    return dialeval.evaluate(["a b", "c"], **{"metrics": "length", "threads": 1, **given})
+    return evaluating.evaluate(["a b", "c"], **{"metrics": "length", "threads": 1, **given})
 
 
 CALLS: dict[str, Callable[[Any], object]] = {
     "load": dialeval.load,
-    "evaluate: responses": lambda value: dialeval.evaluate(value, threads=1),
-    "evaluate: name": lambda value: dialeval.evaluate({value: ["a"]} if value.__hash__ else value, threads=1),
+    "evaluate: responses": lambda value: dialeval.evaluate(value, execution=dialeval.Execution(threads=1)),
+    "evaluate: name": lambda value: dialeval.evaluate(
+        {value: ["a"]} if value.__hash__ else value, execution=dialeval.Execution(threads=1)
+    ),
     "evaluate: confidence": lambda value: evaluated(confidence=value),
-    "evaluate: engine": lambda value: dialeval.evaluate(LINES, engine=value, metrics="length"),
-    "evaluate: reference_groups": lambda value: dialeval.evaluate([["a"]], reference_groups=value),
-    "evaluate: eos": lambda value: dialeval.evaluate([["a"]], reference_groups=[[["a"]]], eos=value),
-    "evaluate: chunk_bytes": lambda value: dialeval.evaluate(LINES, items=False, chunk_bytes=value, metrics="length"),
+    "evaluate: engine": lambda value: dialeval.evaluate(
+        LINES, metrics="length", execution=dialeval.Execution(engine=value)
+    ),
+    "evaluate: reference_groups": lambda value: evaluate_hypotheses([["a"]], reference_groups=value),
+    "evaluate: eos": lambda value: evaluate_hypotheses([["a"]], reference_groups=[[["a"]]], eos=value),
+    "evaluate: chunk_bytes": lambda value: dialeval.evaluate(
+        LINES, metrics="length", execution=dialeval.Execution(items=False, chunk_bytes=value)
+    ),
     "evaluate: settings of a family": lambda value: evaluated(settings={"length": value}),
     **{
         f"evaluate: {name}": lambda value, name=name: evaluated(**{name: value})  # type: ignore[misc]
@@ -153,7 +161,9 @@ PATHS: dict[str, Callable[[Any], object]] = {
     "Run.save": lambda value: run().save(value),
     "report": lambda value: dialeval.report(run(), value),
     "evaluate: output": lambda value: evaluated(output=value),
-    "evaluate: resume": lambda value: dialeval.evaluate(LINES, resume=value, metrics="length"),
+    "evaluate: resume": lambda value: dialeval.evaluate(
+        LINES, metrics="length", execution=dialeval.Execution(resume=value)
+    ),
 }
 
 

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 import dialeval
+import evaluating
 from dialeval.core.result import Result, Run
 from dialeval.reports.tables import METRICS_TXT, to_metrics_txt
 from golden.dialog_eval import DIFFERENT_LENGTH, DIFFERENT_ON_PURPOSE, existing, golden, inputs, per_response
@@ -34,7 +35,7 @@ KEYS = list(METRICS_TXT)
 
 def evaluate(*given: Any, metrics: str = "dialog-eval", **more: Any) -> Run:
     """Evaluate with the metrics and the intervals of the original."""
-    return dialeval.evaluate(*given, metrics=metrics, intervals="rows", **more)
+    return evaluating.evaluate(*given, metrics=metrics, intervals="rows", **more)
 
 
 @pytest.fixture(scope="session")

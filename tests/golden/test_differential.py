@@ -27,12 +27,13 @@ from hypothesis import HealthCheck, Phase, assume, event, given, settings
 from hypothesis import strategies as st
 from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
 
-import dialeval
+import evaluating
 from dialeval.breakdown import evaluate_breakdown, original
 from dialeval.cli.compat import compat
 from dialeval.core.errors import DataError
 from dialeval.multiwoz import Evaluator
 from dialeval.originals.lsdscc import HypothesisSet, ReferenceSet, compute_score_on_corpus
+from dialeval.suites.lsdscc.evaluation import evaluate_hypotheses
 from dialeval.suites.multiwoz.data import TrueStates, load_task
 from dialeval.suites.multiwoz.venues import count_minutes, normalize_time
 from golden import mutations
@@ -365,7 +366,7 @@ def test_lsdscc(coverage: tuple[list[str], dict[str, Any]], data: Any, name: str
         hypotheses.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
         references.write_text(json.dumps(groups))
         queries = plain_lsdscc.read(hypotheses, references)
-        run = dialeval.evaluate(hypotheses, reference_groups=references, settings={"coverage": how})["hypotheses"]
+        run = evaluate_hypotheses(hypotheses, reference_groups=references, settings={"coverage": how})["hypotheses"]
     expected = np.array([twins.figures(query, align)[1:] for query in queries])
     for key, column in zip(("mds", "pds", "max-bleu"), expected.T, strict=True):
         np.testing.assert_allclose(run[key].items, column, rtol=0, atol=CLOSE, err_msg=key)  # type: ignore[arg-type]
@@ -452,7 +453,7 @@ def test_dialog_eval(dialog_eval: Responses, data: Any) -> None:
         paths = {name: Path(folder, f"{name}.txt") for name in names}
         for name, side in zip(names, texts, strict=True):
             paths[name].write_text("".join(f"{text}\n" for text in side), encoding="utf-8")
-        found = dialeval.evaluate(**{**dialog_eval.inputs, **paths}, metrics="dialog-eval")["responses"]
+        found = evaluating.evaluate(**{**dialog_eval.inputs, **paths}, metrics="dialog-eval")["responses"]
     expected = dialog_eval.rows(*texts)
     for key in expected[0]:
         column = [row[key] for row in expected]

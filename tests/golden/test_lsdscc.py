@@ -23,6 +23,7 @@ from dialeval.lsdscc import (
     compute_score_on_hypothesis_set,
 )
 from dialeval.suites.lsdscc.alignment import PairAligner
+from dialeval.suites.lsdscc.evaluation import evaluate_hypotheses
 
 pytestmark = pytest.mark.golden
 
@@ -138,11 +139,11 @@ def test_the_registered_metrics_give_the_same(
     folder: Path, case: str, aligner: str, settings: dict[str, object]
 ) -> None:
     files = golden(folder, case)
-    run = dialeval.evaluate(
+    run = evaluate_hypotheses(
         {"x": folder / files["hypothesis_file"]},
         reference_groups=folder / files["reference_file"],
         settings={"coverage": settings},
-        batch_rows=100,
+        execution=dialeval.Execution(batch_rows=100),
     )
     rows = per_query(folder, case)[1][aligner]
     for key, figure in (("mds", "mds"), ("pds", "pds"), ("max-bleu", "max_bleu")):

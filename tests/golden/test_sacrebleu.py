@@ -12,6 +12,7 @@ from rouge_score.rouge_scorer import RougeScorer
 from sacrebleu.metrics import BLEU, CHRF
 
 import dialeval
+import evaluating
 from dialeval.core.fold import Estimate
 from dialeval.core.signature import SACREBLEU
 from dialeval.metrics.registry import registry
@@ -54,7 +55,7 @@ def test_responses_to_one_reference(shared_data: Path, system: str) -> None:
 def test_what_sacrebleu_prints_for_damd(shared_data: Path) -> None:
     folder = shared_data / "dialog-eval" / "multiwoz"
     given: dict[str, Any] = {"references": str(folder / "test_target.txt"), "metrics": "sacrebleu"}
-    run = dialeval.evaluate({"damd": str(folder / "responses" / "damd.txt")}, **given)
+    run = evaluating.evaluate({"damd": str(folder / "responses" / "damd.txt")}, **given)
     assert run["damd"]["sacrebleu"].mean == pytest.approx(0.268, abs=5e-4)
 
 

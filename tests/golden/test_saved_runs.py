@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-import dialeval
+import evaluating
 from dialeval import sample_data
 from dialeval.analysis.comparison import compare
 from dialeval.breakdown import evaluate_breakdown
@@ -22,6 +22,7 @@ from dialeval.core.result import Run, load
 from dialeval.metrics.registry import GROUPS
 from dialeval.multiwoz import Evaluator
 from dialeval.suites.breakdown.curves import with_curves
+from dialeval.suites.lsdscc.evaluation import evaluate_hypotheses
 
 SAVED = Path(__file__).parent.resolve() / "saved_runs"
 
@@ -31,7 +32,7 @@ def responses() -> Run:
     there = list(load(SAVED / "responses")["careful"])  # warnings about anchors name every metric of a run
     chosen = list(dict.fromkeys("dialog-eval" if name in GROUPS["dialog-eval"] else name for name in there))
     given: dict[str, Any] = {"train": "train.txt", "vectors": "vectors.txt", "metrics": chosen}
-    return dialeval.evaluate(*texts, **given, baselines=True, intervals="rows")
+    return evaluating.evaluate(*texts, **given, baselines=True, intervals="rows")
 
 
 def breakdown() -> Run:
@@ -47,7 +48,7 @@ def town() -> Run:
 def lsdscc() -> Run:
     groups = Path("lsdscc/groups.json")
     systems = {name: Path(f"lsdscc/{name}.txt") for name in ("varied", "safe")}
-    return dialeval.evaluate(systems, reference_groups=groups, intervals="rows")
+    return evaluate_hypotheses(systems, reference_groups=groups, intervals="rows")
 
 
 RUNS = (responses, breakdown, town, lsdscc)

@@ -192,8 +192,8 @@ def test_what_was_read_and_written_as_our_rows_is_the_same_run(name: str) -> Non
         if not account_of(systems).replies and not account_of(systems).tool_calls:
             return  # scores, or requests: nothing to evaluate
         metrics = "length,failure-rate"
-        before = dialeval.evaluate(PROGRAMS / name, metrics=metrics, threads=1)
-        after = dialeval.evaluate(written, metrics=metrics, threads=1)
+        before = dialeval.evaluate(PROGRAMS / name, metrics=metrics, execution=dialeval.Execution(threads=1))
+        after = dialeval.evaluate(written, metrics=metrics, execution=dialeval.Execution(threads=1))
     for system in before.systems:
         assert [repr(after[system][key]) for key in before[system]] == [repr(each) for each in before[system].values()]
 

@@ -137,7 +137,7 @@ def test_a_run_has_so_many_systems_and_no_more(tmp_path: Path, monkeypatch: pyte
     path.write_text("".join(f'{{"response": "a", "system": "s{number}"}}\n' for number in range(4)))
     for shards in (False, True):
         with pytest.raises(DataError, match=r": holds 4 systems, and a run has at most 3"):
-            dialeval.evaluate(tmp_path if shards else path, metrics="length", shards=shards)
+            dialeval.evaluate(tmp_path if shards else path, metrics="length", reading=dialeval.Reading(shards=shards))
     path.write_text("".join(f'{{"response": "a", "system": "s{number}"}}\n' for number in range(3)))
     assert len(dialeval.evaluate(path, metrics="length")) == 3
 

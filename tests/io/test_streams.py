@@ -78,5 +78,5 @@ def test_files_of_a_folder_of_shards_count_once(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("one\ntwo\n")
     (tmp_path / "z.txt").symlink_to(tmp_path / "a.txt")
     with collect_warnings():
-        run = dialeval.evaluate(tmp_path, shards=True, metrics="length")
+        run = dialeval.evaluate(tmp_path, metrics="length", reading=dialeval.Reading(shards=True))
     assert [result["length"].rows for result in run.values()] == [2]

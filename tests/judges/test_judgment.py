@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import dialeval
+import evaluating
 from dialeval.core.errors import NeedError
 from dialeval.engine.worker import Threads
 from dialeval.judges.judge import DialogueJudge, Verdicts, is_outside
@@ -109,7 +110,7 @@ def test_a_run_warns_of_responses_unlike_those_it_was_validated_on(
         path = tmp_path / "rows.jsonl"
         path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
         given: dict[str, Any] = {"engine": Threads(2), "chunk_bytes": 200} if chunked else {}
-        return dialeval.evaluate(path, metrics="judge", judge_dir=judge, **given).warnings
+        return evaluating.evaluate(path, metrics="judge", judge_dir=judge, **given).warnings
 
     assert warnings(long) == ()  # another judge than the shipped one
     monkeypatch.setattr(DialogueJudge, "shipped", True)

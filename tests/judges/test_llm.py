@@ -24,6 +24,7 @@ import numpy as np
 import pytest
 
 import dialeval
+import evaluating
 from conftest import Dialeval
 from dialeval.core.errors import DataError, DialevalError, SettingError
 from dialeval.judges import LLM, Panel
@@ -71,7 +72,7 @@ RESPONSES = ["one", "one two", "one two three", "uno", "one two three four five 
 
 
 def score(llm: Any, responses: list[str] = RESPONSES, metrics: str = "llm", **inputs: Any) -> dialeval.Run:
-    return dialeval.evaluate(responses, contexts=[["hello"]] * len(responses), metrics=metrics, llm=llm, **inputs)
+    return evaluating.evaluate(responses, contexts=[["hello"]] * len(responses), metrics=metrics, llm=llm, **inputs)
 
 
 def items(run: dialeval.Run, key: str = "llm") -> list[float]:
@@ -408,7 +409,9 @@ def test_concurrency_is_bounded(server: ChatServer, ask: Callable[..., LLM]) -> 
 def test_equal_requests_are_sent_once(server: ChatServer, ask: Callable[..., LLM]) -> None:
     server.answer = lambda _: Reply(grades=GOOD, delay=0.05)
     systems = {name: ["same reply"] * 20 for name in ("a", "b", "c")}
-    dialeval.evaluate(systems, contexts=[["hello"]] * 20, metrics="llm", llm=ask(), threads=3)
+    dialeval.evaluate(
+        systems, contexts=[["hello"]] * 20, metrics="llm", llm=ask(), execution=dialeval.Execution(threads=3)
+    )
     assert len(server.bodies) == 1
 
 
@@ -623,7 +626,7 @@ def test_processes_are_refused(ask: Callable[..., LLM], tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_text(json.dumps({"context": ["a"], "response": "b"}) + "\n")
     with pytest.raises(SettingError, match="threads of one process"):
-        dialeval.evaluate(path, metrics="llm", llm=ask(), engine=Processes(2))
+        dialeval.evaluate(path, metrics="llm", llm=ask(), execution=dialeval.Execution(engine=Processes(2)))
 
 
 # Panels and families.

@@ -22,6 +22,7 @@ from typing import Any
 import pytest
 
 import dialeval
+import evaluating
 from conftest import Dialeval
 from dialeval.core.errors import DataError, SettingError
 from dialeval.judges import LLM
@@ -79,7 +80,7 @@ def listen(talk: Callable[[socket.socket], object], tls: ssl.SSLContext | None =
 
 
 def score(llm: Any, responses: list[str], **inputs: Any) -> dialeval.Run:
-    return dialeval.evaluate(responses, contexts=[["hello"]] * len(responses), metrics="llm", llm=llm, **inputs)
+    return evaluating.evaluate(responses, contexts=[["hello"]] * len(responses), metrics="llm", llm=llm, **inputs)
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from hypothesis import strategies as st
 
-import dialeval
+import evaluating
 from dialeval.core.arrays import Floats
 from dialeval.core.fold import Metric
 from dialeval.core.result import Result
@@ -49,14 +49,14 @@ class Vectors:
 
 def evaluated(world: dict[str, Any], **more: Any) -> tuple[Result, set[str], dict[str, Floats]]:
     known = set(world["vocabulary"] or " ".join(world["train"]).split()) | set(world["vectors"])
-    run = dialeval.evaluate(
+    run = evaluating.evaluate(
         world["responses"],
         world["references"],
         world["contexts"],
         train=world["train"],
-        vocabulary=world["vocabulary"],
         vectors=Vectors(world["vectors"]),
         **more,
+        vocabulary=world["vocabulary"],
     )
     return run["system"], known, {word: np.array(vector) for word, vector in world["vectors"].items()}
 

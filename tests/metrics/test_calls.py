@@ -300,7 +300,9 @@ def test_assertions(made: list[Any], held: list[float], shape: str, tmp_path: Pa
     if shape == "chunks":
         given = tmp_path / "rows-*.jsonl"
         (tmp_path / "rows-1.jsonl").write_text(json.dumps(row) + "\n")
-    run = dialeval.evaluate(given, metrics="call-assertions", assertions=tmp_path / "rules.toml")
+    run = dialeval.evaluate(
+        given, metrics="call-assertions", reading=dialeval.Reading(assertions=tmp_path / "rules.toml")
+    )
     (system,) = run.values()
     keys = ("must-verify", "must-not-delete_all", "verify-first")
     values = [system[f"call-assertions/{key}"].mean for key in keys]
@@ -335,7 +337,9 @@ def test_assertions_are_signed() -> None:
     def signature(name: str) -> str:
         rules = [{"rule": "must", "call": name}]
         return str(
-            dialeval.evaluate(rows, metrics="call-assertions", assertions=rules)["system"]["call-assertions"].signature
+            dialeval.evaluate(rows, metrics="call-assertions", reading=dialeval.Reading(assertions=rules))["system"][
+                "call-assertions"
+            ].signature
         )
 
     assert signature("a") == signature("a") != signature("b")
@@ -366,7 +370,7 @@ def time_calls(metric: str, number: int, spread: int) -> float:
     calls = [{"name": "f", "arguments": {"x": at % spread, "text": f"call {at % spread}"}} for at in range(number)]
     row = {"context": ["a"], "response": "b", "tool_calls": calls[::-1], "expected_calls": calls}
     start = time.perf_counter()
-    dialeval.evaluate([row], metrics=metric, threads=1)
+    dialeval.evaluate([row], metrics=metric, execution=dialeval.Execution(threads=1))
     return time.perf_counter() - start
 
 

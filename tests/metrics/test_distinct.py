@@ -12,6 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import dialeval
+import evaluating
 from dialeval.analysis.gates import check_baseline
 from dialeval.analysis.values import cut
 from dialeval.core import inputs
@@ -54,14 +55,14 @@ def test_equals_its_definition(rows: list[list[str]], n: int) -> None:
 
 def test_tokens_count_as_they_are_whatever_the_vocabulary_is() -> None:
     given: dict[str, Any] = {"train": ["a b"], "vocabulary": ["a"], "metrics": ["distinct-1", "distinct(n=1,oov=unk)"]}
-    plain, unified = dialeval.evaluate(["a c", "d e"], **given)["system"].values()
+    plain, unified = evaluating.evaluate(["a c", "d e"], **given)["system"].values()
     assert (plain.mean, unified.mean) == (4 / 4, 2 / 4)
     alone = dialeval.evaluate(["a c", "d e"], metrics="distinct-1")["system"]["distinct-1"]
     assert (alone.mean, alone.signature) == (plain.mean, plain.signature)
 
 
 def test_the_group_of_the_original_counts_unknown_tokens_as_one() -> None:
-    run = dialeval.evaluate(["a c", "d e"], vocabulary=["a"], metrics="dialog-eval")["system"]
+    run = dialeval.evaluate(["a c", "d e"], metrics="dialog-eval", reading=dialeval.Reading(vocabulary=["a"]))["system"]
     assert run["distinct-1"].mean == 2 / 4
 
 

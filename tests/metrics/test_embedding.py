@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import dialeval
+import evaluating
 from dialeval.core import inputs
 from dialeval.core.arrays import Floats
 from dialeval.core.batch import Batch
@@ -103,7 +104,7 @@ def test_a_chat_has_the_values_of_its_rows() -> None:
 def test_coherence_takes_the_last_turn() -> None:
     given: dict[str, Any] = {"metrics": "coherence", "train": ["x"], "vectors": VECTORS}
     for turns, cosine in ((["c", "a a"], 1.0), (["a", "c"], -1.0)):
-        run = dialeval.evaluate(["a"], contexts=[turns], **given)
+        run = evaluating.evaluate(["a"], contexts=[turns], **given)
         assert run["system"]["coherence"].mean == pytest.approx(cosine)
 
 
@@ -111,7 +112,12 @@ def test_vectors_of_words_that_come_late_are_found() -> None:
     responses = [f"w{number}" for number in range(50)]
     table = {word: (1.0, float(number), 0.0) for number, word in enumerate(responses)}
     result = dialeval.evaluate(
-        responses, responses, train=["w3"], vectors=Vectors(table), metrics="embedding", batch_rows=3, threads=3
+        responses,
+        responses,
+        train=["w3"],
+        vectors=Vectors(table),
+        metrics="embedding",
+        execution=dialeval.Execution(batch_rows=3, threads=3),
     )["system"]
     for by in ("average", "extrema", "greedy"):
         assert result[f"embedding-{by}"].items == pytest.approx(np.ones(50))

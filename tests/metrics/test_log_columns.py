@@ -96,7 +96,7 @@ def test_labels_stand_for_those_of_all_systems_also_in_chunks(tmp_path: Path) ->
     assert whole["one"]["label:class=T"].mean == 0
     assert (whole["one"]["label:polite"].scored, whole["two"]["label:polite"].scored) == (0, 2)
     files = {name: f"{tmp_path}/{name}*.jsonl" for name in ("one", "two")}
-    parts = dialeval.evaluate(files, metrics="labels", chunk_bytes=300)
+    parts = dialeval.evaluate(files, metrics="labels", execution=dialeval.Execution(chunk_bytes=300))
     for name in ("one", "two"):
         for key, estimate in whole[name].items():
             assert repr(parts[name][key]) == repr(estimate)

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import dialeval
+import evaluating
 from dialeval.core.errors import DataError, NeedError, SettingError
 
 
@@ -28,7 +29,7 @@ CHATS = [
 
 
 def score(rows: Any, metrics: Any, **more: Any) -> Any:
-    return dialeval.evaluate(rows, metrics=metrics, **more)["system"]
+    return evaluating.evaluate(rows, metrics=metrics, **more)["system"]
 
 
 def test_a_score_of_a_chat_counts_once_and_is_missing_once() -> None:
@@ -69,7 +70,9 @@ def test_plain_rows_tables_and_chunks_agree(tmp_path: Path) -> None:
     table.write_text(header + "".join(f"{r['response']},{r['dialog_id']},{r['judge.score']}\n" for r in rows))
     name = "score:judge.score(range=0:2)"
     whole = score(nested, name)[name]
-    in_chunks = dialeval.evaluate(lines, metrics=name, items=False, chunk_bytes=300)["rows"][name]
+    in_chunks = dialeval.evaluate(lines, metrics=name, execution=dialeval.Execution(items=False, chunk_bytes=300))[
+        "rows"
+    ][name]
     of_table = dialeval.evaluate(table, metrics="score:judge_score(range=0:2)")["rows"]
     assert whole.interval == in_chunks.interval == next(iter(of_table.values())).interval
     assert whole.mean == in_chunks.mean == sum(n % 3 for n in range(40)) / 40
@@ -101,7 +104,9 @@ def test_a_lower_cost_is_better_and_the_comparison_says_so() -> None:
 def test_scores_of_another_tool_are_joined_by_id(tmp_path: Path) -> None:
     table = tmp_path / "judged.csv"
     table.write_text("conversation,system,quality,turn\nc1,,4,\nc2,,1,\nc9,,3,\n")
-    run = dialeval.evaluate(CHATS, metrics="score:quality(range=1:5)", scores=table, key="conversation")
+    run = dialeval.evaluate(
+        CHATS, metrics="score:quality(range=1:5)", reading=dialeval.Reading(scores=table, key="conversation")
+    )
     assert any("not in system are unused (1)" in line for line in run.warnings)
     (estimate,) = run["system"].values()
     assert (estimate.mean, estimate.missing) == (2.5, 1)
@@ -111,7 +116,9 @@ def test_scores_of_another_tool_are_joined_by_id(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="names none of the 3 dialogues"):
         score(CHATS, "score:quality", scores=[{"conversation": "x", "quality": 2}], key="conversation")
     with pytest.raises(DataError, match="add a column system"):
-        dialeval.evaluate({"a": CHATS, "b": CHATS}, metrics="score:quality", scores=rows, key="conversation")
+        dialeval.evaluate(
+            {"a": CHATS, "b": CHATS}, metrics="score:quality", reading=dialeval.Reading(scores=rows, key="conversation")
+        )
 
 
 @dialeval.metric_of_rows("csat-share", better="higher", bounds=(0, 1))

@@ -10,7 +10,7 @@ from rapidfuzz.distance import LCSseq
 from rouge_score.tokenize import tokenize
 from sacrebleu.metrics import BLEU, CHRF
 
-import dialeval
+import evaluating
 from dialeval.core.result import Result
 from dialeval.metrics.registry import registry
 
@@ -48,7 +48,7 @@ def check(responses: list[str], references: list[str], found: Result) -> None:
 
 def scored(responses: list[str], references: list[str], **given: Any) -> Result:
     metrics = [*NAMES, "chrf(per=corpus)", *OTHERS]
-    return dialeval.evaluate({"a": responses}, references=references, metrics=metrics, **given)["a"]
+    return evaluating.evaluate({"a": responses}, references=references, metrics=metrics, **given)["a"]
 
 
 @pytest.mark.parametrize("kind", PAIRS)

@@ -19,6 +19,7 @@ from dialeval.multiwoz import Evaluator
 from dialeval.reports.schemas import make_schema
 from dialeval.suites.breakdown.curves import with_curves
 from dialeval.suites.breakdown.judge import detect, save_labels
+from dialeval.suites.lsdscc.evaluation import evaluate_hypotheses
 from judges.tiny_judges import tiny_dialogue_judge
 
 HERE = sample_data.folder()
@@ -55,7 +56,7 @@ def test_saved_and_printed_runs(tmp_path: Path, run: dialeval.Run) -> None:
     runs = [
         run,
         dialeval.evaluate(["one"], ["two"], metrics="bleu-4,length"),
-        dialeval.evaluate({"safe": HERE / "lsdscc" / "safe.txt"}, reference_groups=HERE / "lsdscc" / "groups.json"),
+        evaluate_hypotheses({"safe": HERE / "lsdscc" / "safe.txt"}, reference_groups=HERE / "lsdscc" / "groups.json"),
         evaluator.with_transcripts(evaluator.run(predictions), predictions),
         with_curves(evaluate_breakdown(talks / "data", [talks / "keywords"])),
     ]
@@ -136,7 +137,9 @@ def test_task_verdicts_labels_and_journals(tmp_path: Path) -> None:
     for file in files:
         fits("breakdown-labels", read(file))
     (tmp_path / "logs.jsonl").write_text('{"response": "hello"}\n')
-    dialeval.evaluate(str(tmp_path / "*.jsonl"), metrics="length", resume=tmp_path / "work")
+    dialeval.evaluate(
+        str(tmp_path / "*.jsonl"), metrics="length", execution=dialeval.Execution(resume=tmp_path / "work")
+    )
     fits("journal", read(tmp_path / "work" / "manifest.json"))
 
 

@@ -137,6 +137,12 @@ class IntervalOptions:
         """The intervals that the evaluation itself computes."""
         return None if self.is_resampled else self.method
 
+    def with_factor(self, t: float | None) -> Any:
+        """Return the intervals that the evaluation computes, or the factor of those over rows."""
+        if t is not None and self.kind not in (None, "rows"):
+            raise click.UsageError(f"--factor is that of --intervals rows; intervals that are {self.kind} have none")
+        return self.kind if t is None else t
+
     def add_to(self, run: AnyRun, confidence: float | None = None) -> AnyRun:
         """Return the run with intervals by resampling; the run itself if none were requested."""
         if not self.is_resampled:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -159,7 +160,7 @@ def _evaluate(
 ) -> tuple[Run, bool]:
     """Evaluate as the options ask; return the run, and whether it was saved in `output` while rows were read."""
     from dialeval.core.errors import UnsavedRunError
-    from dialeval.engine.evaluate import Inputs, evaluate
+    from dialeval.engine.evaluate import Execution, Reading, evaluate, is_chunked
     from dialeval.engine.folding import Options
     from dialeval.io.rows import split_fields
 
@@ -176,28 +177,36 @@ def _evaluate(
 
         inputs["keep"] = [field for field in dict.fromkeys(kept) if field not in FOUND or field in over]
     inputs["invalid"] = "skip" if inputs.pop("skip_invalid") else "refuse"
+    reading = Reading(**{each.name: inputs.pop(each.name) for each in fields(Reading) if each.name in inputs})
     needs_all_rows = baselines or bool(kept) or intervals.is_resampled
-    needs_all_rows |= inputs["dialogues"] is not None or inputs["scores"] is not None
+    needs_all_rows |= reading.dialogues is not None or reading.scores is not None
     if over and (intervals.is_resampled or as_there):
         flag = "--cluster" if cluster is not None else "--replicate"
         raise click.UsageError(f"{flag} has intervals by formula; leave --intervals and -f metrics-txt out")
-    rows = Inputs(inputs["responses"], inputs["references"], inputs["contexts"], shards=inputs["shards"])
-    workers = _make_engine(engine, jobs, address, inputs["threads"])
-    scoring = Options(engine=workers if jobs or engine else None, items=inputs["items"], resume=inputs["resume"])
-    chunked = rows.are_chunked(scoring, large_too=not needs_all_rows)
+    threads, items, resume, factor = (inputs.pop(name) for name in ("threads", "items", "resume", "t"))
+    workers = _make_engine(engine, jobs, address, threads)
+    scoring = Options(engine=workers if jobs or engine else None, items=items, resume=resume)
+    given = (inputs["responses"], inputs["references"], inputs["contexts"])
+    chunked = is_chunked(*given, reading.shards, scoring, large_too=not needs_all_rows)
     if chunked and needs_all_rows:
         flags = "--baselines, --dialogues, --scores, --by, --cluster, --replicate and --intervals studentized"
         raise click.UsageError(f"{flags} need all rows in memory, which a run in chunks does not keep")
     try:
         run = evaluate(
             **inputs,
-            intervals="rows" if as_there else intervals.kind,
+            intervals="rows" if as_there and factor is None else intervals.with_factor(factor),
             baselines=baselines,
-            engine=workers if chunked else None,
             output=output if chunked else None,
-            force=force,
-            details={"command": out.quote_command()} if chunked else None,
-            progress=meter.update_run,
+            reading=reading,
+            execution=Execution(
+                engine=workers if chunked else None,
+                threads=threads,
+                items=items,
+                resume=resume,
+                force=force,
+                details={"command": out.quote_command()} if chunked else None,
+                progress=meter.update_run,
+            ),
         )
     except UnsavedRunError as error:
         out.UNSAVED.append(error)

@@ -322,8 +322,9 @@ def demo(output: Path, opened: bool) -> None:
     """Evaluate the shipped sample of invented chats, print the main scores, write a report and print its path."""
     from dialeval import sample_data
     from dialeval.breakdown import evaluate_breakdown
-    from dialeval.engine.evaluate import evaluate
+    from dialeval.engine.evaluate import Execution, evaluate
     from dialeval.engine.resources import explain_missing
+    from dialeval.lsdscc import evaluate as evaluate_hypotheses
     from dialeval.multiwoz import Evaluator
     from dialeval.reports.html import report
     from dialeval.suites.breakdown.curves import with_curves
@@ -337,10 +338,10 @@ def demo(output: Path, opened: bool) -> None:
             train=here / "train.txt",
             vectors=here / "vectors.txt",
             metrics="all" if explain_missing(inputs.JUDGE) else "all,adem",
-            progress=meter.update_run,
+            execution=Execution(progress=meter.update_run),
         )
     _save_and_print("Responses", run, output, RESPONSES, first=True)
-    sampled = evaluate(
+    sampled = evaluate_hypotheses(
         {name: here / "lsdscc" / f"{name}.txt" for name in ("varied", "safe")},
         reference_groups=here / "lsdscc" / "groups.json",
     )

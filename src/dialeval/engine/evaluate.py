@@ -13,12 +13,11 @@ opened once.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from pkgutil import resolve_name
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from dialeval.core import inputs
 from dialeval.core.arguments import check_arguments
@@ -31,50 +30,125 @@ from dialeval.engine.folding import BATCH_ROWS, Options, Progress, make_job, run
 from dialeval.engine.plan import Asked, Planner, Settings, list_asked, list_fields, make_planner
 from dialeval.engine.resources import Resources, WordChoice
 from dialeval.engine.worker import Context, Engine, Job, open_context
-from dialeval.io.opening import LINES, format_of, is_pattern, is_remote
+from dialeval.io.opening import LINES, PathSource, format_of, is_pattern, is_remote
 from dialeval.io.outcomes import account_for, mark_outcomes
 from dialeval.io.reading import attach, join_scores, name_dialogues, read_responses, read_texts
-from dialeval.io.rows import EOS, LISTS, FieldNames, Rows, split_fields
+from dialeval.io.rows import FieldNames, Rows, split_fields
 from dialeval.io.sources import Source, find_sources, list_file_names, wrap_systems
 from dialeval.text.tokenizers import Tokenizer
 
-_READ_HYPOTHESES = "dialeval.suites.lsdscc.data:read_with_groups"
-_EVALUATE_GROUPS = "dialeval.suites.lsdscc.evaluation:evaluate_groups"
-"""Functions for several responses per row; they are imported when such rows are given."""
+if TYPE_CHECKING:
+
+    class Table(Protocol):
+        """A table of Arrow, pandas or polars."""
+
+        def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
+    Data: TypeAlias = str | os.PathLike[str] | Iterable[object] | Mapping[str, object] | Table
+    """A path, a list of texts or rows, a table or column, or a mapping of names to these."""
+else:
+    Data = Any
+
 LARGE_BYTES = 1 << 28
 """Files of this size have so many rows that nobody keeps what single rows add to a corpus value, nor their texts."""
 
 
-@dataclass(frozen=True)
-class Inputs:
-    """The rows that are evaluated, as a user gives them."""
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """How inputs are read, and what is read besides them: options of `dialeval.evaluate`.
 
-    responses: Any
-    references: Any = None
-    contexts: Any = None
-    reference_groups: Any = None
-    fields: Mapping[str, str] | None = None
-    eos: str | None = EOS
-    keep: Sequence[str] = ()
+    Attributes:
+        roles: Further names of roles of messages, with ours: `{"shopper": "user"}`.
+        invalid: What to do with rows that cannot be read: `"refuse"` them, or `"skip"` and count them.
+        keep_reasoning: Keep reasoning blocks (`<think>...</think>`) as part of replies.
+        system_prompts: Count the system prompts of chats as part of contexts.
+        separator: The separator of CSV files; None: found from the file.
+        shards: The files of a folder are parts of one system.
+        dialogues: The dialogue id of each response, for responses that are lines or texts: a file with an id per line,
+            a list, or `"empty-lines"` if empty lines (in all files) separate dialogues.
+        scores: Scores of the dialogues from another tool, for metrics such as `score:csat`: a file or a list of rows
+            with the id of a dialogue and numbers, and with `turn` for scores of replies and `system` for several.
+        key: The column of `scores` with the ids.
+        vocabulary: The in-vocabulary words, one per line, for metrics with `oov=unk`; those of `train` unless given.
+        in_vocabulary: Whether words with a vector count as in-vocabulary (`"vectors"`) or only the words of the
+            vocabulary (`"listed"`). None: `"listed"` for a vector file with a header line.
+        assertions: Rules about tool calls for the metric `call-assertions`: a TOML file, or a list of dictionaries.
+    """
+
+    roles: Mapping[str, str] | None = None
+    invalid: Literal["refuse", "skip"] = "refuse"
+    keep_reasoning: bool = False
     system_prompts: bool = False
     separator: str | None = None
-    every_call: bool = False
-    """Whether rows without a tool call count as making none, for assertions."""
     shards: bool = False
-    """Whether the files of a folder are the parts of one system."""
-    roles: Mapping[str, str] | None = None
-    skip_invalid: bool = False
-    keep_reasoning: bool = False
-    dialogues: Any = None
-    """The dialogue of each line."""
+    dialogues: PathSource | Sequence[str] | None = None
+    scores: PathSource | Sequence[Mapping[str, object]] | None = None
+    key: str = "dialog_id"
+    vocabulary: Data | None = None
+    in_vocabulary: WordChoice | None = None
+    assertions: PathSource | Sequence[Mapping[str, object]] | None = None
+
+    def __post_init__(self) -> None:
+        if self.invalid not in ("refuse", "skip"):
+            raise SettingError(f"invalid rows are refused or skipped: invalid='refuse' or 'skip', not {self.invalid!r}")
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The settings of `FieldNames`."""
+        names = ("system_prompts", "separator", "keep_reasoning", "roles")
+        every_call, skip = self.assertions is not None, self.invalid == "skip"
+        return {"every_call": every_call, "skip_invalid": skip, **{name: getattr(self, name) for name in names}}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Execution:
+    """How the work is done and what is kept of it: options of `dialeval.evaluate` that change no value.
+
+    Attributes:
+        engine: What runs the work: `Threads`, `Processes` or `Cluster` of `dialeval.engine`.
+        threads: The number of threads; None: one per core.
+        items: Keep per-row scores.
+        resume: A folder of finished chunks; a run that was interrupted continues from it.
+        force: Replace a saved run of other inputs in `output`.
+        details: Further data to save with the run, JSON-compatible, by name.
+        progress: A function that is called now and then with the work done: `rows`, `total` and `share`.
+        batch_rows: Rows that are scored at a time.
+        chunk_bytes: The size of the chunks that files are split into.
+    """
+
+    engine: Engine | None = None
+    threads: int | None = None
+    items: bool = True
+    resume: PathSource | None = None
+    force: bool = False
+    details: Mapping[str, object] | None = None
+    progress: Progress | None = None
+    batch_rows: int = BATCH_ROWS
+    chunk_bytes: int | None = None
+
+    def make_options(
+        self, confidence: float | None, intervals: IntervalKind | float | None, output: PathSource | None = None
+    ) -> Options:
+        """Return the options of a run; a number in the place of intervals is the factor of those over rows."""
+        kind, t = (None, intervals) if isinstance(intervals, int | float) else (intervals, None)
+        way = (self.batch_rows, self.threads, self.engine, self.progress)
+        return Options(t, confidence, kind, *way, output, self.items, self.resume, self.chunk_bytes, self.force)
+
+
+@dataclass(frozen=True)
+class _Inputs:
+    """The rows that are evaluated, as a user gives them."""
+
+    responses: Data
+    references: Data | None = None
+    contexts: Data | None = None
+    fields: Mapping[str, str] | None = None
+    keep: Sequence[str] = ()
+    reading: Reading = field(default_factory=Reading)
     columns: tuple[Column, ...] = ()
     """Fields that metrics ask for."""
     scores: tuple[str, ...] = ()
     """Scores that metrics ask for."""
-    score_table: Any = None
-    """A table with scores of dialogues."""
-    key: str = "dialog_id"
-    """Its column with the ids of dialogues."""
 
     def are_chunked(self, options: Options, large_too: bool = False) -> bool:
         """Return whether they are read in chunks and released: the one place where the route is chosen.
@@ -84,7 +158,7 @@ class Inputs:
         """
         asked = options.engine is not None or options.resume is not None or not options.items
         in_many_files = any(is_remote(path) or is_pattern(path) for path in self._list_paths())
-        return asked or self.shards or in_many_files or (large_too and self._large)
+        return asked or self.reading.shards or in_many_files or (large_too and self._large)
 
     @property
     def _large(self) -> bool:
@@ -104,8 +178,7 @@ class Inputs:
 
     @property
     def _reading(self) -> dict[str, Any]:
-        names = ("system_prompts", "separator", "every_call", "roles", "skip_invalid", "keep_reasoning")
-        return {name: getattr(self, name) for name in (*names, "columns", "scores")}
+        return {**self.reading.settings, "columns": self.columns, "scores": self.scores}
 
     @property
     def names(self) -> FieldNames:
@@ -114,19 +187,13 @@ class Inputs:
 
     def find_sources(self) -> list[Source]:
         """Find the files of every system, to be read in chunks."""
-        if self.keep or self.dialogues is not None or self.score_table is not None:
+        if self.keep or self.reading.dialogues is not None or self.reading.scores is not None:
             raise SettingError("fields, dialogues and scores are added to rows in memory, not to those of chunks")
-        return find_sources(self.responses, self.references, self.contexts, self.shards)
+        return find_sources(self.responses, self.references, self.contexts, self.reading.shards)
 
-    def read(self) -> tuple[list[Rows], Any]:
-        """Read the rows of every system, and the reference groups if there are any."""
-        groups = None
-        if self.reference_groups is None and not has_lists(self.responses):
-            systems = read_responses(self.responses, self.fields, keep=self.keep, **self._reading)
-        elif self.keep:
-            raise SettingError("rows with several answers have no further fields to keep")
-        else:
-            systems, groups = resolve_name(_READ_HYPOTHESES)(self.responses, self.reference_groups, self.eos)
+    def read(self) -> list[Rows]:
+        """Read the rows of every system."""
+        systems = read_responses(self.responses, self.fields, keep=self.keep, **self._reading)
         for need, source in {inputs.REFERENCE: self.references, inputs.CONTEXT: self.contexts}.items():
             if source is not None:
                 column = read_texts(source, need, self.fields, **self._reading)
@@ -134,65 +201,47 @@ class Inputs:
                 if isinstance(source, Mapping):
                     where = ", ".join(map(str, source))
                 systems = [attach(rows, need, column, where) for rows in systems]
-        if self.dialogues is not None:
-            named = (name_dialogues(rows, self.dialogues) for rows in systems)
-            systems = account_for(mark_outcomes(rows, {}, self.keep_reasoning) for rows in named)
-        if self.score_table is not None:
-            systems = join_scores(systems, self.score_table, self.key, self.scores)
-        return systems, groups
+        if self.reading.dialogues is not None:
+            named = (name_dialogues(rows, self.reading.dialogues) for rows in systems)
+            systems = account_for(mark_outcomes(rows, {}, self.reading.keep_reasoning) for rows in named)
+        if self.reading.scores is not None:
+            systems = join_scores(systems, self.reading.scores, self.reading.key, self.scores)
+        return systems
 
 
-def has_lists(responses: Any) -> bool:
-    """Return whether responses in memory are several per row: a list of lists, or a mapping of such."""
-    if isinstance(responses, Mapping):
-        return any(map(has_lists, responses.values()))
-    return isinstance(responses, LISTS) and any(isinstance(row, LISTS) for row in responses)
+def is_chunked(
+    responses: Data,
+    references: Data | None,
+    contexts: Data | None,
+    shards: bool,
+    options: Options,
+    large_too: bool = False,
+) -> bool:
+    """Return whether inputs are read in chunks; with `large_too` also if few would want their rows in memory."""
+    return _Inputs(responses, references, contexts, reading=Reading(shards=shards)).are_chunked(options, large_too)
 
 
 @check_arguments
 def evaluate(
-    responses: Any,
-    references: Any = None,
-    contexts: Any = None,
+    responses: Data,
+    references: Data | None = None,
+    contexts: Data | None = None,
     *,
-    reference_groups: Any = None,
-    train: Any = None,
-    vocabulary: Any = None,
-    vectors: Any = None,
-    in_vocabulary: WordChoice | None = None,
-    judge_dir: Any = None,
-    assertions: Any = None,
-    llm: Any = None,
     metrics: Asked = None,
     settings: Settings | None = None,
     tokenizer: Tokenizer | None = None,
+    train: Data | None = None,
+    vectors: object = None,
+    judge_dir: object = None,
+    llm: Any = None,
     fields: Mapping[str, str] | None = None,
     keep: str | Sequence[str] = (),
-    roles: Mapping[str, str] | None = None,
-    invalid: Literal["refuse", "skip"] = "refuse",
-    keep_reasoning: bool = False,
-    system_prompts: bool = False,
-    separator: str | None = None,
-    eos: str | None = EOS,
-    t: float | None = None,
     confidence: float | None = None,
-    intervals: IntervalKind | None = None,
+    intervals: IntervalKind | float | None = None,
     baselines: bool = False,
-    alignments: bool = True,
-    shards: bool = False,
-    dialogues: str | os.PathLike[str] | Sequence[str] | None = None,
-    scores: str | os.PathLike[str] | Sequence[Mapping[str, object]] | None = None,
-    key: str = "dialog_id",
-    engine: Engine | None = None,
-    threads: int | None = None,
     output: str | os.PathLike[str] | None = None,
-    force: bool = False,
-    items: bool = True,
-    resume: str | os.PathLike[str] | None = None,
-    details: Mapping[str, Any] | None = None,
-    progress: Progress | None = None,
-    batch_rows: int = BATCH_ROWS,
-    chunk_bytes: int | None = None,
+    reading: Reading | None = None,
+    execution: Execution | None = None,
 ) -> Run:
     """Score one or several systems.
 
@@ -202,23 +251,17 @@ def evaluate(
 
     Files of any number and size are read in chunks with bounded memory where a path is a pattern such as
     `logs/2026-*.jsonl` (one system) or an address that fsspec knows (`s3://...`), or where `shards`, `engine`, `resume`
-    or `items=False` is given. Per-row scores are then not in the returned run; they are saved if there is an `output`.
+    or `items=False` is given (`Reading`, `Execution`). Per-row scores are then not in the returned run; they are saved
+    if there is an `output`.
 
     Args:
         responses: The responses of a system; a mapping of system names to responses; or a folder with a file per
             system.
         references: The reference texts, one or a list per row; or a mapping of names to reference sets.
         contexts: The dialogue context of each response: the turns before it.
-        reference_groups: References in groups of one meaning each, for LSDSCC's metrics: a JSON file, or for each query
-            a list of lists of texts. `responses` then holds several texts per query: a list of lists, or files in which
-            `eos` separates them.
         train: The training text, one text per line, for metrics that compare with it.
-        vocabulary: The in-vocabulary words, one per line, for metrics with `oov=unk`; those of `train` unless given.
         vectors: Word vectors: a file, or the name of an installed data pack.
-        in_vocabulary: Whether words with a vector count as in-vocabulary (`"vectors"`) or only the words of the
-            vocabulary (`"listed"`). None: `"listed"` for a vector file with a header line.
         judge_dir: The folder of a judge, such as `dialeval adem train` wrote; None: the shipped one.
-        assertions: Rules about tool calls for the metric `call-assertions`: a TOML file, or a list of dictionaries.
         llm: A language model for the metrics `llm` and `llm-conversation`: `dialeval.judges.LLM(...)` or a `Panel`.
         metrics: Names, families, groups such as `"dialog-eval"`, metric objects or functions made by `metric_of_rows`,
             in a comma-separated text or a list; `"all"`: every metric that the inputs allow. None: the default
@@ -229,35 +272,15 @@ def evaluate(
         fields: The names of fields in the input, by ours: `{"response": "answer"}`.
         keep: Further fields of the rows that the run keeps, to slice it by them: names in a comma-separated text or a
             list.
-        roles: Further names of roles of messages, with ours: `{"shopper": "user"}`.
-        invalid: What to do with rows that cannot be read: `"refuse"` them, or `"skip"` and count them.
-        keep_reasoning: Keep reasoning blocks (`<think>...</think>`) as part of replies.
-        system_prompts: Count the system prompts of chats as part of contexts.
-        separator: The separator of CSV files; None: found from the file.
-        eos: The text between several responses on one line; None: a line is one response.
-        t: The factor of `intervals="rows"`, 1.97 unless given.
         confidence: The confidence level of the intervals, 0.95 unless given.
         intervals: `"clustered"` (the default): confidence intervals over whole dialogues, by the formulas of Student
-            and Wilson. `"rows"`: those of dialog-eval, mean ± t · std / √rows. `"none"`: none.
+            and Wilson. `"rows"`: those of dialog-eval, mean ± t · std / √rows; a number is such a factor t, 1.97 unless
+            given. `"none"`: none.
         baselines: Also score floor and ceiling systems (gold replies, shuffled gold replies, a constant, random
             training lines), named `floor/...` and `ceiling/...`.
-        alignments: Keep in `Run.details` which reference group each response is aligned with.
-        shards: The files of a folder are parts of one system.
-        dialogues: The dialogue id of each response, for responses that are lines or texts: a file with an id per line,
-            a list, or `"empty-lines"` if empty lines (in all files) separate dialogues.
-        scores: Scores of the dialogues from another tool, for metrics such as `score:csat`: a file or a list of rows
-            with the id of a dialogue and numbers, and with `turn` for scores of replies and `system` for several.
-        key: The column of `scores` with the ids.
-        engine: What runs the work: `Threads`, `Processes` or `Cluster` of `dialeval.engine`.
-        threads: The number of threads; None: one per core.
         output: A folder to save the run in.
-        force: Replace a saved run of other inputs in `output`.
-        items: Keep per-row scores.
-        resume: A folder of finished chunks; a run that was interrupted continues from it.
-        details: Further data to save with the run, JSON-compatible, by name.
-        progress: A function that is called now and then with the work done: `rows`, `total` and `share`.
-        batch_rows: Rows that are scored at a time.
-        chunk_bytes: The size of the chunks that files are split into.
+        reading: How inputs are read, and what is read besides them: `dialeval.Reading(...)`.
+        execution: How the work is done: `dialeval.Execution(...)`.
 
     Returns:
         The scores of every system.
@@ -278,53 +301,37 @@ def evaluate(
         >>> [round(run[name]["rouge-l"].mean, 3) for name in run]
         [0.535, 0.814]
     """
+    reading, execution = reading or Reading(), execution or Execution()
     if output is not None:
-        read = (responses, references, contexts, reference_groups, train, vocabulary, vectors, assertions)
-        check_folder(output, *read, dialogues, scores, sources=() if force else list_file_names(responses))
+        read = (responses, references, contexts, train, reading.vocabulary, vectors, reading.assertions)
+        sources = () if execution.force else list_file_names(responses)
+        check_folder(output, *read, reading.dialogues, reading.scores, sources=sources)
         if llm is not None:
             llm.check_folder(output)
-    kept = split_fields(keep)
-    texts = (responses, references, contexts, reference_groups)
-    if invalid not in ("refuse", "skip"):
-        raise SettingError(f"invalid rows are refused or skipped: invalid='refuse' or 'skip', not {invalid!r}")
-    columns, score_names = list_fields(metrics)
-    more: Any = {
-        "skip_invalid": invalid == "skip",
-        "keep_reasoning": keep_reasoning,
-        "roles": roles,
-        "dialogues": dialogues,
-        "columns": columns,
-        "scores": score_names,
-        "score_table": scores,
-        "key": key,
-    }
-    inputs = Inputs(*texts, fields, eos, kept, system_prompts, separator, assertions is not None, shards, **more)
-    resources = Resources(train, vocabulary, vectors, judge_dir, in_vocabulary, assertions, llm)
+    columns, scores = list_fields(metrics)
+    given = _Inputs(responses, references, contexts, fields, split_fields(keep), reading, columns, scores)
+    resources = Resources(train, reading.vocabulary, vectors, judge_dir, reading.in_vocabulary, reading.assertions, llm)
     if llm is not None:
         metrics, settings = llm.plan(metrics, settings)
-    way = (batch_rows, threads, engine, progress)
-    options = Options(t, confidence, intervals, *way, output, items, resume, chunk_bytes, force)
-    if inputs.are_chunked(options):
-        if baselines or reference_groups is not None:
-            raise SettingError(
-                "baselines and reference_groups need all rows in memory, which a run in chunks does not keep"
-            )
+    options = execution.make_options(confidence, intervals, output)
+    if given.are_chunked(options):
+        if baselines:
+            raise SettingError("baselines need all rows in memory, which a run in chunks does not keep")
         plans = make_planner(metrics, settings, tokenizer)
-        run = run_sources(inputs.find_sources(), plans, resources, options, names=inputs.names, details=details).run
+        sources_of_files, names = given.find_sources(), given.names
+        run = run_sources(sources_of_files, plans, resources, options, names=names, details=execution.details).run
     else:
         with collect_warnings() as notes:
-            systems, groups = inputs.read()
+            systems = given.read()
         plans = make_planner(metrics, settings, tokenizer, sum(map(len, systems)))
-        if groups is not None:
-            asked = {"table": alignments, "baselines": baselines}
-            run = resolve_name(_EVALUATE_GROUPS)(systems, groups, plans, resources, options, **asked)
-        elif baselines:
+        if baselines:
             run = evaluate_with_baselines(systems, plans, resources, options)
         else:
             run = run_sources(wrap_systems(systems), plans, resources, options).run
-        run = replace(run, details={**run.details, **(details or {})}, warnings=(*notes, *run.warnings))
+        details = {**run.details, **(execution.details or {})}
+        run = replace(run, details=details, warnings=(*notes, *run.warnings))
         if output is not None:
-            run.save(output, force=force)
+            run.save(output, force=execution.force)
     if output is not None and llm is not None:
         llm.copy_answers(output)
     return run
@@ -399,8 +406,7 @@ class Tally:
         """
         with collect_warnings() as notes:
             columns, scores = list_fields(self._asked)
-            given = Inputs(responses, references, contexts, fields=self._fields, columns=columns, scores=scores)
-            systems, _ = given.read()
+            systems = _Inputs(responses, references, contexts, self._fields, columns=columns, scores=scores).read()
         if len(systems) > 1:
             names = ", ".join(rows.system for rows in systems)
             raise SettingError(f"a tally measures one system, and these rows are of {names}; make a tally for each")

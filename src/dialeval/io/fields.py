@@ -457,7 +457,11 @@ class FieldReader:
             if number is not None:
                 found[name] = number
         if "*" in self.names.scores:
-            own = {key: value for key, value in row.items() if _SCORE_NAME.search(key) and key not in self.names.all}
+            own = {
+                key: value
+                for key, value in row.items()
+                if _SCORE_NAME.search(key) and key not in self.names.all and not isinstance(value, Mapping | list)
+            }
             numbers = {name: read_score(value) for name, value in {**own, **nested}.items()}
             found |= {name: take_value(score) for name, score in numbers.items() if score is not None}
         return found

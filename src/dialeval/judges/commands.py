@@ -72,13 +72,14 @@ def score_judge(judge_dir: str | None, encoder: str | None, **rest: Any) -> None
 
 def _score(metric: str, judge: object, output: Path | None, format_: str, force: bool, **inputs: Any) -> None:
     """Score by one metric and a judge (None: the shipped one), then print and save the run."""
-    from dialeval.engine.evaluate import evaluate
+    from dialeval.engine.evaluate import Execution, evaluate
     from dialeval.io.sources import list_file_names
 
     read = (inputs["responses"], inputs["references"], inputs["contexts"])
     out.check_places(output, *read, sources=() if force else list_file_names(inputs["responses"]))
     with open_meter() as meter:
-        run = evaluate(**inputs, metrics=metric, judge_dir=judge, progress=meter.update_run)
+        execution = Execution(progress=meter.update_run)
+        run = evaluate(**inputs, metrics=metric, judge_dir=judge, execution=execution)
     out.deliver_run(run, format_, output, force)
 
 

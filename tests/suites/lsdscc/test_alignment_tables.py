@@ -8,13 +8,14 @@ import pytest
 
 import dialeval
 from dialeval.suites.lsdscc.alignment import align
+from dialeval.suites.lsdscc.evaluation import evaluate_hypotheses
 
 GROUPS = {"one?": {"1": ["a b c d", "a b"], "2": ["x y z w"]}, "two?": {"1": ["k l m n"]}}
 HYPOTHESES = [["a b c d ", "q"], ["k l m n"]]
 
 
 def evaluate(**options: Any) -> dialeval.Run:
-    return dialeval.evaluate({"s": HYPOTHESES}, reference_groups=GROUPS, **options)
+    return evaluate_hypotheses({"s": HYPOTHESES}, reference_groups=GROUPS, **options)
 
 
 def test_the_table_names_queries_texts_and_groups() -> None:
@@ -25,7 +26,7 @@ def test_the_table_names_queries_texts_and_groups() -> None:
 
 
 def test_batches_change_nothing() -> None:
-    assert evaluate(batch_rows=1, threads=2).details == evaluate().details
+    assert evaluate(execution=dialeval.Execution(batch_rows=1, threads=2)).details == evaluate().details
 
 
 def test_the_metrics_and_the_table_share_one_alignment(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -46,5 +47,5 @@ def test_the_table_is_left_out_on_request() -> None:
 
 
 def test_one_group_per_query_is_warned_of_once() -> None:
-    run = dialeval.evaluate({"a": HYPOTHESES[1:], "b": HYPOTHESES[1:]}, reference_groups=[[["k l m n"]]])
+    run = evaluate_hypotheses({"a": HYPOTHESES[1:], "b": HYPOTHESES[1:]}, reference_groups=[[["k l m n"]]])
     assert [warning for warning in run.warnings if "more than one group" in warning] == [run.warnings[0]]

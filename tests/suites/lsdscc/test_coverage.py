@@ -12,9 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dialeval
+import evaluating
 from dialeval.core.columns import RaggedColumn
 from dialeval.core.errors import DataError, NeedError, SettingError
 from dialeval.core.fold import RowMetric
+from dialeval.suites.lsdscc.evaluation import evaluate_hypotheses
 from dialeval.suites.lsdscc.metrics import Coverage, compute_bleu_floors, warn_of_short
 from laws.coverage import WORLD, Row
 from laws.responses import FewVectors
@@ -42,8 +44,8 @@ def test_batches_change_nothing(metric: RowMetric, rows: Sequence[Row], cut: int
 def test_the_training_text_weighs_words() -> None:
     texts: dict[str, Any] = {"responses": [["the cat"]], "reference_groups": [[["cat"], ["the"]]]}
     given_: dict[str, Any] = {"vectors": FewVectors(), "metrics": ["coverage(by=max-bleu,aligner=embedding)"]}
-    plain = dialeval.evaluate(**texts, **given_)["system"]
-    weighted = dialeval.evaluate(**texts, **given_, train=["the the the cat"])["system"]
+    plain = evaluating.evaluate(**texts, **given_)["system"]
+    weighted = evaluating.evaluate(**texts, **given_, train=["the the the cat"])["system"]
     (one,), (other,) = plain.values(), weighted.values()
     assert one.mean != other.mean
     assert "train" not in str(one.signature)
@@ -68,7 +70,7 @@ def test_settings_that_cannot_be(given_: dict[str, Any]) -> None:
 
 
 def test_evaluate_takes_lists_and_mappings() -> None:
-    run = dialeval.evaluate(
+    run = evaluate_hypotheses(
         {"one": [["a b", "zz"], ["c"]], "two": [["a b"], ["d"]]},
         reference_groups={"q1": {"2": ["a b"], "1": ["x y"]}, "q2": [["c"], ["d"]]},
         metrics="mds,max-bleu",
@@ -88,37 +90,37 @@ def test_evaluate_takes_lists_and_mappings() -> None:
 
 def test_the_table_is_saved_with_the_run_and_can_be_left_out(tmp_path: Any) -> None:
     given_: dict[str, Any] = {"responses": [["a b c d"]], "reference_groups": [[["a"], ["b c"]]]}
-    run = dialeval.evaluate(**given_)
+    run = evaluating.evaluate(**given_)
     assert dialeval.load(run.save(tmp_path / "run")) == run
     assert dialeval.load(tmp_path / "run").details == run.details != {}
-    assert dialeval.evaluate(**given_, alignments=False).details == {}
+    assert evaluate_hypotheses(**given_, alignments=False).details == {}
 
 
 def test_only_what_is_measured_counts() -> None:
-    run = dialeval.evaluate([["a b c d e"]], reference_groups=[[["a"], ["b"]]])
+    run = evaluate_hypotheses([["a b c d e"]], reference_groups=[[["a"], ["b"]]])
     assert list(run["system"]) == ["mds", "pds", "max-bleu"]
     assert run.skipped == {}
     with pytest.raises(NeedError, match="reference_groups"):
         dialeval.evaluate([["a"]])
     with pytest.raises(NeedError, match="vectors"):
-        dialeval.evaluate([["a"]], reference_groups=[[["a"]]], settings={"coverage": {"aligner": "embedding"}})
+        evaluate_hypotheses([["a"]], reference_groups=[[["a"]]], settings={"coverage": {"aligner": "embedding"}})
 
 
 def test_unequal_lengths_are_an_error() -> None:
     with pytest.raises(DataError, match="hypotheses for 2 queries"):
-        dialeval.evaluate([["a"], ["b"]], reference_groups=[[["a"]]])
+        evaluate_hypotheses([["a"], ["b"]], reference_groups=[[["a"]]])
 
 
 def test_a_warning_without_groups() -> None:
     text = "a reply of seven words or so"
-    run = dialeval.evaluate([[text]], reference_groups=[[text, "b c"]])
+    run = evaluate_hypotheses([[text]], reference_groups=[[text, "b c"]])
     assert len(run.warnings) == 1
     assert "no query has more than one group" in run.warnings[0]
 
 
 def test_a_warning_where_short_hypotheses_dominate() -> None:
     groups = [[["a b c d e"], ["f g"]]]
-    run = dialeval.evaluate([["no", "yes", "ok then"]], reference_groups=groups)
+    run = evaluate_hypotheses([["no", "yes", "ok then"]], reference_groups=groups)
     assert len(run.warnings) == 1
     assert run.warnings[0].startswith("system: short hypotheses dominate (a median of 1 words)")
     others: list[dict[str, Any]] = [
@@ -126,13 +128,13 @@ def test_a_warning_where_short_hypotheses_dominate() -> None:
         {"metrics": "mds(aligner=nltk-bleu)"},
     ]
     for more in others:
-        assert dialeval.evaluate([["no", "yes"]], reference_groups=groups, **more).warnings == ()
-    assert dialeval.evaluate([["a reply of seven words or so"]], reference_groups=groups).warnings == ()
+        assert evaluate_hypotheses([["no", "yes"]], reference_groups=groups, **more).warnings == ()
+    assert evaluate_hypotheses([["a reply of seven words or so"]], reference_groups=groups).warnings == ()
 
 
 def test_floors_are_what_wrong_hypotheses_get() -> None:
     lengths = np.arange(20)
-    run = dialeval.evaluate(
+    run = evaluate_hypotheses(
         [["x " * length] for length in lengths], reference_groups=[[["a"], ["b"]]] * 20, metrics="max-bleu"
     )
     items = run["system"]["max-bleu"].items

@@ -10,6 +10,7 @@ import dialeval
 from dialeval.core.result import Run
 from dialeval.reports.explorer import make_explorer
 from dialeval.reports.html import combine_runs, render
+from dialeval.suites.lsdscc.evaluation import evaluate_hypotheses
 from dialeval.suites.lsdscc.report import explain_rows
 from reports.test_html import HOSTILE, Page
 
@@ -18,7 +19,7 @@ GROUPS = {"what is it?": {"letters": ["a b c d", "a b"], "end": ["x y"]}, "and?"
 
 def run_of(*answers: str, system: str = "one") -> Run:
     given: Any = {system: [list(answers)] * len(GROUPS)}
-    return dialeval.evaluate(given, reference_groups=GROUPS, settings={"coverage": {"aligner": "sacre"}})
+    return evaluate_hypotheses(given, reference_groups=GROUPS, settings={"coverage": {"aligner": "sacre"}})
 
 
 def data_of(run: Run) -> tuple[str, dict[str, Any], list[str]]:
@@ -50,7 +51,7 @@ def test_systems_stand_side_by_side() -> None:
 
 def test_texts_from_outside_stay_texts() -> None:
     hostile = HOSTILE.replace("\udc80", "")
-    run = dialeval.evaluate({hostile: [[hostile]]}, reference_groups={hostile: {hostile: [hostile], "b": ["c"]}})
+    run = evaluate_hypotheses({hostile: [[hostile]]}, reference_groups={hostile: {hostile: [hostile], "b": ["c"]}})
     page = Page(render(run))
     assert not page.of("img")
     assert all("<script>" not in text for text in page.scripts)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-import dialeval
 from dialeval.lsdscc import HypothesisSet, ReferenceSet
 from dialeval.sample_data import folder
+from dialeval.suites.lsdscc.evaluation import evaluate_hypotheses
 
 HERE = folder() / "lsdscc"
 
@@ -25,7 +25,7 @@ def test_files_are_aligned_and_in_lower_case_with_blanks_around_punctuation() ->
 
 
 def test_systems_differ_as_their_names_say() -> None:
-    run = dialeval.evaluate(
+    run = evaluate_hypotheses(
         {name: HERE / f"{name}.txt" for name in ("varied", "safe")},
         reference_groups=HERE / "groups.json",
         settings={"coverage": {"aligner": "sacre"}},

@@ -65,7 +65,8 @@ def lsdscc(
     pack is installed. The default aligner is that of the LSDSCC program; it
     favors short hypotheses. Where each hypothesis landed is in the JSON, in the report and in the saved run.
     """
-    from dialeval.engine.evaluate import evaluate
+    from dialeval.engine.evaluate import Execution
+    from dialeval.suites.lsdscc.evaluation import evaluate_hypotheses
 
     if bleu_smoothing is not None and aligner != "nltk-bleu":
         raise click.UsageError(f"--bleu-smoothing is for --aligner nltk-bleu; {aligner} has none to choose")
@@ -85,7 +86,10 @@ def lsdscc(
     inputs["settings"] = {"coverage": {"aligner": aligner, "n": n, "smooth": bleu_smoothing or 0}}
     inputs["alignments"] = format_ == "json" or output is not None
     with open_meter() as meter:
-        run = evaluate(hypotheses, metrics=METRICS, intervals=intervals.kind, progress=meter.update_run, **inputs)
+        execution = Execution(progress=meter.update_run, threads=inputs.pop("threads"))
+        run = evaluate_hypotheses(
+            hypotheses, metrics=METRICS, intervals=intervals.with_factor(inputs.pop("t")), execution=execution, **inputs
+        )
     run = intervals.add_to(run, inputs["confidence"])
     deliver_run(run, format_, output, force, transpose=transpose)
     return print_failed_gates(limits.make_gates(run))

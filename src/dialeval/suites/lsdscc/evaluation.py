@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from dialeval.core import inputs
+from dialeval.core.arguments import check_arguments
 from dialeval.core.batch import Batch
 from dialeval.core.columns import RaggedColumn, TextColumn
-from dialeval.core.fold import Fact
+from dialeval.core.errors import collect_warnings
+from dialeval.core.fold import Fact, IntervalKind
 from dialeval.core.inputs import Input
-from dialeval.core.result import Run
+from dialeval.core.result import Run, check_folder
 from dialeval.engine import baselines as common
-from dialeval.engine.folding import Options
-from dialeval.engine.plan import Plan, Planner
+from dialeval.engine.evaluate import Execution
+from dialeval.engine.folding import Options, run_sources
+from dialeval.engine.plan import Asked, Plan, Planner, Settings, make_planner
 from dialeval.engine.resources import Resources
-from dialeval.io.rows import Rows
+from dialeval.io.rows import EOS, Rows
+from dialeval.io.sources import wrap_systems
 from dialeval.suites.lsdscc.alignment import QueryAlignment
-from dialeval.suites.lsdscc.data import GroupedColumn, Groups
+from dialeval.suites.lsdscc.data import GroupedColumn, Groups, read_with_groups
 from dialeval.suites.lsdscc.metrics import Coverage, warn_of_short
+from dialeval.text.tokenizers import Tokenizer
 
 ALIGNMENTS = "alignments"
 """Where a run holds the table: by system a list with an entry per query."""
@@ -69,6 +75,73 @@ def make_baselines(systems: Sequence[Rows], groups: Groups) -> common.Baselines:
     made = [Rows(name, dict(zip(needs, pair, strict=True)), where=name) for name, *pair in columns]
     left_out = {common.SHUFFLED: "there is one query"} if order is None else {}
     return common.Baselines(made, left_out, systems[0].system)
+
+
+@check_arguments
+def evaluate_hypotheses(
+    hypotheses: object,
+    reference_groups: object = None,
+    *,
+    metrics: Asked = None,
+    settings: Settings | None = None,
+    tokenizer: Tokenizer | None = None,
+    train: object = None,
+    vectors: object = None,
+    confidence: float | None = None,
+    intervals: IntervalKind | float | None = None,
+    baselines: bool = False,
+    eos: str | None = EOS,
+    alignments: bool = True,
+    output: str | os.PathLike[str] | None = None,
+    execution: Execution | None = None,
+) -> Run:
+    """Score several hypotheses per query, with intervals, signatures and one value per query.
+
+    Args:
+        hypotheses: The hypotheses of a system: a file in which `eos` separates those of a line, or a list of lists of
+            texts; a mapping of system names to these; or a folder with a file per system.
+        reference_groups: References in groups of one meaning each: a JSON file, or for each query a list of lists of
+            texts. None: metrics that need none.
+        metrics: The metrics; None: those of LSDSCC.
+        settings: Settings of metric families that differ from their defaults.
+        tokenizer: The tokenizer of every metric that counts tokens and names none itself.
+        train: Text whose frequent words weigh less under the aligner `embedding`.
+        vectors: Word vectors for the aligner `embedding`.
+        confidence: The confidence level of the intervals, 0.95 unless given.
+        intervals: As for `dialeval.evaluate`.
+        baselines: Also score floors and a ceiling made of the groups.
+        eos: The text between several hypotheses on one line; None: a line is one hypothesis.
+        alignments: Keep in `Run.details` which group each hypothesis is aligned with.
+        output: A folder to save the run in.
+        execution: How the work is done: `dialeval.Execution(...)`.
+
+    Returns:
+        The scores of every system.
+
+    Raises:
+        DataError: An input cannot be read; every problem is listed.
+
+    Examples:
+        >>> from dialeval.lsdscc import evaluate
+        >>> run = evaluate([["at nine", "no idea"]], [[["at nine", "nine"], ["I do not know"]]], metrics="mds")
+        >>> run["system"]["mds"].mean
+        0.5
+    """
+    execution = execution or Execution()
+    if output is not None:
+        check_folder(output, hypotheses, reference_groups, train, vectors)
+    with collect_warnings() as notes:
+        systems, groups = read_with_groups(hypotheses, reference_groups, eos)
+    planner = make_planner(metrics, settings, tokenizer, sum(map(len, systems)))
+    resources, options = Resources(train, vectors=vectors), execution.make_options(confidence, intervals)
+    if groups is None:
+        run = run_sources(wrap_systems(systems), planner, resources, options).run
+    else:
+        run = evaluate_groups(systems, groups, planner, resources, options, table=alignments, baselines=baselines)
+    run = replace(run, details={**run.details, **(execution.details or {})}, warnings=(*notes, *run.warnings))
+    if output is not None:
+        run.save(output, force=execution.force)
+    return run
 
 
 def evaluate_groups(
