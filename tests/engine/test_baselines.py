@@ -50,9 +50,9 @@ def test_gold_of_several_references_is_not_compared_with_itself() -> None:
     run = dialeval.evaluate({"mine": RESPONSES}, references, metrics="rouge-l", baselines=True)
     assert texts(run, GOLD) == ["the cat sat", "only one", "x"]
     assert texts(run, GOLD, "reference") == [["a cat sat"], ["only one"], ["y", "x"]]
-    assert run[GOLD]["rouge-l"].items == pytest.approx([2 / 3, 1, 1])
+    assert run[GOLD]["rouge-l"].scores == pytest.approx([2 / 3, 1, 1])
     assert texts(run, SHUFFLED, "reference") == texts(run, GOLD, "reference")
-    assert run[CONSTANT]["rouge-l"].rows == 4
+    assert run[CONSTANT]["rouge-l"].units == 4
 
 
 @given(st.lists(st.integers(1, 6), max_size=12), st.integers(0, 99))

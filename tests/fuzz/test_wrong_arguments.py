@@ -66,7 +66,7 @@ CALLS: dict[str, Callable[[Any], object]] = {
     "evaluate: reference_groups": lambda value: evaluate_hypotheses([["a"]], reference_groups=value),
     "evaluate: eos": lambda value: evaluate_hypotheses([["a"]], reference_groups=[[["a"]]], eos=value),
     "evaluate: chunk_bytes": lambda value: dialeval.evaluate(
-        LINES, metrics="length", execution=dialeval.Execution(items=False, chunk_bytes=value)
+        LINES, metrics="length", execution=dialeval.Execution(row_scores=False, chunk_bytes=value)
     ),
     "evaluate: settings of a family": lambda value: evaluated(settings={"length": value}),
     **{

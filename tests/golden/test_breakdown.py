@@ -165,7 +165,7 @@ def test_lenient_goes_on_where_the_original_dies(dbdc: Path) -> None:
     for name, scored in (("e02-missing-labels-file", 10), ("e03-too-few-turns", 18), ("e11-negative-prob", 20)):
         folder = dbdc / "edge" / name
         run = evaluate_breakdown(folder / "data", folder / "labels", lenient=True, baselines=False)
-        assert (run["labels"]["accuracy"].rows, run["labels"]["accuracy"].scored) == (20, scored)
+        assert (run["labels"]["accuracy"].units, run["labels"]["accuracy"].scored) == (20, scored)
         assert run.warnings
     assert run["labels"]["jsd-o-t-x"].scored == 18
     with pytest.raises(DataError, match="holds no annotated dialogues"):

@@ -68,7 +68,7 @@ def test_saved_and_printed_runs(tmp_path: Path, run: dialeval.Run) -> None:
 
 def test_what_is_no_run_is_refused(tmp_path: Path, run: dialeval.Run) -> None:
     run.save(tmp_path)
-    changes: list[dict[str, Any]] = [{"format": 0}, {"systems": []}, {"items": {"file": "../x"}}, {"warnings": None}]
+    changes: list[dict[str, Any]] = [{"format": 0}, {"systems": []}, {"scores": {"file": "../x"}}, {"warnings": None}]
     for change in changes:
         with pytest.raises(jsonschema.ValidationError):
             fits("run", {**read(tmp_path / "run.json"), **change})

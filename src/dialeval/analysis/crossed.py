@@ -226,5 +226,5 @@ def _cross_intervals(result: Result, groups: Sequence[Result], spreads: Mapping[
             t, freedom, error = t_factor(level, crossed.freedom), crossed.freedom, crossed.error
             by = Analytic("student", level, "dialogues", crossed.clusters, t, freedom, error)
             half = (high - low) / 2
-            estimates[key] = with_fields(estimates[key], interval=(low, high), confidence=half, interval_by=by)
+            estimates[key] = with_fields(estimates[key], interval=(low, high), half_width=half, interval_by=by)
     return with_fields(result, estimates=estimates)

@@ -93,7 +93,7 @@ def check_limits(
                     fails = mean is None or not sign * mean >= sign * limit
                     failure = f"{key} of {system} is {shown}, limit {limit:g}" if fails else None
                     if failure is None:
-                        failure = _explain_missing(key, system, result[key].missing, result[key].rows, allow_missing)
+                        failure = _explain_missing(key, system, result[key].missing, result[key].units, allow_missing)
                     yield Gate(system, key, f"{words} {limit:g}", failure)
 
 
@@ -290,7 +290,7 @@ def _describe(row: Difference, found: Comparison) -> Iterator[str]:
 def _list_losses(row: Difference, alignment: Alignment, most: int) -> Iterator[str]:
     """List the rows in which the system lost most, with their texts; none where rows are not paired."""
     left, right = alignment.left, alignment.right
-    before, after = left[row.key].items, right[row.key].items
+    before, after = left[row.key].scores, right[row.key].scores
     if before is None or after is None or not alignment.by_row:
         return
     losses = (before - after) if row.better == "higher" else (after - before)

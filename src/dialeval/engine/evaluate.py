@@ -107,7 +107,7 @@ class Execution:
     Attributes:
         engine: What runs the work: `Threads`, `Processes` or `Cluster` of `dialeval.engine`.
         threads: The number of threads; None: one per core.
-        items: Keep per-row scores.
+        row_scores: Keep per-row scores.
         resume: A folder of finished chunks; a run that was interrupted continues from it.
         force: Replace a saved run of other inputs in `output`.
         details: Further data to save with the run, JSON-compatible, by name.
@@ -118,7 +118,7 @@ class Execution:
 
     engine: Engine | None = None
     threads: int | None = None
-    items: bool = True
+    row_scores: bool = True
     resume: PathSource | None = None
     force: bool = False
     details: Mapping[str, object] | None = None
@@ -132,7 +132,7 @@ class Execution:
         """Return the options of a run; a number in the place of intervals is the factor of those over rows."""
         kind, t = (None, intervals) if isinstance(intervals, int | float) else (intervals, None)
         way = (self.batch_rows, self.threads, self.engine, self.progress)
-        return Options(t, confidence, kind, *way, output, self.items, self.resume, self.chunk_bytes, self.force)
+        return Options(t, confidence, kind, *way, output, self.row_scores, self.resume, self.chunk_bytes, self.force)
 
 
 @dataclass(frozen=True)
@@ -156,7 +156,7 @@ class _Inputs:
         They are where an input is a pattern or on shared storage, or where an option needs chunks; with `large_too`
         also if they are the lines of one system in a file so large that few would want its rows in memory.
         """
-        asked = options.engine is not None or options.resume is not None or not options.items
+        asked = options.engine is not None or options.resume is not None or not options.row_scores
         in_many_files = any(is_remote(path) or is_pattern(path) for path in self._list_paths())
         return asked or self.reading.shards or in_many_files or (large_too and self._large)
 
@@ -251,8 +251,8 @@ def evaluate(
 
     Files of any number and size are read in chunks with bounded memory where a path is a pattern such as
     `logs/2026-*.jsonl` (one system) or an address that fsspec knows (`s3://...`), or where `shards`, `engine`, `resume`
-    or `items=False` is given (`Reading`, `Execution`). Per-row scores are then not in the returned run; they are saved
-    if there is an `output`.
+    or `row_scores=False` is given (`Reading`, `Execution`). Per-row scores are then not in the returned run; they are
+    saved if there is an `output`.
 
     Args:
         responses: The responses of a system; a mapping of system names to responses; or a folder with a file per

@@ -371,7 +371,7 @@ def run_to_percent(run: Run) -> Run:
     keys = find_percent_keys(run)
 
     def scale(estimate: Estimate) -> Estimate:
-        return replace(estimate, **_multiply_by_100(estimate, ("mean", "std", "confidence", "interval")))
+        return replace(estimate, **_multiply_by_100(estimate, ("mean", "std", "half_width", "interval")))
 
     systems = {
         name: replace(result, estimates={key: scale(est) if key in keys else est for key, est in result.items()})
@@ -389,7 +389,7 @@ def to_percent(comparison: Comparison, keys: set[str]) -> Comparison:
         for row in comparison.differences
     ]
     margins = {key: margin * (100 if key in keys else 1) for key, margin in comparison.margins.items()}
-    return structs.replace(comparison, rows=rows, margins=margins)
+    return structs.replace(comparison, differences=rows, margins=margins)
 
 
 def _multiply_by_100(result: Estimate | Difference, names: Iterable[str]) -> dict[str, Any]:
@@ -428,8 +428,8 @@ def to_latex(comparison: Comparison, best: Best | None = None, transpose: bool =
     # The legend without the columns that a table of one value per system does not have.
     notes = [line for line in explain_columns(comparison) if not line.startswith(("detectable: ", "needed: ", "~: "))]
     table = Table(["metric", *names], lines)
-    fewer = {row.key: row for row in comparison.differences if row.rows != row.of and not row.corpus}
-    covers = (f"{key} is compared on {row.rows:,} of {row.of:,}." for key, row in fewer.items() if row.rows < row.of)
+    fewer = {row.key: row for row in comparison.differences if row.units != row.of and not row.corpus}
+    covers = (f"{key} is compared on {row.units:,} of {row.of:,}." for key, row in fewer.items() if row.units < row.of)
     caption = [*describe_designs(comparison), *covers, *explain_best(best), *notes]
     shown = [table.transpose("system") if transpose else table]
     return documents.format_latex_float(shown, caption, comments=_list_signatures(comparison))
@@ -537,7 +537,7 @@ def make_system_table(comparison: Comparison, system: str) -> Table:
 
 def _make_cells(row: Difference, comparison: Comparison) -> list[str]:
     interval, rough = f" {show_interval(row.interval)}" if row.interval else "", "~" * row.rough
-    scored = f" ({row.rows}/{row.of})" if row.rows != row.of and not row.corpus else ""
+    scored = f" ({row.units}/{row.of})" if row.units != row.of and not row.corpus else ""
     cells = [
         shorten(row.key),
         show(row.baseline_mean),

@@ -317,7 +317,7 @@ def _make_title(run: Run) -> str:
 def _make_lead(run: Run, date: str | None) -> str:
     systems = markup.count(len(run) - len(run.baselines), "system")
     baselines = f" and {markup.count(len(run.baselines), 'baseline')}" if run.baselines else ""
-    rows = {(est.level, est.rows) for result in run.values() for est in result.values()}
+    rows = {(est.level, est.units) for result in run.values() for est in result.values()}
     alike = len({level for level, _ in rows}) == len(rows)  # systems of several runs may have other rows
     sizes = [markup.count(number, str(level)) for level, number in sorted(rows)] if alike else []
     facts = [systems + baselines, *sizes, markup.count(len(run.keys_in_order), "metric")]

@@ -64,7 +64,7 @@ def test_json_holds_figures_and_tables_at_every_threshold(dialeval: Dialeval, tm
     assert loaded.details["command"].startswith("dialeval breakdown ")
     found = {curve["dialogue"]: curve for curve in loaded.details["curves"]["keywords"]}
     assert found["library-hours"]["said"], "what was said is kept with the run"
-    assert loaded["keywords"]["accuracy"].items is not None
+    assert loaded["keywords"]["accuracy"].scores is not None
 
 
 @pytest.mark.parametrize(("format_", "sign"), [("md", "| accuracy"), ("latex", r"\toprule"), ("csv", "floor/always-X")])

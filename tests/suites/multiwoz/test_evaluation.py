@@ -67,7 +67,7 @@ def test_what_is_missing_is_said_as_it_is() -> None:
     del document[named[2]]
     loose, strict = (evaluate_task(document, TASK, Choices(strict=flag)) for flag in (False, True))
     result = loose["predictions"]
-    assert (result["inform"].rows, result["inform"].scored) == (8, 7)
+    assert (result["inform"].units, result["inform"].scored) == (8, 7)
     [line] = [line for line in loose.warnings if "covers" in line]
     assert line.startswith("predictions covers 7 of 8 dialogues and ")
     assert (

@@ -37,7 +37,7 @@ def test_figures(run: Run) -> None:
     assert forgetful["active-intent-accuracy"].scored == 16
     assert steady["joint-cat-accuracy"].mean == 1
     # Frames that are not whole: the dialogue about the soup, twice, and three about ferries.
-    joint = steady["joint-goal-accuracy"].items
+    joint = steady["joint-goal-accuracy"].scores
     assert joint is not None
     assert np.flatnonzero(joint < 1).tolist() == [5, 8, 16, 17]
     assert 0 < steady["slot-tagging-f1"].mean < 1

@@ -226,7 +226,7 @@ def _list_turns(rows: Rows, threshold: float, result: Result) -> Iterator[dict[s
     codes, labels, share = _encode_labels(rows, threshold)
     correct = np.where(codes.scored, codes.label == codes.reference, np.nan)
     items = {
-        key: est.items for key, est in result.items() if key in BreakdownDistance.presets and est.items is not None
+        key: est.scores for key, est in result.items() if key in BreakdownDistance.presets and est.scores is not None
     }
     turns: Ints = np.arange(len(rows)) if rows.turns is None else rows.turns
     for row, turn in enumerate(turns.tolist()):

@@ -429,7 +429,7 @@ def _score_missing_as_failed(system: TaskPredictions, result: Result, files: Tas
     """Yield what Inform and Success would be if dialogues without a turn counted as failed."""
     answered = {row["dialogue"] for row in system.given}
     for key in ("inform", "success"):
-        if key in result and len(answered) < len(files.turns) and (items := result[key].items) is not None:
+        if key in result and len(answered) < len(files.turns) and (items := result[key].scores) is not None:
             hits = [item for name, item in zip(files.turns, items.tolist(), strict=True) if name in answered]
             yield f"{key} {result[key].mean:.1f} would be {sum(hits) / len(files.turns):.1f}"
 
@@ -536,7 +536,7 @@ def dialogue_rows(run: Run, task: TaskData) -> Iterator[dict[str, Any]]:
         {'total': False, 'eatery': False}
     """
     for system, result in run.items():
-        columns = [(key.partition("/"), estimate.items) for key, estimate in result.items()]
+        columns = [(key.partition("/"), estimate.scores) for key, estimate in result.items()]
         for at, dialogue in enumerate(task.files.turns):
             rates: dict[str, dict[str, bool]] = {"inform": {}, "success": {}}
             for (name, _, domain), items in columns:

@@ -207,7 +207,7 @@ def original_output(result: Result, across_turns: bool = False) -> dict[str, dic
     output: dict[str, dict[str, float]] = {group: {} for group in sorted(groups)}
     for group, means in output.items():
         for key, estimate in result.items():
-            items = () if estimate.items is None else estimate.items.tolist()
+            items = () if estimate.scores is None else estimate.scores.tolist()
             values = {row: items[row] for row in groups[group] if items and items[row] == items[row]}
             if across_turns and key.startswith("joint"):
                 turns: dict[tuple[int, int], float] = {}
