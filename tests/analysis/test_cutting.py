@@ -103,7 +103,7 @@ def test_some_rows_are_an_evaluation_of_these(whole: Result, rows: Any) -> None:
     assert compared > 10
 
 
-@pytest.mark.parametrize("options", [{"intervals": "rows"}, {"t": 3.0}, {"confidence": 0.8}])
+@pytest.mark.parametrize("options", [{"intervals": "rows"}, {"intervals": 3.0}, {"confidence": 0.8}])
 def test_intervals_are_of_the_kind_of_the_run(options: dict[str, Any]) -> None:
     rows = np.arange(10, 30)
     result = scored(ROWS, metrics="length,rouge-l", **options)

@@ -166,7 +166,7 @@ def test_a_forged_comparison_passes_no_gate(
         for row in judged.comparison.differences
     ]
     rows = [replace(row, interval=(0.0, 0.0)) for row in rows] if forged == "no difference" else []
-    made = replace(judged.comparison, rows=rows)
+    made = replace(judged.comparison, differences=rows)
     run.save(tmp_path / "run", comparison=comparing.dump_comparison(made, **judged.settings))
     monkeypatch.setattr(sys, "argv", sys.argv)
     shown = load_comparison(tmp_path / "run", dialeval.load(tmp_path / "run"))

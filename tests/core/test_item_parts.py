@@ -92,7 +92,7 @@ def test_a_place_that_cannot_be_written_to(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(Path, "write_bytes", full)
     writer = PartWriter(str(tmp_path))
     writer.add("s", {"turn": {"x": np.array([1.0])}}, None)
-    with pytest.raises(SettingError, match=r"items cannot be written to .*No space left on device"):
+    with pytest.raises(SettingError, match=r"scores cannot be written to .*No space left on device"):
         writer.finish()
 
 

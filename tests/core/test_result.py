@@ -71,9 +71,9 @@ def test_items_of_another_run_are_refused(tmp_path: Path) -> None:
     [
         (b"{", "not JSON"),
         (b"[]", "expected object, got array"),
-        (b'{"format": 3}', "missing required field dialeval"),
-        (b'{"format": 1}', "was saved in layout 1, and this dialeval reads layout 3"),
-        (b'{"format": 99}', "was saved in layout 99, and this dialeval reads layout 3"),
+        (b'{"format": 4}', "missing required field dialeval"),
+        (b'{"format": 1}', "was saved in layout 1, and this dialeval reads layout 4"),
+        (b'{"format": 99}', "was saved in layout 99, and this dialeval reads layout 4"),
     ],
 )
 def test_a_broken_run_is_a_clear_error(tmp_path: Path, content: bytes, message: str) -> None:

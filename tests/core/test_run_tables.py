@@ -38,7 +38,7 @@ def test_a_line_per_system_and_key(run: dialeval.Run) -> None:
     assert [(line["system"], line["metric"]) for line in lines] == [(name, key) for name in run for key in run[name]]
     for line in lines:
         estimate = run[line["system"]][line["metric"]]
-        assert (line["mean"], line["rows"], line["scored"]) == (estimate.mean, estimate.units, estimate.scored)
+        assert (line["mean"], line["units"], line["scored"]) == (estimate.mean, estimate.units, estimate.scored)
         assert math.isnan(line["std"]) if estimate.corpus else line["std"] == estimate.std
         low, high = line["low"], line["high"]
         assert (low, high) == (estimate.interval or (None, None))
@@ -136,7 +136,7 @@ def test_flat_figures_have_plain_names() -> None:
     assert (flat["my_bot/length/mean"], flat["my_bot-2/length/mean"], flat["_/x/length/mean"]) == (1.5, 1.0, 0.0)
     assert (flat["my_bot/length/low"], flat["my_bot/length/high"]) == run["my bot"]["length"].interval
     distinct = "my_bot/distinct_n_3_per_response"
-    assert (flat[f"{distinct}/rows"], flat[f"{distinct}/scored"]) == (2, 0)
+    assert (flat[f"{distinct}/units"], flat[f"{distinct}/scored"]) == (2, 0)
     assert f"{distinct}/mean" not in flat, "what could not be computed is left out"
     alone = run["my bot"].flat()
     assert alone == {key.removeprefix("my_bot/"): value for key, value in flat.items() if key.startswith("my_bot/")}

@@ -38,9 +38,9 @@ def test_parts_are_read_as_one(tmp_path: Path) -> None:
 def test_a_run_that_is_saved_again_leaves_no_old_parts(tmp_path: Path) -> None:
     folder = saved(tmp_path / "run", [[1.0], [2.0], [3.0]])
     saved(folder, [[1.0]])
-    assert sorted(path.name for path in folder.iterdir()) == ["scores-00000.parquet", "rows-00000.parquet", "run.json"]
+    assert sorted(path.name for path in folder.iterdir()) == ["rows-00000.parquet", "run.json", "scores-00000.parquet"]
     load(folder).save(folder)
-    assert sorted(path.name for path in folder.iterdir()) == ["scores.parquet", "rows.parquet", "run.json"]
+    assert sorted(path.name for path in folder.iterdir()) == ["rows.parquet", "run.json", "scores.parquet"]
 
 
 def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:

@@ -21,9 +21,9 @@ from dialeval.core.batch import Batch
 from dialeval.core.errors import DataError
 from dialeval.core.fold import RowMetric
 from dialeval.core.result import Result, Run
-from dialeval.engine.evaluate import evaluate
 from dialeval.engine.folding import Done
 from dialeval.engine.worker import Engine, Threads
+from evaluating import evaluate
 
 
 def texts(rows: int, seed: int = 7) -> list[str]:

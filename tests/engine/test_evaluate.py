@@ -281,7 +281,8 @@ def test_a_worker_that_met_too_many_words_starts_anew(tmp_path: Path, monkeypatc
 PEAK = """
 import resource, sys
 import dialeval
-dialeval.evaluate(sys.argv[1], metrics="length,distinct-2", batch_rows=4096, chunk_bytes=1 << 20, output=sys.argv[2])
+execution = dialeval.Execution(batch_rows=4096, chunk_bytes=1 << 20)
+dialeval.evaluate(sys.argv[1], metrics="length,distinct-2", output=sys.argv[2], execution=execution)
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """
 
@@ -351,7 +352,7 @@ def test_items_of_a_packed_file_come_back_in_parts(tmp_path: Path, monkeypatch: 
     for number in range(2):  # the second time out of the journal
         evaluating.evaluate(f"{tmp_path}/s*.gz", output=tmp_path / f"resumed{number}", **journal)
     chunk = tmp_path / "journal" / "metrics-0.chunk"
-    assert len(list((tmp_path / "run").glob("items-*.parquet"))) > 3
+    assert len(list((tmp_path / "run").glob("scores-*.parquet"))) > 3
     chunk.write_bytes(chunk.read_bytes()[:-1])
     evaluating.evaluate(f"{tmp_path}/s*.gz", output=tmp_path / "mended", **journal)
     chunk.unlink()

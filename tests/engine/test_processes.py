@@ -243,7 +243,7 @@ def kill(done):
     os.kill(os.getpid(), signal.SIGKILL)
 
 if __name__ == "__main__":
-    dialeval.evaluate(sys.argv[1], metrics="length", engine=Processes(2), progress=kill)
+    dialeval.evaluate(sys.argv[1], metrics="length", execution=dialeval.Execution(engine=Processes(2), progress=kill))
 """
 
 

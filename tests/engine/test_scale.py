@@ -15,7 +15,7 @@ import dialeval
 PEAK = """
 import resource, sys
 import dialeval
-dialeval.evaluate(sys.argv[1], sys.argv[2], train=sys.argv[2], batch_rows=4096)
+dialeval.evaluate(sys.argv[1], sys.argv[2], train=sys.argv[2], execution=dialeval.Execution(batch_rows=4096))
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """
 

@@ -32,7 +32,8 @@ import sys
 import dialeval
 shards, work, out = sys.argv[1:]
 print("ready", flush=True)
-dialeval.evaluate(shards, metrics="length,distinct,kl-div,bleu-4", resume=work, output=out, chunk_bytes=15_000)
+dialeval.evaluate(shards, metrics="length,distinct,kl-div,bleu-4", output=out,
+    execution=dialeval.Execution(resume=work, chunk_bytes=15_000))
 """
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from dialeval.breakdown import evaluate_breakdown, original
+from dialeval.breakdown import evaluate_breakdown, format_original
 from dialeval.cli.main import dialeval_command
 from dialeval.core.errors import DataError
 
@@ -118,7 +118,7 @@ def test_the_archive_is_read_as_it_lies(dbdc: Path, shared_data: Path, name: str
     assert list(packed) == ["always-x", "majority", "noisy-oracle", "random"]
     for system in packed:
         one = evaluate_breakdown(dbdc / name / "data", dbdc / name / system, baselines=False)
-        assert original(packed, system) == original(one)
+        assert format_original(packed, system) == format_original(one)
 
 
 def edge_arguments(dbdc: Path, case: dict[str, Any]) -> list[str]:

@@ -28,7 +28,7 @@ from hypothesis import strategies as st
 from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
 
 import evaluating
-from dialeval.breakdown import evaluate_breakdown, original
+from dialeval.breakdown import evaluate_breakdown, format_original
 from dialeval.cli.compat import compat
 from dialeval.core.errors import DataError
 from dialeval.multiwoz import Evaluator
@@ -312,7 +312,7 @@ def test_breakdown(challenge: list[tuple[Any, Any]], data: Any, threshold: float
             assert not rows
             return
     if rows:
-        assert original(run) == printed(rows, len(pairs), threshold)
+        assert format_original(run) == printed(rows, len(pairs), threshold)
 
 
 def test_the_twin_of_breakdown_prints_the_golden_lines(shared_data: Path, tmp_path: Path) -> None:

@@ -124,10 +124,10 @@ def test_what_people_say(rated: Path) -> None:
 
 
 def test_task_verdicts_labels_and_journals(tmp_path: Path) -> None:
-    from dialeval.suites.multiwoz.evaluation import dialogue_rows
+    from dialeval.suites.multiwoz.evaluation import list_dialogue_rows
 
     evaluator = Evaluator(data="town")
-    for row in dialogue_rows(evaluator.run(HERE / "town" / "predictions"), evaluator.task):
+    for row in list_dialogue_rows(evaluator.run(HERE / "town" / "predictions"), evaluator.task):
         fits("task-verdict", row)
     tiny_dialogue_judge(tmp_path)
     found = detect(data=HERE / "breakdown" / "data", judge_dir=tmp_path / "judge", encoder=tmp_path / "encoder")

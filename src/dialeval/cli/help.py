@@ -39,8 +39,8 @@ _SECTIONS: Mapping[str, str] = {
     "breakdown validate",
     "Server": "host port per-row",
     "Output": "output save force format percent transpose row-scores open title figures figures-dir report:width "
-    "disputed table table-metrics table-percent table-digits failures multiwoz:dialogues breakdown:turns adjudicate most "
-    "progress replace-domains version help",
+    "disputed table table-metrics table-percent table-digits failures multiwoz:dialogues breakdown:turns adjudicate "
+    "most progress replace-domains version help",
     "Checks": "fail-under fail-over allow-missing no-worse-than margin",
     "Scale": "threads jobs engine address resume device",
 }

@@ -73,6 +73,13 @@ class Reading:
         in_vocabulary: Whether words with a vector count as in-vocabulary (`"vectors"`) or only the words of the
             vocabulary (`"listed"`). None: `"listed"` for a vector file with a header line.
         assertions: Rules about tool calls for the metric `call-assertions`: a TOML file, or a list of dictionaries.
+
+    Examples:
+        >>> import dialeval
+        >>> lines = ["at nine", "<think>hm</think> no"]
+        >>> run = dialeval.evaluate(lines, metrics="length", reading=dialeval.Reading(dialogues=["one", "two"]))
+        >>> run["system"].rows.dialogues
+        ['one', 'two']
     """
 
     roles: Mapping[str, str] | None = None
@@ -114,6 +121,12 @@ class Execution:
         progress: A function that is called now and then with the work done: `rows`, `total` and `share`.
         batch_rows: Rows that are scored at a time.
         chunk_bytes: The size of the chunks that files are split into.
+
+    Examples:
+        >>> import dialeval
+        >>> execution = dialeval.Execution(threads=1, details={"commit": "abc123"})
+        >>> dialeval.evaluate(["yes"], metrics="length", execution=execution).details["commit"]
+        'abc123'
     """
 
     engine: Engine | None = None
@@ -126,13 +139,29 @@ class Execution:
     batch_rows: int = BATCH_ROWS
     chunk_bytes: int | None = None
 
-    def make_options(
-        self, confidence: float | None, intervals: IntervalKind | float | None, output: PathSource | None = None
-    ) -> Options:
-        """Return the options of a run; a number in the place of intervals is the factor of those over rows."""
-        kind, t = (None, intervals) if isinstance(intervals, int | float) else (intervals, None)
-        way = (self.batch_rows, self.threads, self.engine, self.progress)
-        return Options(t, confidence, kind, *way, output, self.row_scores, self.resume, self.chunk_bytes, self.force)
+
+def make_options(
+    execution: Execution,
+    confidence: float | None,
+    intervals: IntervalKind | float | None,
+    output: PathSource | None = None,
+) -> Options:
+    """Return the options of a run; a number in the place of intervals is the factor of those over rows."""
+    kind, t = (None, intervals) if isinstance(intervals, int | float) else (intervals, None)
+    return Options(
+        t,
+        confidence,
+        kind,
+        execution.batch_rows,
+        execution.threads,
+        execution.engine,
+        execution.progress,
+        output,
+        execution.row_scores,
+        execution.resume,
+        execution.chunk_bytes,
+        execution.force,
+    )
 
 
 @dataclass(frozen=True)
@@ -259,16 +288,16 @@ def evaluate(
             system.
         references: The reference texts, one or a list per row; or a mapping of names to reference sets.
         contexts: The dialogue context of each response: the turns before it.
-        train: The training text, one text per line, for metrics that compare with it.
-        vectors: Word vectors: a file, or the name of an installed data pack.
-        judge_dir: The folder of a judge, such as `dialeval adem train` wrote; None: the shipped one.
-        llm: A language model for the metrics `llm` and `llm-conversation`: `dialeval.judges.LLM(...)` or a `Panel`.
         metrics: Names, families, groups such as `"dialog-eval"`, metric objects or functions made by `metric_of_rows`,
             in a comma-separated text or a list; `"all"`: every metric that the inputs allow. None: the default
             panel. `Run.skipped` names what could not be computed.
         settings: Settings of metric families that differ from their defaults, as `{"bleu": {"smooth": 7}}`.
         tokenizer: The tokenizer of every metric that counts tokens and names none itself, such as `"13a"`, `"zh"` or
             `"ja"`; `"auto"` chooses one by the scripts of all texts.
+        train: The training text, one text per line, for metrics that compare with it.
+        vectors: Word vectors: a file, or the name of an installed data pack.
+        judge_dir: The folder of a judge, such as `dialeval adem train` wrote; None: the shipped one.
+        llm: A language model for the metrics `llm` and `llm-conversation`: `dialeval.judges.LLM(...)` or a `Panel`.
         fields: The names of fields in the input, by ours: `{"response": "answer"}`.
         keep: Further fields of the rows that the run keeps, to slice it by them: names in a comma-separated text or a
             list.
@@ -313,7 +342,7 @@ def evaluate(
     resources = Resources(train, reading.vocabulary, vectors, judge_dir, reading.in_vocabulary, reading.assertions, llm)
     if llm is not None:
         metrics, settings = llm.plan(metrics, settings)
-    options = execution.make_options(confidence, intervals, output)
+    options = make_options(execution, confidence, intervals, output)
     if given.are_chunked(options):
         if baselines:
             raise SettingError("baselines need all rows in memory, which a run in chunks does not keep")

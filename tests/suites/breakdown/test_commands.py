@@ -14,7 +14,7 @@ import pytest
 import dialeval as package
 from conftest import Dialeval
 from dialeval import sample_data
-from dialeval.breakdown import evaluate_breakdown, original
+from dialeval.breakdown import evaluate_breakdown, format_original
 from judges.tiny_judges import tiny_dialogue_judge
 
 HERE = sample_data.folder() / "breakdown"
@@ -24,7 +24,7 @@ DATA, KEYWORDS, CAUTIOUS = (str(HERE / name) for name in ("data", "keywords", "c
 def test_one_detector_prints_the_original_lines(dialeval: Dialeval) -> None:
     done = dialeval("breakdown", KEYWORDS, "-p", DATA, "-t", "0.5")
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == original(evaluate_breakdown(DATA, KEYWORDS, 0.5))
+    assert done.stdout == format_original(evaluate_breakdown(DATA, KEYWORDS, 0.5))
     assert done.stdout.startswith("######### Data Stats #########\nFile Num : \t\t4\nSystem Utterance Num : \t16\n")
 
 

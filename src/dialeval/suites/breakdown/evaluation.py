@@ -28,7 +28,7 @@ from dialeval.io.rows import Rows
 from dialeval.io.sources import wrap_systems
 from dialeval.metrics import breakdown as detection
 from dialeval.metrics.breakdown import LABELS, BreakdownDistance, Codes, Tables, shares
-from dialeval.stats.correlation import Distance, krippendorff_alpha
+from dialeval.stats.correlation import Distance, compute_krippendorff_alpha
 from dialeval.suites.breakdown.curves import CURVES, with_curves
 from dialeval.suites.breakdown.documents import Findings
 from dialeval.suites.breakdown.reading import BreakdownData, Match, read, read_logs
@@ -208,7 +208,7 @@ def _with_alpha(result: Result, counts: Floats) -> Result:
     distances: tuple[Distance, ...] = ("nominal", "ordinal")
     for distance in distances:
         key = f"alpha-{distance}"
-        alpha = krippendorff_alpha(counts, distance)
+        alpha = compute_krippendorff_alpha(counts, distance)
         scored = 0 if np.isnan(alpha) else int((counts.sum(axis=1) >= 2).sum())
         signature = Signature.of(key, definition=1, dialeval=__version__, annotations=digest)
         estimates[key] = Estimate(alpha, 0.0, len(counts), scored, corpus=True, signature=signature)

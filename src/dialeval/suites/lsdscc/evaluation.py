@@ -17,7 +17,7 @@ from dialeval.core.fold import Fact, IntervalKind
 from dialeval.core.inputs import Input
 from dialeval.core.result import Run, check_folder
 from dialeval.engine import baselines as common
-from dialeval.engine.evaluate import Execution
+from dialeval.engine.evaluate import Execution, make_options
 from dialeval.engine.folding import Options, run_sources
 from dialeval.engine.plan import Asked, Plan, Planner, Settings, make_planner
 from dialeval.engine.resources import Resources
@@ -133,7 +133,7 @@ def evaluate_hypotheses(
     with collect_warnings() as notes:
         systems, groups = read_with_groups(hypotheses, reference_groups, eos)
     planner = make_planner(metrics, settings, tokenizer, sum(map(len, systems)))
-    resources, options = Resources(train, vectors=vectors), execution.make_options(confidence, intervals)
+    resources, options = Resources(train, vectors=vectors), make_options(execution, confidence, intervals)
     if groups is None:
         run = run_sources(wrap_systems(systems), planner, resources, options).run
     else:

@@ -213,7 +213,7 @@ class Evaluator:
         run = self.run(predictions)
         if (systems := len(run) - len(run.baselines)) != 1:
             raise SettingError(f"evaluate takes one system, and there are {systems}; use run for several")
-        return original_output(next(iter(run.values())), self.choices)
+        return make_original_output(next(iter(run.values())), self.choices)
 
     @check_arguments
     def explain(self, predictions: Predictions, dialogue: str) -> dict[str, list[Explanation]]:
@@ -490,7 +490,7 @@ def _explain_systems(
     return {name: list(system.finish_details()[_EXPLANATIONS]) for name, system in evaluated.items()}
 
 
-def original_output(result: Result, choices: Choices) -> Original:
+def make_original_output(result: Result, choices: Choices) -> Original:
     """Return the values of one system as the MultiWOZ evaluation documents them; None for what was not asked for."""
 
     def collect(presets: Mapping[str, object]) -> dict[str, float] | None:
@@ -517,7 +517,7 @@ def _to_count(name: str, value: float) -> float:
     return int(value) if name.startswith("num_") and value == value else value
 
 
-def dialogue_rows(run: Run, task: TaskData) -> Iterator[dict[str, Any]]:
+def list_dialogue_rows(run: Run, task: TaskData) -> Iterator[dict[str, Any]]:
     """Yield a row per system and dialogue: whether each domain matched, and whether it succeeded.
 
     Args:
@@ -529,10 +529,10 @@ def dialogue_rows(run: Run, task: TaskData) -> Iterator[dict[str, Any]]:
 
     Examples:
         >>> from dialeval import sample_data
-        >>> from dialeval.multiwoz import dialogue_rows, evaluate, load_task
+        >>> from dialeval.multiwoz import list_dialogue_rows, evaluate, load_task
         >>> task = load_task("town")
         >>> run = evaluate(sample_data.folder() / "town" / "predictions", task)
-        >>> next(dialogue_rows(run, task))["inform"]
+        >>> next(list_dialogue_rows(run, task))["inform"]
         {'total': False, 'eatery': False}
     """
     for system, result in run.items():
