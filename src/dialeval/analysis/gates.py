@@ -39,7 +39,6 @@ from dialeval.analysis.pairing import collect_systems, find_key
 from dialeval.analysis.slices import Slices, compare_slices
 from dialeval.analysis.verdict import check_margins, find_gain, is_acceptable
 from dialeval.core.account import FAILURES
-from dialeval.core.arguments import check_arguments
 from dialeval.core.errors import SettingError, suggest
 from dialeval.core.fold import Level
 from dialeval.core.result import Result, Run, load
@@ -174,7 +173,6 @@ def check_slices(found: Slices, allow_missing: float = 0.0) -> Iterator[Gate]:
                 yield Gate(row.system, row.key, asked, missing if allowed or is_acceptable(row) else failure, row)
 
 
-@check_arguments
 def assert_no_worse(
     run: Saved,
     baseline: Saved,

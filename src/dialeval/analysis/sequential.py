@@ -39,7 +39,6 @@ from dialeval.analysis.alignment import Alignment, Design, DesignName
 from dialeval.analysis.difference import DEFAULT_ALPHA, pair_values
 from dialeval.analysis.pairing import Runs, Selection, Weight, adjust_families, select
 from dialeval.analysis.values import Values, compute_influences, find_bounds, find_metric
-from dialeval.core.arguments import check_arguments
 from dialeval.core.arrays import Floats
 from dialeval.core.display import Displayable, Tabular, count_names, flatten_intervals
 from dialeval.core.errors import SettingError, escape_controls
@@ -134,7 +133,6 @@ class SequentialTest(Tabular, Displayable, Record, frozen=True, kw_only=True, re
         return [flatten_intervals(asdict(row)) for row in self.differences]
 
 
-@check_arguments
 def run_sequential_test(
     runs: Runs,
     *,
@@ -327,7 +325,6 @@ class Trend(Tabular, Displayable, Record, frozen=True, kw_only=True, rename={"ve
         ]
 
 
-@check_arguments
 def fit_trend(
     runs: Runs,
     *,

@@ -50,7 +50,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from dialeval.core.arguments import check_arguments
 from dialeval.core.arrays import Floats, Ints, offsets_of, ranges
 from dialeval.core.columns import TextColumn
 from dialeval.core.contributions import (
@@ -308,7 +307,6 @@ def _find_offsets(result: Result) -> Ints:
     return np.arange(rows + 1)
 
 
-@check_arguments
 def with_intervals(
     run: AnyRun,
     confidence: float = DEFAULT_LEVEL,

@@ -39,7 +39,6 @@ import numpy as np
 
 from dialeval.core import display, rowtable, validation
 from dialeval.core.account import Account
-from dialeval.core.arguments import check_arguments
 from dialeval.core.arrays import Floats
 from dialeval.core.arrow import read_table, text_array, write_tables
 from dialeval.core.contributions import Contributions, from_arrow, to_arrow
@@ -208,7 +207,6 @@ class Run(Mapping[str, Result], Tabular, Displayable):
         """The per-row scores as a table: `run.score_table.to_pandas()`."""
         return ScoreTable(self)
 
-    @check_arguments
     def plot(self, kind: str = "distribution", metric: str | None = None, **options: Any) -> Any:
         """Draw a figure.
 
@@ -267,7 +265,6 @@ class Run(Mapping[str, Result], Tabular, Displayable):
         }
         return {"dialeval": self.version, "systems": systems, "warnings": list(self.warnings), **self.details}
 
-    @check_arguments
     def save(
         self,
         folder: str | os.PathLike[str],
@@ -425,7 +422,6 @@ def _list_own_files(folder: Path) -> set[str]:
 # Loading.
 
 
-@check_arguments
 def load(path: str | os.PathLike[str]) -> Run:
     """Load a saved run.
 

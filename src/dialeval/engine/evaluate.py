@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from dialeval.core import inputs
-from dialeval.core.arguments import check_arguments
 from dialeval.core.errors import SettingError, collect_warnings
 from dialeval.core.fold import IntervalKind
 from dialeval.core.inputs import Column, Input
@@ -250,7 +249,6 @@ def is_chunked(
     return _Inputs(responses, references, contexts, reading=Reading(shards=shards)).are_chunked(options, large_too)
 
 
-@check_arguments
 def evaluate(
     responses: Data,
     references: Data | None = None,
@@ -421,7 +419,6 @@ class Tally:
         self._parts: list[Rows] = []
         self._notes: dict[str, None] = {}
 
-    @check_arguments
     def update(self, responses: Any, references: Any = None, contexts: Any = None) -> None:
         """Add rows of one system.
 
@@ -463,7 +460,6 @@ class Tally:
         rows = self._options.batch_rows
         return make_job(self._planner, [columns], self._resources, FieldNames(), rows, self._context)
 
-    @check_arguments
     def merge(self, other: Tally) -> None:
         """Add the rows of another tally of the same metrics after these; the other one is not changed.
 
@@ -513,7 +509,6 @@ class Tally:
         return run_sources(sources, *given, warnings=notes, context=self._context).run
 
 
-@check_arguments
 def make_tally(
     metrics: Asked,
     *,

@@ -39,7 +39,6 @@ from typing import Any, get_args
 import numpy as np
 
 from dialeval.analysis.values import collapse_dialogues, find_metric
-from dialeval.core.arguments import check_arguments
 from dialeval.core.arrays import Floats, Ints, Mask
 from dialeval.core.errors import SettingError, escape_surrogates
 from dialeval.core.fold import Level
@@ -83,7 +82,6 @@ class _SamplingFrame:
         )
 
 
-@check_arguments
 def sample(
     run: Run,
     n: int,

@@ -26,7 +26,6 @@ import numpy as np
 
 from dialeval.analysis.comparison import Comparison
 from dialeval.analysis.slices import Slices, compare_slices, list_kept_fields
-from dialeval.core.arguments import check_arguments
 from dialeval.core.display import Displayable
 from dialeval.core.errors import SettingError
 from dialeval.core.features import find_place
@@ -148,7 +147,6 @@ _BY_SYSTEM = ("standing", "alignments", "transcripts", "failures", "curves", "tr
 """Details of a run by system that sections are made of."""
 
 
-@check_arguments
 def report(
     runs: Run | Sequence[Run] | Mapping[str, Run],
     path: str | os.PathLike[str],

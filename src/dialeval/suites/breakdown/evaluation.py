@@ -13,7 +13,6 @@ from typing import Any, cast
 import numpy as np
 
 from dialeval.core import inputs
-from dialeval.core.arguments import check_arguments
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.columns import NumberColumn
 from dialeval.core.errors import SettingError
@@ -95,7 +94,6 @@ class BreakdownRun(Run):
             yield from _list_turns(rows, at, self[rows.system])
 
 
-@check_arguments
 def evaluate_breakdown(
     data: object,
     labels: object,

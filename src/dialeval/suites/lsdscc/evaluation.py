@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dialeval.core import inputs
-from dialeval.core.arguments import check_arguments
 from dialeval.core.batch import Batch
 from dialeval.core.columns import RaggedColumn, TextColumn
 from dialeval.core.errors import collect_warnings
@@ -77,7 +76,6 @@ def make_baselines(systems: Sequence[Rows], groups: Groups) -> common.Baselines:
     return common.Baselines(made, left_out, systems[0].system)
 
 
-@check_arguments
 def evaluate_hypotheses(
     hypotheses: object,
     reference_groups: object = None,

@@ -18,7 +18,6 @@ from typing import Any, TypeAlias
 import numpy as np
 from msgspec import to_builtins
 
-from dialeval.core.arguments import check_arguments
 from dialeval.core.arrays import offsets_of
 from dialeval.core.batch import Batch
 from dialeval.core.columns import TextColumn
@@ -143,7 +142,6 @@ class Evaluator:
         14.3
     """
 
-    @check_arguments
     def __init__(
         self,
         bleu: bool = True,
@@ -215,7 +213,6 @@ class Evaluator:
             raise SettingError(f"evaluate takes one system, and there are {systems}; use run for several")
         return make_original_output(next(iter(run.values())), self.choices)
 
-    @check_arguments
     def explain(self, predictions: Predictions, dialogue: str) -> dict[str, list[Explanation]]:
         """Explain why a dialogue lost Inform or Success.
 

@@ -16,7 +16,6 @@ from pathlib import Path
 
 import numpy as np
 
-from dialeval.core.arguments import check_arguments
 from dialeval.core.arrays import offsets_of, row_numbers
 from dialeval.core.display import Tabular
 from dialeval.core.errors import DataError, Problem, SettingError
@@ -45,7 +44,6 @@ SCHEMA_FILE = "schema.json"
 ALL, SEEN_SERVICES, UNSEEN_SERVICES = "#ALL_SERVICES", "#SEEN_SERVICES", "#UNSEEN_SERVICES"
 
 
-@check_arguments
 def evaluate_sgd(
     predictions: object,
     references: object,
