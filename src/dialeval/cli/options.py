@@ -40,7 +40,7 @@ inputs.OPTIONS.update(
     vocabulary="--vocabulary",
     vectors="--vectors",
     assertions="--assertions",
-    judge_dir="--judge-dir",
+    judge="--judge-dir",
     llm="--llm-endpoint and --llm-model",
 )
 FOLDER = click.Path(file_okay=False, path_type=Path)
