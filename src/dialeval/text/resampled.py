@@ -1,7 +1,11 @@
-"""n-grams of resampled rows: how often each occurs in every resample.
+"""n-grams of resampled rows: how often each occurs in every resample, and how many different ones there are.
 
 The n-grams of a system are numbered once, and of each cluster only the different ones are kept with their counts; a
 resample then adds up the counts of its clusters.
+
+To count different n-grams it is enough to know which clusters a resample contains: one bit per cluster and resample. 64
+resamples are a number. An n-gram of a single cluster is counted with it; of any other, the numbers of its clusters are
+combined by `or`, which leaves the bits of the resamples that it occurs in.
 """
 
 from __future__ import annotations
@@ -11,9 +15,9 @@ from typing import cast
 
 import numpy as np
 
-from dialeval.core.arrays import Floats, Ids, Ints, row_numbers
+from dialeval.core.arrays import Floats, Ids, Ints, offsets_of, row_numbers
 from dialeval.core.columns import TokenColumn
-from dialeval.core.contributions import ClusteredRows, Resamples, add_up
+from dialeval.core.contributions import ClusteredRows, Resamples, add_up, sum_by_cluster
 from dialeval.text.ngrams import NgramColumn, NgramCounts
 from dialeval.text.vocabulary import Vocabulary
 
@@ -57,6 +61,45 @@ def ngram_totals(sample: Resamples, name: str, n: int) -> Ids:
         totals = sample.kept[key] = np.zeros((grams.count, len(sample.counts)), np.int32)
         add_up(sample.counts_by_cluster, grams.offsets, grams.kinds, grams.times, totals)
     return cast("Ids", sample.kept[key])
+
+
+_WORD = 64
+"""Resamples whose bits are held in one number."""
+
+
+def count_different(sample: Resamples, name: str, n: int) -> Ints:
+    """Return how many different n-grams occur in each resample; made once for all metrics."""
+    return sample.derive(("different grams", name, n), lambda: _count_different(sample, name, n))
+
+
+def sum_sizes(sample: Resamples, name: str, n: int) -> Ints:
+    """Return the number of n-grams of each resample."""
+    grams = cluster_grams(sample, name, n)
+    sizes = sum_by_cluster(grams.times[:, None], grams.offsets)
+    return sample.sum_clusters(sizes)[:, 0].astype(np.int64)
+
+
+def _count_different(sample: Resamples, name: str, n: int) -> Ints:
+    grams = cluster_grams(sample, name, n)
+    clusters = row_numbers(grams.offsets)
+    in_clusters = np.bincount(grams.kinds, minlength=grams.count)
+    single = np.bincount(clusters[in_clusters[grams.kinds] == 1], minlength=len(grams.offsets) - 1)
+    # What is in more clusters than a resample lacks is in all resamples.
+    some = (in_clusters > 1) & (in_clusters <= sample.most_left_out)
+    different = ((sample.counts > 0) @ single.astype(np.float64)).astype(np.int64)
+    different += np.count_nonzero(in_clusters > max(sample.most_left_out, 1))
+    if some.any():
+        pairs = np.flatnonzero(some[grams.kinds])
+        places = clusters[pairs[np.argsort(grams.kinds[pairs], kind="stable")]]
+        starts = offsets_of(in_clusters[some])[:-1]
+        for first in range(0, len(sample), _WORD):
+            present = np.zeros((sample.counts.shape[1], _WORD), np.bool_)
+            part = sample.counts[first : first + _WORD] > 0
+            present[:, : len(part)] = part.T
+            bits = np.packbits(present, axis=1).view(np.uint64)[:, 0]
+            occurs = np.bitwise_or.reduceat(bits[places], starts).view(np.uint8).reshape(-1, _WORD // 8)
+            different[first : first + _WORD] += np.unpackbits(occurs, axis=1).sum(axis=0, dtype=np.int64)[: len(part)]
+    return different
 
 
 # Values of n-grams: a number for each of some n-grams, looked up for those of texts and added up by row.
