@@ -11,7 +11,7 @@ combined by `or`, which leaves the bits of the resamples that it occurs in.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import cast
+from typing import NamedTuple, cast
 
 import numpy as np
 
@@ -75,30 +75,46 @@ def count_different(sample: Resamples, name: str, n: int) -> Ints:
 def sum_sizes(sample: Resamples, name: str, n: int) -> Ints:
     """Return the number of n-grams of each resample."""
     grams = cluster_grams(sample, name, n)
-    sizes = sum_by_cluster(grams.times[:, None], grams.offsets)
+    sizes = sample.rows.derive(("sizes", name, n), lambda: sum_by_cluster(grams.times[:, None], grams.offsets))
     return sample.sum_clusters(sizes)[:, 0].astype(np.int64)
 
 
-def _count_different(sample: Resamples, name: str, n: int) -> Ints:
-    grams = cluster_grams(sample, name, n)
-    clusters = row_numbers(grams.offsets)
-    in_clusters = np.bincount(grams.kinds, minlength=grams.count)
-    single = np.bincount(clusters[in_clusters[grams.kinds] == 1], minlength=len(grams.offsets) - 1)
-    # What is in more clusters than a resample lacks is in all resamples.
-    some = (in_clusters > 1) & (in_clusters <= sample.most_left_out)
-    different = ((sample.counts > 0) @ single.astype(np.float64)).astype(np.int64)
-    different += np.count_nonzero(in_clusters > max(sample.most_left_out, 1))
-    if some.any():
+class KindClusters(NamedTuple):
+    """The clusters that each different n-gram occurs in."""
+
+    everywhere: int
+    """The n-grams of several clusters of which every resample contains one."""
+    single: Floats
+    """By cluster the n-grams that no other one has."""
+    clusters: Ints
+    """Those of any other n-gram, one n-gram after the other."""
+    starts: Ints
+    """Where those of each n-gram begin."""
+
+    @classmethod
+    def of(cls, grams: ClusterGrams, most_left_out: int) -> KindClusters:
+        """Collect the clusters of n-grams; a resample contains all clusters but `most_left_out`."""
+        clusters, times = row_numbers(grams.offsets), np.bincount(grams.kinds, minlength=grams.count)
+        single = np.bincount(clusters[times[grams.kinds] == 1], minlength=len(grams.offsets) - 1)
+        some = (times > 1) & (times <= most_left_out)
         pairs = np.flatnonzero(some[grams.kinds])
         places = clusters[pairs[np.argsort(grams.kinds[pairs], kind="stable")]]
-        starts = offsets_of(in_clusters[some])[:-1]
-        for first in range(0, len(sample), _WORD):
-            present = np.zeros((sample.counts.shape[1], _WORD), np.bool_)
-            part = sample.counts[first : first + _WORD] > 0
-            present[:, : len(part)] = part.T
-            bits = np.packbits(present, axis=1).view(np.uint64)[:, 0]
-            occurs = np.bitwise_or.reduceat(bits[places], starts).view(np.uint8).reshape(-1, _WORD // 8)
-            different[first : first + _WORD] += np.unpackbits(occurs, axis=1).sum(axis=0, dtype=np.int64)[: len(part)]
+        everywhere = np.count_nonzero(times > max(most_left_out, 1))
+        return cls(int(everywhere), single.astype(np.float64), places, offsets_of(times[some])[:-1])
+
+
+def _count_different(sample: Resamples, name: str, n: int) -> Ints:
+    key = "clusters of grams", name, n, sample.most_left_out
+    of = sample.rows.derive(key, lambda: KindClusters.of(cluster_grams(sample, name, n), sample.most_left_out))
+    contains = sample.counts > 0
+    different = (contains @ of.single).astype(np.int64) + of.everywhere
+    for first in range(0, len(sample) if len(of.starts) else 0, _WORD):
+        part = contains[first : first + _WORD]
+        bits = np.zeros((part.shape[1], _WORD), np.bool_)
+        bits[:, : len(part)] = part.T
+        occurs = np.bitwise_or.reduceat(np.packbits(bits, axis=1).view(np.uint64)[:, 0][of.clusters], of.starts)
+        counts = np.unpackbits(occurs.view(np.uint8).reshape(-1, _WORD // 8), axis=1).sum(axis=0, dtype=np.int64)
+        different[first : first + _WORD] += counts[: len(part)]
     return different
 
 
