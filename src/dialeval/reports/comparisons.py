@@ -176,10 +176,17 @@ def list_caveats(comparison: Comparison) -> list[str]:
     caveats = [_describe_left_out(row, comparison) for row in main if row.left_out is not None]
     for row in main:
         if verdicts.depends_on_weights(row, comparison.alpha):
-            both = f"{show_value(row.difference, row.interval, signed=True)} per reply ({state_p(row.p)})"
-            both += f", {show_value(row.by_dialogue, row.interval, signed=True)} per dialogue ({state_p(row.by_dialogue_p)})"
+            by_reply, by_dialogue = (
+                f"{show_value(value, row.interval, signed=True)} per {unit} ({state_p(p)})"
+                for value, unit, p in (
+                    (row.difference, "reply", row.p),
+                    (row.by_dialogue, "dialogue", row.by_dialogue_p),
+                )
+            )
             named = f"{shorten(row.key)} of {shorten(row.system)}"
-            caveats.append(f"The weights decide about {named}: {both}; --weight dialogues compares dialogues.")
+            caveats.append(
+                f"The weights decide about {named}: {by_reply}, {by_dialogue}; --weight dialogues compares dialogues."
+            )
     if rough:
         names = fmt.list_some_names(rough, _MOST_NAMED)
         what = f"few {comparison.design.unit}, or a few of them dominate"
