@@ -315,7 +315,7 @@ def test_the_conversation_is_there_from_its_first_turn_and_the_questions_stay_in
 
 
 def test_options_of_the_form_are_on_the_page(page: Page, written: Callable[..., Path]) -> None:
-    """Unsure, both bad, a rubric, and going on by itself; what was answered is found again."""
+    """Uncertain, both bad, a rubric, and going on by itself; what was answered is found again."""
     opened = Opened(page, written(Form(compare=True, both_bad=True, uncertain=True, repeat=0), contexts=3))
     start(page)
     for key in ("b", "s", "ArrowDown"):
@@ -324,7 +324,7 @@ def test_options_of_the_form_are_on_the_page(page: Page, written: Callable[..., 
     lines = downloaded(page)
     answers = [(line["scores"]["overall"], line.get("both_bad")) for line in lines]
     assert answers == [(0, ["overall"]), (None, None), (0, None)]
-    for label in ("No difference", "Unsure", "Both are bad"):
+    for label in ("No difference", "Uncertain", "Both are bad"):
         page.get_by_role("button", name="Back").click()
         assert page.locator("label:has(:checked) bdi").inner_text() == label
     opened.assert_quiet()

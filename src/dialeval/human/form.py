@@ -166,7 +166,7 @@ class Form(Struct, forbid_unknown_fields=True):
 
     def list_choices(self, quality: Quality) -> list[Answer]:
         """Return the answers to a question; of a comparison as if its first response were A."""
-        uncertain = [Answer(None, "Unsure", ["s"], minor=True)] if self.uncertain else []
+        uncertain = [Answer(None, "Uncertain", ["s"], minor=True)] if self.uncertain else []
         if not self.compare:
             return quality.list_scale() + uncertain
         sides = (1, "A is better", "ArrowLeft"), (0, "No difference", "ArrowDown"), (-1, "B is better", "ArrowRight")

@@ -4,7 +4,7 @@ It is blind: of a row it holds the id, the context with its roles and the respon
 references), and nothing that reveals the system or which rows are gold questions. Order and sides are drawn in the
 page, by the rater's name and a digest of sample and form, so that they differ between raters and stay the same when the
 page is opened again. Ratings are lines `{"id": ..., "rater": ..., "scores": {"overall": 4}, "seconds": 12.3}`, with
-`comment` where there is one and `again` where the row came for the second time. Unsure is the score null.
+`comment` where there is one and `again` where the row came for the second time. Uncertain is the score null.
 
 Two responses to compare have the id `FIRST-SECOND` of the two rows; 1 means that FIRST is better, -1 that SECOND is.
 """

@@ -147,7 +147,7 @@ const show = (state) => {
   const [headline, lead] = verdictOf(study);
   const sum = (name) => state.raters.reduce((total, rater) => total + rater[name], 0);
   const shared = qualities.filter(({ alpha }) => alpha !== null);
-  const heads = ["Rater", "Progress", "Rated", "Seconds a row", qualities.map(({ name }) => visible(name)).join(", "), "Unsure", "Against the others",
+  const heads = ["Rater", "Progress", "Rated", "Seconds a row", qualities.map(({ name }) => visible(name)).join(", "), "Uncertain", "Against the others",
     "Same when asked again", ...(study.gold ? ["Gold right"] : []), "Link"];
   main.replaceChildren(make("div", { class: "wrap" },
     make("h1", {}, headline), make("p", { class: "lead" }, lead),
