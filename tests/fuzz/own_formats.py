@@ -600,8 +600,9 @@ def _rated_folders() -> list[Files]:
 def rated_folders(folder: Path) -> None:
     """What raters sent back, put together, and a page for what they differ on."""
     from dialeval.human import report
+    from dialeval.human.form import make_score_check, read_form
     from dialeval.human.merge import make_rated_rows, merge_ratings
-    from dialeval.human.page import make_rating_page, make_score_check, read_form
+    from dialeval.human.page import make_rating_page
     from dialeval.human.sample_files import read_sample
 
     with copied(folder) as copy:

@@ -33,7 +33,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace as with_fields
-from functools import partial
 from itertools import combinations
 from typing import Literal, NamedTuple, get_args
 
@@ -292,14 +291,16 @@ class Baseline:
         self.clusters = self.values.clusters
         self.permutations = permutations or object()
         """The name of the permutations, which are the same for all systems and keys."""
-        self._draw = partial(draw_resamples, self.clusters, settings.resamples, settings.seed)
-        """Draws the resamples, which are the same for all systems."""
-        self._corpus = self._resample(with_fields(self.values, items={}))
+        self._corpus = self._resample(with_fields(self.values.group(), items={}))
 
     def _resample(self, values: Values) -> tuple[dict[str, Floats], dict[str, Floats]]:
         """Compute every key in every resample (but for counts of distinct things), and without every cluster."""
-        without = values.compute(leave_out_clusters(self.clusters), jackknife=True)
-        return values.repeatable.compute(self._draw()), without
+        without = values.compute(leave_out_clusters(values.clusters), jackknife=True)
+        return values.repeatable.compute(self._draw(values.clusters)), without
+
+    def _draw(self, groups: int) -> Iterator[Ints]:
+        """Draw the resamples, which are the same for all systems."""
+        return draw_resamples(groups, self.settings.resamples, self.settings.seed)
 
     def compare(self, name: str, result: Result, keys: Sequence[str], by_row: bool = True) -> Iterator[Tested]:
         """Compare one system with the baseline, not yet adjusted for the number of tests.
@@ -309,8 +310,12 @@ class Baseline:
         own = Values.of(result, keys, alone=True).take(self._order)
         left, right = pair_values(self.values, own, keys, by_row)
         rows = {key: self._subtract(key, name, result, left, right, by_row) for key in keys}
-        exchanged = self._exchange(left, right) if self.settings.test == "randomization" else None
-        influences, changes = self._find_changes(left, right, rows) if self.clusters > 1 else ({}, {})
+        groups = left.group(), right.group()
+        exchanged = None
+        if self.settings.test == "randomization":
+            swaps = draw_swaps(groups[0].clusters, self.settings.trials, self.settings.seed)
+            exchanged = groups[0].exchange(groups[1], swaps)
+        influences, changes = self._find_changes(*groups, rows) if self.clusters > 1 else ({}, {})
         for key, row in rows.items():
             if key not in influences or math.isnan(influences[key].error):
                 reason = left.reasons.get(key) or right.reasons.get(key) or "too few rows have a score"
@@ -359,15 +364,7 @@ class Baseline:
             for key, without in without_right.items()
         }
         drawn = {key: values - drawn_left[key] for key, values in drawn_right.items()}
-        return influences, studentize(influences, drawn, self._draw())
-
-    def _exchange(self, left: Values, right: Values) -> dict[str, Floats]:
-        """Return the difference of every key after every exchange of clusters."""
-        both = left.join(right)
-        once, again = (draw_swaps(self.clusters, self.settings.trials, self.settings.seed) for _ in range(2))
-        one = both.compute(np.hstack([swap, 1 - swap]) for swap in once)
-        other = both.compute(np.hstack([1 - swap, swap]) for swap in again)
-        return {key: values - other[key] for key, values in one.items()}
+        return influences, studentize(influences, drawn, self._draw(left.clusters))
 
     def _subtract(self, key: str, name: str, result: Result, left: Values, right: Values, by_row: bool) -> Difference:
         """Return two values, their difference, and in how many rows or dialogues the system wins, without any test."""

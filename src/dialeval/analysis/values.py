@@ -40,12 +40,10 @@ cluster changes a value, and where clusters are few for how skewed they are.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
-from os import cpu_count
 from typing import Any, TypeVar
 
 import numpy as np
@@ -84,6 +82,7 @@ from dialeval.stats.intervals import DEFAULT_LEVEL
 from dialeval.stats.resampling import (
     DEFAULT_RESAMPLES,
     DEFAULT_SEED,
+    GROUPS,
     Influence,
     check_resampling,
     draw_resamples,
@@ -99,8 +98,8 @@ AnyRun = TypeVar("AnyRun", bound=Run)
 NO_DIALOGUES = "the run does not record which rows belong to which dialogue"
 """Why a run of rows in chunks that an earlier version saved, or one saved without items, is not resampled."""
 
-_PART = 64
-"""Resamples that one thread takes at a time: few enough that what several metrics derive from them stays small."""
+_PART = 512
+"""Resamples that are computed at a time: few enough that what several metrics derive from them stays small."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,6 +181,19 @@ class Values:
         """What can be resampled by repeating clusters: all but values that count kinds (`Metric.counts_kinds`)."""
         return replace(self, metrics={key: metric for key, metric in self.metrics.items() if not metric.counts_kinds})
 
+    def group(self) -> Values:
+        """Return the values with neighboring clusters joined to groups, where there are more than `GROUPS`."""
+        if self.clusters <= GROUPS:
+            return self
+        starts, items = self.rows.offsets[:-1], {}
+        for key, values in self.items.items():
+            items[key] = values
+            if len(values) == self.clusters:  # of clusters: they become values of first rows
+                items[key] = np.full(int(self.rows.offsets[-1]), math.nan)
+                items[key][starts] = values
+        bounds = np.arange(GROUPS + 1) * self.clusters // GROUPS
+        return replace(self, rows=ClusteredRows(self.rows.contributions, self.rows.offsets[bounds]), items=items)
+
     def count_rows(self, key: str) -> Floats:
         """Count the rows of each cluster that the value of a key is made of."""
         if key in self.items:
@@ -209,35 +221,71 @@ class Values:
 
         `jackknife`: the values that the influence of clusters is found from (`Metric.score_jackknife`).
         """
-        if not self.keys:
-            return {}
-        # Per cluster the sums of the items of each key, then how many of each are scored.
-        known = [sum_known(values, self.rows.offsets) for values in self.items.values()]
-        sums = np.column_stack([np.zeros((self.clusters, 0)), *(each[:, at] for at in (0, 1) for each in known)])
+        sums = self.sum_items()
 
         def work(counts: Ints) -> Floats:
             sample = Resamples(self.rows, counts)
-            total, scored = np.hsplit(sample.sum_clusters(sums), 2)
-            with np.errstate(invalid="ignore"):  # 0 / 0: no row that is scored was taken
-                means = total / scored
-            metrics = self.metrics.values()
-            corpus = [each.score_jackknife(sample) if jackknife else each.score_resamples(sample) for each in metrics]
-            return np.column_stack([means, *corpus])
+            return self.score(sample, sample.sum_clusters(sums), jackknife)
 
-        threads = cpu_count() or 1
-        parts = [np.zeros((0, len(self.keys)))]
-        with ThreadPoolExecutor(threads) as pool:
-            for counts in draws:
-                parts += pool.map(work, np.array_split(counts, max(threads, -(-len(counts) // _PART))))
-        return dict(zip(self.keys, np.concatenate(parts).T, strict=True))
+        return _collect(self.keys, work, draws)
+
+    def exchange(self, other: Values, draws: Iterable[Ints]) -> dict[str, Floats]:
+        """Compute the difference of every key that both systems have, `other` less this, where they swap clusters.
+
+        What adds up is added up for one side; the other side has the rest.
+        """
+        both = self.join(other)
+        names = [name for name, each in both.rows.contributions.items() if isinstance(each, RowSums)]
+        parts = [both.sum_items(), *(both.rows.cluster_sums(name) for name in names)]
+        ends = np.cumsum([part.shape[1] for part in parts])[:-1]
+        left, right = np.vsplit(np.hstack(parts), 2)
+        apart, all_left, all_right = left - right, left.sum(axis=0), right.sum(axis=0)
+
+        def work(swaps: Ints) -> Floats:
+            moved, values = swaps.astype(np.float64) @ apart, []
+            for way, total in ((swaps, all_right + moved), (1 - swaps, all_left - moved)):
+                items, *sums = np.hsplit(total, ends)
+                sample = Resamples(both.rows, np.hstack([way, 1 - way]))
+                sample.kept.update({("totals", name): each for name, each in zip(names, sums, strict=True)})
+                values.append(both.score(sample, items))
+            return values[0] - values[1]
+
+        return _collect(both.keys, work, draws)
+
+    def sum_items(self) -> Floats:
+        """Return by cluster the sums of the items of each key, then how many of each are scored."""
+        known = [sum_known(values, self.rows.offsets) for values in self.items.values()]
+        return np.column_stack([np.zeros((self.clusters, 0)), *(each[:, at] for at in (0, 1) for each in known)])
+
+    def score(self, sample: Resamples, items: Floats, jackknife: bool = False) -> Floats:
+        """Return the value of each key in resamples, from the sums and numbers of their items."""
+        total, scored = np.hsplit(items, 2)
+        with np.errstate(invalid="ignore"):  # 0 / 0: no row that is scored was taken
+            means = total / scored
+        metrics = self.metrics.values()
+        corpus = [each.score_jackknife(sample) if jackknife else each.score_resamples(sample) for each in metrics]
+        return np.column_stack([means, *corpus])
+
+
+def _collect(keys: Sequence[str], work: Callable[[Ints], Floats], draws: Iterable[Ints]) -> dict[str, Floats]:
+    """Return by key what is computed from chunks of draws, a part at a time."""
+    if not keys:
+        return {}
+    parts = (part for counts in draws for part in np.array_split(counts, -(-len(counts) // _PART) or 1))
+    return dict(zip(keys, np.concatenate([np.zeros((0, len(keys))), *map(work, parts)]).T, strict=True))
 
 
 def sort_clusters(*systems: Result) -> Ints:
     """Return the clusters of systems with the same clusters in an order that does not depend on that in their files.
 
     They are sorted by digests of ids; equal ones by texts, by values, and then by those of the next system. Random
-    draws go by this order.
+    draws go by this order. More than `GROUPS` are shuffled with a fixed seed: neighbors (`Values.group`) are not alike.
     """
+    order = _sort_clusters(*systems)
+    return order if len(order) <= GROUPS else order[np.random.default_rng(DEFAULT_SEED).permutation(len(order))]
+
+
+def _sort_clusters(*systems: Result) -> Ints:
     order, keys = np.arange(0), list[Digests]()
     for result in systems:
         offsets = _find_offsets(result)
@@ -356,9 +404,10 @@ def _with_intervals(result: Result, how: Resampling) -> tuple[Result, dict[str, 
     by_formula = _with_formulas(estimates, values, how.level)
     estimates |= by_formula
     values = replace(values, items={key: each for key, each in values.items.items() if key not in by_formula})
-    influences = compute_influences(values, {key: estimates[key].mean for key in values.keys})
-    drawn = values.repeatable.compute(draw_resamples(values.clusters, how.resamples, how.seed))
-    changes = studentize(influences, drawn, draw_resamples(values.clusters, how.resamples, how.seed))
+    groups = values.group()
+    influences = compute_influences(groups, {key: estimates[key].mean for key in values.keys})
+    drawn = groups.repeatable.compute(draw_resamples(groups.clusters, how.resamples, how.seed))
+    changes = studentize(influences, drawn, draw_resamples(groups.clusters, how.resamples, how.seed))
     for key, influence in influences.items():
         bounds, by = make_interval(influence, changes.get(key), how.level, values.clusters)
         resamples = how.resamples if by == "studentized" else len(influence.changes)
@@ -425,8 +474,9 @@ def _warn_of_narrow(influences: Mapping[str, Influence]) -> list[str]:
 
 def compute_influences(values: Values, of: Mapping[str, float]) -> dict[str, Influence]:
     """Compute the influence of the clusters on the value of every key."""
-    without = values.compute(leave_out_clusters(values.clusters), jackknife=True)
-    return {key: Influence.of(of[key], without[key], values.count_rows(key)) for key in without}
+    groups = values.group()
+    without = groups.compute(leave_out_clusters(groups.clusters), jackknife=True)
+    return {key: Influence.of(of[key], without[key], groups.count_rows(key)) for key in without}
 
 
 def cut(result: Result, rows: Ints, called: str | None = None, intervals: bool = True) -> Result:
@@ -578,7 +628,8 @@ def _recompute_corpus(part: Result, whole: Result, intervals: bool) -> Result:
     keys = [key for key, estimate in part.items() if estimate.corpus]
     values = Values.sort(part, keys)
     estimates = dict(part.estimates)
-    now = {key: float(column[0]) for key, column in values.compute([np.ones((1, values.clusters), np.int64)]).items()}
+    groups = values.group()
+    now = {key: float(column[0]) for key, column in groups.compute([np.ones((1, groups.clusters), np.int64)]).items()}
     influences = compute_influences(values, now) if intervals and values.clusters > 1 and now else {}
     for key, value in now.items():
         how = estimates[key].interval_by
