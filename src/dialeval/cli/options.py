@@ -187,9 +187,9 @@ class LanguageModel(dict[str, Any]):
 
     def open(self, meter: Any = None) -> Any:
         """Return the judge, or the panel of several; None where no model is named."""
-        from pkgutil import resolve_name
-
         import orjson
+
+        from dialeval.core.features import find_place
 
         if not self["model"]:
             if any(self[name] for name in ("endpoint", "replay", "rubric", "mode")):
@@ -202,11 +202,11 @@ class LanguageModel(dict[str, Any]):
             raise click.UsageError(f"--llm-option wants KEY=JSON, such as top_p=0.9: {error}") from None
         judges = []
         for model, place in zip(self["model"], cycle(self["endpoint"] or [None]), strict=False):
-            judges.append(resolve_name("dialeval.judges.llm.judge:LLM")(place, model, **settings))
+            judges.append(find_place("loaders", "language_model")(place, model, **settings))
             judges[-1].changed = None if meter is None else meter.show
         if meter is not None:
             meter.llms = judges
-        return judges[0] if len(judges) == 1 else resolve_name("dialeval.judges.llm.judge:Panel")(*judges)
+        return judges[0] if len(judges) == 1 else find_place("loaders", "panel")(*judges)
 
 
 Command.groups = {"intervals": IntervalOptions, "limits": Limits, "llm": LanguageModel}

@@ -21,11 +21,11 @@ from typing import Any, Literal
 
 from dialeval.core import inputs
 from dialeval.core.errors import SettingError, collect_warnings
-from dialeval.core.fold import IntervalKind
 from dialeval.core.inputs import Column, Input
 from dialeval.core.result import Result, Run, check_folder
 from dialeval.engine.baselines import evaluate_with_baselines
 from dialeval.engine.folding import BATCH_ROWS, Options, Progress, make_job, run_sources
+from dialeval.engine.intervals import IntervalKind
 from dialeval.engine.plan import Asked, Planner, Settings, list_asked, list_fields, make_planner
 from dialeval.engine.resources import Data, Judge, LanguageModel, Resources, WordChoice
 from dialeval.engine.worker import Context, Engine, Job, open_context

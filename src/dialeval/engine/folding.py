@@ -24,12 +24,13 @@ from dialeval.core import inputs
 from dialeval.core.account import FAILURES
 from dialeval.core.errors import DataError, Problem, SettingError, UnsavedRunError, collect_warnings
 from dialeval.core.files import make_workplace
-from dialeval.core.fold import Estimate, Fact, IntervalChoice, IntervalKind, Metric
+from dialeval.core.fold import Estimate, Fact, Metric
 from dialeval.core.inputs import Input
 from dialeval.core.result import TRAINED_ON, Result, Run
 from dialeval.core.rowtable import RowTable, RunPart
 from dialeval.core.version import __version__
 from dialeval.engine.checks import warn_of_split_dialogues, warn_of_unsplit_texts, with_checks
+from dialeval.engine.intervals import IntervalChoice, IntervalKind
 from dialeval.engine.plan import (
     SCRIPT_COUNTS,
     TRIALS,

@@ -12,12 +12,13 @@ from dialeval.core import inputs
 from dialeval.core.batch import Batch
 from dialeval.core.columns import RaggedColumn, TextColumn
 from dialeval.core.errors import collect_warnings
-from dialeval.core.fold import Fact, IntervalKind
+from dialeval.core.fold import Fact
 from dialeval.core.inputs import Input
 from dialeval.core.result import Run, check_folder
 from dialeval.engine import baselines as common
 from dialeval.engine.evaluate import Execution, make_options
 from dialeval.engine.folding import Options, run_sources
+from dialeval.engine.intervals import IntervalKind
 from dialeval.engine.plan import Asked, Plan, Planner, Settings, make_planner
 from dialeval.engine.resources import Data, Resources
 from dialeval.io.opening import PathSource
