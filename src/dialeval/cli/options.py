@@ -1,7 +1,7 @@
 """Options that more than one command has, each defined once, and how their values are read.
 
 An option is a decorator: `@options.contexts`. `combine_options` makes one decorator of several; the options of a group
-in `Command.groups` reach the command as one argument. `--help` imports this module, so that it imports nothing heavy.
+in `HelpCommand.groups` reach the command as one argument. `--help` imports this module, so that it imports nothing heavy.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from dialeval.cli.help import Choice, Command, command, group
+from dialeval.cli.help import Choice, HelpCommand, command, group
 from dialeval.cli.output import VERBOSE
 from dialeval.core import inputs
 
@@ -209,7 +209,7 @@ class LanguageModel(dict[str, Any]):
         return judges[0] if len(judges) == 1 else find_place("loaders", "panel")(*judges)
 
 
-Command.groups = {"intervals": IntervalOptions, "limits": Limits, "llm": LanguageModel}
+HelpCommand.groups = {"intervals": IntervalOptions, "limits": Limits, "llm": LanguageModel}
 
 
 def choice(flag: str, values: Sequence[str], help_text: str) -> Decorator:

@@ -234,6 +234,10 @@ class Fact(Fold[State], Generic[State, Known]):
         """Return the value of the fact: the state itself, unless a class defines it."""
         return cast("Known", state)
 
+    def change_metric(self, change: Callable[[Metric[Any]], Metric[Any]]) -> Fact[State, Known]:
+        """Return the fact of a changed metric, for one that computes with a metric."""
+        return self
+
 
 @dataclass(frozen=True)
 class Metric(Fold[State]):

@@ -31,14 +31,14 @@ if TYPE_CHECKING:
     from dialeval.io.vectors import Embeddings, WordVectors
 
 
-class Table(Protocol):
+class ArrowTable(Protocol):
     """A table of Arrow, pandas or polars."""
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """Return the table as a stream of Arrow."""
 
 
-Data: TypeAlias = str | os.PathLike[str] | Iterable[object] | Mapping[str, object] | Table
+Data: TypeAlias = str | os.PathLike[str] | Iterable[object] | Mapping[str, object] | ArrowTable
 """A path, a list of texts or rows, a table or column, or a mapping of names to these."""
 
 WordChoice: TypeAlias = Literal["listed", "vectors"]
@@ -76,7 +76,7 @@ class LoadedResources(dict[Input, Any]):
         return resource
 
 
-class LanguageModel(Protocol):
+class LanguageJudge(Protocol):
     """A language model as a judge, or a panel of them: `dialeval.judges.LLM`, `dialeval.judges.Panel`."""
 
     @property
@@ -93,7 +93,7 @@ class LanguageModel(Protocol):
         """Write the answers into the folder of a run."""
 
 
-class Judge(Protocol):
+class JudgeProtocol(Protocol):
     """A judge for the metric `adem` (`--judge-dir`, `judge=`): an object that scores replies.
 
     The score of a reply must not depend on other replies.
@@ -116,12 +116,12 @@ class Resources:
     train: Data | None = None
     vocabulary: Data | None = None
     vectors: PathSource | WordVectors | None = None
-    judge: PathSource | Judge | None = None
+    judge: PathSource | JudgeProtocol | None = None
     """A folder, or a judge that can be pickled."""
     in_vocabulary: WordChoice | None = None
     assertions: PathSource | Sequence[Mapping[str, object]] | None = None
     """Rules about tool calls: a TOML file, or a list of dictionaries."""
-    llm: LanguageModel | None = None
+    llm: LanguageJudge | None = None
     """A language model as a judge, or a panel of them (`judges.llm.judge`)."""
     ready: Mapping[Input, Any] | None = None
     """Resources that are open, by need, for evaluations that use none of the others."""
@@ -147,12 +147,8 @@ class Resources:
         given = (self.train, self.vocabulary, self.vectors, self.in_vocabulary)
         words = self._open_words(vocabulary) if any(each is not None for each in given) else {}
         shipped = list_shipped()
-        if self.digests.keys() - {
-            *words,
-            *shipped,
-            inputs.ASSERTIONS,
-            inputs.LLM,
-        }:  # in a worker, to which the metrics of a package were sent
+        if not self.digests.keys() <= {*words, *shipped, inputs.ASSERTIONS, inputs.LLM}:
+            # In a worker, to which the metrics of a package were sent.
             shipped = list_shipped(everything=True)
         if self.judge is not None:
             words |= find_place("loaders", "judge")(self.judge)
