@@ -17,6 +17,7 @@ import base64
 import hashlib
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -37,7 +38,7 @@ from dialeval.core.validation import JsonObject
 from dialeval.core.version import __version__
 from dialeval.reports import markup
 from dialeval.reports.comparisons import RunVerdict, judge_run
-from dialeval.reports.documents import describe_result, find_extensions, to_html
+from dialeval.reports.documents import Document, describe_result, find_extensions, to_html
 from dialeval.reports.drawings import (
     draw_causes,
     draw_figure,
@@ -206,6 +207,14 @@ def report(
     return path
 
 
+def _as_section(made: Section | Document | None) -> Section | None:
+    """Return a section of a feature; one that is plain texts and tables is escaped here."""
+    if not isinstance(made, Document):
+        return made
+    name = re.sub(r"\W+", "-", made.headline.lower())
+    return Section(name, made.headline, to_html(replace(made, headline="")))
+
+
 def render(
     run: Run,
     command: str | None = None,
@@ -229,7 +238,7 @@ def render(
         make_correlations(run),
         rows and rows[0],
         make_standing(run),
-        *(make(run) for make in find_extensions(run, "section")),
+        *(_as_section(make(run)) for make in find_extensions(run, "section")),
         make_provenance(run, command),
     ]
     scripts, data = [make_script("page.js")], ""
