@@ -95,14 +95,16 @@ def test_commands_and_the_report_know_the_package(installed: dict[str, str], tic
     assert "Different first words" in run(installed, tickets.parent, *dialeval, "metrics", "openings")
 
 
-def test_the_package_is_typed(installed: dict[str, str], tmp_path: Path) -> None:
-    """Its own code, and a program of a user, under the strictest rules of mypy."""
-    command = ["-m", "mypy", "--strict", "--no-incremental", "--cache-dir", str(tmp_path), "--follow-imports=silent"]
+CHECKED = [str(TEMPLATE / "helpdesk"), str(Path(__file__).with_name("user_program.py"))]
+CHECKERS = {
+    "mypy": ["--strict", "--no-incremental", "--cache-dir", os.devnull, "--follow-imports=silent"],
+    "pyright": ["--level", "error", "--pythonpath", sys.executable],
+}
+
+
+@pytest.mark.parametrize("checker", CHECKERS)
+def test_the_package_and_a_program_of_a_user_are_typed(checker: str, installed: dict[str, str], tmp_path: Path) -> None:
+    if importlib.util.find_spec(checker) is None:
+        pytest.skip(f"{checker} is not installed")
     environment = {**installed, "MYPYPATH": str(TEMPLATE)}
-    run(
-        environment,
-        tmp_path,
-        *command,
-        str(TEMPLATE / "helpdesk"),
-        str(ROOT / "tests" / "packaging" / "user_program.py"),
-    )
+    run(environment, tmp_path, "-m", checker, *CHECKERS[checker], *CHECKED)

@@ -90,11 +90,11 @@ class OverDialogue(RowMetric):
         return sum(self.inner.bounds) / 2 if self.below is None else self.below
 
     @property
-    def better(self) -> Better | None:
+    def better(self) -> Better | None:  # type: ignore[override]
         return "higher" if self.how == "first-failure" else self.inner.better
 
     @property
-    def bounds(self) -> Bounds:
+    def bounds(self) -> Bounds:  # type: ignore[override]
         return (0.0, inf) if self.how == "first-failure" else self.inner.bounds
 
     def find_setting(self, name: str) -> Any:
