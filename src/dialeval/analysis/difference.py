@@ -110,7 +110,7 @@ class Difference(Record, frozen=True):
         baseline_mean: The value of the baseline, over the rows that both systems have a value for.
         mean: The value of the system, over the same rows.
         difference: `mean - baseline_mean`.
-        rows: Rows, or dialogues, behind the two values.
+        units: Rows, or dialogues, behind the two values.
         of: Rows, or dialogues, that there are.
         corpus: Whether the metric is a corpus value.
         better: Which values are better, `higher` or `lower`; None: neither.
@@ -147,7 +147,7 @@ class Difference(Record, frozen=True):
         >>> import dialeval
         >>> references = [f"a table for {n}" for n in range(12)]
         >>> run = dialeval.evaluate({"old": ["sorry ?"] * 12, "new": references}, references, metrics="rouge-l")
-        >>> difference = dialeval.compare(run).rows[0]
+        >>> difference = dialeval.compare(run).differences[0]
         >>> difference.wins, difference.losses, difference.worse
         (12, 0, False)
     """
@@ -158,7 +158,7 @@ class Difference(Record, frozen=True):
     baseline_mean: float
     mean: float
     difference: float
-    rows: int
+    units: int
     of: int
     corpus: bool
     better: Better | None
@@ -338,7 +338,7 @@ class Baseline:
         if metric is None or not math.isfinite(reach):
             return tested
         ends = all(np.isin(items[known], (least, largest)).all() for items in sides)
-        plain = metric.estimate_of_items(row.key, sides[0][known], None).error
+        plain = metric.estimate_scores(row.key, sides[0][known], None).error
         if not ends and not (plain is not None and plain.values):
             return tested
         counts = PairedCounts.of((sides[1] - sides[0])[known] / reach, row.error / reach, clusters)
@@ -375,11 +375,11 @@ class Baseline:
             rows = min(map(len, known))
             first, second = (float(values.mean()) if rows else math.nan for values in known)
         plain = subtract_estimates(self.name, name, here, there, key)
-        plain = replace(plain, baseline_mean=first, mean=second, difference=second - first, rows=rows, of=here.rows)
+        plain = replace(plain, baseline_mean=first, mean=second, difference=second - first, units=rows, of=here.units)
         if key in left.items:
             items = [average_known(side.items[key], side.rows.offsets) for side in (left, right)]
-        elif here.items is not None and there.items is not None and by_row:
-            items = [here.items, there.items]
+        elif here.scores is not None and there.scores is not None and by_row:
+            items = [here.scores, there.scores]
         else:
             return plain
         ahead = (items[0] - items[1]) if plain.better == "lower" else (items[1] - items[0])
@@ -475,10 +475,10 @@ def subtract_estimates(baseline: str, system: str, here: Estimate, there: Estima
     metric = find_metric(here)
     better = None if metric is None else metric.better
     evidence = better is not None and not (metric is not None and metric.descriptive)
-    rows, of = here.scored + there.scored, here.rows + there.rows
+    rows, of = here.scored + there.scored, here.units + there.units
     means = here.mean, there.mean, there.mean - here.mean
     plain = Difference(key, baseline, system, *means, rows, of, here.corpus, better, evidence)
-    both = (here.scored, there.scored), (here.rows, there.rows)
+    both = (here.scored, there.scored), (here.units, there.units)
     missing = here.missing, there.missing
     return replace(plain, scored=both[0], due=both[1], missing=missing, values=(here.mean, there.mean))
 

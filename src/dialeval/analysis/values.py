@@ -48,7 +48,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from dialeval.core.arguments import check_arguments
 from dialeval.core.arrays import Floats, Ints, offsets_of, ranges
 from dialeval.core.columns import TextColumn
 from dialeval.core.contributions import (
@@ -136,7 +135,7 @@ class Values:
                 reasons[key] = metric.untestable
             elif estimate.corpus and metric is None:
                 reasons[key] = "it has no per-row statistics, or its metric is not installed here"
-            elif estimate.corpus and not rows.contributions and estimate.rows > KEPT_ROWS:
+            elif estimate.corpus and not rows.contributions and estimate.units > KEPT_ROWS:
                 reasons[key] = f"per-row statistics are kept for up to {KEPT_ROWS:,} rows"
             elif estimate.corpus and metric is not None:
                 try:
@@ -144,12 +143,12 @@ class Values:
                     metrics[key] = metric
                 except DialevalError as error:
                     reasons[key] = str(error)
-            elif estimate.items is None:
+            elif estimate.scores is None:
                 reasons[key] = "the run has no per-row scores of it"
-            elif len(estimate.items) not in (count, clusters):
-                reasons[key] = f"it has {len(estimate.items)} values for {count} rows"
+            elif len(estimate.scores) not in (count, clusters):
+                reasons[key] = f"it has {len(estimate.scores)} values for {count} rows"
             else:
-                items[key] = estimate.items
+                items[key] = estimate.scores
         used = {name: each for name, each in rows.contributions.items() if name in rows.used}
         return cls(ClusteredRows(used, rows.offsets), items, metrics, reasons)
 
@@ -349,7 +348,7 @@ def _find_offsets(result: Result) -> Ints:
     """Return the clusters of a result; each row is one where the result does not know its rows."""
     if result.rows is not None:
         return result.rows.offsets
-    sizes = {(est.level, len(est.items)) for est in result.values() if est.items is not None}
+    sizes = {(est.level, len(est.scores)) for est in result.values() if est.scores is not None}
     if {level for level, _ in sizes} == {Level.TURN, Level.DIALOGUE}:
         rows = max(size for level, size in sizes if level is Level.TURN)
     else:
@@ -357,7 +356,6 @@ def _find_offsets(result: Result) -> Ints:
     return np.arange(rows + 1)
 
 
-@check_arguments
 def with_intervals(
     run: AnyRun,
     confidence: float = DEFAULT_LEVEL,
@@ -431,12 +429,12 @@ def _with_formulas(estimates: Mapping[str, Estimate], values: Values, level: flo
         if metric is None:
             continue
         rows = values.rows.offsets if estimate.level is Level.TURN else None
-        plain = replace(metric.estimate_of_items(key, items, rows), level=estimate.level)
+        plain = replace(metric.estimate_scores(key, items, rows), level=estimate.level)
         if plain.error is not None and (plain.error.yes_no or plain.error.values):
             found = compute_interval(plain, metric.bounds_of(key), level)
             if found is not None:
                 (low, high), by = found
-                made[key] = replace(estimate, interval=(low, high), confidence=(high - low) / 2, interval_by=by)
+                made[key] = replace(estimate, interval=(low, high), half_width=(high - low) / 2, interval_by=by)
     return made
 
 
@@ -497,14 +495,14 @@ def cut(result: Result, rows: Ints, called: str | None = None, intervals: bool =
     skipped = dict(result.skipped)
     for key, estimate in result.items():
         taken_rows, count = places[estimate.level]
-        items, metric = estimate.items, find_metric(estimate)
+        items, metric = estimate.scores, find_metric(estimate)
         if items is not None and len(items) != count:
             skipped[key] = f"it has {len(items)} values for {count} {estimate.level}s"
         elif estimate.corpus and metric is not None and metric.whole_dialogues and not whole:
             skipped[key] = "it needs whole dialogues, and the slice has parts of some"
         elif estimate.corpus or items is not None:
             own = None if items is None else items[taken_rows]
-            found[key] = _recompute_mean(key, replace(estimate, rows=len(taken_rows), items=own), part)
+            found[key] = _recompute_mean(key, replace(estimate, units=len(taken_rows), scores=own), part)
         else:
             skipped[key] = "the run has no per-row scores of it"
     contributions = {name: take_rows(each, rows) for name, each in result.contributions.items()}
@@ -519,9 +517,9 @@ def weigh_dialogues(result: Result) -> Result:
     table = require_table(result)
     found = dict(result.estimates)
     for key, estimate in result.items():
-        if not estimate.corpus and estimate.level is Level.TURN and estimate.items is not None:
-            items = average_known(estimate.items, table.offsets)
-            plain = replace(estimate, items=items, level=Level.DIALOGUE, rows=len(items))
+        if not estimate.corpus and estimate.level is Level.TURN and estimate.scores is not None:
+            items = average_known(estimate.scores, table.offsets)
+            plain = replace(estimate, scores=items, level=Level.DIALOGUE, units=len(items))
             found[key] = _recompute_mean(key, _with_signature(plain, weight="dialogues"), table)
     return replace(result, estimates=found)
 
@@ -547,11 +545,11 @@ def regroup(result: Result, field: str, labels: Sequence[str] | None = None) -> 
     rows, firsts = require_table(part), offsets_of(sizes)[:-1]
     estimates = {}
     for key, estimate in part.items():
-        items = estimate.items
+        items = estimate.scores
         if estimate.level is Level.DIALOGUE and items is not None:
             items = np.full(len(rows), math.nan)
-            items[firsts] = estimate.items
-        estimates[key] = replace(estimate, items=items, level=Level.TURN)
+            items[firsts] = estimate.scores
+        estimates[key] = replace(estimate, scores=items, level=Level.TURN)
     groups = np.bincount(codes[order], sizes, len(names)).astype(np.int64)
     rows = replace(rows, offsets=offsets_of(groups), dialogues=names.tolist(), turns=None)
     return replace(part, estimates=estimates, rows=rows), list(labels)
@@ -573,7 +571,7 @@ def recompute_intervals(result: Result, groups: Result) -> Result:
     table = require_table(groups)
     made = {key: _recompute_mean(key, estimate, table) for key, estimate in groups.items()}
     made = dict(_recompute_corpus(replace(groups, estimates=made), groups, True).estimates)
-    parts = ("interval", "interval_by", "confidence", "error")
+    parts = ("interval", "interval_by", "half_width", "error")
     changed = {
         key: replace(estimate, **{part: getattr(made[key], part) for part in parts})
         for key, estimate in result.items()
@@ -594,7 +592,7 @@ def collapse_dialogues(run: Run) -> Run:
         found = {
             key: _recompute_mean(key, replace(estimate, level=Level.TURN), last)
             for key, estimate in weighed.items()
-            if not estimate.corpus and estimate.items is not None and len(estimate.items) == len(last)
+            if not estimate.corpus and estimate.scores is not None and len(estimate.scores) == len(last)
         }
         results[name] = replace(result, estimates=found, rows=last, contributions={})
     return replace(run, systems=results)
@@ -607,17 +605,17 @@ def _with_signature(estimate: Estimate, **fields: str) -> Estimate:
 
 def _recompute_mean(key: str, estimate: Estimate, rows: RowTable) -> Estimate:
     """Return the mean of the items with its interval; a corpus value stays as it is."""
-    if estimate.corpus or estimate.items is None:
+    if estimate.corpus or estimate.scores is None:
         return estimate
     metric = find_metric(estimate)
     offsets = rows.offsets if estimate.level is Level.TURN else None
     if metric is None:
-        bounds, made = ANY_NUMBER, Estimate.of_moments(Moments.of(estimate.items, offsets))
+        bounds, made = ANY_NUMBER, Estimate.of_moments(Moments.of(estimate.scores, offsets))
     else:
-        bounds, made = metric.bounds_of(key), metric.estimate_of_items(key, estimate.items, offsets)
+        bounds, made = metric.bounds_of(key), metric.estimate_scores(key, estimate.scores, offsets)
         made = made if metric.untestable is None else replace(made, error=None)
-    missing = min(estimate.missing, int(np.count_nonzero(np.isnan(estimate.items))))
-    made = replace(made, items=estimate.items, level=estimate.level, signature=estimate.signature, missing=missing)
+    missing = min(estimate.missing, int(np.count_nonzero(np.isnan(estimate.scores))))
+    made = replace(made, scores=estimate.scores, level=estimate.level, signature=estimate.signature, missing=missing)
     # The kind of interval that the estimate has; in the place of one by resampling, that over dialogues at its level.
     how = estimate.interval_by
     choice = IntervalChoice(level=None if how is None else how.level)
@@ -637,14 +635,14 @@ def _recompute_corpus(part: Result, whole: Result, intervals: bool) -> Result:
     for key, value in now.items():
         how = estimates[key].interval_by
         level = DEFAULT_LEVEL if how is None or not how.level else how.level
-        made = replace(estimates[key], mean=value, scored=_count_scored(key, part, whole), confidence=math.nan)
+        made = replace(estimates[key], mean=value, scored=_count_scored(key, part, whole), half_width=math.nan)
         made = replace(made, interval=None, interval_by=None)
         if key in influences:
             bounds, _ = make_interval(influences[key], None, level, values.clusters)
             if all(map(math.isfinite, bounds)):
                 low, high = clip_to_range(bounds, key, made)
                 by = Resampling("jackknife", level, len(influences[key].changes), DEFAULT_SEED, values.clusters)
-                made = replace(made, interval=(low, high), confidence=(high - low) / 2, interval_by=by)
+                made = replace(made, interval=(low, high), half_width=(high - low) / 2, interval_by=by)
         estimates[key] = made
     for key in values.reasons:
         del estimates[key]
@@ -656,11 +654,11 @@ def _count_scored(key: str, part: Result, whole: Result) -> int:
 
     One that has no items is made of the rows that a mean of as many scored rows is made of.
     """
-    rows, scored = whole[key].rows, whole[key].scored
-    alike = [key, *(name for name, each in whole.items() if (each.rows, each.scored) == (rows, scored))]
-    items = next((each for name in alike if name in part and (each := part[name].items) is not None), None)
+    rows, scored = whole[key].units, whole[key].scored
+    alike = [key, *(name for name, each in whole.items() if (each.units, each.scored) == (rows, scored))]
+    items = next((each for name in alike if name in part and (each := part[name].scores) is not None), None)
     if scored == rows or items is None or part[key].level is not Level.TURN:
-        return part[key].rows
+        return part[key].units
     return int(np.count_nonzero(~np.isnan(items)))
 
 

@@ -105,4 +105,4 @@ class Distinct(Metric[DistinctState]):
         if self.per == "response":
             return {self.name: rows}
         share = state.ngrams.types / state.ngrams.total if state.ngrams.total else np.nan
-        return {self.name: Estimate(share, 0.0, rows.rows, rows.scored, corpus=True)}
+        return {self.name: Estimate(share, 0.0, rows.units, rows.scored, corpus=True)}

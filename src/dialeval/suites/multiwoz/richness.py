@@ -151,7 +151,7 @@ class Richness(Metric[RichnessState]):
         if self.of == "avg-lengths":
             return {self.name: lengths}
         value = self._compute_value(state) if lengths.scored else math.nan
-        return {self.name: Estimate(value, 0.0, lengths.rows, lengths.scored, corpus=True)}
+        return {self.name: Estimate(value, 0.0, lengths.units, lengths.scored, corpus=True)}
 
     def _compute_value(self, state: RichnessState) -> float:
         if self.of == "msttr":
