@@ -30,7 +30,7 @@ def run_of(systems: Mapping[str, Floats] | None = None, key: str = "rouge-l", **
     made: dict[str, Result] = {}
     for name, items in {**(systems or {}), **more}.items():
         known = items[~np.isnan(items)]
-        estimate = Estimate(float(known.mean()), float(known.std()), len(items), len(known), items=items)
+        estimate = Estimate(float(known.mean()), float(known.std()), len(items), len(known), scores=items)
         estimate = replace(estimate, signature=Signature.of(key, definition=1))
         made[name] = Result({key: estimate}, rows=RowTable(np.arange(0, len(items) + 1, 2)))
     return Run(made, "0")

@@ -24,7 +24,7 @@ from dialeval.reports.tables import describe
 def result(items: Floats, turns: Ints, fields: dict[str, list[str]] | None = None, key: str = "reward") -> Result:
     known = items[~np.isnan(items)]
     size, signature = len(items), Signature.of(key)
-    estimate = Estimate(float(known.mean()), 0.0, size, len(known), items=items, signature=signature)
+    estimate = Estimate(float(known.mean()), 0.0, size, len(known), scores=items, signature=signature)
     columns = {name: RaggedColumn.from_lists([[value] for value in values]) for name, values in (fields or {}).items()}
     names = [f"d{number}" for number in range(len(turns))]
     return Result({key: estimate}, rows=RowTable(offsets_of(turns), names, fields=columns))
@@ -110,7 +110,7 @@ def test_users_are_clusters_where_they_are_named() -> None:
     assert "60 dialogues are of 15 users; --cluster user takes that into account." in " ".join(alone.verdict.sentences)
     means = []
     for log in logs.values():
-        items = log["reward"].items
+        items = log["reward"].scores
         assert items is not None
         means.append(items.reshape(-1, 4).mean(axis=1))
     expected = stats.ttest_ind(means[1], means[0], equal_var=False)

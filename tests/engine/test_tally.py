@@ -206,7 +206,7 @@ def test_merging_with_itself() -> None:
     tally.update([{**row, "dialog_id": f"e{row['turn']}"} for row in rows(3)])
     tally.merge(tally)
     assert len(tally) == 6
-    assert tally.compute()["length"].rows == 6
+    assert tally.compute()["length"].units == 6
 
 
 def test_a_dialogue_that_is_divided_among_meters_is_told() -> None:

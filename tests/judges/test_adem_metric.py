@@ -23,6 +23,6 @@ def test_rows_are_scored_by_what_they_have(tmp_path: Path) -> None:
             {"a": RESPONSES}, references=references, contexts=contexts, metrics="adem", judge_dir=judge
         )
         expected = judge.score(lists(contexts), RESPONSES, lists(references))
-        items = run["a"]["adem"].items
+        items = run["a"]["adem"].scores
         assert items is not None
         np.testing.assert_array_equal(items, expected)

@@ -30,7 +30,7 @@ def test_every_part_of_a_verdict_is_a_result(tmp_path: Path) -> None:
         )
         for part in ("score", "relevance", "fluency", "novelty", "continuity"):
             key = "judge" if part == "score" else f"judge/{part}"
-            items = run["a"][key].items
+            items = run["a"][key].scores
             assert items is not None
             given = expected.breakdown[:, 0] if part == "continuity" else getattr(expected, part)
             np.testing.assert_array_equal(items, given)

@@ -180,7 +180,7 @@ def test_every_table_converts_and_shows_itself() -> None:
         ),
         "sequential": (dialeval.run_sequential_test(run), 2 * 2),
         "trend": (dialeval.fit_trend(run), 2 * 3),
-        "items": (run.item_table, 3 * len(rows)),
+        "items": (run.score_table, 3 * len(rows)),
         "sample": (drawn, len(drawn.rows)),
         "ranking": (dialeval.rank([{"a": "a", "b": HOSTILE, "better": side} for side in "abab"]), 2),
     }
@@ -198,4 +198,4 @@ def test_every_table_converts_and_shows_itself() -> None:
     assert own[["rows", "mean", "difference"]].to_numpy().tolist() == [[12, 3.0, 2.0]]
     trend = tables["trend"][0].to_pandas()
     assert trend[trend["metric"] == "length"]["value"].tolist() == [run[name]["length"].mean for name in run]
-    assert "10 of 108 rows" in text_of(run.item_table._repr_html_())
+    assert "10 of 108 rows" in text_of(run.score_table._repr_html_())

@@ -27,7 +27,7 @@ def judged(folder: Path, trials: int = 1) -> Run:
 def with_values(run: Run, key: str, values: list[float]) -> Run:
     """The run with other items of a key."""
     name, result = next(iter(run.items()))
-    estimates = {**result.estimates, key: replace(result[key], items=np.array(values))}
+    estimates = {**result.estimates, key: replace(result[key], scores=np.array(values))}
     return replace(run, systems={name: replace(result, estimates=estimates)})
 
 

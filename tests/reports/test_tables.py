@@ -26,7 +26,7 @@ def rows_estimate(*items: float) -> Estimate:
     finite = values[np.isfinite(values)]
     signature = Signature.of("bleu-4", n=4)
     mean, std = float(finite.mean()), float(finite.std())
-    return Estimate(mean, std, len(values), len(finite), items=values, signature=signature).with_confidence(1.97)
+    return Estimate(mean, std, len(values), len(finite), scores=values, signature=signature).with_confidence(1.97)
 
 
 def corpus_estimate(value: float, rows: int = 4) -> Estimate:
@@ -76,10 +76,10 @@ def test_csv_reads_back_to_the_last_digit(run: Run) -> None:
     assert [(line["system"], line["metric"]) for line in lines] == [(s, key) for s in run for key in run[s]]
     for line in lines:
         est = run[line["system"]][line["metric"]]
-        wanted = (est.mean, est.std, est.confidence, *(est.interval or (math.nan, math.nan)))
+        wanted = (est.mean, est.std, est.half_width, *(est.interval or (math.nan, math.nan)))
         found = [float(line[field] or "nan") for field in ("mean", "std", "confidence", "low", "high")]
         assert found == pytest.approx(wanted, rel=0, abs=0, nan_ok=True)
-        assert (int(line["rows"]), int(line["scored"])) == (est.rows, est.scored)
+        assert (int(line["rows"]), int(line["scored"])) == (est.units, est.scored)
         assert line["signature"] == str(est.signature or "")
 
 
@@ -162,7 +162,7 @@ def test_metrics_txt_has_the_layout_of_dialog_eval(run: Run) -> None:
     head, first, second, end = to_metrics_txt(Run({"a.txt": run["a"], "my b.txt": run["b"]}, "0")).split("\n")
     assert head == "filename length distinct-2 bleu-4"
     bleu = run["a"]["bleu-4"]
-    assert first == f"a.txt nan,nan,nan {1 / 3},0,0.0 {bleu.mean},{bleu.std},{bleu.confidence} "
+    assert first == f"a.txt nan,nan,nan {1 / 3},0,0.0 {bleu.mean},{bleu.std},{bleu.half_width} "
     assert second.startswith("my_b.txt ")
     assert end == ""
 

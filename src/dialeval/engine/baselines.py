@@ -94,8 +94,6 @@ def run_with_baselines(
 def make_baselines(systems: Sequence[Rows], train: TextColumn | None) -> Baselines:
     """Return floors and ceilings over the rows of the first system."""
     first = systems[0]
-    if inputs.RESPONSE not in first.columns:
-        raise SettingError("baselines are for single responses; leave them out for hypotheses")
     check_names(rows.system for rows in systems)
     made: list[Rows] = []
     left_out: dict[str, str] = {}

@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from dialeval.core import inputs
-from dialeval.core.arguments import check_arguments
 from dialeval.core.errors import SettingError, collect_warnings
 from dialeval.core.fold import IntervalKind
 from dialeval.core.inputs import Column, Input
@@ -73,6 +72,13 @@ class Reading:
         in_vocabulary: Whether words with a vector count as in-vocabulary (`"vectors"`) or only the words of the
             vocabulary (`"listed"`). None: `"listed"` for a vector file with a header line.
         assertions: Rules about tool calls for the metric `call-assertions`: a TOML file, or a list of dictionaries.
+
+    Examples:
+        >>> import dialeval
+        >>> lines = ["at nine", "<think>hm</think> no"]
+        >>> run = dialeval.evaluate(lines, metrics="length", reading=dialeval.Reading(dialogues=["one", "two"]))
+        >>> run["system"].rows.dialogues
+        ['one', 'two']
     """
 
     roles: Mapping[str, str] | None = None
@@ -107,18 +113,24 @@ class Execution:
     Attributes:
         engine: What runs the work: `Threads`, `Processes` or `Cluster` of `dialeval.engine`.
         threads: The number of threads; None: one per core.
-        items: Keep per-row scores.
+        row_scores: Keep per-row scores.
         resume: A folder of finished chunks; a run that was interrupted continues from it.
         force: Replace a saved run of other inputs in `output`.
         details: Further data to save with the run, JSON-compatible, by name.
         progress: A function that is called now and then with the work done: `rows`, `total` and `share`.
         batch_rows: Rows that are scored at a time.
         chunk_bytes: The size of the chunks that files are split into.
+
+    Examples:
+        >>> import dialeval
+        >>> execution = dialeval.Execution(threads=1, details={"commit": "abc123"})
+        >>> dialeval.evaluate(["yes"], metrics="length", execution=execution).details["commit"]
+        'abc123'
     """
 
     engine: Engine | None = None
     threads: int | None = None
-    items: bool = True
+    row_scores: bool = True
     resume: PathSource | None = None
     force: bool = False
     details: Mapping[str, object] | None = None
@@ -126,13 +138,29 @@ class Execution:
     batch_rows: int = BATCH_ROWS
     chunk_bytes: int | None = None
 
-    def make_options(
-        self, confidence: float | None, intervals: IntervalKind | float | None, output: PathSource | None = None
-    ) -> Options:
-        """Return the options of a run; a number in the place of intervals is the factor of those over rows."""
-        kind, t = (None, intervals) if isinstance(intervals, int | float) else (intervals, None)
-        way = (self.batch_rows, self.threads, self.engine, self.progress)
-        return Options(t, confidence, kind, *way, output, self.items, self.resume, self.chunk_bytes, self.force)
+
+def make_options(
+    execution: Execution,
+    confidence: float | None,
+    intervals: IntervalKind | float | None,
+    output: PathSource | None = None,
+) -> Options:
+    """Return the options of a run; a number in the place of intervals is the factor of those over rows."""
+    kind, t = (None, intervals) if isinstance(intervals, int | float) else (intervals, None)
+    return Options(
+        t,
+        confidence,
+        kind,
+        execution.batch_rows,
+        execution.threads,
+        execution.engine,
+        execution.progress,
+        output,
+        execution.row_scores,
+        execution.resume,
+        execution.chunk_bytes,
+        execution.force,
+    )
 
 
 @dataclass(frozen=True)
@@ -156,7 +184,7 @@ class _Inputs:
         They are where an input is a pattern or on shared storage, or where an option needs chunks; with `large_too`
         also if they are the lines of one system in a file so large that few would want its rows in memory.
         """
-        asked = options.engine is not None or options.resume is not None or not options.items
+        asked = options.engine is not None or options.resume is not None or not options.row_scores
         in_many_files = any(is_remote(path) or is_pattern(path) for path in self._list_paths())
         return asked or self.reading.shards or in_many_files or (large_too and self._large)
 
@@ -221,7 +249,6 @@ def is_chunked(
     return _Inputs(responses, references, contexts, reading=Reading(shards=shards)).are_chunked(options, large_too)
 
 
-@check_arguments
 def evaluate(
     responses: Data,
     references: Data | None = None,
@@ -251,24 +278,24 @@ def evaluate(
 
     Files of any number and size are read in chunks with bounded memory where a path is a pattern such as
     `logs/2026-*.jsonl` (one system) or an address that fsspec knows (`s3://...`), or where `shards`, `engine`, `resume`
-    or `items=False` is given (`Reading`, `Execution`). Per-row scores are then not in the returned run; they are saved
-    if there is an `output`.
+    or `row_scores=False` is given (`Reading`, `Execution`). Per-row scores are then not in the returned run; they are
+    saved if there is an `output`.
 
     Args:
         responses: The responses of a system; a mapping of system names to responses; or a folder with a file per
             system.
         references: The reference texts, one or a list per row; or a mapping of names to reference sets.
         contexts: The dialogue context of each response: the turns before it.
-        train: The training text, one text per line, for metrics that compare with it.
-        vectors: Word vectors: a file, or the name of an installed data pack.
-        judge_dir: The folder of a judge, such as `dialeval adem train` wrote; None: the shipped one.
-        llm: A language model for the metrics `llm` and `llm-conversation`: `dialeval.judges.LLM(...)` or a `Panel`.
         metrics: Names, families, groups such as `"dialog-eval"`, metric objects or functions made by `metric_of_rows`,
             in a comma-separated text or a list; `"all"`: every metric that the inputs allow. None: the default
             panel. `Run.skipped` names what could not be computed.
         settings: Settings of metric families that differ from their defaults, as `{"bleu": {"smooth": 7}}`.
         tokenizer: The tokenizer of every metric that counts tokens and names none itself, such as `"13a"`, `"zh"` or
             `"ja"`; `"auto"` chooses one by the scripts of all texts.
+        train: The training text, one text per line, for metrics that compare with it.
+        vectors: Word vectors: a file, or the name of an installed data pack.
+        judge_dir: The folder of a judge, such as `dialeval adem train` wrote; None: the shipped one.
+        llm: A language model for the metrics `llm` and `llm-conversation`: `dialeval.judges.LLM(...)` or a `Panel`.
         fields: The names of fields in the input, by ours: `{"response": "answer"}`.
         keep: Further fields of the rows that the run keeps, to slice it by them: names in a comma-separated text or a
             list.
@@ -313,7 +340,7 @@ def evaluate(
     resources = Resources(train, reading.vocabulary, vectors, judge_dir, reading.in_vocabulary, reading.assertions, llm)
     if llm is not None:
         metrics, settings = llm.plan(metrics, settings)
-    options = execution.make_options(confidence, intervals, output)
+    options = make_options(execution, confidence, intervals, output)
     if given.are_chunked(options):
         if baselines:
             raise SettingError("baselines need all rows in memory, which a run in chunks does not keep")
@@ -392,7 +419,6 @@ class Tally:
         self._parts: list[Rows] = []
         self._notes: dict[str, None] = {}
 
-    @check_arguments
     def update(self, responses: Any, references: Any = None, contexts: Any = None) -> None:
         """Add rows of one system.
 
@@ -434,7 +460,6 @@ class Tally:
         rows = self._options.batch_rows
         return make_job(self._planner, [columns], self._resources, FieldNames(), rows, self._context)
 
-    @check_arguments
     def merge(self, other: Tally) -> None:
         """Add the rows of another tally of the same metrics after these; the other one is not changed.
 
@@ -484,7 +509,6 @@ class Tally:
         return run_sources(sources, *given, warnings=notes, context=self._context).run
 
 
-@check_arguments
 def make_tally(
     metrics: Asked,
     *,

@@ -42,7 +42,6 @@ from msgspec.structs import asdict
 from dialeval.analysis.alignment import align
 from dialeval.analysis.pairing import describe_inputs
 from dialeval.analysis.values import collapse_dialogues, find_metric
-from dialeval.core.arguments import check_arguments
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.display import Displayable, Tabular, count_names, flatten_intervals
 from dialeval.core.errors import SettingError
@@ -181,7 +180,6 @@ class Ranking(Tabular, Displayable, Record, frozen=True, kw_only=True, rename={"
         ]
 
 
-@check_arguments
 def rank(
     pairs: Any,
     *,

@@ -142,7 +142,7 @@ def state_p(p: float) -> str:
 
 def show_scored(estimate: Estimate) -> str:
     """Return `490/501` where some rows could not be scored; empty where all were."""
-    return "" if estimate.scored == estimate.rows else f"{estimate.scored}/{estimate.rows}"
+    return "" if estimate.scored == estimate.units else f"{estimate.scored}/{estimate.units}"
 
 
 def list_names(names: Sequence[str], most: int = 4) -> str:

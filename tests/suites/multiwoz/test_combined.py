@@ -42,7 +42,7 @@ def test_half_of_inform_and_success_plus_bleu(missing: Missing) -> None:
     found = value(Combined(missing=missing), ROWS)
     assert found.mean == (inform + success) / 2 + bleu
     assert (found.corpus, found.std) == (True, 0)
-    assert (found.rows, found.scored) == (5, 3 if missing == "ignored" else 5)
+    assert (found.units, found.scored) == (5, 3 if missing == "ignored" else 5)
 
 
 def test_its_contributions_are_those_of_bleu_and_one_line_of_rates_per_dialogue() -> None:

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dialeval.core import inputs
-from dialeval.core.arguments import check_arguments
 from dialeval.core.batch import Batch
 from dialeval.core.columns import RaggedColumn, TextColumn
 from dialeval.core.errors import collect_warnings
@@ -17,7 +16,7 @@ from dialeval.core.fold import Fact, IntervalKind
 from dialeval.core.inputs import Input
 from dialeval.core.result import Run, check_folder
 from dialeval.engine import baselines as common
-from dialeval.engine.evaluate import Execution
+from dialeval.engine.evaluate import Execution, make_options
 from dialeval.engine.folding import Options, run_sources
 from dialeval.engine.plan import Asked, Plan, Planner, Settings, make_planner
 from dialeval.engine.resources import Resources
@@ -77,7 +76,6 @@ def make_baselines(systems: Sequence[Rows], groups: Groups) -> common.Baselines:
     return common.Baselines(made, left_out, systems[0].system)
 
 
-@check_arguments
 def evaluate_hypotheses(
     hypotheses: object,
     reference_groups: object = None,
@@ -133,7 +131,7 @@ def evaluate_hypotheses(
     with collect_warnings() as notes:
         systems, groups = read_with_groups(hypotheses, reference_groups, eos)
     planner = make_planner(metrics, settings, tokenizer, sum(map(len, systems)))
-    resources, options = Resources(train, vectors=vectors), execution.make_options(confidence, intervals)
+    resources, options = Resources(train, vectors=vectors), make_options(execution, confidence, intervals)
     if groups is None:
         run = run_sources(wrap_systems(systems), planner, resources, options).run
     else:
