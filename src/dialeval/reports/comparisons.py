@@ -322,7 +322,8 @@ def state_system_verdict(comparison: Comparison, system: str) -> tuple[str, str]
     if standing.other:
         largest = sorted(standing.other, key=lambda row: row.size, reverse=True)
         texts = [f"{_name_change(row)} ({_show_values(row)})" for row in largest]
-        sentences.append(f"Replies are also {list_some(texts, _MOST_DIFFERENCES)}.")
+        also = "also " if standing.panel else ""
+        sentences.append(f"Its replies are {also}{list_some(texts, _MOST_DIFFERENCES)}.")
     if not standing.panel:
         sentences += _explain_missing_evidence(rows)
     return headline, " ".join(sentences)
