@@ -122,9 +122,19 @@ def value_at(row: Mapping[str, Any], path: str) -> Any:
             value = value.get(step)
         elif isinstance(value, list | tuple) and step.isdecimal() and len(step) < 10 and int(step) < len(value):
             value = value[int(step)]
+        elif isinstance(value, str) and value[:1] == "{":  # an object in JSON
+            value = value_at(_parse_object(value), step)
         else:
             return None
     return value
+
+
+@lru_cache(maxsize=4)
+def _parse_object(text: str) -> dict[str, Any]:
+    try:
+        return dict(orjson.loads(text))
+    except orjson.JSONDecodeError:
+        return {}
 
 
 def find(row: RowObject, paths: str) -> Any:
