@@ -45,6 +45,7 @@ from dialeval.io.calls import (
     CallLog,
     ToolResult,
     dump,
+    join_chunks,
     parse_text,
     read_call,
     read_calls,
@@ -247,8 +248,10 @@ class FieldReader:
         if not isinstance(value, dict | list | tuple):
             return self.read_text(value, name)
         given = list(value) if isinstance(value, LISTS) else [value]
+        if (joined := join_chunks(given)) is not None:
+            given = [joined]
         said = [each for each in given if not isinstance(each, dict) or _is_spoken(each, self.names)]
-        if not said and self._read_log(value, name).calls:
+        if not said and self._read_log(given, name).calls:
             return ""
         if not said or not isinstance(said[-1], dict):
             return self.read_text(value, name)

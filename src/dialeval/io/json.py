@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -85,6 +86,9 @@ def read_json(path: PathSource) -> dict[str | None, Records]:
     ]
     if problems:
         raise DataError(problems)
+    shapes = [find_shape(items[0]) for items in document.values() if items and isinstance(items[0], dict)]
+    if shapes and all(shape is not None and shape.assembler == "spans" for shape in shapes):  # spans by operation
+        return {None: Records(where, enumerate(chain.from_iterable(document.values()), 1))}
     return {
         name: Records(where, enumerate(items, 1), lines=partial(_find_item_lines, data, name))
         for name, items in document.items()
@@ -92,7 +96,7 @@ def read_json(path: PathSource) -> dict[str | None, Records]:
 
 
 def _parse_several(data: Bytes) -> list[Any]:
-    """Return documents that follow each other, as SDKs print spans and services write logs; none where one is not JSON."""
+    """Return documents that follow each other, as SDKs print spans; none where one of them is not JSON."""
     try:
         text, documents, position = data.tobytes().decode(), list[Any](), 0
         while (position := _skip_gap(text, position)) < len(text):

@@ -97,6 +97,7 @@ def _read_claude_code(rows: Numbered, _where: str) -> Iterator[tuple[int, RowObj
     """Yield a chat for each session, and for each agent that works for it; a message is written in several events."""
     chats: dict[str, tuple[int, dict[object, RowObject], list[str]]] = {}
     met: set[object] = set()  # a session that is resumed repeats events
+    known_session: object = None
     for line, event in rows:
         message = event.get("message") if isinstance(event, dict) else None
         if not isinstance(event, dict) or not isinstance(message, dict) or event.get("isMeta"):
@@ -105,11 +106,12 @@ def _read_claude_code(rows: Numbered, _where: str) -> Iterator[tuple[int, RowObj
             continue
         met.add(unique)
         side = event.get("agentId") or "sidechain" if event.get("isSidechain") else ""
-        session = " ".join(filter(None, (str(find(event, "sessionId | session_id")), str(side))))
+        known_session = find(event, "sessionId | session_id") or known_session
+        session = " ".join(filter(None, (str(known_session), str(side))))
         _, messages, models = chats.setdefault(session, (line, {}, []))
-        parts = message.get("content")
+        parts = find(message, "content | parts")
         parts = [{"type": "text", "text": parts}] if isinstance(parts, str) else list(parts or ())
-        known = messages.setdefault(message.get("id") or unique, {**message, "content": []})
+        known = messages.setdefault(message.get("id") or unique, {**message, "parts": None, "content": []})
         known |= {"timestamp": event.get("timestamp"), "error": event.get("isApiErrorMessage")}
         known["content"] = [*known["content"], *parts]  # type: ignore[misc]
         models += [str(message["model"])] if message.get("model") else []

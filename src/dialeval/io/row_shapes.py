@@ -187,7 +187,7 @@ def map_fields(row: RowObject, names: FieldNames) -> RowObject | None:
         row = {**row, **{path: value_at(row, path) for path in names.paths}}
     if names.mapped:
         return _drop_unlike(row, names)
-    if type(row.get(names.response)) is str and "user_input" not in row:
+    if type(said := row.get(names.response)) is str and "user_input" not in row and not said.startswith("{"):
         return row
     shape = find_shape(row)
     if shape is None or shape is CHAT:
@@ -199,6 +199,7 @@ def map_fields(row: RowObject, names: FieldNames) -> RowObject | None:
     taken = {
         own: find(row, shape.paths[name]) if own == name else value_at(row, own) for name, own in ours.items()
     } | found
+    taken = {own: None if value in ("{}", {}) else value for own, value in taken.items()}  # removed before logging
     if shape.main == "":  # scores of replies that are somewhere else
         taken[names.response] = None
     if shape.roles and isinstance(messages := taken.get(names.messages), list):

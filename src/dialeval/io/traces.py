@@ -20,6 +20,7 @@ in the file; other spans are held as they are.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,7 +31,7 @@ import orjson
 
 from dialeval.core.errors import DataError, Problem, add_warning
 from dialeval.core.validation import parse_toml
-from dialeval.io.calls import dump, parse_text, unwrap
+from dialeval.io.calls import dump, parse_text, read_call, unwrap
 from dialeval.io.fields import FieldReader, Message, find_role, read_message, read_plain_message, read_time
 from dialeval.io.otlp import Export, open_span, read_export, read_head, unpack_pairs
 from dialeval.io.outcomes import is_failed
@@ -95,7 +96,7 @@ class TraceSpan:
     def overlaps(self, other: TraceSpan) -> bool:
         """Return whether both run at the same time, as far as times are known."""
         if None in (self.start, self.end, other.start, other.end):
-            return True
+            return bool(self.id and other.id)
         return self.start <= other.end and other.start <= self.end  # type: ignore[operator]
 
 
@@ -265,6 +266,8 @@ def _read_time(value: object) -> float | None:
         seconds, rest = map(read_number, value)
         return None if seconds is None or rest is None else seconds + rest / 1e9
     number = read_number(value)
+    if number == 0:  # of spans whose times were removed
+        return None
     if number is None:
         return read_time(value.replace(" ", "T", 1) if isinstance(value, str) else value)
     for unit in (1e9, 1e6, 1e3):
@@ -303,7 +306,19 @@ def _read_messages(value: object, role: str, reader: FieldReader) -> list[Messag
             message = read_message(reader, raw, "a message", name)
             if len(reader.problems) == before or message.calls:
                 found.append(message)
-    return found
+    return [_read_printed(message) if _PRINTED.match(message.text) else message for message in found]
+
+
+_PRINTED = re.compile(
+    r"ResponseFunctionToolCall\(arguments='(.*?)', call_id='(.*?)', name='(.*?)'.*?\)(?: |$)", re.DOTALL
+)
+
+
+def _read_printed(message: Message) -> Message:
+    """Return a message with the calls that an SDK printed as a text."""
+    found = _PRINTED.findall(message.text)
+    calls = [{"name": name, "arguments": arguments, "id": call_id} for arguments, call_id, name in found]
+    return message._replace(text=_PRINTED.sub("", message.text).strip(), calls=tuple(map(read_call, calls)))
 
 
 def _read_simple(given: RowObject, reader: FieldReader) -> Message | None:
@@ -712,8 +727,10 @@ class _Builder:
         new = []
         for call in calls:
             key = dump([call.name, call.arguments])
-            alike = [one for one in self._calls if (one["id"] == call.id if call.id is not None else one["key"] == key)]
-            number = 0 if seen is None or call.id is not None else seen.get(key, 0)
+            alike = [one for one in self._calls if call.id is not None and one["id"] == call.id]
+            by_key = call.id is None or (seen is not None and not alike)  # some libraries repeat calls by other ids
+            alike = [one for one in self._calls if one["key"] == key] if by_key else alike
+            number = seen.get(key, 0) if seen is not None and by_key else 0
             if seen is not None:
                 seen[key] = number + 1
             if number >= len(alike) or (seen is None and call.id is None):
