@@ -249,7 +249,7 @@ def _list_scores(flat: RowObject, of_spans: bool) -> Any:
 def _find_kind(flat: RowObject) -> str:
     for path, head in _PATHS["kind"]:
         value = value_at(flat, path) if path in flat or head in flat else None
-        if isinstance(value, str) and (kind := _KINDS.get(value.lower().split(" ")[0].rpartition("/")[2])):
+        if isinstance(value, str) and (kind := _KINDS.get(value.lower().split(" ")[0].rpartition("/")[2])) is not None:
             is_other = kind == "llm" and _KINDS.get(str(_find(flat, "name")).lower()) == "other"
             return "other" if is_other else kind
     is_llm = any(value_at(flat, path) not in (None, "{}") for path in _ONLY_LLM)
