@@ -77,7 +77,7 @@ def test_a_bot_that_crashes_is_not_better(dialeval: Dialeval, tmp_path: Path, jo
     assert run["crash"]["failure-rate"].mean == pytest.approx(14 / 40)
     assert run["full"]["failure-rate"].mean == 0
     judge = run["crash"]["judge"]
-    assert (judge.rows, judge.scored, judge.missing) == (40, 26, 14)
+    assert (judge.units, judge.scored, judge.missing) == (40, 26, 14)
     account = run["crash"].account
     assert account is not None
     assert (account.conversations, account.replies, account.without_reply) == (40, 26, 14)

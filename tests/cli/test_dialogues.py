@@ -61,7 +61,7 @@ def test_dialogues_that_do_not_fit_are_refused(dialeval: Dialeval, files: Path) 
     with pytest.raises(DataError, match="has dialogues of its own"):
         evaluating.evaluate([{"dialog_id": "x", "response": "a"}], metrics="length", dialogues=["a"])
     with pytest.raises(SettingError, match="are added to rows in memory"):
-        evaluating.evaluate(files / "old.txt", metrics="length", dialogues=files / "ids.txt", items=False)
+        evaluating.evaluate(files / "old.txt", metrics="length", dialogues=files / "ids.txt", row_scores=False)
     refused = dialeval("score", "old.txt", "-m", "length", "--dialogues", "ids.txt", "--jobs", "2")
     assert refused.returncode == 2
     assert "--dialogues" in refused.stderr

@@ -301,10 +301,10 @@ def test_a_large_file_of_lines_is_read_in_chunks(
     monkeypatch.setattr(evaluate, "LARGE_BYTES", 20)
     large = json.loads(dialeval(*same, "-o", "large").stdout)
     assert large["systems"] == plain["systems"]
-    assert (tmp_path / "plain" / "items.parquet").exists()
-    assert (tmp_path / "large" / "items-00000.parquet").exists()
+    assert (tmp_path / "plain" / "scores.parquet").exists()
+    assert (tmp_path / "large" / "scores-00000.parquet").exists()
     for key, estimate in package.load(tmp_path / "plain")["a"].items():
-        assert package.load(tmp_path / "large")["a"][key].items == pytest.approx(estimate.items, nan_ok=True)
+        assert package.load(tmp_path / "large")["a"][key].scores == pytest.approx(estimate.scores, nan_ok=True)
     # Whatever looks at all rows has them.
     assert "design" in dialeval("score", "a.txt", "b.txt", "-m", "length,distinct-1").stdout
     assert dialeval(*same, "--baselines").returncode == 0
@@ -432,7 +432,7 @@ def test_a_run_is_saved_over_itself_and_beside_other_files(dialeval: Dialeval, t
     for _ in range(2):
         assert dialeval("score", "a.txt", "-m", "length", "-o", ".").returncode == 0
     assert (tmp_path / "refs.txt").read_text() == "one two\nfour five\n"
-    for file in ("run.json", "items.parquet", "rows.parquet"):
+    for file in ("run.json", "scores.parquet", "rows.parquet"):
         done = dialeval("report", ".", "--save", file)
         assert f"{file}: would be overwritten, but it is an input" in done.stderr
         done = dialeval("compare", ".", "--save", file)

@@ -129,7 +129,7 @@ def test_a_plot_is_one_drawing_with_a_line_per_system(run: dialeval.Run, tmp_pat
     space = "{http://www.w3.org/2000/svg}"
     assert len(root.findall(f".//{space}circle")) == 2
     titles = [element.text for element in root.findall(f".//{space}title")]
-    assert titles[0] == "careful: 0.242 [0.204, 0.281]"
+    assert titles[0] == "careful: 0.242 (0.204 to 0.281)"
     assert str(titles[1]).startswith("<script>alert(1)</script>\\x1b[2J: ")
     assert plot.save(tmp_path / "plot.svg").read_text(encoding="utf-8") == plot.svg
     with pytest.raises(SettingError, match="the run has no 'blue'; it has bleu-1"):
@@ -179,7 +179,7 @@ def test_every_table_converts_and_shows_itself() -> None:
         ),
         "sequential": (dialeval.run_sequential_test(run), 2 * 2),
         "trend": (dialeval.fit_trend(run), 2 * 3),
-        "items": (run.item_table, 3 * len(rows)),
+        "items": (run.score_table, 3 * len(rows)),
         "sample": (drawn, len(drawn.rows)),
         "ranking": (dialeval.rank([{"a": "a", "b": HOSTILE, "better": side} for side in "abab"]), 2),
     }
@@ -197,4 +197,4 @@ def test_every_table_converts_and_shows_itself() -> None:
     assert own[["rows", "mean", "difference"]].to_numpy().tolist() == [[12, 3.0, 2.0]]
     trend = tables["trend"][0].to_pandas()
     assert trend[trend["metric"] == "length"]["value"].tolist() == [run[name]["length"].mean for name in run]
-    assert "10 of 108 rows" in text_of(run.item_table._repr_html_())
+    assert "10 of 108 rows" in text_of(run.score_table._repr_html_())
