@@ -35,9 +35,10 @@ from dialeval.analysis.values import Values, compute_influences, find_bounds, re
 from dialeval.core.arrays import Floats, Ints, row_numbers
 from dialeval.core.errors import SettingError
 from dialeval.core.exact import Moments
-from dialeval.core.fold import Bounds, Estimate, compute_interval
+from dialeval.core.fold import Bounds, Estimate
 from dialeval.core.result import Result
 from dialeval.core.rowtable import RowTable
+from dialeval.engine.intervals import compute_interval
 from dialeval.io.rows import split_fields
 from dialeval.stats import significance
 from dialeval.stats.independent import (

@@ -55,7 +55,7 @@ def dialog_eval(responses: str, smoothing: int, t: float, **inputs: Any) -> None
     unpacked); of a folder not what dialog-eval wrote there (metrics.txt, vocab.txt, vocab.npy) and not hidden files. A
     file that is not given switches off the metrics that need it, and a line says which.
     """
-    from dialeval.engine.evaluate import evaluate
+    from dialeval.engine.evaluate import Reading, evaluate
     from dialeval.io.delimited import read_lines
     from dialeval.io.reading import read_any_lines
     from dialeval.reports.tables import METRICS_TXT, to_metrics_txt
@@ -71,6 +71,7 @@ def dialog_eval(responses: str, smoothing: int, t: float, **inputs: Any) -> None
     for name, path in texts.items():  # `vocab.npy` of dialog-eval is a file of vectors
         if path is not None and not path.lower().endswith((".npy", ".npy.gz", ".npy.zst")):
             texts[name] = {path: read_lines(path)}
+    reading = Reading(vocabulary=texts.pop("vocabulary"))
     run = evaluate(
         lines,
         **texts,
@@ -78,6 +79,7 @@ def dialog_eval(responses: str, smoothing: int, t: float, **inputs: Any) -> None
         metrics="dialog-eval",
         settings={"bleu": {"smooth": smoothing}},
         intervals="rows",
+        reading=reading,
     )
     # Any factor, as in the original; `evaluate` takes positive ones only.
     systems = {

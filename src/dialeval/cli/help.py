@@ -56,7 +56,7 @@ def find_section(option: click.Option, command: str) -> str | None:
     return ORIGINAL if of_original else SECTIONS.get(f"{command.replace(' ', '-')}:{flag}", SECTIONS.get(flag))
 
 
-class Command(click.Command):
+class HelpCommand(click.Command):
     """A command with examples, whose help lists options by section; `inner`: commands of its own, by name."""
 
     inner: Mapping[str, click.Command] = {}
@@ -110,12 +110,12 @@ class Command(click.Command):
         _write_list(formatter, "Commands", commands)
 
 
-class Group(Command, click.Group):
+class Group(HelpCommand, click.Group):
     """A group of commands, whose names may be in any case; an unknown one gets a suggestion."""
 
     def command(self, *examples: str, **settings: Any) -> Callable[[Function], click.Command]:  # type: ignore[override]
         """Make a function a command of the group, with examples for its help; a decorator."""
-        return super().command(cls=Command, examples=examples, **settings)
+        return super().command(cls=HelpCommand, examples=examples, **settings)
 
     def _write_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         self.format_commands(ctx, formatter)
@@ -143,9 +143,9 @@ class Choice(click.Choice):  # type: ignore[type-arg,unused-ignore]  # generic s
             raise click.BadParameter(f"{value!r} is not known; {suggest(value, self.choices)}", ctx, param) from None
 
 
-def command(*examples: str, **settings: Any) -> Callable[[Function], Command]:
+def command(*examples: str, **settings: Any) -> Callable[[Function], HelpCommand]:
     """Make a function a command, with examples for its help; a decorator."""
-    return click.command(cls=Command, examples=examples, **settings)
+    return click.command(cls=HelpCommand, examples=examples, **settings)
 
 
 def group(*examples: str, **settings: Any) -> Callable[[Function], Group]:
