@@ -40,7 +40,7 @@ _SECTIONS: Mapping[str, str] = {
     "Server": "host port per-row",
     "Output": "output save force format percent transpose items open title figures figures-dir report:width disputed "
     "table table-metrics table-percent table-digits failures multiwoz:dialogues breakdown:turns adjudicate most "
-    "progress replace-domains version help",
+    "progress version help",
     "Checks": "fail-under fail-over allow-missing no-worse-than margin",
     "Scale": "threads jobs engine address resume device",
 }

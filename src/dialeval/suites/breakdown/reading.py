@@ -39,13 +39,11 @@ from dialeval.core.rowtable import NO_TURN
 from dialeval.io.rows import Rows
 from dialeval.suites.breakdown import documents
 from dialeval.suites.breakdown.documents import AnnotatedTurn, Findings, Place, ProblemType, SourceDocument, Store
+from dialeval.suites.breakdown.plain import SUM_TOLERANCE
 
 Match = Literal["turn-index", "position"]
 Label: TypeAlias = tuple[Any, ...]
 """The code of a label and its probabilities, as they are in the file."""
-
-SUM_TOLERANCE = 0.02
-"""How far a sum of probabilities may be from 1: three that are rounded to two decimals can be off by 0.015."""
 
 DATASET = "dataset"
 """The field of a row with its data set, where there are several."""

@@ -35,9 +35,6 @@ _DATA = options.combine_options(
     options.choice("--fallback", ["file", "turn"], "Replace missing states: in the whole file (original), or there."),
     click.option("--lexicalized", is_flag=True, help="Replies hold values: map them to placeholders first."),
 )
-SHOWN_PLACES = 3
-"""Turns that are named where there may be many."""
-
 _RATIO = options.choice("--ratio", ["historical", "exact"], "Partial ratio by which names are compared.")
 
 
@@ -176,35 +173,3 @@ def delexicalize_command(predictions: Predictions, output: Path | None, format_:
             raise click.UsageError("--save writes the predictions of one system; name one with -i")
         out.write_output(output, out.encode_json(systems[0][0].to_document()))
     out.print_as(format_, PRINTER, MatchReport([report for _, report in systems]))
-
-
-@multiwoz.command("dialeval multiwoz domains -i predictions.json --save with-domains.json")
-@click.option("-i", "--input", "source", required=True, type=click.Path(), help="Predictions.")
-@click.option("--save", "output", required=True, type=options.FILE, help="Where to write.")
-@click.option("--replace-domains", is_flag=True, help="Replace active_domains that are there.")
-@click.option("--force", is_flag=True, help="Overwrite the output.")
-@out.print_all_problems
-def domains(source: str, output: Path, replace_domains: bool, force: bool) -> None:
-    """Add active domains to predictions, out of the domains in slot names ([hotel_name]: hotel).
-
-    Predictions that have active_domains in some turn are refused, and so is an output that exists.
-    """
-    from dialeval.core.errors import DataError, Problem
-    from dialeval.multiwoz import add_slot_domains
-    from dialeval.suites.multiwoz.data import read_document
-
-    document = read_document(source)
-    turns = ((f"{dialogue}[{at}]", turn) for dialogue, all_ in document.items() for at, turn in enumerate(all_))
-    replaced = [place for place, turn in turns if "active_domains" in turn]
-    more = len(replaced) - SHOWN_PLACES
-    places = ", ".join(replaced[:SHOWN_PLACES]) + (f" and {more:,} more turns" if more > 0 else "")
-    problems = []
-    if replaced and not replace_domains:
-        problems.append(Problem(source, None, f"has active_domains in {places}", "pass --replace-domains"))
-    if output.exists() and not force:
-        problems.append(Problem(str(output), None, "exists", "pass --force to overwrite it"))
-    if problems:
-        raise DataError(problems)
-    out.write_output(output, out.encode_json(add_slot_domains(document)))
-    if replaced:
-        out.print_err(f"replaced the active_domains in {places}")

@@ -204,7 +204,7 @@ class Evaluator:
             predictions: A mapping of dialogue ids to turns, or a file.
 
         Returns:
-            The documented output of the original: `bleu`, `success` and `richness`.
+            The output of the original: `bleu`, `success`, `richness` and `dst`, None for what was not asked for.
 
         Raises:
             DataError: The predictions have another form.
@@ -499,12 +499,12 @@ def original_output(result: Result, choices: Choices) -> Original:
         )
 
     richness = collect(Richness.presets) or {}
-    output: Original = {
+    return {
         "bleu": {key.partition("/")[2]: result[key].mean for key in result if key.startswith("bleu/")} or None,
         "success": {name: _collect_rates(result, name) for name in ("inform", "success")} if choices.success else None,
         "richness": {name: _to_count(name, value) for name, value in richness.items()} or None,
+        "dst": collect(Tracking.presets) if choices.dst else None,
     }
-    return output | {"dst": collect(Tracking.presets)} if choices.dst else output
 
 
 def _collect_rates(result: Result, name: str) -> dict[str, float]:
