@@ -260,12 +260,13 @@ def data() -> None:
 @click.argument("name")
 @click.option("--from", "from_folder", type=click.Path(), help="Take the files from here, not from the network.")
 @click.option("--address", help="Download from this address instead of the official one.")
-def add(name: str, from_folder: str | None, address: str | None) -> None:
+@click.option("--force", is_flag=True, help="Replace a pack that is installed.")
+def add(name: str, from_folder: str | None, address: str | None, force: bool) -> None:
     """Build a pack from its official source over HTTP, or from a local copy."""
     from dialeval.io.packs import add_pack
 
     with open_download_bar(name) as progress:
-        pack = add_pack(name, address=address, from_folder=from_folder, progress=progress)
+        pack = add_pack(name, address=address, from_folder=from_folder, progress=progress, force=force)
     print_content(f"{pack.path}\n")
 
 

@@ -76,9 +76,10 @@ def adapt(own: DialogEvalMetrics) -> dict[str, Callable[..., Any]]:
                 return values[0] if values else None
 
         update = type(own).update_metrics
-        score.__signature__ = inspect.signature(score)  # type: ignore[attr-defined]
-        score.__wrapped__ = update  # type: ignore[attr-defined]  (its source is what the signature names)
-        score.__module__, score.__qualname__, score.__doc__ = update.__module__, f"{update.__qualname__}.{name}", None
+        attributes = {"__module__": update.__module__, "__qualname__": f"{update.__qualname__}.{name}", "__doc__": None}
+        # The signature of the metric names the source of `update_metrics`.
+        for key, value in {"__signature__": inspect.signature(score), "__wrapped__": update, **attributes}.items():
+            setattr(score, key, value)
         return metric_of_rows(name)(score)
 
     return {name: make(name) for name in own.metrics}

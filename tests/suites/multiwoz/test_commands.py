@@ -100,7 +100,7 @@ def test_predictions_must_be_named(dialeval: Dialeval, arguments: list[str]) -> 
     assert "-i PREDICTIONS.json" in done.stderr
 
 
-@pytest.mark.parametrize("command", [[], ["explain"], ["domains"]])
+@pytest.mark.parametrize("command", [[], ["explain"]])
 def test_help_has_an_example(dialeval: Dialeval, command: list[str]) -> None:
     done = dialeval("multiwoz", *command, "--help")
     assert done.returncode == 0

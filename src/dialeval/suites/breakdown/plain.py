@@ -17,6 +17,8 @@ from typing import Any, NamedTuple
 NAMES = ("O", "T", "X")
 LOGS, LABELS = "log.json", ".labels.json"
 """How the names of files with dialogues and with labels end; any name that ends in `log.json` is a dialogue's."""
+Shares = tuple[float, float, float]
+"""A number for O, T and X."""
 SUM_TOLERANCE = 0.02
 """How far a sum of probabilities may be from 1: three that are rounded to two decimals can be off by 0.015."""
 
@@ -124,7 +126,7 @@ def _load(path: str) -> Any:
         return json.loads(file.read().decode())
 
 
-def _match_turns(log: Any, folder: str) -> Iterator[tuple[str, list[float], list[float]]]:
+def _match_turns(log: Any, folder: str) -> Iterator[tuple[str, Shares, Shares]]:
     """Yield label, probabilities and annotators' shares of each annotated turn; ValueError for what is not plain."""
     turns = [turn for turn in log["turns"] if turn["speaker"] != "U" and turn["annotations"]]
     name = log["dialogue-id"]
@@ -135,11 +137,12 @@ def _match_turns(log: Any, folder: str) -> Iterator[tuple[str, list[float], list
     _require(len(set(indices)) == len(indices) and all(type(index) is int and index >= 0 for index in indices))
     for turn, entry in zip(turns, labels["turns"], strict=True):
         (label,) = entry["labels"]
-        probabilities = [label[f"prob-{name}"] for name in NAMES]
+        probabilities = label["prob-O"], label["prob-T"], label["prob-X"]
         _require(label["breakdown"] in NAMES and all(type(number) in (int, float) for number in probabilities))
         _require(all(number >= 0 for number in probabilities) and abs(sum(probabilities) - 1) <= SUM_TOLERANCE)
         _require(all(annotation["breakdown"] in NAMES for annotation in turn["annotations"]))
-        yield label["breakdown"], probabilities, calc_distribution(turn["annotations"])
+        o, t, x = calc_distribution(turn["annotations"])
+        yield label["breakdown"], probabilities, (o, t, x)
 
 
 def _require(condition: bool) -> None:
@@ -147,7 +150,7 @@ def _require(condition: bool) -> None:
         raise ValueError
 
 
-def _group(shares: Sequence[float]) -> list[Sequence[float]]:
+def _group(shares: Shares) -> list[Sequence[float]]:
     o, t, x = shares
     return [shares, (o, t + x), (o + t, x)]
 

@@ -29,6 +29,7 @@ _INPUT = click.option(
 _TASK = options.combine_options(
     click.option("--data", help="Folder with the data, a pack such as multiwoz-2.4, or `town`.  [default: multiwoz]"),
     click.option("--split", help="Split of the data.  [default: test]"),
+    options.choice("--names", ["published", "2023"], "Spelling of venues: of the published results, or since 2023."),
 )
 _DATA = options.combine_options(
     _TASK,
@@ -54,7 +55,10 @@ _RATIO = options.choice("--ratio", ["historical", "exact"], "Partial ratio by wh
 @click.option("-d", "--dst", is_flag=True, help="State tracking; needs a state in every turn.")
 @_DATA
 @click.option("--strict", is_flag=True, help="Dialogues without a turn count as failed, missing turns as empty.")
+@click.option("--completion", is_flag=True, help="Complete and Book rates, after ConvLab.")
 @click.option("--dst-unify-booking", "unify_booking", is_flag=True, help="For -d: bookday and day are one slot.")
+@click.option("--dst-exact", is_flag=True, help="For -d: values must be equal, not similar.")
+@click.option("--dst-ignore-dontcare", "ignore_dontcare", is_flag=True, help="For -d: leave out dontcare and none.")
 @_RATIO
 @options.baselines("gold, shuffled gold, a constant and every placeholder in every turn")
 @click.option("--failures", is_flag=True, help="Print the failed dialogues by cause instead of scores.")
@@ -81,9 +85,9 @@ def multiwoz(
 ) -> int:
     """Evaluate task dialogues: Inform, Success, BLEU, richness, state tracking.
 
-    Without -b, -s, -r and -d it is BLEU, Inform and Success, and richness. With BLEU and Success there is also the
-    combined score, 0.5 * (Inform + Success) + BLEU against the first reference set. Where the original replaces or
-    ignores something without a word, a warning says so. `dialeval compat mwzeval` writes exactly what it writes.
+    Without -b, -s, -r, -d and --completion it is BLEU, Inform and Success, and richness. With BLEU and Success there
+    is also the combined score, 0.5 * (Inform + Success) + BLEU against the first reference set. Where the original
+    replaces or ignores something silently, a warning says so. `dialeval compat mwzeval` writes exactly what it writes.
     """
     if click.get_current_context().invoked_subcommand is not None:
         return 0
@@ -91,7 +95,7 @@ def multiwoz(
 
     from dialeval.suites.multiwoz.evaluation import dialogue_rows
 
-    if not any(settings[name] for name in ("bleu", "success", "richness", "dst")):
+    if not any(settings[name] for name in ("bleu", "success", "richness", "dst", "completion")):
         settings |= {"bleu": True, "success": True, "richness": True}
     out.check_transpose(format_, transpose)
     out.check_places(output, predictions, files=(dialogues,))
