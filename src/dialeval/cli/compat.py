@@ -1,6 +1,6 @@
 """`dialeval compat PROGRAM`: the flags of an original program in, what it prints and writes out.
 
-Each command only hands its flags to the functions behind our own commands; docs/coming-from.md has the tables.
+Each command only hands its flags to the functions behind our own commands; docs/migrate.md has the tables.
 """
 
 from __future__ import annotations

@@ -182,3 +182,10 @@ def test_scores_are_a_named_tuple() -> None:
     assert type(score) is LSDSCCScore
     assert score == (1.0, 1.0, 1.0)
     assert repr(score) == "LSDSCCScore(mds=1.0, pds=1.0, max_bleu=1.0)"
+
+
+def test_a_byte_order_mark_is_dropped(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes(b"\xef\xbb\xbfa b </s> c\n")
+    (tmp_path / "groups.json").write_bytes(b'\xef\xbb\xbf{"q": {"1": ["a b"]}}')
+    assert HypothesisSet.load_corpus(tmp_path / "a.txt")[0][0] == ["a", "b"]
+    assert list(ReferenceSet.load_json_corpus(tmp_path / "groups.json")[0]) == [[["a", "b"]]]
