@@ -172,13 +172,13 @@ def sgd(prediction_dir: str, dstc8_data_dir: str, eval_set: str, output: Path, f
 
     They are written as JSON. Predictions are left as they are: dialogues_and_metrics.json is not written.
     """
-    from dialeval.suites.sgd.evaluation import SCHEMA_FILE, evaluate_sgd, original_output
+    from dialeval.suites.sgd.evaluation import SCHEMA_FILE, evaluate_sgd, make_original_output
 
     references, train = Path(dstc8_data_dir, eval_set), Path(dstc8_data_dir, "train", SCHEMA_FILE)
     out.check_places(None, (prediction_dir, str(references), str(train)), files=(output,))
     match: Literal["blocks", "exact"] = "blocks" if fuzzy else "exact"
     run = evaluate_sgd(prediction_dir, references, None, train, metrics="all", match=match)
-    out.write_output(output, out.encode_json(original_output(next(iter(run.values())), across)))
+    out.write_output(output, out.encode_json(make_original_output(next(iter(run.values())), across)))
     out.print_warnings(run.warnings)
 
 
@@ -230,7 +230,7 @@ def dbdc(data: str, labels: str, threshold: float) -> None:
         return
     from dialeval.core.errors import DataError, Problem
     from dialeval.suites.breakdown.evaluation import evaluate_breakdown
-    from dialeval.suites.breakdown.report import original
+    from dialeval.suites.breakdown.report import format_original
 
     if not math.isfinite(threshold):  # every fraction is below NaN and infinity, none is below -infinity
         threshold = -1.0 if threshold < 0 else 2.0
@@ -242,6 +242,6 @@ def dbdc(data: str, labels: str, threshold: float) -> None:
     if not table.scored:
         what = f"none of {table.turns} annotated turns can be scored"
         raise DataError(Problem(labels, None, what, "name the folder with the labels of these dialogues"))
-    out.print_content(original(run))
+    out.print_content(format_original(run))
     if table.scored < table.turns:
         out.print_content(f"Scored: {table.scored} of {table.turns} system utterances\n")

@@ -116,7 +116,7 @@ def test_complete_and_book() -> None:
     result, goals = run["patient"], task.files.goals.goals
     bookings = [any(wishes["booking"] for wishes in goal.values()) for goal in goals.values()]
     assert result["book"].scored == sum(bookings)
-    complete, success = result["complete"].items, result["success"].items
+    complete, success = result["complete"].scores, result["success"].scores
     assert complete is not None
     assert success is not None
     assert (complete >= success).all()  # Success also asks for the right offers
