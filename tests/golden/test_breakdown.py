@@ -88,8 +88,8 @@ def test_output_is_equal_byte_for_byte(dbdc: Path, shared_data: Path, name: str)
         if case["set"] == name:
             arguments = [str(dbdc / case["labels"]), "-p", str(dbdc / case["data"]), "-t", case["threshold"]]
             assert printed(*arguments) == (0, case["stdout"], ""), case["labels"]
-            folders = [str(dbdc / case[key]) for key in ("data", "labels")]
-            assert evaluate_folders(*folders, float(case["threshold"])) == case["stdout"]
+            data, labels = (str(dbdc / case[key]) for key in ("data", "labels"))
+            assert evaluate_folders(data, labels, float(case["threshold"])) == case["stdout"]
 
 
 @pytest.mark.parametrize("name", SETS)

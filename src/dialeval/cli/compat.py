@@ -141,16 +141,13 @@ def add_slot_domains(predictions: str, output: Path) -> None:
 
     It asks before it replaces active domains that every turn has already; the answer may come from a pipe.
     """
-    from dialeval.originals.mwzeval.utils import has_domain_predictions
     from dialeval.suites.multiwoz.data import add_slot_domains, read_document
 
     document = read_document(predictions)
-    replaced = sum("active_domains" in turn for turns in document.values() for turn in turns)
-    if has_domain_predictions(document) and not click.confirm(
-        "Replace the active domains of all turns?", True, err=True
-    ):
+    named = ["active_domains" in turn for turns in document.values() for turn in turns]
+    if all(named) and not click.confirm("Replace the active domains of all turns?", True, err=True):
         return
-    if replaced:
+    if replaced := sum(named):
         out.print_err(f"the active domains of {replaced:,} turns are replaced")
     out.write_output(output, out.encode_json(add_slot_domains(document)))
 
