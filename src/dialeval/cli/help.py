@@ -23,7 +23,7 @@ _MOST_USED = 3
 _SECTIONS: Mapping[str, str] = {
     "Input": "references contexts input data split schema train-schema train vocabulary vectors field separator shards "
     "system-prompts role skip-invalid keep-reasoning human sample pairs pilot ratings form db systems adjudicated "
-    "any-scores eos no-eos development "
+    "any-scores eos no-eos development part "
     "fallback assertions from data-add:address rate-serve:raters score:dialogues score:scores key "
     "judge-train:dialogues judge-train:test adem-train:test",
     "Metrics": "metrics tokenizer bleu-smoothing in-vocabulary judge-dir encoder baselines bleu success richness dst "

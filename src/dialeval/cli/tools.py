@@ -314,6 +314,10 @@ BREAKDOWN = ("accuracy", "f1-x", "jsd-o-t-x")
 """The metrics that are printed: all tables together fit on two screens of 80 by 24. The report has the others."""
 
 
+SAMPLE_PARTS = ("breakdown", "frames", "logs", "lsdscc", "responses", "town")
+"""Folders of the sample."""
+
+
 @options.command("dialeval demo", "dialeval demo -o dialeval-demo --open")
 @click.option(
     "-o", "--output", type=options.FOLDER, default=Path("dialeval-demo"), help="Folder for the runs and the report."
@@ -358,6 +362,26 @@ def demo(output: Path, opened: bool) -> None:
     print_content(f"{path}\n")
     if opened:
         click.launch(path.as_uri())
+
+
+@options.command("dialeval sample-data sample", "dialeval sample-data town --part town")
+@click.argument("folder", type=options.FOLDER)
+@click.option("--part", type=options.Choice(SAMPLE_PARTS), help="Copy one folder of the sample only.")
+def sample_data(folder: Path, part: str | None) -> None:
+    """Copy the sample that ships with dialeval (invented chats, ratings, task dialogues) to FOLDER.
+
+    FOLDER must be new or empty.
+    """
+    import shutil
+
+    from dialeval import sample_data as sample
+    from dialeval.core.errors import DataError, Problem
+
+    if folder.is_dir() and any(folder.iterdir()):
+        raise DataError(Problem(str(folder), None, "is not empty", "name a new folder"))
+    source = sample.folder() / (part or "")
+    shutil.copytree(source, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__*__*"))
+    print_err(f"copied to {folder}")
 
 
 def _save_and_print(title: str, run: Run, folder: Path, keys: Sequence[str], first: bool = False) -> None:
