@@ -23,11 +23,12 @@ _MOST_USED = 3
 _SECTIONS: Mapping[str, str] = {
     "Input": "references contexts input data split schema train-schema train vocabulary vectors field separator shards "
     "system-prompts role skip-invalid keep-reasoning human sample pairs pilot ratings form db systems adjudicated "
-    "any-scores eos no-eos development "
+    "any-scores eos no-eos development part "
     "fallback assertions from data-add:address rate-serve:raters score:dialogues score:scores key "
     "judge-train:dialogues judge-train:test adem-train:test",
     "Metrics": "metrics tokenizer bleu-smoothing in-vocabulary judge-dir encoder baselines bleu success richness dst "
-    "strict dst-unify-booking ratio match lenient threshold aligner lsdscc:n judge quality metric tie all "
+    "strict completion dst-unify-booking dst-exact dst-ignore-dontcare "
+    "names ratio match lenient threshold aligner lsdscc:n judge quality metric tie all "
     "lexicalized groups joint-across-turns macro error-categories labels",
     "Language model": "llm-endpoint llm-model rubric llm-mode llm-samples llm-option llm-concurrency llm-timeout "
     "llm-retries max-requests max-tokens llm-price llm-cache llm-replay llm-key-env system-model show-prompt row",
@@ -40,7 +41,7 @@ _SECTIONS: Mapping[str, str] = {
     "Server": "host port per-row",
     "Output": "output save force format percent transpose row-scores open title figures figures-dir report:width "
     "disputed table table-metrics table-percent table-digits failures multiwoz:dialogues breakdown:turns adjudicate "
-    "most progress replace-domains details verbose version help",
+    "most progress details verbose version help",
     "Checks": "fail-under fail-over allow-missing no-worse-than margin",
     "Scale": "threads jobs engine address resume device",
 }
