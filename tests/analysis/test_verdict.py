@@ -143,9 +143,9 @@ def test_dialogues_that_are_compared_as_wholes_count_once() -> None:
     found = dialeval.compare(pair(result(old, short), result(new, longer)))
     assert found.differences[0].difference == pytest.approx(0.06)
     assert found.verdict.kind == "better"
-    assert "Means are per dialogue." in found.verdict.sentences[-1]
+    assert "Means are per dialogue." in " ".join(found.verdict.sentences)
     by_row = dialeval.compare(pair(result(old, short), result(old + 0.1, short)))
-    assert "Means are per reply." in by_row.verdict.sentences[-1]
+    assert "Means are per reply." in " ".join(by_row.verdict.sentences)
 
 
 def test_a_verdict_that_depends_on_the_weights_says_so() -> None:

@@ -46,9 +46,9 @@ def test_json_is_the_documented_run(dialeval: Dialeval) -> None:
     assert run["dialeval"] == package.__version__
     assert list(run["systems"]) == ["a", "b"]
     length = run["systems"]["a"]["metrics"]["length"]
-    assert {"mean", "std", "confidence", "interval", "rows", "scored", "signature"} <= set(length)
-    assert (length["mean"], length["std"], length["rows"], length["scored"]) == (2.0, 1.0, 2, 2)
-    assert length["confidence"] == pytest.approx(2 / 2**0.5)
+    assert {"mean", "std", "half_width", "interval", "units", "scored", "signature"} <= set(length)
+    assert (length["mean"], length["std"], length["units"], length["scored"]) == (2.0, 1.0, 2, 2)
+    assert length["half_width"] == pytest.approx(2 / 2**0.5)
     assert run["systems"]["a"]["skipped"] == {}
     assert run["warnings"] == []
 
@@ -275,7 +275,7 @@ def test_a_smoothing_method_keeps_the_names(dialeval: Dialeval) -> None:
 def test_a_confidence_level(dialeval: Dialeval) -> None:
     same = ["score", "a.txt", "-m", "length", "--confidence", "0.95", "-f", "json"]
     length = json.loads(dialeval(*same, "--intervals", "rows").stdout)["systems"]["a"]["metrics"]["length"]
-    assert length["confidence"] == pytest.approx(12.706 / 2**0.5, rel=1e-4)
+    assert length["half_width"] == pytest.approx(12.706 / 2**0.5, rel=1e-4)
     length = json.loads(dialeval(*same).stdout)["systems"]["a"]["metrics"]["length"]
     assert length["interval"] == pytest.approx([0, 2 + 12.706], rel=1e-4), "no length is below 0"
     both = dialeval("score", "a.txt", "--factor", "2", "--confidence", "0.95")
@@ -392,7 +392,7 @@ def test_resume_and_report(dialeval: Dialeval, shards: Path) -> None:
         (["logs/*.jsonl", "-r", "whole.jsonl"], "rows carry their own references"),
         (["logs/*.jsonl", "-m", "coherence"], "coherence needs train"),
         (["logs/*.jsonl", "--intervals", "studentized"], "--intervals studentized need all rows in memory"),
-        (["whole.jsonl", "--intervals", "clustered", "--factor", "2"], "t is the factor of intervals over rows"),
+        (["whole.jsonl", "--intervals", "clustered", "--factor", "2"], "--factor is that of --intervals rows"),
         (["nothing.jsonl", "-o", "whole.jsonl/results"], "whole.jsonl/results: cannot be written"),
         (["s3q://bucket/*.jsonl"], "s3q://bucket/*.jsonl cannot be opened"),
     ],

@@ -51,7 +51,7 @@ def test_every_worker_opens_the_judge_for_itself(tmp_path: Path) -> None:
     write_shards(tmp_path / "shards", 40, 2)
     replace(tiny_weights(), tokens=24).save(tmp_path / "judge")
     judge = Judge(tmp_path / "judge", write_encoder(tmp_path / "encoder"))
-    asked: dict[str, Any] = {"metrics": "adem,distinct-2", "judge_dir": judge}
+    asked: dict[str, Any] = {"metrics": "adem,distinct-2", "judge": judge}
     expected = evaluating.evaluate({"bot": tmp_path / "whole.jsonl"}, **asked)
     run = in_chunks({"bot": f"{tmp_path}/shards/*"}, **asked, engine=Processes(2), chunk_bytes=3_000)
     assert expected["bot"]["adem"].scored

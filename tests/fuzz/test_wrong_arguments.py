@@ -38,6 +38,11 @@ def evaluated(*texts: Any, **options: Any) -> dialeval.Run:
     return evaluating.evaluate(*texts, **{"metrics": "length", "threads": 1, **options})
 
 
+@cache
+def town() -> multiwoz.Evaluator:
+    return multiwoz.Evaluator(data="town")
+
+
 TEXTS = ["a b", "c"]
 CALLS: dict[str, Callable[[Any], object]] = {
     "responses": evaluated,
@@ -58,11 +63,6 @@ CALLS: dict[str, Callable[[Any], object]] = {
     "hypotheses": lambda value: compute_score_on_corpus(value, [[["a"]]]),
     "reference groups": lambda value: compute_score_on_corpus([["a"]], value),
 }
-
-
-@cache
-def town() -> multiwoz.Evaluator:
-    return multiwoz.Evaluator(data="town")
 
 
 @pytest.mark.parametrize("name", CALLS)

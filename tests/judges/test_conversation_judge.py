@@ -55,7 +55,7 @@ def test_a_run_names_the_worst_turn(tmp_path: Path) -> None:
     lines = [json.dumps({"messages": [{"role": role, "content": text} for role, text in chat]}) for chat in chats]
     path.write_text("\n".join(lines) + "\n")
     judge = tiny_dialogue_judge(tmp_path / "judge")
-    result = dialeval.evaluate(path, metrics=["judge", "conversation-judge"], judge_dir=judge)["bot"]
+    result = dialeval.evaluate(path, metrics=["judge", "conversation-judge"], judge=judge)["bot"]
     scores, continuity = result["judge"].scores, result["judge/continuity"].scores
     assert scores is not None
     assert continuity is not None

@@ -41,7 +41,9 @@ _FILES = ("responses", "contexts", "dialogues", "scores", "train", "vocabulary",
 @click.option("--key", default="dialog_id", help="Column of --scores with the ids of dialogues.")
 @options.resources
 @options.in_vocabulary
-@click.option("--judge-dir", type=click.Path(file_okay=False), help="Folder of a judge.  [default: the shipped ones]")
+@click.option(
+    "--judge-dir", "judge", type=click.Path(file_okay=False), help="Folder of a judge.  [default: the shipped ones]"
+)
 @click.option("--assertions", type=click.Path(dir_okay=False), help="Rules about tool calls, a TOML file.")
 @options.metrics("default, a short panel; all: every one that the inputs allow; dialog-eval: the original's 17")
 @options.llm

@@ -75,8 +75,9 @@ class Baselines:
 
 def evaluate_with_baselines(systems: Sequence[Rows], planner: Planner, resources: Resources, options: Options) -> Run:
     """Score systems with baselines next to them, and add the standing of each system between floor and ceiling."""
-    resources = replace(resources, train=read_train_texts(resources.train))
-    return run_with_baselines(systems, make_baselines(systems, resources.train), planner, resources, options).run
+    train = read_train_texts(resources.train)
+    resources = replace(resources, train=train)
+    return run_with_baselines(systems, make_baselines(systems, train), planner, resources, options).run
 
 
 def run_with_baselines(

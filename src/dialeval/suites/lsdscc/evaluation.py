@@ -19,9 +19,11 @@ from dialeval.engine import baselines as common
 from dialeval.engine.evaluate import Execution, make_options
 from dialeval.engine.folding import Options, run_sources
 from dialeval.engine.plan import Asked, Plan, Planner, Settings, make_planner
-from dialeval.engine.resources import Resources
+from dialeval.engine.resources import Data, Resources
+from dialeval.io.opening import PathSource
 from dialeval.io.rows import EOS, Rows
 from dialeval.io.sources import wrap_systems
+from dialeval.io.vectors import WordVectors
 from dialeval.suites.lsdscc.alignment import QueryAlignment
 from dialeval.suites.lsdscc.data import GroupedColumn, Groups, read_with_groups
 from dialeval.suites.lsdscc.metrics import Coverage, warn_of_short
@@ -83,8 +85,8 @@ def evaluate_hypotheses(
     metrics: Asked = None,
     settings: Settings | None = None,
     tokenizer: Tokenizer | None = None,
-    train: object = None,
-    vectors: object = None,
+    train: Data | None = None,
+    vectors: PathSource | WordVectors | None = None,
     confidence: float | None = None,
     intervals: IntervalKind | float | None = None,
     baselines: bool = False,

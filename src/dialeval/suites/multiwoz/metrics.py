@@ -130,7 +130,7 @@ class TaskBleu(CountMetric):
         return batch.derive(self.contribution, make)
 
     def formula(self, counts: Ints | Floats) -> Floats:
-        return np.array([corpus_bleu(*line) for line in counts.tolist()], np.float64)
+        return corpus_bleu(counts)
 
     def score_rows(self, counts: Ints) -> Floats:
         matches, totals, lengths = np.split(counts, (ORDERS, 2 * ORDERS), axis=1)
