@@ -34,6 +34,10 @@ _COMMANDS: Mapping[str, Command] = {
         "Evaluate",
     ),
     "report": Command("dialeval.cli.report:report", "Write an HTML report of saved runs.", "Evaluate"),
+    "table": Command("dialeval.cli.papers:table", "Write a table of saved runs for a paper.", "Evaluate"),
+    "describe": Command(
+        "dialeval.cli.papers:describe", "Write the methods paragraph of a paper, and BibTeX.", "Evaluate"
+    ),
     "demo": Command(f"{_TOOLS}:demo", "Evaluate the sample data that ships with dialeval.", "Evaluate"),
     "sample-data": Command(f"{_TOOLS}:sample_data", "Copy the sample data that ships with dialeval.", "Evaluate"),
     **{name: command for feature in list_features() for name, command in feature.commands.items()},

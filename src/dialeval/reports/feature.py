@@ -17,6 +17,7 @@ FEATURE = Feature(
         "verdict": "dialeval.reports.comparisons:make_verdict",
         "html": "dialeval.reports.html:html",
         "plot": "dialeval.reports.html:plot",
+        "write_table": "dialeval.reports.papers:write_table",
     },
     sections={"trials": {"table": "dialeval.reports.trials:list_trials"}},
     files={
