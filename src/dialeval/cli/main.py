@@ -34,6 +34,7 @@ _COMMANDS: Mapping[str, Command] = {
         "Evaluate",
     ),
     "report": Command("dialeval.cli.report:report", "Write an HTML report of saved runs.", "Evaluate"),
+    "export": Command("dialeval.cli.report:export", "Write scores for other programs.", "Evaluate"),
     "demo": Command(f"{_TOOLS}:demo", "Evaluate the sample data that ships with dialeval.", "Evaluate"),
     **{name: command for feature in list_features() for name, command in feature.commands.items()},
     "metrics": Command(f"{_TOOLS}:metrics", "List the metrics, or explain one.", "Tools"),

@@ -565,7 +565,7 @@ def _read_reward(value: object) -> float | None:
 
 def _count_rewards(trial: str | None) -> int:
     """Return the number of scores of a trial, where its row lists none: its reward, or the parts of it."""
-    given = {"parts": (), "reward": None} if trial is None else orjson.loads(trial)
+    given: Any = {"parts": (), "reward": None} if trial is None else orjson.loads(trial)
     return max(len(given["parts"]), int(given["reward"] is not None))
 
 
