@@ -50,13 +50,7 @@ from dialeval.io.chats import (
     is_message,
     join_output,
 )
-from dialeval.io.fields import (
-    LARGEST_TURN,
-    FieldReader,
-    describe_missing,
-    looks_like_prompt,
-    parse_cell,
-)
+from dialeval.io.fields import LARGEST_TURN, FieldReader, describe_missing, looks_like_prompt, parse_cell
 from dialeval.io.logs import find_assembler, peek_rows
 from dialeval.io.outcomes import account_for, mark_outcomes
 from dialeval.io.row_shapes import (

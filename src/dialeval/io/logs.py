@@ -18,7 +18,7 @@ from dialeval.core.errors import DataError, Problem, add_warning
 from dialeval.io import json, opening
 from dialeval.io.calls import dump
 from dialeval.io.delimited import read_lines, split
-from dialeval.io.fields import ROLES
+from dialeval.io.messages import ROLES
 from dialeval.io.opening import stem_of
 from dialeval.io.row_shapes import find, find_document_rows, find_shape, value_at
 from dialeval.io.rows import ASKED, ASSISTANT, SYSTEM, TOOL, USER, FieldNames, Records, RowObject
