@@ -38,6 +38,7 @@ _COMMANDS: Mapping[str, Command] = {
     "describe": Command(
         "dialeval.cli.papers:describe", "Write the methods paragraph of a paper, and BibTeX.", "Evaluate"
     ),
+    "export": Command("dialeval.cli.report:export", "Write scores for other programs.", "Evaluate"),
     "demo": Command(f"{_TOOLS}:demo", "Evaluate the sample data that ships with dialeval.", "Evaluate"),
     "sample-data": Command(f"{_TOOLS}:sample_data", "Copy the sample data that ships with dialeval.", "Evaluate"),
     **{name: command for feature in list_features() for name, command in feature.commands.items()},
