@@ -33,6 +33,11 @@ _COMMANDS: Mapping[str, Command] = {
         "Test which system is better; confidence intervals, p-values, gates.",
         "Evaluate",
     ),
+    "discover": Command(
+        "dialeval.cli.discover:discover", "Find groups of dialogues where a system is worse.", "Evaluate"
+    ),
+    "survival": Command("dialeval.cli.discover:survival", "Turns until conversations fail (Kaplan-Meier).", "Evaluate"),
+    "users": Command("dialeval.cli.discover:users", "Compare simulated users with real ones.", "Evaluate"),
     "report": Command("dialeval.cli.report:report", "Write an HTML report of saved runs.", "Evaluate"),
     "demo": Command(f"{_TOOLS}:demo", "Evaluate the sample data that ships with dialeval.", "Evaluate"),
     **{name: command for feature in list_features() for name, command in feature.commands.items()},
