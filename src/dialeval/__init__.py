@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from dialeval.analysis.users import Habit, UserComparison, compare_users
     from dialeval.analysis.values import with_intervals
     from dialeval.analysis.verdict import Verdict, VerdictNumber
-    from dialeval.core.display import ItemTable
+    from dialeval.core.display import ScoreTable
     from dialeval.core.errors import DataError, DialevalError, NeedError, SettingError
     from dialeval.core.fold import Estimate
     from dialeval.core.result import Result, Run, load
@@ -55,7 +55,7 @@ _NAMES = {
     "analysis.crossed": "with_clusters",
     "analysis.values": "with_intervals",
     "analysis.verdict": "Verdict VerdictNumber",
-    "core.display": "ItemTable",
+    "core.display": "ScoreTable",
     "core.errors": "DataError DialevalError NeedError SettingError",
     "core.fold": "Estimate",
     "core.result": "Result Run load",
@@ -84,7 +84,6 @@ __all__ = [
     "Habit",
     "HumanEstimate",
     "HumanEstimates",
-    "ItemTable",
     "MetricTrend",
     "NeedError",
     "Ranked",
@@ -94,6 +93,7 @@ __all__ = [
     "Run",
     "Sample",
     "SampledRow",
+    "ScoreTable",
     "SequentialDifference",
     "SequentialTest",
     "SettingError",

@@ -48,7 +48,7 @@ def system(seed: int, rows: int, metrics: int = 2) -> Result:
         np.arange(0, rows + 1, TURNS), [f"d{at}" for at in range(rows // TURNS)], np.arange(rows) % TURNS, texts
     )
     columns = {f"k{at}": items(10 * seed + at, rows) for at in range(metrics)}
-    estimates = {key: Estimate(0.5, 0.2, rows, rows - 1, items=values) for key, values in columns.items()}
+    estimates = {key: Estimate(0.5, 0.2, rows, rows - 1, scores=values) for key, values in columns.items()}
     return Result(estimates, rows=table)
 
 
@@ -228,7 +228,7 @@ def test_tools_are_folded_and_speakers_are_named(page: Page, tmp_path: Path) -> 
         "context": RaggedColumn.from_lists([["book it", '{"id": 7}', "which one?", "the first"]]),
         "roles": RaggedColumn.from_lists([["user", "tool", "assistant", "user"]]),
     }
-    estimate = Estimate(0.5, 0.2, 1, 1, items=np.array([0.5]))
+    estimate = Estimate(0.5, 0.2, 1, 1, scores=np.array([0.5]))
     run = Run({"a": Result({"k": estimate}, rows=RowTable(np.array([0, 1]), texts=texts))}, "0")
     opened = Opened(page, report(run, tmp_path / "report.html"))
     pane = page.locator(".pane")
@@ -393,7 +393,7 @@ def test_twenty_systems_of_twenty_thousand_rows_open_at_once(page: Page, tmp_pat
     for at in range(20):
         texts = {**base.rows.texts, "response": TextColumn.from_strings([" ".join(words) for words in said[at]])}
         items = {key: np.round(random.normal(0.5, 0.2, rows), 4) for key in base}
-        estimates = {key: replace(each, items=items[key]) for key, each in base.items()}
+        estimates = {key: replace(each, scores=items[key]) for key, each in base.items()}
         systems[f"system-{at}"] = Result(estimates, rows=replace(base.rows, texts=texts))
     path = report(Run(systems, "0"), tmp_path / "report.html", compared=False)
     assert path.stat().st_size < 15_000_000

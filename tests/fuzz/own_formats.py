@@ -143,7 +143,7 @@ def changed_table(content: bytes, rng: random.Random) -> bytes:
 
 # Saved runs.
 
-_RUN_FILES = ("items", "rows", "contributions")
+_RUN_FILES = ("scores", "rows", "contributions")
 
 
 def _runs() -> list[Files]:
@@ -202,7 +202,7 @@ def saved_run_used(folder: Path) -> None:
             lambda: dialeval.with_intervals(run, resamples=100),
             lambda: dialeval.compare_slices(run, "topic,turn", resamples=50, trials=50),
             lambda: dialeval.report(run, copy / "report.html", compared=False),
-            lambda: [repr(run), run.to_arrow(), run.item_table.to_pandas(), *map(run.plot, run.keys_in_order[:3])],
+            lambda: [repr(run), run.to_arrow(), run.score_table.to_pandas(), *map(run.plot, run.keys_in_order[:3])],
             lambda: run + run,
         ]
         for use in uses:

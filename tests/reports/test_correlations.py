@@ -14,7 +14,7 @@ from reports.test_html import Page
 
 def result(**items: list[float]) -> Result:
     columns = {key: np.array(values) for key, values in items.items()}
-    return Result({key: Estimate(0.0, 0.0, len(c), len(c), items=c) for key, c in columns.items()})
+    return Result({key: Estimate(0.0, 0.0, len(c), len(c), scores=c) for key, c in columns.items()})
 
 
 TWO = result(x=[1.0, 2.0, 3.0, 4.0], y=[4.0, 3.0, 2.0, 1.0], z=[0.0, 0.0, 0.0, math.nan])

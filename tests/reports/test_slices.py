@@ -48,7 +48,7 @@ def test_nothing_is_claimed_that_is_not_significant(alike: Slices) -> None:
 
 def test_what_was_not_tested_is_said() -> None:
     few = [["rare"] if row < 4 else ["often"] for row in range(120)]
-    run = Run({name: result(each["rouge-l"].items, few) for name, each in drawn(3).items()}, "0")
+    run = Run({name: result(each["rouge-l"].scores, few) for name, each in drawn(3).items()}, "0")
     assert "Not tested: topic rare (fewer than 10 dialogues)." in list(
         list_notes(compare_slices(run, "topic", **QUICK))
     )
@@ -70,7 +70,7 @@ def test_few_metrics_are_shown_at_once(found: Slices) -> None:
     keys = [f"m{n}" for n in range(5)]
     row = found.differences[0]
     rows = [replace_fields(row, key=key, adjusted_p=1 - at / 10) for at, key in enumerate(keys)]
-    some = replace_fields(found.comparisons[0], rows=rows)
+    some = replace_fields(found.comparisons[0], differences=rows)
     assert choose_keys(replace(found, keys=keys, slices=[replace(found.slices[0], comparison=some)])) == [
         "m2",
         "m3",

@@ -29,7 +29,6 @@ import numpy as np
 import numpy.typing as npt
 
 from dialeval.core.account import MISSING
-from dialeval.core.arguments import check_arguments
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.errors import SettingError, add_warning
 from dialeval.io import row_shapes
@@ -92,7 +91,6 @@ class Ratings:
         return Ratings(**columns, scales=self.scales[chosen], annotations=annotations, values=values, raters=raters)
 
 
-@check_arguments
 def read_ratings(
     paths: PathSource | Iterable[PathSource] | Sequence[RowObject],
     fields: Mapping[str, str] | None = None,
@@ -421,7 +419,6 @@ def length_ratio(left: str, right: str) -> float:
     return float(np.log(max(len(left.split()), 1) / max(len(right.split()), 1)))
 
 
-@check_arguments
 def read_pairs(
     paths: PathSource | Iterable[PathSource] | Sequence[RowObject],
     fields: Mapping[str, str] | None = None,

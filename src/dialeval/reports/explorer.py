@@ -160,8 +160,8 @@ def _collect_columns(systems: Mapping[str, Result], rows: RowTable) -> Columns:
     for name, result in systems.items():
         for key, est in result.items():
             expected = len(rows) if est.level is Level.TURN else len(rows.offsets) - 1
-            if est.items is not None and len(est.items) == expected:
-                values = est.items if est.level is Level.TURN else est.items[clusters]
+            if est.scores is not None and len(est.scores) == expected:
+                values = est.scores if est.level is Level.TURN else est.scores[clusters]
                 columns.setdefault((key, est.level), {})[name] = values
     return columns
 

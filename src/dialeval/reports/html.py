@@ -26,7 +26,6 @@ import numpy as np
 
 from dialeval.analysis.comparison import Comparison
 from dialeval.analysis.slices import Slices, compare_slices, list_kept_fields
-from dialeval.core.arguments import check_arguments
 from dialeval.core.display import Displayable
 from dialeval.core.errors import SettingError
 from dialeval.core.features import find_place
@@ -148,7 +147,6 @@ _BY_SYSTEM = ("standing", "alignments", "transcripts", "failures", "curves", "tr
 """Details of a run by system that sections are made of."""
 
 
-@check_arguments
 def report(
     runs: Run | Sequence[Run] | Mapping[str, Run],
     path: str | os.PathLike[str],
@@ -317,7 +315,7 @@ def _make_title(run: Run) -> str:
 def _make_lead(run: Run, date: str | None) -> str:
     systems = markup.count(len(run) - len(run.baselines), "system")
     baselines = f" and {markup.count(len(run.baselines), 'baseline')}" if run.baselines else ""
-    rows = {(est.level, est.rows) for result in run.values() for est in result.values()}
+    rows = {(est.level, est.units) for result in run.values() for est in result.values()}
     alike = len({level for level, _ in rows}) == len(rows)  # systems of several runs may have other rows
     sizes = [markup.count(number, str(level)) for level, number in sorted(rows)] if alike else []
     facts = [systems + baselines, *sizes, markup.count(len(run.keys_in_order), "metric")]

@@ -118,7 +118,7 @@ def make_block_title(run: Run, block: Run) -> str:
     data: Mapping[str, str] = run.details.get(DATA_SETS, {})
     systems = [name for name in block if name not in block.baselines] or list(block)
     words = ", ".join(map(markup.name, [data[systems[0]]] if data.get(systems[0]) else systems))
-    rows = max((est.rows for result in block.values() for est in result.values()), default=0)
+    rows = max((est.units for result in block.values() for est in result.values()), default=0)
     return f"<h3>{words} {markup.span('aside', f'{rows:,} rows')}</h3>"
 
 
@@ -279,7 +279,7 @@ def _write_value(estimate: Estimate | None, decimals: int, row: Difference | Non
 
 def _write_row_counts(run: Run, system: str) -> str:
     """Return how many rows a system has, where not all have as many."""
-    sizes = {name: {str(est.level): est.rows for est in result.values()} for name, result in run.items()}
+    sizes = {name: {str(est.level): est.units for est in result.values()} for name, result in run.items()}
     counts = sizes[system].items()
     if all(others.items() <= counts or counts <= others.items() for others in sizes.values()):
         return ""

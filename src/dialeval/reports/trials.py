@@ -131,7 +131,7 @@ def make_agents_section(run: Run) -> Section | None:
 
 def _count_tasks(result: Result) -> list[str]:
     """Return how many tasks there are, always pass, flip and never pass."""
-    passed = result["pass-hat-1"].items if "pass-hat-1" in result else None
+    passed = result["pass-hat-1"].scores if "pass-hat-1" in result else None
     if passed is None:
         return [MISSING] * 4
     rates = passed[np.isfinite(passed)]
