@@ -183,7 +183,7 @@ def rows(tmp_path: Path) -> None:
 def test_slices_of_rows_and_of_saved_runs(dialeval: Dialeval, tmp_path: Path) -> None:
     done = dialeval("score", "old.jsonl", "new.jsonl", "-m", "rouge-l", "--by", "topic,turn", "-o", "run")
     assert done.returncode == 0, done.stderr
-    sentence = "new loses most to old where topic is taxi: rouge-l -"
+    sentence = "new loses most to old where topic is taxi: rouge-l −"
     assert sentence in " ".join(done.stdout.split())
     assert done.stdout.index("rouge-l ↑ by topic") < done.stdout.index("rouge-l ↑ by turn")
     again = dialeval("compare", "run", "--by", "topic", *QUICK)

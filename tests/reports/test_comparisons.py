@@ -38,8 +38,8 @@ def test_latex_has_the_best_in_bold_and_marks() -> None:
     comparison = made()
     text = comparisons.to_latex(comparison, Best({"distinct-1": ["good"]}, 1))
     line = next(line for line in text.splitlines() if line.startswith("distinct-1"))
-    assert line.index(r"\mathbf") < line.index("^{**}")
-    assert r"\mathbf" not in next(line for line in text.splitlines() if line.startswith("length")), "neither is better"
+    assert line.index(r"\textbf") < line.index("^{**}")
+    assert r"\textbf" not in next(line for line in text.splitlines() if line.startswith("length")), "neither is better"
     assert "Westfall and Young's minP) for 2 tests" in text
 
 

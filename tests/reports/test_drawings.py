@@ -80,7 +80,7 @@ def test_figures_say_their_values(chats: Run) -> None:
     value = chats["careful"]["rouge-l"]
     assert value.interval is not None
     words = chats.plot("means", "rouge-l").description
-    assert f"careful: {value.mean:.3f} [{value.interval[0]:.3f}, {value.interval[1]:.3f}]." in words
+    assert f"careful: {value.mean:.3f} ({value.interval[0]:.3f} to {value.interval[1]:.3f})." in words
     items, other = (chats[name]["rouge-l"].items for name in ("careful", "chatty"))
     assert items is not None
     assert other is not None

@@ -54,7 +54,7 @@ def test_gates_of_a_comparison(run: Run, comparison: Comparison) -> None:
     assert suite.get("failures") == "2"
     properties = {each.get("name"): each.get("value") for each in suite[0]}
     assert properties["verdict.kind"] == comparison.verdict.kind == "worse"
-    assert str(properties["verdict.headline"]).endswith("(p 0.0033).")
+    assert str(properties["verdict.headline"]).endswith("(p = 0.003).")
     assert [case.get("name") for case in suite.iter("testcase")] == [
         "distinct-1 no worse than main",
         "distinct-2 no worse than main",

@@ -94,7 +94,7 @@ def test_page_has_all_sections_in_order() -> None:
     assert ids == ["summary", "warnings", "metrics", "metric-0", "metric-1", *last]
     for part in (
         "0.30",
-        "[0.02, 0.58]",
+        "0.02 to 0.58",
         "Scored in part: bleu-4 2 of 3.",
         "needs a model",
         "line\nbreak",

@@ -129,7 +129,7 @@ def test_a_plot_is_one_drawing_with_a_line_per_system(run: dialeval.Run, tmp_pat
     space = "{http://www.w3.org/2000/svg}"
     assert len(root.findall(f".//{space}circle")) == 2
     titles = [element.text for element in root.findall(f".//{space}title")]
-    assert titles[0] == "careful: 0.242 [0.204, 0.281]"
+    assert titles[0] == "careful: 0.242 (0.204 to 0.281)"
     assert str(titles[1]).startswith("<script>alert(1)</script>\\x1b[2J: ")
     assert plot.save(tmp_path / "plot.svg").read_text(encoding="utf-8") == plot.svg
     with pytest.raises(SettingError, match="the run has no 'blue'; it has bleu-1"):

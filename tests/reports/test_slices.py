@@ -70,7 +70,7 @@ def test_few_metrics_are_shown_at_once(found: Slices) -> None:
     keys = [f"m{n}" for n in range(5)]
     row = found.differences[0]
     rows = [replace_fields(row, key=key, adjusted_p=1 - at / 10) for at, key in enumerate(keys)]
-    some = replace_fields(found.comparisons[0], rows=rows)
+    some = replace_fields(found.comparisons[0], differences=rows)
     assert choose_keys(replace(found, keys=keys, slices=[replace(found.slices[0], comparison=some)])) == [
         "m2",
         "m3",

@@ -106,7 +106,7 @@ def test_no_direction_is_claimed_without_significance(rows: list[Difference]) ->
 def test_a_lower_value_is_a_gain_where_lower_is_better() -> None:
     (text,) = said(difference("kl", -0.2, "lower", 0.001, True))
     assert text.startswith("new is better than old on kl (significance level 0.05).")
-    assert "Largest gain: kl -0.200 [-0.210, -0.190]." in text
+    assert "Largest gain: kl −0.200 (−0.210 to −0.190)." in text
     assert choose_mark(difference("kl", -0.2, "lower", 0.001, True)) == "▲"
     assert choose_mark(difference("kl", 0.2, "lower", 0.001, True)) == "▼"
     assert choose_mark(difference("length", 0.2, None, 0.001, True)) == "◆"

@@ -43,8 +43,8 @@ from dialeval.reports import documents, tables
 from dialeval.reports import formatting as fmt
 from dialeval.reports.canvas import HEIGHT, MARGIN, ChartScale, draw_grid, wrap_strip
 from dialeval.reports.documents import Document, Layout, Table, escape_markdown, make_formats, to_markdown
-from dialeval.reports.formatting import plain, shorten, show, show_interval, show_p, show_rounded, show_signed
-from dialeval.reports.tables import ARROWS, PERCENT, count_significant_decimals, explain_best, list_signatures
+from dialeval.reports.formatting import plain, shorten, show, show_p, show_rounded, show_value, state_p
+from dialeval.reports.tables import ARROWS, PERCENT, explain_best, list_signatures
 from dialeval.stats.resampling import has_all_swaps
 from dialeval.stats.significance import POWER, least_p, letter_display
 
@@ -149,7 +149,7 @@ def _write_headline(comparison: Comparison) -> str:
     }
     if standing.kind == "inconclusive" and any(row.left_out and row.significant for row in standing.undecided):
         words["inconclusive"] = f"Inconclusive: {name} and {baseline} do not have values of the same replies"
-    shown = list_some([f"{_show_difference(row)} (p {show_p(row.adjusted_p)})" for row in rows], _MOST_DIFFERENCES)
+    shown = list_some([f"{_show_difference(row)} ({state_p(row.adjusted_p)})" for row in rows], _MOST_DIFFERENCES)
     return f"{words[standing.kind]}{': ' if rows else ''}{shown}."
 
 
@@ -176,10 +176,17 @@ def list_caveats(comparison: Comparison) -> list[str]:
     caveats = [_describe_left_out(row, comparison) for row in main if row.left_out is not None]
     for row in main:
         if verdicts.depends_on_weights(row, comparison.alpha):
-            both = f"{show_signed(row.difference)} per reply (p {show_p(row.p)})"
-            both += f", {show_signed(row.by_dialogue)} per dialogue (p {show_p(row.by_dialogue_p)})"
+            by_reply, by_dialogue = (
+                f"{show_value(value, row.interval, signed=True)} per {unit} ({state_p(p)})"
+                for value, unit, p in (
+                    (row.difference, "reply", row.p),
+                    (row.by_dialogue, "dialogue", row.by_dialogue_p),
+                )
+            )
             named = f"{shorten(row.key)} of {shorten(row.system)}"
-            caveats.append(f"The weights decide about {named}: {both}; --weight dialogues compares dialogues.")
+            caveats.append(
+                f"The weights decide about {named}: {by_reply}, {by_dialogue}; --weight dialogues compares dialogues."
+            )
     if rough:
         names = fmt.list_some_names(rough, _MOST_NAMED)
         what = f"few {comparison.design.unit}, or a few of them dominate"
@@ -302,7 +309,7 @@ def _describe_system(comparison: Comparison, system: str) -> Iterable[str]:
             if rows:
                 yield f"Largest {what}: {_show_difference(max(rows, key=lambda row: row.size))}."
     elif standing.kind == "equivalent":
-        shown = [f"{_show_difference(row)}, margin {show(row.margin or 0.0)}" for row in standing.equivalent]
+        shown = [f"{_show_difference(row)}, margin {row.margin:g}" for row in standing.equivalent]
         yield f"{system} and {baseline} are equivalent within the margin: {list_some(shown, _MOST_NAMED)}."
     else:
         yield from _describe_undecided(standing, comparison, f"{system} and {baseline}", tests)
@@ -311,7 +318,7 @@ def _describe_system(comparison: Comparison, system: str) -> Iterable[str]:
     for row in standing.undecided:
         if row.margin is not None:
             outcome = "is excluded, an equal gain is not" if verdicts.is_acceptable(row) else "is not excluded"
-            yield f"A loss of more than {show(row.margin)} {outcome}: {_show_difference(row)}."
+            yield f"A loss of more than {row.margin:g} {outcome}: {_show_difference(row)}."
     if standing.other:
         yield f"Also different, without being better or worse: {_list_differences(standing.other)}."
 
@@ -353,9 +360,9 @@ def _show_difference(row: Difference) -> str:
 def _state_power(undecided: Sequence[Difference], comparison: Comparison) -> Iterable[str]:
     """Yield the clearest difference and, by metric, the difference that so much data would find."""
     clearest = min(undecided, key=lambda row: (row.p, -row.size))
-    doubt = f"; significant by itself (p = {clearest.p:.3f}), but not after correction for multiple tests"
+    doubt = f"; significant by itself ({state_p(clearest.p)}), but not after correction for multiple tests"
     yield f"Closest to significance: {_show_difference(clearest)}{doubt if clearest.p < comparison.alpha else ''}."
-    sizes = ((row, show_rounded(row.detectable, row.interval).split()[0]) for row in undecided if row.detectable > 0)
+    sizes = ((row, show_value(row.detectable, row.interval)) for row in undecided if row.detectable > 0)
     if detectable := [f"{shorten(row.key)} {size}" for row, size in sizes]:
         yield f"Detectable at {100 * POWER:g}% power (one test): {list_some(detectable, _MOST_NAMED)}."
 
@@ -389,7 +396,7 @@ def to_percent(comparison: Comparison, keys: set[str]) -> Comparison:
         for row in comparison.differences
     ]
     margins = {key: margin * (100 if key in keys else 1) for key, margin in comparison.margins.items()}
-    return structs.replace(comparison, rows=rows, margins=margins)
+    return structs.replace(comparison, differences=rows, margins=margins)
 
 
 def _multiply_by_100(result: Estimate | Difference, names: Iterable[str]) -> dict[str, Any]:
@@ -421,7 +428,8 @@ def to_latex(comparison: Comparison, best: Best | None = None, transpose: bool =
         rows = {row.system: row for row in comparison.differences if row.key == key}
         first = next(iter(rows.values()))
         means = {comparison.baseline: first.values[0], **{name: row.values[1] for name, row in rows.items()}}
-        decimals, bold = count_significant_decimals(means.values()), best.systems.get(key, ())
+        decimals = fmt.align_decimals(means.values(), (row.interval for row in rows.values()))
+        bold = best.systems.get(key, ())
         marks = {name: choose_stars(row, comparison.alpha) for name, row in rows.items()}
         cells = (_show_latex_value(means.get(name), decimals, name in bold, marks.get(name, "")) for name in names)
         lines.append([key + ARROWS[first.better], *cells])
@@ -482,8 +490,9 @@ def explain_columns(comparison: Comparison) -> list[str]:
 
 
 def _show_unadjusted(row: Difference) -> str:
-    interval = f" {show_interval(row.unadjusted_interval)}" if row.unadjusted_interval else ""
-    return f"{row.key} of {row.system} unadjusted: {show_signed(row.unadjusted)}{interval}."
+    return (
+        f"{row.key} of {row.system} unadjusted: {show_rounded(row.unadjusted, row.unadjusted_interval, signed=True)}."
+    )
 
 
 def _name_intervals(comparison: Comparison) -> str:
@@ -536,17 +545,17 @@ def make_system_table(comparison: Comparison, system: str) -> Table:
 
 
 def _make_cells(row: Difference, comparison: Comparison) -> list[str]:
-    interval, rough = f" {show_interval(row.interval)}" if row.interval else "", "~" * row.rough
+    rough, decimals = "~" * row.rough, fmt.align_decimals(row.values, [row.interval])
     scored = f" ({row.rows}/{row.of})" if row.rows != row.of and not row.corpus else ""
     cells = [
         shorten(row.key),
-        show(row.baseline_mean),
-        show(row.mean) + scored,
-        f"{show_signed(row.difference)}{choose_stars(row, comparison.alpha)}{interval} {choose_mark(row)}".strip(),
+        show(row.baseline_mean, decimals),
+        show(row.mean, decimals) + scored,
+        f"{choose_mark(row)} {show_rounded(row.difference, row.interval, signed=True)}".strip(),
         show_p(row.adjusted_p),
-        show(row.effect, 2) if abs(row.effect) >= 0.005 or math.isnan(row.effect) else "0.00",
+        show(row.effect, 2),
         fmt.MISSING if row.wins is None else f"{row.wins}/{row.ties}/{row.losses}",
-        rough + show(row.detectable),
+        rough + show_value(row.detectable, row.interval),
     ]
     if comparison.detect is not None:
         cells.append(fmt.MISSING if row.needed is None else f"{rough}{row.needed:,}")
@@ -556,8 +565,8 @@ def _make_cells(row: Difference, comparison: Comparison) -> list[str]:
 def _show_latex_value(mean: float | None, decimals: int, best: bool, marks: str) -> str:
     if mean is None or math.isnan(mean):
         return "--"
-    figure = rf"\mathbf{{{show(mean, decimals)}}}" if best else show(mean, decimals)
-    return f"${figure}^{{{marks}}}$" if marks else f"${figure}$"
+    value = documents.escape_latex(show(mean, decimals))
+    return (rf"\textbf{{{value}}}" if best else value) + (f"$^{{{marks}}}$" if marks else "")
 
 
 def fit_scale(rows: Iterable[Difference], width: int = WIDTH) -> ChartScale:

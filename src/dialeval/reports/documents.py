@@ -109,13 +109,19 @@ _LATEX = str.maketrans(
     | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "–": "--"}
     | {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", "↑": r"$\uparrow$", "↓": r"$\downarrow$"}
     | {BETTER: "$^{+}$", WORSE: "$^{-}$", DIFFERENT: r"$^{\ast}$", UNTESTED: r"$\cdot$", MISSING: "--"}
-    | {"±": r"$\pm$", "·": r"$\cdot$", "√": r"$\surd$", "∞": r"$\infty$"}
+    | {"−": "$-$", "×": r"$\times$", "±": r"$\pm$", "·": r"$\cdot$", "√": r"$\surd$", "∞": r"$\infty$"}
 )
+
+
+_EXPONENTS = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 
 
 def escape_latex(text: str) -> str:
     """Return a text in which nothing is a command."""
-    return escape_controls(text).translate(_LATEX)
+    powers = re.sub(
+        "10([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)", lambda power: f"10\0{power[1].translate(_EXPONENTS)}\0", escape_controls(text)
+    )
+    return re.sub("\0(.*?)\0", r"$^{\1}$", powers.translate(_LATEX))
 
 
 def format_latex_tables(columns: int, *tables: Table, figure: Callable[[str], str] = str) -> list[str]:

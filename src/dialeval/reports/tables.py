@@ -30,7 +30,7 @@ from dialeval.metrics.registry import GROUPS
 from dialeval.reports import documents
 from dialeval.reports import formatting as fmt
 from dialeval.reports.documents import Document, Layout, Table
-from dialeval.reports.formatting import DECIMALS, MISSING, shorten, show, show_scored, show_spread
+from dialeval.reports.formatting import MISSING, shorten, show, show_scored, show_spread
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -148,9 +148,9 @@ def to_csv(run: Run) -> str:
 
 
 def to_document(run: Run, transpose: bool = False) -> Document:
-    """Describe a run without comparing its systems: all values with four decimals, in percent with two."""
-    decimals = DECIMALS - 2 if run.details.get(PERCENT) else DECIMALS
-    rows = [[key, *(_make_cell(result.get(key), decimals) for result in run.values())] for key in run.keys_in_order]
+    """Describe a run without comparing its systems."""
+    decimals = {key: choose_decimals(run, key) for key in run.keys_in_order}
+    rows = [[key, *(_make_cell(result.get(key), decimals[key]) for result in run.values())] for key in decimals]
     table = Table(["metric", *run], rows)
     shown = table.transpose("system") if transpose else table
     sentences = [*list_accounts(run), *_describe_units(run), *describe_tokenizer(run)]
@@ -170,7 +170,7 @@ def to_latex(run: Run, transpose: bool = False) -> str:
     best, rows = find_best_systems(run, run.keys_in_order), []
     for key in run.keys_in_order:
         estimates = {name: result.get(key) for name, result in run.items()}
-        decimals = count_significant_decimals(est.mean for est in estimates.values() if est is not None)
+        decimals = choose_decimals(run, key)
         bold = best.systems.get(key, ())
         cells = (_make_latex_cell(est, decimals, name in bold) for name, est in estimates.items())
         rows.append([key + ARROWS[find_better(run, key)], *cells])
@@ -239,10 +239,9 @@ def _describe_values(run: Run, intervals: bool = True) -> list[str]:
 
 
 def choose_decimals(run: Run, key: str) -> int:
-    """Return the decimals that the narrowest interval of a metric supports; without one four significant digits."""
+    """Return the decimals of the values of a metric."""
     estimates = [result[key] for result in run.values() if key in result]
-    supported = [count for est in estimates if (count := fmt.count_supported_decimals(est.interval)) is not None]
-    return max(supported) if supported else count_significant_decimals(est.mean for est in estimates)
+    return fmt.align_decimals((est.mean for est in estimates), (est.interval for est in estimates))
 
 
 def list_footnotes(run: Run, comparison: Comparison | None, intervals: bool = True) -> Iterator[str]:
@@ -285,27 +284,20 @@ def describe_unscored(run: Run) -> Iterator[str]:
         yield f"Scored in part: {'; '.join(parts[:_MOST_UNSCORED])}{rest}."
 
 
-def _make_cell(estimate: Estimate | None, decimals: int = DECIMALS) -> str:
+def _make_cell(estimate: Estimate | None, decimals: int) -> str:
     if estimate is None:
         return MISSING
     mean, spread, scored = show(estimate.mean, decimals), show_spread(estimate, decimals), show_scored(estimate)
-    return " ".join(filter(None, [mean, spread, scored and f"({scored})"]))
+    return " ".join(filter(None, [mean, spread and f"({spread})", scored and f"[{scored}]"]))
 
 
 def _make_latex_cell(estimate: Estimate | None, decimals: int, bold: bool) -> str:
     if estimate is None or math.isnan(estimate.mean):
         return "--"
     mean, spread, scored = show(estimate.mean, decimals), show_spread(estimate, decimals), show_scored(estimate)
-    inside = rf"{mean}\ {spread}".removesuffix("\\ ").replace("∞", r"\infty")
-    inside = re.sub(r"e([+-]\d+)", lambda match: rf"\times 10^{{{int(match[1])}}}", inside)
-    inside = inside.replace(mean, rf"\mathbf{{{mean}}}", 1) if bold else inside
-    return f"${inside}$" + (f" ({scored})" if scored else "")
-
-
-def count_significant_decimals(means: Iterable[float]) -> int:
-    """Return the decimals that give the largest of some means four significant digits, at most four."""
-    largest = max((abs(mean) for mean in means if math.isfinite(mean)), default=0.0)
-    return DECIMALS if largest < 1 else max(0, DECIMALS - 1 - math.floor(math.log10(largest)))
+    value = documents.escape_latex(mean)
+    parts = rf"\textbf{{{value}}}" if bold else value, spread and f"({documents.escape_latex(spread)})", scored
+    return " ".join(filter(None, parts))
 
 
 def _replace_whitespace(name: str) -> str:

@@ -241,7 +241,7 @@ def test_error_categories_are_sets_of_labels(dialeval: Dialeval, tmp_path: Path)
         {"detector": "mine", "turns": 2, "exact_match": 0.5, "f1": 0.8},
         {"detector": "silent", "turns": 2, "exact_match": 0.0, "f1": 0.0},
     ]
-    assert r"| mine | 2 | 0.50 \[0.00, 1.00\] | 0.80 \[0.67, 1.00\] |" in CATEGORIES.FORMATS["md"](found)
+    assert r"| mine | 2 | 0.50 (0.00 to 1.00) | 0.80 (0.67 to 1.00) |" in CATEGORIES.FORMATS["md"](found)
     with pytest.raises(SettingError, match="no annotated turn has a category in 'error_category' that more than half"):
         score_categories(CATEGORIZED, {"mine": given})
     with pytest.raises(SettingError, match="no annotated turn has a category in 'other'"):
