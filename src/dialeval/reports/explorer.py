@@ -211,7 +211,9 @@ def _locate_slices(aligned: AlignedDialogues, shown: Ints, slices: Sequence[Slic
     numbers = aligned.number_dialogues()
     found = []
     for part in (part for by_field in slices for part in by_field.slices):
-        inside = [numbers[name][require_table(aligned.results[name]).clusters[rows]] for name, rows in part.places.items()]
+        inside = [
+            numbers[name][require_table(aligned.results[name]).clusters[rows]] for name, rows in part.places.items()
+        ]
         dialogues = np.unique(np.concatenate(inside))
         name = f"{plain(part.field)}: {plain(part.label)}"
         found.append({"name": name, "dialogues": np.flatnonzero(np.isin(shown, dialogues))})
@@ -227,6 +229,22 @@ def _list_trials(table: RowTable, rows: Ints) -> dict[int, list[Mapping[str, Any
         return {}
     texts = ((at, table.texts_at(inputs.TRIALS, row)) for at, row in enumerate(rows.tolist()))
     return {at: [orjson.loads(text) for text in written] for at, written in texts if written}
+
+
+def list_mistakes(result: Result) -> dict[tuple[str, str], str]:
+    """Return the first call that was not expected, or never made, by task and trial."""
+    table = require_table(result)
+    rows = np.arange(len(table))
+    begins, calls = _list_trials(table, rows), _list_calls(result, rows)
+    trial, found = None, {}
+    for row in sorted({*begins, *calls}):
+        for trial in begins.get(row, ()):
+            pass
+        wrong = [line for line in calls.get(row, ()) if line[0] in "+-" and "order" not in line[2]]
+        if trial is not None and wrong:
+            kind, call, _ = min(wrong, key=lambda line: line[0] == "-")
+            found[str(trial["task"]), str(trial["trial"])] = f"{'calls' if kind == '+' else 'never calls'} {call}"
+    return found
 
 
 def _list_calls(result: Result, rows: Ints) -> dict[int, list[list[str]]]:
@@ -271,7 +289,10 @@ def _diff_calls(made: Calls, expected: Calls | None, rule: Rule) -> list[list[st
 def _write_call(call: Mapping[str, Any]) -> str:
     arguments = call.get("arguments")
     if isinstance(arguments, dict):
-        shown = ((name, value if isinstance(value, str) else orjson.dumps(value).decode()) for name, value in arguments.items())
+        shown = (
+            (name, value if isinstance(value, str) else orjson.dumps(value).decode())
+            for name, value in arguments.items()
+        )
         inside = ", ".join(f"{name}={value}" for name, value in shown)
     else:
         inside = "" if arguments is None else str(arguments)

@@ -175,9 +175,7 @@ def _place_dots(xs: Floats, radii: Floats) -> Floats:
     return ys
 
 
-def _draw_bins(
-    dots: Dots, scale: ChartScale, top: float, better: str | None, prefix: str
-) -> tuple[str, float, float]:
+def _draw_bins(dots: Dots, scale: ChartScale, top: float, better: str | None, prefix: str) -> tuple[str, float, float]:
     """Return a histogram whose bins are links to their dialogues; zero is an edge."""
     step = (scale.high - scale.low) / _BINS
     first = math.floor(scale.low / step)
@@ -289,7 +287,9 @@ def draw_bars(lines: Iterable[tuple[str, int, int | None, str]], baseline: str) 
     shown = ""
     for name, count, other, link in lines:
         end = 440 * count / most
-        mark = "" if other is None else f'<rect class="fk mark" x="{440 * other / most:.1f}" y="0" width="3" height="22"/>'
+        mark = (
+            "" if other is None else f'<rect class="fk mark" x="{440 * other / most:.1f}" y="0" width="3" height="22"/>'
+        )
         after = "" if other is None else f'<tspan class="soft"> {escape(baseline)} {other:,}</tspan>'
         x = max(end, 0 if other is None else 440 * other / most + 3) + 8
         drawn = f'<rect class="fb" y="3" width="{end:.1f}" height="16"/>{mark}'
