@@ -20,7 +20,7 @@ from pkgutil import resolve_name
 import click
 
 from dialeval.cli.help import Group
-from dialeval.cli.output import UNSAVED, drop_output, print_err, print_warnings, quote_command
+from dialeval.cli.output import UNSAVED, drop_output, print_err, print_saved, print_warnings, quote_command
 from dialeval.core.errors import DialevalError, collect_warnings
 from dialeval.core.features import Command, find_command, list_features
 from dialeval.core.version import __version__
@@ -124,6 +124,7 @@ def main() -> None:
                 status = dialeval_command.main(prog_name="dialeval", standalone_mode=False)
             finally:
                 print_warnings(notes)  # what was guessed in reading, unless it is a warning of a run already
+                print_saved()
         sys.stdout.flush()
         status = 2 if UNSAVED else status
         while UNSAVED:  # why runs could not be saved, after their values were printed

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from dialeval.cli.help import Choice, Command, command, group
+from dialeval.cli.output import VERBOSE
 from dialeval.core import inputs
 
 if TYPE_CHECKING:
@@ -269,8 +270,18 @@ def field_names(what: str) -> Decorator:
 
 
 def format_(formats: Sequence[str] = FORMATS) -> Decorator:
-    """Return the option that names the output format."""
-    return click.option("-f", "--format", "format_", type=Choice(formats), default="table", help="Output format.")
+    """Return the option that names the output format, and the one for more below a table."""
+    return combine_options(
+        click.option("-f", "--format", "format_", type=Choice(formats), default="table", help="Output format."),
+        click.option(
+            "-v",
+            "--verbose",
+            is_flag=True,
+            expose_value=False,
+            callback=lambda context, _parameter, value: context.meta.update({VERBOSE: value}),
+            help="Below a table, also print settings and signatures.",
+        ),
+    )
 
 
 def parse_fields(_context: click.Context, parameter: click.Parameter, value: str | None) -> list[str]:

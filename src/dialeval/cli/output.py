@@ -42,6 +42,10 @@ _MOST_SKIPPED = 3
 """Metrics that lack one thing are named up to this number."""
 
 
+SAVED: list[Path] = []
+"""Where runs were saved: the command line prints it last."""
+VERBOSE = "dialeval.verbose"
+"""Where the context of a command holds whether `-v` was given."""
 UNSAVED: list[DialevalError] = []
 """Why runs that were computed could not be saved: the command line prints it after their values."""
 
@@ -155,7 +159,6 @@ def print_run(
     if format_ == "metrics-txt" and (other := [key for key in run.keys_in_order if key not in tables.METRICS_TXT]):
         print_err(f"metrics-txt has no column for {', '.join(other)}; choose another format for them")
     print_skipped(run.skipped)
-    print_other_signatures(run)
     print_warnings(run.warnings)
 
 
@@ -180,15 +183,6 @@ def print_slices(
         print_content(encode_json({**subject.to_dict(), "slices": by_slice.to_dict()}).decode(), output)
     else:
         print_as(format_, reports, by_slice, output, width)
-
-
-def print_other_signatures(run: Run) -> None:
-    """Print which scores sacreBLEU reports too, with its signature: a line for each different one."""
-    from dialeval.core.signature import SACREBLEU
-
-    pairs = [(key, each.signature) for result in run.values() for key, each in result.items() if each.signature]
-    for key, line in dict.fromkeys((key, signature[SACREBLEU]) for key, signature in pairs if SACREBLEU in signature):
-        print_err(f"{key} times 100 is sacreBLEU's {line}")
 
 
 def check_percent(format_: str | None, percent: bool) -> None:
@@ -221,19 +215,16 @@ def print_warnings(warnings: Iterable[str]) -> None:
 
 
 def print_tables(tables: Iterable[tuple[str, Sequence[Sequence[str]]]]) -> None:
-    """Print tables, each a title and lines of cells, the first of which is the head; numbers are at the right."""
-    from rich.table import Table
-    from rich.text import Text
+    """Print tables, each a title and lines of cells, the first of which is the head."""
+    from dialeval.reports.documents import Document, Layout, Table
 
+    titles, shown = [], []
     for title, (head, *lines) in tables:
-        # Text, not str: a name such as [bold] is a name, not markup.
-        table = Table(title=Text(title), title_justify="left")
-        for number, (name, *cells) in enumerate(zip(head, *lines, strict=True)):
-            is_numbers = number > 0 and all(cell[:1] in "0123456789+-.[–" for cell in cells)
-            table.add_column(Text(name), justify="right" if is_numbers else "left")
-        for line in lines:
-            table.add_row(*map(Text, line))
-        print_content(table)
+        titles.append(title)
+        shown.append(Table(head, lines))
+    if shown:
+        print_content("\n")
+        print_content(Layout(Document([], shown, [], titles=titles)))
 
 
 def print_as(format_: str, reports: Any, value: object, output: Path | None = None, width: int | None = None) -> None:
@@ -245,6 +236,9 @@ def print_content(content: RenderableType, output: Path | None = None, width: in
     """Print a text as it is, or a rich table; or write it to a file, where a table is `width` characters wide."""
     if not isinstance(content, str):
         from rich.console import Console
+
+        if hasattr(content, "verbose"):
+            content.verbose = is_verbose()
 
         file = None if output is None else StringIO()
         console = Console(file=file, width=width if file else None)
@@ -271,6 +265,12 @@ class _Plain:
 
         for text, style, control in console.render(self.content, options):
             yield Segment(text if control else escape_lines(text), style, control)
+
+
+def is_verbose() -> bool:
+    """Return whether the running command prints settings and signatures (`-v`)."""
+    context = click.get_current_context(silent=True)
+    return context is not None and bool(context.meta.get(VERBOSE))
 
 
 def write_output(path: Path, content: bytes, what: str = "written to") -> None:
@@ -319,12 +319,14 @@ def save_run(run: Run, folder: Path, force: bool = False, verdict: RunVerdict | 
     except DataError as error:
         UNSAVED.append(error)
     else:
-        print_saved(folder)
+        SAVED.append(folder)
 
 
-def print_saved(folder: Path) -> None:
-    """Print where a run was saved, and the command that opens it."""
-    print_err(f"saved in {folder}; open it row by row: dialeval report {shlex.quote(str(folder))}")
+def print_saved() -> None:
+    """Print where runs were saved, and the command that opens each."""
+    while SAVED:
+        folder = shlex.quote(str(SAVED.pop(0)))
+        print_err(f"saved in {folder}; open it row by row: dialeval report {folder}")
 
 
 def suggest_next_command(run: Run, format_: str | None, folder: Path | None) -> None:

@@ -212,7 +212,7 @@ def _evaluate(
         out.UNSAVED.append(error)
         return cast("Run", error.run), True
     if output is not None and chunked:
-        out.print_saved(output)
+        out.SAVED.append(output)
     if over:
         from dialeval.analysis.crossed import with_clusters
 

@@ -371,5 +371,5 @@ def _save_and_print(title: str, run: Run, folder: Path, keys: Sequence[str], fir
         for name, result in run.items()
         if result.role == "system"
     }
-    print_content(lay_out(replace(run, systems=main), judge_run(run) if first else None, notes=first))
+    print_content(lay_out(replace(run, systems=main), judge_run(run) if first else None))
     print_out("")

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -49,6 +50,15 @@ METRICS_TXT = tuple(GROUPS["dialog-eval"])
 ARROWS: Mapping[Better | None, str] = {"higher": " ↑", "lower": " ↓", None: ""}
 """Behind a metric's name: which values are better."""
 
+
+def choose_arrow(run: Run, key: str) -> str:
+    """Return an arrow for a metric that says which replies are better, nothing for one that describes them."""
+    from dialeval.analysis.values import find_better, find_metric
+
+    metric = next(iter(filter(None, (find_metric(result[key]) for result in run.values() if key in result))), None)
+    return "" if metric is not None and metric.descriptive else ARROWS[find_better(run, key)]
+
+
 PERCENT = "percent"
 """The detail of a run whose scores from 0 to 1 are shown times 100."""
 _MOST_NAMED = 3
@@ -57,16 +67,14 @@ _MOST_UNSCORED = 5
 """Metrics with rows that could not be scored that are named below a table before the rest is counted."""
 
 
-def lay_out(run: Run, verdict: RunVerdict | None = None, *, transpose: bool = False, notes: bool = True) -> Layout:
-    """Lay out a run for a rich console below the verdict, with marks for significant differences and `notes` below."""
-    return Layout(*(describe(run, verdict, transpose, intervals, notes) for intervals in (True, False)))
+def lay_out(run: Run, verdict: RunVerdict | None = None, *, transpose: bool = False) -> Layout:
+    """Lay out a run for a rich console below the verdict, with marks for significant differences."""
+    return Layout(describe(run, verdict, transpose))
 
 
-def describe(
-    run: Run, verdict: RunVerdict | None, transpose: bool = False, intervals: bool = True, notes: bool = True
-) -> Document:
-    """Describe a run with marks and sentences of its verdict, and with intervals and notes unless they are left out."""
-    from dialeval.analysis.values import find_better, find_skewed
+def describe(run: Run, verdict: RunVerdict | None, transpose: bool = False) -> Document:
+    """Describe a run with marks and sentences of its verdict."""
+    from dialeval.analysis.values import find_skewed
 
     skewed = find_skewed(run)
     marks: dict[tuple[str, str], str] = {}
@@ -83,10 +91,10 @@ def describe(
         for name, result in run.items():
             estimate = result.get(key)
             mean = MISSING if estimate is None else show(estimate.mean, decimals)
-            spread = "" if estimate is None or not intervals else show_spread(estimate, decimals)
+            spread = "" if estimate is None else show_spread(estimate, decimals)
             doubt = "~" if spread and key in skewed.get(name, ()) else ""
             cells[name, key] = mean, marks.get((name, key), ""), doubt + spread
-    metrics = {key: shorten(key) + ARROWS[find_better(run, key)] for key in keys}
+    metrics = {key: shorten(key) + choose_arrow(run, key) for key in keys}
     systems = {name: shorten(name) for name in run}
     if (len(run) > len(keys)) != transpose:
         columns = [["system", *systems.values()]]
@@ -95,11 +103,24 @@ def describe(
         columns = [["metric", *metrics.values()]]
         columns += ([systems[name], *_align([cells[name, key] for key in keys])] for name in run)
     head, *rows = zip(*columns, strict=True)
-    below = [*list_footnotes(run, comparison, intervals)] if notes else []
-    sentences = [] if comparison is not None else [*list_accounts(run), *_describe_units(run)]
-    sentences += describe_tokenizer(run)
-    sentences += [] if verdict is None else verdict.sentences
-    return Document(sentences, [Table(head, rows)], below, tight=True)
+    notes = [*describe_tokenizer(run), *_describe_values(run), *list_footnotes(run, comparison)]
+    signatures = (str(est.signature) for result in run.values() for est in result.values() if est.signature is not None)
+    shown = Document([], [Table(head, rows)], [], details=list_signatures(signatures))
+    if comparison is None:
+        sentences = [] if verdict is None else verdict.sentences
+        read = [*describe_unscored(run), *list_accounts(run), *_describe_units(run)]
+        return replace(shown, sentences=sentences, notes=[" ".join(notes), " ".join(read)])
+    from dialeval.reports import comparisons
+
+    whole = comparisons.to_document(comparison)
+    read = [*describe_unscored(run), *comparisons.list_what_was_read(comparison)]
+    return replace(
+        shown,
+        headline=whole.headline,
+        glyph=whole.glyph,
+        sentences=whole.sentences,
+        notes=[" ".join([*notes, comparisons.describe_method(comparison)]), " ".join(read)],
+    )
 
 
 def _describe_units(run: Run) -> list[str]:
@@ -244,24 +265,16 @@ def choose_decimals(run: Run, key: str) -> int:
     return fmt.align_decimals((est.mean for est in estimates), (est.interval for est in estimates))
 
 
-def list_footnotes(run: Run, comparison: Comparison | None, intervals: bool = True) -> Iterator[str]:
-    """Yield the notes of a table: which intervals it has, what the marks mean, and how much could not be scored."""
+def list_footnotes(run: Run, comparison: Comparison | None) -> Iterator[str]:
+    """Yield remarks on single values of a table: skewed metrics, and differences with a note."""
     from dialeval.analysis.values import find_skewed
 
-    yield from _describe_values(run, intervals)
-    if intervals and (skewed := dict.fromkeys(shorten(key) for keys in find_skewed(run).values() for key in keys)):
+    if skewed := dict.fromkeys(shorten(key) for keys in find_skewed(run).values() for key in keys):
         what = "too skewed for so few dialogues, so that intervals may be too narrow"
-        yield f"~: {', '.join(skewed)}: {what}; --intervals studentized is wider."
-    everything = sum(len(run[name]) for name in run if comparison is not None and name in comparison.systems)
-    marked = comparison is not None and any(row.significant or math.isnan(row.p) for row in comparison.differences)
-    if comparison is not None and (marked or len(comparison.differences) < everything):
-        from dialeval.reports.comparisons import describe_tests
-
-        yield f"Against {shorten(comparison.baseline)}: {fmt.MARKS} ({describe_tests(comparison)})."
+        yield f"~ {', '.join(skewed)}: {what}; --intervals studentized is wider."
     for row in () if comparison is None else comparison.differences:
         if row.note is not None:
             yield f"{shorten(row.key)} of {shorten(row.system)}: {row.note}."
-    yield from describe_unscored(run)
 
 
 def describe_unscored(run: Run) -> Iterator[str]:
