@@ -236,10 +236,10 @@ def list_mistakes(result: Result) -> dict[tuple[str, str], str]:
     table = require_table(result)
     rows = np.arange(len(table))
     begins, calls = _list_trials(table, rows), _list_calls(result, rows)
-    trial, found = None, {}
+    found: dict[tuple[str, str], str] = {}
+    trial: Mapping[str, Any] | None = None
     for row in sorted({*begins, *calls}):
-        for trial in begins.get(row, ()):
-            pass
+        trial = begins[row][-1] if row in begins else trial
         wrong = [line for line in calls.get(row, ()) if line[0] in "+-" and "order" not in line[2]]
         if trial is not None and wrong:
             kind, call, _ = min(wrong, key=lambda line: line[0] == "-")
@@ -250,7 +250,8 @@ def list_mistakes(result: Result) -> dict[tuple[str, str], str]:
 def _list_calls(result: Result, rows: Ints) -> dict[int, list[list[str]]]:
     """Return the calls of trials by the place of the row that has them, as a difference from the expected ones."""
     table, found = require_table(result), {}
-    rule = next((metric for each in result.values() if isinstance(metric := find_metric(each), Rule)), Rule())
+    metrics = map(find_metric, result.values())
+    rule: Rule = next((metric for metric in metrics if isinstance(metric, Rule)), Rule())
     for at, row in enumerate(rows.tolist()):
         made, expected = (table.texts_at(name, row) for name in (inputs.CALLS, inputs.EXPECTED_CALLS))
         if made or expected:

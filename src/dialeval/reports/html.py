@@ -39,7 +39,6 @@ from dialeval.reports import comparisons, markup
 from dialeval.reports.comparisons import RunVerdict, judge_run
 from dialeval.reports.documents import describe_result, find_extensions, to_html
 from dialeval.reports.drawings import draw_figure
-from dialeval.reports.explorer import make_data
 from dialeval.reports.formatting import describe_intervals, list_names, plain, shorten
 from dialeval.reports.markup import Section
 from dialeval.reports.slices import MOST_TESTS, write_where
@@ -229,10 +228,11 @@ def render(
             parts.append(agents)
         if block.aligned is not None and block.dialogue_key:
             keys = list(dict.fromkeys((block.dialogue_key, block.key, *block.run.keys_in_order)))
-            data.append(
-                {"prefix": block.prefix, "system": block.systems.index(block.system), **_make_data(block, keys)}
-            )
-        parts += [_write_dialogues(block), write_where(block)] if data and block.aligned is not None else []
+            looked_at = {"prefix": block.prefix, "system": block.systems.index(block.system)}
+            data.append(looked_at | make_data(block.run, block.aligned, block.dialogue_key, keys, block.slices))
+            where = write_where(block)
+            read = _write_dialogues(block)
+            parts.append(f'<div class="cols">{read}{where}</div>' if where else read)
         parts.append(write_metrics(block))
         body += f'<article class="block">{"".join(parts)}</article>'
         links += (
@@ -249,11 +249,6 @@ def render(
     return make_html(
         title or headline, body + embedded, read_assets("chart.css", "report.css"), scripts, "; img-src data:"
     )
-
-
-def _make_data(block: Block, keys: Sequence[str]) -> JsonObject:
-    assert block.aligned is not None
-    return make_data(block.run, block.aligned, block.dialogue_key, keys, block.slices)
 
 
 def _write_top(
@@ -363,16 +358,18 @@ def _write_method(run: Run, blocks: Sequence[Block], command: str | None) -> str
     how: list[str] = []
     for block in blocks:
         if block.comparison is not None:
-            how += [*comparisons.state_verdict(block.comparison), *comparisons.explain_columns(block.comparison)]
+            how += comparisons.describe_methods(block.comparison) + comparisons.explain_rows(block.comparison)
         words = describe_intervals(est for result in block.run.values() for est in result.values())
         how += [f"Intervals of values: {words}."] if words else []
-    read = [*list_accounts(run), *(line for block in blocks for line in describe_unscored(block.run)), *run.warnings]
+    compared = [block.comparison for block in blocks if block.comparison is not None]
+    read = [line for comparison in compared for line in comparisons.list_what_was_read(comparison)]
+    read += [*list_accounts(run), *(line for block in blocks for line in describe_unscored(block.run)), *run.warnings]
     floors = describe_standing(run)
     commands = [*run.details.get(COMMANDS, ()), *([] if command is None else [command])]
     return "".join(
         [
             _write_drawer("How this was computed", "", markup.bullets(dict.fromkeys(how))),
-            _write_drawer("What was read", markup.count(len(read), "note") if read else "", markup.bullets(read)),
+            _write_drawer("What was read", markup.count(len(read), "note"), markup.bullets(dict.fromkeys(read))),
             _write_drawer("Not computed", markup.count(len(run.skipped), "metric"), _list_skipped(run)),
             _write_drawer(
                 "Floors and ceilings", "", "" if floors is None else markup.document(floors, "standing", [""])

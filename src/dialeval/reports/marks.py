@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -70,7 +71,7 @@ def draw_swarm(
         scale = ChartScale.from_values(ends, width, 16) or ChartScale(-1, 1, width, 16)
         content, y = "", 34.0
         for strip in strips:
-            drawn, middle, bottom = _draw_strip(strip, scale, width, y, better if around_zero else None, prefix)
+            drawn, bottom = _draw_strip(strip, scale, width, y, better if around_zero else None, prefix)
             name = f'<text class="k s" x="0" y="{y - 6:.0f}">{escape(shorten(strip.name))}</text>' if strip.name else ""
             content, y = content + drawn + name, bottom + (26 if len(strips) > 1 else 0)
         top, bottom = 26.0, y + 30
@@ -118,8 +119,8 @@ def _draw_sides(values: Floats, scale: ChartScale, better: str) -> str:
 
 def _draw_strip(
     dots: Dots, scale: ChartScale, width: int, top: float, better: str | None, prefix: str
-) -> tuple[str, float, float]:
-    """Return the dots or bins of a strip, its middle, and where it ends."""
+) -> tuple[str, float]:
+    """Return the dots or bins of a strip, and where it ends."""
     if len(dots.values) > MOST_DOTS:
         return _draw_bins(dots, scale, top, better, prefix)
     most = float(dots.sizes.max(initial=1.0))
@@ -139,14 +140,20 @@ def _draw_strip(
     bottom = middle + max(reach, 24.0) + 4
     for number, (at, words) in enumerate(dots.labeled):
         x, down = float(xs[at]), number % 2
-        text = shorten(words, max(12, int(0.5 * width / _LABEL)))
+        text = _cut(words, max(12, int(0.55 * width / _LABEL)))
         room = _LABEL * len(text)
         start = min(max(0.0, x - 10), width - room)
         y = bottom + 12 if down else top + 6
         ends = (middle + ys[at] + radii[at], y - 12) if down else (y + 5, middle + ys[at] - radii[at])
         shown += f'<a href="{dots.links[at]}"><path class="rule" d="M{x:.1f} {ends[0]:.1f}V{ends[1]:.1f}"/>'
         shown += f'<text class="k halo" x="{start:.1f}" y="{y:.1f}">{escape(text)}</text></a>'
-    return shown, middle, bottom + (18 if len(dots.labeled) > 1 else 0)
+    return shown, bottom + (18 if len(dots.labeled) > 1 else 0)
+
+
+def _cut(words: str, most: int) -> str:
+    """Return a text that is cut at its end if it is long."""
+    words = plain(words)
+    return words if len(words) <= most else f"{words[: most - 1].rstrip()}…"
 
 
 def _choose_kind(value: float, better: str | None) -> str:
@@ -175,7 +182,7 @@ def _place_dots(xs: Floats, radii: Floats) -> Floats:
     return ys
 
 
-def _draw_bins(dots: Dots, scale: ChartScale, top: float, better: str | None, prefix: str) -> tuple[str, float, float]:
+def _draw_bins(dots: Dots, scale: ChartScale, top: float, better: str | None, prefix: str) -> tuple[str, float]:
     """Return a histogram whose bins are links to their dialogues; zero is an edge."""
     step = (scale.high - scale.low) / _BINS
     first = math.floor(scale.low / step)
@@ -193,7 +200,7 @@ def _draw_bins(dots: Dots, scale: ChartScale, top: float, better: str | None, pr
                 f'y="{top + height - tall:.1f}" width="{size:.1f}" height="{tall:.1f}"><title>{count:,} dialogues</title>'
                 "</rect></a>"
             )
-    return shown, top + height / 2, top + height
+    return shown, top + height
 
 
 def _show_tick(value: float, signed: bool) -> str:
@@ -246,7 +253,7 @@ def draw_ranking(lines: Sequence[Line], groups: Sequence[Sequence[str]], axis: s
                 content += f'<line class="dotted" x1="{x:.1f}" x2="{x:.1f}" y1="12" y2="{bottom}"/>'
         for number, group in enumerate(joined):
             x, inside = width - right + 62 + 12 * number, sorted(places[name] for name in group)
-            for one, other in zip(inside, inside[1:], strict=False):
+            for one, other in pairwise(inside):
                 kind = "join" if other - one < 30 else "join gap"
                 content += f'<line class="{kind}" x1="{x}" x2="{x}" y1="{one - 4}" y2="{other + 4}"/>'
         content += f'<text class="e" x="{left + scale.width:.1f}" y="{bottom + 36}">{escape(axis)}</text>'

@@ -182,18 +182,20 @@ def write_where(block: Block) -> str:
         number += len(slices.slices)
         for field in slices.by if key else ():
             lines = []
-            for part in slices.worst_first(field, key):
+            sign = -1.0 if find_better(slices.whole, key) == "lower" else 1.0
+            for part in slices.of(field):
                 row = part.difference(block.system, key)
-                value, interval, kind = _measure_slice(part, block, key, row)
+                value, interval, kind, dialogues = _measure_slice(part, block, key, row)
                 if math.isnan(value):
                     continue
                 shown = show(value, decimals) if len(block.systems) == 1 else show_value(value, interval, True)
                 link = f"#{block.prefix}dialogues?slice={places[field, part.label]}"
                 line = Line(markup.name(part.label), value, interval, shown, link, kind)
-                lines.append((line, markup.count(part.dialogues, part.unit.removesuffix("s"))))
+                lines.append((line, markup.count(dialogues, part.unit.removesuffix("s"))))
                 clear += kind in ("b", "g")
                 small += row is None
-            title = f"<h3>{markup.name(field)}</h3>"
+            lines = sorted(lines, key=lambda pair: sign * pair[0].value)
+            title = f"<h3>{markup.name(field)}</h3>" if lines else ""
             content += title + (_list_values(lines) if len(block.systems) == 1 else draw_slice_rows(lines))
     if not content:
         return ""
@@ -203,8 +205,10 @@ def write_where(block: Block) -> str:
     if len(block.systems) > 1:
         tests = sum(slices.tests for slices in block.slices)
         what = "No part is clear on its own" if not clear else f"{clear} clear" if clear > 1 else "One is clear"
-        note = f"{what} after correction for {tests} tests in all parts. " if tests else ""
-        note += f"{small} with fewer than {LEAST_DIALOGUES} dialogues are not tested." if small else ""
+        note = f"{what} after correction for {markup.count(tests, 'test')} in all parts. " if tests else ""
+        note += (
+            f"{markup.count(small, 'part')} with fewer than {LEAST_DIALOGUES} dialogues: not tested." if small else ""
+        )
     return f'<section id="{block.prefix}where"><h2>Where</h2><p class="sub">{markup.text(about)}</p>{content}' + (
         f"{markup.note(markup.text(note.strip()))}</section>" if note else "</section>"
     )
@@ -220,29 +224,26 @@ def _list_values(lines: Sequence[tuple[Line, str]]) -> str:
 
 def _measure_slice(
     part: Slice, block: Block, key: str, row: Difference | None
-) -> tuple[float, tuple[float, float] | None, str]:
-    """Return the difference of a slice with its interval, and its color; of one system its value.
+) -> tuple[float, tuple[float, float] | None, str, int]:
+    """Return the difference of a slice with its interval, its color, and its dialogues; of one system its value.
 
     Of a slice that is too small to be tested it is over the rows in common, with a clustered standard error.
     """
     if len(block.systems) == 1:
         estimate = part.estimate(block.systems[0], key)
-        return (math.nan if estimate is None else estimate.mean), None, "k"
-    if row is not None and not math.isnan(row.p):
+        return (math.nan if estimate is None else estimate.mean), None, "k", part.dialogues
+    if row is not None and not math.isnan(row.p) and part.comparison is not None:
         kind = {"better": "g", "worse": "b"}.get(decide(row), "k")
-        return row.difference, row.interval, kind
+        return row.difference, row.interval, kind, part.comparison.designs[block.system].clusters
     names = [name for name in (block.systems[0], block.system) if name in part.run]
     if len(names) < 2:
-        return math.nan, None, "k"
+        return math.nan, None, "n", 0
     values, counts = align_dialogues({name: part.run[name] for name in names}).measure(names[1], key)
-    known = np.isfinite(values)
-    values, counts = values[known], counts[known]
-    if not len(values):
-        return math.nan, None, "k"
-    mean = float(np.average(values, weights=counts))
-    if len(values) < 2:
-        return mean, None, "n"
+    values, counts = values[np.isfinite(values)], counts[np.isfinite(values)]
     size = len(values)
+    mean = float(np.average(values, weights=counts)) if size else math.nan
+    if size < 2:
+        return mean, None, "n", size
     error = math.sqrt(float((counts**2 * (values - mean) ** 2).sum()) * size / (size - 1)) / counts.sum()
     reach = t_factor(DEFAULT_LEVEL, size - 1) * error
-    return mean, (mean - reach, mean + reach), "n"
+    return mean, (mean - reach, mean + reach), "n", size

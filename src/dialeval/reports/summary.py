@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dialeval.analysis.comparison import MOST_TESTS, Best, Comparison, compare, find_best_systems
+from dialeval.analysis.comparison import MOST_TESTS, Best, Comparison, SystemRanking, compare, find_best_systems
 from dialeval.analysis.dialogues import AlignedDialogues, align_dialogues
 from dialeval.analysis.difference import Difference
 from dialeval.analysis.pairing import choose_main_keys
@@ -25,6 +25,7 @@ from dialeval.core.fold import Level
 from dialeval.core.result import Result, Run
 from dialeval.reports import formatting as fmt
 from dialeval.reports import markup
+from dialeval.reports.comparisons import list_caveats
 from dialeval.reports.formatting import MISSING, list_names, plain, shorten, show_interval, show_p, show_value, state_p
 from dialeval.reports.marks import Dots, Line, draw_glyph, draw_ranking, draw_swarm
 
@@ -187,74 +188,34 @@ def _describe_alone(block: Block) -> str:
 def write_verdict(block: Block, level: int = 1) -> str:
     """Return the verdict as markup: glyph, headline, sentences, and what was read."""
     kind, headline = write_headline(block)
-    lead = " ".join(state_lead(block))
+    lead = " ".join(filter(None, state_lead(block)))
+    caveats = [] if block.comparison is None else list_caveats(block.comparison)
     read = " ".join(f"<span>{part}</span>" for part in _describe_reading(block))
     about = f'<p class="about">{markup.name(block.title)}</p>' if block.title else ""
     return (
         f'{about}<div class="verdict" id="{block.prefix}verdict">{draw_glyph(kind)}'
-        f'<h{level} class="headline">{markup.text(headline)}</h{level}>'
-        f'<p class="lead">{markup.text(lead)}</p><p class="read"><b>Read:</b> {read}</p></div>'
+        f'<h{level} class="headline{" long" if len(headline) > 60 else ""}">{markup.text(headline)}</h{level}>'
+        f'<p class="lead">{markup.text(lead)}</p>{markup.bullets(caveats, "caveats")}'
+        f'<p class="read"><b>Read:</b> {read}</p></div>'
     )
 
 
 def state_lead(block: Block) -> Iterator[str]:
     """Yield the sentences below the headline."""
-    comparison, row = block.comparison, block.main
+    comparison = block.comparison
     if block.reason:
         yield f"{block.reason[0].upper()}{block.reason[1:].rstrip('.')}."
-    elif comparison is not None and len(comparison.systems) > 1:
-        yield from _state_ranking(block, comparison)
-    elif comparison is not None and row is not None:
-        yield from _state_difference(comparison, row)
-    elif comparison is None and (estimate := block.run[block.systems[0]].get(block.key)) is not None:
-        if estimate.interval is not None:
-            yield f"Likely {show_interval(estimate.interval)} for other {block.unit} of the same kind."
-        yield "The worst dialogues come first below." if block.aligned is not None else ""
+    elif comparison is not None and comparison.ranking is not None:
+        yield from _state_ranking(block, comparison.ranking, find_leaders(comparison))
+    elif comparison is not None:
+        yield comparison.verdict.sentences[0]
+    elif (estimate := block.run[block.systems[0]].get(block.key)) is not None and estimate.interval is not None:
+        yield f"Likely {show_interval(estimate.interval)} for other {block.unit} of the same kind."
     yield from _state_people(block)
 
 
-def _state_difference(comparison: Comparison, row: Difference) -> Iterator[str]:
-    """Yield what one difference is, and how sure it is."""
-    size = show_value(abs(row.difference), row.interval)
-    values = f"{show_value(row.mean, row.interval)}, was {show_value(row.baseline_mean, row.interval)}"
-    way = "higher" if row.difference > 0 else "lower"
-    longer = next((other for other in comparison.of(row.system) if other.key == "length" and other.significant), None)
-    also = ""
-    if longer is not None and longer is not row and longer.baseline_mean:
-        change = 100 * longer.difference / longer.baseline_mean
-        also = f", and its replies are {abs(change):.0f}% {'longer' if change > 0 else 'shorter'}"
-    kind = decide(row)
-    whole = f"{shorten(row.system)} scores {size} {way} on {shorten(row.key)} ({values})"
-    if row.difference == 0 or size.strip("0.") == "":
-        whole = f"Both score the same on {shorten(row.key)} ({values.partition(',')[0]})"
-    if kind in ("better", "worse"):
-        sure = "very unlikely" if row.adjusted_p < 0.01 and row.adjusted_p < comparison.alpha / 5 else "unlikely"
-        yield f"{whole}{also}. A {'gain' if kind == 'better' else 'loss'} this large is {sure} to be chance."
-    elif kind == "equivalent":
-        yield f"{whole}. They score the same within the margin of {row.margin:g} that was set before the run{also}."
-    elif kind == "inconclusive" and row.left_out is None:
-        yield f"{whole}, but {comparison.design.clusters:,} {comparison.design.unit} are not enough to rule out chance{also}."
-    elif row.left_out is not None:
-        yield f"{whole}, but more replies of {row.baseline if row.left_out == 'baseline' else row.system} have no value."
-    else:
-        yield f"{whole}{also}."
-
-
-def _state_ranking(block: Block, comparison: Comparison) -> Iterator[str]:
+def _state_ranking(block: Block, ranking: SystemRanking, leaders: Sequence[str]) -> Iterator[str]:
     """Yield which systems cannot be told apart from the best, and which is last by how much."""
-    ranking = comparison.ranking
-    if ranking is None:
-        better, worse = (
-            [row.system for row in block.rows if row.key == block.key and decide(row) == kind]
-            for kind in ("better", "worse")
-        )
-        for names, word in ((better, "better"), (worse, "worse")):
-            if names:
-                yield f"On {shorten(block.key)}, {list_names(names)} {_is_or_are(names)} {word} than {shorten(comparison.baseline)}."
-        if not better and not worse:
-            yield f"On {shorten(block.key)}, no system clearly differs from {shorten(comparison.baseline)}."
-        return
-    leaders = find_leaders(comparison)
     behind = [name for name in ranking.systems if name not in leaders]
     if len(leaders) > 1:
         yield f"{list_names(leaders[1:])} cannot be told apart from {shorten(leaders[0])} on {shorten(ranking.key)}."
@@ -263,11 +224,7 @@ def _state_ranking(block: Block, comparison: Comparison) -> Iterator[str]:
         gap = show_value(abs(last.mean - first.mean), last.interval)
         way = "lower" if last.mean < first.mean else "higher"
         others = f"The other {len(behind)} are clearly behind; " if len(behind) > 1 else ""
-        yield f"{others}{shorten(ranking.systems[-1])} is last, {gap} {way}."
-
-
-def _is_or_are(names: Sequence[str]) -> str:
-    return "is" if len(names) == 1 else "are"
+        yield f"{others}{shorten(ranking.systems[-1])} is last on {shorten(ranking.key)}, {gap} {way}."
 
 
 def find_leaders(comparison: Comparison) -> list[str]:
@@ -360,11 +317,13 @@ def list_key_figures(block: Block) -> Iterator[tuple[str, str, str, str]]:
     if row.wins is not None and row.ties is not None and row.losses is not None:
         total, better = row.wins + row.ties + row.losses, row.wins > row.losses
         rest = f"{(row.losses if better else row.wins):,} got {'worse' if better else 'better'}, {row.ties:,} did not change"
+        rest = rest.removesuffix(", 0 did not change")
         link = f'<a href="#{block.prefix}dialogues?show={"gains" if better else "losses"}">'
         number = f"{link}{row.wins if better else row.losses:,}</a> <small>of {total:,}</small>"
         yield number, f"{block.unit} got {'better' if better else 'worse'}", rest, ""
-    others = [other for other in comparison.of(row.system) if other.key != row.key and not math.isnan(other.p)]
-    changed = next((other for other in others if decide(other) in ("better", "worse", "different")), None)
+    others = [other for other in comparison.of(row.system) if other.key.partition("/")[0] != row.key.partition("/")[0]]
+    decided = [other for other in others if decide(other) in ("better", "worse", "different")]
+    changed = max(decided, key=lambda other: (other.key in comparison.panel, other.size), default=None)
     if changed is not None:
         values = (
             f"{show_value(changed.mean, changed.interval)}, was {show_value(changed.baseline_mean, changed.interval)}"
@@ -550,8 +509,8 @@ def _write_metric(block: Block, key: str, width: int) -> str:
             f"<span{note}>{read_difference(row)}</span>",
         ]
     elif len(block.systems) == 1:
-        interval = known[0].interval if known else None
-        cells.append(markup.span("iv", show_interval(interval) if interval else MISSING))
+        likely = known[0].interval if known else None
+        cells.append(markup.span("iv", show_interval(likely) if likely else MISSING))
     cells += [MISSING] * (width - 1 - len(cells))
     scored = [
         f"{estimate.scored:,} of {estimate.rows:,} scored" for estimate in known if estimate.scored != estimate.rows
