@@ -250,8 +250,8 @@ def list_mistakes(result: Result) -> dict[tuple[str, str], str]:
 def _list_calls(result: Result, rows: Ints) -> dict[int, list[list[str]]]:
     """Return the calls of trials by the place of the row that has them, as a difference from the expected ones."""
     table, found = require_table(result), {}
-    metrics = map(find_metric, result.values())
-    rule: Rule = next((metric for metric in metrics if isinstance(metric, Rule)), Rule())
+    rules: list[Rule] = [metric for metric in map(find_metric, result.values()) if isinstance(metric, Rule)]
+    rule = rules[0] if rules else Rule()
     for at, row in enumerate(rows.tolist()):
         made, expected = (table.texts_at(name, row) for name in (inputs.CALLS, inputs.EXPECTED_CALLS))
         if made or expected:

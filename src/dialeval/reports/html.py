@@ -39,6 +39,7 @@ from dialeval.reports import comparisons, markup
 from dialeval.reports.comparisons import RunVerdict, judge_run
 from dialeval.reports.documents import describe_result, find_extensions, to_html
 from dialeval.reports.drawings import draw_figure
+from dialeval.reports.explorer import make_data
 from dialeval.reports.formatting import describe_intervals, list_names, plain, shorten
 from dialeval.reports.markup import Section
 from dialeval.reports.slices import MOST_TESTS, write_where
@@ -235,9 +236,8 @@ def render(
             parts.append(f'<div class="cols">{read}{where}</div>' if where else read)
         parts.append(write_metrics(block))
         body += f'<article class="block">{"".join(parts)}</article>'
-        links += (
-            [(f"{block.prefix}dialogues", "Dialogues"), (f"{block.prefix}metrics", "All metrics")] if at == 0 else []
-        )
+        named = {"tasks": "Tasks", "dialogues": "Dialogues", "where": "Where", "metrics": "All metrics"}
+        links += [(name, title) for name, title in named.items() if at == 0 and f'<section id="{name}"' in body]
     sections = list(filter(None, [section, *(make(run) for make in find_extensions(run, "section"))]))
     body += "".join(markup.section(*each) for each in sections)
     body += markup.section("method", "Method", _write_method(run, blocks, command))
@@ -364,7 +364,8 @@ def _write_method(run: Run, blocks: Sequence[Block], command: str | None) -> str
     compared = [block.comparison for block in blocks if block.comparison is not None]
     read = [line for comparison in compared for line in comparisons.list_what_was_read(comparison)]
     read += [*list_accounts(run), *(line for block in blocks for line in describe_unscored(block.run)), *run.warnings]
-    floors = describe_standing(run)
+    standing = {"baselines": {"standing": run.details.get("standing", {})}}
+    floors = describe_standing(Run(run.systems, run.version, details=standing))
     commands = [*run.details.get(COMMANDS, ()), *([] if command is None else [command])]
     return "".join(
         [

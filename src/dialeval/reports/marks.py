@@ -134,8 +134,8 @@ def _draw_strip(
     for at in np.argsort(-radii, kind="stable").tolist():
         kind = _choose_kind(float(dots.values[at]), better)
         shown += (
-            f'<a href="{dots.links[at]}"><circle class="{kind}" cx="{xs[at]:.1f}" cy="{middle + ys[at]:.1f}" '
-            f'r="{radii[at]:.1f}"><title>{escape(plain(dots.titles[at]))}</title></circle></a>'
+            f'<a href="{dots.links[at]}"><title>{escape(plain(dots.titles[at]))}</title><circle class="{kind}" '
+            f'cx="{xs[at]:.1f}" cy="{middle + ys[at]:.1f}" r="{radii[at]:.1f}"/></a>'
         )
     bottom = middle + max(reach, 24.0) + 4
     for number, (at, words) in enumerate(dots.labeled):
@@ -196,9 +196,9 @@ def _draw_bins(dots: Dots, scale: ChartScale, top: float, better: str | None, pr
             x, size = scale(low), max(1.0, scale(high) - scale(low) - 1)
             kind = _choose_kind((low + high) / 2, better)
             shown += (
-                f'<a href="#{prefix}dialogues?low={low:.6g}&amp;high={high:.6g}"><rect class="{kind}" x="{x + 0.5:.1f}" '
-                f'y="{top + height - tall:.1f}" width="{size:.1f}" height="{tall:.1f}"><title>{count:,} dialogues</title>'
-                "</rect></a>"
+                f'<a href="#{prefix}dialogues?low={low:.6g}&amp;high={high:.6g}"><title>{count:,} dialogues</title>'
+                f'<rect class="{kind}" x="{x + 0.5:.1f}" y="{top + height - tall:.1f}" width="{size:.1f}" '
+                f'height="{tall:.1f}"/></a>'
             )
     return shown, top + height
 

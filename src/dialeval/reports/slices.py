@@ -235,9 +235,14 @@ def _measure_slice(
     if row is not None and not math.isnan(row.p) and part.comparison is not None:
         kind = {"better": "g", "worse": "b"}.get(decide(row), "k")
         return row.difference, row.interval, kind, part.comparison.designs[block.system].clusters
-    names = [name for name in (block.systems[0], block.system) if name in part.run]
+    names = [name for name in (block.systems[0], block.system) if part.estimate(name, key) is not None]
     if len(names) < 2:
         return math.nan, None, "n", 0
+    if block.comparison is not None and block.comparison.designs[names[1]].name == "unpaired":
+        before, after = (part.run[name][key] for name in names)
+        halves = [(end[1] - end[0]) / 2 for end in (before.interval, after.interval) if end is not None]
+        change, reach = after.mean - before.mean, math.hypot(*halves)
+        return change, (change - reach, change + reach) if len(halves) == 2 else None, "n", part.dialogues
     values, counts = align_dialogues({name: part.run[name] for name in names}).measure(names[1], key)
     values, counts = values[np.isfinite(values)], counts[np.isfinite(values)]
     size = len(values)

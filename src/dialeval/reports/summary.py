@@ -490,6 +490,7 @@ def write_metrics(block: Block) -> str:
 
 
 def _write_metric(block: Block, key: str, width: int) -> str:
+    comparison = block.comparison
     row = next((row for row in block.rows if (row.system, row.key) == (block.system, key)), None)
     estimates = {name: block.run[name].get(key) for name in (*block.systems, *block.run.baselines)}
     known = [estimate for estimate in estimates.values() if estimate is not None]
@@ -499,6 +500,9 @@ def _write_metric(block: Block, key: str, width: int) -> str:
     if row is not None and not math.isnan(row.mean):
         values |= {row.baseline: row.baseline_mean, row.system: row.mean}
     cells = [fmt.show(value, decimals) for value in values.values()]
+    if comparison is None and len(block.systems) > 1:
+        spreads = ["" if estimate is None else fmt.show_spread(estimate) for estimate in estimates.values()]
+        cells = [f"{cell} <small>{spread}</small>" for cell, spread in zip(cells, spreads, strict=True)]
     if row is not None:
         note = f' title="{markup.attribute(row.reason)}"' if row.reason else ""
         interval = show_interval(row.interval) if row.interval else MISSING

@@ -213,7 +213,7 @@ class View {
     return { values, counts, words, found: found.sort((a, b) => ranks.get(a) - ranks.get(b) || a - b) };
   }
 
-  draw(open = null) {
+  draw() {
     const { data, state, rows } = this;
     const { values, counts, words, found } = this.find();
     this.found = found;
@@ -246,8 +246,15 @@ class View {
     const left = found.length - this.shown;
     this.more.hidden = left <= 0;
     this.more.textContent = left <= MORE ? `Show all ${found.length.toLocaleString("en")} dialogues` : `Show ${MORE} more of ${found.length.toLocaleString("en")} dialogues`;
-    if (open !== null) return this.open(open);
-    return this.list.querySelector("details");
+    this.fill(this.list.querySelector("details"), found[0], words);
+  }
+
+  // Open a line of the list with its transcript.
+  fill(line, at, words = [], query = new URLSearchParams()) {
+    if (!line) return;
+    line.querySelector(".body")?.remove();
+    line.append(this.body(at, words, query));
+    line.open = true;
   }
 
   line(at, value, [low, high], words) {
@@ -289,9 +296,8 @@ class View {
     let line = document.getElementById(id);
     if (!line) { this.state = { ...this.state, show: "alone" }; this.shown = Infinity; this.draw(); line = document.getElementById(id); }
     if (!line) return null;
-    line.querySelector(".body")?.remove();
-    line.append(this.body(at, [], query));
-    line.open = true;
+    this.fill(line, at, [], query);
+    this.current = at;
     line.scrollIntoView({ block: "start" });
     line.querySelector("summary").focus({ preventScroll: true });
     return line;
@@ -507,8 +513,7 @@ document.addEventListener("DOMContentLoaded", () => {
     if (!holder) continue;
     const view = new View(holder, data);
     views.push(view);
-    const first = view.draw();
-    if (first && data.systems.length) first.open = true;
+    view.draw();
   }
   follow();
   addEventListener("hashchange", follow);
@@ -520,9 +525,9 @@ document.addEventListener("DOMContentLoaded", () => {
   document.addEventListener("keydown", (event) => {
     if (event.target.closest?.("input, select, textarea") || event.ctrlKey || event.metaKey || event.altKey) return;
     const by = { n: 1, p: -1, j: 1, k: -1 }[event.key];
-    const line = document.activeElement?.closest?.(".dlg") ?? document.querySelector(".dlg[open]");
-    if (!by || !line) return;
-    const view = views.find((each) => each.list.contains(line));
-    view?.step(view.rows.places.get(Number(line.id.slice(view.prefix.length + 1))), by);
+    const line = document.activeElement?.closest?.(".dlg");
+    const view = views.find((each) => (line ? each.list.contains(line) : each.current !== undefined)) ?? views[0];
+    if (!by || !view) return;
+    view.step(line ? view.rows.places.get(Number(line.id.slice(view.prefix.length + 1))) : view.current ?? view.found[0], by);
   });
 });

@@ -85,7 +85,6 @@ const toPicture = async (figure) => {
     for (const name of PAINTED) each.setAttribute(name, style.getPropertyValue(name));
     if (each.tagName === "text") each.setAttribute("style", `font: ${style.font}`);
   });
-  copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
   copy.setAttribute("width", width);
   copy.setAttribute("height", height);
   const image = new Image();
