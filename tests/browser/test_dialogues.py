@@ -218,6 +218,7 @@ def test_search_marks_what_it_finds(page: Page, path_of: Callable[[str], Path]) 
     page.wait_for_timeout(300)
     assert page.locator("details.dlg").count() == 2, "d4 has reference number 17, and d17 has a reference"
     page.locator("details.dlg summary").nth(1).click()
+    page.wait_for_timeout(200)
     assert set(page.locator("details.dlg mark").all_inner_texts()) == {"number", "17"}
     page.get_by_label("Search in dialogues").fill("nobody says <this> [.*")
     page.wait_for_timeout(300)

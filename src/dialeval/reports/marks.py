@@ -45,7 +45,7 @@ def draw_twice(draw: Callable[[int], tuple[str, float]], label: str) -> str:
     for kind, width in (("w-only", WIDE), ("n-only", NARROW)):
         content, height = draw(width)
         size = f'viewBox="0 0 {width} {height:.0f}" width="{width}" height="{height:.0f}"'
-        shown += f'<div class="{kind}"><svg {size} role="img" aria-label="{escape(label)}">{content}</svg></div>'
+        shown += f'<div class="{kind}"><svg {size} role="group" aria-label="{escape(label)}">{content}</svg></div>'
     return shown
 
 
@@ -97,7 +97,7 @@ def draw_swarm(
         content += f'<text class="e" x="{width}" y="{bottom + 38}">{escape(axis)}</text>'
         return grid + content, bottom + 46
 
-    return draw_twice(draw, f"{axis}; {words}")
+    return draw_twice(draw, f"{axis}; {words}".removesuffix("; "))
 
 
 def _draw_sides(values: Floats, scale: ChartScale, better: str) -> str:

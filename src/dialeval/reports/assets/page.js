@@ -45,8 +45,12 @@ const setTheme = (button) => {
 };
 
 const copyText = async (text) => {
-  if (navigator.clipboard) return navigator.clipboard.writeText(text);
-  const area = document.createElement("textarea"); // a page from disk may have no clipboard
+  try {
+    return await navigator.clipboard.writeText(text);
+  } catch {
+    // a page from disk may have no clipboard
+  }
+  const area = document.createElement("textarea");
   area.value = text;
   document.body.append(area);
   area.select();
@@ -151,7 +155,7 @@ const fitTable = (holder) => {
   const table = holder.querySelector("table");
   if (!table || !holder.clientWidth) return;
   table.classList.remove("cards");
-  table.classList.toggle("cards", holder.scrollWidth > holder.clientWidth + 1);
+  table.classList.toggle("cards", holder.scrollWidth > holder.clientWidth);
 };
 
 // Keep the title of each column with its cells, for cards.
