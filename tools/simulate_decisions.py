@@ -47,7 +47,9 @@ def make(items: Mapping[str, Floats], turns: Ints, users: Floats | None = None, 
     for key, values in items.items():
         signature = Signature.of(key, k=int(key[-1])) if key.startswith("pass-hat") else Signature.of(key)
         size = len(values)
-        estimates[key] = Estimate(float(values.mean()), 0.0, size, size, items=values, level=level, signature=signature)
+        estimates[key] = Estimate(
+            float(values.mean()), 0.0, size, size, scores=values, level=level, signature=signature
+        )
     names = [f"d{number}" for number in range(len(turns))]
     fields = {}
     if users is not None:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from dialeval.analysis.slices import Slice, Slices, compare_slices
     from dialeval.analysis.values import with_intervals
     from dialeval.analysis.verdict import Verdict, VerdictNumber
-    from dialeval.core.display import ItemTable
+    from dialeval.core.display import ScoreTable
     from dialeval.core.errors import DataError, DialevalError, NeedError, SettingError
     from dialeval.core.fold import Estimate
     from dialeval.core.result import Result, Run, load
@@ -49,7 +49,7 @@ _NAMES = {
     "analysis.crossed": "with_clusters",
     "analysis.values": "with_intervals",
     "analysis.verdict": "Verdict VerdictNumber",
-    "core.display": "ItemTable",
+    "core.display": "ScoreTable",
     "core.errors": "DataError DialevalError NeedError SettingError",
     "core.fold": "Estimate",
     "core.result": "Result Run load",
@@ -75,7 +75,6 @@ __all__ = [
     "Execution",
     "HumanEstimate",
     "HumanEstimates",
-    "ItemTable",
     "MetricTrend",
     "NeedError",
     "Ranked",
@@ -85,6 +84,7 @@ __all__ = [
     "Run",
     "Sample",
     "SampledRow",
+    "ScoreTable",
     "SequentialDifference",
     "SequentialTest",
     "SettingError",

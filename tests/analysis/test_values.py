@@ -47,8 +47,8 @@ def test_nothing_drawn_gives_no_values(result: Result) -> None:
 def test_why_a_key_has_no_values(result: Result, monkeypatch: pytest.MonkeyPatch) -> None:
     length = result["length"]
     changed = {
-        "no items": replace(length, items=None),
-        "other rows": replace(length, items=np.zeros(4)),
+        "no items": replace(length, scores=None),
+        "other rows": replace(length, scores=np.zeros(4)),
         "no signature": replace(result["distinct-1"], signature=None),
         "not installed": replace(result["distinct-1"], signature=Signature.of("nobody-s")),
     }
@@ -68,7 +68,7 @@ def test_why_a_key_has_no_values(result: Result, monkeypatch: pytest.MonkeyPatch
 
 def test_items_are_of_rows_or_of_dialogues(result: Result) -> None:
     length = result["length"]
-    sizes = {str(size): replace(length, items=np.arange(float(size))) for size in range(8)}
+    sizes = {str(size): replace(length, scores=np.arange(float(size))) for size in range(8)}
     values = Values.of(replace(result, estimates=sizes))
     assert list(values.items) == ["3", "6"]
     found = values.compute([np.array([[1, 0, 2], [0, 0, 0]])])
@@ -107,7 +107,7 @@ def test_a_metric_with_other_settings_is_not_joined(result: Result) -> None:
 
 def test_without_a_row_table_nothing_is_resampled_unless_rows_stand_alone() -> None:
     def estimate(size: int, level: Level) -> Estimate:
-        return Estimate(0.0, 0.0, size, size, items=np.zeros(size), level=level)
+        return Estimate(0.0, 0.0, size, size, scores=np.zeros(size), level=level)
 
     turns, dialogues = estimate(4, Level.TURN), estimate(9, Level.DIALOGUE)
     unknown = Values.of(Result({"t": turns}))

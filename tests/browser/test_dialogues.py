@@ -1,4 +1,4 @@
-"""From the first screen to transcripts: one click to the worst dialogue, two to those of a slice, in every kind of run."""
+"""From the first screen to transcripts: one click to the worst dialogue, two to those of a slice."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def system(seed: int, rows: int, metrics: int = 2) -> Result:
         np.arange(0, rows + 1, TURNS), [f"d{at}" for at in range(rows // TURNS)], np.arange(rows) % TURNS, texts
     )
     columns = {f"k{at}": items(10 * seed + at, rows) for at in range(metrics)}
-    estimates = {key: Estimate(0.5, 0.2, rows, rows - 1, items=values) for key, values in columns.items()}
+    estimates = {key: Estimate(0.5, 0.2, rows, rows - 1, scores=values) for key, values in columns.items()}
     return Result(estimates, rows=table)
 
 
@@ -65,10 +65,10 @@ def failing() -> Run:
     random = np.random.default_rng(3)
     systems = {}
     for name, result in run.items():
-        rows = len(result["length"].items)  # type: ignore[arg-type]
+        rows = len(result["length"].scores)  # type: ignore[arg-type]
         values = random.uniform(0.4, 0.9, rows) - (0.3 if name == "v2" else 0.0)
         quality = Estimate(
-            float(values.mean()), float(values.std()), rows, rows, items=values, signature=result_signature()
+            float(values.mean()), float(values.std()), rows, rows, scores=values, signature=result_signature()
         )
         estimates = {"rouge-l": quality.with_confidence(2.0), **result.estimates}
         systems[name] = Result(estimates, rows=result.rows, account=result.account)

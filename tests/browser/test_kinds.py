@@ -41,11 +41,11 @@ BELOW_THE_BAR = 4
 
 def scored(seed: int, rows: int = 40) -> Result:
     items = np.random.default_rng(seed).normal(0.4 + 0.05 * (seed % 5), 0.1, rows).clip(0, 1)
-    estimates = {key: Estimate(0.0, 0.0, rows, rows, items=items**power) for key, power in METRICS.items()}
+    estimates = {key: Estimate(0.0, 0.0, rows, rows, scores=items**power) for key, power in METRICS.items()}
     made = {
-        key: replace(each, mean=float(each.items.mean()), std=float(each.items.std())).with_confidence(1.97)
+        key: replace(each, mean=float(each.scores.mean()), std=float(each.scores.std())).with_confidence(1.97)
         for key, each in estimates.items()
-        if each.items is not None
+        if each.scores is not None
     }
     return Result(made, {"adem": "needs a model"}, rows=RowTable(np.arange(rows + 1)))
 

@@ -33,7 +33,7 @@ def result(seed: int, prefix: str = "") -> Result:
     for key, (mean, std) in KEYS.items():
         items = np.abs(random.normal(mean, std, 60))
         signature = Signature.of(prefix + key, n=4, tokenizer="words.1", definition=1)
-        made = Estimate(float(items.mean()), float(items.std()), 60, 60, items=items, signature=signature)
+        made = Estimate(float(items.mean()), float(items.std()), 60, 60, scores=items, signature=signature)
         estimates[prefix + key] = made.with_confidence(1.97)
     estimates["distinct-2"] = Estimate(0.1 + seed / 10, 0.0, 60, 60, corpus=True)
     return Result(estimates, {"adem": "needs a model"}, rows=RowTable(np.arange(61)))

@@ -100,7 +100,7 @@ def test_figures_that_are_said_to_be_equal_are() -> None:
     smooth = bleu_score.SmoothingFunction().method4
     for n in (1, 2, 4):
         scores = [bleu_score.sentence_bleu(*pair, (1 / n,) * n, smoothing_function=smooth) for pair in pairs]
-        assert found[f"bleu-{n}"].items == pytest.approx(scores, rel=1e-9)
+        assert found[f"bleu-{n}"].scores == pytest.approx(scores, rel=1e-9)
     corpus = bleu_score.corpus_bleu([pair[0] for pair in pairs], [pair[1] for pair in pairs])
     assert found["nlg-bleu(per=corpus)"].mean == pytest.approx(corpus, rel=1e-6)
     for name, words in {"chrf(per=corpus)": 0, "chrf(words=2,per=corpus)": 2}.items():
@@ -110,6 +110,6 @@ def test_figures_that_are_said_to_be_equal_are() -> None:
     scores = [
         split.sentence_score(*pair).score / 100 for pair in zip(responses, [[r] for r in references], strict=True)
     ]
-    assert found["bleu(by=sacre)"].items == pytest.approx(scores, rel=1e-9)
+    assert found["bleu(by=sacre)"].scores == pytest.approx(scores, rel=1e-9)
     left, right = pairs[0]
     assert NLTKNistAligner(2)(right, left) == pytest.approx(nist_score.sentence_nist(left, right, 2))

@@ -56,7 +56,7 @@ def test_the_tests_that_hold_an_entry_exist(name: str) -> None:
 
 
 def test_rouge_splits_at_white_space() -> None:
-    found = dialeval.evaluate(["a  b", "a b"], ["a b c", "a b c"], metrics="rouge-l")["system"]["rouge-l"].items
+    found = dialeval.evaluate(["a  b", "a b"], ["a b c", "a b c"], metrics="rouge-l")["system"]["rouge-l"].scores
     assert found is not None
     assert found[0] == found[1]
 

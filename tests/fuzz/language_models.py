@@ -231,31 +231,28 @@ def http_body(content: bytes, rng: random.Random) -> bytes:
 def server_answers(folder: Path) -> None:
     """A server that sends whatever the file has, and is asked by a judge.
 
-    The server closes a connection on which no further request comes: an answer that is too short ends there, and
-    the client's own deadline can be so long that a busy machine does not reach it.
+    No clock decides what happens: the server reads a whole request before it answers, so that closing the connection
+    cannot discard the answer, and then sends no more, so that a client never waits for the rest of a short answer.
     """
     content = (folder / "answer.http").read_bytes() if (folder / "answer.http").exists() else b""
 
     def serve() -> None:
-        try:
+        with contextlib.suppress(OSError):  # the socket that listens is shut down
             while True:
                 client, _ = server.accept()
-                with client:
-                    client.settimeout(0.3)
-                    with contextlib.suppress(OSError):
-                        while client.recv(1 << 16):
-                            client.sendall(content)
-                            if b"close" in content:
-                                break
-        except OSError:
-            return
+                with client, contextlib.suppress(OSError), client.makefile("rb") as requests:
+                    lines = list(iter(requests.readline, b"\r\n"))
+                    requests.read(int(next(line for line in lines if line.startswith(b"Content-Length")).split()[1]))
+                    client.sendall(content)
+                    client.shutdown(socket.SHUT_WR)
+                    requests.read(1)  # the client closes the connection, or sends another request in vain
 
     rubric = read_rubric("reply")
     with copied(folder) as copy, socket.create_server(("127.0.0.1", 0)) as server:
         thread = threading.Thread(target=serve)
         thread.start()
         address = f"http://127.0.0.1:{server.getsockname()[1]}/v1"
-        given: dict[str, Any] = {"cache": copy / ANSWERS_FILE, "retries": 3, "backoff": 0.0, "timeout": 10.0}
+        given: dict[str, Any] = {"cache": copy / ANSWERS_FILE, "retries": 3, "backoff": 0.0, "timeout": 600.0}
         try:
             with LLM(address, MODEL, **given, concurrency=1, max_requests=6) as llm:
                 grades = llm.grade(rubric, [label_texts("reply", CONTEXT, reply) for reply in REPLIES[:2]])

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from dialeval.breakdown import evaluate_breakdown, original
+from dialeval.breakdown import evaluate_breakdown, format_original
 from dialeval.cli.main import dialeval_command
 from dialeval.core.errors import DataError
 
@@ -118,7 +118,7 @@ def test_the_archive_is_read_as_it_lies(dbdc: Path, shared_data: Path, name: str
     assert list(packed) == ["always-x", "majority", "noisy-oracle", "random"]
     for system in packed:
         one = evaluate_breakdown(dbdc / name / "data", dbdc / name / system, baselines=False)
-        assert original(packed, system) == original(one)
+        assert format_original(packed, system) == format_original(one)
 
 
 def edge_arguments(dbdc: Path, case: dict[str, Any]) -> list[str]:
@@ -165,7 +165,7 @@ def test_lenient_goes_on_where_the_original_dies(dbdc: Path) -> None:
     for name, scored in (("e02-missing-labels-file", 10), ("e03-too-few-turns", 18), ("e11-negative-prob", 20)):
         folder = dbdc / "edge" / name
         run = evaluate_breakdown(folder / "data", folder / "labels", lenient=True, baselines=False)
-        assert (run["labels"]["accuracy"].rows, run["labels"]["accuracy"].scored) == (20, scored)
+        assert (run["labels"]["accuracy"].units, run["labels"]["accuracy"].scored) == (20, scored)
         assert run.warnings
     assert run["labels"]["jsd-o-t-x"].scored == 18
     with pytest.raises(DataError, match="holds no annotated dialogues"):

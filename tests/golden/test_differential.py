@@ -28,7 +28,7 @@ from hypothesis import strategies as st
 from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
 
 import evaluating
-from dialeval.breakdown import evaluate_breakdown, original
+from dialeval.breakdown import evaluate_breakdown, format_original
 from dialeval.cli.compat import compat
 from dialeval.core.errors import DataError
 from dialeval.multiwoz import Evaluator
@@ -312,7 +312,7 @@ def test_breakdown(challenge: list[tuple[Any, Any]], data: Any, threshold: float
             assert not rows
             return
     if rows:
-        assert original(run) == printed(rows, len(pairs), threshold)
+        assert format_original(run) == printed(rows, len(pairs), threshold)
 
 
 def test_the_twin_of_breakdown_prints_the_golden_lines(shared_data: Path, tmp_path: Path) -> None:
@@ -369,7 +369,7 @@ def test_lsdscc(coverage: tuple[list[str], dict[str, Any]], data: Any, name: str
         run = evaluate_hypotheses(hypotheses, reference_groups=references, settings={"coverage": how})["hypotheses"]
     expected = np.array([twins.figures(query, align)[1:] for query in queries])
     for key, column in zip(("mds", "pds", "max-bleu"), expected.T, strict=True):
-        np.testing.assert_allclose(run[key].items, column, rtol=0, atol=CLOSE, err_msg=key)  # type: ignore[arg-type]
+        np.testing.assert_allclose(run[key].scores, column, rtol=0, atol=CLOSE, err_msg=key)  # type: ignore[arg-type]
 
 
 @given(st.data(), st.sampled_from(mutations.FILE_NAMES), st.sampled_from(mutations.FILE_NAMES))
@@ -457,7 +457,7 @@ def test_dialog_eval(dialog_eval: Responses, data: Any) -> None:
     expected = dialog_eval.rows(*texts)
     for key in expected[0]:
         column = [row[key] for row in expected]
-        np.testing.assert_allclose(found[key].items, column, rtol=CLOSE, atol=CLOSE, err_msg=key)  # type: ignore[arg-type]
+        np.testing.assert_allclose(found[key].scores, column, rtol=CLOSE, atol=CLOSE, err_msg=key)  # type: ignore[arg-type]
     for n in (1, 2):
         grams = [gram for text in texts[0] for gram in twins.grams(dialog_eval.twin.unified(text), n).elements()]
         share = len(set(grams)) / len(grams) if grams else math.nan

@@ -53,7 +53,7 @@ def runs(draw: st.DrawFn) -> Run:
             items = np.where(rng.random(rows) < draw(st.sampled_from([0.0, 0.1])), math.nan, values[kind])
             known = items[~np.isnan(items)]
             mean = float(known.mean()) if len(known) else math.nan
-            estimates[key] = Estimate(mean, 0.0, rows, len(known), items=items, signature=Signature.of(key))
+            estimates[key] = Estimate(mean, 0.0, rows, len(known), scores=items, signature=Signature.of(key))
         table = RowTable(offsets, [f"d{number}" for number in range(dialogues)])
         systems[name] = Result(estimates, rows=table, contributions=result.contributions)
     return Run(systems, "0")

@@ -29,7 +29,7 @@ from dialeval.text.vocabulary import Vocabulary
 
 def items(rows: list[Any], metric: str) -> list[float | None]:
     """The value of each row, None where it is not scored."""
-    found = dialeval.evaluate(rows, metrics=metric)["system"][metric].items
+    found = dialeval.evaluate(rows, metrics=metric)["system"][metric].scores
     assert found is not None
     return [None if math.isnan(value) else value for value in found.tolist()]
 
@@ -260,8 +260,8 @@ def test_latency_of_a_real_log_of_inspect_ai(shared_data: Path) -> None:
     path = shared_data / "logs" / "inspect" / "security-guide.json"
     expected = [sample["working_time"] for sample in json.loads(path.read_text(encoding="utf-8"))["samples"]]
     [result] = dialeval.evaluate(path, metrics="latency").systems.values()
-    assert result["latency"].items is not None
-    assert sorted(result["latency"].items.tolist()) == sorted(expected)
+    assert result["latency"].scores is not None
+    assert sorted(result["latency"].scores.tolist()) == sorted(expected)
 
 
 def test_latency_of_a_real_file_of_tau2_bench(shared_data: Path) -> None:

@@ -70,7 +70,7 @@ def test_plain_rows_tables_and_chunks_agree(tmp_path: Path) -> None:
     table.write_text(header + "".join(f"{r['response']},{r['dialog_id']},{r['judge.score']}\n" for r in rows))
     name = "score:judge.score(range=0:2)"
     whole = score(nested, name)[name]
-    in_chunks = dialeval.evaluate(lines, metrics=name, execution=dialeval.Execution(items=False, chunk_bytes=300))[
+    in_chunks = dialeval.evaluate(lines, metrics=name, execution=dialeval.Execution(row_scores=False, chunk_bytes=300))[
         "rows"
     ][name]
     of_table = dialeval.evaluate(table, metrics="score:judge_score(range=0:2)")["rows"]

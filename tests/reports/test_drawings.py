@@ -80,7 +80,7 @@ def test_figures_say_their_values(chats: Run) -> None:
     assert value.interval is not None
     words = chats.plot("means", "rouge-l").description
     assert f"careful: {value.mean:.3f} ({value.interval[0]:.3f} to {value.interval[1]:.3f})." in words
-    items, other = (chats[name]["rouge-l"].items for name in ("careful", "chatty"))
+    items, other = (chats[name]["rouge-l"].scores for name in ("careful", "chatty"))
     assert items is not None
     assert other is not None
     wins = 100 * float(((items > other) + 0.5 * (items == other)).mean())
@@ -136,7 +136,7 @@ def test_names_of_metrics_become_names_of_files(tmp_path: Path) -> None:
 
 
 def test_metrics_without_a_value_have_no_figure(tmp_path: Path) -> None:
-    nothing = Estimate(math.nan, math.nan, 3, 0, items=np.array([math.nan]))
+    nothing = Estimate(math.nan, math.nan, 3, 0, scores=np.array([math.nan]))
     assert write_figures(Run({"a": Result({"k": nothing})}, "0"), tmp_path) == []
 
 

@@ -73,9 +73,9 @@ def estimate(key: str, *items: float, level: Level = Level.TURN) -> Estimate:
     made = Estimate(
         mean=mean,
         std=std,
-        rows=len(values),
+        units=len(values),
         scored=len(finite),
-        items=values,
+        scores=values,
         level=level,
         signature=Signature.of(key, n=2),
     )

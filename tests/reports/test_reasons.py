@@ -21,13 +21,13 @@ def judged(folder: Path, trials: int = 1) -> Run:
     path = folder / "chats.jsonl"
     chats = [{"id": "d1", "trial": number, "reward": 1, "messages": messages} for number in range(trials)]
     path.write_text("".join(json.dumps(chat) + "\n" for chat in chats))
-    return dialeval.evaluate(str(path), metrics="judge", judge_dir=tiny_dialogue_judge(folder))
+    return dialeval.evaluate(str(path), metrics="judge", judge=tiny_dialogue_judge(folder))
 
 
 def with_values(run: Run, key: str, values: list[float]) -> Run:
     """The run with other items of a key."""
     name, result = next(iter(run.items()))
-    estimates = {**result.estimates, key: replace(result[key], items=np.array(values))}
+    estimates = {**result.estimates, key: replace(result[key], scores=np.array(values))}
     return replace(run, systems={name: replace(result, estimates=estimates)})
 
 

@@ -49,7 +49,7 @@ def test_nothing_is_claimed_that_is_not_significant(alike: Slices) -> None:
 
 def test_what_was_not_tested_is_said() -> None:
     few = [["rare"] if row < 4 else ["often"] for row in range(120)]
-    run = Run({name: result(each["rouge-l"].items, few) for name, each in drawn(3).items()}, "0")
+    run = Run({name: result(each["rouge-l"].scores, few) for name, each in drawn(3).items()}, "0")
     assert "Not tested: topic rare (fewer than 10 dialogues)." in list(
         list_notes(compare_slices(run, "topic", **QUICK))
     )

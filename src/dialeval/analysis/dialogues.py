@@ -56,7 +56,7 @@ class AlignedDialogues:
     def list_values(self, system: str, key: str) -> Floats:
         """Return the value of each dialogue under a metric, the mean of its rows; NaN where it has none."""
         result, places = self.results[system], self.places[:, self.systems.index(system)]
-        items = result[key].items if key in result else None
+        items = result[key].scores if key in result else None
         if items is None:
             return np.full(len(places), np.nan)
         if result[key].level is Level.DIALOGUE:
@@ -74,7 +74,7 @@ class AlignedDialogues:
         differences = self.list_values(system, key) - self.list_values(first, key)
         counts = np.isfinite(differences).astype(np.int64)
         sides = [self.results[name][key] for name in (first, system) if key in self.results[name]]
-        before, after = [side.items for side in sides] if len(sides) == 2 else (None, None)
+        before, after = [side.scores for side in sides] if len(sides) == 2 else (None, None)
         if before is None or after is None or not self.pairs_rows(system) or sides[0].level is Level.DIALOGUE:
             return differences, counts
         dialogues = self.find_common(system)

@@ -20,7 +20,6 @@ from msgspec import Struct
 
 from dialeval.analysis.agreement import match_metrics, read_rated
 from dialeval.analysis.matching import score_ratings
-from dialeval.core.arguments import check_arguments
 from dialeval.core.arrays import Floats, Ints, offsets_of
 from dialeval.core.display import Displayable, Tabular
 from dialeval.core.errors import SettingError
@@ -94,7 +93,6 @@ class LabelAgreement(Displayable, Tabular, Record, frozen=True, kw_only=True, re
         ]
 
 
-@check_arguments
 def measure_label_agreement(
     subject: Any,
     ratings: Any = None,

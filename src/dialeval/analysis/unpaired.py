@@ -247,7 +247,7 @@ def _post_stratify(plain: Difference, left: Values, right: Values, settings: Set
         by_stratum = sums.sum(axis=0) / numbers.sum(axis=0)
         means.append(float(weights @ by_stratum))
         spreads.append(spread_stratified(sums, numbers, by_stratum, weights))
-    left_out = 1 - float(sum(numbers.sum(axis=0).sum() for _, numbers in tables)) / max(plain.rows, 1)
+    left_out = 1 - float(sum(numbers.sum(axis=0).sum() for _, numbers in tables)) / max(plain.units, 1)
     note = f"{100 * left_out:.0f}% of the rows are in strata that only one log has" if left_out > 0.005 else None
     adjusted = replace(plain, baseline_mean=means[0], mean=means[1], difference=means[1] - means[0], note=note)
     found = _with_student(adjusted, spreads[0], spreads[1], settings)

@@ -144,13 +144,13 @@ def sgd(prediction_dir: str, dstc8_data_dir: str, eval_set: str, output: Path, f
 
     They are written as JSON. Predictions are left as they are: dialogues_and_metrics.json is not written.
     """
-    from dialeval.suites.sgd.evaluation import SCHEMA_FILE, evaluate_sgd, original_output
+    from dialeval.suites.sgd.evaluation import SCHEMA_FILE, evaluate_sgd, make_original_output
 
     references, train = Path(dstc8_data_dir, eval_set), Path(dstc8_data_dir, "train", SCHEMA_FILE)
     out.check_places(None, (prediction_dir, str(references), str(train)), files=(output,))
     match: Literal["blocks", "exact"] = "blocks" if fuzzy else "exact"
     run = evaluate_sgd(prediction_dir, references, None, train, metrics="all", match=match)
-    out.write_output(output, out.encode_json(original_output(next(iter(run.values())), across)))
+    out.write_output(output, out.encode_json(make_original_output(next(iter(run.values())), across)))
     out.print_warnings(run.warnings)
 
 

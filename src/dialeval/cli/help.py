@@ -38,9 +38,9 @@ _SECTIONS: Mapping[str, str] = {
     "Training": "steps batch-size learning-rate rating-steps rank license kind strength response-strength turns tokens "
     "breakdown validate",
     "Server": "host port per-row",
-    "Output": "output save force format percent transpose items open title figures figures-dir report:width disputed "
-    "table table-metrics table-percent table-digits failures multiwoz:dialogues breakdown:turns adjudicate most "
-    "progress replace-domains version help",
+    "Output": "output save force format percent transpose row-scores open title figures figures-dir report:width "
+    "disputed table table-metrics table-percent table-digits failures multiwoz:dialogues breakdown:turns adjudicate "
+    "most progress replace-domains details verbose version help",
     "Checks": "fail-under fail-over allow-missing no-worse-than margin",
     "Scale": "threads jobs engine address resume device",
 }

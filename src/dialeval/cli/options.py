@@ -41,7 +41,7 @@ inputs.OPTIONS.update(
     vocabulary="--vocabulary",
     vectors="--vectors",
     assertions="--assertions",
-    judge_dir="--judge-dir",
+    judge="--judge-dir",
     llm="--llm-endpoint and --llm-model",
 )
 FOLDER = click.Path(file_okay=False, path_type=Path)
@@ -192,7 +192,7 @@ class LanguageModel(dict[str, Any]):
         import orjson
 
         if not self["model"]:
-            if any(self[name] for name in ("endpoint", "replay", "rubric", "mode")):
+            if any(self[name] for name in ("endpoint", "replay", "rubric", "mode", "presets")):
                 raise click.UsageError("name the model of the judge: --llm-model NAME")
             return None
         settings = {name: value for name, value in self.items() if name not in ("endpoint", "model")}
@@ -203,7 +203,9 @@ class LanguageModel(dict[str, Any]):
         judges = []
         for model, place in zip(self["model"], cycle(self["endpoint"] or [None]), strict=False):
             judges.append(resolve_name("dialeval.judges.llm.judge:LLM")(place, model, **settings))
-            judges[-1].changed = None if meter is None else meter.show
+            if meter is not None:
+                judges[-1].changed = meter.show
+                judges[-1].report = lambda text: meter.note(f"llm: {text}")
         if meter is not None:
             meter.llms = judges
         return judges[0] if len(judges) == 1 else resolve_name("dialeval.judges.llm.judge:Panel")(*judges)
@@ -410,6 +412,34 @@ cluster = combine_options(
 llm = combine_options(
     click.option("--llm-endpoint", multiple=True, metavar="URL", help="OpenAI-compatible API of a language model."),
     click.option("--llm-model", multiple=True, metavar="NAME", help="Model of the judge; repeat for a panel."),
+    click.option(
+        "--llm-preset",
+        "llm_presets",
+        type=Choice(["openai", "azure", "openrouter", "vllm", "ollama", "llama.cpp", "reasoning"]),
+        multiple=True,
+        help="Settings for a kind of server or model; repeat to combine, such as azure and reasoning.",
+    ),
+    click.option(
+        "--llm-auth",
+        type=Choice(["bearer", "api-key", "none"]),
+        help="How the key is sent: as a bearer token, or in the header api-key.  [default: bearer]",
+    ),
+    pairs("--llm-header", "llm_headers", "NAME=VALUE", "Another header; '$NAME' in it is an environment variable."),
+    click.option("--llm-ca", type=FILE, help="Further certificates to trust, a PEM file."),
+    click.option(
+        "--llm-served-model",
+        default="",
+        show_default=False,
+        metavar="NAME",
+        help="Name of the model in answers, where a gateway has another.",
+    ),
+    click.option(
+        "--probe/--no-probe",
+        "llm_probe",
+        default=True,
+        show_default=False,
+        help="Send single requests until one is answered, before all others.",
+    ),
     click.option("--rubric", "llm_rubric", help="Rubric: a name, or a TOML file.  [default: by the metric]"),
     click.option(
         "--llm-mode",

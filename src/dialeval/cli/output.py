@@ -8,6 +8,7 @@ into a file or a pipe stays as it is.
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -15,6 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import wraps
 from io import StringIO
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 import click
@@ -341,9 +343,23 @@ def suggest_next_command(run: Run, format_: str | None, folder: Path | None) -> 
         print_err(f"next: dialeval {what} {shlex.quote(str(folder))}   {why}")
 
 
+_SECRET_HEADER = re.compile(r"((?:--llm-header=)?[^=]+=)[^$]+")
+_SECRET_QUERY = re.compile(r"(?<=[?&])(?!api-version=)([^=&]+)=[^&$]+")
+
+
+def _mask_secrets(before: str, word: str) -> str:
+    """Return a word of a command without values of headers and of the query of an endpoint; variables stay."""
+    if before == "--llm-header" or word.startswith("--llm-header="):
+        return _SECRET_HEADER.sub(r"\1***", word, count=1)
+    return _SECRET_QUERY.sub(r"\1=***", word) if before == "--llm-endpoint" or word.startswith("--llm-end") else word
+
+
 def quote_command(short_paths: bool = False) -> str:
-    """Return the running command, quoted for a shell; `short_paths`: of paths that exist only the last part."""
-    words = sys.argv[1:]
+    """Return the running command, quoted for a shell and without secrets; `short_paths`: only the last part of paths.
+
+    Only paths that exist are shortened.
+    """
+    words = [_mask_secrets(*pair) for pair in pairwise(["", *sys.argv[1:]])]
     if short_paths:
         words = [os.path.basename(word.rstrip("/")) if "/" in word and os.path.exists(word) else word for word in words]  # noqa: PTH110, PTH119
     return shlex.join(["dialeval", *words])

@@ -56,7 +56,7 @@ class Feature:
         topic: The heading under which its metrics are listed.
         metrics: Metric classes, or functions of `metric_of_rows`, by the column that they score (`response`).
         judges: Classes of judges that ship with it, by the resource that they are.
-        loaders: Functions that lower layers call by what they make: a judge of `judge_dir`, the `verdict` of a
+        loaders: Functions that lower layers call by what they make: the `judge` of a folder, the `verdict` of a
             comparison, a `sample`, the section on `people`.
         details: The types of details that it saves in a run, by the name of the detail.
         sections: Functions for the report, by a detail or the beginning of a metric's name: a `section`, a `table` of

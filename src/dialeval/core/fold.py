@@ -81,7 +81,7 @@ class Partial(Generic[State]):
     """
 
     state: State
-    items: Mapping[str, Floats]
+    scores: Mapping[str, Floats]
     contributions: Mapping[str, BatchContributions] = field(default_factory=dict)
 
 
@@ -118,13 +118,13 @@ class Estimate(EqualByFields):
     Attributes:
         mean: The value: a mean over rows or dialogues, or a corpus value.
         std: The standard deviation of the per-row scores; 0 for a corpus value.
-        rows: The number of rows or dialogues.
+        units: The number of rows or dialogues.
         scored: How many of them have a value.
         corpus: Whether the value is computed from all rows together, as that of distinct-2.
-        confidence: Half the width of the confidence interval; NaN where there is none.
+        half_width: Half the width of the confidence interval; NaN where there is none.
         interval: The ends of the confidence interval; None where there is none.
-        items: The per-row scores, NaN where a row has none; None where they were not kept.
-        level: What an item is, `turn` or `dialogue`.
+        scores: The per-row scores, NaN where a row has none; None where they were not kept.
+        level: What a score is of, `turn` or `dialogue`.
         signature: The metric, its settings, and digests of its inputs, as one text.
         interval_by: How the interval was computed.
         error: The clustered standard error that intervals are computed from.
@@ -135,18 +135,18 @@ class Estimate(EqualByFields):
         >>> estimate = dialeval.evaluate(["a b", "a b c", "a", "a b"], metrics="length")["system"]["length"]
         >>> estimate
         <Estimate 2 [0.7008, 3.299], 4 turns>
-        >>> estimate.items
+        >>> estimate.scores
         array([2., 3., 1., 2.])
     """
 
     mean: float
     std: float
-    rows: int
+    units: int
     scored: int
     corpus: bool = False
-    confidence: float = 0.0
+    half_width: float = 0.0
     interval: tuple[float, float] | None = None
-    items: Floats | None = None
+    scores: Floats | None = None
     level: Level = Level.TURN
     signature: Signature | None = None
     interval_by: Resampling | Analytic | None = None
@@ -155,8 +155,8 @@ class Estimate(EqualByFields):
 
     def __repr__(self) -> str:
         spread = " [{:.4g}, {:.4g}]".format(*self.interval or (nan, nan)).replace(" [nan, nan]", "")
-        rows = f"{self.rows:,}" if self.scored == self.rows else f"{self.scored:,} of {self.rows:,}"
-        return f"<Estimate {self.mean:.4g}{spread}, {rows} {self.level}{'' if self.rows == 1 else 's'}>"
+        rows = f"{self.units:,}" if self.scored == self.units else f"{self.scored:,} of {self.units:,}"
+        return f"<Estimate {self.mean:.4g}{spread}, {rows} {self.level}{'' if self.units == 1 else 's'}>"
 
     @classmethod
     def of_moments(cls, moments: Moments, bounds: Bounds = ANY_NUMBER) -> Estimate:
@@ -185,13 +185,13 @@ class Estimate(EqualByFields):
             The estimate with `confidence` and `interval`.
         """
         if self.corpus or not self.scored:
-            return self if self.corpus else replace(self, confidence=nan)
+            return self if self.corpus else replace(self, half_width=nan)
         confidence = t * self.std / sqrt(self.scored)
         if self.scored < 2:
-            return replace(self, confidence=confidence)
+            return replace(self, half_width=confidence)
         bounds = (self.mean - confidence, self.mean + confidence)
         how = Analytic("rows", level, "rows", self.scored, t)
-        return replace(self, confidence=confidence, interval=bounds, interval_by=how)
+        return replace(self, half_width=confidence, interval=bounds, interval_by=how)
 
 
 def _is_at_ends(moments: Moments, bounds: Bounds) -> bool:
@@ -235,9 +235,9 @@ class IntervalChoice:
         level = self.level or intervals.DEFAULT_LEVEL
         interval = None if self.kind == "none" else compute_interval(estimate, bounds, level)
         if interval is None:
-            return replace(plain, confidence=nan)
+            return replace(plain, half_width=nan)
         (low, high), how = interval
-        return replace(plain, interval=(low, high), confidence=(high - low) / 2, interval_by=how)
+        return replace(plain, interval=(low, high), half_width=(high - low) / 2, interval_by=how)
 
 
 def compute_interval(estimate: Estimate, bounds: Bounds, level: float) -> tuple[tuple[float, float], Analytic] | None:
@@ -407,7 +407,7 @@ class Metric(Fold[State]):
         """Return the bounds of one of its results, for a metric whose results have different ones."""
         return self.bounds
 
-    def estimate_of_items(self, key: str, items: Floats, dialogues: Ints | None) -> Estimate:
+    def estimate_scores(self, key: str, items: Floats, dialogues: Ints | None) -> Estimate:
         """Return the mean of some items of one of its results, with the error that its interval is made of."""
         return Estimate.of_moments(Moments.of(items, dialogues), self.bounds_of(key))
 

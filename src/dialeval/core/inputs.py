@@ -120,9 +120,9 @@ VOCABULARY: Input = Resource("vocabulary")
 EMBEDDINGS: Input = Resource("vectors")
 ASSERTIONS: Input = Resource("assertions")
 """Rules about tool calls, from a TOML file."""
-JUDGE: Input = Resource("judge", argument="judge_dir")
+JUDGE: Input = Resource("judge", argument="judge")
 """A learned judge with its sentence encoder; available without an option wherever the encoder is installed."""
-DIALOGUE_JUDGE: Input = Resource("dialogue-judge", argument="judge_dir")
+DIALOGUE_JUDGE: Input = Resource("dialogue-judge", argument="judge")
 """The same for a judge that reads context and response together."""
 ENCODER: Input = Resource("encoder", argument="an installed sentence encoder")
 """The sentence encoder of the shipped judges; available without an option wherever it is installed."""

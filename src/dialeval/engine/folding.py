@@ -27,7 +27,7 @@ from dialeval.core.files import make_workplace
 from dialeval.core.fold import Estimate, Fact, IntervalChoice, IntervalKind, Metric
 from dialeval.core.inputs import Input
 from dialeval.core.result import TRAINED_ON, Result, Run
-from dialeval.core.rowtable import ItemPart, RowTable
+from dialeval.core.rowtable import RowTable, RunPart
 from dialeval.core.version import __version__
 from dialeval.engine.checks import warn_of_split_dialogues, warn_of_unsplit_texts, with_checks
 from dialeval.engine.plan import (
@@ -101,8 +101,8 @@ class Options:
     progress: Progress | None = None
     output: str | os.PathLike[str] | None = None
     """A folder to save a run of rows in files in; a run of rows in memory has all it takes to be saved later."""
-    items: bool = True
-    """Whether items of rows in files are saved."""
+    row_scores: bool = True
+    """Whether scores of rows in files are saved."""
     resume: str | os.PathLike[str] | None = None
     """A folder in which the results of chunks are kept."""
     chunk_bytes: int | None = None
@@ -141,7 +141,7 @@ class FinishedSystem:
             data = {str(need): self.digests[need] for need in list_signed_needs(metric) if need in self.digests}
             signature = metric.signature().with_fields(**data, **metric.list_other_signatures(self.states[metric]))
             for key, label in self.plan.name_results(name, results).items():
-                estimate = replace(results[key], items=columns.get(key), level=metric.level, signature=signature)
+                estimate = replace(results[key], scores=columns.get(key), level=metric.level, signature=signature)
                 estimate = replace(estimate, missing=self.total.missing.get(key, 0))
                 estimates[label] = intervals.add_interval(estimate, metric.bounds_of(key))
         rows = None if self.source.rows is None else self.rows
@@ -254,7 +254,7 @@ def run_sources(
         details = {**(details or {}), **{name: table for name, table in tables.items() if table}}
         run = Run(results, __version__, lines, details)
         if options.output is not None and not in_memory:
-            parts = _list_item_parts(systems, chunks, store) if options.items else None
+            parts = _list_item_parts(systems, chunks, store) if options.row_scores else None
             try:
                 run.save(options.output, parts, force=options.force)
             except DataError as error:
@@ -313,7 +313,7 @@ def _open_store(
     elif options.resume is not None:
         with Journal.open(options.resume, job, sources, chunks) as journal:
             yield journal
-    elif options.output is not None and options.items:  # items are written where the run is saved
+    elif options.output is not None and options.row_scores:  # they are written where the run is saved
         from concurrent.futures import ThreadPoolExecutor
 
         with make_workplace(options.output) as place, ThreadPoolExecutor(_DISK_THREADS) as threads:
@@ -426,7 +426,7 @@ def _leave_out_failures(results: Collection[Result]) -> bool:
     """Return whether systems are compared by a metric that does not score every reply that failed."""
     several = sum(result.role == "system" for result in results) > 1
     failed = any(FAILURES in result and result[FAILURES].mean for result in results)
-    return several and failed and any(own.scored < own.rows for result in results for own in result.values())
+    return several and failed and any(own.scored < own.units for result in results for own in result.values())
 
 
 def _has_failures(state: SystemState) -> bool:
@@ -491,7 +491,7 @@ def _find_warnings(systems: Mapping[str, FinishedSystem], chunks: Sequence[Chunk
 
 def _list_item_parts(
     systems: Mapping[str, FinishedSystem], chunks: Sequence[Chunk], store: ItemStore
-) -> Iterator[tuple[ItemPart, Mapping[str, str]]]:
+) -> Iterator[tuple[RunPart, Mapping[str, str]]]:
     """Yield the files with the items of all chunks, in order, and what their systems are called in the run."""
     for number, chunk in enumerate(chunks):
         names = {end.system[1]: name for name, end in systems.items() if end.system[0] == chunk.source}

@@ -295,6 +295,7 @@ def _is_message(row: RowObject, names: FieldNames) -> bool:
     """Return whether a row is a message, and neither a row with a response nor a chat."""
     if row.get(names.messages) is not None or (names.response == "response" and row.get("response") is not None):
         return False
+    row = unwrap(row) or row
     is_known = not names.mapped and find_shape(row) is not None
     return not is_known and _find_row_role(row, names) is not None and _find_content(row, names) is not None
 
@@ -331,6 +332,7 @@ def group_messages(reader: FieldReader, rows: Iterator[tuple[int, object]]) -> I
         if not isinstance(row, dict):
             reader.add_problem(f"the row is {kind_of(row)}", "make it an object with a role and a text, as others are")
             continue
+        row = unwrap(row) or row
         dialogue = reader.read_dialogue(row)
         alone += [reader.line] if dialogue is None else []
         key = _find_content(row, names)

@@ -45,6 +45,7 @@ from dialeval.io.calls import (
     CallLog,
     ToolResult,
     dump,
+    join_chunks,
     parse_text,
     read_call,
     read_calls,
@@ -247,8 +248,10 @@ class FieldReader:
         if not isinstance(value, dict | list | tuple):
             return self.read_text(value, name)
         given = list(value) if isinstance(value, LISTS) else [value]
+        if (joined := join_chunks(given)) is not None:
+            given = [joined]
         said = [each for each in given if not isinstance(each, dict) or _is_spoken(each, self.names)]
-        if not said and self._read_log(value, name).calls:
+        if not said and self._read_log(given, name).calls:
             return ""
         if not said or not isinstance(said[-1], dict):
             return self.read_text(value, name)
@@ -725,6 +728,8 @@ def _find_kind(part: RowObject) -> tuple[object, str | None]:
         field = "text"
     elif field is None and isinstance(kind, str) and kind.endswith(("_tool_result", "_tool_use")):  # of Anthropic
         field = "call" if kind.endswith("use") else "result"
+    elif field is None and isinstance(kind, str) and kind.startswith(("source-", "data-")):  # of the AI SDK
+        field = ""
     return kind, field
 
 
@@ -733,13 +738,12 @@ def _read_part(reader: FieldReader, part: object, what: str, inner: bool) -> tup
     if not isinstance(part, dict):
         return reader.read_text(part, what), None
     kind, field = _find_kind(part)
-    if field is None and isinstance(kind, str) and kind.startswith(("tool-", "dynamic-tool")):  # of the AI SDK
-        invoked = part.get("toolInvocation")
-        return "", _check_call(reader, {"name": kind.removeprefix("tool-"), **(invoked or part)}, what)
+    if field is None and isinstance(kind, str) and kind.startswith(_INVOCATIONS):
+        return "", _check_call(reader, _read_invocation(part), what)
     if inner and (field is None or field == "result"):  # whatever a tool returns
         return reader.read_text(dump(part), what), None
     if field is None:
-        reader.add_problem(f"{what} has a part of type {kind!r:.40} without text", "leave out what is not text")
+        add_warning(f"{reader.where}: parts of the type {kind!r:.40} have no text and are left out")
         return "", None
     if field == "call":
         return "", _check_call(reader, part, what)
@@ -759,9 +763,22 @@ def _read_part(reader: FieldReader, part: object, what: str, inner: bool) -> tup
     return reader.read_text(said.get("value") if isinstance(said, dict) else said, what), None
 
 
+_INVOCATIONS = ("tool-", "dynamic-tool")
+"""How the types of the AI SDK's parts begin that are calls of tools."""
+
+
+def _read_invocation(part: RowObject) -> RowObject:
+    invoked = part.get("toolInvocation")
+    return {"name": str(part["type"]).removeprefix("tool-"), **(invoked if isinstance(invoked, dict) else part)}
+
+
 def _list_calls(message: RowObject) -> Iterator[object]:
     more = message.get("additional_kwargs")  # of LangChain
-    for key in ("tool_calls", "function_call"):
+    for key in ("tool_calls", "function_call", "toolsCalled", "tools_called"):
         given = message.get(key) or (more.get(key) if isinstance(more, dict) else None)
         if given is not None:
             yield from given if isinstance(given, LISTS) else [given]
+    if isinstance(message.get("content"), str):  # the AI SDK has texts a second time as parts
+        parts = [part for part in message.get("parts") or () if isinstance(part, dict)]  # type: ignore[attr-defined]
+        invoked = [_read_invocation(part) for part in parts if str(part.get("type")).startswith(_INVOCATIONS)]
+        yield from invoked or message.get("toolInvocations") or ()  # type: ignore[misc]

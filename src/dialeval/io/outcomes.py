@@ -156,7 +156,7 @@ def mark_outcomes(rows: Rows, declared: Mapping[int, str], keep_reasoning: bool 
 
 
 _OF_ROWS = (
-    *("conversations", "user_turns", "replies", "tool_calls", "scores", "without_reply", "empty", "errors"),
+    *("conversations", "user_turns", "replies", "tool_calls", "without_reply", "empty", "errors"),
     *("skipped_requests", "calls_only"),
 )
 """The counts of an account that its rows have."""
@@ -173,7 +173,6 @@ def count_rows(rows: Rows) -> Account:
     texts = rows.responses
     calls_only = int(np.count_nonzero(~failed[called] & (texts.ends == texts.starts)[called]))
     tried = np.searchsorted(offsets, [row for row, _ in trials], "right")
-    scores = [max(len(trial["parts"]), int(trial["reward"] is not None)) for _, trial in trials]
     nothing: Any = dict.fromkeys(_OF_ROWS, 0)
     kept = replace(rows.account, **nothing)
     return kept + Account(
@@ -181,7 +180,6 @@ def count_rows(rows: Rows) -> Account:
         user_turns=int(_count_user_turns(rows, offsets).sum()),
         replies=len(rows) - len(kinds) - calls_only,
         tool_calls=sum(len(made) for _, made in calls),
-        scores=sum(scores),
         without_reply=kinds.count(MISSING),
         empty=kinds.count(EMPTY),
         errors=kinds.count(ERROR),

@@ -29,7 +29,6 @@ import numpy as np
 import numpy.typing as npt
 
 from dialeval.core.account import MISSING
-from dialeval.core.arguments import check_arguments
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.errors import SettingError, add_warning
 from dialeval.io import row_shapes
@@ -92,7 +91,6 @@ class Ratings:
         return Ratings(**columns, scales=self.scales[chosen], annotations=annotations, values=values, raters=raters)
 
 
-@check_arguments
 def read_ratings(
     paths: PathSource | Iterable[PathSource] | Sequence[RowObject],
     fields: Mapping[str, str] | None = None,
@@ -294,8 +292,8 @@ def _read_scale(reader: FieldReader, value: object, what: str) -> tuple[float, f
 
 _REMEDY = "give what raters sent back: .jsonl, .json, .csv, .tsv, or the .sqlite of `dialeval rate serve`"
 
-ScoreCheck: TypeAlias = Callable[[str, Mapping[str, float]], Sequence[str]]
-"""Returns what is wrong with the scores of the row with an id."""
+ScoreCheck: TypeAlias = Callable[[str, Mapping[str, float | None]], Sequence[str]]
+"""Returns what is wrong with the scores of the row with an id; None is uncertain."""
 
 
 class RatingLine(NamedTuple):
@@ -309,6 +307,10 @@ class RatingLine(NamedTuple):
     seconds: float | None = None
     marked: tuple[int, ...] = ()
     """Turns that the rater marked, counted from 1."""
+    uncertain: tuple[str, ...] = ()
+    """Qualities that the rater was uncertain about (the score null)."""
+    both_bad: tuple[str, ...] = ()
+    """Qualities by which both responses of a pair are bad; their score is 0."""
 
 
 def read_rating_lines(
@@ -331,16 +333,18 @@ def read_rating_lines(
             return
         if known is not None and identity not in known:
             reader.add_problem(f"the id {identity!r:.40} is not in the sample", "give the ratings of this sample")
-        if not scores and len(reader.problems) == before:
+        written = row.get("scores")
+        uncertain = tuple(name for name, value in written.items() if value is None) if isinstance(written, dict) else ()
+        if not scores and not uncertain and len(reader.problems) == before:
             reader.add_problem("has no scores", 'add them: "scores": {"overall": 4}')
         for quality, values in scores.items():
             if len(values) > 1:
                 reader.add_problem(f"scores.{quality} holds {len(values)} values", "give one; a line is of one rater")
         given = {quality: float(values[0]) for quality, values in scores.items()}
         if check is not None and len(reader.problems) == before:
-            for what in check(identity, given):
+            for what in check(identity, {**given, **dict.fromkeys(uncertain)}):
                 reader.add_problem(what, "name the form that was asked (--form), or accept any numbers (--any-scores)")
-        comment, seconds, marked = (row.get(name) for name in ("comment", "seconds", "marked"))
+        comment, seconds, marked, bad = (row.get(name) for name in ("comment", "seconds", "marked", "both_bad"))
         yield RatingLine(
             identity,
             rater,
@@ -349,6 +353,8 @@ def read_rating_lines(
             comment if isinstance(comment, str) else "",
             float(seconds) if isinstance(seconds, int | float) and 0 <= seconds < 1e9 else None,
             tuple(turn for turn in marked if type(turn) is int) if isinstance(marked, list) else (),
+            uncertain,
+            tuple(name for name in bad if isinstance(name, str)) if isinstance(bad, list) else (),
         )
 
     return read_objects(sources, "ratings", "id, rater and scores", FieldNames(), read, remedy=_REMEDY)
@@ -413,7 +419,6 @@ def length_ratio(left: str, right: str) -> float:
     return float(np.log(max(len(left.split()), 1) / max(len(right.split()), 1)))
 
 
-@check_arguments
 def read_pairs(
     paths: PathSource | Iterable[PathSource] | Sequence[RowObject],
     fields: Mapping[str, str] | None = None,

@@ -122,9 +122,19 @@ def value_at(row: Mapping[str, Any], path: str) -> Any:
             value = value.get(step)
         elif isinstance(value, list | tuple) and step.isdecimal() and len(step) < 10 and int(step) < len(value):
             value = value[int(step)]
+        elif isinstance(value, str) and value[:1] == "{":  # an object in JSON
+            value = value_at(_parse_object(value), step)
         else:
             return None
     return value
+
+
+@lru_cache(maxsize=4)
+def _parse_object(text: str) -> dict[str, Any]:
+    try:
+        return dict(orjson.loads(text))
+    except orjson.JSONDecodeError:
+        return {}
 
 
 def find(row: RowObject, paths: str) -> Any:
@@ -177,7 +187,7 @@ def map_fields(row: RowObject, names: FieldNames) -> RowObject | None:
         row = {**row, **{path: value_at(row, path) for path in names.paths}}
     if names.mapped:
         return _drop_unlike(row, names)
-    if type(row.get(names.response)) is str and "user_input" not in row:
+    if type(said := row.get(names.response)) is str and "user_input" not in row and not said.startswith("{"):
         return row
     shape = find_shape(row)
     if shape is None or shape is CHAT:
@@ -189,6 +199,7 @@ def map_fields(row: RowObject, names: FieldNames) -> RowObject | None:
     taken = {
         own: find(row, shape.paths[name]) if own == name else value_at(row, own) for name, own in ours.items()
     } | found
+    taken = {own: None if value in ("{}", {}) else value for own, value in taken.items()}  # removed before logging
     if shape.main == "":  # scores of replies that are somewhere else
         taken[names.response] = None
     if shape.roles and isinstance(messages := taken.get(names.messages), list):

@@ -20,6 +20,7 @@ in the file; other spans are held as they are.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,7 +31,7 @@ import orjson
 
 from dialeval.core.errors import DataError, Problem, add_warning
 from dialeval.core.validation import parse_toml
-from dialeval.io.calls import dump, parse_text, unwrap
+from dialeval.io.calls import dump, parse_text, read_call, unwrap
 from dialeval.io.fields import FieldReader, Message, find_role, read_message, read_plain_message, read_time
 from dialeval.io.otlp import Export, open_span, read_export, read_head, unpack_pairs
 from dialeval.io.outcomes import is_failed
@@ -95,7 +96,7 @@ class TraceSpan:
     def overlaps(self, other: TraceSpan) -> bool:
         """Return whether both run at the same time, as far as times are known."""
         if None in (self.start, self.end, other.start, other.end):
-            return True
+            return bool(self.id and other.id)
         return self.start <= other.end and other.start <= self.end  # type: ignore[operator]
 
 
@@ -213,6 +214,8 @@ def _make_span(given: RowObject, reader: FieldReader) -> TraceSpan:
     outputs = _read_messages(output, ASSISTANT, reader)
     if inputs and [said[:2] for said in outputs[: len(inputs)]] == [said[:2] for said in inputs]:
         outputs = outputs[len(inputs) :]  # a state that goes on from the input
+    elif not outputs and kind != "tool" and inputs and inputs[-1].role == ASSISTANT:
+        outputs = [inputs.pop()]
     if kind == "tool":  # its input and output may be anything
         reader.problems.clear()
     error, status = _find(flat, "error"), _find(flat, "status")
@@ -246,8 +249,9 @@ def _list_scores(flat: RowObject, of_spans: bool) -> Any:
 def _find_kind(flat: RowObject) -> str:
     for path, head in _PATHS["kind"]:
         value = value_at(flat, path) if path in flat or head in flat else None
-        if isinstance(value, str) and (kind := _KINDS.get(value.lower().split(" ")[0].rpartition("/")[2])):
-            return kind
+        if isinstance(value, str) and (kind := _KINDS.get(value.lower().split(" ")[0].rpartition("/")[2])) is not None:
+            is_other = kind == "llm" and _KINDS.get(str(_find(flat, "name")).lower()) == "other"
+            return "other" if is_other else kind
     is_llm = any(value_at(flat, path) not in (None, "{}") for path in _ONLY_LLM)
     return "llm" if is_llm else ""
 
@@ -262,6 +266,8 @@ def _read_time(value: object) -> float | None:
         seconds, rest = map(read_number, value)
         return None if seconds is None or rest is None else seconds + rest / 1e9
     number = read_number(value)
+    if number == 0:  # of spans whose times were removed
+        return None
     if number is None:
         return read_time(value.replace(" ", "T", 1) if isinstance(value, str) else value)
     for unit in (1e9, 1e6, 1e3):
@@ -285,19 +291,34 @@ def _is_message(value: object) -> bool:
 
 def _read_messages(value: object, role: str, reader: FieldReader) -> list[Message]:
     """Return the messages that the input or the output of a call holds, however it writes them."""
-    found = []
+    found: list[Message] = []
     decoded = _decode(value)
     is_chat = type(decoded) is list and all(type(item) is dict and "role" in item for item in decoded)
     for given in decoded if is_chat else _list_messages(value, role):
-        if (message := _read_simple(given, reader)) is not None:
+        message = None if '"function"' in str(given.get("content"))[:20] else _read_simple(given, reader)
+        if message is not None:
             found.append(message)
         elif (raw := unwrap(_tidy(given))) is not None and value_at(raw, "content.function") is None:
             before = len(reader.problems)
-            name = find_role(raw.get("role", raw.get("from")), reader.names) or role
+            said = raw.get("role", raw.get("from"))
+            is_tool = any(call.name == said for message in found for call in message.calls)
+            name = TOOL if is_tool else find_role(said, reader.names) or role
             message = read_message(reader, raw, "a message", name)
             if len(reader.problems) == before or message.calls:
                 found.append(message)
-    return found
+    return [_read_printed(message) if _PRINTED.match(message.text) else message for message in found]
+
+
+_PRINTED = re.compile(
+    r"ResponseFunctionToolCall\(arguments='(.*?)', call_id='(.*?)', name='(.*?)'.*?\)(?: |$)", re.DOTALL
+)
+
+
+def _read_printed(message: Message) -> Message:
+    """Return a message with the calls that an SDK printed as a text."""
+    found = _PRINTED.findall(message.text)
+    calls = [{"name": name, "arguments": arguments, "id": call_id} for arguments, call_id, name in found]
+    return message._replace(text=_PRINTED.sub("", message.text).strip(), calls=tuple(map(read_call, calls)))
 
 
 def _read_simple(given: RowObject, reader: FieldReader) -> Message | None:
@@ -372,6 +393,10 @@ def _list_inside(value: dict[str, Any], role: str) -> Iterator[RowObject]:
 def _tidy(message: RowObject) -> RowObject:
     """Return a message of OpenInference or Vercel as others write it."""
     inner = {key.removeprefix("message."): value for key, value in message.items()}
+    if isinstance(text := inner.get("content"), str) and text.startswith("[{") and '"function"' in text:
+        calls = _decode(text)
+        if isinstance(calls, list) and all(isinstance(value_at(call, "function.name"), str) for call in calls):
+            return {**inner, "role": ASSISTANT, "content": "", "tool_calls": calls}
     if isinstance(nested := inner.get("message"), dict) and "role" in nested and "role" not in inner:
         inner = dict(nested)
     if isinstance(nested := inner.get("content"), dict):  # of Amazon's distribution of OpenTelemetry
@@ -405,8 +430,13 @@ def _list_spans(document: object) -> Iterator[Any]:
 
 
 def _list_inner_spans(document: RowObject) -> Iterator[RowObject]:
-    trace = document.get("trace")
-    if isinstance(trace, dict) and "span_id" not in trace:  # a trace of Langfuse or Opik next to its spans
+    trace = _decode(document.get("trace"))
+    if isinstance(trace, dict) and "info" in trace:  # a row of a table of MLflow
+        document = trace
+    is_mlflow = isinstance(document.get("info"), dict) and isinstance(document.get("data"), dict)
+    if (
+        isinstance(trace, dict) and trace is not document and "span_id" not in trace
+    ):  # a trace of Langfuse or Opik next to its spans
         yield {key: value for key, value in trace.items() if key not in _CHILDREN}
         document = {"id": trace.get("id")} | {name: value for name, value in document.items() if name in _CHILDREN}
     elif isinstance(body := document.get("body"), dict) and "spanId" in document:  # a log record of OpenTelemetry
@@ -418,15 +448,17 @@ def _list_inner_spans(document: RowObject) -> Iterator[RowObject]:
         kind = document.get("type")
         known: RowObject = {"trace_id": body.get("id")} if kind == "trace-create" else {"type": kind}
         yield {"trace_id": body.get("traceId"), "scores": [body]} if kind == "score-create" else {**body, **known}
-    elif "info" in document and "data" in document:  # MLflow
+    elif is_mlflow:
         yield {"info": document["info"], "trace_id": _find(document, "trace")}
     elif _looks_like_span(document):
         yield {key: value for key, value in document.items() if key not in _CHILDREN}
     own = _text(_find(document, "trace")) or _text(document.get("id"))
     for name in (*_CHILDREN, *_LISTED):
         inner: Any = document.get(name)
-        inner = inner.get("spans") if isinstance(inner, dict) and name == "data" else inner
-        if isinstance(inner, list) and (name in _CHILDREN or not _looks_like_span(document)):
+        if is_mlflow and name == "data":  # its spans name the trace in another way
+            inner = inner.get("spans")
+            yield from ({**span, "trace_id": own} for span in _list_spans(inner))
+        elif isinstance(inner, list) and (name in _CHILDREN or not _looks_like_span(document)):
             for span in _list_spans(inner):
                 yield {"trace_id": own, **span} if isinstance(span, dict) and name in _CHILDREN and own else span
 
@@ -635,10 +667,11 @@ class _Builder:
         if span.start is None or span.end is None:
             return False
         own = (span.trace, f"{span.kind} {span.name}", span.start, span.end)
-        trace, kind, start, end = self._met.answers.setdefault(hash(_output_key(span)), own)
+        key = hash((_read_question(span), _output_key(span)))
+        trace, kind, start, end = self._met.answers.setdefault(key, own)
         if trace != own[0] and kind != own[1] and span.start <= end + 1 and start <= span.end + 1:
             return True
-        self._met.answers[hash(_output_key(span))] = own
+        self._met.answers[key] = own
         return False
 
     def _add_call(self, span: TraceSpan) -> None:
@@ -694,8 +727,10 @@ class _Builder:
         new = []
         for call in calls:
             key = dump([call.name, call.arguments])
-            alike = [one for one in self._calls if (one["id"] == call.id if call.id is not None else one["key"] == key)]
-            number = 0 if seen is None or call.id is not None else seen.get(key, 0)
+            alike = [one for one in self._calls if call.id is not None and one["id"] == call.id]
+            by_key = call.id is None or (seen is not None and not alike)  # some libraries repeat calls by other ids
+            alike = [one for one in self._calls if one["key"] == key] if by_key else alike
+            number = seen.get(key, 0) if seen is not None and by_key else 0
             if seen is not None:
                 seen[key] = number + 1
             if number >= len(alike) or (seen is None and call.id is None):
@@ -728,6 +763,7 @@ class _Builder:
             return
         key = dump([name, {} if arguments is None else arguments])
         known = [one for one in self._calls if (call_id is not None and one["id"] == call_id) or one["key"] == key]
+        known = known or [one for one in self._calls if call_id is None and one["name"] == name and not one["answered"]]
         waiting = [one for one in known if not one["answered"]]
         outer = [other for other in tools if other is not span and other.start is not None and other.overlaps(span)]
         if not known or (not waiting and not outer and call_id is None):
@@ -756,13 +792,16 @@ def _answers(span: TraceSpan) -> bool:
     return any(message.text.strip() or message.calls for message in span.outputs)
 
 
+def _read_question(span: TraceSpan) -> str:
+    return next((said.text.strip() for said in reversed(span.inputs) if said.role == USER and said.text), "")
+
+
 def _output_key(span: TraceSpan) -> tuple[Any, ...]:
-    """Return what makes two calls the same: what was said and called, and the last question."""
-    asked = next((said.text.strip() for said in reversed(span.inputs) if said.role == USER and said.text), "")
+    """Return what makes two calls the same, next to their questions: what was said and called last."""
     answers = [
         (said.text.strip(), *((call.name, dump(call.arguments)) for call in said.calls)) for said in span.outputs
     ]
-    return asked, *answers
+    return tuple(answers[-1:] if answers and answers[-1][0] else answers)
 
 
 def _drop_repeated(models: list[TraceSpan]) -> list[TraceSpan]:
@@ -770,7 +809,17 @@ def _drop_repeated(models: list[TraceSpan]) -> list[TraceSpan]:
     kept: dict[tuple[Any, ...], list[TraceSpan]] = {}
     for span in models:
         alike = kept.setdefault(_output_key(span) if _answers(span) else (id(span),), [])
-        outer = next((other for other in alike if other.trace == span.trace and other.overlaps(span)), None)
+        asked = _read_question(span)
+        outer = next(
+            (
+                other
+                for other in alike
+                if other.trace == span.trace
+                and other.overlaps(span)
+                and (_read_question(other) in ("", asked) or not asked)
+            ),
+            None,
+        )
         if outer is not None:
             alike.remove(outer)
             span.scores = outer.scores | span.scores

@@ -6,13 +6,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from dialeval.cli import options
 from dialeval.cli import output as out
 from dialeval.cli.progress import open_meter
+
+if TYPE_CHECKING:
+    from dialeval.engine.resources import Judge as AnyJudge
+    from dialeval.judges.judge import DialogueJudge
 
 _DEVICE = options.choice(
     "--device", ["cpu", "torch", "cuda"], "Encode by NumPy, by PyTorch, or by PyTorch on a GPU in bfloat16."
@@ -70,7 +74,9 @@ def score_judge(judge_dir: str | None, encoder: str | None, **rest: Any) -> None
     _score("judge", DialogueJudge(judge_dir, encoder) if judge_dir or encoder else None, **rest)
 
 
-def _score(metric: str, judge: object, output: Path | None, format_: str, force: bool, **inputs: Any) -> None:
+def _score(
+    metric: str, judge: AnyJudge | DialogueJudge | None, output: Path | None, format_: str, force: bool, **inputs: Any
+) -> None:
     """Score by one metric and a judge (None: the shipped one), then print and save the run."""
     from dialeval.engine.evaluate import Execution, evaluate
     from dialeval.io.sources import list_file_names
@@ -79,7 +85,7 @@ def _score(metric: str, judge: object, output: Path | None, format_: str, force:
     out.check_places(output, *read, sources=() if force else list_file_names(inputs["responses"]))
     with open_meter() as meter:
         execution = Execution(progress=meter.update_run)
-        run = evaluate(**inputs, metrics=metric, judge_dir=judge, execution=execution)
+        run = evaluate(**inputs, metrics=metric, judge=judge, execution=execution)
     out.deliver_run(run, format_, output, force)
 
 
@@ -176,7 +182,7 @@ def attack_judge(judge_dir: str | None, encoder: str | None, llm: options.Langua
         from dialeval.reports import labels
 
         with open_llm(llm) as model:
-            chosen: dict[str, Any] = {"rubric": llm["rubric"] or "reply", "mode": llm["mode"] or "expected"}
+            chosen: dict[str, Any] = {"rubric": llm["rubric"] or "reply", "mode": model.defaults["mode"] or "expected"}
             _attack(partial(attack_llm, model, **chosen), labels.make_attack_rows, **rest)
         return
     from dialeval.judges.card import list_attacks
@@ -216,16 +222,18 @@ def show_llm(llm: options.LanguageModel, responses: tuple[str, ...], row: int, *
     from dialeval.judges.llm.rubrics import read_rubric, show_request
     from dialeval.judges.validation import read_attacked
 
-    judge = options.LanguageModel({**llm, "replay": True}).open()
-    if judge is None:
+    asked = {} if llm["endpoint"] or llm["presets"] else {"replay": True}
+    panel = options.LanguageModel({**llm, **asked}).open()
+    if panel is None:
         raise click.UsageError("name the model of the judge: --llm-model NAME")
+    judge = panel.judge(llm["model"][0])
     rubric = read_rubric(llm["rubric"] or "reply")
     rows = [(system.columns, at) for system in read_attacked(responses, **inputs) for at in range(len(system))]
     if row > len(rows):
         raise click.UsageError(f"there are {len(rows)} rows, and --row is {row}")
     parts = label_row(rubric, *rows[row - 1])
-    (request,) = judge.judge(llm["model"][0]).requests(rubric, parts, llm["mode"] or "expected")
-    out.print_content(show_request(request))
+    (request,) = judge.requests(rubric, parts, judge.defaults["mode"] or "expected")
+    out.print_content(show_request(request, judge.describe_endpoint()))
 
 
 @judge.command(

@@ -18,7 +18,7 @@ FEATURE = Feature(
         inputs.JUDGE: "dialeval.judges.adem:Judge",
         inputs.DIALOGUE_JUDGE: "dialeval.judges.judge:DialogueJudge",
     },
-    loaders={"judge_dir": "dialeval.judges.judge:open_judge"},
+    loaders={"judge": "dialeval.judges.judge:open_judge"},
     sections={"judge/": {"rows": "dialeval.judges.report:explain_rows"}},
     documents={"JudgedPairs": "dialeval.reports.labels:describe_preferences"},
     files={

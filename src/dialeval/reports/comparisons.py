@@ -322,7 +322,8 @@ def state_system_verdict(comparison: Comparison, system: str) -> tuple[str, str]
     if standing.other:
         largest = sorted(standing.other, key=lambda row: row.size, reverse=True)
         texts = [f"{_name_change(row)} ({_show_values(row)})" for row in largest]
-        sentences.append(f"Replies are also {list_some(texts, _MOST_DIFFERENCES)}.")
+        also = "also " if standing.panel else ""
+        sentences.append(f"Its replies are {also}{list_some(texts, _MOST_DIFFERENCES)}.")
     if not standing.panel:
         sentences += _explain_missing_evidence(rows)
     return headline, " ".join(sentences)
@@ -431,7 +432,7 @@ def run_to_percent(run: Run) -> Run:
     keys = find_percent_keys(run)
 
     def scale(estimate: Estimate) -> Estimate:
-        return replace(estimate, **_multiply_by_100(estimate, ("mean", "std", "confidence", "interval")))
+        return replace(estimate, **_multiply_by_100(estimate, ("mean", "std", "half_width", "interval")))
 
     systems = {
         name: replace(result, estimates={key: scale(est) if key in keys else est for key, est in result.items()})
@@ -502,8 +503,8 @@ def to_latex(comparison: Comparison, best: Best | None = None, transpose: bool =
     # The legend without the columns that a table of one value per system does not have.
     notes = [describe_method(comparison), *describe_methods(comparison)]
     table = Table(["metric", *names], lines)
-    fewer = {row.key: row for row in comparison.differences if row.rows != row.of and not row.corpus}
-    covers = (f"{key} is compared on {row.rows:,} of {row.of:,}." for key, row in fewer.items() if row.rows < row.of)
+    fewer = {row.key: row for row in comparison.differences if row.units != row.of and not row.corpus}
+    covers = (f"{key} is compared on {row.units:,} of {row.of:,}." for key, row in fewer.items() if row.units < row.of)
     caption = [*describe_designs(comparison), *covers, *explain_best(best), *notes]
     shown = [table.transpose("system") if transpose else table]
     return documents.format_latex_float(shown, caption, comments=list_signatures(comparison.signatures.values()))
@@ -636,7 +637,7 @@ def make_system_table(comparison: Comparison, system: str, details: bool = False
 
 def _make_cells(row: Difference, comparison: Comparison, details: bool) -> list[str]:
     rough, decimals = "~" * row.rough, fmt.align_decimals(row.values, [row.interval])
-    scored = f" ({row.rows}/{row.of})" if row.rows != row.of and not row.corpus else ""
+    scored = f" ({row.units}/{row.of})" if row.units != row.of and not row.corpus else ""
     cells = [
         shorten(row.key) + ARROWS[row.better if row.evidence else None],
         show(row.baseline_mean, decimals),

@@ -125,7 +125,7 @@ def _count_text_bytes(table: RowTable) -> int:
 
 def _has_items(aligned: AlignedDialogues, system: str, key: str) -> bool:
     result = aligned.results[system]
-    return key in result and result[key].items is not None
+    return key in result and result[key].scores is not None
 
 
 def _find_level(aligned: AlignedDialogues, key: str) -> str:
@@ -138,7 +138,7 @@ def _list_scores(aligned: AlignedDialogues, system: str, key: str, shown: Ints) 
         return None
     if aligned.results[system][key].level is Level.DIALOGUE:
         return aligned.list_values(system, key)[shown].astype(np.float32)
-    items = aligned.results[system][key].items
+    items = aligned.results[system][key].scores
     return None if items is None else items[aligned.find_rows(system, shown)[0]].astype(np.float32)
 
 
@@ -250,8 +250,9 @@ def list_mistakes(result: Result) -> dict[tuple[str, str], str]:
 def _list_calls(result: Result, rows: Ints) -> dict[int, list[list[str]]]:
     """Return the calls of trials by the place of the row that has them, as a difference from the expected ones."""
     table, found = require_table(result), {}
-    rules: list[Rule] = [metric for metric in map(find_metric, result.values()) if isinstance(metric, Rule)]
-    rule = rules[0] if rules else Rule()
+    rule = Rule()
+    for metric in map(find_metric, result.values()):
+        rule = metric if isinstance(metric, Rule) else rule
     for at, row in enumerate(rows.tolist()):
         made, expected = (table.texts_at(name, row) for name in (inputs.CALLS, inputs.EXPECTED_CALLS))
         if made or expected:

@@ -7,7 +7,7 @@ FEATURE = Feature(
     documents={
         "Agreement": "dialeval.reports.agreement:to_document",
         "Comparison": "dialeval.reports.comparisons:to_document",
-        "ItemTable": "dialeval.reports.documents:describe_rows",
+        "ScoreTable": "dialeval.reports.documents:describe_rows",
         "LabelAgreement": "dialeval.reports.labels:to_document",
         "SequentialTest": "dialeval.reports.sequential:describe_sequential_test",
         "Slices": "dialeval.reports.slices:to_brief_document",

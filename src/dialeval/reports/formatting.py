@@ -58,7 +58,8 @@ def count_digits(size: float, digits: int) -> int:
     """Return the decimals that give a size so many significant digits, at most six."""
     if not (math.isfinite(size) and size > 0):
         return digits - 1
-    return min(MOST_DECIMALS, max(0, digits - 1 - math.floor(math.log10(size))))
+    exponent = int(f"{size:.{digits - 1}e}".partition("e")[2])
+    return min(MOST_DECIMALS, max(0, digits - 1 - exponent))
 
 
 def show_spread(estimate: Estimate, decimals: int | None = None) -> str:
@@ -141,7 +142,7 @@ def state_p(p: float) -> str:
 
 def show_scored(estimate: Estimate) -> str:
     """Return `490/501` where some rows could not be scored; empty where all were."""
-    return "" if estimate.scored == estimate.rows else f"{estimate.scored}/{estimate.rows}"
+    return "" if estimate.scored == estimate.units else f"{estimate.scored}/{estimate.units}"
 
 
 def list_names(names: Sequence[str], most: int = 4) -> str:

@@ -26,7 +26,6 @@ import numpy as np
 
 from dialeval.analysis.comparison import Comparison
 from dialeval.analysis.slices import compare_slices, list_kept_fields
-from dialeval.core.arguments import check_arguments
 from dialeval.core.display import Displayable
 from dialeval.core.errors import SettingError
 from dialeval.core.features import find_place
@@ -149,7 +148,6 @@ _BY_SYSTEM = ("standing", "alignments", "transcripts", "failures", "curves", "tr
 """Details of a run by system that sections are made of."""
 
 
-@check_arguments
 def report(
     runs: Run | Sequence[Run] | Mapping[str, Run],
     path: str | os.PathLike[str],
@@ -244,7 +242,8 @@ def render(
     links += [*((each.name, each.title) for each in sections), ("method", "Method")]
     headline = write_headline(blocks[0])[1] if blocks else "No metric was computed"
     scripts = [make_script("page.js"), make_script("text.js", "dialogues.js")]
-    body = f'{_SKIP}{_write_top(run, title, date, blocks, links)}<main class="wrap" id="main" tabindex="-1">\n{body}</main>\n'
+    top = _SKIP + _write_top(run, title, date, blocks, links)
+    body = f'{top}<main class="wrap" id="main" tabindex="-1">\n{body}</main>\n'
     embedded = markup.embed_json("explorer-data", data)
     return make_html(
         title or headline, body + embedded, read_assets("chart.css", "report.css"), scripts, "; img-src data:"
@@ -264,7 +263,8 @@ def _write_top(
     return (
         f'<header class="top"><div><b>dialeval</b><span>{markup.text(title or about)}</span>{day}'
         f'<nav aria-label="Contents">{shown}</nav>{_THEME}'
-        f'<button type="button" class="btn" data-copy="{markup.attribute(copied)}" hidden>Copy verdict</button></div></header>\n'
+        f'<button type="button" class="btn" data-copy="{markup.attribute(copied)}" hidden>Copy verdict</button>'
+        "</div></header>\n"
     )
 
 

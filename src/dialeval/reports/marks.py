@@ -313,7 +313,10 @@ GLYPHS: Mapping[str, str] = {
     "worse": '<path class="fb" d="M2 5h28L16 29z"/>',
     "mixed": '<path class="fg" d="M1 18h14L8 4z"/><path class="fb" d="M17 14h14l-7 14z"/>',
     "equivalent": '<path class="fk" d="M3 9h26v5H3zM3 18h26v5H3z"/>',
-    "inconclusive": '<path class="fk" d="M15 3h2.5v26H15z"/><path class="f3" d="M2 14h28v4H2z"/><circle class="f3" cx="11" cy="16" r="6"/>',
+    "inconclusive": (
+        '<path class="fk" d="M15 3h2.5v26H15z"/><path class="f3" d="M2 14h28v4H2z"/>'
+        '<circle class="f3" cx="11" cy="16" r="6"/>'
+    ),
     "different": '<path class="f3" d="M16 3l13 13-13 13L3 16z"/>',
     "refused": '<path class="f3" d="M3 9h26v5H3zM3 18h26v5H3z"/><path class="fb" d="M22 2l3 1.500-14 28-3-1.500z"/>',
     "ranking": '<path class="fk" d="M2 5h28v5H2zM2 14h19v5H2zM2 23h11v5H2z"/>',

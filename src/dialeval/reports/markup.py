@@ -113,7 +113,8 @@ def sortable_heads(titles: Sequence[str]) -> str:
 def section(identity: str, title: str, content: str, about: str = "") -> str:
     """Return a section of the page; `about` is a line of markup below its heading."""
     line = f'<p class="sub">{about}</p>' if about else ""
-    return f'<section id="{identity}" aria-labelledby="{identity}-title"><h2 id="{identity}-title">{title}</h2>{line}{content}</section>'
+    head = f'<h2 id="{identity}-title">{title}</h2>'
+    return f'<section id="{identity}" aria-labelledby="{identity}-title">{head}{line}{content}</section>'
 
 
 def system_name(number: int, system: str) -> str:

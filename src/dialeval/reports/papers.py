@@ -102,7 +102,7 @@ def _make_caption(runs: Mapping[str, Run], keys: Mapping[str, Sequence[str]], be
     if any(leaders.tests for leaders in best.values()):
         words.append("Test: paired approximate randomization over dialogues (or rows without one).")
     for name, run in runs.items():
-        rows = max((est.rows for result in run.values() for est in result.values()), default=0)
+        rows = max((est.units for result in run.values() for est in result.values()), default=0)
         words.append(f"{plain(name)}: {rows:,} rows.")
         for key in keys[name]:
             signatures = {str(result[key].signature) for result in run.values() if key in result}

@@ -1,4 +1,4 @@
-"""The first screen of the report and its table of metrics: which system is better, by how much, how sure, where to look.
+"""The first screen of the report and its table of metrics: which system is better, by how much, and where to look.
 
 A block is the systems that share data and metrics; each has a verdict, key figures, a figure whose marks lead to
 dialogues, the dialogues, slices, and all metrics. Everything that says better or worse asks the comparison.
@@ -101,7 +101,7 @@ class Block:
     def dialogue_key(self) -> str:
         """The metric by which dialogues are sorted: that of the first screen if it has a value per dialogue."""
         keys = [self.key, *choose_main_keys(self.run), *self.run.keys_in_order]
-        return next((key for key in keys if any(key in r and r[key].items is not None for r in self.run.values())), "")
+        return next((key for key in keys if any(key in r and r[key].scores is not None for r in self.run.values())), "")
 
     @property
     def main(self) -> Difference | None:
@@ -246,7 +246,8 @@ def _state_people(block: Block) -> Iterator[str]:
     for row in people.differences[:2]:
         sure = "clear" if row.adjusted_p < 0.05 else "not clear"
         what = f"{shorten(row.system)} minus {shorten(row.baseline or people.baseline)}"
-        yield f"That difference is {sure}: {what} {show_value(row.value, row.interval, True)} ({show_interval(row.interval)})."
+        size = f"{show_value(row.value, row.interval, True)} ({show_interval(row.interval)})"
+        yield f"That difference is {sure}: {what} {size}."
 
 
 def _describe_reading(block: Block) -> Iterator[str]:
@@ -261,7 +262,7 @@ def _describe_reading(block: Block) -> Iterator[str]:
         failed = sum(account.failed for account in accounts)
         yield f'<a href="#method">{failed:,} without a reply</a>' if failed else "0 without a reply"
     else:
-        levels = dict.fromkeys((est.level, est.rows) for name in block.systems for est in block.run[name].values())
+        levels = dict.fromkeys((est.level, est.units) for name in block.systems for est in block.run[name].values())
         yield ", ".join(markup.count(rows, str(level)) for level, rows in sorted(levels)[:4])
     if block.comparison is None or len(block.comparison.systems) > 1:
         return
@@ -272,7 +273,8 @@ def _describe_reading(block: Block) -> Iterator[str]:
         yield f"{design.common:,} {design.unit} in both"
     for name, only in ((block.comparison.baseline, design.baseline_only), (block.system, design.system_only)):
         if only and design.name != "unpaired":
-            yield f'<a href="#{block.prefix}dialogues?show=alone">{len(only):,} only in {markup.name(name)}, left out</a>'
+            link = f"#{block.prefix}dialogues?show=alone"
+            yield f'<a href="{link}">{len(only):,} only in {markup.name(name)}, left out</a>'
 
 
 # Key figures, and the figure next to them.
@@ -316,8 +318,8 @@ def list_key_figures(block: Block) -> Iterator[tuple[str, str, str, str]]:
     )
     if row.wins is not None and row.ties is not None and row.losses is not None:
         total, better = row.wins + row.ties + row.losses, row.wins > row.losses
-        rest = f"{(row.losses if better else row.wins):,} got {'worse' if better else 'better'}, {row.ties:,} did not change"
-        rest = rest.removesuffix(", 0 did not change")
+        rest = f"{(row.losses if better else row.wins):,} got {'worse' if better else 'better'}"
+        rest += f", {row.ties:,} did not change" if row.ties else ""
         link = f'<a href="#{block.prefix}dialogues?show={"gains" if better else "losses"}">'
         number = f"{link}{row.wins if better else row.losses:,}</a> <small>of {total:,}</small>"
         yield number, f"{block.unit} got {'better' if better else 'worse'}", rest, ""
@@ -517,7 +519,7 @@ def _write_metric(block: Block, key: str, width: int) -> str:
         cells.append(markup.span("iv", show_interval(likely) if likely else MISSING))
     cells += [MISSING] * (width - 1 - len(cells))
     scored = [
-        f"{estimate.scored:,} of {estimate.rows:,} scored" for estimate in known if estimate.scored != estimate.rows
+        f"{estimate.scored:,} of {estimate.units:,} scored" for estimate in known if estimate.scored != estimate.units
     ]
     better = find_better(block.run, key)
     small = "; ".join(
@@ -609,6 +611,7 @@ def _write_pairs(block: Block, comparison: Comparison, order: Sequence[str]) -> 
     joined = {frozenset(pair) for group in ranking.groups for pair in combinations(group, 2)}
     sign = -1 if find_better(block.run, ranking.key) == "lower" else 1
     means = {name: block.run[name][ranking.key] for name in order}
+    marks = {"good": fmt.BETTER, "bad": fmt.WORSE, "": ""}
     lines = []
     for name in order:
         cells = []
@@ -616,9 +619,7 @@ def _write_pairs(block: Block, comparison: Comparison, order: Sequence[str]) -> 
             gap = means[name].mean - means[other].mean
             kind = "" if name == other or frozenset((name, other)) in joined else "good" if sign * gap > 0 else "bad"
             shown = "" if name == other else show_value(gap, means[name].interval, True)
-            cells.append(
-                f'<span class="{kind or "soft"}">{fmt.BETTER if kind == "good" else fmt.WORSE if kind else ""} {shown}</span>'
-            )
+            cells.append(markup.span(kind or "soft", f"{marks[kind]} {shown}"))
         lines.append(markup.row(markup.name(name), markup.cells(*cells)))
     table = markup.table("pairs", "", markup.heads("", *map(markup.name, order)), lines)
     apart = math.comb(len(order), 2) - len(joined)

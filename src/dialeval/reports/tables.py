@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from dialeval.reports.comparisons import RunVerdict
 
 
-FIELDS = ["system", "metric", "mean", "std", "confidence", "low", "high", "interval_by", "rows", "scored", "signature"]
+FIELDS = ["system", "metric", "mean", "std", "half_width", "low", "high", "interval_by", "units", "scored", "signature"]
 METRICS_TXT = tuple(GROUPS["dialog-eval"])
 """The columns of dialog-eval's table, in its order."""
 
@@ -163,8 +163,8 @@ def to_csv(run: Run) -> str:
     for system, result in run.items():
         for key, est in result.items():
             low, high = est.interval or (None, None)
-            figures = (est.mean, est.std, est.confidence, low, high)
-            rows.append((system, key, *figures, fmt.describe_intervals([est]), est.rows, est.scored, est.signature))
+            figures = (est.mean, est.std, est.half_width, low, high)
+            rows.append((system, key, *figures, fmt.describe_intervals([est]), est.units, est.scored, est.signature))
     return documents.format_csv(FIELDS, rows)
 
 
@@ -282,10 +282,12 @@ def describe_unscored(run: Run) -> Iterator[str]:
     parts = []
     for key in run.keys_in_order:
         estimates = [result[key] for result in run.values() if key in result]
-        if any(est.scored != est.rows for est in estimates):
-            counts = {name: f"{run[name][key].scored:,} of {run[name][key].rows:,}" for name in run if key in run[name]}
+        if any(est.scored != est.units for est in estimates):
+            counts = {
+                name: f"{run[name][key].scored:,} of {run[name][key].units:,}" for name in run if key in run[name]
+            }
             least, most = (bound(est.scored for est in estimates) for bound in (min, max))
-            several = f"{least:,} to {most:,} of {max(est.rows for est in estimates):,}"
+            several = f"{least:,} to {most:,} of {max(est.units for est in estimates):,}"
             if len(set(counts.values())) == 1:
                 several = next(iter(counts.values()))
             elif len(counts) <= _MOST_NAMED:
@@ -321,7 +323,7 @@ def _format_triple(estimate: Estimate | None) -> str:
     if estimate is None:
         return "nan,nan,nan"
     std = "0" if estimate.corpus and estimate.std == 0 else repr(float(estimate.std))
-    return f"{float(estimate.mean)!r},{std},{float(estimate.confidence)!r}"
+    return f"{float(estimate.mean)!r},{std},{float(estimate.half_width)!r}"
 
 
 def collect_positions(

@@ -186,7 +186,8 @@ def _write_task(
             passed = None if trial["reward"] is None else abs(trial["reward"] - PASSED) <= WITHIN
             kind, mark, word = _MARKS[passed]
             number = block.systems.index(name)
-            link = f"#{block.prefix}d{places.get(task, 0)}?system={number}&amp;trial={markup.attribute(quote(str(trial['trial'])))}"
+            chosen = markup.attribute(quote(str(trial["trial"])))
+            link = f"#{block.prefix}d{places.get(task, 0)}?system={number}&amp;trial={chosen}"
             label = markup.attribute(f"{shorten(name)}, {shorten(task)}, trial {trial['trial']}: {word}")
             marks += f'<a class="cell {kind}" href="{link}" title="{label}" aria-label="{label}">{mark}</a>'
             if passed is False and name == systems[-1]:

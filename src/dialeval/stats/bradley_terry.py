@@ -57,6 +57,23 @@ class Cells:
         second[:, -1] = ties
         return first, second
 
+    def sum_products(self, first: Floats, weights: Floats) -> Floats:
+        """Return the sum over cells of weight times x x', x a line of `first`, for each set of weights.
+
+        A cell adds to four entries of its systems: the sums by pair of systems are those off the diagonal.
+        """
+        own, total = np.arange(self.systems), np.zeros((len(weights), first.shape[1], first.shape[1]))
+        low, high = np.minimum(self.left, self.right), np.maximum(self.left, self.right)
+        order = np.lexsort((high, low))
+        starts = np.flatnonzero(np.diff(low[order] * self.systems + high[order], prepend=-1))
+        low, high = low[order[starts]], high[order[starts]]
+        total[:, low, high] = total[:, high, low] = -np.add.reduceat(weights[:, order], starts, axis=1)
+        total[:, own, own] = 0.0
+        total[:, own, own] = -total.sum(axis=2)[:, own]
+        for at in range(self.systems, first.shape[1]):
+            total[:, at] = total[:, :, at] = (weights * first[:, at]) @ first
+        return total
+
 
 class Fits(NamedTuple):
     """The parameters of each set of counts."""
@@ -71,18 +88,23 @@ class Fits(NamedTuple):
     """The expected fraction of wins, a tie counting half, of each system against the others at equal control."""
 
 
-def fit(cells: Cells, counts: Floats) -> Fits:
-    """Fit the model to counts: sets by cells by (wins of the first, ties, wins of the second)."""
+def fit(cells: Cells, counts: Floats, start: Fits | None = None) -> Fits:
+    """Fit the model to counts: sets by cells by (wins of the first, ties, wins of the second).
+
+    `start`: the fit of similar counts, from which Newton's method needs fewer steps.
+    """
     ties = bool(counts[..., 1].any())
     first, second = cells.make_design(ties)
     parameters = np.zeros((len(counts), first.shape[1]))
+    if start is not None:
+        parameters += np.concatenate([start.strengths[0], start.control[0], np.log(start.tie[: int(ties)])])
     totals = counts.sum(axis=(1, 2))
     scale = np.where(totals > 0, totals, 1.0)[:, None, None]
     shares = counts / scale
     value = _likelihood(parameters, first, second, shares, ties)
     active = np.arange(len(counts))
     for _ in range(_STEPS):
-        step = _newton(parameters[active], first, second, shares[active], ties, cells.systems)
+        step = _newton(cells, parameters[active], first, second, shares[active], ties)
         moved, new = _advance(parameters[active], step, value[active], first, second, shares[active], ties)
         change = np.abs(moved - parameters[active]).max(axis=1)
         parameters[active], value[active] = moved, new
@@ -120,7 +142,7 @@ def _likelihood(parameters: Floats, first: Floats, second: Floats, shares: Float
     return np.asarray((known - shares.sum(axis=2) * log_total).sum(axis=1) - _RIDGE / 2 * (parameters**2).sum(axis=1))
 
 
-def _newton(parameters: Floats, first: Floats, second: Floats, shares: Floats, ties: bool, systems: int) -> Floats:
+def _newton(cells: Cells, parameters: Floats, first: Floats, second: Floats, shares: Floats, ties: bool) -> Floats:
     """Return the step to where the second-order expansion is largest."""
     win, tie, loss = _probabilities(parameters, first, second, ties)
     total = shares.sum(axis=2)
@@ -128,12 +150,14 @@ def _newton(parameters: Floats, first: Floats, second: Floats, shares: Floats, t
     slope = (shares[..., 0] - shares[..., 2] - total * (win - loss)) / 2
     gradient = slope @ first + (shares[..., 1] - total * tie) @ second - _RIDGE * parameters
     lead = win - loss
-    curved = np.einsum("sc,ci,cj->sij", total * (win + loss - lead**2) / 4, first, first, optimize=True)
+    curved = cells.sum_products(first, total * (win + loss - lead**2) / 4)
     if ties:
-        curved += np.einsum("sc,ci,cj->sij", total * tie * (1 - tie), second, second, optimize=True)
-        mixed = np.einsum("sc,ci,cj->sij", -total * tie * lead / 2, first, second, optimize=True)
-        curved += mixed + mixed.transpose(0, 2, 1)
+        mixed = (-total * tie * lead / 2) @ first
+        curved[:, -1] += mixed
+        curved[:, :, -1] += mixed
+        curved[:, -1, -1] += (total * tie * (1 - tie)).sum(axis=1)
     curved += _RIDGE * np.eye(first.shape[1])
+    systems = cells.systems
     curved[:, :systems, :systems] += 1 / systems  # only differences matter: the strengths go on adding up to 0
     return np.linalg.solve(curved, gradient[..., None])[..., 0]
 

@@ -51,10 +51,10 @@ K clusters allow without an assumption about how they vary (`significance.least_
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Literal, NamedTuple, TypeVar
+from functools import cached_property, lru_cache
+from typing import Literal, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -69,6 +69,9 @@ DEFAULT_SEED = 12345
 
 _CHUNK_CELLS = 1 << 21
 """Counts of one chunk of resamples: 16 MB, whatever the number of clusters."""
+
+_KEPT_CELLS = 1 << 24
+"""Draws of so many cells are kept: 16 MB of exchanges (64 MB of resamples)."""
 
 MOST_RESAMPLES = 1_000_000
 """A limit of time: more resamples change no digit that is printed."""
@@ -86,11 +89,7 @@ def check_resampling(level: float, resamples: int) -> None:
 
 def draw_resamples(clusters: int, resamples: int = DEFAULT_RESAMPLES, seed: int = DEFAULT_SEED) -> Iterator[Ints]:
     """Yield bootstrap resamples: how often each cluster is drawn, resamples by clusters, in chunks of rows."""
-    generator = _seed_generator(seed)
-    for rows in _split_rows(resamples, clusters):
-        taken = generator.integers(clusters, size=(rows, clusters))
-        taken += clusters * np.arange(rows)[:, None]
-        yield np.bincount(taken.ravel(), minlength=rows * clusters).reshape(rows, clusters)
+    yield from _draw_once(_draw_counts, clusters, resamples, seed)
 
 
 def draw_swaps(clusters: int, trials: int, seed: int = DEFAULT_SEED) -> Iterator[Ints]:
@@ -99,15 +98,44 @@ def draw_swaps(clusters: int, trials: int, seed: int = DEFAULT_SEED) -> Iterator
     Where there are no more than `trials` ways to swap some (`has_all_swaps`), these are all of them, each once; else
     they are drawn.
     """
+    yield from _draw_once(_draw_bits, clusters, trials, seed)
+
+
+Draw: TypeAlias = Callable[[int, int, int], Iterator[Ints]]
+
+
+def _draw_once(draw: Draw, clusters: int, number: int, seed: int) -> Iterable[Ints]:
+    """Return draws; few enough ones are kept for the next systems and metrics."""
+    few = clusters * number <= _KEPT_CELLS
+    return _keep(draw, clusters, number, seed) if few else draw(clusters, number, seed)
+
+
+@lru_cache(maxsize=2)
+def _keep(draw: Draw, clusters: int, number: int, seed: int) -> Sequence[Ints]:
+    chunks = list(draw(clusters, number, seed))
+    for chunk in chunks:
+        chunk.flags.writeable = False
+    return chunks
+
+
+def _draw_counts(clusters: int, resamples: int, seed: int) -> Iterator[Ints]:
+    generator = _seed_generator(seed)
+    for rows in _split_rows(resamples, clusters):
+        taken = generator.integers(clusters, size=(rows, clusters))
+        taken += clusters * np.arange(rows)[:, None]
+        yield np.bincount(taken.ravel(), minlength=rows * clusters).reshape(rows, clusters).astype(np.int32)
+
+
+def _draw_bits(clusters: int, trials: int, seed: int) -> Iterator[Ints]:
     generator = _seed_generator(seed)
     if has_all_swaps(clusters, trials):
         first = 1  # in trial 0 nobody would exchange anything
         for rows in _split_rows(2**clusters - 1, clusters):
-            yield np.arange(first, first + rows)[:, None] >> np.arange(clusters) & 1
+            yield (np.arange(first, first + rows)[:, None] >> np.arange(clusters) & 1).astype(np.int8)
             first += rows
         return
     for rows in _split_rows(trials, clusters):
-        yield generator.integers(2, size=(rows, clusters))
+        yield generator.integers(2, size=(rows, clusters), dtype=np.int32).astype(np.int8)
 
 
 def _seed_generator(seed: int) -> np.random.Generator:

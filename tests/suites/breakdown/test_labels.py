@@ -274,7 +274,7 @@ def test_distances_are_the_formulas(p: tuple[float, float, float], counts: tuple
     for measure in ("jsd", "mse"):
         for grouping, groups in GROUPS.items():
             metric = BreakdownDistance(measure, grouping)  # type: ignore[arg-type]
-            (found,) = Place(WORLD, [row]).scored(metric, [row]).items[metric.name]
+            (found,) = Place(WORLD, [row]).scored(metric, [row]).scores[metric.name]
             left, right = ([sum(side[code] for code in group) for group in groups] for side in (p, q))
             assert found == pytest.approx(distance(measure, left, right), rel=1e-9, abs=1e-14)
 
@@ -284,7 +284,7 @@ def test_what_is_no_probability_is_not_scored(probabilities: tuple[float, float,
     row = Row(0.0, probabilities)
     for name in BreakdownDistance.presets:
         metric = BreakdownDistance(**BreakdownDistance.presets[name])  # type: ignore[arg-type]
-        (found,) = Place(WORLD, [row]).scored(metric, [row]).items[name]
+        (found,) = Place(WORLD, [row]).scored(metric, [row]).scores[name]
         assert np.isnan(found)
 
 

@@ -36,8 +36,8 @@ VARIANTS = [
 @settings(max_examples=30)
 def test_batches_change_nothing(metric: RowMetric, rows: Sequence[Row], cut: int) -> None:
     place = Place(WORLD, rows)
-    whole = place.scored(metric, rows).items[metric.name]
-    parts = [place.scored(metric, part).items[metric.name] for part in (rows[:cut], rows[cut:])]
+    whole = place.scored(metric, rows).scores[metric.name]
+    parts = [place.scored(metric, part).scores[metric.name] for part in (rows[:cut], rows[cut:])]
     np.testing.assert_array_equal(np.concatenate(parts), whole)
 
 
@@ -77,9 +77,9 @@ def test_evaluate_takes_lists_and_mappings() -> None:
     )
     assert list(run) == ["one", "two"]
     one = run["one"]["mds"]
-    assert one.items is not None
-    assert one.items.tolist() == [1.0, 0.5]
-    assert (one.rows, one.scored) == (2, 2)
+    assert one.scores is not None
+    assert one.scores.tolist() == [1.0, 0.5]
+    assert (one.units, one.scored) == (2, 2)
     assert one.interval is not None
     table = run.details["alignments"]["one"]
     assert [entry["query"] for entry in table] == ["q1", "q2"]
@@ -137,7 +137,7 @@ def test_floors_are_what_wrong_hypotheses_get() -> None:
     run = evaluate_hypotheses(
         [["x " * length] for length in lengths], reference_groups=[[["a"], ["b"]]] * 20, metrics="max-bleu"
     )
-    items = run["system"]["max-bleu"].items
+    items = run["system"]["max-bleu"].scores
     assert items is not None
     np.testing.assert_allclose(compute_bleu_floors(lengths, 4), items, rtol=1e-12)
 

@@ -53,7 +53,7 @@ def test_the_input_is_left_as_it_was(task: TaskData) -> None:
 def test_missing_dialogues_cost_nothing_unless_strict(task: TaskData) -> None:
     loose, strict = (evaluate(predictions("hasty"), task, strict=flag) for flag in (False, True))
     here, there = loose["predictions"]["inform"], strict["predictions"]["inform"]
-    assert (here.rows, here.scored, there.scored) == (8, 7, 8)
+    assert (here.units, here.scored, there.scored) == (8, 7, 8)
     assert there.mean == pytest.approx(here.mean * 7 / 8)
     assert strict["predictions"]["bleu/town"].mean <= loose["predictions"]["bleu/town"].mean
     assert any(line.startswith("predictions covers 7 of 8 dialogues and 24 of 26 turns") for line in loose.warnings)

@@ -37,7 +37,7 @@ _DISTANCES = {
 _LENIENT = ("O", "T+X")
 
 
-def original(run: BreakdownRun, system: str | None = None, threshold: float | None = None) -> str:
+def format_original(run: BreakdownRun, system: str | None = None, threshold: float | None = None) -> str:
     """Return what `eval.py` of the challenge prints, byte for byte.
 
     Args:
@@ -50,10 +50,10 @@ def original(run: BreakdownRun, system: str | None = None, threshold: float | No
 
     Examples:
         >>> from dialeval import sample_data
-        >>> from dialeval.breakdown import evaluate_breakdown, original
+        >>> from dialeval.breakdown import evaluate_breakdown, format_original
         >>> talks = sample_data.folder() / "breakdown"
         >>> run = evaluate_breakdown(talks / "data", talks / "keywords", threshold=0.5)
-        >>> original(run).splitlines()[8].split()
+        >>> format_original(run).splitlines()[8].split()
         ['Accuracy', ':', '0.625000', '(10/16)']
     """
     system = run.detectors[0] if system is None else system
@@ -82,7 +82,7 @@ def original(run: BreakdownRun, system: str | None = None, threshold: float | No
     return "\n".join([*lines, "###########################", ""])
 
 
-def tables_text(run: BreakdownRun) -> str:
+def format_tables(run: BreakdownRun) -> str:
     """Return both confusion tables of every detector and threshold, labels in rows and references in columns.
 
     Args:
@@ -93,17 +93,17 @@ def tables_text(run: BreakdownRun) -> str:
 
     Examples:
         >>> from dialeval import sample_data
-        >>> from dialeval.breakdown import evaluate_breakdown, tables_text
+        >>> from dialeval.breakdown import evaluate_breakdown, format_tables
         >>> talks = sample_data.folder() / "breakdown"
         >>> run = evaluate_breakdown(talks / "data", talks / "keywords", threshold=0.5)
-        >>> print(tables_text(run).splitlines()[0])
+        >>> print(format_tables(run).splitlines()[0])
         keywords, threshold 0.5: 4 dialogues, 16 turns
     """
     blocks = [_write_tables(system, table) for system, by in run.tables.items() for table in by.values()]
     return "\n".join(blocks)
 
 
-def turns_csv(run: BreakdownRun, threshold: float | None = None) -> str:
+def format_turns(run: BreakdownRun, threshold: float | None = None) -> str:
     """Return a line per detector and annotated turn as CSV, all digits.
 
     Args:
@@ -115,10 +115,10 @@ def turns_csv(run: BreakdownRun, threshold: float | None = None) -> str:
 
     Examples:
         >>> from dialeval import sample_data
-        >>> from dialeval.breakdown import evaluate_breakdown, turns_csv
+        >>> from dialeval.breakdown import evaluate_breakdown, format_turns
         >>> talks = sample_data.folder() / "breakdown"
         >>> run = evaluate_breakdown(talks / "data", talks / "keywords", threshold=0.5)
-        >>> turns_csv(run).splitlines()[1].split(",")[:5]
+        >>> format_turns(run).splitlines()[1].split(",")[:5]
         ['keywords', 'library-hours', '2', '0.5', 'O']
     """
     rows = list(run.turns(threshold))

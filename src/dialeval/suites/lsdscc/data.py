@@ -30,7 +30,6 @@ from typing import Any
 import numpy as np
 
 from dialeval.core import inputs
-from dialeval.core.arguments import check_arguments
 from dialeval.core.arrays import Ints, offsets_of
 from dialeval.core.columns import RaggedColumn, TextColumn, join_texts, sizes_between
 from dialeval.core.errors import DataError, Problem, SettingError
@@ -79,7 +78,6 @@ class HypothesisSet(list[list[str]]):
         return cls(split_line(line, eos))
 
     @classmethod
-    @check_arguments
     def load_corpus(cls, filename: PathSource, eos: str | None = EOS) -> list[HypothesisSet]:
         """Read the hypotheses of every query of a file.
 
@@ -160,7 +158,6 @@ class ReferenceSet(list[list[list[str]]]):
         return cls(groups, query, names)
 
     @classmethod
-    @check_arguments
     def load_json_corpus(cls, filename: PathSource | None = None) -> list[ReferenceSet]:
         """Read the reference groups of every query of a file.
 

@@ -92,7 +92,7 @@ def multiwoz(
         return 0
     import orjson
 
-    from dialeval.suites.multiwoz.evaluation import dialogue_rows
+    from dialeval.suites.multiwoz.evaluation import list_dialogue_rows
 
     if not any(settings[name] for name in ("bleu", "success", "richness", "dst")):
         settings |= {"bleu": True, "success": True, "richness": True}
@@ -108,7 +108,9 @@ def multiwoz(
         run = evaluator.run(read, **chosen, progress=meter.update_run)
     run = intervals.add_to(run, confidence)
     if dialogues is not None:
-        out.write_output(dialogues, b"".join(orjson.dumps(row) + b"\n" for row in dialogue_rows(run, evaluator.task)))
+        out.write_output(
+            dialogues, b"".join(orjson.dumps(row) + b"\n" for row in list_dialogue_rows(run, evaluator.task))
+        )
     saved = evaluator.with_transcripts(run, read) if output is not None and settings["success"] else run
     out.deliver_run(run, format_, output, force, transpose=transpose, by=by, compared=compared, saved=saved)
     return out.print_failed_gates(limits.make_gates(run))

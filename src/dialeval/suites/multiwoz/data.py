@@ -40,7 +40,6 @@ import numpy as np
 from msgspec import Meta, Struct
 
 from dialeval import sample_data
-from dialeval.core.arguments import check_arguments
 from dialeval.core.arrays import offsets_of, row_numbers
 from dialeval.core.columns import DIGEST_LENGTH, ColumnData, ObjectColumn, RaggedColumn, TextColumn
 from dialeval.core.errors import DataError, NeedError, Problem, SettingError
@@ -480,7 +479,6 @@ def _check_document(document: Document, where: str) -> dict[str, TaskTurns]:
     return dict(document)
 
 
-@check_arguments
 def add_slot_domains(
     predictions: Mapping[str, TaskTurns], ontology: str | os.PathLike[str] = MULTIWOZ
 ) -> dict[str, TaskTurns]:

@@ -18,7 +18,6 @@ from typing import Any, TypeAlias
 import numpy as np
 from msgspec import to_builtins
 
-from dialeval.core.arguments import check_arguments
 from dialeval.core.arrays import offsets_of
 from dialeval.core.batch import Batch
 from dialeval.core.columns import TextColumn
@@ -143,7 +142,6 @@ class Evaluator:
         14.3
     """
 
-    @check_arguments
     def __init__(
         self,
         bleu: bool = True,
@@ -213,9 +211,8 @@ class Evaluator:
         run = self.run(predictions)
         if (systems := len(run) - len(run.baselines)) != 1:
             raise SettingError(f"evaluate takes one system, and there are {systems}; use run for several")
-        return original_output(next(iter(run.values())), self.choices)
+        return make_original_output(next(iter(run.values())), self.choices)
 
-    @check_arguments
     def explain(self, predictions: Predictions, dialogue: str) -> dict[str, list[Explanation]]:
         """Explain why a dialogue lost Inform or Success.
 
@@ -429,7 +426,7 @@ def _score_missing_as_failed(system: TaskPredictions, result: Result, files: Tas
     """Yield what Inform and Success would be if dialogues without a turn counted as failed."""
     answered = {row["dialogue"] for row in system.given}
     for key in ("inform", "success"):
-        if key in result and len(answered) < len(files.turns) and (items := result[key].items) is not None:
+        if key in result and len(answered) < len(files.turns) and (items := result[key].scores) is not None:
             hits = [item for name, item in zip(files.turns, items.tolist(), strict=True) if name in answered]
             yield f"{key} {result[key].mean:.1f} would be {sum(hits) / len(files.turns):.1f}"
 
@@ -490,7 +487,7 @@ def _explain_systems(
     return {name: list(system.finish_details()[_EXPLANATIONS]) for name, system in evaluated.items()}
 
 
-def original_output(result: Result, choices: Choices) -> Original:
+def make_original_output(result: Result, choices: Choices) -> Original:
     """Return the values of one system as the MultiWOZ evaluation documents them; None for what was not asked for."""
 
     def collect(presets: Mapping[str, object]) -> dict[str, float] | None:
@@ -517,7 +514,7 @@ def _to_count(name: str, value: float) -> float:
     return int(value) if name.startswith("num_") and value == value else value
 
 
-def dialogue_rows(run: Run, task: TaskData) -> Iterator[dict[str, Any]]:
+def list_dialogue_rows(run: Run, task: TaskData) -> Iterator[dict[str, Any]]:
     """Yield a row per system and dialogue: whether each domain matched, and whether it succeeded.
 
     Args:
@@ -529,14 +526,14 @@ def dialogue_rows(run: Run, task: TaskData) -> Iterator[dict[str, Any]]:
 
     Examples:
         >>> from dialeval import sample_data
-        >>> from dialeval.multiwoz import dialogue_rows, evaluate, load_task
+        >>> from dialeval.multiwoz import list_dialogue_rows, evaluate, load_task
         >>> task = load_task("town")
         >>> run = evaluate(sample_data.folder() / "town" / "predictions", task)
-        >>> next(dialogue_rows(run, task))["inform"]
+        >>> next(list_dialogue_rows(run, task))["inform"]
         {'total': False, 'eatery': False}
     """
     for system, result in run.items():
-        columns = [(key.partition("/"), estimate.items) for key, estimate in result.items()]
+        columns = [(key.partition("/"), estimate.scores) for key, estimate in result.items()]
         for at, dialogue in enumerate(task.files.turns):
             rates: dict[str, dict[str, bool]] = {"inform": {}, "success": {}}
             for (name, _, domain), items in columns:

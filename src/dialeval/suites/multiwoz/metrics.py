@@ -130,7 +130,7 @@ class TaskBleu(CountMetric):
         return batch.derive(self.contribution, make)
 
     def formula(self, counts: Ints | Floats) -> Floats:
-        return np.array([corpus_bleu(*line) for line in counts.tolist()], np.float64)
+        return corpus_bleu(counts)
 
     def score_rows(self, counts: Ints) -> Floats:
         matches, totals, lengths = np.split(counts, (ORDERS, 2 * ORDERS), axis=1)
@@ -273,7 +273,7 @@ class Combined(Metric[CombinedState]):
         inform, success, bleu = self._metrics
         informed, succeeded, said = inform.partial(batch), success.partial(batch), bleu.partial(batch)
         rates = np.zeros((len(batch), 3))
-        held = [informed.items[inform.name], succeeded.items[success.name]]
+        held = [informed.scores[inform.name], succeeded.scores[success.name]]
         rates[batch.dialogues[:-1]] = np.column_stack([~np.isnan(held[0]), *(items == HELD for items in held)])
         scored, *counts = said.contributions[bleu.contribution].values.T  # type: ignore[union-attr]
         together = np.column_stack((rates, *counts)).astype(np.int64)
@@ -293,7 +293,7 @@ class Combined(Metric[CombinedState]):
         value = combined_score(inform.mean, success.mean, bleu.mean)
         held = [round(rate.mean * rate.scored / HELD) if rate.scored else 0 for rate in (inform, success)]
         error = corpus_error(self._formula, [inform.scored, *held, *state[2].counts], state[3])
-        return {self.name: Estimate(value, 0.0, bleu.rows, bleu.scored, corpus=True, error=error)}
+        return {self.name: Estimate(value, 0.0, bleu.units, bleu.scored, corpus=True, error=error)}
 
     def _formula(self, counts: Floats) -> Floats:
         """Return the score of dialogues, those informed, those that succeeded, and the counts of BLEU."""

@@ -43,7 +43,7 @@ from dialeval.core.fold import Better, Bounds, Estimate, Metric, Partial
 from dialeval.suites.multiwoz.feature import ONTOLOGY, TASK_TURNS
 from dialeval.suites.multiwoz.turns import normalize_responses
 from dialeval.text.ngrams import NgramColumn, NgramCounts
-from dialeval.text.resampled import cluster_grams, ngram_totals
+from dialeval.text.resampled import cluster_grams, count_different, ngram_totals
 from dialeval.text.vocabulary import Vocabulary
 
 Of = Literal["entropy", "cond-entropy", "avg-lengths", "msttr", "num-unigrams", "num-bigrams", "num-trigrams"]
@@ -121,8 +121,8 @@ class Richness(Metric[RichnessState]):
             raise NeedError("its segments reach over the ends of dialogues")
         if self.of in ("entropy", "cond-entropy"):
             return self._compute_entropies(sample)
-        kinds = np.count_nonzero(ngram_totals(sample, WORDS, self._orders[0]), axis=0)
-        return np.where(ngram_totals(sample, WORDS, 1).any(axis=0), kinds, np.nan)
+        kinds = count_different(sample, WORDS, self._orders[0])
+        return np.where(count_different(sample, WORDS, 1) > 0, kinds, np.nan)
 
     def _compute_entropies(self, sample: Resamples) -> Floats:
         """Return the same sums as of a state, by counts: sum of c / N log2(c / N) = (sum of c log2 c) / N - log2 N."""
@@ -151,7 +151,7 @@ class Richness(Metric[RichnessState]):
         if self.of == "avg-lengths":
             return {self.name: lengths}
         value = self._compute_value(state) if lengths.scored else math.nan
-        return {self.name: Estimate(value, 0.0, lengths.rows, lengths.scored, corpus=True)}
+        return {self.name: Estimate(value, 0.0, lengths.units, lengths.scored, corpus=True)}
 
     def _compute_value(self, state: RichnessState) -> float:
         if self.of == "msttr":
