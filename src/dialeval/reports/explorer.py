@@ -216,7 +216,9 @@ def _locate_slices(aligned: AlignedDialogues, shown: Ints, slices: Sequence[Slic
         ]
         dialogues = np.unique(np.concatenate(inside))
         name = f"{plain(part.field)}: {plain(part.label)}"
-        found.append({"name": name, "dialogues": np.flatnonzero(np.isin(shown, dialogues))})
+        found.append(
+            {"name": name, "whole": not part.cuts_dialogues, "dialogues": np.flatnonzero(np.isin(shown, dialogues))}
+        )
     return found
 
 

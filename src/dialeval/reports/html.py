@@ -26,6 +26,7 @@ import numpy as np
 
 from dialeval.analysis.comparison import Comparison
 from dialeval.analysis.slices import compare_slices, list_kept_fields
+from dialeval.analysis.values import find_better
 from dialeval.core.display import Displayable
 from dialeval.core.errors import SettingError
 from dialeval.core.features import find_place
@@ -272,7 +273,9 @@ def _write_dialogues(block: Block) -> str:
     """Return the section whose dialogues the script of the page shows."""
     no_script = '<noscript><p class="note">The dialogues need JavaScript.</p></noscript>'
     above = "".join(describe(block.run) for describe in find_extensions(block.run, "note"))
+    better = find_better(block.run, block.dialogue_key)
     title = "Read what got worse" if block.comparison is not None else "Read the worst dialogues"
+    title = title if better is not None else "Read the dialogues"
     about = f'<span data-about="{block.prefix}"></span>'
     return markup.section(
         f"{block.prefix}dialogues", title, f'{above}{no_script}<div data-dialogues="{block.prefix}"></div>', about

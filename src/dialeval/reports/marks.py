@@ -71,8 +71,12 @@ def draw_swarm(
         scale = ChartScale.from_values(ends, width, 16) or ChartScale(-1, 1, width, 16)
         content, y = "", 34.0
         for strip in strips:
-            drawn, bottom = _draw_strip(strip, scale, width, y, better if around_zero else None, prefix)
-            name = f'<text class="k s" x="0" y="{y - 6:.0f}">{escape(shorten(strip.name))}</text>' if strip.name else ""
+            kind = "fA" if strip is strips[0] else "fB"
+            y += 16 if strip.name else 0
+            drawn, bottom = _draw_strip(strip, scale, width, y, (better, kind) if around_zero else (None, kind), prefix)
+            name = (
+                f'<text class="k s" x="0" y="{y - 12:.0f}">{escape(shorten(strip.name))}</text>' if strip.name else ""
+            )
             content, y = content + drawn + name, bottom + (26 if len(strips) > 1 else 0)
         top, bottom = 26.0, y + 30
         grid = "".join(
@@ -118,11 +122,11 @@ def _draw_sides(values: Floats, scale: ChartScale, better: str) -> str:
 
 
 def _draw_strip(
-    dots: Dots, scale: ChartScale, width: int, top: float, better: str | None, prefix: str
+    dots: Dots, scale: ChartScale, width: int, top: float, color: tuple[str | None, str], prefix: str
 ) -> tuple[str, float]:
     """Return the dots or bins of a strip, and where it ends."""
     if len(dots.values) > MOST_DOTS:
-        return _draw_bins(dots, scale, top, better, prefix)
+        return _draw_bins(dots, scale, top, color, prefix)
     most = float(dots.sizes.max(initial=1.0))
     largest = min(11.0, math.sqrt(0.32 * width * 150 / max(1, len(dots.values)) / math.pi))
     radii = np.maximum(largest * np.sqrt(dots.sizes / most), 3.0)
@@ -132,7 +136,7 @@ def _draw_strip(
     middle = top + max(reach, 24.0) + (24.0 if dots.labeled else 4.0)
     shown = ""
     for at in np.argsort(-radii, kind="stable").tolist():
-        kind = _choose_kind(float(dots.values[at]), better)
+        kind = _choose_kind(float(dots.values[at]), *color)
         shown += (
             f'<a href="{dots.links[at]}"><title>{escape(plain(dots.titles[at]))}</title><circle class="{kind}" '
             f'cx="{xs[at]:.1f}" cy="{middle + ys[at]:.1f}" r="{radii[at]:.1f}"/></a>'
@@ -156,9 +160,9 @@ def _cut(words: str, most: int) -> str:
     return words if len(words) <= most else f"{words[: most - 1].rstrip()}…"
 
 
-def _choose_kind(value: float, better: str | None) -> str:
+def _choose_kind(value: float, better: str | None, other: str) -> str:
     if better is None:
-        return "fi"
+        return other
     return "fz" if value == 0 else "fg" if (value > 0) == (better == "higher") else "fb"
 
 
@@ -182,19 +186,21 @@ def _place_dots(xs: Floats, radii: Floats) -> Floats:
     return ys
 
 
-def _draw_bins(dots: Dots, scale: ChartScale, top: float, better: str | None, prefix: str) -> tuple[str, float]:
+def _draw_bins(
+    dots: Dots, scale: ChartScale, top: float, color: tuple[str | None, str], prefix: str
+) -> tuple[str, float]:
     """Return a histogram whose bins are links to their dialogues; zero is an edge."""
     step = (scale.high - scale.low) / _BINS
     first = math.floor(scale.low / step)
     edges = np.array([step * at for at in range(first, math.ceil(scale.high / step) + 1)])
-    known = dots.values[dots.values != 0] if better is not None else dots.values
+    known = dots.values[dots.values != 0] if color[0] is not None else dots.values
     counts = np.histogram(known, edges)[0]
     height, shown = 130.0, ""
     for low, high, count in zip(edges[:-1].tolist(), edges[1:].tolist(), counts.tolist(), strict=True):
         if count:
             tall = max(3.0, height * count / counts.max())
             x, size = scale(low), max(1.0, scale(high) - scale(low) - 1)
-            kind = _choose_kind((low + high) / 2, better)
+            kind = _choose_kind((low + high) / 2, *color)
             shown += (
                 f'<a href="#{prefix}dialogues?low={low:.6g}&amp;high={high:.6g}"><title>{count:,} dialogues</title>'
                 f'<rect class="{kind}" x="{x + 0.5:.1f}" y="{top + height - tall:.1f}" width="{size:.1f}" '

@@ -221,7 +221,7 @@ def _state_ranking(block: Block, ranking: SystemRanking, leaders: Sequence[str])
         yield f"{list_names(leaders[1:])} cannot be told apart from {shorten(leaders[0])} on {shorten(ranking.key)}."
     if behind:
         first, last = (block.run[name][ranking.key] for name in (ranking.systems[0], ranking.systems[-1]))
-        gap = show_value(abs(last.mean - first.mean), last.interval)
+        gap = show_value(abs(last.mean - first.mean), first.interval or last.interval)
         way = "lower" if last.mean < first.mean else "higher"
         others = f"The other {len(behind)} are clearly behind; " if len(behind) > 1 else ""
         yield f"{others}{shorten(ranking.systems[-1])} is last on {shorten(ranking.key)}, {gap} {way}."

@@ -271,7 +271,7 @@ class View {
       bar.style.setProperty("--zero", `${zero}%`);
       bar.append(fill);
     }
-    const where = data.slices.filter((slice) => (slice.set ??= new Set(slice.dialogues)).has(at)).map((slice) => slice.name.replace(/^[^:]*: /, ""));
+    const where = data.slices.filter((slice) => slice.whole && (slice.set ??= new Set(slice.dialogues)).has(at)).map((slice) => slice.name.replace(/^[^:]*: /, ""));
     const shown = make("details", { class: "dlg", id: `${this.prefix}d${data.numbers[at]}` },
       make("summary", {}, bar,
         make("span", { class: `d ${color === "neg" ? "bad" : color === "pos" ? "good" : ""}` }, data.metrics.length ? number(value, this.rows.decimals[state.key], this.minus) : ""),

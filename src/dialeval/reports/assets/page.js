@@ -155,12 +155,16 @@ const fitTable = (holder) => {
   const table = holder.querySelector("table");
   if (!table || !holder.clientWidth) return;
   table.classList.remove("cards");
-  table.classList.toggle("cards", holder.scrollWidth > holder.clientWidth);
+  table.classList.toggle("cards", holder.scrollWidth > holder.clientWidth + 1);
 };
 
 // Keep the title of each column with its cells, for cards.
 const keepHeads = (table) => {
-  const heads = [...table.querySelectorAll("thead tr:last-child > *")].map((each) => each.textContent.trim());
+  const heads = [...table.querySelectorAll("thead tr:last-child > *")].map((each) => {
+    const copy = each.cloneNode(true);
+    copy.querySelectorAll(".hidden").forEach((hidden) => hidden.remove());
+    return copy.textContent.trim();
+  });
   for (const row of table.tBodies[0]?.rows ?? []) {
     [...row.cells].forEach((cell, at) => {
       if (cell.tagName === "TD" && heads[at]) cell.dataset.head = heads[at];
