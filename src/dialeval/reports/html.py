@@ -222,8 +222,10 @@ def render(
     """Return the page as text; `section`: that about human ratings, `people`: their estimates for the first screen."""
     blocks = make_blocks(run, compared, _slice_blocks(run, by, bool(compared)), people)
     data, body, links = [], "", []
+    sections = list(filter(None, [section, *(make(run) for make in find_extensions(run, "section"))]))
+    told = "".join(markup.section(*part) for part in sections)
     for at, block in enumerate(blocks):
-        parts = [write_verdict(block, 1 if at == 0 else 2), write_hero(block)]
+        parts = [write_verdict(block, 1 if at == 0 else 2), write_hero(block), told if len(blocks) == 1 else ""]
         if (agents := write_agents(block)) is not None:
             parts.append(agents)
         if block.aligned is not None and block.dialogue_key:
@@ -236,11 +238,11 @@ def render(
         parts.append(write_metrics(block))
         body += f'<article class="block">{"".join(parts)}</article>'
         named = {"tasks": "Tasks", "dialogues": "Dialogues", "where": "Where", "metrics": "All metrics"}
+        links += [(part.name, part.title) for part in sections] if at == 0 else []
         links += [(name, title) for name, title in named.items() if at == 0 and f'<section id="{name}"' in body]
-    sections = list(filter(None, [section, *(make(run) for make in find_extensions(run, "section"))]))
-    body += "".join(markup.section(*each) for each in sections)
+    body += told if len(blocks) != 1 else ""
     body += markup.section("method", "Method", _write_method(run, blocks, command))
-    links += [*((each.name, each.title) for each in sections), ("method", "Method")]
+    links.append(("method", "Method"))
     headline = write_headline(blocks[0])[1] if blocks else "No metric was computed"
     scripts = [make_script("page.js"), make_script("text.js", "dialogues.js")]
     top = _SKIP + _write_top(run, title, date, blocks, links)

@@ -294,11 +294,11 @@ def draw_slice_rows(lines: Sequence[tuple[Line, str]]) -> str:
 
 
 def draw_bars(lines: Iterable[tuple[str, int, int | None, str]], baseline: str) -> str:
-    """Draw counts as linked bars with the baseline's count as an upright line: name, count, its count, link."""
+    """Draw counts as linked bars with the baseline's count as an upright line: name, count, its count, token."""
     lines = list(lines)
     most = max((max(count, other or 0) for _, count, other, _ in lines), default=1) or 1
     shown = ""
-    for name, count, other, link in lines:
+    for name, count, other, token in lines:
         end = 440 * count / most
         mark = (
             "" if other is None else f'<rect class="fk mark" x="{440 * other / most:.1f}" y="0" width="3" height="22"/>'
@@ -308,7 +308,8 @@ def draw_bars(lines: Iterable[tuple[str, int, int | None, str]], baseline: str) 
         drawn = f'<rect class="fb" y="3" width="{end:.1f}" height="16"/>{mark}'
         drawn += f'<text class="k s" x="{x:.1f}" y="16">{count:,}{after}</text>'
         shown += (
-            f'<a class="cause" href="{link}"><b>{name}</b><svg viewBox="0 0 600 22" width="600" height="22" '
+            f'<a class="cause" href="#lost-shown" data-lost="{token}"><b>{name}</b>'
+            '<svg viewBox="0 0 600 22" width="600" height="22" '
             f'preserveAspectRatio="xMinYMid meet" role="img" aria-label="{count:,}">{drawn}</svg></a>'
         )
     return f'<div class="causes">{shown}</div>'

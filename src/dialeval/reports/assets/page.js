@@ -235,9 +235,10 @@ const setCauses = () => {
     const status = document.getElementById("lost-shown");
     status.textContent =
       chosen === null ? "" : `${chosen.querySelector("b").textContent}: ${shown} of ${dialogues.length} dialogues are shown; select it again for all.`;
-    status.scrollIntoView();
+    for (const rest of document.querySelectorAll("details.rest")) rest.open = chosen !== null;
     const first = [...dialogues].find((each) => !each.hidden && each.tagName === "DETAILS");
     if (first && chosen !== null) first.open = true;
+    status.scrollIntoView();
   };
   for (const cause of causes) {
     cause.addEventListener("click", (event) => {
