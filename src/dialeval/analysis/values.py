@@ -148,7 +148,8 @@ class Values:
                 reasons[key] = f"it has {len(estimate.scores)} values for {count} rows"
             else:
                 items[key] = estimate.scores
-        return cls(rows, items, metrics, reasons)
+        used = {name: each for name, each in rows.contributions.items() if name in rows.used}
+        return cls(ClusteredRows(used, rows.offsets), items, metrics, reasons)
 
     @classmethod
     def sort(cls, result: Result, keys: Iterable[str] | None = None, alone: bool = False) -> Values:

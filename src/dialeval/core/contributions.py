@@ -12,7 +12,7 @@ rows are not resampled.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias, cast
 
@@ -135,6 +135,8 @@ class ClusteredRows(Cache):
 
     contributions: Mapping[str, Contributions]
     offsets: Ints
+    used: set[str] = field(default_factory=set)
+    """What was asked for."""
 
     def sums(self, name: str) -> Floats:
         """Return statistics that are numbers, one line per row."""
@@ -151,6 +153,7 @@ class ClusteredRows(Cache):
     def _contributions(self, name: str) -> Contributions:
         if name not in self.contributions:
             raise NeedError(f"the run has no per-row statistics of it ({name}); score the responses again")
+        self.used.add(name)
         return self.contributions[name]
 
 

@@ -13,7 +13,7 @@ from importlib import import_module
 from itertools import chain, pairwise
 from math import isfinite, nan
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -41,6 +41,50 @@ class Displayable:
 
     def _repr_html_(self) -> str:
         return str(find_place("loaders", "html")(self))
+
+    def to_latex(self, **settings: Any) -> str:
+        r"""Return the table of the result for a paper: booktabs rules, a caption in words, signatures as comments.
+
+        Args:
+            **settings: `width` (`"column"` or `"text"`, which the table fits), `label`, `rename` (names of the paper
+                by names of metrics and systems) and `spread` (`"interval"`, `"pm"` or `"none"`); of runs also
+                `metrics` and `transpose`, of runs and comparisons `percent`.
+
+        Returns:
+            The table in LaTeX.
+
+        Raises:
+            SettingError: A setting does not exist, or a metric.
+
+        Examples:
+            >>> import dialeval
+            >>> run = dialeval.evaluate({"ours": ["a b", "c"]}, metrics="length")
+            >>> print(run.to_latex(rename={"ours": "Our model"}, label="tab:main").splitlines()[5])
+            \label{tab:main}
+        """
+        return str(find_place("loaders", "write_table")(self, "latex", **settings))
+
+    def to_markdown(self, **settings: Any) -> str:
+        """Return the table of `to_latex` in Markdown.
+
+        Args:
+            **settings: Those of `to_latex`.
+
+        Returns:
+            The table in Markdown.
+        """
+        return str(find_place("loaders", "write_table")(self, "md", **settings))
+
+    def to_html(self, **settings: Any) -> str:
+        """Return the table of `to_latex` in HTML, without a style.
+
+        Args:
+            **settings: Those of `to_latex`.
+
+        Returns:
+            The table in HTML.
+        """
+        return str(find_place("loaders", "write_table")(self, "html", **settings))
 
 
 def count_names(names: Collection[str], noun: str) -> str:

@@ -140,18 +140,23 @@ def add_pack(
     address: str | None = None,
     from_folder: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
+    force: bool = False,
 ) -> Pack:
     """Install a pack, or return the one that is installed; without a folder this downloads it.
 
-    `from_folder` may be a file where the pack is one. `progress` counts bytes of the file that is being downloaded.
+    `from_folder` may be a file where the pack is one. `progress` counts bytes of the file that is being downloaded. An
+    installed pack is replaced by another source with `force` only.
     """
     source = source_of(name)
     if address is not None and from_folder is not None:
         raise SettingError("give an address or a folder, not both")
     target = _folder_of(source)
-    if installed := _read(target):
-        return installed
-    if target.exists():  # a folder without its manifest is not a whole pack
+    installed = _read(target)
+    if installed and not force:
+        if from_folder is None:
+            return installed
+        raise SettingError(f"the data pack {name} is installed already; pass --force to replace it")
+    if not installed and target.exists():  # a folder without its manifest is not a whole pack
         discard(target)
     with build_folder(target) as folder:
         if from_folder is not None:
@@ -164,6 +169,8 @@ def add_pack(
                 raise SettingError(f"the data pack {name} has no address to download from; run: {source.command}")
             origin, digest = hide_query(address), _install_from_address(source, address, folder, progress)
         _write_manifest(source, folder, origin, digest)
+        if installed:
+            _discard_pack(installed, installed.path)
     pack = _read(target)
     if pack is None:
         raise DataError(Problem(str(target), None, "was removed while it was built", "run again"))
@@ -193,12 +200,16 @@ def verify_pack(name: str) -> list[Problem]:
 
 def remove_pack(name: str) -> None:
     """Remove an installed pack, earlier versions of it, and what was parsed from it."""
+    pack = require_pack(name)
+    _discard_pack(pack, pack.path.parent)
+
+
+def _discard_pack(pack: Pack, folder: Path) -> None:
     from dialeval.io.vectors import forget  # which imports this module
 
-    pack = require_pack(name)
     for file_name in pack.files:
         forget(pack.path / file_name)
-    discard(pack.path.parent)
+    discard(folder)
 
 
 def require_pack(name: str) -> Pack:

@@ -53,6 +53,8 @@ class RowShape:
     """Keys of the document that its rows get as well."""
     joined: Sequence[str] = ()
     """A field that rows get from a list of the document: its name, the list, and the paths in both that are equal."""
+    counts: Mapping[str, str] = field(default_factory=dict)
+    """Of rows that other commands read: what counts as what in the account; each is a conversation but for `"0"`."""
     pairs: Mapping[str, str] = field(default_factory=dict)
     """The fields of a pair of answers, and where they are."""
     scores: Sequence[str] = ()
@@ -130,9 +132,29 @@ def value_at(row: Mapping[str, Any], path: str) -> Any:
             value = value.get(step)
         elif isinstance(value, list | tuple) and step.isdecimal() and len(step) < 10 and int(step) < len(value):
             value = value[int(step)]
+        elif isinstance(value, str) and value[:1] == "{":  # an object in JSON
+            value = value_at(_parse_object(value), step)
         else:
             return None
     return value
+
+
+@lru_cache(maxsize=4)
+def _parse_object(text: str) -> dict[str, Any]:
+    try:
+        return dict(orjson.loads(text))
+    except orjson.JSONDecodeError:
+        return {}
+
+
+def parse_list(value: Any) -> Any:
+    """Return a list that is written as JSON, anything else as it is."""
+    if not isinstance(value, str) or not value.startswith("["):
+        return value
+    try:
+        return orjson.loads(value)
+    except orjson.JSONDecodeError:
+        return value
 
 
 def find(row: RowObject, paths: str) -> Any:
@@ -157,6 +179,18 @@ def _find_prompt(messages: object) -> list[Any] | None:
     given = messages if isinstance(messages, list) else []
     roles = [message.get("role") if isinstance(message, dict) else None for message in given]
     return given[: roles.index("assistant") if "assistant" in roles else len(given)] or None
+
+
+def count_values(row: RowObject, paths: str) -> int:
+    """Return how many values are at paths of a row, joined by `&`; those of a list each."""
+    if paths == "0":
+        return 0
+    values: list[Any] = []
+    for path in paths.split(" & "):
+        head, starred, inner = path.partition(".*.")
+        given = value_at(row, head)
+        values += [value_at(item, inner) for item in given or ()] if starred else [given]
+    return sum(len(value) if isinstance(value, list | dict) else value is not None for value in values)
 
 
 def find_shape(row: RowObject) -> RowShape | None:
@@ -186,7 +220,7 @@ def map_fields(row: RowObject, names: FieldNames) -> RowObject | None:
         row = {**row, **{path: value_at(row, path) for path in names.paths}}
     if names.mapped:
         return _drop_unlike(row, names)
-    if type(row.get(names.response)) is str and "user_input" not in row:
+    if type(said := row.get(names.response)) is str and "user_input" not in row and not said.startswith("{"):
         return row
     shape = find_shape(row)
     if shape is None or shape is CHAT:
@@ -198,6 +232,7 @@ def map_fields(row: RowObject, names: FieldNames) -> RowObject | None:
     taken = {
         own: find(row, shape.paths[name]) if own == name else value_at(row, own) for name, own in ours.items()
     } | found
+    taken = {own: None if value in ("{}", {}) else value for own, value in taken.items()}  # removed before logging
     if shape.main == "":  # scores of replies that are somewhere else
         taken[names.response] = None
     if shape.roles and isinstance(messages := taken.get(names.messages), list):

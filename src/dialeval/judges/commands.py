@@ -187,7 +187,7 @@ def attack_judge(judge_dir: str | None, encoder: str | None, llm: options.Langua
         from dialeval.reports import labels
 
         with open_llm(llm) as model:
-            chosen: dict[str, Any] = {"rubric": llm["rubric"] or "reply", "mode": llm["mode"] or "expected"}
+            chosen: dict[str, Any] = {"rubric": llm["rubric"] or "reply", "mode": model.defaults["mode"] or "expected"}
             _attack(partial(attack_llm, model, **chosen), labels.make_attack_rows, **rest)
         return
     from dialeval.judges.card import list_attacks
@@ -227,16 +227,18 @@ def show_llm(llm: options.LanguageModel, responses: tuple[str, ...], row: int, *
     from dialeval.judges.llm.rubrics import read_rubric, show_request
     from dialeval.judges.validation import read_attacked
 
-    judge = options.LanguageModel({**llm, "replay": True}).open()
-    if judge is None:
+    asked = {} if llm["endpoint"] or llm["presets"] else {"replay": True}
+    panel = options.LanguageModel({**llm, **asked}).open()
+    if panel is None:
         raise click.UsageError("name the model of the judge: --llm-model NAME")
+    judge = panel.judge(llm["model"][0])
     rubric = read_rubric(llm["rubric"] or "reply")
     rows = [(system.columns, at) for system in read_attacked(responses, **inputs) for at in range(len(system))]
     if row > len(rows):
         raise click.UsageError(f"there are {len(rows)} rows, and --row is {row}")
     parts = label_row(rubric, *rows[row - 1])
-    (request,) = judge.judge(llm["model"][0]).requests(rubric, parts, llm["mode"] or "expected")
-    out.print_content(show_request(request))
+    (request,) = judge.requests(rubric, parts, judge.defaults["mode"] or "expected")
+    out.print_content(show_request(request, judge.describe_endpoint()))
 
 
 @judge.command(

@@ -20,7 +20,7 @@ FEATURE = Feature(
     topic="Task dialogues",
     metrics={
         TASK_TURNS: (
-            "dialeval.suites.multiwoz.metrics:Inform,Success,TaskBleu,Combined",
+            "dialeval.suites.multiwoz.metrics:Inform,Success,TaskBleu,Combined,Complete,Book",
             "dialeval.suites.multiwoz.richness:Richness",
         ),
         STATES: ("dialeval.suites.multiwoz.metrics:Tracking",),
