@@ -239,8 +239,19 @@ class Fact(Fold[State], Generic[State, Known]):
         return self
 
 
+class Declared:
+    """What a metric declares, by class variables, or by settings or properties of the same names."""
+
+    needs: ClassVar[frozenset[Input]]
+    """The required inputs."""
+    better: ClassVar[Better | None] = None
+    """Which values are better; None where neither more nor less is (length, entropy)."""
+    bounds: ClassVar[Bounds] = ANY_NUMBER
+    """The smallest and the largest possible value; intervals stay within them."""
+
+
 @dataclass(frozen=True)
-class Metric(Fold[State]):
+class Metric(Declared, Fold[State]):
     """A metric with its settings as fields; metrics of one class with equal settings are equal.
 
     `family` is its name without settings; `presets` gives short names to common settings (`distinct-2` is
@@ -254,12 +265,6 @@ class Metric(Fold[State]):
 
     family: ClassVar[str]
     presets: ClassVar[Mapping[str, Mapping[str, object]]]
-    needs: ClassVar[frozenset[Input]]
-    """The required inputs. It, `better` and `bounds` are properties where they depend on settings."""
-    better: ClassVar[Better | None] = None
-    """Which values are better; None where neither more nor less is (length, entropy)."""
-    bounds: ClassVar[Bounds] = ANY_NUMBER
-    """The smallest and the largest possible value; intervals stay within them."""
     subject: ClassVar[Input] = inputs.RESPONSE
     """The column that is scored; a metric whose column is not given is left out without a warning."""
     level: ClassVar[Level] = Level.TURN
@@ -474,7 +479,8 @@ def _list_choices(metric: type[Metric[Any]]) -> Mapping[str, tuple[object, ...]]
     settings, hints = set(metric.setting_names()), dict[str, Any]()
     for kind in reversed(metric.__mro__):
         # Only the annotations of settings are looked up: those of all class variables would take several times as long.
-        own = {name: hint for name, hint in get_annotations(kind).items() if name in settings}
+        plain = {name: hint for name, hint in get_annotations(kind).items() if "ClassVar" not in str(hint)}
+        own = {name: hint for name, hint in plain.items() if name in settings}
         with suppress(NameError):  # a name that only type checkers, or the function that defines the class, can see
             hints |= get_type_hints(SimpleNamespace(__annotations__=own), vars(sys.modules[kind.__module__]))
     return {name: get_args(hint) for name, hint in hints.items() if get_origin(hint) is Literal}
