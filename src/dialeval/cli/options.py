@@ -39,7 +39,7 @@ inputs.OPTIONS.update(
     train="--train",
     vocabulary="--vocabulary",
     vectors="--vectors",
-    assertions="--assertions",
+    checks="--checks",
     judge_dir="--judge-dir",
     llm="--llm-endpoint and --llm-model",
 )

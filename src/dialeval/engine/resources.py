@@ -65,8 +65,8 @@ class Resources:
     judge_dir: Any = None
     """A folder, or a judge that is pickled as its folder."""
     in_vocabulary: WordChoice | None = None
-    assertions: Any = None
-    """Rules about tool calls: a TOML file, or a list of dictionaries."""
+    checks: Any = None
+    """Rules about replies and tool calls: a TOML file, or a list of dictionaries."""
     llm: Any = None
     """A language model as a judge, or a panel of them (`judges.llm.judge`)."""
     ready: Mapping[Input, Any] | None = None
@@ -96,10 +96,10 @@ class Resources:
         if self.judge_dir is not None:
             words |= find_place("loaders", "judge_dir")(self.judge_dir)
             shipped = {need: place for need, place in shipped.items() if need == inputs.ENCODER}
-        if self.assertions is not None:
-            from dialeval.metrics.assertions import load_assertions
+        if self.checks is not None:
+            from dialeval.metrics.check_files import load_checks
 
-            words[inputs.ASSERTIONS] = load_assertions(self.assertions)
+            words |= load_checks(self.checks)
         if self.llm is not None:
             words[inputs.LLM] = self.llm
         resources = LoadedResources({**shipped, **words})
