@@ -20,7 +20,10 @@ FEATURE = Feature(
     },
     loaders={"judge_dir": "dialeval.judges.judge:open_judge"},
     sections={"judge/": {"rows": "dialeval.judges.report:explain_rows"}},
-    documents={"JudgedPairs": "dialeval.reports.labels:describe_preferences"},
+    documents={
+        "JudgedPairs": "dialeval.reports.labels:describe_preferences",
+        "JudgeDrift": "dialeval.judges.drift:describe_drift",
+    },
     files={
         "judge": WrittenFile("judge.json", "adem train -o", "dialeval.judges.schemas:SavedJudge"),
         "dialogue-judge": WrittenFile("judge.json", "make checkpoint", "dialeval.judges.schemas:SavedDialogueJudge"),
