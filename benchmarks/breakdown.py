@@ -65,8 +65,8 @@ def figures() -> Iterator[tuple[str, str]]:
         once = [evaluate_breakdown(*each, baselines=False)[each[1].name] for each in sets]
         data, labels = copied(sets, Path(folder, "copies"))
         run = evaluate_breakdown(data, labels, baselines=False)
-        turns, dialogues = run["labels"]["accuracy"].rows, run.tables["labels"][0.0].dialogues
-        assert turns == COPIES * sum(result["accuracy"].rows for result in once)
+        turns, dialogues = run["labels"]["accuracy"].units, run.tables["labels"][0.0].dialogues
+        assert turns == COPIES * sum(result["accuracy"].units for result in once)
         seconds = cpu_seconds(lambda: evaluate_breakdown(data, labels, baselines=False, threads=1))
         fast = turns / seconds
         yield (

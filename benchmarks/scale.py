@@ -37,7 +37,7 @@ MARK = "DIALEVAL_BENCH_MARK"
 WAYS = {
     "one core": ["--jobs", "1", "-j", "1"],
     "two processes": ["--jobs", "2"],
-    "two processes, --no-items": ["--jobs", "2", "--no-items"],
+    "two processes, --no-row-scores": ["--jobs", "2", "--no-row-scores"],
     "Ray, two cores": ["--engine", "ray"],
     "one core, without distinct": ["--jobs", "1", "-j", "1"],
     "two processes, without distinct": ["--jobs", "2"],

@@ -67,7 +67,7 @@ def draw_values(rng: np.random.Generator, turns: Ints, kind: str, spread: float)
 
 def make_result(values: Floats, turns: Ints, key: str) -> Result:
     """Make a result with known values."""
-    estimate = Estimate(float(values.mean()), 0.0, len(values), len(values), items=values, signature=Signature.of(key))
+    estimate = Estimate(float(values.mean()), 0.0, len(values), len(values), scores=values, signature=Signature.of(key))
     return Result({key: estimate}, rows=RowTable(offsets_of(turns)))
 
 

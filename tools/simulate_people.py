@@ -500,7 +500,7 @@ def rated_by(rng: np.random.Generator, design: str, raters: int) -> tuple[Run, l
         offsets = np.arange(dialogues + 1) * turns
         texts = {"response": TextColumn.from_strings([f"{name} {row}" for row in range(len(hard))])}
         judge = people[name] + rng.normal(size=len(hard))
-        estimate = Estimate(0.0, 0.0, len(judge), len(judge), corpus=False, items=judge, level=Level.TURN)
+        estimate = Estimate(0.0, 0.0, len(judge), len(judge), corpus=False, scores=judge, level=Level.TURN)
         results[name] = Result({"judge": estimate}, rows=RowTable(offsets, texts=texts))
     run = Run(results, "0")
     sample = draw(run, 120, seed=int(rng.integers(10**6)))

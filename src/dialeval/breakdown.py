@@ -10,16 +10,16 @@ Nothing is computed here; see `dialeval.suites.breakdown.evaluation`.
 """
 
 from dialeval.metrics.breakdown import Tables
-from dialeval.stats.correlation import krippendorff_alpha
+from dialeval.stats.correlation import compute_krippendorff_alpha
 from dialeval.suites.breakdown.evaluation import BreakdownRun, evaluate_breakdown
-from dialeval.suites.breakdown.report import original, tables_text, turns_csv
+from dialeval.suites.breakdown.report import format_original, format_tables, format_turns
 
 __all__ = [
     "BreakdownRun",
     "Tables",
+    "compute_krippendorff_alpha",
     "evaluate_breakdown",
-    "krippendorff_alpha",
-    "original",
-    "tables_text",
-    "turns_csv",
+    "format_original",
+    "format_tables",
+    "format_turns",
 ]

@@ -13,6 +13,6 @@ Nothing is computed here; see `dialeval.suites.multiwoz.evaluation`.
 """
 
 from dialeval.suites.multiwoz.data import add_slot_domains, load_task
-from dialeval.suites.multiwoz.evaluation import Evaluator, dialogue_rows, evaluate
+from dialeval.suites.multiwoz.evaluation import Evaluator, evaluate, list_dialogue_rows
 
-__all__ = ["Evaluator", "add_slot_domains", "dialogue_rows", "evaluate", "load_task"]
+__all__ = ["Evaluator", "add_slot_domains", "evaluate", "list_dialogue_rows", "load_task"]

@@ -12,9 +12,6 @@ A package adds them by one record and one entry point:
 Names that are not listed here may change between versions. `docs/plugins.md` shows a whole package.
 """
 
-from collections.abc import Sequence
-from typing import Protocol
-
 from dialeval.core import inputs
 from dialeval.core.arrays import Floats
 from dialeval.core.batch import Batch
@@ -23,6 +20,7 @@ from dialeval.core.exact import Moments
 from dialeval.core.features import Command, Feature, WrittenFile
 from dialeval.core.fold import Estimate, Fact, Level, Metric, Partial, RowMetric
 from dialeval.core.inputs import Column, Resource
+from dialeval.engine.resources import JudgeProtocol as Judge
 from dialeval.io.row_shapes import RowShape as Format
 from dialeval.metrics.functions import metric_of_rows
 from dialeval.reports.documents import Document, Table
@@ -53,19 +51,3 @@ __all__ = [
     "inputs",
     "metric_of_rows",
 ]
-
-
-class Judge(Protocol):
-    """A judge for the metric `adem` (`--judge-dir`, `judge_dir=`): an object that scores replies.
-
-    The score of a reply must not depend on other replies.
-    """
-
-    @property
-    def digest(self) -> str:
-        """A digest of everything that its scores depend on, which is in signatures."""
-
-    def score(
-        self, contexts: Sequence[Sequence[str]], responses: Sequence[str], references: Sequence[Sequence[str]]
-    ) -> Floats | Sequence[float]:
-        """Return one score per response; NaN where it cannot be scored."""

@@ -29,12 +29,14 @@ def result(sizes: Sequence[int], ids: Sequence[str | None] | None = None, **dige
         digests={names[name]: np.array(each, np.uint64) for name, each in digests.items()},
     )
     items = np.arange(float(offsets[-1]))
-    estimate = Estimate(float(items.mean()), 0.0, len(items), len(items), items=items, signature=Signature.of("length"))
+    estimate = Estimate(
+        float(items.mean()), 0.0, len(items), len(items), scores=items, signature=Signature.of("length")
+    )
     return Result({"length": estimate}, rows=table)
 
 
 def rows_of(side: Result) -> list[float]:
-    items: Any = side["length"].items
+    items: Any = side["length"].scores
     return [float(value) for value in items]
 
 

@@ -37,7 +37,7 @@ def test_equal_systems_are_rarely_left_out() -> None:
 
 def row_result(values: Floats) -> Result:
     estimate = Estimate(
-        float(values.mean()), 0.0, len(values), len(values), items=values, signature=Signature.of("rouge-l")
+        float(values.mean()), 0.0, len(values), len(values), scores=values, signature=Signature.of("rouge-l")
     )
     return Result({"rouge-l": estimate}, rows=RowTable(np.arange(len(values) + 1)))
 

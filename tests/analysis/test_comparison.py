@@ -141,7 +141,7 @@ def test_means_are_compared_on_rows_that_both_were_scored_on() -> None:
     )
     key = "distinct(per=response)"
     failures, row = compare(one, metrics=[key], **QUICK).differences
-    assert (row.rows, row.of) == (2, 4)
+    assert (row.units, row.of) == (2, 4)
     assert (row.mean, row.baseline_mean) == (1.0, 1.0)
     assert (failures.key, row.missing, row.left_out) == ("failure-rate", (1, 1), None)
 

@@ -56,7 +56,7 @@ def conditioned(result: Result, key: str) -> bool:
 
 def figures(estimate: Estimate) -> str:
     """All that an estimate says but for its items and the digests of the data: those of a part are the whole's."""
-    return repr(replace(estimate, items=None, signature=None))
+    return repr(replace(estimate, scores=None, signature=None))
 
 
 def test_all_rows_are_the_run_itself(whole: Result) -> None:
@@ -67,9 +67,9 @@ def test_all_rows_are_the_run_itself(whole: Result) -> None:
     for key, estimate in whole.items():
         if estimate.corpus:
             assert found[key].mean == pytest.approx(estimate.mean, rel=1e-12)
-            assert (found[key].rows, found[key].scored) == (estimate.rows, estimate.scored)
+            assert (found[key].units, found[key].scored) == (estimate.units, estimate.scored)
         else:
-            assert repr(replace(found[key], items=None)) == repr(replace(estimate, items=None)), key
+            assert repr(replace(found[key], scores=None)) == repr(replace(estimate, scores=None)), key
 
 
 @pytest.mark.parametrize(
@@ -83,16 +83,16 @@ def test_some_rows_are_an_evaluation_of_these(whole: Result, rows: Any) -> None:
     compared = 0
     for key, estimate in anew.items():
         if conditioned(whole, key):
-            np.testing.assert_array_equal(found[key].items, whole[key].items[rows])  # type: ignore[index]
+            np.testing.assert_array_equal(found[key].scores, whole[key].scores[rows])  # type: ignore[index]
             continue
         if estimate.level is Level.DIALOGUE:  # a dialogue of which a part is left has the value of the whole
             dialogues = list(dict.fromkeys((rows // SIZE).tolist()))
-            np.testing.assert_array_equal(found[key].items, whole[key].items[dialogues])  # type: ignore[index]
+            np.testing.assert_array_equal(found[key].scores, whole[key].scores[dialogues])  # type: ignore[index]
             continue
         compared += 1
         if estimate.corpus:
             assert found[key].mean == pytest.approx(estimate.mean, rel=1e-12)
-            assert (found[key].rows, found[key].scored) == (estimate.rows, estimate.scored)
+            assert (found[key].units, found[key].scored) == (estimate.units, estimate.scored)
             interval, by = found[key].interval, found[key].interval_by
             assert interval is not None
             assert interval[0] <= found[key].mean <= interval[1]
@@ -103,7 +103,7 @@ def test_some_rows_are_an_evaluation_of_these(whole: Result, rows: Any) -> None:
     assert compared > 10
 
 
-@pytest.mark.parametrize("options", [{"intervals": "rows"}, {"t": 3.0}, {"confidence": 0.8}])
+@pytest.mark.parametrize("options", [{"intervals": "rows"}, {"intervals": 3.0}, {"confidence": 0.8}])
 def test_intervals_are_of_the_kind_of_the_run(options: dict[str, Any]) -> None:
     rows = np.arange(10, 30)
     result = scored(ROWS, metrics="length,rouge-l", **options)
@@ -136,7 +136,7 @@ def test_task_dialogues() -> None:
             continue
         assert found[key].mean == pytest.approx(estimate.mean, rel=1e-12), key
         assert found[key].scored == estimate.scored, key
-    assert found["inform"].rows == 4
+    assert found["inform"].units == 4
     assert found["inform"].level is Level.DIALOGUE
 
 
@@ -146,7 +146,7 @@ def test_a_part_of_a_dialogue_has_values_of_turns_and_of_the_dialogues_it_is_of(
     found = cut(whole, firsts)
     assert "combined" not in found
     assert found.skipped["combined"] == "it needs whole dialogues, and the slice has parts of some"
-    np.testing.assert_array_equal(found["success"].items, whole["success"].items[1:])  # type: ignore[index]
+    np.testing.assert_array_equal(found["success"].scores, whole["success"].scores[1:])  # type: ignore[index]
     assert "combined" in cut(whole, np.arange(int(require_table(whole).offsets[3])))
 
 
@@ -155,8 +155,8 @@ def test_what_cannot_be_cut_says_why(whole: Result) -> None:
     lacking = replace(
         whole,
         estimates={
-            "length": replace(estimates["length"], items=None),
-            "rouge-l": replace(estimates["rouge-l"], items=np.zeros(3)),
+            "length": replace(estimates["length"], scores=None),
+            "rouge-l": replace(estimates["rouge-l"], scores=np.zeros(3)),
             "distinct-1": estimates["distinct-1"],
         },
         contributions={},
@@ -173,5 +173,5 @@ def test_what_cannot_be_cut_says_why(whole: Result) -> None:
 def test_one_dialogue_has_figures_without_intervals(whole: Result) -> None:
     found = cut(whole, np.arange(SIZE))
     assert found["distinct-1"].interval is None
-    assert math.isnan(found["distinct-1"].confidence)
+    assert math.isnan(found["distinct-1"].half_width)
     assert found["length"].interval is None

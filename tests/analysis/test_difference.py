@@ -31,7 +31,7 @@ def result(items: Floats | list[float], offsets: Ints | None = None, key: str = 
     values = np.array(items, np.float64)
     known = values[~np.isnan(values)]
     mean = float(known.mean()) if len(known) else math.nan
-    estimate = Estimate(mean, 0.0, len(values), len(known), items=values, signature=Signature.of(key, n=4))
+    estimate = Estimate(mean, 0.0, len(values), len(known), scores=values, signature=Signature.of(key, n=4))
     return Result({key: estimate}, rows=RowTable(np.arange(len(values) + 1) if offsets is None else offsets))
 
 
@@ -145,10 +145,10 @@ def test_identical_outputs_of_few_dialogues_are_not_equivalent() -> None:
 
 def test_rows_that_one_side_lacks_count_on_neither() -> None:
     row = difference(result([1.0, math.nan, 3.0, 5.0]), result([2.0, 9.0, math.nan, 5.0]))
-    assert (row.baseline_mean, row.mean, row.rows, row.of) == (3.0, 3.5, 2, 4)
+    assert (row.baseline_mean, row.mean, row.units, row.of) == (3.0, 3.5, 2, 4)
     assert (row.wins, row.ties, row.losses) == (1, 1, 0)
     nothing = difference(result([math.nan, 1.0, 2.0]), result([1.0, math.nan, math.nan]))
-    assert nothing.rows == 0
+    assert nothing.units == 0
     assert nothing.reason == "too few rows have a score"
 
 

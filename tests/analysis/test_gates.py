@@ -106,17 +106,17 @@ def test_gates_that_hold_are_gates_too(run: Run) -> None:
 def test_what_cannot_be_compared_is_left_out_unless_it_was_named(run: Run) -> None:
     alike = compare(run, systems=["a", "b"], metrics=["distinct-1", "distinct-2"], **QUICK)
     gone = structs.replace(alike.differences[0], difference=float("nan"), reason="references differ")
-    some = structs.replace(alike, rows=[gone, alike.differences[1]])
+    some = structs.replace(alike, differences=[gone, alike.differences[1]])
     assert [gate.key for gate in check_baseline(some, {})] == ["distinct-2"]
     message = "b cannot be compared with a on distinct-1: references differ"
-    none = structs.replace(alike, rows=[gone])
+    none = structs.replace(alike, differences=[gone])
     for found, margins, named in ((some, {}, True), (some, {"distinct-1": 1.0}, False), (none, {}, False)):
         with pytest.raises(SettingError) as info:
             list(check_baseline(found, margins, named))
         assert str(info.value) == message
     assert [gate.key for gate in check_baseline(some, {"distinct-2": 1.0})] == ["distinct-2"]
     untested = structs.replace(gone, difference=0.5)
-    assert len(list(check_baseline(structs.replace(alike, rows=[untested]), {}))) == 1, "it has a value"
+    assert len(list(check_baseline(structs.replace(alike, differences=[untested]), {}))) == 1, "it has a value"
     for margins, message in (
         ({"distinct-2": -0.5}, "a margin is 0 or above, not -0.5"),
         ({"distinct-2": float("nan")}, "a margin is 0 or above, not nan"),

@@ -21,7 +21,7 @@ from dialeval.stats.resampling import draw_resamples
 
 def run_of(items: Floats, offsets: Ints | None = None) -> Run:
     known = items[~np.isnan(items)]
-    estimate = Estimate(float(known.mean()), float(known.std()), len(items), len(known), items=items)
+    estimate = Estimate(float(known.mean()), float(known.std()), len(items), len(known), scores=items)
     offsets = np.arange(len(items) + 1) if offsets is None else offsets
     table = RowTable(offsets, [f"d{at}" for at in range(len(offsets) - 1)])
     return Run({"a": Result({"x": estimate}, rows=table)}, "0")

@@ -18,7 +18,7 @@ from dialeval.core.signature import Signature
 
 
 def result(rows: RowTable | None = None, n: int = 4, size: int = 3, **more: Any) -> Result:
-    estimate = Estimate(0.0, 0.0, size, size, items=np.zeros(size), signature=Signature.of("bleu-4", n=n))
+    estimate = Estimate(0.0, 0.0, size, size, scores=np.zeros(size), signature=Signature.of("bleu-4", n=n))
     return Result({"bleu-4": estimate}, rows=rows, **more)
 
 

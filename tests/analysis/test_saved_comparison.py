@@ -96,7 +96,7 @@ def test_values_that_are_not_finite_come_back(tmp_path: Path) -> None:
     run = dialeval.evaluate({"a": ["x y", "z"], "b": ["x", ""]}, metrics="length,distinct-1")
     found = compare(run)
     row = replace(found.differences[0], interval=(-np.inf, np.inf), effect=np.nan)
-    odd = replace(found, rows=[row, *found.differences[1:]])
+    odd = replace(found, differences=[row, *found.differences[1:]])
     run.save(tmp_path / "run", comparison=comparing.dump_comparison(odd))
     back = load_comparison(tmp_path / "run", run)
     assert back is not None
@@ -166,7 +166,7 @@ def test_a_forged_comparison_passes_no_gate(
         for row in judged.comparison.differences
     ]
     rows = [replace(row, interval=(0.0, 0.0)) for row in rows] if forged == "no difference" else []
-    made = replace(judged.comparison, rows=rows)
+    made = replace(judged.comparison, differences=rows)
     run.save(tmp_path / "run", comparison=comparing.dump_comparison(made, **judged.settings))
     monkeypatch.setattr(sys, "argv", sys.argv)
     shown = load_comparison(tmp_path / "run", dialeval.load(tmp_path / "run"))

@@ -35,7 +35,7 @@ def result(values: Any, topics: list[list[str]], key: str = "rouge-l") -> Result
     offsets = np.arange(0, len(items) + 1, 2)
     estimate = Estimate.of_moments(Moments.of(items, offsets), (0.0, 1.0))
     signed = Estimate(
-        estimate.mean, estimate.std, len(items), len(items), items=items, signature=registry().parse(key).signature()
+        estimate.mean, estimate.std, len(items), len(items), scores=items, signature=registry().parse(key).signature()
     )
     fields = {"topic": RaggedColumn.from_lists(topics)}
     return Result({key: signed}, rows=RowTable(offsets, [f"d{n}" for n in range(len(offsets) - 1)], None, {}, fields))
@@ -99,7 +99,7 @@ def test_without_a_difference_no_slice_is_significant_in_95_of_100_cases() -> No
 def test_systems_with_other_values_in_the_same_rows_are_not_compared() -> None:
     run = drawn(5)
     turned = [[TOPICS[(row // 2 + 1) % 3]] for row in range(120)]
-    other = Run({"old": run["old"], "new": result(run["new"]["rouge-l"].items, turned)}, "0")
+    other = Run({"old": run["old"], "new": result(run["new"]["rouge-l"].scores, turned)}, "0")
     reasons = {str(each.reason) for each in compare_slices(other, "topic").slices}
     assert all("0 of 20 and 20 dialogues are in common by id" in reason for reason in reasons)
 

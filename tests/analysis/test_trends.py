@@ -32,7 +32,7 @@ def test_paired_systems_share_their_units() -> None:
     run = runs((40, 40, 40), (6, 8, 10))
     found = dialeval.fit_trend(run)
     row = found.metrics[0]
-    values = np.array([run[name]["length"].items for name in run])
+    values = np.array([run[name]["length"].scores for name in run])
     slopes = values.T @ np.array([-0.5, 0.0, 0.5])
     assert (found.design, row.key) == ("paired", "length")
     assert row.slope == pytest.approx(slopes.mean())
@@ -47,7 +47,7 @@ def test_independent_systems_add_their_variances() -> None:
     found = dialeval.fit_trend(run)
     row = found.metrics[0]
     assert (found.design, found.units) == ("unpaired", [40, 30, 50])
-    variances = [np.var(run[name]["length"].items, ddof=1) / len(run[name]["length"].items) for name in run]  # type: ignore[arg-type]
+    variances = [np.var(run[name]["length"].scores, ddof=1) / len(run[name]["length"].scores) for name in run]  # type: ignore[arg-type]
     error = math.sqrt(0.25 * variances[0] + 0.25 * variances[2])
     assert row.interval is not None
     assert row.interval[1] - row.slope == pytest.approx(1.99 * error, rel=0.02)

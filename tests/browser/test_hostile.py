@@ -61,7 +61,7 @@ def hostile_run(text: str, rows: int = 3) -> Run:
     signature = Signature.of(text, setting=text)
     values = np.linspace(0, 1, rows)
     estimates = {
-        name: Estimate(0.5, 0.1, rows, rows, items=values, signature=signature, level=Level.TURN).with_confidence(2.0)
+        name: Estimate(0.5, 0.1, rows, rows, scores=values, signature=signature, level=Level.TURN).with_confidence(2.0)
         for name in (text, f"second {text}")
     }
     skipped = {f"skipped {text}": text}

@@ -12,7 +12,8 @@ import pytest
 from browser.conftest import Opened
 from browser.test_hostile import SHORT, shown
 from browser.test_kinds import violations
-from dialeval.human.page import Form, Quality, make_rating_page
+from dialeval.human.form import Form, Quality
+from dialeval.human.page import make_rating_page
 from human.rated_samples import sample_of
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def start(page: Page, rater: str = "ann") -> None:
     """As a rater does it: the name, and Enter, which answers nothing yet."""
     page.keyboard.type(rater)
     page.keyboard.press("Enter")
-    assert "Answer first" not in page.locator("body").inner_text()
+    assert "Not answered" not in page.locator("body").inner_text()
 
 
 def reply(page: Page) -> str:
@@ -45,14 +46,14 @@ def reply(page: Page) -> str:
 
 
 def status(page: Page) -> str:
-    return page.locator("#status").inner_text()
+    return page.locator("#status").text_content() or ""
 
 
 def downloaded(page: Page) -> list[dict[str, Any]]:
-    if page.locator("#files").get_attribute("open") is None:
-        page.get_by_text("Download, copy, import").click()
+    page.get_by_role("button", name="Pause").click()
     with page.expect_download() as download:
-        page.get_by_role("button", name="Download").click()
+        page.get_by_role("button", name="Download", exact=True).click()
+    page.get_by_role("button", name="Close").click()
     return [json.loads(line) for line in download.value.path().read_text("utf-8").split("\n") if line]
 
 
@@ -65,7 +66,7 @@ def test_twenty_rows_by_keys_alone(page: Page, written: Callable[..., Path]) -> 
     for number in range(22):
         if number == 9:
             page.reload()
-        assert status(page).startswith(f"Row {number + 1} of 22. {number} of 22 rated")
+        assert status(page) == f"{number + 1} of 22, {number} rated"
         said = reply(page)
         value = 1 + number % 5
         page.keyboard.press(str(value))
@@ -79,7 +80,8 @@ def test_twenty_rows_by_keys_alone(page: Page, written: Callable[..., Path]) -> 
     assert twice == 2
     assert len(given) == 20
     assert "22 of 22 rated" in status(page)
-    page.keyboard.press("Space")  # the download has the focus
+    with page.expect_download():
+        page.keyboard.press("Space")  # the download has the focus
     lines = downloaded(page)
     by_id = {row.id: row.response for row in sample_of().rows}
     first = [line for line in lines if "again" not in line]
@@ -107,11 +109,12 @@ def test_an_export_is_taken_up_again_elsewhere(
     other = browser.new_context().new_page()
     opened = Opened(other, path)
     start(other)
-    assert status(other).startswith("Row 1 of 20. 0 of 20")
-    other.get_by_text("Download, copy, import").click()
+    assert status(other) == "1 of 20, 0 rated"
+    other.get_by_role("button", name="Pause").click()
     other.get_by_label("Import a file of yours:").set_input_files(file)
     other.get_by_text("5 ratings were taken up.").wait_for()
-    assert status(other).startswith("Row 6 of 20. 5 of 20 rated")
+    assert status(other) == "6 of 20, 5 rated"
+    other.get_by_role("button", name="Close").click()
     other.keyboard.press("2")
     other.keyboard.press("Enter")
     assert len(downloaded(other)) == 6
@@ -128,7 +131,7 @@ def test_what_cannot_be_imported_is_named_line_by_line(
     bad = [{**good, "rater": "<b>bob"}, {**good, "id": "elsewhere"}, {**good, "scores": {"overall": 9}}, 3]
     file = tmp_path / "ratings.jsonl"
     file.write_text("\n".join([json.dumps(good), "{", *map(json.dumps, bad)]))
-    page.get_by_text("Download, copy, import").click()
+    page.get_by_role("button", name="Pause").click()
     page.get_by_label("Import a file of yours:").set_input_files(file)
     page.locator(".problems li").first.wait_for()
     assert page.locator(".problems li").all_inner_texts() == [
@@ -138,7 +141,7 @@ def test_what_cannot_be_imported_is_named_line_by_line(
         "line 5: has no answer to overall",
         "line 6: not a rating",
     ]
-    assert status(page).startswith("Row 1 of 20. 0 of 20")
+    assert status(page) == "1 of 20, 0 rated"
 
 
 def test_order_differs_between_raters_and_not_between_openings(page: Page, written: Callable[..., Path]) -> None:
@@ -170,10 +173,16 @@ def test_sides_are_shuffled_and_found_again(page: Page, written: Callable[..., P
     for number in range(24):
         left, right = page.locator(".reply p").all_inner_texts()
         swapped += left.endswith("y")
-        key = str(1 + number % 3)
-        page.keyboard.press(key)
+        side = number % 3
+        way = number // 3 % 3
+        if way == 0:
+            page.keyboard.press(("ArrowLeft", "ArrowDown", "ArrowRight")[side])
+        elif way == 1 or side == 1:
+            page.keyboard.press(str(1 + side))
+        else:
+            page.locator(".card").nth(side // 2).click()
         page.keyboard.press("Enter")
-        wanted[left.split()[1]] = {"1": left[-1], "2": "", "3": right[-1]}[key]
+        wanted[left.split()[1]] = (left[-1], "", right[-1])[side]
     assert 4 < swapped < 20
     lines = downloaded(page)
     assert {str(int(line["id"][1:4])): {1: "x", 0: "", -1: "y"}[line["scores"]["overall"]] for line in lines} == wanted
@@ -185,7 +194,9 @@ def test_undo_arrows_and_help(page: Page, written: Callable[..., Path]) -> None:
     start(page)
     first = reply(page)
     page.keyboard.press("Enter")
-    assert "Answer first: How good is the reply?" in page.get_by_role("alert").inner_text()
+    assert "Not answered yet: How good is the reply?" in page.locator(".hint").inner_text()
+    assert page.get_by_role("button", name="Next").is_disabled()
+    assert page.locator("input:checked, input:focus").count() == 0, "nothing looks chosen"
     page.keyboard.press("5")
     page.keyboard.press("ArrowUp")
     page.keyboard.press("ArrowLeft")
@@ -197,15 +208,14 @@ def test_undo_arrows_and_help(page: Page, written: Callable[..., Path]) -> None:
     assert reply(page) != first
     page.keyboard.press("u")
     assert reply(page) == first
-    assert page.locator("input:checked").evaluate_all("all => all.map(each => each.value)") == ["4", "0"]
+    assert page.locator("label:has(:checked) bdi").all_inner_texts() == ["good", "No"]
     page.keyboard.press("2")
     page.keyboard.press("Enter")
     (line,) = downloaded(page)
     assert line["scores"] == {"overall": 2, "polite": 0}
     assert line["seconds"] >= 0.3  # of both visits
-    page.locator("legend").first.click()
     page.keyboard.press("?")
-    assert page.get_by_role("dialog", name="Keys").is_visible()
+    assert page.get_by_role("dialog", name="Instructions").is_visible()
     page.keyboard.press("Escape")
     assert page.get_by_role("dialog").count() == 0
 
@@ -220,11 +230,10 @@ def test_by_touch_and_for_screen_readers(browser: Browser, written: Callable[...
     page.get_by_role("group", name="How good is the reply?").get_by_role("radio", name="4").tap()
     page.get_by_role("group", name="Is it polite?").get_by_role("radio", name="Yes").tap()
     page.get_by_role("button", name="Next").tap()
-    assert status(page).startswith("Row 2 of 22. 1 of 22 rated")
-    assert page.get_by_role("status").first.inner_text() == status(page)
+    assert status(page) == "2 of 22, 1 rated"
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     small = "all => all.filter(each => each.getBoundingClientRect().height < 44).length"
-    assert page.locator("label.choice, #next, #undo").evaluate_all(small) == 0
+    assert page.locator("label.choice, button:visible").evaluate_all(small) == 0
     opened.assert_quiet()
     context.close()
 
@@ -239,7 +248,7 @@ def test_hostile_text_stays_text(page: Page, written: Callable[..., Path]) -> No
     wanted = shown(text)
     assert page.locator(".reply .text").evaluate_all(content) == [wanted, wanted]
     assert page.locator(".context .text").evaluate_all(content) == [wanted, "and then?"]
-    assert page.locator(".context .aside").evaluate_all(content) == [f"{text}: ", "user: "]
+    assert page.locator(".context .aside").evaluate_all(content) == [wanted, "user"]
     assert page.locator("legend").evaluate_all(content) == [wanted]
     for _ in range(4):
         page.keyboard.press("3")
@@ -259,12 +268,14 @@ def test_axe_finds_nothing(page: Page, written: Callable[..., Path], form: Form,
     Opened(page, written(form))
     assert violations(page) == {}
     start(page)
-    page.get_by_text("Download, copy, import").click()
-    page.get_by_role("button", name="Next").click()
-    assert page.get_by_role("alert").is_visible()
+    page.keyboard.press("Enter")
     assert violations(page) == {}
-    page.get_by_role("button", name="Keys").click()
-    assert page.get_by_role("dialog", name="Keys").is_visible()
+    for name in ("Instructions", "Pause"):
+        page.get_by_role("button", name=name).click()
+        assert page.get_by_role("dialog", name=name).is_visible()
+        assert violations(page) == {}
+        page.keyboard.press("Escape")
+    page.keyboard.press("ArrowRight")
     assert violations(page) == {}
 
 
@@ -279,15 +290,15 @@ def test_without_storage_it_says_so(page: Page, written: Callable[..., Path]) ->
 
 
 LONG = "I would like to book a table for two people at eight, near the window if there is one. " * 3
-FITS = """() => [...document.querySelectorAll(".reply, fieldset, #next")].filter(each => {
+FITS = """() => [...document.querySelectorAll("fieldset, #next")].filter(each => {
     const box = each.getBoundingClientRect();
     return box.top < 0 || box.bottom > innerHeight || box.left < 0 || box.right > innerWidth;
 }).map(each => each.outerHTML.slice(0, 120))"""
 
 
 @pytest.mark.parametrize(("width", "height"), [(1400, 900), (390, 844)])
-@pytest.mark.parametrize("form", [Form(), TWO, Form(unit="conversation", mark="Mark what is wrong")])
-def test_reply_and_questions_are_seen_without_scrolling(
+@pytest.mark.parametrize("form", [Form(), TWO, Form(compare=True, both_bad=True, uncertain=True)])
+def test_the_conversation_is_there_from_its_first_turn_and_the_questions_stay_in_sight(
     page: Page, written: Callable[..., Path], form: Form, width: int, height: int
 ) -> None:
     page.set_viewport_size({"width": width, "height": height})
@@ -296,9 +307,34 @@ def test_reply_and_questions_are_seen_without_scrolling(
     page.keyboard.press("3")
     page.keyboard.press("y")
     page.keyboard.press("Enter")
-    assert status(page).startswith("Row 2")
+    assert ", 1 rated" in status(page)
     assert page.evaluate(FITS) == []
+    assert page.locator(".context li").first.bounding_box()["y"] > 0  # type: ignore[index]
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+    opened.assert_quiet()
+
+
+def test_options_of_the_form_are_on_the_page(page: Page, written: Callable[..., Path]) -> None:
+    """Uncertain, both bad, a rubric, and going on by itself; what was answered is found again."""
+    opened = Opened(page, written(Form(compare=True, both_bad=True, uncertain=True, repeat=0), contexts=3))
+    start(page)
+    for key in ("b", "s", "ArrowDown"):
+        page.keyboard.press(key)
+        page.keyboard.press("Enter")
+    lines = downloaded(page)
+    answers = [(line["scores"]["overall"], line.get("both_bad")) for line in lines]
+    assert answers == [(0, ["overall"]), (None, None), (0, None)]
+    for label in ("No difference", "Uncertain", "Both are bad"):
+        page.get_by_role("button", name="Back").click()
+        assert page.locator("label:has(:checked) bdi").inner_text() == label
+    opened.assert_quiet()
+    rubric = [f"stands for {number}" for number in range(1, 6)]
+    opened = Opened(page, written(Form(advance=True, repeat=0, quality=[Quality(rubric=rubric)]), "other.html"))
+    start(page)
+    assert page.locator(".rubric dd").all_inner_texts() == rubric
+    page.keyboard.press("4")
+    page.get_by_text("2 of 20").wait_for()
+    assert page.get_by_role("button", name="Next").is_disabled()
     opened.assert_quiet()
 
 
@@ -307,7 +343,6 @@ def test_the_start_says_how_much_there_is(page: Page, written: Callable[..., Pat
     assert "22 replies to rate, about" in page.locator("#workload").inner_text()
     assert "minute" in page.locator("#workload").inner_text()
     start(page)
-    assert page.locator("#instructions").get_attribute("open") is not None, "on the first row"
     labels = page.get_by_role("group", name="How good is the reply?").locator("label bdi").all_inner_texts()
     assert labels == ["bad", "poor", "fair", "good", "excellent"]
 
@@ -317,10 +352,9 @@ def test_turns_are_marked_and_marks_are_found_again(page: Page, written: Callabl
     opened = Opened(page, written(form))
     start(page)
     assert page.locator("legend").inner_text() == "How good is the conversation?"
-    turns = page.locator(".context .bubble").count()
+    turns = page.locator(".context .line").count()
     page.get_by_role("button", name="Mark turn 1").click()
     page.get_by_role("button", name=f"Mark turn {turns + 1}").click()
-    page.locator("legend").click()
     page.keyboard.press("2")
     page.get_by_role("button", name="Next").click()
     (line,) = downloaded(page)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import time
@@ -38,18 +39,23 @@ class Team:
     """A server in a process of its own, which may be killed and started again at the same port."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder, self.port = folder, 0
+        self.folder, self.port, self.lead = folder, 0, ""
         self.links: dict[str, str] = {}
 
     def start(self, *more: str) -> None:
         program = [sys.executable, "-c", "from dialeval.cli.main import main; main()", "rate", "serve", "to-rate"]
         command = [*program, "--db", "ratings.sqlite", "--port", str(self.port), *more]
-        self.process = subprocess.Popen(command, cwd=self.folder, stdout=subprocess.PIPE, text=True)
+        pipe = subprocess.PIPE
+        self.process = subprocess.Popen(command, cwd=self.folder, stdout=pipe, stderr=pipe, text=True)
         assert self.process.stdout is not None
+        assert self.process.stderr is not None
         for _ in range(2):
             name, link = self.process.stdout.readline().split()
             self.links[name] = link
             self.port = int(link.split(":")[2].partition("/")[0])
+        while not self.lead:
+            line = self.process.stderr.readline()
+            self.lead = line.split()[-1] if "/l/" in line else ""
 
     def kill(self) -> None:
         if self.process.poll() is None:
@@ -74,6 +80,8 @@ def team(folder: Path) -> Iterator[Team]:
 def opened(browser: Browser, link: str) -> Page:
     page = browser.new_context().new_page()
     page.goto(link)
+    if page.get_by_role("button", name="Start").count():
+        page.keyboard.press("Enter")
     return page
 
 
@@ -104,8 +112,8 @@ def test_two_raters_at_once(browser: Browser, team: Team) -> None:
     wait_until(team, 24)
     assert orders["ann"] != orders["bob"]
     assert sorted(orders["ann"]) == sorted(orders["bob"])
-    assert "12 of 12 rated" in status(ann)
-    assert ann.get_by_text("your ratings are on the server").is_visible()
+    assert status(ann) == "12 of 12 rated"
+    assert "your ratings are on the server" in ann.locator("#done").inner_text()
     by_rater = {name: [line for line in team.ratings() if line["rater"] == name] for name in ("ann", "bob")}
     assert [line["scores"]["overall"] for line in by_rater["ann"]] == [1 + number % 5 for number in range(12)]
     assert {line["scores"]["overall"] for line in by_rater["bob"]} == {5}
@@ -123,20 +131,20 @@ def test_a_server_that_is_killed_between_ratings_loses_none(browser: Browser, te
     for _ in range(3):
         rate(page, 4)
     wait_until(team, 3)
-    page.get_by_text("Everything is saved.").wait_for()
+    page.locator("#saved", has_text=re.compile("^Saved$")).wait_for()
     team.kill()
     for _ in range(2):
         rate(page, 2)
     alert = page.get_by_role("alert")
     page.get_by_text("2 ratings not saved yet:").wait_for()
     assert "2 ratings not saved yet: the server cannot be reached; trying again." in alert.inner_text()
-    assert status(page).startswith("Row 6 of 12. 5 of 12 rated")  # one goes on
+    assert status(page) == "6 of 12, 5 rated"  # one goes on
     team.start("--form", "form.toml")
     wait_until(team, 5)
     alert.wait_for(state="hidden")
-    page.get_by_text("Everything is saved.").wait_for()
+    page.locator("#saved", has_text=re.compile("^Saved$")).wait_for()
     page.reload()
-    assert status(page).startswith("Row 6 of 12. 5 of 12 rated")
+    assert status(page) == "6 of 12, 5 rated"
     assert [line["scores"]["overall"] for line in team.ratings()] == [4, 4, 4, 2, 2]
     page.context.close()
 
@@ -152,7 +160,7 @@ def test_nobody_is_thanked_before_everything_is_saved(browser: Browser, team: Te
     done = page.locator("#done")
     assert done.inner_text().startswith("All are rated, but 11 ratings not saved yet.")
     assert "Thank you" not in page.locator("main").inner_text()
-    assert page.locator("#saved").inner_text() == "11 ratings not saved yet."
+    assert page.locator("#saved").inner_text() == "11 ratings not saved yet"
     with page.expect_download() as download:
         page.get_by_role("button", name="Download your ratings").click()
     lines = [json.loads(line) for line in download.value.path().read_text("utf-8").splitlines()]
@@ -181,9 +189,9 @@ def test_a_page_that_is_closed_sends_the_rest_when_it_is_opened_again(browser: B
     assert len(team.ratings()) == 1
     page = context.new_page()
     page.goto(team.links["ann"])
-    assert status(page).startswith("Row 5 of 12. 4 of 12 rated")
+    assert status(page) == "5 of 12, 4 rated"
     wait_until(team, 4)
-    page.get_by_text("Everything is saved.").wait_for()
+    page.locator("#saved", has_text=re.compile("^Saved$")).wait_for()
     assert [line["scores"]["overall"] for line in team.ratings()] == [5, 3, 3, 3]
     context.close()
 
@@ -222,6 +230,7 @@ def test_only_an_acknowledgment_is_one(browser: Browser, team: Team) -> None:
     page = browser.new_context().new_page()
     page.clock.install()
     page.goto(team.links["ann"])
+    page.keyboard.press("Enter")
     statuses = {1: 200, 2: 404, 3: 502}
     page.route("**/ratings", lambda route: answer(route, statuses))
     for value in (1, 2, 3, 4, 5):
@@ -236,7 +245,7 @@ def test_only_an_acknowledgment_is_one(browser: Browser, team: Team) -> None:
     assert {line["scores"]["overall"] for line in team.ratings()} == {4, 5}
     statuses.clear()
     page.clock.fast_forward("02:00")
-    page.get_by_text("Everything is saved.").wait_for()
+    page.locator("#saved", has_text=re.compile("^Saved$")).wait_for()
     assert len(team.ratings()) == 5
     page.context.close()
 
@@ -254,7 +263,7 @@ def test_a_downloaded_file_is_imported_in_another_browser(browser: Browser, team
     page.context.close()
     team.start("--form", "form.toml")
     other = opened(browser, team.links["ann"])
-    other.get_by_text("Download, copy, import").click()
+    other.get_by_role("button", name="Pause").click()
     assert other.get_by_role("button", name="Another rater").count() == 0
     other.get_by_label("Import a file of yours:").set_input_files(tmp_path / "ratings.jsonl")
     other.get_by_text("your ratings are on the server. Thank you.").wait_for()
@@ -266,13 +275,14 @@ def test_without_storage_the_page_says_so(browser: Browser, team: Team) -> None:
     page = browser.new_context().new_page()
     page.add_init_script("Storage.prototype.setItem = () => { throw new Error('full') }")
     page.goto(team.links["ann"])
+    page.keyboard.press("Enter")
     rate(page, 4)
     wait_until(team, 1)
     team.kill()
     rate(page, 2)
     page.get_by_text("This browser stores nothing: leave this page open.").wait_for()
     team.start("--form", "form.toml")
-    page.get_by_text("Everything is saved.").wait_for()
+    page.locator("#saved", has_text=re.compile("^Saved$")).wait_for()
     assert len(team.ratings()) == 2
     page.context.close()
 
@@ -299,3 +309,39 @@ def test_undo_changes_what_the_server_has(browser: Browser, team: Team) -> None:
     assert answer.value.status == 204
     assert [json.dumps(line["scores"]) for line in team.ratings()] == ['{"overall": 3.0}']
     page.context.close()
+
+
+def test_the_lead_watches_without_reloading(browser: Browser, team: Team) -> None:
+    """Nothing at first; then who is where, a histogram per rater, and disputed rows as links to their conversations."""
+    page = browser.new_context(viewport={"width": 390, "height": 800}).new_page()
+    said: list[str] = []
+    page.on("console", lambda message: said.append(message.text))
+    page.goto(team.lead)
+    assert page.locator("tbody tr").count() == 2
+    assert page.get_by_text("not started").count() == 2
+    ann, bob = (opened(browser, team.links[name]) for name in ("ann", "bob"))
+    for number in range(12):
+        rate(ann, 1 + number % 5)
+        if number < 7:
+            rate(bob, 5)
+    wait_until(team, 19)
+    page.get_by_text("12 of 12").wait_for(timeout=15_000)
+    assert page.get_by_text("7 of 12").is_visible()
+    by_rater = {line["id"]: line["scores"]["overall"] for line in team.ratings() if line["rater"] == "ann"}
+    both = [line["id"] for line in team.ratings() if line["rater"] == "bob"]
+    far = [row for row in both if by_rater[row] <= 3]
+    rows = page.locator(".disputed details")
+    assert {row.removeprefix("row-") for row in rows.evaluate_all("all => all.map(({id}) => id)")} == set(far)
+    assert page.get_by_role("img", name="overall: 1: 0, 2: 0, 3: 0, 4: 0, 5: 7").count() == 1
+    assert f"{len(far)} rows are disputed" in page.locator("h1").inner_text()
+    rows.first.locator("summary").click()
+    assert HOSTILE in rows.first.inner_text()
+    page.goto(f"{team.lead}#{rows.last.get_attribute('id')}")
+    page.reload()
+    assert page.locator(".disputed details[open]").count() == 1
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert page.evaluate("window.hacked") is None
+    assert violations(page) == {}
+    assert said == []
+    for each in (page, ann, bob):
+        each.context.close()

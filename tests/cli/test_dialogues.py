@@ -32,7 +32,7 @@ def test_ids_of_lines_make_dialogues(dialeval: Dialeval, files: Path) -> None:
     plain = dialeval("score", "old.txt", "new.txt", "-m", "length")
     first = "Paired design: the systems have the same 6 lines, matched by position. Statistics are over lines"
     assert first in " ".join(plain.stdout.split())
-    assert "\nStatistics are over lines" in dialeval("score", "old.txt", "-m", "length").stdout
+    assert "Statistics are over lines" in dialeval("score", "old.txt", "-m", "length").stdout
     named = dialeval("score", "old.txt", "new.txt", "-m", "length", "--dialogues", "ids.txt", "-o", "run")
     assert "Paired design: the systems have the same 3 dialogues (6 rows), matched by id." in named.stdout
     assert "over lines" not in named.stdout
@@ -61,7 +61,7 @@ def test_dialogues_that_do_not_fit_are_refused(dialeval: Dialeval, files: Path) 
     with pytest.raises(DataError, match="has dialogues of its own"):
         evaluating.evaluate([{"dialog_id": "x", "response": "a"}], metrics="length", dialogues=["a"])
     with pytest.raises(SettingError, match="are added to rows in memory"):
-        evaluating.evaluate(files / "old.txt", metrics="length", dialogues=files / "ids.txt", items=False)
+        evaluating.evaluate(files / "old.txt", metrics="length", dialogues=files / "ids.txt", row_scores=False)
     refused = dialeval("score", "old.txt", "-m", "length", "--dialogues", "ids.txt", "--jobs", "2")
     assert refused.returncode == 2
     assert "--dialogues" in refused.stderr

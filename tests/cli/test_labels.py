@@ -57,10 +57,10 @@ def test_rates_differences_and_slices(dialeval: Dialeval, tmp_path: Path, logs: 
     for system, chats in logs.items():
         given = labels_of(chats)
         estimate = run[system][name]
-        assert estimate.scored == len(given) < estimate.rows
+        assert estimate.scored == len(given) < estimate.units
         assert estimate.mean == pytest.approx(np.mean([each["error"] == ["repetition"] for each in given]))
         assert run[system]["label:polite"].mean == pytest.approx(np.mean([each["polite"] for each in given]))
-        assert run[system]["labels"].mean == pytest.approx(len(given) / estimate.rows)
+        assert run[system]["labels"].mean == pytest.approx(len(given) / estimate.units)
         assert estimate.interval_by is not None
         assert estimate.interval_by.method == "wilson"
     found = dialeval("compare", "run", "-m", f"{name},label:polite", "--by", "topic", "-f", "json")

@@ -29,7 +29,7 @@ def test_everything_public_prints_as_one_short_line(run: dialeval.Run) -> None:
     comparison = dialeval.compare(run, resamples=20, trials=20)
     rated = [{**row, "scores": number % 5, "system": "a"} for number, row in enumerate(ROWS)]
     agreement = dialeval.measure_agreement(rated, metrics="rouge-l", resamples=5)
-    for shown in (run, run["a"], run["a"]["length"], comparison, agreement, run.item_table):
+    for shown in (run, run["a"], run["a"]["length"], comparison, agreement, run.score_table):
         text = repr(shown)
         assert len(text) < 200, text
         assert text.isprintable(), text

@@ -29,7 +29,7 @@ from dialeval.core.files import (
 )
 
 RENAME = Path.replace
-LEFT = ".items.parquet.0123456789ab.unfinished"
+LEFT = ".scores.parquet.0123456789ab.unfinished"
 
 
 @pytest.fixture

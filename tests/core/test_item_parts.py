@@ -18,7 +18,15 @@ from dialeval.core.errors import SettingError
 from dialeval.core.files import make_workplace
 from dialeval.core.fold import Estimate, Level
 from dialeval.core.result import Result, Run, load
-from dialeval.core.rowtable import PROMPT, ItemPart, PartWriter, RowTable, items_of, items_table, join_items
+from dialeval.core.rowtable import (
+    PROMPT,
+    PartWriter,
+    RowTable,
+    RunPart,
+    join_score_parts,
+    make_score_table,
+    read_scores,
+)
 
 sizes = st.lists(st.lists(st.lists(st.integers(1, 3), min_size=1, max_size=3), max_size=3), max_size=4)
 
@@ -65,16 +73,16 @@ def test_any_parts_and_blocks(parts: list[list[list[int]]], held: int, away: boo
         loaded = load(folder)
     for name in ("a", "other"):
         if first:
-            np.testing.assert_array_equal(loaded[name]["x"].items, np.arange(first))
-            np.testing.assert_array_equal(loaded[name]["z"].items, np.concatenate(firsts))
+            np.testing.assert_array_equal(loaded[name]["x"].scores, np.arange(first))
+            np.testing.assert_array_equal(loaded[name]["z"].scores, np.concatenate(firsts))
             assert loaded[name].rows == RowTable.join(tables)
         else:
-            assert (loaded[name]["x"].items, loaded[name].rows) == (None, None)
+            assert (loaded[name]["x"].scores, loaded[name].rows) == (None, None)
 
 
-def numbered(written: list[tuple[ItemPart, dict[str, str]]]) -> list[tuple[str, int]]:
+def numbered(written: list[tuple[RunPart, dict[str, str]]]) -> list[tuple[str, int]]:
     kinds = [part.kind for part, _ in written]
-    return [(kind, at) for kind in ("items", "rows") for at in range(kinds.count(kind))]
+    return [(kind, at) for kind in ("scores", "rows") for at in range(kinds.count(kind))]
 
 
 def test_a_place_that_cannot_be_written_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,7 +92,7 @@ def test_a_place_that_cannot_be_written_to(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(Path, "write_bytes", full)
     writer = PartWriter(str(tmp_path))
     writer.add("s", {"turn": {"x": np.array([1.0])}}, None)
-    with pytest.raises(SettingError, match=r"items cannot be written to .*No space left on device"):
+    with pytest.raises(SettingError, match=r"scores cannot be written to .*No space left on device"):
         writer.finish()
 
 
@@ -108,15 +116,15 @@ def test_digests_that_come_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 def test_blocks_below_each_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, group_rows: int) -> None:
     monkeypatch.setattr(arrow, "_GROUP_ROWS", group_rows)
     x = np.array([1.0, np.nan, 3.0, 4.0])
-    turns = join_items([{"x": x[:1], "y": x[:1]}, {}, {"x": x[1:3]}, {"x": x[3:]}])
-    tables = [items_table("a", Level.TURN, turns), items_table("a", Level.DIALOGUE, {"z": x[:2]})]
-    write_tables(tables, tmp_path / "items.parquet")
-    table = pq.ParquetFile(tmp_path / "items.parquet").read()
+    turns = join_score_parts([{"x": x[:1], "y": x[:1]}, {}, {"x": x[1:3]}, {"x": x[3:]}])
+    tables = [make_score_table("a", Level.TURN, turns), make_score_table("a", Level.DIALOGUE, {"z": x[:2]})]
+    write_tables(tables, tmp_path / "scores.parquet")
+    table = pq.ParquetFile(tmp_path / "scores.parquet").read()
     assert table.column_names == ["system", "level", "row", "x", "y", "z"]
     assert table["row"].to_pylist() == [1, 2, 3, 4, 1, 2]
     assert table["level"].to_pylist() == ["turn"] * 4 + ["dialogue"] * 2
-    np.testing.assert_array_equal(items_of(table, "a", Level.TURN)["x"], x)
-    np.testing.assert_array_equal(items_of(table, "a", Level.TURN)["y"], [1, np.nan, np.nan, np.nan])
-    dialogues = items_of(table, "a", Level.DIALOGUE)
+    np.testing.assert_array_equal(read_scores(table, "a", Level.TURN)["x"], x)
+    np.testing.assert_array_equal(read_scores(table, "a", Level.TURN)["y"], [1, np.nan, np.nan, np.nan])
+    dialogues = read_scores(table, "a", Level.DIALOGUE)
     assert list(dialogues) == ["z"]
     np.testing.assert_array_equal(dialogues["z"], x[:2])

@@ -37,12 +37,12 @@ def make_run(items: Floats, system: str = "a") -> Run:
     signature = Signature.of("length", tokenizer="words.1")
     known = items[~np.isnan(items)]
     scored, mean = len(known), float(known.mean()) if len(known) else math.nan
-    turn = Estimate(mean, 0.25, len(items), scored, items=items, signature=signature).with_confidence(1.97)
+    turn = Estimate(mean, 0.25, len(items), scored, scores=items, signature=signature).with_confidence(1.97)
     corpus = Estimate(0.5, 0.0, len(items), scored, corpus=True, signature=signature)
-    dialogue = Estimate(float("nan"), float("nan"), 1, 0, items=np.array([np.nan]), level=Level.DIALOGUE)
+    dialogue = Estimate(float("nan"), float("nan"), 1, 0, scores=np.array([np.nan]), level=Level.DIALOGUE)
     estimates = {"length": turn, "distinct-2": corpus, "inform/hotel": dialogue}
     other = Result(
-        {"length": replace(turn, mean=7.0, items=np.array([7.0]), rows=1, scored=1)}, {"bleu-4": "needs references"}
+        {"length": replace(turn, mean=7.0, scores=np.array([7.0]), units=1, scored=1)}, {"bleu-4": "needs references"}
     )
     return Run({system: Result(estimates), f"{system} 2": other}, "0.1.0", ("a warning",))
 
@@ -61,7 +61,7 @@ def test_saves_and_loads_back_equal(tmp_path_factory: pytest.TempPathFactory, it
 
 def test_items_of_another_run_are_refused(tmp_path: Path) -> None:
     one, two = make_run(np.array([1.0])).save(tmp_path / "1"), make_run(np.array([2.0])).save(tmp_path / "2")
-    shutil.copy(one / "items.parquet", two / "items.parquet")
+    shutil.copy(one / "scores.parquet", two / "scores.parquet")
     with pytest.raises(DataError, match=r"does not belong to run\.json"):
         load(two)
 
@@ -71,9 +71,9 @@ def test_items_of_another_run_are_refused(tmp_path: Path) -> None:
     [
         (b"{", "not JSON"),
         (b"[]", "expected object, got array"),
-        (b'{"format": 3}', "missing required field dialeval"),
-        (b'{"format": 1}', "was saved in layout 1, and this dialeval reads layout 3"),
-        (b'{"format": 99}', "was saved in layout 99, and this dialeval reads layout 3"),
+        (b'{"format": 4}', "missing required field dialeval"),
+        (b'{"format": 1}', "was saved in layout 1, and this dialeval reads layout 4"),
+        (b'{"format": 99}', "was saved in layout 99, and this dialeval reads layout 4"),
     ],
 )
 def test_a_broken_run_is_a_clear_error(tmp_path: Path, content: bytes, message: str) -> None:
@@ -121,16 +121,16 @@ def test_a_run_replaces_all_files_of_the_old_one_and_no_others(tmp_path: Path) -
     saved = with_rows.save(tmp_path, comparison=b"{}")
     assert {path.name for path in saved.iterdir()} == {path.name for path in files_of(tmp_path)}
     (tmp_path / "notes.txt").write_text("mine")
-    left = tmp_path / ".items.parquet.0123456789ab.unfinished"
+    left = tmp_path / ".scores.parquet.0123456789ab.unfinished"
     left.write_text("left by a run that was killed")
     os.utime(left, (0, 0))
     plain = make_run(np.array([1.0]))
     assert load(plain.save(tmp_path, force=True)) == plain
-    assert {path.name for path in tmp_path.iterdir()} == {"run.json", "items.parquet", "notes.txt"}
+    assert {path.name for path in tmp_path.iterdir()} == {"run.json", "scores.parquet", "notes.txt"}
 
 
 @pytest.mark.parametrize(
-    "name", ["run.json", "items.parquet", "rows.parquet", "contributions.parquet", "comparison.json"]
+    "name", ["run.json", "scores.parquet", "rows.parquet", "contributions.parquet", "comparison.json"]
 )
 def test_files_that_are_no_run_are_left_alone(tmp_path: Path, name: str) -> None:
     for content in (b"[]", b'{"run": 3}', b"", b"PAR1"):
@@ -214,7 +214,7 @@ def test_processes_that_are_killed_while_they_save(tmp_path: Path) -> None:
     for left in tmp_path.glob(".*.unfinished"):
         os.utime(left, (0, 0))
     old.save(tmp_path)
-    assert {path.name for path in tmp_path.iterdir()} == {"run.json", "items.parquet"}
+    assert {path.name for path in tmp_path.iterdir()} == {"run.json", "scores.parquet"}
 
 
 ROWS: list[dict[str, Any]] = [

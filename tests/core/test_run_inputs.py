@@ -63,7 +63,7 @@ def test_other_files_are_refused_before_anything_is_read(files: Path, monkeypatc
     scored("a.txt").save("run")
     check_folder("run", sources=["a.txt"])
     check_folder("run", sources=["./a.txt", "b.txt"])  # who knows what b.txt holds
-    monkeypatch.setattr("dialeval.engine.evaluate.Inputs.read", None)
+    monkeypatch.setattr("dialeval.engine.evaluate._Inputs.read", None)
     what = "run.json: holds a run in which a is of a.txt, which is not among the responses now"
     with pytest.raises(DataError, match=what):
         dialeval.evaluate("b.txt", metrics="length", output="run")

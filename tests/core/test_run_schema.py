@@ -50,19 +50,19 @@ LENGTH = "systems.careful.metrics.length"
         ("responses", "dialeval", None, "dialeval: expected str"),
         ("responses", "systems", [], "systems: expected object"),
         ("responses", "warnings", "none", "warnings: expected array"),
-        ("responses", "items", KeyError, "missing required field items"),
-        ("responses", "items.0.file", "../items.parquet", "items[0].file: expected str matching"),
-        ("responses", "items.0.file", "/dev/zero", "items[0].file: expected str matching"),
-        ("responses", "items.0.sha256", "", "items[0].sha256: expected str matching"),
+        ("responses", "scores", KeyError, "missing required field scores"),
+        ("responses", "scores.0.file", "../scores.parquet", "scores[0].file: expected str matching"),
+        ("responses", "scores.0.file", "/dev/zero", "scores[0].file: expected str matching"),
+        ("responses", "scores.0.sha256", "", "scores[0].sha256: expected str matching"),
         ("responses", "systems.careful.role", "king", "role: invalid enum value"),
         ("responses", "systems.careful.skipped", {"x": 1}, "skipped"),
         (*("responses", f"{LENGTH}.mean"), "14", "mean: expected"),
         (*("responses", f"{LENGTH}.std"), -1.0, "std: expected float >= 0"),
-        (*("responses", f"{LENGTH}.rows"), 60.5, "rows: expected int"),
-        (*("responses", f"{LENGTH}.rows"), 2**70, "rows: expected int"),
+        (*("responses", f"{LENGTH}.units"), 60.5, "units: expected int"),
+        (*("responses", f"{LENGTH}.units"), 2**70, "units: expected int"),
         (*("responses", f"{LENGTH}.scored"), 61, "61 of 60 rows are scored"),
-        (*("responses", f"{LENGTH}.rows"), 59, "60 of 59 rows"),
-        (*("responses", f"{LENGTH}.rows"), 61, "60 values of length are saved for 61 rows"),
+        (*("responses", f"{LENGTH}.units"), 59, "60 of 59 rows"),
+        (*("responses", f"{LENGTH}.units"), 61, "60 values of length are saved for 61 rows"),
         (*("responses", f"{LENGTH}.of"), "all", "of: invalid enum value"),
         (*("responses", f"{LENGTH}.level"), "row", "level: invalid enum value"),
         (*("responses", f"{LENGTH}.level"), "dialogue", ""),
@@ -89,7 +89,7 @@ def test_a_changed_document_is_refused(
     put(document, path, value)
     write_sealed(document, folder / "run.json")
     if not what:  # the items are then those of nobody
-        assert load(folder)["careful"]["length"].items is None
+        assert load(folder)["careful"]["length"].scores is None
         return
     with pytest.raises(DataError) as info:
         load(folder)
@@ -114,12 +114,12 @@ def replaced(name: str, make: Callable[[pa.ChunkedArray], Any]) -> Callable[[pa.
 @pytest.mark.parametrize(
     ("kind", "name", "change", "what"),
     [
-        ("responses", "items", replaced("length", lambda column: column.cast(pa.string())), "'length' holds string"),
-        ("responses", "items", replaced("row", lambda column: pc.add(column, 1)), "not numbered from 1"),
-        ("responses", "items", replaced("length", lambda column: pc.divide(column, 0.0)), "too large to compute with"),
-        ("responses", "items", lambda table: table.drop_columns("level"), "has no column level"),
-        ("responses", "items", lambda table: table.slice(1), "not numbered from 1"),
-        ("responses", "items", lambda table: table.slice(0, len(table) - 1), "values of length are saved for 60 rows"),
+        ("responses", "scores", replaced("length", lambda column: column.cast(pa.string())), "'length' holds string"),
+        ("responses", "scores", replaced("row", lambda column: pc.add(column, 1)), "not numbered from 1"),
+        ("responses", "scores", replaced("length", lambda column: pc.divide(column, 0.0)), "too large to compute with"),
+        ("responses", "scores", lambda table: table.drop_columns("level"), "has no column level"),
+        ("responses", "scores", lambda table: table.slice(1), "not numbered from 1"),
+        ("responses", "scores", lambda table: table.slice(0, len(table) - 1), "values of length are saved for 60 rows"),
         ("responses", "rows", replaced("dialogue", pc.negate), "a number below 1"),
         ("responses", "rows", replaced("dialogue", lambda column: column.cast(pa.float64())), "holds double"),
         ("responses", "rows", lambda table: table.slice(0, len(table) - 1), "59 rows are saved"),
@@ -151,7 +151,7 @@ def test_a_changed_table_is_refused(
     assert what in problem.what
 
 
-@pytest.mark.parametrize("name", ["run.json", "items.parquet", "rows.parquet"])
+@pytest.mark.parametrize("name", ["run.json", "scores.parquet", "rows.parquet"])
 def test_pipes_and_devices_are_not_opened(saved: Callable[[str], Path], name: str) -> None:
     file = saved("responses") / name
     file.unlink()

@@ -38,7 +38,7 @@ def test_a_line_per_system_and_key(run: dialeval.Run) -> None:
     assert [(line["system"], line["metric"]) for line in lines] == [(name, key) for name in run for key in run[name]]
     for line in lines:
         estimate = run[line["system"]][line["metric"]]
-        assert (line["mean"], line["rows"], line["scored"]) == (estimate.mean, estimate.rows, estimate.scored)
+        assert (line["mean"], line["units"], line["scored"]) == (estimate.mean, estimate.units, estimate.scored)
         assert math.isnan(line["std"]) if estimate.corpus else line["std"] == estimate.std
         low, high = line["low"], line["high"]
         assert (low, high) == (estimate.interval or (None, None))
@@ -53,25 +53,25 @@ def test_a_line_per_system_and_key(run: dialeval.Run) -> None:
 
 def test_nothing_is_lost_where_there_is_nothing() -> None:
     empty = dialeval.Run({}, "0.1.0")
-    assert empty.to_arrow().num_rows == empty.item_table.to_arrow().num_rows == 0
+    assert empty.to_arrow().num_rows == empty.score_table.to_arrow().num_rows == 0
     assert empty.to_arrow().schema == make_run(np.array([1.0])).to_arrow().schema
     means = make_run(np.array([1.0])).to_arrow()["mean"].to_pylist()
     assert sum(math.isnan(mean) for mean in means) == 1
 
 
 def test_a_line_per_row_with_its_place_and_text(run: dialeval.Run) -> None:
-    frame = run.item_table.to_pandas()
+    frame = run.score_table.to_pandas()
     assert list(frame.columns) == [
         *("system", "level", "row", "dialog_id", "turn", "response", "length", "distinct-1", "distinct-2")
     ]
     own = frame[frame["system"] == "a"]
     assert own["row"].tolist() == list(range(1, len(ROWS) + 1))
-    assert own["length"].tolist() == run["a"]["length"].items.tolist()  # type: ignore[union-attr]
+    assert own["length"].tolist() == run["a"]["length"].scores.tolist()  # type: ignore[union-attr]
     assert own["response"].tolist() == [row["response"] for row in ROWS]
     assert own["dialog_id"].tolist() == [row["dialog_id"] for row in ROWS]
     assert own["turn"].tolist() == [row["turn"] for row in ROWS]
     assert frame[frame["system"] == "b"]["dialog_id"].isna().all()
-    assert run.item_table.to_polars().shape == frame.shape
+    assert run.score_table.to_polars().shape == frame.shape
 
 
 def test_contexts_and_kept_fields_are_columns() -> None:
@@ -82,7 +82,7 @@ def test_contexts_and_kept_fields_are_columns() -> None:
         {"dialog_id": "y", "context": [], "response": "so", "city": "Bern", "reference": "so so", "topic": ["bus"]},
     ]
     kept = dialeval.evaluate({"one": rows, "two": rows[:2]}, metrics="length,distinct-1", keep="city,length,topic")
-    table = kept.item_table.to_arrow()
+    table = kept.score_table.to_arrow()
     assert [name for name in table.column_names if name not in kept.keys_in_order] == [
         *("system", "level", "row", "dialog_id", "context", "response", "reference", "city", "field/length", "topic")
     ]
@@ -106,20 +106,20 @@ def test_rows_have_the_same_number_everywhere(run: dialeval.Run, tmp_path: Path)
     """In the item table, in the files of a saved run and in a sample."""
     rows = pq.read_table(run.save(tmp_path) / "rows.parquet").to_pylist()
     texts = {(line["system"], line["row"]): line["response"] for line in rows}
-    saved = pq.read_table(tmp_path / "items.parquet").to_pylist()
+    saved = pq.read_table(tmp_path / "scores.parquet").to_pylist()
     assert {(line["system"], line["row"]) for line in saved} == texts.keys()
-    shown = {(line["system"], line["row"]): line["response"] for line in run.item_table.to_arrow().to_pylist()}
+    shown = {(line["system"], line["row"]): line["response"] for line in run.score_table.to_arrow().to_pylist()}
     assert shown == texts
     for row in dialeval.sample(run, 6, independent=True).rows:
         assert texts[row.system, row.row] == row.response
 
 
 def test_items_of_dialogues_stand_below_those_of_turns(town: dialeval.Run) -> None:
-    table = town.item_table.to_polars()
+    table = town.score_table.to_polars()
     for system in town:
         for level in Level:
             own = table.filter((table["system"] == system) & (table["level"] == level.value))
-            items = {k: e.items for k, e in town[system].items() if e.level is level and e.items is not None}
+            items = {k: e.scores for k, e in town[system].items() if e.level is level and e.scores is not None}
             assert len(own) == len(next(iter(items.values())))
             for key, values in items.items():
                 np.testing.assert_array_equal(own[key].to_numpy(), values)
@@ -136,7 +136,7 @@ def test_flat_figures_have_plain_names() -> None:
     assert (flat["my_bot/length/mean"], flat["my_bot-2/length/mean"], flat["_/x/length/mean"]) == (1.5, 1.0, 0.0)
     assert (flat["my_bot/length/low"], flat["my_bot/length/high"]) == run["my bot"]["length"].interval
     distinct = "my_bot/distinct_n_3_per_response"
-    assert (flat[f"{distinct}/rows"], flat[f"{distinct}/scored"]) == (2, 0)
+    assert (flat[f"{distinct}/units"], flat[f"{distinct}/scored"]) == (2, 0)
     assert f"{distinct}/mean" not in flat, "what could not be computed is left out"
     alone = run["my bot"].flat()
     assert alone == {key.removeprefix("my_bot/"): value for key, value in flat.items() if key.startswith("my_bot/")}

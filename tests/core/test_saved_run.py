@@ -31,26 +31,26 @@ def saved(folder: Path, values: list[list[float]], names: dict[str, str] | None 
 def test_parts_are_read_as_one(tmp_path: Path) -> None:
     for number, cut in enumerate(([[1.0, 2.0, 3.0]], [[1.0], [2.0, 3.0]], [[1.0], [2.0], [3.0]])):
         result = load(saved(tmp_path / str(number), cut))["s"]
-        np.testing.assert_array_equal(result["x"].items, [1, 2, 3])
+        np.testing.assert_array_equal(result["x"].scores, [1, 2, 3])
         assert result.rows == RowTable(np.arange(4), ["d1.0", "d2.0", "d3.0"])
 
 
 def test_a_run_that_is_saved_again_leaves_no_old_parts(tmp_path: Path) -> None:
     folder = saved(tmp_path / "run", [[1.0], [2.0], [3.0]])
     saved(folder, [[1.0]])
-    assert sorted(path.name for path in folder.iterdir()) == ["items-00000.parquet", "rows-00000.parquet", "run.json"]
+    assert sorted(path.name for path in folder.iterdir()) == ["rows-00000.parquet", "run.json", "scores-00000.parquet"]
     load(folder).save(folder)
-    assert sorted(path.name for path in folder.iterdir()) == ["items.parquet", "rows.parquet", "run.json"]
+    assert sorted(path.name for path in folder.iterdir()) == ["rows.parquet", "run.json", "scores.parquet"]
 
 
 def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
     one, two = saved(tmp_path / "one", [[1.0], [2.0]]), saved(tmp_path / "two", [[3.0], [4.0]])
-    part = one / "items-00001.parquet"
+    part = one / "scores-00001.parquet"
     part.write_bytes((two / part.name).read_bytes())
-    with pytest.raises(DataError, match=r"items-00001.parquet"):
+    with pytest.raises(DataError, match=r"scores-00001.parquet"):
         load(one)
     document = json.loads((two / "run.json").read_text())
-    document["items"].pop()
+    document["scores"].pop()
     write_sealed(document, two / "run.json")
     with pytest.raises(DataError, match="1 values of x are saved for 2 rows"):
         load(two)

@@ -114,7 +114,7 @@ def test_names_that_are_none(name: str) -> None:
     kind = Annotated[str, msgspec.Meta(pattern=validation.FILE_NAME)]
     with pytest.raises(msgspec.ValidationError):
         msgspec.convert(name, kind)
-    for sound in ("items.parquet", "...", "a b", ".hidden", "ä"):
+    for sound in ("scores.parquet", "...", "a b", ".hidden", "ä"):
         assert msgspec.convert(sound, kind) == sound
 
 

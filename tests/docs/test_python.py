@@ -191,7 +191,7 @@ def test_the_query(folder: Path, streamed: bool) -> None:
     query = block_with("filename = true" if streamed else "USING", "sql")  # the rows of a stream have no texts
     found = duckdb.connect().execute(query).fetchall()
     scores = dialeval.evaluate("rows.jsonl", metrics="rouge-l")
-    items = {system: scores[system]["rouge-l"].items for system in "ab"}
+    items = {system: scores[system]["rouge-l"].scores for system in "ab"}
     assert len(found) == 3
     for system, dialogue, turn, said, value in found:
         number = said - 1 if streamed else int(said.split()[1]) - 6 * "ab".index(system)

@@ -21,9 +21,9 @@ from dialeval.core.batch import Batch
 from dialeval.core.errors import DataError
 from dialeval.core.fold import RowMetric
 from dialeval.core.result import Result, Run
-from dialeval.engine.evaluate import evaluate
 from dialeval.engine.folding import Done
 from dialeval.engine.worker import Engine, Threads
+from evaluating import evaluate
 
 
 def texts(rows: int, seed: int = 7) -> list[str]:
@@ -106,12 +106,12 @@ def bare(run: Mapping[str, Result]) -> dict[str, Result]:
 
 def estimates(run: Run) -> dict[str, list[str]]:
     """The figures of a run without items, printed in full: equal lines are equal to the last digit."""
-    return {name: [f"{key} {replace(est, items=None)}" for key, est in result.items()] for name, result in run.items()}
+    return {name: [f"{key} {replace(est, scores=None)}" for key, est in result.items()] for name, result in run.items()}
 
 
 def figures(run: Run) -> list[str]:
     """The figures of a run printed in full, whatever its metrics are called."""
-    return [repr((est.mean, est.std, est.rows, est.scored)) for result in run.values() for est in result.values()]
+    return [repr((est.mean, est.std, est.units, est.scored)) for result in run.values() for est in result.values()]
 
 
 def in_chunks(responses: Any, *given: Any, **options: Any) -> Run:

@@ -227,8 +227,8 @@ def test_a_lost_node(nodes: Any, tmp_path: Path) -> None:
     assert begun > ended, "the node was at work on a chunk when it was killed"
     back = dialeval.load(tmp_path / "out")["s"]
     for (key, estimate), (name, expected) in zip(run.items(), plain.items(), strict=True):
-        assert (estimate.mean, estimate.std, estimate.rows) == (expected.mean, expected.std, expected.rows), name
-        np.testing.assert_array_equal(back[key].items, expected.items)
+        assert (estimate.mean, estimate.std, estimate.units) == (expected.mean, expected.std, expected.units), name
+        np.testing.assert_array_equal(back[key].scores, expected.scores)
 
 
 def test_tallies_of_ray_tasks_are_merged(nodes: Any) -> None:

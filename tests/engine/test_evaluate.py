@@ -80,10 +80,10 @@ def test_shards_of_rows_are_one_system(tmp_path: Path, kind: str) -> None:
     )
     assert estimates(found) == estimates(expected)
     assert bare(dialeval.load(tmp_path / "out")) == bare(expected)
-    assert found["bot"]["length"].rows == len(everything)
+    assert found["bot"]["length"].units == len(everything)
     folder = in_chunks(tmp_path / "shards", shards=True, metrics="length")
     assert list(folder) == ["shards"]
-    assert folder["shards"]["length"].rows == len(everything)
+    assert folder["shards"]["length"].units == len(everything)
 
 
 def unequal_dialogues(seed: int) -> list[dict[str, object]]:
@@ -201,10 +201,10 @@ def test_changed_settings_keep_their_names(tmp_path: Path) -> None:
 
 def test_without_items(tmp_path: Path) -> None:
     write_shards(tmp_path / "shards", 20, 2)
-    run = in_chunks(f"{tmp_path}/shards/*", metrics="length", output=tmp_path / "out", items=False)
+    run = in_chunks(f"{tmp_path}/shards/*", metrics="length", output=tmp_path / "out", row_scores=False)
     back = dialeval.load(tmp_path / "out")
     assert estimates(back) == estimates(run)
-    assert back["shards"]["length"].items is None
+    assert back["shards"]["length"].scores is None
 
 
 def test_a_poison_row_is_named(tmp_path: Path) -> None:
@@ -218,7 +218,7 @@ def test_a_poison_row_is_named(tmp_path: Path) -> None:
 def test_nothing_at_all(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text("\n")
     (tmp_path / "b.jsonl").write_text('{"response": "x"}\n')
-    assert in_chunks({"s": f"{tmp_path}/*.jsonl"}, metrics="length")["s"]["length"].rows == 1
+    assert in_chunks({"s": f"{tmp_path}/*.jsonl"}, metrics="length")["s"]["length"].units == 1
     with pytest.raises(DataError, match="holds no rows"):
         in_chunks(tmp_path / "a.jsonl", metrics="length")
 
@@ -281,7 +281,8 @@ def test_a_worker_that_met_too_many_words_starts_anew(tmp_path: Path, monkeypatc
 PEAK = """
 import resource, sys
 import dialeval
-dialeval.evaluate(sys.argv[1], metrics="length,distinct-2", batch_rows=4096, chunk_bytes=1 << 20, output=sys.argv[2])
+execution = dialeval.Execution(batch_rows=4096, chunk_bytes=1 << 20)
+dialeval.evaluate(sys.argv[1], metrics="length,distinct-2", output=sys.argv[2], execution=execution)
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """
 
@@ -351,7 +352,7 @@ def test_items_of_a_packed_file_come_back_in_parts(tmp_path: Path, monkeypatch: 
     for number in range(2):  # the second time out of the journal
         evaluating.evaluate(f"{tmp_path}/s*.gz", output=tmp_path / f"resumed{number}", **journal)
     chunk = tmp_path / "journal" / "metrics-0.chunk"
-    assert len(list((tmp_path / "run").glob("items-*.parquet"))) > 3
+    assert len(list((tmp_path / "run").glob("scores-*.parquet"))) > 3
     chunk.write_bytes(chunk.read_bytes()[:-1])
     evaluating.evaluate(f"{tmp_path}/s*.gz", output=tmp_path / "mended", **journal)
     chunk.unlink()
@@ -360,7 +361,7 @@ def test_items_of_a_packed_file_come_back_in_parts(tmp_path: Path, monkeypatch: 
         run = dialeval.load(tmp_path / folder)
         assert estimates(run) == estimates(expected), folder
         for key in ("length", "distinct-1"):
-            np.testing.assert_array_equal(run["s"][key].items, expected["s"][key].items, folder)
+            np.testing.assert_array_equal(run["s"][key].scores, expected["s"][key].scores, folder)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="peak memory is counted in other units elsewhere")
@@ -379,5 +380,5 @@ def test_memory_does_not_grow_with_the_shards(tmp_path: Path) -> None:
     assert more > 20_000_000
     assert peaks[8] - peaks[2] < 0.4 * more
     back = dialeval.load(tmp_path / "out8")["8"]["distinct-2"]
-    assert back.items is not None
-    assert len(back.items) == back.rows == 320_000
+    assert back.scores is not None
+    assert len(back.scores) == back.units == 320_000

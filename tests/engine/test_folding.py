@@ -52,13 +52,13 @@ def test_order_changes_nothing_but_the_order_of_items() -> None:
         [texts[index] for index in order], metrics="all", execution=dialeval.Execution(batch_rows=11)
     )["system"]
     for key, estimate in straight.items():
-        assert (estimate.mean, estimate.std, estimate.confidence) == (
+        assert (estimate.mean, estimate.std, estimate.half_width) == (
             mixed[key].mean,
             mixed[key].std,
-            mixed[key].confidence,
+            mixed[key].half_width,
         )
-        assert estimate.items is not None
-        np.testing.assert_array_equal(estimate.items[order], mixed[key].items)
+        assert estimate.scores is not None
+        np.testing.assert_array_equal(estimate.scores[order], mixed[key].scores)
 
 
 @dataclass(frozen=True)
@@ -92,9 +92,9 @@ def test_a_dialogue_is_never_cut_in_two(sizes: list[int], batch_rows: int) -> No
     options = Options(batch_rows=batch_rows, threads=2)
     run = run_sources(wrap_systems([rows]), lambda *_: Plan({"sizes": Sizes()}), options=options).run
     found = run["s"]["sizes"]
-    assert found.items is not None
-    assert found.items.tolist() == [float(size) for size in sizes]
-    assert found.rows == len(names)
+    assert found.scores is not None
+    assert found.scores.tolist() == [float(size) for size in sizes]
+    assert found.units == len(names)
     assert found.level is Level.DIALOGUE
 
 

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from dialeval.core import inputs
 from dialeval.core.columns import TextColumn
-from dialeval.core.rowtable import ItemPart
+from dialeval.core.rowtable import RunPart
 from dialeval.engine import stores as items
 from dialeval.engine.stores import MemoryItems, PartItems
-from dialeval.engine.worker import ChunkItems, SystemItems
+from dialeval.engine.worker import ChunkScores, SystemScores
 from dialeval.io.chunks import split_sources
 from dialeval.io.rows import Rows
 from dialeval.io.sources import wrap_systems
@@ -38,7 +38,7 @@ def test_items_stand_at_their_rows(sizes: list[int], batch_rows: int) -> None:
         values["dialogue"] = {"b": np.arange(dialogue, dialogue + dialogues, dtype=float)}
         if number % 2:
             values["turn"]["odd"] = values["turn"]["a"]
-        memory.put("metrics", number, {}, ChunkItems({(0, "s"): SystemItems(values)}))
+        memory.put("metrics", number, {}, ChunkScores({(0, "s"): SystemScores(values)}))
         row, dialogue = row + turns, dialogue + dialogues
     columns = memory.read_columns((0, "s"))
     assert columns["a"].tolist() == list(range(sum(sizes)))
@@ -52,12 +52,12 @@ def test_items_stand_at_their_rows(sizes: list[int], batch_rows: int) -> None:
 def test_a_store_of_parts_knows_the_files_of_every_chunk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     forced: list[str] = []
     monkeypatch.setattr(items, "force", lambda file: forced.append(str(file)))
-    parts = [ItemPart("items", "0" * 64, "a"), ItemPart("rows", "1" * 64, b"b"), ItemPart("items", "2" * 64, "c")]
+    parts = [RunPart("scores", "0" * 64, "a"), RunPart("rows", "1" * 64, b"b"), RunPart("scores", "2" * 64, "c")]
     with ThreadPoolExecutor(2) as threads:
         store = PartItems(tmp_path, threads)
-        store.put("facts", 0, {}, ChunkItems())
-        store.put("metrics", 1, {}, ChunkItems(parts=tuple(parts[2:])))
-        store.put("metrics", 0, {}, ChunkItems(parts=tuple(parts[:2])))
+        store.put("facts", 0, {}, ChunkScores())
+        store.put("metrics", 1, {}, ChunkScores(parts=tuple(parts[2:])))
+        store.put("metrics", 0, {}, ChunkScores(parts=tuple(parts[:2])))
     assert sorted(forced) == ["a", "c"]
     assert store.workplace == str(tmp_path)
     assert [*store.list_parts(0), *store.list_parts(1)] == parts

@@ -51,7 +51,7 @@ def test_every_worker_opens_the_judge_for_itself(tmp_path: Path) -> None:
     write_shards(tmp_path / "shards", 40, 2)
     replace(tiny_weights(), tokens=24).save(tmp_path / "judge")
     judge = Judge(tmp_path / "judge", write_encoder(tmp_path / "encoder"))
-    asked: dict[str, Any] = {"metrics": "adem,distinct-2", "judge_dir": judge}
+    asked: dict[str, Any] = {"metrics": "adem,distinct-2", "judge": judge}
     expected = evaluating.evaluate({"bot": tmp_path / "whole.jsonl"}, **asked)
     run = in_chunks({"bot": f"{tmp_path}/shards/*"}, **asked, engine=Processes(2), chunk_bytes=3_000)
     assert expected["bot"]["adem"].scored
@@ -77,8 +77,8 @@ def test_a_dead_worker_is_replaced(deadly: Path, deaths: int) -> None:
     found = run["s"][metric.name]
     lines = [line for shard in range(6) for line in (deadly / f"{shard}.jsonl").read_text().splitlines()]
     whole = [json.loads(line)["response"] for line in lines]
-    assert (found.rows, found.mean) == (60, sum(map(len, whole)) / 60)
-    items = dialeval.load(deadly / "out")["s"][metric.name].items
+    assert (found.units, found.mean) == (60, sum(map(len, whole)) / 60)
+    items = dialeval.load(deadly / "out")["s"][metric.name].scores
     assert items is not None
     assert items.tolist() == [float(len(response)) for response in whole]
 
@@ -108,7 +108,7 @@ def test_chunks_that_are_folded_together_with_one_that_kills(
     whole = in_chunks({"s": f"{deadly}/*.jsonl"}, metrics=["distinct-1"])
     assert len(list((deadly / "marks").iterdir())) == deaths
     assert estimates(run)["s"][1:] == estimates(whole)["s"]
-    assert dialeval.load(deadly / "out")["s"]["distinct-1"].rows == 60
+    assert dialeval.load(deadly / "out")["s"]["distinct-1"].units == 60
 
 
 @given(st.integers(0, 400), st.integers(1, 20), st.integers(1, 20))
@@ -243,7 +243,7 @@ def kill(done):
     os.kill(os.getpid(), signal.SIGKILL)
 
 if __name__ == "__main__":
-    dialeval.evaluate(sys.argv[1], metrics="length", engine=Processes(2), progress=kill)
+    dialeval.evaluate(sys.argv[1], metrics="length", execution=dialeval.Execution(engine=Processes(2), progress=kill))
 """
 
 

@@ -15,7 +15,7 @@ import dialeval
 PEAK = """
 import resource, sys
 import dialeval
-dialeval.evaluate(sys.argv[1], sys.argv[2], train=sys.argv[2], batch_rows=4096)
+dialeval.evaluate(sys.argv[1], sys.argv[2], train=sys.argv[2], execution=dialeval.Execution(batch_rows=4096))
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """
 
@@ -62,7 +62,7 @@ def test_a_line_of_five_megabytes() -> None:
     run = dialeval.evaluate([line, "x" * 5_000_000], [line, "y"], train=["word x"], metrics="all")["system"]
     assert time.process_time() - start < 20
     assert run["length"].mean == 500_000.5
-    assert run["bleu-4"].items == pytest.approx([1.0, 0.0])
+    assert run["bleu-4"].scores == pytest.approx([1.0, 0.0])
 
 
 HIGHEST = """
@@ -112,4 +112,4 @@ def test_a_packed_file_of_any_length_is_scored_in_bounded_memory(tmp_path: Path)
     command = [sys.executable, "-c", PACKED, f"{tmp_path}/part*.gz", str(tmp_path / "run")]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert int(done.stdout) < 330_000_000
-    assert dialeval.load(tmp_path / "run")["part"]["length"].rows == rows
+    assert dialeval.load(tmp_path / "run")["part"]["length"].units == rows

@@ -9,6 +9,7 @@ import orjson
 import pytest
 
 import evaluating
+from dialeval import lsdscc
 from dialeval.core.result import Run
 from dialeval.engine.processes import Processes
 from dialeval.engine.worker import Threads
@@ -118,9 +119,9 @@ def test_nothing_is_told_of_other_scripts() -> None:
 
 def test_hypotheses_are_looked_at_too() -> None:
     groups = {"q": {"1": [THERE[0]], "2": [THERE[1]]}}
-    run = run_of({"a": [CHINESE]}, reference_groups=groups, metrics="mds", tokenizer="auto")
+    run = lsdscc.evaluate({"a": [CHINESE]}, groups, metrics="mds", tokenizer="auto")
     assert tokenizers(run, "a") == {"mds": "zh"}
-    assert run_of({"a": [CHINESE]}, reference_groups=groups, metrics="mds").warnings[0].startswith("words.1 cannot")
+    assert lsdscc.evaluate({"a": [CHINESE]}, groups, metrics="mds").warnings[0].startswith("words.1 cannot")
 
 
 def test_in_vocabulary_are_split_as_responses_are() -> None:

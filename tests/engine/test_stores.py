@@ -32,7 +32,8 @@ import sys
 import dialeval
 shards, work, out = sys.argv[1:]
 print("ready", flush=True)
-dialeval.evaluate(shards, metrics="length,distinct,kl-div,bleu-4", resume=work, output=out, chunk_bytes=15_000)
+dialeval.evaluate(shards, metrics="length,distinct,kl-div,bleu-4", output=out,
+    execution=dialeval.Execution(resume=work, chunk_bytes=15_000))
 """
 
 
@@ -127,8 +128,8 @@ def replaced(tree: Any, old: str, new: Any) -> Any:
         lambda old: replaced(old, '{"tuple": [0, "s"]}', '"s"'),
         lambda old: replaced(old, '{"array": "a2"}', "3"),
         lambda old: replaced(old, '{"array": "a2"}', {"array": "a3"}),
-        lambda old: replaced(old, '"items"', '"models"'),
-        lambda old: replaced(old, '{"tuple": ["items", {"bytes": "a0"}]}', '"items"'),
+        lambda old: replaced(old, '"scores"', '"models"'),
+        lambda old: replaced(old, '{"tuple": ["scores", {"bytes": "a0"}]}', '"scores"'),
         lambda old: replaced(old, '{"bytes": "a0"}', "7"),
         lambda _: 7,
         lambda _: {"list": [1]},
@@ -147,7 +148,7 @@ def test_forged_items_are_refused_where_they_are_read(shards: Path) -> None:
     scored(shards)
     forge(shards / "work" / "metrics-0.chunk", lambda old: replaced(old, '{"bytes": "a0"}', {"bytes": "a2"}))
     scored(shards)
-    with pytest.raises(DataError, match=r"items-00000.parquet: .*not a readable Parquet file"):
+    with pytest.raises(DataError, match=r"scores-00000.parquet: .*not a readable Parquet file"):
         dialeval.load(shards / "out")
 
 

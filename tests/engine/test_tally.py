@@ -206,7 +206,7 @@ def test_merging_with_itself() -> None:
     tally.update([{**row, "dialog_id": f"e{row['turn']}"} for row in rows(3)])
     tally.merge(tally)
     assert len(tally) == 6
-    assert tally.compute()["length"].rows == 6
+    assert tally.compute()["length"].units == 6
 
 
 def test_a_dialogue_that_is_divided_among_meters_is_told() -> None:
@@ -233,7 +233,8 @@ def test_other_metrics_are_not_merged(other: Any) -> None:
 
 def test_metrics_with_other_resources_are_not_merged() -> None:
     settings = {"distinct": {"oov": "unk"}}
-    here, there = (dialeval.make_tally("distinct-1", vocabulary=[word], settings=settings) for word in "ab")
+    readings = (dialeval.Reading(vocabulary=[word]) for word in "ab")
+    here, there = (dialeval.make_tally("distinct-1", settings=settings, reading=reading) for reading in readings)
     here.update(["a b"])
     there.update(["a b"])
     with pytest.raises(SettingError, match="cannot be merged"):

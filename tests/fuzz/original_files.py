@@ -18,7 +18,7 @@ from dialeval.core.errors import DialevalError
 from dialeval.io.reading import read_responses
 from dialeval.lsdscc import HypothesisSet, ReferenceSet, compute_score_on_corpus
 from dialeval.multiwoz import Evaluator
-from dialeval.sgd import evaluate_sgd, original_output
+from dialeval.sgd import evaluate_sgd, make_original_output
 from dialeval.suites.breakdown.reading import read_chats
 from dialeval.suites.lsdscc.evaluation import evaluate_hypotheses
 from dialeval.suites.multiwoz.ontology import load_ontology
@@ -173,7 +173,7 @@ def guided_dialogues(folder: Path) -> None:
         folder / name if (folder / name).is_dir() else folder / f"{name}.json" for name in ("steady", "references")
     )
     run = evaluate_sgd(predicted, true, train_schema=train if train.exists() else None, metrics="all")
-    original_output(next(iter(run.values())))
+    make_original_output(next(iter(run.values())))
 
 
 # Breakdown detection

@@ -143,7 +143,7 @@ def changed_table(content: bytes, rng: random.Random) -> bytes:
 
 # Saved runs.
 
-_RUN_FILES = ("items", "rows", "contributions")
+_RUN_FILES = ("scores", "rows", "contributions")
 
 
 def _runs() -> list[Files]:
@@ -202,7 +202,7 @@ def saved_run_used(folder: Path) -> None:
             lambda: dialeval.with_intervals(run, resamples=100),
             lambda: dialeval.compare_slices(run, "topic,turn", resamples=50, trials=50),
             lambda: dialeval.report(run, copy / "report.html", compared=False),
-            lambda: [repr(run), run.to_arrow(), run.item_table.to_pandas(), *map(run.plot, run.keys_in_order[:3])],
+            lambda: [repr(run), run.to_arrow(), run.score_table.to_pandas(), *map(run.plot, run.keys_in_order[:3])],
             lambda: run + run,
         ]
         for use in uses:
@@ -600,8 +600,9 @@ def _rated_folders() -> list[Files]:
 def rated_folders(folder: Path) -> None:
     """What raters sent back, put together, and a page for what they differ on."""
     from dialeval.human import report
+    from dialeval.human.form import make_score_check, read_form
     from dialeval.human.merge import make_rated_rows, merge_ratings
-    from dialeval.human.page import make_rating_page, make_score_check, read_form
+    from dialeval.human.page import make_rating_page
     from dialeval.human.sample_files import read_sample
 
     with copied(folder) as copy:

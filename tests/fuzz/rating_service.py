@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from dialeval.core.errors import DataError, Problem
-from dialeval.human.page import Form
+from dialeval.human.form import Form
 from dialeval.human.server import RatingServer
 from dialeval.human.store import Rating, RatingStore, read_stored_lines
 from fuzz.harness import Files, target

@@ -15,9 +15,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from dialeval.breakdown import evaluate_breakdown, original
+from dialeval.breakdown import evaluate_breakdown, format_original
 from dialeval.cli.main import dialeval_command
 from dialeval.core.errors import DataError
+from dialeval.suites.breakdown.plain import evaluate_folders
 
 pytestmark = pytest.mark.golden
 
@@ -87,6 +88,8 @@ def test_output_is_equal_byte_for_byte(dbdc: Path, shared_data: Path, name: str)
         if case["set"] == name:
             arguments = [str(dbdc / case["labels"]), "-p", str(dbdc / case["data"]), "-t", case["threshold"]]
             assert printed(*arguments) == (0, case["stdout"], ""), case["labels"]
+            data, labels = (str(dbdc / case[key]) for key in ("data", "labels"))
+            assert evaluate_folders(data, labels, float(case["threshold"])) == case["stdout"]
 
 
 @pytest.mark.parametrize("name", SETS)
@@ -118,7 +121,7 @@ def test_the_archive_is_read_as_it_lies(dbdc: Path, shared_data: Path, name: str
     assert list(packed) == ["always-x", "majority", "noisy-oracle", "random"]
     for system in packed:
         one = evaluate_breakdown(dbdc / name / "data", dbdc / name / system, baselines=False)
-        assert original(packed, system) == original(one)
+        assert format_original(packed, system) == format_original(one)
 
 
 def edge_arguments(dbdc: Path, case: dict[str, Any]) -> list[str]:
@@ -165,7 +168,7 @@ def test_lenient_goes_on_where_the_original_dies(dbdc: Path) -> None:
     for name, scored in (("e02-missing-labels-file", 10), ("e03-too-few-turns", 18), ("e11-negative-prob", 20)):
         folder = dbdc / "edge" / name
         run = evaluate_breakdown(folder / "data", folder / "labels", lenient=True, baselines=False)
-        assert (run["labels"]["accuracy"].rows, run["labels"]["accuracy"].scored) == (20, scored)
+        assert (run["labels"]["accuracy"].units, run["labels"]["accuracy"].scored) == (20, scored)
         assert run.warnings
     assert run["labels"]["jsd-o-t-x"].scored == 18
     with pytest.raises(DataError, match="holds no annotated dialogues"):

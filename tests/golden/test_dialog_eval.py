@@ -50,7 +50,7 @@ def result_of(folder: Path, file: str) -> Result:
 def agrees(result: Result, summary: dict[str, dict[str, float]]) -> None:
     for key, expected in summary.items():
         found = result[key]
-        for name, value in (("mean", found.mean), ("std", found.std), ("confidence", found.confidence)):
+        for name, value in (("mean", found.mean), ("std", found.std), ("confidence", found.half_width)):
             assert value == pytest.approx(expected[name], rel=CLOSE, abs=CLOSE), f"{key} {name}"
         if not found.corpus:
             assert found.scored == expected["n"], f"{key} scored"
@@ -74,7 +74,7 @@ def test_figures_and_single_responses_agree(dialog_eval: Path, name: str, file: 
     else:
         assert expected["error"]["type"] == "ZeroDivisionError"
     for key, column in per_response(folder, file).items():
-        items = result[key].items
+        items = result[key].scores
         assert items is not None
         np.testing.assert_allclose(items, column, rtol=CLOSE, atol=CLOSE, err_msg=key)
 
@@ -107,7 +107,7 @@ def test_a_lone_carriage_return_shifts_no_pair(dialog_eval: Path) -> None:
     folder = dialog_eval / "nasty-a"
     broken, plain = result_of(folder, "lone_cr"), result_of(folder, "lf")
     for key in ("length", "bleu-4", "embedding-greedy"):
-        one, other = broken[key].items, plain[key].items
+        one, other = broken[key].scores, plain[key].scores
         assert one is not None
         assert other is not None
         same = (one == other) | (np.isnan(one) & np.isnan(other))

@@ -148,7 +148,7 @@ def test_the_registered_metrics_give_the_same(
     rows = per_query(folder, case)[1][aligner]
     for key, figure in (("mds", "mds"), ("pds", "pds"), ("max-bleu", "max_bleu")):
         expected = [row.get(figure, np.nan) for row in rows]
-        items = run["x"][key].items
+        items = run["x"][key].scores
         assert items is not None
         np.testing.assert_allclose(items, expected, rtol=0, atol=TOLERANCE)
         assert run["x"][key].scored == len(rows) - len(files["aligners"][aligner]["failed_queries"])

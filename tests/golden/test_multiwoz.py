@@ -15,7 +15,7 @@ from dialeval import with_intervals
 from dialeval.analysis.difference import Difference
 from dialeval.analysis.slices import Slice, compare_slices
 from dialeval.core.result import Run
-from dialeval.multiwoz import Evaluator, add_slot_domains, dialogue_rows
+from dialeval.multiwoz import Evaluator, add_slot_domains, list_dialogue_rows
 from dialeval.suites.multiwoz.data import TaskData, load_task
 
 pytestmark = pytest.mark.golden
@@ -83,7 +83,7 @@ def test_every_dialogue(
     folder: Path, task: TaskData, golden: dict[str, Any], verdicts: dict[Any, Any], name: str, variant: str
 ) -> None:
     run = Evaluator(bleu=False, richness=False, data=task).run({name: predictions(folder, name, variant)})
-    rows = {row["dialog_id"]: row for row in dialogue_rows(run, task)}
+    rows = {row["dialog_id"]: row for row in list_dialogue_rows(run, task)}
     expected = verdicts[name, variant]
     assert rows.keys() == expected.keys()
     for dialogue, row in expected.items():
@@ -118,7 +118,7 @@ def test_the_exact_ratio_changes_three_dialogues(folder: Path, task: TaskData) -
             Evaluator(bleu=False, richness=False, ratio=ratio, data=task).run({name: predictions(folder, name)})
             for ratio in ("historical", "exact")
         ]
-        rows = [{row["dialog_id"]: row for row in dialogue_rows(run, task)} for run in both]
+        rows = [{row["dialog_id"]: row for row in list_dialogue_rows(run, task)} for run in both]
         assert {key for key in rows[0] if rows[0][key] != rows[1][key]} == expected
 
 

@@ -74,7 +74,7 @@ def test_several_references(shared_data: Path) -> None:
     scorer = RougeScorer(list(ROUGE.values()))
     expected = [scorer.score_multi(texts, response) for response, texts in zip(responses, references, strict=True)]
     for ours, theirs in ROUGE.items():
-        items = found[ours].items
+        items = found[ours].scores
         assert items is not None
         assert items.tolist() == pytest.approx([each[theirs].fmeasure for each in expected], rel=EXACT)
 

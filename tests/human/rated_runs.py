@@ -44,7 +44,7 @@ def with_judge(result: Result, values: Floats, key: str = "judge") -> Result:
         len(values),
         len(values),
         corpus=False,
-        items=values,
+        scores=values,
         level=Level.TURN,
     )
     return Result({**result.estimates, key: extra}, rows=result.rows)

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from dialeval.core.errors import DataError, SettingError
+from dialeval.human.form import Form, Gold, make_score_check
 from dialeval.human.merge import MergedRatings, make_rated_rows, merge_ratings
-from dialeval.human.page import make_score_check
 from dialeval.io.ratings import read_pairs, read_ratings
 from human.rated_samples import sample_of
 
@@ -69,7 +69,7 @@ def test_the_largest_differences_are_to_be_adjudicated(merged: MergedRatings, tm
     final = written(tmp_path, "eve.jsonl", [line("r4", "eve", 3), line("r4", "eve", 4, again=True)])
     settled = merge_ratings(files, adjudicated=[final], most=2)
     assert [each.id for each in settled.disputed] == ["r0", "r1"]
-    assert [each for each in settled.lines if each.id == "r4"] == [("r4", "eve", {"overall": 3.0}, False, "", None, ())]
+    assert [(each.rater, each.scores) for each in settled.lines if each.id == "r4"] == [("eve", {"overall": 3.0})]
     assert settled.ceilings == merged.ceilings
 
 
@@ -156,3 +156,44 @@ def test_scores_that_are_no_answers_are_refused_with_file_and_line(tmp_path: Pat
         (str(file), 3, "overall is 5, which is none of its answers"),
     ]
     assert len(merge_ratings([file], sample_of(3)).lines) == 3  # as of another tool
+
+
+def test_raters_below_the_pass_mark_are_left_out_and_named(tmp_path: Path) -> None:
+    """Ann knows the gold questions, bob half of them, cy has none: what ann and cy said counts."""
+    gold = [Gold("Fish.", {"overall": [1, 2]}, ["When do you open?"]), Gold("At nine.", {"overall": 5}, ["When?"])]
+    form = Form(gold=gold, uncertain=True)
+    rows = [line(f"k{at:03}abcd", rater, 4) for rater in ("ann", "bob", "cy") for at in range(3)]
+    rows += [
+        line(gold[0].id, "ann", 2),
+        line(gold[1].id, "ann", 5),
+        line(gold[0].id, "bob", 1),
+        line(gold[1].id, "bob", 3),
+    ]
+    file = written(tmp_path, "all.jsonl", rows)
+    sample = sample_of(3)
+    merged = merge_ratings([file], sample, check=make_score_check(form, sample), form=form)
+    assert {row.rater for row in merged.lines} == {"ann", "cy"}
+    assert len(make_rated_rows(merged, sample, "overall")) == 6
+    assert merged.gold == {"ann": (2, 2), "bob": (1, 2)}
+    assert [warning.partition(";")[0] for warning in merged.warnings] == [
+        "bob answered 1 of 2 gold questions right, below the pass mark of 70%",
+        "cy answered no gold question",
+    ]
+    with pytest.raises(DataError, match="not in the sample"):
+        merge_ratings([file], sample)
+
+
+def test_uncertain_gives_no_score_and_is_counted(tmp_path: Path) -> None:
+    sample, form = sample_of(3), Form(compare=True, both_bad=True, uncertain=True)
+    pairs = list(sample.pairs())
+    uncertain = {"id": pairs[0], "rater": "ann", "scores": {"overall": None}}
+    file = written(
+        tmp_path, "a.jsonl", [uncertain, line(pairs[1], "ann", 0, both_bad=["overall"]), line(pairs[2], "ann", 1)]
+    )
+    merged = merge_ratings([file], sample, check=make_score_check(form, sample), form=form)
+    assert merged.uncertain == {"ann": 1}
+    both, first = make_rated_rows(merged, sample, "overall")
+    assert (both["better"], both["both_bad"], first.get("both_bad")) == ("tie", True, None)
+    assert len(read_pairs(make_rated_rows(merged, sample, "overall"))) == 2
+    with pytest.raises(DataError, match="overall is uncertain, which is none of its answers"):
+        merge_ratings([file], sample, check=make_score_check(None, sample))

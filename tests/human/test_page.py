@@ -9,15 +9,12 @@ import msgspec
 import pytest
 
 from dialeval.core.errors import DataError, SettingError
+from dialeval.human.form import Form, Gold, Quality, make_score_check, read_form
 from dialeval.human.page import (
-    Form,
-    Quality,
     collect_things,
     digest_form,
     make_rating_page,
-    make_score_check,
     make_served_page,
-    read_form,
 )
 from human.rated_samples import sample_of
 from reports.test_html import HOSTILE, Page, policy_of
@@ -37,6 +34,19 @@ def test_nothing_tells_the_system() -> None:
     assert things == [{"id": row.id, "context": row.context, "responses": [row.response]} for row in sample.rows]
     assert "reference 3" not in page
     assert "reference 3" in make_rating_page(sample, Form(reference=True))
+
+
+def test_gold_questions_look_like_the_others() -> None:
+    """Their answers are not on the page, and every rater gets them."""
+    sample = sample_of()
+    gold = Gold("Fish.", {"overall": [1]}, ["When do you open?"])
+    things = data_of(make_rating_page(sample, Form(gold=[gold])))["things"]
+    (added,) = [thing for thing in things if thing["responses"] == ["Fish."]]  # type: ignore[attr-defined]
+    assert len(added["id"]) == len(sample.rows[0].id)
+    assert added.keys() == {"id", "context", "responses"}
+    assert len(things) == len(sample.rows) + 1  # type: ignore[arg-type]
+    only = data_of(make_rating_page(sample, Form(gold=[gold]), [sample.rows[0].id]))
+    assert len(only["things"]) == 1  # type: ignore[arg-type]
 
 
 def test_without_common_contexts_nothing_can_be_compared() -> None:
@@ -112,6 +122,12 @@ def form(tmp_path: Path, text: str) -> Form:
         ("[[quality]]\nname = 'a'\n[[quality]]\nname = 'a'", "the same name"),
         ("quality = []", "quality"),
         ("compare = 1", "compare"),
+        ("both_bad = true", "compare = true only"),
+        ("[[quality]]\nrubric = ['a', 'b']", "2 texts for 5 answers"),
+        ("compare = true\n[[quality]]\nrubric = ['a', 'b', 'c', 'd', 'e']", "rubric"),
+        ("[[gold]]\nresponse = 'a'\nscores = {overall = 6}", "overall = 6 is none of the answers"),
+        ("[[gold]]\nresponse = 'a'\nscores = {polite = 1}", "polite = 1 is none of the answers"),
+        ("compare = true\n[[gold]]\nresponse = 'a'\nscores = {overall = 1}", "two where the form compares"),
     ],
 )
 def test_what_does_not_fit_is_named(tmp_path: Path, text: str, words: str) -> None:

@@ -160,7 +160,7 @@ def test_pairs_without_texts_are_left_out_at_equal_length() -> None:
 
 def test_a_judges_pairs_of_a_run() -> None:
     run, _ = run_of(systems={"a": 3.0, "b": 3.0, "c": 3.0})
-    values = {name: run[name]["judge"].items for name in "abc"}
+    values = {name: run[name]["judge"].scores for name in "abc"}
     pairs = compare_rows(run, "judge", tie=0.1)
     assert len(pairs) == 3 * 180
     first = pairs.outcome[:180]

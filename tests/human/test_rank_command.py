@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from conftest import Dialeval
-from dialeval.human.page import collect_things, read_form
+from dialeval.human.form import read_form
+from dialeval.human.page import collect_things
 from dialeval.human.sample_files import read_sample
 from human.rated_runs import run_of
 from human.test_rank import compared

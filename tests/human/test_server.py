@@ -17,7 +17,8 @@ import pytest
 
 from dialeval.core.errors import SettingError
 from dialeval.human import server as rating_server
-from dialeval.human.page import Form, collect_things, digest_form
+from dialeval.human.form import Form
+from dialeval.human.page import collect_things, digest_form
 from dialeval.human.server import LARGEST, LARGEST_HEADERS, RatingServer, _format_host, is_loopback
 from dialeval.human.store import Rating, RatingStore
 from human.rated_samples import sample_of
@@ -336,19 +337,30 @@ def test_a_port_that_is_taken_is_named(server: RatingServer) -> None:
 
 def test_the_lead_sees_progress_and_agreement_and_takes_the_ratings(server: RatingServer) -> None:
     path = server.make_lead_link().partition(server.address)[2]
-    status, headers, page = ask(server, "GET", path)
+    status, headers, _ = ask(server, "GET", path)
     assert status == 200
     assert headers["Content-Type"] == "text/html; charset=utf-8"
     dealt = {name: len(server.store.read_assigned(name)) for name in ("ann", "bob")}
-    assert f"0 of {sum(dealt.values())} assigned ratings" in page.decode()
+
+    def state() -> dict[str, Any]:
+        status, headers, content = ask(server, "GET", path + "state")
+        assert (status, headers["Content-Type"]) == (200, "application/json; charset=utf-8")
+        loaded: dict[str, Any] = json.loads(content)
+        return loaded
+
+    assert {rater["name"]: (rater["rated"], rater["assigned"]) for rater in state()["raters"]} == {
+        name: (0, number) for name, number in dealt.items()
+    }
     for identity in sorted(server.store.read_assigned("ann")):
-        server.store.save("ann", Rating(id=identity, scores={"overall": 3}, seconds=0.2))
-    text = ask(server, "GET", path)[2].decode()
-    assert f"{dealt['ann']} of {dealt['ann']}" in text
-    assert "ann</bdi>" in text
-    assert f"gave the same answer {dealt['ann']} times (overall 3)" in text
-    assert "took less than 1 second for half of the rows" in text
-    assert server.store.read_raters()["ann"] not in text, "links of raters are not the lead's business"
+        server.store.save("ann", Rating(id=identity, scores={"overall": 3}, seconds=0.2, comment="so so"))
+    ann, bob = state()["raters"]
+    assert (ann["rated"], bob["rated"]) == (dealt["ann"], 0)
+    assert [*state()["answers"]["overall"].values()] == [{"ann": 3}] * dealt["ann"]
+    assert [*state()["comments"].values()] == [{"ann": "so so"}] * dealt["ann"]
+    flags = " ".join(state()["flags"])
+    assert f"gave the same answer {dealt['ann']} times (overall 3)" in flags
+    assert "took less than 1 second for half of the rows" in flags
+    assert server.store.read_raters()["ann"] in ann["link"], "who lost the link gets it from the lead"
     status, headers, content = ask(server, "GET", path + "ratings")
     assert headers["Content-Type"].startswith("application/jsonl")
     assert [json.loads(line) for line in content.splitlines()] == server.store.read_lines("ann")

@@ -11,19 +11,9 @@ import pytest
 from dialeval.core import inputs
 from dialeval.core.errors import Problem, SettingError, collect_warnings
 from dialeval.io.calls import Call, ToolResult
-from dialeval.io.fields import (
-    FieldReader,
-    Message,
-    describe_missing,
-    find_role,
-    parse_cell,
-    read_labels,
-    read_message,
-    read_plain_message,
-    read_role,
-    read_time,
-)
+from dialeval.io.fields import FieldReader, describe_missing, parse_cell, read_labels, read_time
 from dialeval.io.gathering import gather_rows
+from dialeval.io.messages import Message, find_role, read_message, read_plain_message, read_role
 from dialeval.io.rows import FieldNames, Records, Rows, read_number
 
 Caught = Callable[[Callable[[], object]], list[Problem]]
@@ -137,7 +127,6 @@ def test_a_wrong_mapping_is_a_setting_error(names: Any) -> None:
         (row(context={"text": "a"}), "context is an object", "list"),
         (row(context=["a", 2]), "context[1] is a number", "string"),
         (row(context=[{"speaker": "A"}]), "context[0] has neither text nor content, only speaker", "text"),
-        (row(context=[{"content": [{"type": "widget"}]}]), "context[0] has a part of type 'widget'", "text"),
         (row(dialog_id=1.5), "dialog_id is a number", "whole number"),
         (row(system=["a"]), "system is a list", "whole number"),
         (row(turn=-1), "turn is -1", "whole number"),
@@ -609,7 +598,6 @@ def test_messages(message: dict[str, object], role: str, found: Message) -> None
     [
         ({"said": "a"}, "m has neither text nor content, only said"),
         ({"content": "a", "tool_calls": ["\ud800"]}, "m holds half of a surrogate pair"),
-        ({"content": [{"type": 3}]}, "m has a part of type 3 without text"),
         ({"content": {"answer": 3}}, "m is an object"),
     ],
 )

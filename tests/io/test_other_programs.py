@@ -200,7 +200,7 @@ def test_scores_that_are_no_numbers_are_left_out() -> None:
 
 
 def test_a_log_that_is_built_in_another_way_is_refused(tmp_path: Path) -> None:
-    path = write(tmp_path / "x.json", {"eval_cases": [{"conversation": ["?"]}], "name": "x"})
+    path = write(tmp_path / "x.json", {"eval_cases": [{"conversation": 3}], "name": "x"})
     with pytest.raises(DataError, match="looks like an eval set of Google ADK, but is built in another way"):
         read_responses(path)
 

@@ -36,7 +36,7 @@ REFUSED = {
     "every-eval-ever-aggregate.json": "give its samples",
     "label-studio-export.json": "dialeval agreement",
     "tau2-voice/results.json": "give the files of its simulations",
-    "facebook-messenger-export.json": "--role User 1=user",
+    "facebook-messenger-export.json": "--role 'User 1'=user",
 }
 """Files without a reply to score, each with what is said about it."""
 DIFFERENT: dict[str, dict[str, int]] = {
@@ -79,7 +79,7 @@ def flatten(systems: list[Rows]) -> list[tuple[Any, ...]]:
 def test_conversations_of_traces() -> None:
     result = '{"url": "https://example.com", "title": "Example Result", "q": "example"}'
     [(dialogue, context, reply)] = flatten(read("langfuse-trace-langgraph.json"))
-    assert dialogue == "e1fde3efec57ce8a69bafd3fb928a7eb"
+    assert dialogue == "demo-thread-1"
     assert context == [
         "Search the web for 'example' and summarize.",
         '[call Web-Search({"query":"example"})]',

@@ -198,7 +198,7 @@ def test_a_mapping_may_lead_into_objects_beside_a_plain_response(response: str, 
         ({"prompt": "a", "answer": "b"}, "has no field 'response', only prompt, answer"),
         ({"payload": {"note": "It leaves at nine."}, "uid": 1}, "has no field 'response', only payload, uid"),
         ({"epoch": 1, "input": "a"}, "looks like a sample of an inspect_ai log, but lacks output"),
-        ({"input": "a", "output": "b"}, "has no field 'response', only input, output"),
+        ({"question": "a", "output": "b"}, "has no field 'response', only question, output"),
         ({"text": "a"}, "has no field 'response', only text"),
     ],
 )
@@ -342,7 +342,7 @@ def test_what_a_row_with_some_signs_looks_like() -> None:
 
     assert looks({"epoch": 1, "output": "a"}) == "looks like a sample of an inspect_ai log, but lacks input"
     assert looks({"epoch": 1}) is None, "two of three signs are missing"
-    assert looks({"input": "a", "output": "b", "x": 1}) is None, "the first sign is missing"
+    assert looks({"question": "a", "output": "b", "x": 1}) is None, "the first sign is missing"
     assert looks({"model_a": "x", "model_b": "y"}) is None, "nor is it what is not read"
     assert explain_shape({"doc": {}, "resps": [[]]}, FieldNames()) == (
         "looks like a sample of lm-evaluation-harness, but lacks resps.0.0",

@@ -79,4 +79,4 @@ def test_files_of_a_folder_of_shards_count_once(tmp_path: Path) -> None:
     (tmp_path / "z.txt").symlink_to(tmp_path / "a.txt")
     with collect_warnings():
         run = dialeval.evaluate(tmp_path, metrics="length", reading=dialeval.Reading(shards=True))
-    assert [result["length"].rows for result in run.values()] == [2]
+    assert [result["length"].units for result in run.values()] == [2]

@@ -76,7 +76,7 @@ def test_a_trial_without_a_reward_stays_with_its_task_and_is_not_counted(info: A
     run = dialeval.evaluate(simulations, metrics="pass-hat-1,pass-hat-2")
     assert run.warnings == ("trials without a reward, which are not counted: 1 of 4",)
     estimate = run["system"]["pass-hat-2"]
-    assert (estimate.mean, estimate.rows, estimate.scored) == (1.0, 2, 1)
+    assert (estimate.mean, estimate.units, estimate.scored) == (1.0, 2, 1)
 
 
 def test_numbers_of_trials_without_any_reward_are_no_trials() -> None:

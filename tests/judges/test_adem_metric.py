@@ -19,10 +19,8 @@ def lists(texts: list[str] | None) -> list[list[str]]:
 def test_rows_are_scored_by_what_they_have(tmp_path: Path) -> None:
     judge = tiny_judge(tmp_path / "e")
     for references, contexts in ((REFERENCES, CONTEXTS), (REFERENCES, None), (None, CONTEXTS)):
-        run = dialeval.evaluate(
-            {"a": RESPONSES}, references=references, contexts=contexts, metrics="adem", judge_dir=judge
-        )
+        run = dialeval.evaluate({"a": RESPONSES}, references=references, contexts=contexts, metrics="adem", judge=judge)
         expected = judge.score(lists(contexts), RESPONSES, lists(references))
-        items = run["a"]["adem"].items
+        items = run["a"]["adem"].scores
         assert items is not None
         np.testing.assert_array_equal(items, expected)

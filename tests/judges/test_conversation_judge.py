@@ -55,12 +55,12 @@ def test_a_run_names_the_worst_turn(tmp_path: Path) -> None:
     lines = [json.dumps({"messages": [{"role": role, "content": text} for role, text in chat]}) for chat in chats]
     path.write_text("\n".join(lines) + "\n")
     judge = tiny_dialogue_judge(tmp_path / "judge")
-    result = dialeval.evaluate(path, metrics=["judge", "conversation-judge"], judge_dir=judge)["bot"]
-    scores, continuity = result["judge"].items, result["judge/continuity"].items
+    result = dialeval.evaluate(path, metrics=["judge", "conversation-judge"], judge=judge)["bot"]
+    scores, continuity = result["judge"].scores, result["judge/continuity"].scores
     assert scores is not None
     assert continuity is not None
     whole = compute_features([SpokenTurn(*turn) for turn in chats[0]], scores[:2], continuity[:2])
-    items, worst = result["conversation-judge"].items, result["conversation-judge/worst-turn"].items
+    items, worst = result["conversation-judge"].scores, result["conversation-judge/worst-turn"].scores
     assert items is not None
     assert worst is not None
     assert items[0] == pytest.approx(SHIPPED.score(whole))

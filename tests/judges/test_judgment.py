@@ -23,14 +23,14 @@ def test_every_part_of_a_verdict_is_a_result(tmp_path: Path) -> None:
     judge = tiny_dialogue_judge(tmp_path)
     for references in (REFERENCES, None):
         run = dialeval.evaluate(
-            {"a": RESPONSES}, references=references, contexts=CONTEXTS, metrics="judge", judge_dir=judge
+            {"a": RESPONSES}, references=references, contexts=CONTEXTS, metrics="judge", judge=judge
         )
         expected = judge.verdicts(
             [[text] for text in CONTEXTS], RESPONSES, [[text] for text in references] if references else [[], []]
         )
         for part in ("score", "relevance", "fluency", "novelty", "continuity"):
             key = "judge" if part == "score" else f"judge/{part}"
-            items = run["a"][key].items
+            items = run["a"][key].scores
             assert items is not None
             given = expected.breakdown[:, 0] if part == "continuity" else getattr(expected, part)
             np.testing.assert_array_equal(items, given)
@@ -44,16 +44,14 @@ def test_a_judge_serves_the_metric_of_its_kind(tmp_path: Path) -> None:
     judge = tiny_dialogue_judge(tmp_path / "one")
     for given in (judge, tmp_path / "one" / "judge"):
         with pytest.raises(NeedError, match="judge"):
-            dialeval.evaluate({"a": RESPONSES}, contexts=CONTEXTS, metrics="adem", judge_dir=given)
+            dialeval.evaluate({"a": RESPONSES}, contexts=CONTEXTS, metrics="adem", judge=given)
     with pytest.raises(NeedError, match="judge"):
-        dialeval.evaluate({"a": RESPONSES}, contexts=CONTEXTS, metrics="judge", judge_dir=tiny_judge(tmp_path / "two"))
+        dialeval.evaluate({"a": RESPONSES}, contexts=CONTEXTS, metrics="judge", judge=tiny_judge(tmp_path / "two"))
 
 
 def test_without_a_context_nothing_is_judged(tmp_path: Path) -> None:
     with pytest.raises(NeedError, match="contexts"):
-        dialeval.evaluate(
-            {"a": RESPONSES}, references=REFERENCES, metrics="judge", judge_dir=tiny_dialogue_judge(tmp_path)
-        )
+        dialeval.evaluate({"a": RESPONSES}, references=REFERENCES, metrics="judge", judge=tiny_dialogue_judge(tmp_path))
 
 
 @pytest.mark.parametrize("resampled", [False, True])
@@ -65,7 +63,7 @@ def test_no_interval_goes_beyond_what_its_result_can_be(
     verdicts = Verdicts(1 + 4 * apart, apart, apart, apart, np.repeat(apart[:, None], 3, axis=1))
     monkeypatch.setattr(DialogueJudge, "verdicts", lambda *_: verdicts)
     judge = tiny_dialogue_judge(tmp_path)
-    run = dialeval.evaluate({"a": RESPONSES}, contexts=CONTEXTS, metrics="judge", judge_dir=judge)
+    run = dialeval.evaluate({"a": RESPONSES}, contexts=CONTEXTS, metrics="judge", judge=judge)
     run = dialeval.with_intervals(run) if resampled else run
     for key, estimate in run["a"].items():
         least, largest = (1.0, 5.0) if key == "judge" else (0.0, 1.0)
@@ -110,7 +108,7 @@ def test_a_run_warns_of_responses_unlike_those_it_was_validated_on(
         path = tmp_path / "rows.jsonl"
         path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
         given: dict[str, Any] = {"engine": Threads(2), "chunk_bytes": 200} if chunked else {}
-        return evaluating.evaluate(path, metrics="judge", judge_dir=judge, **given).warnings
+        return evaluating.evaluate(path, metrics="judge", judge=judge, **given).warnings
 
     assert warnings(long) == ()  # another judge than the shipped one
     monkeypatch.setattr(DialogueJudge, "shipped", True)

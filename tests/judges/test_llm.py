@@ -77,7 +77,7 @@ def score(llm: Any, responses: list[str] = RESPONSES, metrics: str = "llm", **in
 
 
 def items(run: dialeval.Run, key: str = "llm") -> list[float]:
-    found = run["system"][key].items
+    found = run["system"][key].scores
     assert found is not None
     return [float(value) for value in found]
 
@@ -480,7 +480,7 @@ def test_what_is_recorded_travels_with_the_run(ask: Callable[..., LLM], tmp_path
     llm = LLM(model=MODEL, mode="grade", cache=tmp_path / "run" / "llm-answers.sqlite", replay=True)
     score(llm, RESPONSES, output=tmp_path / "run")
     assert sorted(path.name for path in (tmp_path / "run").iterdir()) == [
-        "items.parquet",
+        "scores.parquet",
         "llm-answers.sqlite",
         "rows.parquet",
         "run.json",

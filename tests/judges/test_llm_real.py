@@ -73,7 +73,7 @@ def score(llm: LLM) -> toolkit.Run:
 
 
 def values(run: toolkit.Run, key: str = "llm") -> list[float]:
-    items = run["system"][key].items
+    items = run["system"][key].scores
     assert items is not None
     return [float(value) for value in items]
 

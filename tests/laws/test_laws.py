@@ -106,9 +106,9 @@ def test_cutting_rows_into_batches_changes_nothing(metric: AnyMetric, data: st.D
     for start, stop in pairwise([0, *sorted(cuts), len(rows)]):
         part = (Place(world_of(metric), rows) if elsewhere else place).scored(metric, rows[start:stop])
         state = metric.merge(state, part.state)
-        parts.append(part.items)
+        parts.append(part.scores)
     assert finished(metric, state) == finished(metric, whole.state)
-    for key, column in whole.items.items():
+    for key, column in whole.scores.items():
         np.testing.assert_array_equal(np.concatenate([part[key] for part in parts]), column)
 
 
@@ -205,7 +205,7 @@ def test_values_lie_within_the_bounds(metric: AnyMetric, data: st.DataObject) ->
     rows = drawn(data, metric)
     scored = Place(world_of(metric), rows).scored(metric, rows)
     means = {key: np.array([estimate.mean]) for key, estimate in metric.finish(scored.state).items()}
-    for key, column in (*scored.items.items(), *means.items()):
+    for key, column in (*scored.scores.items(), *means.items()):
         least, largest = metric.bounds_of(key)
         assert least < largest
         known = column[~np.isnan(column)]
@@ -223,8 +223,8 @@ def test_order_changes_nothing(metric: AnyMetric, data: st.DataObject) -> None:
     whole = Place(world_of(metric), rows).scored(metric, rows)
     shuffled = Place(world_of(metric), mixed).scored(metric, mixed)
     assert finished(metric, shuffled.state) == finished(metric, whole.state)
-    for key, column in whole.items.items():
-        np.testing.assert_array_equal(shuffled.items[key], column[list(order)])
+    for key, column in whole.scores.items():
+        np.testing.assert_array_equal(shuffled.scores[key], column[list(order)])
 
 
 @every_metric
@@ -268,12 +268,12 @@ def test_states_survive_a_process_boundary(metric: AnyMetric, data: st.DataObjec
 def test_facts_do_not_depend_on_batches_or_order(metric: AnyMetric, data: st.DataObject) -> None:
     a, b = drawn(data, metric), drawn(data, metric)
     place = Place(world_of(metric), [*a, *b])
-    expected = place.scored(metric, [*a, *b]).items
+    expected = place.scored(metric, [*a, *b]).scores
     for fact in metric.facts:
         x, y = (place.gathered(fact, metric, part) for part in (a, b))
         for state in (fact.merge(x, y), fact.merge(y, fact.merge(x, fact.empty()))):
             ready = replace(place.ready(metric, [*a, *b]), facts={fact: fact.finish(state)}, kept={})
-            for key, column in metric.partial(ready).items.items():
+            for key, column in metric.partial(ready).scores.items():
                 np.testing.assert_array_equal(column, expected[key])
 
 
@@ -380,11 +380,11 @@ def test_every_setting_changes_the_signature(metric: AnyMetric) -> None:
 @every_metric
 def test_no_rows(metric: AnyMetric) -> None:
     partial = Place(world_of(metric)).scored(metric, [])
-    assert all(len(column) == 0 for column in partial.items.values())
+    assert all(len(column) == 0 for column in partial.scores.values())
     assert finished(metric, partial.state) == finished(metric, metric.empty())
     for estimate in metric.finish(partial.state).values():
         assert isinstance(estimate, Estimate)
-        assert (estimate.rows, estimate.scored) == (0, 0)
+        assert (estimate.units, estimate.scored) == (0, 0)
         assert np.isnan(estimate.mean)
 
 
@@ -394,7 +394,7 @@ def test_one_row(metric: AnyMetric) -> None:
         partial = Place(world_of(metric), [row]).scored(metric, [row])
         for key, estimate in metric.finish(partial.state).items():
             assert np.isnan(estimate.mean) == (estimate.scored == 0), f"missing is NaN, and only missing is: {what}"
-            assert key not in partial.items or len(partial.items[key]) == 1
+            assert key not in partial.scores or len(partial.scores[key]) == 1
 
 
 @every_metric
@@ -405,10 +405,10 @@ def test_items_line_up_and_scored_counts_them(metric: AnyMetric, data: st.DataOb
     partial = Place(world_of(metric), rows).scored(metric, rows)
     for key, estimate in metric.finish(partial.state).items():
         if metric.level is Level.TURN:
-            assert estimate.rows == len(rows)
-        if key in partial.items:
-            assert estimate.scored == int((~np.isnan(partial.items[key])).sum())
-            assert partial.items[key].dtype == np.float64
+            assert estimate.units == len(rows)
+        if key in partial.scores:
+            assert estimate.scored == int((~np.isnan(partial.scores[key])).sum())
+            assert partial.scores[key].dtype == np.float64
 
 
 def resampled(metric: AnyMetric, place: Place, rows: Sequence[Any], offsets: Ints, counts: Ints) -> Floats:
@@ -429,8 +429,8 @@ def test_a_resample_is_an_evaluation_of_its_rows(metric: AnyMetric, data: st.Dat
     rows = world.in_order(drawn(data, metric))
     place = Place(world, rows)
     (whole,) = [est for key, est in metric.finish(place.scored(metric, rows).state).items() if key == metric.name]
-    if not whole.corpus or metric.name == "msttr":
-        with pytest.raises(NeedError, match=r"no per-row statistics|reach over the ends of dialogues"):
+    if not whole.corpus or metric.family == "richness":
+        with pytest.raises(NeedError, match=r"no per-row statistics|describes all responses together"):
             resampled(metric, place, rows, np.arange(len(rows) + 1), np.ones((1, len(rows)), np.int64))
         return
     cuts = data.draw(st.lists(st.integers(0, len(rows)), max_size=4)) if rows else []

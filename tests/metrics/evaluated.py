@@ -62,7 +62,7 @@ def evaluated(world: dict[str, Any], **more: Any) -> tuple[Result, set[str], dic
 
 
 def close(result: Result, key: str, expected: list[float]) -> None:
-    items = result[key].items
+    items = result[key].scores
     assert items is not None
     np.testing.assert_allclose(items, np.array(expected), rtol=1e-9, atol=1e-12, err_msg=key)
 

@@ -56,7 +56,7 @@ def test_rows_that_cannot_be_scored_are_nan_and_the_others_are_not() -> None:
     batch = batch_of(["", "a", "a", "a", ""], [["a"], [""], [], ["a"], []])
     for metric in (Bleu(), Bleu(by="sacre")):
         partial = metric.partial(batch)
-        np.testing.assert_array_equal(partial.items[metric.name], [0, 0, np.nan, 1, np.nan])
+        np.testing.assert_array_equal(partial.scores[metric.name], [0, 0, np.nan, 1, np.nan])
         assert (partial.state.moments.rows, partial.state.moments.scored) == (5, 3)
 
 
@@ -81,7 +81,7 @@ def test_the_corpus_is_sacrebleus(rows: list[tuple[str, str, str]], tokenizer: A
     assert metric.list_other_signatures(partial.state)["sacrebleu"] == f"BLEU|{oracle.get_signature()}"
     single = BLEU(tokenize=oracle.tokenizer.signature(), effective_order=True)
     items = [single.sentence_score(row[0], row[1:]).score / 100 for row in rows]
-    np.testing.assert_allclose(partial.items[metric.name], items, rtol=1e-12, atol=1e-15)
+    np.testing.assert_allclose(partial.scores[metric.name], items, rtol=1e-12, atol=1e-15)
 
 
 def test_an_order_without_a_match_is_smoothed_as_in_sacrebleu() -> None:

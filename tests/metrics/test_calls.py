@@ -155,9 +155,9 @@ def test_fractions_are_of_all_conversations_together() -> None:
     system = run["system"]
     assert system["call-precision"].mean == 2 / 4
     assert system["call-match(per=response,of=precision)"].mean == pytest.approx((1 / 3 + 1) / 2)
-    assert (system["call-exact"].rows, system["call-exact"].scored) == (3, 2), "no expected calls, no score"
-    assert system["call-precision"].items is not None
-    np.testing.assert_allclose(system["call-precision"].items, [1 / 3, 1, np.nan])
+    assert (system["call-exact"].units, system["call-exact"].scored) == (3, 2), "no expected calls, no score"
+    assert system["call-precision"].scores is not None
+    np.testing.assert_allclose(system["call-precision"].scores, [1 / 3, 1, np.nan])
 
 
 def test_a_row_that_makes_no_call_misses_all() -> None:

@@ -24,7 +24,7 @@ REPLIES = [
 
 
 def values(metric: str, rows: list[Any]) -> list[float | None]:
-    items = dialeval.evaluate(rows, metrics=metric)["system"][metric].items
+    items = dialeval.evaluate(rows, metrics=metric)["system"][metric].scores
     assert items is not None
     return [None if value != value else float(value) for value in items]
 

@@ -33,7 +33,7 @@ def test_single_responses_are_sacrebleus(rows: Rows, n: int, word_order: int, be
     oracle = CHRF(char_order=n, word_order=word_order, beta=beta, lowercase=lower)
     partial = metric.partial(batch_of([response for response, _ in rows], [texts for _, texts in rows]))
     expected = [oracle.sentence_score(response, references).score / 100 for response, references in rows]
-    np.testing.assert_allclose(partial.items[metric.name], expected, rtol=1e-13, atol=1e-15)
+    np.testing.assert_allclose(partial.scores[metric.name], expected, rtol=1e-13, atol=1e-15)
 
 
 @given(rows=st.lists(st.tuples(texts, texts, texts), min_size=1, max_size=6), word_order=st.integers(0, 2))
@@ -73,12 +73,12 @@ def assert_sacrebleus(pairs: list[tuple[str, str]], words: int = 0) -> None:
     metric, oracle = Chrf(words=words), CHRF(word_order=words)
     partial = metric.partial(batch_of([one for one, _ in pairs], [[other] for _, other in pairs]))
     expected = [oracle.sentence_score(one, [other]).score / 100 for one, other in pairs]
-    np.testing.assert_allclose(partial.items[metric.name], expected, rtol=1e-13, atol=1e-15)
+    np.testing.assert_allclose(partial.scores[metric.name], expected, rtol=1e-13, atol=1e-15)
 
 
 def test_what_cannot_be_scored() -> None:
     partial = Chrf().partial(batch_of(["", "a", "a", "a", ""], [["a"], [""], [], ["a"], []]))
-    np.testing.assert_array_equal(partial.items["chrf"], [0, 0, np.nan, 1, np.nan])
+    np.testing.assert_array_equal(partial.scores["chrf"], [0, 0, np.nan, 1, np.nan])
     assert (partial.state.moments.rows, partial.state.moments.scored) == (5, 3)
 
 

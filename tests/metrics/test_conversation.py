@@ -39,7 +39,7 @@ def chats(tmp_path: Path) -> Path:
 
 
 def values(path: Path, key: str) -> list[float]:
-    items = dialeval.evaluate(path, metrics=[key])["chats"][key].items
+    items = dialeval.evaluate(path, metrics=[key])["chats"][key].scores
     assert items is not None
     return [float(value) for value in items]
 
@@ -134,4 +134,4 @@ def test_names_that_mean_nothing(name: str, words: str) -> None:
 
 def test_the_tokenizer_of_the_run_reaches_the_metric(chats: Path) -> None:
     run = dialeval.evaluate(chats, metrics=["length@dialogue-max"], tokenizer="char")
-    np.testing.assert_array_equal(run["chats"]["length@dialogue-max"].items, [20, 26])
+    np.testing.assert_array_equal(run["chats"]["length@dialogue-max"].scores, [20, 26])

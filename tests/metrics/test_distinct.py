@@ -42,8 +42,8 @@ def test_equals_its_definition(rows: list[list[str]], n: int) -> None:
     corpus, single = run.values()
     every = [gram for row in rows for gram in grams(row, n)]
     each = [len(set(found)) / len(found) if (found := grams(row, n)) else math.nan for row in rows]
-    assert corpus.items is not None
-    np.testing.assert_array_equal(corpus.items, each)
+    assert corpus.scores is not None
+    np.testing.assert_array_equal(corpus.scores, each)
     assert corpus.scored == single.scored == sum(not math.isnan(value) for value in each)
     if every:
         assert corpus.mean == len(set(every)) / len(every)
@@ -68,7 +68,7 @@ def test_the_group_of_the_original_counts_unknown_tokens_as_one() -> None:
 
 def test_a_corpus_value_has_no_spread_over_rows() -> None:
     estimate = dialeval.evaluate(["a a", "a b"], metrics="distinct-1", intervals="rows")["system"]["distinct-1"]
-    assert (estimate.mean, estimate.std, estimate.confidence, estimate.interval) == (0.5, 0.0, 0.0, None)
+    assert (estimate.mean, estimate.std, estimate.half_width, estimate.interval) == (0.5, 0.0, 0.0, None)
 
 
 def test_n_grams_that_are_longer_than_any_text() -> None:
@@ -150,9 +150,9 @@ def test_there_is_no_interval_but_that_of_the_original() -> None:
 
 def test_counts_words_and_an_empty_response_has_none() -> None:
     estimate = dialeval.evaluate(["one two", "", " \t", "naïve\u00a0café — ok"], metrics=["length"])["system"]["length"]
-    assert estimate.items is not None
-    assert estimate.items.tolist() == [2.0, 0.0, 0.0, 4.0]
-    assert (estimate.mean, estimate.rows, estimate.scored) == (1.5, 4, 4)
+    assert estimate.scores is not None
+    assert estimate.scores.tolist() == [2.0, 0.0, 0.0, 4.0]
+    assert (estimate.mean, estimate.units, estimate.scored) == (1.5, 4, 4)
     assert (Length().bounds, Length().tokenizer) == ((0.0, math.inf), "words.1")
 
 
@@ -199,8 +199,8 @@ def test_corpus_and_mean(made: list[tuple[int, int]], cut: int) -> None:
         parts = [metric.partial(batch_of(each)) for each in (made[:cut], made[cut:])]
         (estimate,) = metric.finish(metric.merge(*(part.state for part in parts))).values()
         assert estimate.mean == pytest.approx(expected, nan_ok=True)
-        assert (estimate.rows, estimate.scored, estimate.corpus) == (len(made), len(scored), metric is corpus)
-        items = np.concatenate([part.items[metric.name] for part in parts])
+        assert (estimate.units, estimate.scored, estimate.corpus) == (len(made), len(scored), metric is corpus)
+        items = np.concatenate([part.scores[metric.name] for part in parts])
         assert items[~np.isnan(items)].tolist() == pytest.approx(shares)
 
 

@@ -96,7 +96,7 @@ def test_a_chat_has_the_values_of_its_rows() -> None:
         dialeval.evaluate(given, metrics="coherence", train=["x"], vectors=VECTORS)["system"]["coherence"]
         for given in (chats, rows)
     )
-    np.testing.assert_array_equal(shared.items, apart.items)
+    np.testing.assert_array_equal(shared.scores, apart.scores)
     assert shared.signature == apart.signature, "the digest of the contexts is the same"
     assert shared.mean == apart.mean
 
@@ -120,7 +120,7 @@ def test_vectors_of_words_that_come_late_are_found() -> None:
         execution=dialeval.Execution(batch_rows=3, threads=3),
     )["system"]
     for by in ("average", "extrema", "greedy"):
-        assert result[f"embedding-{by}"].items == pytest.approx(np.ones(50))
+        assert result[f"embedding-{by}"].scores == pytest.approx(np.ones(50))
 
 
 class Even:

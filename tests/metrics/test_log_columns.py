@@ -21,7 +21,8 @@ from dialeval.core import inputs
 from dialeval.core.batch import Batch
 from dialeval.core.columns import TextColumn
 from dialeval.core.errors import NeedError, SettingError
-from dialeval.core.fold import Estimate, compute_interval
+from dialeval.core.fold import Estimate
+from dialeval.engine.intervals import compute_interval
 from dialeval.metrics.log_columns import MOST_VALUES, Label, LabelNames, LatencyPercentile
 from dialeval.metrics.registry import registry
 from dialeval.text.vocabulary import Vocabulary
@@ -29,7 +30,7 @@ from dialeval.text.vocabulary import Vocabulary
 
 def items(rows: list[Any], metric: str) -> list[float | None]:
     """The value of each row, None where it is not scored."""
-    found = dialeval.evaluate(rows, metrics=metric)["system"][metric].items
+    found = dialeval.evaluate(rows, metrics=metric)["system"][metric].scores
     assert found is not None
     return [None if math.isnan(value) else value for value in found.tolist()]
 
@@ -260,8 +261,8 @@ def test_latency_of_a_real_log_of_inspect_ai(shared_data: Path) -> None:
     path = shared_data / "logs" / "inspect" / "security-guide.json"
     expected = [sample["working_time"] for sample in json.loads(path.read_text(encoding="utf-8"))["samples"]]
     [result] = dialeval.evaluate(path, metrics="latency").systems.values()
-    assert result["latency"].items is not None
-    assert sorted(result["latency"].items.tolist()) == sorted(expected)
+    assert result["latency"].scores is not None
+    assert sorted(result["latency"].scores.tolist()) == sorted(expected)
 
 
 def test_latency_of_a_real_file_of_tau2_bench(shared_data: Path) -> None:

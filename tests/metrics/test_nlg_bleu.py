@@ -50,7 +50,7 @@ def test_it_is_the_definition(rows: Rows, n: int) -> None:
     partial = metric.partial(batch)
     counted = [counts(response.split(), [text.split() for text in texts], n) for response, texts in rows]
     expected = [bleu(*row) for row in counted]
-    np.testing.assert_allclose(partial.items[metric.name], expected, rtol=1e-13)
+    np.testing.assert_allclose(partial.scores[metric.name], expected, rtol=1e-13)
     assert metric.finish(partial.state)[metric.name].mean == pytest.approx(np.mean(expected), rel=1e-13)
 
     corpus = NlgBleu(n=n, per="corpus")  # type: ignore[arg-type]
@@ -64,7 +64,7 @@ def test_rows_without_a_reference_add_nothing() -> None:
     some = batch_of(["a b c d", "a b c d", "", ""], [["a b c d"], [], ["a"], []])
     fewer = batch_of(["a b c d", ""], [["a b c d"], ["a"]])
     states = [corpus.partial(batch) for batch in (some, fewer)]
-    np.testing.assert_array_equal(np.isnan(states[0].items[corpus.name]), [False, True, False, True])
+    np.testing.assert_array_equal(np.isnan(states[0].scores[corpus.name]), [False, True, False, True])
     one, other = (corpus.finish(state.state)[corpus.name] for state in states)
     assert one.mean == other.mean
-    assert (one.rows, one.scored) == (4, 2)
+    assert (one.units, one.scored) == (4, 2)

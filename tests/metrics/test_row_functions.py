@@ -40,8 +40,8 @@ TEXTS = ["yes please", "no", "please do"]
 
 def test_it_is_the_mean_of_what_the_function_returns() -> None:
     estimate = dialeval.evaluate(TEXTS, metrics=[polite])["system"]["polite-words"]
-    assert estimate.items is not None
-    np.testing.assert_array_equal(estimate.items, [1.0, 0.0, 1.0])
+    assert estimate.scores is not None
+    np.testing.assert_array_equal(estimate.scores, [1.0, 0.0, 1.0])
     assert estimate.mean == pytest.approx(2 / 3)
     assert estimate.interval is not None
     assert 0 <= estimate.interval[0] < estimate.interval[1] <= 1
@@ -57,7 +57,7 @@ def test_parameters_say_what_it_needs() -> None:
     run = dialeval.evaluate(
         ["a", "b", "c"], [["x y"], [], ["x", "z"]], [["b", "a"], ["b"], []], metrics=[echo, first_words]
     )
-    items = {key: estimate.items for key, estimate in run["system"].items()}
+    items = {key: estimate.scores for key, estimate in run["system"].items()}
     np.testing.assert_array_equal(items["echo-words"], [11.0, 11.0, math.nan])
     np.testing.assert_array_equal(items["first-words"], [1.0, math.nan, 0.0])
     assert run["system"]["first-words"].scored == 2

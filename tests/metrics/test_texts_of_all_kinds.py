@@ -77,4 +77,4 @@ def test_rows_of_all_kinds_cut_anywhere() -> None:
         cut = scored(responses, references, batch_rows=size)
         for key, estimate in whole.items():
             np.testing.assert_equal(cut[key].mean, estimate.mean)
-            np.testing.assert_array_equal(cut[key].items, estimate.items)
+            np.testing.assert_array_equal(cut[key].scores, estimate.scores)

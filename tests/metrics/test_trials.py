@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 import dialeval
 from dialeval.analysis.values import cut
-from dialeval.core.fold import Analytic, IntervalChoice
+from dialeval.core.fold import Analytic
 from dialeval.core.validation import InvalidError
+from dialeval.engine.intervals import IntervalChoice
 from dialeval.metrics.trials import PassAt, PassHat, TaskCounts, TaskVariance, TrialVariance
 
 LOGS = Path(__file__).parents[3] / "shared" / "data" / "logs"
@@ -47,10 +48,10 @@ def test_pass_hat_is_the_share_of_draws_that_all_pass(tasks: list[list[bool]], k
     shares = np.array([mean([all(draw) for draw in combinations(tried, k)]) for tried in tasks])
     differing = np.array([mean([a != b for a, b in combinations(tried, 2)]) for tried in tasks])
     for estimate, expected in ((run[PassHat(k).name], shares), (run["flips"], differing)):
-        assert estimate.items is not None
-        np.testing.assert_allclose(estimate.items, expected, rtol=1e-12, equal_nan=True)
+        assert estimate.scores is not None
+        np.testing.assert_allclose(estimate.scores, expected, rtol=1e-12, equal_nan=True)
         scored = expected[~np.isnan(expected)]
-        assert (estimate.rows, estimate.scored) == (len(tasks), len(scored))
+        assert (estimate.units, estimate.scored) == (len(tasks), len(scored))
         if len(scored):
             assert estimate.mean == pytest.approx(scored.mean(), rel=1e-12)
 
@@ -59,7 +60,7 @@ def test_intervals_are_over_tasks() -> None:
     tasks = [[True, False, True], [True, True, True], [False, False, True], [False, False, False]] * 5
     estimate = dialeval.evaluate(rows(*tasks), metrics="pass-hat-1")["system"]["pass-hat-1"]
     assert estimate.mean == pytest.approx(0.5)
-    assert estimate.rows == 20
+    assert estimate.units == 20
     drawn = np.random.default_rng(1).dirichlet(np.ones(21), size=200_000)
     weighted = drawn @ np.array([2 / 3, 1, 1 / 3, 0] * 5 + [1])
     high = np.quantile(weighted, 0.975)
@@ -88,7 +89,7 @@ def test_intervals_cover_the_population_of_hard_tasks(k: int) -> None:
         passes = np.sort(random.binomial(8, random.beta(0.3, 4, size=50)))
         if passes.tobytes() not in kept:
             items = np.array([metric.value(8, int(each)) for each in passes])
-            made = IntervalChoice().add_interval(metric.estimate_of_items(metric.name, items, None), metric.bounds)
+            made = IntervalChoice().add_interval(metric.estimate_scores(metric.name, items, None), metric.bounds)
             kept[passes.tobytes()] = made.interval
         low, high = kept[passes.tobytes()] or (1.0, 0.0)
         hits.append(low <= truth <= high)
@@ -136,8 +137,8 @@ def test_a_reward_is_a_pass_where_it_is_one() -> None:
 def test_pass_at_is_the_share_of_draws_of_which_one_passes(tasks: list[list[bool]], k: int) -> None:
     estimate = dialeval.evaluate(rows(*tasks), metrics=[PassAt(k)])["system"][PassAt(k).name]
     shares = np.array([mean([any(draw) for draw in combinations(tried, k)]) for tried in tasks])
-    assert estimate.items is not None
-    np.testing.assert_allclose(estimate.items, shares, rtol=1e-12, atol=1e-12, equal_nan=True)
+    assert estimate.scores is not None
+    np.testing.assert_allclose(estimate.scores, shares, rtol=1e-12, atol=1e-12, equal_nan=True)
     assert estimate.scored == np.count_nonzero(~np.isnan(shares))
 
 
@@ -217,7 +218,7 @@ def test_streamed_runs_have_the_same_estimates(tmp_path: Path, lines: int) -> No
         other = streamed["log"][key]
         assert (other.mean, other.scored) == (estimate.mean, estimate.scored), key
         if key not in ("reward", "trial-cost"):  # means over trials, whose tasks are apart here
-            assert (other.interval, other.rows) == (estimate.interval, estimate.rows), key
+            assert (other.interval, other.units) == (estimate.interval, estimate.units), key
     assert streamed.details["trials"]["log"] == whole.details["trials"]["system"]
 
 
@@ -232,7 +233,7 @@ def test_four_agents_are_compared_by_task(tmp_path: Path) -> None:
     run = dialeval.evaluate(tmp_path, metrics="pass-hat-1,pass-hat-2,reward,length")
     assert list(run) == [f"llm_agent/model-{seed}" for seed in range(4)]
     for result in run.values():
-        assert (result["pass-hat-2"].rows, result["pass-hat-2"].scored) == (12, 12)
+        assert (result["pass-hat-2"].units, result["pass-hat-2"].scored) == (12, 12)
         assert result["pass-hat-2"].interval is not None
     found = dialeval.compare(run, metrics=["pass-hat-1", "pass-hat-2"])
     for design in found.designs.values():
@@ -262,7 +263,7 @@ def test_real_trials_of_tau_bench() -> None:
         draws = [[list(draw) for draw in combinations(tried, k)] for tried in by_task.values()]
         assert system[f"pass-hat-{k}"].mean == pytest.approx(np.mean([mean([all(d) for d in own]) for own in draws]))
         assert system[f"pass-at-{k}"].mean == pytest.approx(np.mean([mean([any(d) for d in own]) for own in draws]))
-    assert (system["pass-hat-1"].rows, system["reward"].scored) == (20, 80)
+    assert (system["pass-hat-1"].units, system["reward"].scored) == (20, 80)
     assert system["reward"].mean == np.mean([trial["reward"] for trial in given])
     assert system["call-exact"].scored == 80
 

@@ -68,7 +68,7 @@ def test_saved_and_printed_runs(tmp_path: Path, run: dialeval.Run) -> None:
 
 def test_what_is_no_run_is_refused(tmp_path: Path, run: dialeval.Run) -> None:
     run.save(tmp_path)
-    changes: list[dict[str, Any]] = [{"format": 0}, {"systems": []}, {"items": {"file": "../x"}}, {"warnings": None}]
+    changes: list[dict[str, Any]] = [{"format": 0}, {"systems": []}, {"scores": {"file": "../x"}}, {"warnings": None}]
     for change in changes:
         with pytest.raises(jsonschema.ValidationError):
             fits("run", {**read(tmp_path / "run.json"), **change})
@@ -124,10 +124,10 @@ def test_what_people_say(rated: Path) -> None:
 
 
 def test_task_verdicts_labels_and_journals(tmp_path: Path) -> None:
-    from dialeval.suites.multiwoz.evaluation import dialogue_rows
+    from dialeval.suites.multiwoz.evaluation import list_dialogue_rows
 
     evaluator = Evaluator(data="town")
-    for row in dialogue_rows(evaluator.run(HERE / "town" / "predictions"), evaluator.task):
+    for row in list_dialogue_rows(evaluator.run(HERE / "town" / "predictions"), evaluator.task):
         fits("task-verdict", row)
     tiny_dialogue_judge(tmp_path)
     found = detect(data=HERE / "breakdown" / "data", judge_dir=tmp_path / "judge", encoder=tmp_path / "encoder")

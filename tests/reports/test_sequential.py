@@ -46,7 +46,7 @@ def test_every_format_of_trends() -> None:
     found = dialeval.fit_trend(Run({name: result for run in made for name, result in run.items()}, "0"))
     shown = describe_trend(found)
     assert shown.sentences[0] == "Paired design: the same 30 rows in all systems."
-    assert shown.sentences[1].startswith("length rises: +1.000")
+    assert shown.sentences[1].startswith("length rises: +1.00")
     assert TREND.FORMATS["md"](found).startswith("Paired design")
     lines = list(csv.DictReader(io.StringIO(TREND.FORMATS["csv"](found))))
     assert [(line["system"], float(line["value"])) for line in lines] == [("v0", 2.0), ("v1", 3.0), ("v2", 4.0)]

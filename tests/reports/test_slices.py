@@ -16,7 +16,8 @@ from dialeval import sample_data
 from dialeval.analysis.slices import Slices, compare_slices
 from dialeval.core.result import Run
 from dialeval.multiwoz import evaluate
-from dialeval.reports.slices import choose_keys, lay_out, list_notes, make_section, state_losses
+from dialeval.reports.html import render
+from dialeval.reports.slices import choose_keys, lay_out, list_notes, state_losses
 from reports.test_html import HOSTILE, Page
 
 
@@ -48,7 +49,7 @@ def test_nothing_is_claimed_that_is_not_significant(alike: Slices) -> None:
 
 def test_what_was_not_tested_is_said() -> None:
     few = [["rare"] if row < 4 else ["often"] for row in range(120)]
-    run = Run({name: result(each["rouge-l"].items, few) for name, each in drawn(3).items()}, "0")
+    run = Run({name: result(each["rouge-l"].scores, few) for name, each in drawn(3).items()}, "0")
     assert "Not tested: topic rare (fewer than 10 dialogues)." in list(
         list_notes(compare_slices(run, "topic", **QUICK))
     )
@@ -70,7 +71,7 @@ def test_few_metrics_are_shown_at_once(found: Slices) -> None:
     keys = [f"m{n}" for n in range(5)]
     row = found.differences[0]
     rows = [replace_fields(row, key=key, adjusted_p=1 - at / 10) for at, key in enumerate(keys)]
-    some = replace_fields(found.comparisons[0], rows=rows)
+    some = replace_fields(found.comparisons[0], differences=rows)
     assert choose_keys(replace(found, keys=keys, slices=[replace(found.slices[0], comparison=some)])) == [
         "m2",
         "m3",
@@ -84,8 +85,9 @@ def test_names_are_text() -> None:
     labels = [[label if row < 30 else "[bold]x"] for row in range(60)]
     run = Run({HOSTILE: result(items, labels), "b\x1b[31m": result(items * 0.3, labels)}, "0")
     cut: Any = compare_slices(run, "topic", **QUICK)
-    page = Page(make_section([cut]).content)
-    assert not page.of("script")
+    page = Page(render(run, by="topic"))
+    assert page.of("script").count({}) == 2
+    assert "Where" in page.text
     assert not page.of("img")
     assert "\x1b" not in printed(cut)
     assert "[bold]x" in printed(cut)

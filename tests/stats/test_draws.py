@@ -45,6 +45,7 @@ def test_swaps_exchange_half_of_the_clusters_whatever_the_chunks(monkeypatch: py
     whole = np.concatenate(list(draw_swaps(11, 2000, 3)))
     assert set(np.unique(whole)) == {0, 1}
     assert whole.mean() == pytest.approx(0.5, abs=0.02)
+    monkeypatch.setattr(module, "_KEPT_CELLS", 0)
     monkeypatch.setattr(module, "_CHUNK_CELLS", 35)
     chunks = list(draw_swaps(11, 2000, 3))
     assert {len(chunk) for chunk in chunks} == {3, 2}
@@ -57,6 +58,7 @@ def test_where_there_are_few_exchanges_each_is_made_once(monkeypatch: pytest.Mon
     assert not has_all_swaps(10_000, 10**6)
     assert has_all_swaps(62, 2**62 - 1)
     assert not has_all_swaps(63, 2**64)
+    monkeypatch.setattr(module, "_KEPT_CELLS", 0)
     for cells in (1 << 21, 20):
         monkeypatch.setattr(module, "_CHUNK_CELLS", cells)
         every = np.concatenate(list(draw_swaps(4, 15, seed=3)))

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from dialeval.core.arrays import Floats, Ints, offsets_of
 from dialeval.core.errors import SettingError
 from dialeval.core.exact import ClusterError, Moments
-from dialeval.core.fold import ANY_NUMBER, Analytic, Bounds, Estimate, IntervalChoice, Level, compute_interval
+from dialeval.core.fold import ANY_NUMBER, Analytic, Bounds, Estimate, Level
+from dialeval.engine.intervals import IntervalChoice, compute_interval
 from dialeval.stats import intervals
 from dialeval.stats.intervals import gaffke, student, wilson
 
@@ -31,7 +32,7 @@ def test_rows_that_stand_alone_have_students_interval() -> None:
     made = estimate_of(np.array([3.0, 1.0, 4.0, 1.0, 5.0, 9.0]))
     half = 2.570582 * np.array([3, 1, 4, 1, 5, 9]).std(ddof=1) / math.sqrt(6)
     assert made.interval == pytest.approx((made.mean - half, made.mean + half), rel=1e-6)
-    assert made.confidence == pytest.approx(half, rel=1e-6)
+    assert made.half_width == pytest.approx(half, rel=1e-6)
     how = made.interval_by
     assert isinstance(how, Analytic)
     assert (how.method, how.over, how.clusters, how.level, how.freedom) == ("student", "rows", 6, 0.95, 5.0)
@@ -68,9 +69,9 @@ def test_a_single_row_or_dialogue_has_no_interval() -> None:
     ):
         assert made.interval is None
         assert made.interval_by is None
-        assert math.isnan(made.confidence)
+        assert math.isnan(made.half_width)
     rows = IntervalChoice("rows").add_interval(Estimate.of_moments(Moments.of(np.array([2.0]))), ANY_NUMBER)
-    assert (rows.confidence, rows.interval, rows.interval_by) == (0.0, None, None), "dialog-eval prints 0"
+    assert (rows.half_width, rows.interval, rows.interval_by) == (0.0, None, None), "dialog-eval prints 0"
 
 
 @given(
@@ -163,14 +164,14 @@ def test_other_intervals_on_request() -> None:
     half = 1.97 * items.std() / 2
     for choice in (IntervalChoice("rows"), IntervalChoice(t=1.97), IntervalChoice("rows", t=1.97)):
         rows = choice.add_interval(plain, ANY_NUMBER)
-        assert rows.confidence == half, "dialog-eval's, to the last digit"
+        assert rows.half_width == half, "dialog-eval's, to the last digit"
         assert rows.interval == (2.5 - half, 2.5 + half)
         assert rows.interval_by == Analytic("rows", None, "rows", 4, 1.97)
     level = IntervalChoice("rows", level=0.9).add_interval(plain, ANY_NUMBER)
-    assert level.confidence == pytest.approx(2.353363 * items.std() / 2, rel=1e-6)
+    assert level.half_width == pytest.approx(2.353363 * items.std() / 2, rel=1e-6)
     assert (
-        IntervalChoice(level=0.5).add_interval(plain, ANY_NUMBER).confidence
-        < IntervalChoice().add_interval(plain, ANY_NUMBER).confidence
+        IntervalChoice(level=0.5).add_interval(plain, ANY_NUMBER).half_width
+        < IntervalChoice().add_interval(plain, ANY_NUMBER).half_width
     )
 
 

@@ -164,7 +164,7 @@ def test_a_run_is_watched_in_the_order_of_its_dialogues() -> None:
     assert judge.interval is not None
     assert judge.interval[0] < 0 < judge.interval[1]
     assert judge.decided is None
-    both = [run[name]["judge"].items for name in "ab"]
+    both = [run[name]["judge"].scores for name in "ab"]
     assert judge.difference == pytest.approx(np.mean(both[1]) - np.mean(both[0]))  # type: ignore[arg-type]
     assert found.to_dict()["differences"][1]["key"] == "judge"
 

@@ -26,9 +26,9 @@ not be computed is null.
 
 TABLE
 
-Next to `run.json` a saved run has tables in Parquet, whose columns are named in them: `items.parquet` (a value per row
+Next to `run.json` a saved run has tables in Parquet, whose columns are named in them: `scores.parquet` (a value per row
 and metric), `rows.parquet` (texts, dialogues and turns) and `contributions.parquet` (what rows add to values of all
-rows together). A run in chunks has several of the first two (`items-00000.parquet` and so on), which `run.json` lists
+rows together). A run in chunks has several of the first two (`scores-00000.parquet` and so on), which `run.json` lists
 in order.
 """
 

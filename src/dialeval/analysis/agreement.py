@@ -49,7 +49,6 @@ from dialeval.analysis.metric_ranking import (
     rank_metrics,
 )
 from dialeval.analysis.pairing import find_keys
-from dialeval.core.arguments import check_arguments
 from dialeval.core.arrays import Floats
 from dialeval.core.display import Displayable, Tabular, count_names
 from dialeval.core.errors import SettingError, escape_controls
@@ -242,7 +241,6 @@ class Agreement(
         return pa.Table.from_pylist(self.lines(), pa.schema(types.items()))
 
 
-@check_arguments
 def measure_agreement(
     subject: Any,
     ratings: Any = None,

@@ -57,7 +57,6 @@ from dialeval.analysis.values import Values, find_better, find_bounds, find_metr
 from dialeval.analysis.verdict import Verdict, check_margins, decide, mark_left_out
 from dialeval.core import validation
 from dialeval.core.account import FAILURES, describe_accounts
-from dialeval.core.arguments import check_arguments
 from dialeval.core.arrays import Ints
 from dialeval.core.display import Displayable, Tabular, count_names, flatten_intervals
 from dialeval.core.errors import SettingError, escape_controls
@@ -290,7 +289,6 @@ def _spell_infinite(value: Any) -> Any:
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
-@check_arguments
 def compare(
     runs: Runs,
     *,

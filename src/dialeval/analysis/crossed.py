@@ -34,7 +34,6 @@ from dialeval.analysis.values import (
     regroup,
     require_table,
 )
-from dialeval.core.arguments import check_arguments
 from dialeval.core.arrays import Ints, offsets_of
 from dialeval.core.contributions import ClusteredRows
 from dialeval.core.errors import SettingError
@@ -165,7 +164,6 @@ def _with_error(row: Difference, crossed: Jackknifed, settings: Settings) -> Tes
     return Tested(row, crossed.interval if error > 0 else lambda _: (value, value))
 
 
-@check_arguments
 def with_clusters(run: AnyRun, field: str | None = None, *, replicate: str | None = None) -> AnyRun:
     """Return a run whose confidence intervals are over other clusters than dialogues, such as users.
 
@@ -226,5 +224,5 @@ def _cross_intervals(result: Result, groups: Sequence[Result], spreads: Mapping[
             t, freedom, error = t_factor(level, crossed.freedom), crossed.freedom, crossed.error
             by = Analytic("student", level, "dialogues", crossed.clusters, t, freedom, error)
             half = (high - low) / 2
-            estimates[key] = with_fields(estimates[key], interval=(low, high), confidence=half, interval_by=by)
+            estimates[key] = with_fields(estimates[key], interval=(low, high), half_width=half, interval_by=by)
     return with_fields(result, estimates=estimates)

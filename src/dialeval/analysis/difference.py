@@ -33,7 +33,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace as with_fields
-from functools import partial
 from itertools import combinations
 from typing import Literal, NamedTuple, get_args
 
@@ -111,7 +110,7 @@ class Difference(Record, frozen=True):
         baseline_mean: The value of the baseline, over the rows that both systems have a value for.
         mean: The value of the system, over the same rows.
         difference: `mean - baseline_mean`.
-        rows: Rows, or dialogues, behind the two values.
+        units: Rows, or dialogues, behind the two values.
         of: Rows, or dialogues, that there are.
         corpus: Whether the metric is a corpus value.
         better: Which values are better, `higher` or `lower`; None: neither.
@@ -148,7 +147,7 @@ class Difference(Record, frozen=True):
         >>> import dialeval
         >>> references = [f"a table for {n}" for n in range(12)]
         >>> run = dialeval.evaluate({"old": ["sorry ?"] * 12, "new": references}, references, metrics="rouge-l")
-        >>> difference = dialeval.compare(run).rows[0]
+        >>> difference = dialeval.compare(run).differences[0]
         >>> difference.wins, difference.losses, difference.worse
         (12, 0, False)
     """
@@ -159,7 +158,7 @@ class Difference(Record, frozen=True):
     baseline_mean: float
     mean: float
     difference: float
-    rows: int
+    units: int
     of: int
     corpus: bool
     better: Better | None
@@ -292,14 +291,16 @@ class Baseline:
         self.clusters = self.values.clusters
         self.permutations = permutations or object()
         """The name of the permutations, which are the same for all systems and keys."""
-        self._draw = partial(draw_resamples, self.clusters, settings.resamples, settings.seed)
-        """Draws the resamples, which are the same for all systems."""
-        self._corpus = self._resample(with_fields(self.values, items={}))
+        self._corpus = self._resample(with_fields(self.values.group(), items={}))
 
     def _resample(self, values: Values) -> tuple[dict[str, Floats], dict[str, Floats]]:
         """Compute every key in every resample (but for counts of distinct things), and without every cluster."""
-        without = values.compute(leave_out_clusters(self.clusters), jackknife=True)
-        return values.repeatable.compute(self._draw()), without
+        without = values.compute(leave_out_clusters(values.clusters), jackknife=True)
+        return values.repeatable.compute(self._draw(values.clusters)), without
+
+    def _draw(self, groups: int) -> Iterator[Ints]:
+        """Draw the resamples, which are the same for all systems."""
+        return draw_resamples(groups, self.settings.resamples, self.settings.seed)
 
     def compare(self, name: str, result: Result, keys: Sequence[str], by_row: bool = True) -> Iterator[Tested]:
         """Compare one system with the baseline, not yet adjusted for the number of tests.
@@ -309,8 +310,12 @@ class Baseline:
         own = Values.of(result, keys, alone=True).take(self._order)
         left, right = pair_values(self.values, own, keys, by_row)
         rows = {key: self._subtract(key, name, result, left, right, by_row) for key in keys}
-        exchanged = self._exchange(left, right) if self.settings.test == "randomization" else None
-        influences, changes = self._find_changes(left, right, rows) if self.clusters > 1 else ({}, {})
+        groups = left.group(), right.group()
+        exchanged = None
+        if self.settings.test == "randomization":
+            swaps = draw_swaps(groups[0].clusters, self.settings.trials, self.settings.seed)
+            exchanged = groups[0].exchange(groups[1], swaps)
+        influences, changes = self._find_changes(*groups, rows) if self.clusters > 1 else ({}, {})
         for key, row in rows.items():
             if key not in influences or math.isnan(influences[key].error):
                 reason = left.reasons.get(key) or right.reasons.get(key) or "too few rows have a score"
@@ -333,7 +338,7 @@ class Baseline:
         if metric is None or not math.isfinite(reach):
             return tested
         ends = all(np.isin(items[known], (least, largest)).all() for items in sides)
-        plain = metric.estimate_of_items(row.key, sides[0][known], None).error
+        plain = metric.estimate_scores(row.key, sides[0][known], None).error
         if not ends and not (plain is not None and plain.values):
             return tested
         counts = PairedCounts.of((sides[1] - sides[0])[known] / reach, row.error / reach, clusters)
@@ -359,15 +364,7 @@ class Baseline:
             for key, without in without_right.items()
         }
         drawn = {key: values - drawn_left[key] for key, values in drawn_right.items()}
-        return influences, studentize(influences, drawn, self._draw())
-
-    def _exchange(self, left: Values, right: Values) -> dict[str, Floats]:
-        """Return the difference of every key after every exchange of clusters."""
-        both = left.join(right)
-        once, again = (draw_swaps(self.clusters, self.settings.trials, self.settings.seed) for _ in range(2))
-        one = both.compute(np.hstack([swap, 1 - swap]) for swap in once)
-        other = both.compute(np.hstack([1 - swap, swap]) for swap in again)
-        return {key: values - other[key] for key, values in one.items()}
+        return influences, studentize(influences, drawn, self._draw(left.clusters))
 
     def _subtract(self, key: str, name: str, result: Result, left: Values, right: Values, by_row: bool) -> Difference:
         """Return two values, their difference, and in how many rows or dialogues the system wins, without any test."""
@@ -378,11 +375,11 @@ class Baseline:
             rows = min(map(len, known))
             first, second = (float(values.mean()) if rows else math.nan for values in known)
         plain = subtract_estimates(self.name, name, here, there, key)
-        plain = replace(plain, baseline_mean=first, mean=second, difference=second - first, rows=rows, of=here.rows)
+        plain = replace(plain, baseline_mean=first, mean=second, difference=second - first, units=rows, of=here.units)
         if key in left.items:
             items = [average_known(side.items[key], side.rows.offsets) for side in (left, right)]
-        elif here.items is not None and there.items is not None and by_row:
-            items = [here.items, there.items]
+        elif here.scores is not None and there.scores is not None and by_row:
+            items = [here.scores, there.scores]
         else:
             return plain
         ahead = (items[0] - items[1]) if plain.better == "lower" else (items[1] - items[0])
@@ -478,10 +475,10 @@ def subtract_estimates(baseline: str, system: str, here: Estimate, there: Estima
     metric = find_metric(here)
     better = None if metric is None else metric.better
     evidence = better is not None and not (metric is not None and metric.descriptive)
-    rows, of = here.scored + there.scored, here.rows + there.rows
+    rows, of = here.scored + there.scored, here.units + there.units
     means = here.mean, there.mean, there.mean - here.mean
     plain = Difference(key, baseline, system, *means, rows, of, here.corpus, better, evidence)
-    both = (here.scored, there.scored), (here.rows, there.rows)
+    both = (here.scored, there.scored), (here.units, there.units)
     missing = here.missing, there.missing
     return replace(plain, scored=both[0], due=both[1], missing=missing, values=(here.mean, there.mean))
 

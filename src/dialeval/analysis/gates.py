@@ -39,7 +39,6 @@ from dialeval.analysis.pairing import collect_systems, find_key
 from dialeval.analysis.slices import Slices, compare_slices
 from dialeval.analysis.verdict import check_margins, find_gain, is_acceptable
 from dialeval.core.account import FAILURES
-from dialeval.core.arguments import check_arguments
 from dialeval.core.errors import SettingError, suggest
 from dialeval.core.fold import Level
 from dialeval.core.result import Result, Run, load
@@ -93,7 +92,7 @@ def check_limits(
                     fails = mean is None or not sign * mean >= sign * limit
                     failure = f"{key} of {system} is {shown}, limit {limit:g}" if fails else None
                     if failure is None:
-                        failure = _explain_missing(key, system, result[key].missing, result[key].rows, allow_missing)
+                        failure = _explain_missing(key, system, result[key].missing, result[key].units, allow_missing)
                     yield Gate(system, key, f"{words} {limit:g}", failure)
 
 
@@ -174,7 +173,6 @@ def check_slices(found: Slices, allow_missing: float = 0.0) -> Iterator[Gate]:
                 yield Gate(row.system, row.key, asked, missing if allowed or is_acceptable(row) else failure, row)
 
 
-@check_arguments
 def assert_no_worse(
     run: Saved,
     baseline: Saved,
@@ -290,7 +288,7 @@ def _describe(row: Difference, found: Comparison) -> Iterator[str]:
 def _list_losses(row: Difference, alignment: Alignment, most: int) -> Iterator[str]:
     """List the rows in which the system lost most, with their texts; none where rows are not paired."""
     left, right = alignment.left, alignment.right
-    before, after = left[row.key].items, right[row.key].items
+    before, after = left[row.key].scores, right[row.key].scores
     if before is None or after is None or not alignment.by_row:
         return
     losses = (before - after) if row.better == "higher" else (after - before)

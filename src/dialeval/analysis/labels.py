@@ -20,14 +20,14 @@ from msgspec import Struct
 
 from dialeval.analysis.agreement import match_metrics, read_rated
 from dialeval.analysis.matching import score_ratings
-from dialeval.core.arguments import check_arguments
 from dialeval.core.arrays import Floats, Ints, offsets_of
 from dialeval.core.display import Displayable, Tabular
 from dialeval.core.errors import SettingError
 from dialeval.core.exact import Moments
-from dialeval.core.fold import Bounds, Estimate, compute_interval
+from dialeval.core.fold import Bounds, Estimate
 from dialeval.core.run_schema import Record
 from dialeval.core.version import __version__
+from dialeval.engine.intervals import compute_interval
 from dialeval.engine.resources import Resources
 from dialeval.io.ratings import OVERALL
 from dialeval.metrics.registry import split_names
@@ -94,7 +94,6 @@ class LabelAgreement(Displayable, Tabular, Record, frozen=True, kw_only=True, re
         ]
 
 
-@check_arguments
 def measure_label_agreement(
     subject: Any,
     ratings: Any = None,

@@ -228,7 +228,7 @@ def match_ratings(run: Run, ratings: Ratings, quality: str) -> RatedRows:
     metrics = _scatter_scores(run, rated_of, rows_of, len(ratings))
     for name, (places, turns) in dialogues.items():
         for key, estimate in run[name].items():
-            if estimate.items is not None:
+            if estimate.scores is not None:
                 metrics[key][places] = _average_turns(estimate, _require_rows(run[name], name), turns)
     matched = sum(map(len, rated_of.values())) + sum(len(places) for places, _ in dialogues.values())
     if not matched:
@@ -238,14 +238,14 @@ def match_ratings(run: Run, ratings: Ratings, quality: str) -> RatedRows:
 
 def _scatter_scores(run: Run, rated: Mapping[str, Ints], rows: Mapping[str, Ints], size: int) -> dict[str, Floats]:
     """Copy the per-row scores of each metric from the rows of the run to the places of the rated rows."""
-    with_items = {key for result in run.values() for key, est in result.items() if est.items is not None}
+    with_items = {key for result in run.values() for key, est in result.items() if est.scores is not None}
     metrics = {key: np.full(size, np.nan) for key in run.keys_in_order if key in with_items}
     for name, places in rated.items():
         for key, estimate in run[name].items():
-            if estimate.items is None or not len(places):
+            if estimate.scores is None or not len(places):
                 continue
             own = rows[name] if estimate.level is Level.TURN else _require_rows(run[name], name).clusters[rows[name]]
-            metrics[key][places] = estimate.items[own]
+            metrics[key][places] = estimate.scores[own]
     return metrics
 
 
@@ -329,7 +329,7 @@ def _match_dialogues(table: RowTable, ratings: Ratings, places: Ints) -> tuple[I
 
 def _average_turns(estimate: Estimate, table: RowTable, dialogues: Sequence[Ints]) -> Floats:
     """Return the value of each dialogue, given by its rows: its own, or the mean over its scored turns."""
-    items = cast("Floats", estimate.items)
+    items = cast("Floats", estimate.scores)
     if estimate.level is Level.DIALOGUE:
         return np.array([items[table.clusters[turns[0]]] for turns in dialogues], np.float64)
     scored = [items[turns][~np.isnan(items[turns])] for turns in dialogues]

@@ -39,7 +39,6 @@ from dialeval.analysis.alignment import Alignment, Design, DesignName
 from dialeval.analysis.difference import DEFAULT_ALPHA, pair_values
 from dialeval.analysis.pairing import Runs, Selection, Weight, adjust_families, select
 from dialeval.analysis.values import Values, compute_influences, find_bounds, find_metric
-from dialeval.core.arguments import check_arguments
 from dialeval.core.arrays import Floats
 from dialeval.core.display import Displayable, Tabular, count_names, flatten_intervals
 from dialeval.core.errors import SettingError, escape_controls
@@ -72,7 +71,7 @@ class SequentialDifference(Record, frozen=True):
         >>> import dialeval
         >>> short, long = ["yes"] * 400, ["yes please"] * 400
         >>> run = dialeval.evaluate({"old": short, "new": long}, ["yes please"] * 400, metrics="rouge-l")
-        >>> dialeval.run_sequential_test(run).rows[0].interval[0] > 0
+        >>> dialeval.run_sequential_test(run).differences[0].interval[0] > 0
         True
     """
 
@@ -134,7 +133,6 @@ class SequentialTest(Tabular, Displayable, Record, frozen=True, kw_only=True, re
         return [flatten_intervals(asdict(row)) for row in self.differences]
 
 
-@check_arguments
 def run_sequential_test(
     runs: Runs,
     *,
@@ -213,7 +211,7 @@ def _explain_untested(key: str, alignment: Alignment, here: Estimate) -> str | N
         return "it is a corpus-level value, without values per dialogue"
     if metric is not None and metric.untestable is not None:
         return metric.untestable
-    if any(side[key].items is None for side in (alignment.left, alignment.right)):
+    if any(side[key].scores is None for side in (alignment.left, alignment.right)):
         return "the run holds no per-row scores for it"
     return None
 
@@ -260,7 +258,7 @@ class MetricTrend(Record, frozen=True):
         >>> import dialeval
         >>> weeks = {f"week {n}": ["word " * (n + m % 3) for m in range(30)] for n in range(1, 5)}
         >>> run = dialeval.evaluate(weeks, metrics="length")
-        >>> [round(value, 6) for value in dialeval.fit_trend(run).rows[0].values]
+        >>> [round(value, 6) for value in dialeval.fit_trend(run).metrics[0].values]
         [2.0, 3.0, 4.0, 5.0]
     """
 
@@ -327,7 +325,6 @@ class Trend(Tabular, Displayable, Record, frozen=True, kw_only=True, rename={"ve
         ]
 
 
-@check_arguments
 def fit_trend(
     runs: Runs,
     *,

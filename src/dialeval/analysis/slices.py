@@ -37,7 +37,6 @@ from dialeval.analysis.difference import DEFAULT_ALPHA, MOST_DRAWS, Difference, 
 from dialeval.analysis.pairing import Runs, choose_main_keys, choose_systems, collect_systems, find_keys
 from dialeval.analysis.unpaired import NO_VALUE
 from dialeval.analysis.values import cut, find_better, require_table
-from dialeval.core.arguments import check_arguments
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.columns import RaggedColumn, TextColumn
 from dialeval.core.display import Displayable, Tabular, count_names
@@ -307,7 +306,6 @@ def _gain(row: Difference) -> float:
     return -row.size if row.worse else row.size
 
 
-@check_arguments
 def compare_slices(
     runs: Runs,
     by: str | Iterable[str],

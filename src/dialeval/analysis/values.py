@@ -40,17 +40,14 @@ cluster changes a value, and where clusters are few for how skewed they are.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
-from os import cpu_count
 from typing import Any, TypeVar
 
 import numpy as np
 
-from dialeval.core.arguments import check_arguments
 from dialeval.core.arrays import Floats, Ints, offsets_of, ranges
 from dialeval.core.columns import TextColumn
 from dialeval.core.contributions import (
@@ -70,14 +67,13 @@ from dialeval.core.fold import (
     Better,
     Bounds,
     Estimate,
-    IntervalChoice,
     Level,
     Metric,
     Resampling,
-    compute_interval,
 )
 from dialeval.core.result import Result, Run
 from dialeval.core.rowtable import Digests, RowTable
+from dialeval.engine.intervals import IntervalChoice, compute_interval
 from dialeval.io.rows import split_fields
 from dialeval.metrics.registry import registry
 from dialeval.stats.independent import ClusterSums
@@ -85,6 +81,7 @@ from dialeval.stats.intervals import DEFAULT_LEVEL
 from dialeval.stats.resampling import (
     DEFAULT_RESAMPLES,
     DEFAULT_SEED,
+    GROUPS,
     Influence,
     check_resampling,
     draw_resamples,
@@ -100,8 +97,8 @@ AnyRun = TypeVar("AnyRun", bound=Run)
 NO_DIALOGUES = "the run does not record which rows belong to which dialogue"
 """Why a run of rows in chunks that an earlier version saved, or one saved without items, is not resampled."""
 
-_PART = 64
-"""Resamples that one thread takes at a time: few enough that what several metrics derive from them stays small."""
+_PART = 512
+"""Resamples that are computed at a time: few enough that what several metrics derive from them stays small."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,7 +134,7 @@ class Values:
                 reasons[key] = metric.untestable
             elif estimate.corpus and metric is None:
                 reasons[key] = "it has no per-row statistics, or its metric is not installed here"
-            elif estimate.corpus and not rows.contributions and estimate.rows > KEPT_ROWS:
+            elif estimate.corpus and not rows.contributions and estimate.units > KEPT_ROWS:
                 reasons[key] = f"per-row statistics are kept for up to {KEPT_ROWS:,} rows"
             elif estimate.corpus and metric is not None:
                 try:
@@ -145,13 +142,14 @@ class Values:
                     metrics[key] = metric
                 except DialevalError as error:
                     reasons[key] = str(error)
-            elif estimate.items is None:
+            elif estimate.scores is None:
                 reasons[key] = "the run has no per-row scores of it"
-            elif len(estimate.items) not in (count, clusters):
-                reasons[key] = f"it has {len(estimate.items)} values for {count} rows"
+            elif len(estimate.scores) not in (count, clusters):
+                reasons[key] = f"it has {len(estimate.scores)} values for {count} rows"
             else:
-                items[key] = estimate.items
-        return cls(rows, items, metrics, reasons)
+                items[key] = estimate.scores
+        used = {name: each for name, each in rows.contributions.items() if name in rows.used}
+        return cls(ClusteredRows(used, rows.offsets), items, metrics, reasons)
 
     @classmethod
     def sort(cls, result: Result, keys: Iterable[str] | None = None, alone: bool = False) -> Values:
@@ -183,6 +181,19 @@ class Values:
         """What can be resampled by repeating clusters: all but values that count kinds (`Metric.counts_kinds`)."""
         return replace(self, metrics={key: metric for key, metric in self.metrics.items() if not metric.counts_kinds})
 
+    def group(self) -> Values:
+        """Return the values with neighboring clusters joined to groups, where there are more than `GROUPS`."""
+        if self.clusters <= GROUPS:
+            return self
+        starts, items = self.rows.offsets[:-1], {}
+        for key, values in self.items.items():
+            items[key] = values
+            if len(values) == self.clusters:  # of clusters: they become values of first rows
+                items[key] = np.full(int(self.rows.offsets[-1]), math.nan)
+                items[key][starts] = values
+        bounds = np.arange(GROUPS + 1) * self.clusters // GROUPS
+        return replace(self, rows=ClusteredRows(self.rows.contributions, self.rows.offsets[bounds]), items=items)
+
     def count_rows(self, key: str) -> Floats:
         """Count the rows of each cluster that the value of a key is made of."""
         if key in self.items:
@@ -210,35 +221,71 @@ class Values:
 
         `jackknife`: the values that the influence of clusters is found from (`Metric.score_jackknife`).
         """
-        if not self.keys:
-            return {}
-        # Per cluster the sums of the items of each key, then how many of each are scored.
-        known = [sum_known(values, self.rows.offsets) for values in self.items.values()]
-        sums = np.column_stack([np.zeros((self.clusters, 0)), *(each[:, at] for at in (0, 1) for each in known)])
+        sums = self.sum_items()
 
         def work(counts: Ints) -> Floats:
             sample = Resamples(self.rows, counts)
-            total, scored = np.hsplit(sample.sum_clusters(sums), 2)
-            with np.errstate(invalid="ignore"):  # 0 / 0: no row that is scored was taken
-                means = total / scored
-            metrics = self.metrics.values()
-            corpus = [each.score_jackknife(sample) if jackknife else each.score_resamples(sample) for each in metrics]
-            return np.column_stack([means, *corpus])
+            return self.score(sample, sample.sum_clusters(sums), jackknife)
 
-        threads = cpu_count() or 1
-        parts = [np.zeros((0, len(self.keys)))]
-        with ThreadPoolExecutor(threads) as pool:
-            for counts in draws:
-                parts += pool.map(work, np.array_split(counts, max(threads, -(-len(counts) // _PART))))
-        return dict(zip(self.keys, np.concatenate(parts).T, strict=True))
+        return _collect(self.keys, work, draws)
+
+    def exchange(self, other: Values, draws: Iterable[Ints]) -> dict[str, Floats]:
+        """Compute the difference of every key that both systems have, `other` less this, where they swap clusters.
+
+        What adds up is added up for one side; the other side has the rest.
+        """
+        both = self.join(other)
+        names = [name for name, each in both.rows.contributions.items() if isinstance(each, RowSums)]
+        parts = [both.sum_items(), *(both.rows.cluster_sums(name) for name in names)]
+        ends = np.cumsum([part.shape[1] for part in parts])[:-1]
+        left, right = np.vsplit(np.hstack(parts), 2)
+        apart, all_left, all_right = left - right, left.sum(axis=0), right.sum(axis=0)
+
+        def work(swaps: Ints) -> Floats:
+            moved, values = swaps.astype(np.float64) @ apart, []
+            for way, total in ((swaps, all_right + moved), (1 - swaps, all_left - moved)):
+                items, *sums = np.hsplit(total, ends)
+                sample = Resamples(both.rows, np.hstack([way, 1 - way]))
+                sample.kept.update({("totals", name): each for name, each in zip(names, sums, strict=True)})
+                values.append(both.score(sample, items))
+            return values[0] - values[1]
+
+        return _collect(both.keys, work, draws)
+
+    def sum_items(self) -> Floats:
+        """Return by cluster the sums of the items of each key, then how many of each are scored."""
+        known = [sum_known(values, self.rows.offsets) for values in self.items.values()]
+        return np.column_stack([np.zeros((self.clusters, 0)), *(each[:, at] for at in (0, 1) for each in known)])
+
+    def score(self, sample: Resamples, items: Floats, jackknife: bool = False) -> Floats:
+        """Return the value of each key in resamples, from the sums and numbers of their items."""
+        total, scored = np.hsplit(items, 2)
+        with np.errstate(invalid="ignore"):  # 0 / 0: no row that is scored was taken
+            means = total / scored
+        metrics = self.metrics.values()
+        corpus = [each.score_jackknife(sample) if jackknife else each.score_resamples(sample) for each in metrics]
+        return np.column_stack([means, *corpus])
+
+
+def _collect(keys: Sequence[str], work: Callable[[Ints], Floats], draws: Iterable[Ints]) -> dict[str, Floats]:
+    """Return by key what is computed from chunks of draws, a part at a time."""
+    if not keys:
+        return {}
+    parts = (part for counts in draws for part in np.array_split(counts, -(-len(counts) // _PART) or 1))
+    return dict(zip(keys, np.concatenate([np.zeros((0, len(keys))), *map(work, parts)]).T, strict=True))
 
 
 def sort_clusters(*systems: Result) -> Ints:
     """Return the clusters of systems with the same clusters in an order that does not depend on that in their files.
 
     They are sorted by digests of ids; equal ones by texts, by values, and then by those of the next system. Random
-    draws go by this order.
+    draws go by this order. More than `GROUPS` are shuffled with a fixed seed: neighbors (`Values.group`) are not alike.
     """
+    order = _sort_clusters(*systems)
+    return order if len(order) <= GROUPS else order[np.random.default_rng(DEFAULT_SEED).permutation(len(order))]
+
+
+def _sort_clusters(*systems: Result) -> Ints:
     order, keys = np.arange(0), list[Digests]()
     for result in systems:
         offsets = _find_offsets(result)
@@ -300,7 +347,7 @@ def _find_offsets(result: Result) -> Ints:
     """Return the clusters of a result; each row is one where the result does not know its rows."""
     if result.rows is not None:
         return result.rows.offsets
-    sizes = {(est.level, len(est.items)) for est in result.values() if est.items is not None}
+    sizes = {(est.level, len(est.scores)) for est in result.values() if est.scores is not None}
     if {level for level, _ in sizes} == {Level.TURN, Level.DIALOGUE}:
         rows = max(size for level, size in sizes if level is Level.TURN)
     else:
@@ -308,7 +355,6 @@ def _find_offsets(result: Result) -> Ints:
     return np.arange(rows + 1)
 
 
-@check_arguments
 def with_intervals(
     run: AnyRun,
     confidence: float = DEFAULT_LEVEL,
@@ -358,9 +404,10 @@ def _with_intervals(result: Result, how: Resampling) -> tuple[Result, dict[str, 
     by_formula = _with_formulas(estimates, values, how.level)
     estimates |= by_formula
     values = replace(values, items={key: each for key, each in values.items.items() if key not in by_formula})
-    influences = compute_influences(values, {key: estimates[key].mean for key in values.keys})
-    drawn = values.repeatable.compute(draw_resamples(values.clusters, how.resamples, how.seed))
-    changes = studentize(influences, drawn, draw_resamples(values.clusters, how.resamples, how.seed))
+    groups = values.group()
+    influences = compute_influences(groups, {key: estimates[key].mean for key in values.keys})
+    drawn = groups.repeatable.compute(draw_resamples(groups.clusters, how.resamples, how.seed))
+    changes = studentize(influences, drawn, draw_resamples(groups.clusters, how.resamples, how.seed))
     for key, influence in influences.items():
         bounds, by = make_interval(influence, changes.get(key), how.level, values.clusters)
         resamples = how.resamples if by == "studentized" else len(influence.changes)
@@ -381,12 +428,12 @@ def _with_formulas(estimates: Mapping[str, Estimate], values: Values, level: flo
         if metric is None:
             continue
         rows = values.rows.offsets if estimate.level is Level.TURN else None
-        plain = replace(metric.estimate_of_items(key, items, rows), level=estimate.level)
+        plain = replace(metric.estimate_scores(key, items, rows), level=estimate.level)
         if plain.error is not None and (plain.error.yes_no or plain.error.values):
             found = compute_interval(plain, metric.bounds_of(key), level)
             if found is not None:
                 (low, high), by = found
-                made[key] = replace(estimate, interval=(low, high), confidence=(high - low) / 2, interval_by=by)
+                made[key] = replace(estimate, interval=(low, high), half_width=(high - low) / 2, interval_by=by)
     return made
 
 
@@ -427,8 +474,9 @@ def _warn_of_narrow(influences: Mapping[str, Influence]) -> list[str]:
 
 def compute_influences(values: Values, of: Mapping[str, float]) -> dict[str, Influence]:
     """Compute the influence of the clusters on the value of every key."""
-    without = values.compute(leave_out_clusters(values.clusters), jackknife=True)
-    return {key: Influence.of(of[key], without[key], values.count_rows(key)) for key in without}
+    groups = values.group()
+    without = groups.compute(leave_out_clusters(groups.clusters), jackknife=True)
+    return {key: Influence.of(of[key], without[key], groups.count_rows(key)) for key in without}
 
 
 def cut(result: Result, rows: Ints, called: str | None = None, intervals: bool = True) -> Result:
@@ -446,14 +494,14 @@ def cut(result: Result, rows: Ints, called: str | None = None, intervals: bool =
     skipped = dict(result.skipped)
     for key, estimate in result.items():
         taken_rows, count = places[estimate.level]
-        items, metric = estimate.items, find_metric(estimate)
+        items, metric = estimate.scores, find_metric(estimate)
         if items is not None and len(items) != count:
             skipped[key] = f"it has {len(items)} values for {count} {estimate.level}s"
         elif estimate.corpus and metric is not None and metric.whole_dialogues and not whole:
             skipped[key] = "it needs whole dialogues, and the slice has parts of some"
         elif estimate.corpus or items is not None:
             own = None if items is None else items[taken_rows]
-            found[key] = _recompute_mean(key, replace(estimate, rows=len(taken_rows), items=own), part)
+            found[key] = _recompute_mean(key, replace(estimate, units=len(taken_rows), scores=own), part)
         else:
             skipped[key] = "the run has no per-row scores of it"
     contributions = {name: take_rows(each, rows) for name, each in result.contributions.items()}
@@ -468,9 +516,9 @@ def weigh_dialogues(result: Result) -> Result:
     table = require_table(result)
     found = dict(result.estimates)
     for key, estimate in result.items():
-        if not estimate.corpus and estimate.level is Level.TURN and estimate.items is not None:
-            items = average_known(estimate.items, table.offsets)
-            plain = replace(estimate, items=items, level=Level.DIALOGUE, rows=len(items))
+        if not estimate.corpus and estimate.level is Level.TURN and estimate.scores is not None:
+            items = average_known(estimate.scores, table.offsets)
+            plain = replace(estimate, scores=items, level=Level.DIALOGUE, units=len(items))
             found[key] = _recompute_mean(key, _with_signature(plain, weight="dialogues"), table)
     return replace(result, estimates=found)
 
@@ -496,11 +544,11 @@ def regroup(result: Result, field: str, labels: Sequence[str] | None = None) -> 
     rows, firsts = require_table(part), offsets_of(sizes)[:-1]
     estimates = {}
     for key, estimate in part.items():
-        items = estimate.items
+        items = estimate.scores
         if estimate.level is Level.DIALOGUE and items is not None:
             items = np.full(len(rows), math.nan)
-            items[firsts] = estimate.items
-        estimates[key] = replace(estimate, items=items, level=Level.TURN)
+            items[firsts] = estimate.scores
+        estimates[key] = replace(estimate, scores=items, level=Level.TURN)
     groups = np.bincount(codes[order], sizes, len(names)).astype(np.int64)
     rows = replace(rows, offsets=offsets_of(groups), dialogues=names.tolist(), turns=None)
     return replace(part, estimates=estimates, rows=rows), list(labels)
@@ -522,7 +570,7 @@ def recompute_intervals(result: Result, groups: Result) -> Result:
     table = require_table(groups)
     made = {key: _recompute_mean(key, estimate, table) for key, estimate in groups.items()}
     made = dict(_recompute_corpus(replace(groups, estimates=made), groups, True).estimates)
-    parts = ("interval", "interval_by", "confidence", "error")
+    parts = ("interval", "interval_by", "half_width", "error")
     changed = {
         key: replace(estimate, **{part: getattr(made[key], part) for part in parts})
         for key, estimate in result.items()
@@ -543,7 +591,7 @@ def collapse_dialogues(run: Run) -> Run:
         found = {
             key: _recompute_mean(key, replace(estimate, level=Level.TURN), last)
             for key, estimate in weighed.items()
-            if not estimate.corpus and estimate.items is not None and len(estimate.items) == len(last)
+            if not estimate.corpus and estimate.scores is not None and len(estimate.scores) == len(last)
         }
         results[name] = replace(result, estimates=found, rows=last, contributions={})
     return replace(run, systems=results)
@@ -556,17 +604,17 @@ def _with_signature(estimate: Estimate, **fields: str) -> Estimate:
 
 def _recompute_mean(key: str, estimate: Estimate, rows: RowTable) -> Estimate:
     """Return the mean of the items with its interval; a corpus value stays as it is."""
-    if estimate.corpus or estimate.items is None:
+    if estimate.corpus or estimate.scores is None:
         return estimate
     metric = find_metric(estimate)
     offsets = rows.offsets if estimate.level is Level.TURN else None
     if metric is None:
-        bounds, made = ANY_NUMBER, Estimate.of_moments(Moments.of(estimate.items, offsets))
+        bounds, made = ANY_NUMBER, Estimate.of_moments(Moments.of(estimate.scores, offsets))
     else:
-        bounds, made = metric.bounds_of(key), metric.estimate_of_items(key, estimate.items, offsets)
+        bounds, made = metric.bounds_of(key), metric.estimate_scores(key, estimate.scores, offsets)
         made = made if metric.untestable is None else replace(made, error=None)
-    missing = min(estimate.missing, int(np.count_nonzero(np.isnan(estimate.items))))
-    made = replace(made, items=estimate.items, level=estimate.level, signature=estimate.signature, missing=missing)
+    missing = min(estimate.missing, int(np.count_nonzero(np.isnan(estimate.scores))))
+    made = replace(made, scores=estimate.scores, level=estimate.level, signature=estimate.signature, missing=missing)
     # The kind of interval that the estimate has; in the place of one by resampling, that over dialogues at its level.
     how = estimate.interval_by
     choice = IntervalChoice(level=None if how is None else how.level)
@@ -580,19 +628,20 @@ def _recompute_corpus(part: Result, whole: Result, intervals: bool) -> Result:
     keys = [key for key, estimate in part.items() if estimate.corpus]
     values = Values.sort(part, keys)
     estimates = dict(part.estimates)
-    now = {key: float(column[0]) for key, column in values.compute([np.ones((1, values.clusters), np.int64)]).items()}
+    groups = values.group()
+    now = {key: float(column[0]) for key, column in groups.compute([np.ones((1, groups.clusters), np.int64)]).items()}
     influences = compute_influences(values, now) if intervals and values.clusters > 1 and now else {}
     for key, value in now.items():
         how = estimates[key].interval_by
         level = DEFAULT_LEVEL if how is None or not how.level else how.level
-        made = replace(estimates[key], mean=value, scored=_count_scored(key, part, whole), confidence=math.nan)
+        made = replace(estimates[key], mean=value, scored=_count_scored(key, part, whole), half_width=math.nan)
         made = replace(made, interval=None, interval_by=None)
         if key in influences:
             bounds, _ = make_interval(influences[key], None, level, values.clusters)
             if all(map(math.isfinite, bounds)):
                 low, high = clip_to_range(bounds, key, made)
                 by = Resampling("jackknife", level, len(influences[key].changes), DEFAULT_SEED, values.clusters)
-                made = replace(made, interval=(low, high), confidence=(high - low) / 2, interval_by=by)
+                made = replace(made, interval=(low, high), half_width=(high - low) / 2, interval_by=by)
         estimates[key] = made
     for key in values.reasons:
         del estimates[key]
@@ -604,11 +653,11 @@ def _count_scored(key: str, part: Result, whole: Result) -> int:
 
     One that has no items is made of the rows that a mean of as many scored rows is made of.
     """
-    rows, scored = whole[key].rows, whole[key].scored
-    alike = [key, *(name for name, each in whole.items() if (each.rows, each.scored) == (rows, scored))]
-    items = next((each for name in alike if name in part and (each := part[name].items) is not None), None)
+    rows, scored = whole[key].units, whole[key].scored
+    alike = [key, *(name for name, each in whole.items() if (each.units, each.scored) == (rows, scored))]
+    items = next((each for name in alike if name in part and (each := part[name].scores) is not None), None)
     if scored == rows or items is None or part[key].level is not Level.TURN:
-        return part[key].rows
+        return part[key].units
     return int(np.count_nonzero(~np.isnan(items)))
 
 

@@ -208,7 +208,9 @@ def mark_left_out(rows: Sequence[Difference], alignments: Mapping[str, Alignment
     failures = {row.system: row for row in rows if row.key == FAILURES and row.significant}
     marked = []
     for row in rows:
-        left, right = (side[row.key].items if row.key in side else None for side in _list_sides(alignments[row.system]))
+        left, right = (
+            side[row.key].scores if row.key in side else None for side in _list_sides(alignments[row.system])
+        )
         lacking, failing = row.missing, failures.get(row.system)
         side: Literal["baseline", "system"] | None = None
         if left is not None and right is not None and len(left) == len(right) and not row.corpus:

@@ -64,6 +64,7 @@ _FILE_WIDTH = 160
 @click.option("--pairs", "pairs_file", type=options.FILE, help="With --llm-model: write verdicts for `dialeval rank`.")
 @options.by
 @options.format_((*options.FORMATS, *options.GATE_FORMATS))
+@click.option("--details", is_flag=True, help="Also show effect sizes, dialogues won, tied and lost, and power.")
 @options.percent
 @click.option("--transpose", is_flag=True, help="Swap rows and columns (latex).")
 @options.output_file
@@ -96,6 +97,7 @@ def compare(
     llm: options.LanguageModel,
     length: bool,
     pairs_file: Path | None,
+    details: bool,
     **settings: Any,
 ) -> int:
     """Compare the systems of saved RUNS (folders that `dialeval score -o` wrote) with a baseline.
@@ -154,14 +156,16 @@ def compare(
         gates += check_baseline(comparison, {}, metrics is not None, limits.missing)
         gates += check_slices(sliced, limits.missing) if sliced is not None else ()
     comparison = comparisons.to_percent(comparison, comparisons.find_percent_keys(scored)) if percent else comparison
-    table = comparisons.lay_out(comparison)
+    table = comparisons.lay_out(comparison, details)
     if format_ in options.GATE_FORMATS:
         out.print_gates(format_, gates, comparison, results, output)
     elif sliced is not None:
         out.print_slices(format_, table, comparison, sliced, output, _FILE_WIDTH, percent)
     elif format_ == "latex":
         best = find_best_systems(results, comparison.keys, comparison=comparison)
-        out.print_content(comparisons.to_latex(comparison, best, transpose), output)
+        from dialeval.reports.papers import write_table
+
+        out.print_content(write_table(comparison, best=best, transpose=transpose, **out.get_style()), output)
     elif format_ == "table":
         out.print_content(table, output, _FILE_WIDTH)
     else:

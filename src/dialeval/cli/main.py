@@ -20,7 +20,7 @@ from pkgutil import resolve_name
 import click
 
 from dialeval.cli.help import Group
-from dialeval.cli.output import UNSAVED, drop_output, print_err, print_warnings, quote_command
+from dialeval.cli.output import UNSAVED, drop_output, print_err, print_saved, print_warnings, quote_command
 from dialeval.core.errors import DialevalError, collect_warnings
 from dialeval.core.features import Command, find_command, list_features
 from dialeval.core.version import __version__
@@ -33,8 +33,19 @@ _COMMANDS: Mapping[str, Command] = {
         "Test which system is better; confidence intervals, p-values, gates.",
         "Evaluate",
     ),
+    "discover": Command(
+        "dialeval.cli.discover:discover", "Find groups of dialogues where a system is worse.", "Evaluate"
+    ),
+    "survival": Command("dialeval.cli.discover:survival", "Turns until conversations fail (Kaplan-Meier).", "Evaluate"),
+    "users": Command("dialeval.cli.discover:users", "Compare simulated users with real ones.", "Evaluate"),
     "report": Command("dialeval.cli.report:report", "Write an HTML report of saved runs.", "Evaluate"),
+    "table": Command("dialeval.cli.papers:table", "Write a table of saved runs for a paper.", "Evaluate"),
+    "describe": Command(
+        "dialeval.cli.papers:describe", "Write the methods paragraph of a paper, and BibTeX.", "Evaluate"
+    ),
+    "export": Command("dialeval.cli.report:export", "Write scores for other programs.", "Evaluate"),
     "demo": Command(f"{_TOOLS}:demo", "Evaluate the sample data that ships with dialeval.", "Evaluate"),
+    "sample-data": Command(f"{_TOOLS}:sample_data", "Copy the sample data that ships with dialeval.", "Evaluate"),
     **{name: command for feature in list_features() for name, command in feature.commands.items()},
     "metrics": Command(f"{_TOOLS}:metrics", "List the metrics, or explain one.", "Tools"),
     "formats": Command(f"{_TOOLS}:formats", "List the chat logs and row formats that are read.", "Tools"),
@@ -124,6 +135,7 @@ def main() -> None:
                 status = dialeval_command.main(prog_name="dialeval", standalone_mode=False)
             finally:
                 print_warnings(notes)  # what was guessed in reading, unless it is a warning of a run already
+                print_saved()
         sys.stdout.flush()
         status = 2 if UNSAVED else status
         while UNSAVED:  # why runs could not be saved, after their values were printed

@@ -44,6 +44,12 @@ _MOST_SKIPPED = 3
 """Metrics that lack one thing are named up to this number."""
 
 
+SAVED: list[Path] = []
+"""Where runs were saved: the command line prints it last."""
+STYLE = "dialeval.style"
+"""Where the context of a command holds how a table for a paper looks: arguments of `reports.latex.make_style`."""
+VERBOSE = "dialeval.verbose"
+"""Where the context of a command holds whether `-v` was given."""
 UNSAVED: list[DialevalError] = []
 """Why runs that were computed could not be saved: the command line prints it after their values."""
 
@@ -146,7 +152,7 @@ def print_run(
     elif table:
         print_content(table)
     elif transpose:
-        print_content(tables.FORMATS[format_](run, transpose=True))
+        print_content(tables.FORMATS[format_](run, transpose=True, **(get_style() if format_ == "latex" else {})))
     else:
         print_as(format_, tables, run)
     if format_ in ("table", "md", "latex") and (standing := tables.describe_standing(run)):
@@ -154,10 +160,7 @@ def print_run(
         print_content(WRITERS[format_](standing))
     if format_ == "table":
         print_tables(table for make in find_extensions(run, "table") for table in make(run))
-    if format_ == "metrics-txt" and (other := [key for key in run.keys_in_order if key not in tables.METRICS_TXT]):
-        print_err(f"metrics-txt has no column for {', '.join(other)}; choose another format for them")
     print_skipped(run.skipped)
-    print_other_signatures(run)
     print_warnings(run.warnings)
 
 
@@ -182,15 +185,6 @@ def print_slices(
         print_content(encode_json({**subject.to_dict(), "slices": by_slice.to_dict()}).decode(), output)
     else:
         print_as(format_, reports, by_slice, output, width)
-
-
-def print_other_signatures(run: Run) -> None:
-    """Print which scores sacreBLEU reports too, with its signature: a line for each different one."""
-    from dialeval.core.signature import SACREBLEU
-
-    pairs = [(key, each.signature) for result in run.values() for key, each in result.items() if each.signature]
-    for key, line in dict.fromkeys((key, signature[SACREBLEU]) for key, signature in pairs if SACREBLEU in signature):
-        print_err(f"{key} times 100 is sacreBLEU's {line}")
 
 
 def check_percent(format_: str | None, percent: bool) -> None:
@@ -223,30 +217,32 @@ def print_warnings(warnings: Iterable[str]) -> None:
 
 
 def print_tables(tables: Iterable[tuple[str, Sequence[Sequence[str]]]]) -> None:
-    """Print tables, each a title and lines of cells, the first of which is the head; numbers are at the right."""
-    from rich.table import Table
-    from rich.text import Text
+    """Print tables, each a title and lines of cells, the first of which is the head."""
+    from dialeval.reports.documents import Document, Layout, Table
 
+    titles, shown = [], []
     for title, (head, *lines) in tables:
-        # Text, not str: a name such as [bold] is a name, not markup.
-        table = Table(title=Text(title), title_justify="left")
-        for number, (name, *cells) in enumerate(zip(head, *lines, strict=True)):
-            is_numbers = number > 0 and all(cell[:1] in "0123456789+-.[–" for cell in cells)
-            table.add_column(Text(name), justify="right" if is_numbers else "left")
-        for line in lines:
-            table.add_row(*map(Text, line))
-        print_content(table)
+        titles.append(title)
+        shown.append(Table(head, lines))
+    if shown:
+        print_content("\n")
+        print_content(Layout(Document([], shown, [], titles=titles)))
 
 
 def print_as(format_: str, reports: Any, value: object, output: Path | None = None, width: int | None = None) -> None:
     """Print a result by `lay_out` or one of the `FORMATS` of a report module; or write it, see `print_content`."""
-    print_content(reports.lay_out(value) if format_ == "table" else reports.FORMATS[format_](value), output, width)
+    style = get_style() if format_ == "latex" else {}
+    content = reports.lay_out(value) if format_ == "table" else reports.FORMATS[format_](value, **style)
+    print_content(content, output, width)
 
 
 def print_content(content: RenderableType, output: Path | None = None, width: int | None = None) -> None:
     """Print a text as it is, or a rich table; or write it to a file, where a table is `width` characters wide."""
     if not isinstance(content, str):
         from rich.console import Console
+
+        if hasattr(content, "verbose"):
+            content.verbose = is_verbose()
 
         file = None if output is None else StringIO()
         console = Console(file=file, width=width if file else None)
@@ -273,6 +269,18 @@ class _Plain:
 
         for text, style, control in console.render(self.content, options):
             yield Segment(text if control else escape_lines(text), style, control)
+
+
+def is_verbose() -> bool:
+    """Return whether the running command prints settings and signatures (`-v`)."""
+    context = click.get_current_context(silent=True)
+    return context is not None and bool(context.meta.get(VERBOSE))
+
+
+def get_style() -> dict[str, Any]:
+    """Return how the running command shows a table for a paper."""
+    context = click.get_current_context(silent=True)
+    return {} if context is None else dict(context.meta.get(STYLE, {}))
 
 
 def write_output(path: Path, content: bytes, what: str = "written to") -> None:
@@ -321,12 +329,14 @@ def save_run(run: Run, folder: Path, force: bool = False, verdict: RunVerdict | 
     except DataError as error:
         UNSAVED.append(error)
     else:
-        print_saved(folder)
+        SAVED.append(folder)
 
 
-def print_saved(folder: Path) -> None:
-    """Print where a run was saved, and the command that opens it."""
-    print_err(f"saved in {folder}; open it row by row: dialeval report {shlex.quote(str(folder))}")
+def print_saved() -> None:
+    """Print where runs were saved, and the command that opens each."""
+    while SAVED:
+        folder = shlex.quote(str(SAVED.pop(0)))
+        print_err(f"saved in {folder}; open it row by row: dialeval report {folder}")
 
 
 def suggest_next_command(run: Run, format_: str | None, folder: Path | None) -> None:

@@ -41,7 +41,9 @@ _FILES = ("responses", "contexts", "dialogues", "scores", "train", "vocabulary",
 @click.option("--key", default="dialog_id", help="Column of --scores with the ids of dialogues.")
 @options.resources
 @options.in_vocabulary
-@click.option("--judge-dir", type=click.Path(file_okay=False), help="Folder of a judge.  [default: the shipped ones]")
+@click.option(
+    "--judge-dir", "judge", type=click.Path(file_okay=False), help="Folder of a judge.  [default: the shipped ones]"
+)
 @click.option("--checks", type=click.Path(dir_okay=False), help="Rules about replies and tool calls, a TOML file.")
 @options.metrics("default, a short panel; all: every one that the inputs allow; dialog-eval: the original's 17")
 @options.llm
@@ -64,7 +66,7 @@ _FILES = ("responses", "contexts", "dialogues", "scores", "train", "vocabulary",
 @click.option("--engine", type=options.Choice(["local", "ray"]), help="Where to run.  [default: local]")
 @click.option("--address", help="An existing Ray cluster, such as auto or ray://host:10001.")
 @click.option("--resume", type=options.FOLDER, help="Folder for finished chunks; an interrupted run continues from it.")
-@click.option("--items/--no-items", default=True, help="With -o: save one value per response.")
+@click.option("--row-scores/--no-row-scores", default=True, help="With -o: save one value per response.")
 @options.compared
 @options.margins
 @options.cluster
@@ -183,9 +185,9 @@ def _evaluate(
     if over and (intervals.is_resampled or as_there):
         flag = "--cluster" if cluster is not None else "--replicate"
         raise click.UsageError(f"{flag} has intervals by formula; leave --intervals and -f metrics-txt out")
-    threads, items, resume, factor = (inputs.pop(name) for name in ("threads", "items", "resume", "t"))
+    threads, row_scores, resume, factor = (inputs.pop(name) for name in ("threads", "row_scores", "resume", "t"))
     workers = _make_engine(engine, jobs, address, threads)
-    scoring = Options(engine=workers if jobs or engine else None, items=items, resume=resume)
+    scoring = Options(engine=workers if jobs or engine else None, row_scores=row_scores, resume=resume)
     given = (inputs["responses"], inputs["references"], inputs["contexts"])
     chunked = is_chunked(*given, reading.shards, scoring, large_too=not needs_all_rows)
     if chunked and needs_all_rows:
@@ -201,7 +203,7 @@ def _evaluate(
             execution=Execution(
                 engine=workers if chunked else None,
                 threads=threads,
-                items=items,
+                row_scores=row_scores,
                 resume=resume,
                 force=force,
                 details={"command": out.quote_command()} if chunked else None,
@@ -212,7 +214,7 @@ def _evaluate(
         out.UNSAVED.append(error)
         return cast("Run", error.run), True
     if output is not None and chunked:
-        out.print_saved(output)
+        out.SAVED.append(output)
     if over:
         from dialeval.analysis.crossed import with_clusters
 

@@ -12,7 +12,7 @@ rows are not resampled.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias, cast
 
@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-# Kernel that adds up the statistics of clusters for each resample: a loop and not a matrix product, since most
-# statistics are 0, and the threads of a linear algebra library would compete with those over the resamples.
+# Kernel that adds up the statistics of clusters for each resample: a loop and not a matrix product, since most are 0.
 
 
 @kernel
@@ -136,6 +135,8 @@ class ClusteredRows(Cache):
 
     contributions: Mapping[str, Contributions]
     offsets: Ints
+    used: set[str] = field(default_factory=set)
+    """What was asked for."""
 
     def sums(self, name: str) -> Floats:
         """Return statistics that are numbers, one line per row."""
@@ -152,6 +153,7 @@ class ClusteredRows(Cache):
     def _contributions(self, name: str) -> Contributions:
         if name not in self.contributions:
             raise NeedError(f"the run has no per-row statistics of it ({name}); score the responses again")
+        self.used.add(name)
         return self.contributions[name]
 
 
@@ -170,13 +172,14 @@ class Resamples(Cache):
         """The counts with a line per cluster, as kernels read them."""
         return np.ascontiguousarray(self.counts.T, np.int32)
 
+    @cached_property
+    def most_left_out(self) -> int:
+        """The most clusters that a resample does not contain."""
+        return int(np.count_nonzero(self.counts == 0, axis=1).max(initial=0))
+
     def sum_clusters(self, by_cluster: Floats) -> Floats:
         """Add up numbers of clusters, one line each, per resample; integers stay exact."""
-        clusters, width = by_cluster.shape
-        kinds, offsets = np.tile(np.arange(width, dtype=np.int32), clusters), np.arange(clusters + 1) * width
-        totals = np.zeros((width, len(self.counts)))
-        add_up(self.counts_by_cluster, offsets, kinds, np.ascontiguousarray(by_cluster).ravel(), totals)
-        return np.transpose(totals)
+        return self.counts.astype(np.float64) @ by_cluster
 
     def totals(self, name: str) -> Floats:
         """Return the sums of statistics that are numbers, one line per resample."""
@@ -184,10 +187,12 @@ class Resamples(Cache):
 
 
 def sum_by_cluster(values: Floats, offsets: Ints) -> Floats:
-    """Return the sum of rows, one line per cluster."""
-    sums = np.zeros((len(offsets) - 1, *values.shape[1:]))
-    np.add.at(sums, row_numbers(offsets), values)
-    return sums
+    """Return the sums of the columns of rows, one line per cluster."""
+    if (np.diff(offsets) == 1).all():
+        return values.astype(np.float64)
+    clusters, rows = len(offsets) - 1, row_numbers(offsets)
+    columns = [np.bincount(rows, column, clusters) for column in values.T]
+    return np.column_stack([np.zeros((clusters, 0)), *columns])
 
 
 def to_arrow(contributions: Mapping[str, Contributions], system: str) -> pa.Table:

@@ -1,6 +1,6 @@
 """How results show themselves: in one line (`repr`), and in a notebook as the report shows them.
 
-Pages and figures are made in `reports`, above this layer; that module is imported when something is shown (`HOME`).
+Pages and figures are made above this layer: a feature has `html` and `plot`, imported when something is shown.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ from importlib import import_module
 from itertools import chain, pairwise
 from math import isfinite, nan
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dialeval.core.arrays import Floats
 from dialeval.core.columns import TextColumn
 from dialeval.core.errors import NeedError, escape_controls
+from dialeval.core.features import find_place
 from dialeval.core.fold import Estimate, Level
 from dialeval.core.rowtable import NO_TURN
 from dialeval.core.validation import JsonObject
@@ -32,10 +33,6 @@ if TYPE_CHECKING:
     from dialeval.core.result import Result, Run
     from dialeval.core.rowtable import RowTable
 
-
-HOME = "dialeval.reports.html"
-"""The module that has `html` and `plot`; it is imported when something is shown."""
-
 MOST_NAMED = 3
 
 
@@ -43,7 +40,51 @@ class Displayable:
     """A result that a notebook shows."""
 
     def _repr_html_(self) -> str:
-        return str(import_module(HOME).html(self))
+        return str(find_place("loaders", "html")(self))
+
+    def to_latex(self, **settings: Any) -> str:
+        r"""Return the table of the result for a paper: booktabs rules, a caption in words, signatures as comments.
+
+        Args:
+            **settings: `width` (`"column"` or `"text"`, which the table fits), `label`, `rename` (names of the paper
+                by names of metrics and systems) and `spread` (`"interval"`, `"pm"` or `"none"`); of runs also
+                `metrics` and `transpose`, of runs and comparisons `percent`.
+
+        Returns:
+            The table in LaTeX.
+
+        Raises:
+            SettingError: A setting does not exist, or a metric.
+
+        Examples:
+            >>> import dialeval
+            >>> run = dialeval.evaluate({"ours": ["a b", "c"]}, metrics="length")
+            >>> print(run.to_latex(rename={"ours": "Our model"}, label="tab:main").splitlines()[5])
+            \label{tab:main}
+        """
+        return str(find_place("loaders", "write_table")(self, "latex", **settings))
+
+    def to_markdown(self, **settings: Any) -> str:
+        """Return the table of `to_latex` in Markdown.
+
+        Args:
+            **settings: Those of `to_latex`.
+
+        Returns:
+            The table in Markdown.
+        """
+        return str(find_place("loaders", "write_table")(self, "md", **settings))
+
+    def to_html(self, **settings: Any) -> str:
+        """Return the table of `to_latex` in HTML, without a style.
+
+        Args:
+            **settings: Those of `to_latex`.
+
+        Returns:
+            The table in HTML.
+        """
+        return str(find_place("loaders", "write_table")(self, "html", **settings))
 
 
 def count_names(names: Collection[str], noun: str) -> str:
@@ -143,7 +184,7 @@ _COLUMNS = {
     **dict.fromkeys(("system", "role", "metric"), str),
     **dict.fromkeys(("mean", "std", "low", "high", "half_width"), float),
     **dict.fromkeys(("interval_by",), str),
-    **dict.fromkeys(("rows", "scored"), int),
+    **dict.fromkeys(("units", "scored"), int),
     **dict.fromkeys(("of", "level", "signature"), str),
 }
 
@@ -156,14 +197,14 @@ def _make_line(system: str, role: str, key: str, estimate: Estimate) -> tuple[ob
     return (
         *(system, role, key),
         *(estimate.mean, nan if estimate.corpus else estimate.std, low, high, half),
-        *(method, estimate.rows, estimate.scored),
+        *(method, estimate.units, estimate.scored),
         *("corpus" if estimate.corpus else "rows", estimate.level.value, signature),
     )
 
 
 _UNSAFE_NAME = re.compile(r"[^A-Za-z0-9_.\-]+")
 _FIGURES = ("mean", "low", "high")
-_COUNTS = ("rows", "scored")
+_COUNTS = ("units", "scored")
 _LONGEST_NAME = 200
 """Characters of a flat name; MLflow takes 250."""
 
@@ -198,17 +239,17 @@ def _make_flat_name(name: str, met: set[str]) -> str:
     return unique
 
 
-def split_items(run: Mapping[str, Result]) -> Iterator[tuple[str, Level, dict[str, Floats]]]:
+def split_scores(run: Mapping[str, Result]) -> Iterator[tuple[str, Level, dict[str, Floats]]]:
     """Yield the items in the estimates of a run, one block for each system and level."""
     for system, result in run.items():
         for level in Level:
-            items = {key: est.items for key, est in result.items() if est.items is not None and est.level is level}
+            items = {key: est.scores for key, est in result.items() if est.scores is not None and est.level is level}
             if items:
                 yield system, level, items
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ItemTable(Tabular, Displayable):
+class ScoreTable(Tabular, Displayable):
     """The per-row scores of a run: a line per turn or dialogue of each system, a column per metric.
 
     Before the metrics are `system`, `level`, `row` (counted from 1) and, where the run knows them, `dialog_id`, `turn`,
@@ -221,7 +262,7 @@ class ItemTable(Tabular, Displayable):
     Examples:
         >>> import dialeval
         >>> rows = [{"response": "at nine", "context": ["when ?"], "city": "Bern"}, {"response": "no", "city": "Basel"}]
-        >>> table = dialeval.evaluate(rows, metrics="length", keep="city").item_table
+        >>> table = dialeval.evaluate(rows, metrics="length", keep="city").score_table
         >>> list(table.to_pandas().columns)
         ['system', 'level', 'row', 'context', 'response', 'city', 'length']
         >>> table.to_pandas()[["row", "response", "city", "length"]].values.tolist()
@@ -242,7 +283,7 @@ class ItemTable(Tabular, Displayable):
         taken = {*_PLACE_COLUMNS, *self.run.keys_in_order, *(name for rows in known_rows for name in rows.texts)}
         fields = [field for rows in known_rows for field in rows.fields.items()]
         several = {name for name, column in fields if any(len(values) > 1 for values in column)}
-        for system, level, items in split_items(self.run):
+        for system, level, items in split_scores(self.run):
             size, rows = len(next(iter(items.values()))), self.run[system].rows
             places = {"system": pa.repeat(system, size), "level": pa.repeat(level.value, size)}
             columns = {} if rows is None else _list_places(rows, level) | _list_fields(rows, level, taken, several)

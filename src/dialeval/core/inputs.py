@@ -122,9 +122,9 @@ CALL_CHECKS: Input = Resource("call-checks", argument="checks")
 """Rules about tool calls, from a TOML file."""
 TEXT_CHECKS: Input = Resource("text-checks", argument="checks")
 """Rules about the texts of replies, from the same file."""
-JUDGE: Input = Resource("judge", argument="judge_dir")
+JUDGE: Input = Resource("judge", argument="judge")
 """A learned judge with its sentence encoder; available without an option wherever the encoder is installed."""
-DIALOGUE_JUDGE: Input = Resource("dialogue-judge", argument="judge_dir")
+DIALOGUE_JUDGE: Input = Resource("dialogue-judge", argument="judge")
 """The same for a judge that reads context and response together."""
 ENCODER: Input = Resource("encoder", argument="an installed sentence encoder")
 """The sentence encoder of the shipped judges; available without an option wherever it is installed."""

@@ -1,14 +1,14 @@
 """Results of an evaluation, and the run store: saving, loading and joining runs.
 
 `Run` maps systems to `Result`; `Result` maps keys such as `distinct-2` to `Estimate`. A run is saved as files in a
-folder: `run.json` (every estimate, signature, skipped metric and warning; what `-f json` prints), `items.parquet` (one
+folder: `run.json` (every estimate, signature, skipped metric and warning; what `-f json` prints), `scores.parquet` (one
 row per turn or dialogue of each system, one column per key), `rows.parquet` (dialogue, turn and texts of those rows),
 `contributions.parquet` (per-row statistics of corpus metrics, for resampling) and, if systems were compared,
-`comparison.json`. A streamed run has files of consecutive rows in place of the second and third (`items-00000.parquet`
+`comparison.json`. A streamed run has files of consecutive rows in place of the second and third (`scores-00000.parquet`
 and so on), which `run.json` lists in order. A loaded run equals the saved one, however its rows were split.
 
 `run.json` holds the digests of the other files, so that files of two different runs are not taken for one, and a digest
-of its own content, so that no value in it is changed unnoticed; a mean must be the one of the items next to it. All
+of its own content, so that no value in it is changed unnoticed; a mean must be the one of the scores next to it. All
 files are written by `core.files.replace_files`. Other files in the folder are left alone, and `check_folder` checks
 before a long evaluation that none of them has the name of a file of a run.
 
@@ -31,7 +31,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 
@@ -39,15 +38,15 @@ import numpy as np
 
 from dialeval.core import display, rowtable, validation
 from dialeval.core.account import Account
-from dialeval.core.arguments import check_arguments
 from dialeval.core.arrays import Floats
 from dialeval.core.arrow import read_table, text_array, write_tables
 from dialeval.core.contributions import Contributions, from_arrow, to_arrow
-from dialeval.core.display import Displayable, ItemTable, Tabular, count_names, flatten_estimates, make_estimate_table
+from dialeval.core.display import Displayable, ScoreTable, Tabular, count_names, flatten_estimates, make_estimate_table
 from dialeval.core.errors import DataError, Problem, UnknownNameError
+from dialeval.core.features import find_place
 from dialeval.core.files import check_files, place_of, read_consistently, replace_files
 from dialeval.core.fold import Estimate, Level
-from dialeval.core.rowtable import RUN_FILE, ItemPart, RowTable
+from dialeval.core.rowtable import RUN_FILE, RowTable, RunPart
 from dialeval.core.run_schema import FORMAT, Role, SavedEstimate, SavedFile, SavedResult, SavedRun, check_details
 from dialeval.core.signature import Signature
 from dialeval.core.validation import InvalidError, nan_to_null
@@ -57,10 +56,10 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_TABLES = ("items", "rows", "contributions")
+_TABLES = ("scores", "rows", "contributions")
 _COMPARISON = "comparison"
 _FILES = (RUN_FILE, *(f"{what}.parquet" for what in _TABLES), f"{_COMPARISON}.json")
-_PART = re.compile(r"(items|rows)-[0-9]{5,9}\.parquet")
+_PART = re.compile(r"(scores|rows)-[0-9]{5,9}\.parquet")
 TRAINED_ON = "trained_on"
 """The detail of a run with the training rows of judges, by the digest of a judge (`io.ratings.digest_ratings`)."""
 _COMMAND = "command"
@@ -69,7 +68,7 @@ _REMEDY = "pass the folder of a run that Run.save or `dialeval score FILES -o FO
 _DATA = ("reference", "context")
 """Fields of signatures that hold digests of the data."""
 _MEAN_TOLERANCE = 1e-9
-"""How far a mean may be from the one of its items, in units of the largest: rounding and no more."""
+"""How far a mean may be from the one of its scores, in units of the largest: rounding and no more."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +113,7 @@ class Result(Mapping[str, Estimate], Tabular, Displayable):
         return len(self.estimates)
 
     def __repr__(self) -> str:
-        rows = dict.fromkeys(f"{est.rows:,} {est.level}{'' if est.rows == 1 else 's'}" for est in self.values())
+        rows = dict.fromkeys(f"{est.units:,} {est.level}{'' if est.units == 1 else 's'}" for est in self.values())
         return f"<{', '.join(['Result: ' + count_names(self, 'metric'), *rows])}>"
 
     def _ipython_key_completions_(self) -> list[str]:
@@ -154,7 +153,7 @@ class Run(Mapping[str, Result], Tabular, Displayable):
         <Run: 2 systems (old, new), 2 metrics (length, distinct-1)>
         >>> run.to_pandas()[["system", "metric", "mean"]].values.tolist()
         [['old', 'length', 1.0], ['old', 'distinct-1', 1.0], ['new', 'length', 2.0], ['new', 'distinct-1', 1.0]]
-        >>> run.item_table.to_pandas()[["system", "row", "length"]].values.tolist()
+        >>> run.score_table.to_pandas()[["system", "row", "length"]].values.tolist()
         [['old', 1, 1.0], ['new', 1, 2.0]]
     """
 
@@ -204,11 +203,10 @@ class Run(Mapping[str, Result], Tabular, Displayable):
         return flatten_estimates(dict(self.items()))
 
     @property
-    def item_table(self) -> ItemTable:
-        """The per-row scores as a table: `run.item_table.to_pandas()`."""
-        return ItemTable(self)
+    def score_table(self) -> ScoreTable:
+        """The per-row scores as a table: `run.score_table.to_pandas()`."""
+        return ScoreTable(self)
 
-    @check_arguments
     def plot(self, kind: str = "distribution", metric: str | None = None, **options: Any) -> Any:
         """Draw a figure.
 
@@ -224,7 +222,7 @@ class Run(Mapping[str, Result], Tabular, Displayable):
         Raises:
             SettingError: The run does not have the metric, or there is no such figure.
         """
-        return import_module(display.HOME).plot(self, kind, metric, **options)
+        return find_place("loaders", "plot")(self, kind, metric, **options)
 
     def with_report_details(self) -> Run:
         """Return the run with the details that a report shows; the run classes of suites add theirs.
@@ -267,11 +265,10 @@ class Run(Mapping[str, Result], Tabular, Displayable):
         }
         return {"dialeval": self.version, "systems": systems, "warnings": list(self.warnings), **self.details}
 
-    @check_arguments
     def save(
         self,
         folder: str | os.PathLike[str],
-        parts: Iterable[tuple[ItemPart, Mapping[str, str]]] | None = None,
+        parts: Iterable[tuple[RunPart, Mapping[str, str]]] | None = None,
         *,
         force: bool = False,
         comparison: bytes | None = None,
@@ -298,13 +295,15 @@ class Run(Mapping[str, Result], Tabular, Displayable):
         if not force:
             _refuse_other_inputs(folder, self)
         tables = {
-            "items": [] if parts is not None else [rowtable.items_table(*block) for block in display.split_items(self)],
+            "scores": []
+            if parts is not None
+            else [rowtable.make_score_table(*block) for block in display.split_scores(self)],
             "rows": [result.rows.to_arrow(name) for name, result in self.items() if result.rows is not None],
             "contributions": [to_arrow(each.contributions, name) for name, each in self.items() if each.contributions],
         }
         with replace_files(folder, RUN_FILE) as files:
             files.removed |= _list_own_files(folder)
-            saved: dict[str, list[dict[str, Any]]] = {"items": []}
+            saved: dict[str, list[dict[str, Any]]] = {"scores": []}
             for what, each in tables.items():
                 if each:
                     name = f"{what}.parquet"
@@ -326,10 +325,10 @@ def _estimate_to_dict(estimate: Estimate) -> dict[str, Any]:
     return {
         "mean": estimate.mean,
         "std": estimate.std,
-        "confidence": estimate.confidence,
+        "half_width": estimate.half_width,
         "interval": estimate.interval,
         "interval_by": None if estimate.interval_by is None else asdict(estimate.interval_by),
-        "rows": estimate.rows,
+        "units": estimate.units,
         "scored": estimate.scored,
         "of": "corpus" if estimate.corpus else "rows",
         "level": estimate.level.value,
@@ -416,14 +415,13 @@ def _list_own_files(folder: Path) -> set[str]:
     saved = _read_saved_run(folder)
     if saved is None:
         return set()
-    named = {each.file for each in (*saved.items, *saved.rows, *saved.contributions, *saved.comparison)}
+    named = {each.file for each in (*saved.scores, *saved.rows, *saved.contributions, *saved.comparison)}
     return {RUN_FILE, *(name for name in named if name in _FILES or _PART.fullmatch(name))}
 
 
 # Loading.
 
 
-@check_arguments
 def load(path: str | os.PathLike[str]) -> Run:
     """Load a saved run.
 
@@ -477,7 +475,7 @@ def _read_run(file: Path) -> Run:
     check_details(document, str(file), _REMEDY)
     lists = pa.list_(pa.string())
     tables = (
-        _read_tables(file, saved.items, rowtable.items_schema(), [pa.float64()]),
+        _read_tables(file, saved.scores, rowtable.list_place_columns(), [pa.float64()]),
         _read_tables(file, saved.rows, rowtable.rows_schema(), [pa.string(), lists, pa.bool_()]),
         _read_tables(file, saved.contributions, {"system": pa.string()}, [pa.list_(pa.float64()), lists]),
     )
@@ -507,8 +505,10 @@ def _read_tables(
 def _read_result(
     file: Path, name: str, saved: SavedResult, items: list[_Table], rows: list[_Table], contributions: list[_Table]
 ) -> Result:
-    scores = _read_lines(items, name, lambda lines: {level: rowtable.items_of(lines, name, level) for level in Level})
-    by_level = {level: rowtable.join_items(each[level] for each in scores) for level in Level}
+    scores = _read_lines(
+        items, name, lambda lines: {level: rowtable.read_scores(lines, name, level) for level in Level}
+    )
+    by_level = {level: rowtable.join_score_parts(each[level] for each in scores) for level in Level}
     tables = _read_lines(rows, name, RowTable.from_arrow)
     statistics = _read_lines(contributions, name, from_arrow)
     result = Result(
@@ -545,12 +545,12 @@ def _read_estimate(saved: SavedEstimate, items: Floats | None) -> Estimate:
     return Estimate(
         mean=_to_float(saved.mean),
         std=_to_float(saved.std),
-        rows=saved.rows,
+        units=saved.units,
         scored=saved.scored,
         corpus=saved.of == "corpus",
-        confidence=_to_float(saved.confidence),
+        half_width=_to_float(saved.half_width),
         interval=None if saved.interval is None else (_to_float(saved.interval[0]), _to_float(saved.interval[1])),
-        items=None if items is not None and not len(items) and saved.rows else items,
+        scores=None if items is not None and not len(items) and saved.units else items,
         level=saved.level,
         signature=None if saved.signature is None else Signature.parse(saved.signature),
         interval_by=saved.read_method(),
@@ -566,14 +566,14 @@ def _check_result(name: str, result: Result) -> None:
     """Raise InvalidError where items, rows and per-row statistics contradict what `run.json` states."""
     rows = result.rows
     for key, estimate in result.items():
-        if estimate.items is None:
+        if estimate.scores is None:
             continue
-        if len(estimate.items) != estimate.rows:
-            raise InvalidError(f"{name}: {len(estimate.items)} values of {key} are saved for {estimate.rows} rows")
+        if len(estimate.scores) != estimate.units:
+            raise InvalidError(f"{name}: {len(estimate.scores)} values of {key} are saved for {estimate.units} rows")
         known = None if rows is None else len(rows) if estimate.level is Level.TURN else len(rows.offsets) - 1
-        if known not in (None, estimate.rows):
-            raise InvalidError(f"{name}: {known} rows are saved, and {key} has {estimate.rows}")
-        scored = estimate.items[~np.isnan(estimate.items)]
+        if known not in (None, estimate.units):
+            raise InvalidError(f"{name}: {known} rows are saved, and {key} has {estimate.units}")
+        scored = estimate.scores[~np.isnan(estimate.scores)]
         if len(scored) != estimate.scored:
             raise InvalidError(f"{name}: {len(scored)} values of {key} are saved, and {estimate.scored} are stated")
         if len(scored) and not estimate.corpus:

@@ -7,10 +7,10 @@ texts of very many rows are not saved, nor those of rows that were read in chunk
 and references are, so that systems can be aligned without them. A run without the table does not know its dialogues,
 and cannot be compared or resampled.
 
-A file of items (`items.parquet`) has one line per row of each system and level and one column per key. A key that a
+A file of scores (`scores.parquet`) has one line per row of each system and level and one column per key. A key that a
 system lacks is null; NaN is a row that could not be scored.
 
-A run over rows that are read in chunks has many such files (`ItemPart`), each of consecutive rows that are numbered
+A run over rows that are read in chunks has many such files (`RunPart`), each of consecutive rows that are numbered
 from 0 on. A worker writes those of its chunk to a folder of the run and returns their names and digests
 (`PartWriter`); the run takes the files as they are. Where the worker does not see that folder (a cluster without shared
 storage) the content is returned in place of the name.
@@ -244,14 +244,14 @@ LARGEST = 1e100
 _ITEM_PLACES = ("system", "level", "row")
 
 
-def items_schema() -> dict[str, pa.DataType]:
-    """Return the columns of `items.parquet` before those of the keys."""
+def list_place_columns() -> dict[str, pa.DataType]:
+    """Return the columns of `scores.parquet` before those of the keys."""
     import pyarrow as pa
 
     return dict(zip(_ITEM_PLACES, (pa.string(), pa.string(), pa.int64()), strict=True))
 
 
-def items_table(system: str, level: Level, items: Block) -> pa.Table:
+def make_score_table(system: str, level: Level, items: Block) -> pa.Table:
     """Return the items of a system and level as they are saved, one line per row."""
     import pyarrow as pa
 
@@ -261,7 +261,7 @@ def items_table(system: str, level: Level, items: Block) -> pa.Table:
     return pa.table({**dict(zip(_ITEM_PLACES, places, strict=True)), **columns})
 
 
-def items_of(table: pa.Table, system: str, level: Level) -> dict[str, Floats]:
+def read_scores(table: pa.Table, system: str, level: Level) -> dict[str, Floats]:
     """Return the items of a level by key, out of the saved lines of one system."""
     import pyarrow.compute as pc
 
@@ -276,7 +276,7 @@ def items_of(table: pa.Table, system: str, level: Level) -> dict[str, Floats]:
     return items
 
 
-def join_items(blocks: Iterable[Block]) -> dict[str, Floats]:
+def join_score_parts(blocks: Iterable[Block]) -> dict[str, Floats]:
     """Join blocks of consecutive rows; NaN where one of them lacks a key."""
     held = [block for block in blocks if block]
     if len(held) == 1:
@@ -290,13 +290,13 @@ def join_items(blocks: Iterable[Block]) -> dict[str, Floats]:
 
 # Parts: files of the rows of a chunk.
 
-PartKind: TypeAlias = Literal["items", "rows"]
+PartKind: TypeAlias = Literal["scores", "rows"]
 
 HELD_BYTES = 1 << 24
 """Items from this size on are written: a packed file of any length is one chunk."""
 
 
-class ItemPart(NamedTuple):
+class RunPart(NamedTuple):
     """A file of items, or of rows."""
 
     kind: PartKind
@@ -325,7 +325,7 @@ class PartWriter:
         self._folder = Path(folder)
         self._held: dict[str, list[tuple[Mapping[str, Block], RowTable | None]]] = {}
         self._bytes = 0
-        self._parts: list[ItemPart] = []
+        self._parts: list[RunPart] = []
 
     def add(self, system: str, values: Mapping[str, Block], rows: RowTable | None) -> None:
         """Add the next rows of a system: values by level and key, and the table of the rows."""
@@ -335,29 +335,29 @@ class PartWriter:
         if self._bytes >= HELD_BYTES:
             self._write()
 
-    def finish(self) -> tuple[ItemPart, ...]:
+    def finish(self) -> tuple[RunPart, ...]:
         """Write what is left, and return all parts in order."""
         self._write()
         return tuple(self._parts)
 
     def _write(self) -> None:
-        tables: dict[PartKind, list[pa.Table]] = {"items": [], "rows": []}
+        tables: dict[PartKind, list[pa.Table]] = {"scores": [], "rows": []}
         for system, several in self._held.items():
             for level in Level:
-                if items := join_items(values.get(level.value, {}) for values, _ in several):
-                    tables["items"].append(items_table(system, level, items))
+                if items := join_score_parts(values.get(level.value, {}) for values, _ in several):
+                    tables["scores"].append(make_score_table(system, level, items))
             if rows := [each for _, each in several if each is not None]:
                 tables["rows"].append(RowTable.join(rows).to_arrow(system))
         self._parts += [self._write_part(kind, each) for kind, each in tables.items() if each]
         self._held, self._bytes = {}, 0
 
-    def _write_part(self, kind: PartKind, tables: Sequence[pa.Table]) -> ItemPart:
+    def _write_part(self, kind: PartKind, tables: Sequence[pa.Table]) -> RunPart:
         content = io.BytesIO()
         write_tables(tables, content)
         digest = sha256(content.getbuffer()).hexdigest()
         if not self._folder.is_dir():
-            return ItemPart(kind, digest, content.getvalue())
+            return RunPart(kind, digest, content.getvalue())
         # A name of its own: after a death another worker may be writing the items of the same chunk.
         file = self._folder / f"{kind}-{os.urandom(16).hex()}.parquet"
-        write_scratch(file, content.getbuffer(), "items")
-        return ItemPart(kind, digest, str(file))
+        write_scratch(file, content.getbuffer(), "scores")
+        return RunPart(kind, digest, str(file))

@@ -20,7 +20,7 @@ from dialeval.core.fold import Analytic, Level, Resampling
 from dialeval.core.signature import Signature
 from dialeval.core.validation import FILE_NAME, SHA256, JsonObject, nan_to_null
 
-FORMAT = 3
+FORMAT = 4
 """Version of the saved layout; a run of another layout is refused with a clear message."""
 
 Count = Annotated[int, Meta(ge=0, le=1 << 53)]
@@ -55,10 +55,10 @@ class SavedEstimate(Struct):
 
     mean: float | None
     std: Spread | None
-    confidence: Spread | None
+    half_width: Spread | None
     interval: tuple[float | None, float | None] | None
     interval_by: JsonObject | None
-    rows: Count
+    units: Count
     scored: Count
     of: Literal["corpus", "rows"]
     level: Level
@@ -66,8 +66,8 @@ class SavedEstimate(Struct):
     missing: Count = 0
 
     def __post_init__(self) -> None:
-        if self.scored > self.rows:
-            raise ValueError(f"{self.scored} of {self.rows} rows are scored")
+        if self.scored > self.units:
+            raise ValueError(f"{self.scored} of {self.units} rows are scored")
         self.read_method()
         if self.signature is not None:
             try:
@@ -116,7 +116,7 @@ class SavedRun(Struct):
     format: Annotated[int, Meta(ge=1)]
     digest: Annotated[str, Meta(pattern=SHA256)]
     """SHA-256 of all else in the document, see `validation.content_digest`."""
-    items: list[SavedFile]
+    scores: list[SavedFile]
     """Files of consecutive rows, in order."""
     rows: list[SavedFile] = []
     contributions: list[SavedFile] = []

@@ -75,8 +75,9 @@ class Baselines:
 
 def evaluate_with_baselines(systems: Sequence[Rows], planner: Planner, resources: Resources, options: Options) -> Run:
     """Score systems with baselines next to them, and add the standing of each system between floor and ceiling."""
-    resources = replace(resources, train=read_train_texts(resources.train))
-    return run_with_baselines(systems, make_baselines(systems, resources.train), planner, resources, options).run
+    train = read_train_texts(resources.train)
+    resources = replace(resources, train=train)
+    return run_with_baselines(systems, make_baselines(systems, train), planner, resources, options).run
 
 
 def run_with_baselines(
@@ -94,8 +95,6 @@ def run_with_baselines(
 def make_baselines(systems: Sequence[Rows], train: TextColumn | None) -> Baselines:
     """Return floors and ceilings over the rows of the first system."""
     first = systems[0]
-    if inputs.RESPONSE not in first.columns:
-        raise SettingError("baselines are for single responses; leave them out for hypotheses")
     check_names(rows.system for rows in systems)
     made: list[Rows] = []
     left_out: dict[str, str] = {}

@@ -13,41 +13,29 @@ opened once.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal
 
 from dialeval.core import inputs
-from dialeval.core.arguments import check_arguments
 from dialeval.core.errors import SettingError, collect_warnings
-from dialeval.core.fold import IntervalKind
 from dialeval.core.inputs import Column, Input
 from dialeval.core.result import Result, Run, check_folder
 from dialeval.engine.baselines import evaluate_with_baselines
 from dialeval.engine.folding import BATCH_ROWS, Options, Progress, make_job, run_sources
+from dialeval.engine.intervals import IntervalKind
 from dialeval.engine.plan import Asked, Planner, Settings, list_asked, list_fields, make_planner
-from dialeval.engine.resources import Resources, WordChoice
+from dialeval.engine.resources import Data, JudgeProtocol, LanguageJudge, Resources, WordChoice
 from dialeval.engine.worker import Context, Engine, Job, open_context
 from dialeval.io.opening import LINES, PathSource, format_of, is_pattern, is_remote
 from dialeval.io.outcomes import account_for, mark_outcomes
 from dialeval.io.reading import attach, join_scores, name_dialogues, read_responses, read_texts
 from dialeval.io.rows import FieldNames, Rows, split_fields
 from dialeval.io.sources import Source, find_sources, list_file_names, wrap_systems
+from dialeval.io.vectors import WordVectors
 from dialeval.text.tokenizers import Tokenizer
-
-if TYPE_CHECKING:
-
-    class Table(Protocol):
-        """A table of Arrow, pandas or polars."""
-
-        def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
-
-    Data: TypeAlias = str | os.PathLike[str] | Iterable[object] | Mapping[str, object] | Table
-    """A path, a list of texts or rows, a table or column, or a mapping of names to these."""
-else:
-    Data = Any
 
 LARGE_BYTES = 1 << 28
 """Files of this size have so many rows that nobody keeps what single rows add to a corpus value, nor their texts."""
@@ -73,6 +61,13 @@ class Reading:
         in_vocabulary: Whether words with a vector count as in-vocabulary (`"vectors"`) or only the words of the
             vocabulary (`"listed"`). None: `"listed"` for a vector file with a header line.
         checks: Rules for the metrics `checks` and `call-assertions`: a TOML file, or a list of dictionaries.
+
+    Examples:
+        >>> import dialeval
+        >>> lines = ["at nine", "<think>hm</think> no"]
+        >>> run = dialeval.evaluate(lines, metrics="length", reading=dialeval.Reading(dialogues=["one", "two"]))
+        >>> run["system"].rows.dialogues
+        ['one', 'two']
     """
 
     roles: Mapping[str, str] | None = None
@@ -113,18 +108,24 @@ class Execution:
     Attributes:
         engine: What runs the work: `Threads`, `Processes` or `Cluster` of `dialeval.engine`.
         threads: The number of threads; None: one per core.
-        items: Keep per-row scores.
+        row_scores: Keep per-row scores.
         resume: A folder of finished chunks; a run that was interrupted continues from it.
         force: Replace a saved run of other inputs in `output`.
         details: Further data to save with the run, JSON-compatible, by name.
         progress: A function that is called now and then with the work done: `rows`, `total` and `share`.
         batch_rows: Rows that are scored at a time.
         chunk_bytes: The size of the chunks that files are split into.
+
+    Examples:
+        >>> import dialeval
+        >>> execution = dialeval.Execution(threads=1, details={"commit": "abc123"})
+        >>> dialeval.evaluate(["yes"], metrics="length", execution=execution).details["commit"]
+        'abc123'
     """
 
     engine: Engine | None = None
     threads: int | None = None
-    items: bool = True
+    row_scores: bool = True
     resume: PathSource | None = None
     force: bool = False
     details: Mapping[str, object] | None = None
@@ -132,13 +133,29 @@ class Execution:
     batch_rows: int = BATCH_ROWS
     chunk_bytes: int | None = None
 
-    def make_options(
-        self, confidence: float | None, intervals: IntervalKind | float | None, output: PathSource | None = None
-    ) -> Options:
-        """Return the options of a run; a number in the place of intervals is the factor of those over rows."""
-        kind, t = (None, intervals) if isinstance(intervals, int | float) else (intervals, None)
-        way = (self.batch_rows, self.threads, self.engine, self.progress)
-        return Options(t, confidence, kind, *way, output, self.items, self.resume, self.chunk_bytes, self.force)
+
+def make_options(
+    execution: Execution,
+    confidence: float | None,
+    intervals: IntervalKind | float | None,
+    output: PathSource | None = None,
+) -> Options:
+    """Return the options of a run; a number in the place of intervals is the factor of those over rows."""
+    kind, t = (None, intervals) if isinstance(intervals, int | float) else (intervals, None)
+    return Options(
+        t,
+        confidence,
+        kind,
+        execution.batch_rows,
+        execution.threads,
+        execution.engine,
+        execution.progress,
+        output,
+        execution.row_scores,
+        execution.resume,
+        execution.chunk_bytes,
+        execution.force,
+    )
 
 
 @dataclass(frozen=True)
@@ -162,7 +179,7 @@ class _Inputs:
         They are where an input is a pattern or on shared storage, or where an option needs chunks; with `large_too`
         also if they are the lines of one system in a file so large that few would want its rows in memory.
         """
-        asked = options.engine is not None or options.resume is not None or not options.items
+        asked = options.engine is not None or options.resume is not None or not options.row_scores
         in_many_files = any(is_remote(path) or is_pattern(path) for path in self._list_paths())
         return asked or self.reading.shards or in_many_files or (large_too and self._large)
 
@@ -227,7 +244,6 @@ def is_chunked(
     return _Inputs(responses, references, contexts, reading=Reading(shards=shards)).are_chunked(options, large_too)
 
 
-@check_arguments
 def evaluate(
     responses: Data,
     references: Data | None = None,
@@ -237,9 +253,9 @@ def evaluate(
     settings: Settings | None = None,
     tokenizer: Tokenizer | None = None,
     train: Data | None = None,
-    vectors: object = None,
-    judge_dir: object = None,
-    llm: Any = None,
+    vectors: PathSource | WordVectors | None = None,
+    judge: PathSource | JudgeProtocol | None = None,
+    llm: LanguageJudge | None = None,
     fields: Mapping[str, str] | None = None,
     keep: str | Sequence[str] = (),
     confidence: float | None = None,
@@ -257,24 +273,25 @@ def evaluate(
 
     Files of any number and size are read in chunks with bounded memory where a path is a pattern such as
     `logs/2026-*.jsonl` (one system) or an address that fsspec knows (`s3://...`), or where `shards`, `engine`, `resume`
-    or `items=False` is given (`Reading`, `Execution`). Per-row scores are then not in the returned run; they are saved
-    if there is an `output`.
+    or `row_scores=False` is given (`Reading`, `Execution`). Per-row scores are then not in the returned run; they are
+    saved if there is an `output`.
 
     Args:
         responses: The responses of a system; a mapping of system names to responses; or a folder with a file per
             system.
         references: The reference texts, one or a list per row; or a mapping of names to reference sets.
         contexts: The dialogue context of each response: the turns before it.
-        train: The training text, one text per line, for metrics that compare with it.
-        vectors: Word vectors: a file, or the name of an installed data pack.
-        judge_dir: The folder of a judge, such as `dialeval adem train` wrote; None: the shipped one.
-        llm: A language model for the metrics `llm` and `llm-conversation`: `dialeval.judges.LLM(...)` or a `Panel`.
         metrics: Names, families, groups such as `"dialog-eval"`, metric objects or functions made by `metric_of_rows`,
             in a comma-separated text or a list; `"all"`: every metric that the inputs allow. None: the default
             panel. `Run.skipped` names what could not be computed.
         settings: Settings of metric families that differ from their defaults, as `{"bleu": {"smooth": 7}}`.
         tokenizer: The tokenizer of every metric that counts tokens and names none itself, such as `"13a"`, `"zh"` or
             `"ja"`; `"auto"` chooses one by the scripts of all texts.
+        train: The training text, one text per line, for metrics that compare with it.
+        vectors: Word vectors: a file, or the name of an installed data pack.
+        judge: The folder of a judge, such as `dialeval adem train` wrote, or an object that is one (`plugin.Judge`);
+            None: the shipped one.
+        llm: A language model for the metrics `llm` and `llm-conversation`: `dialeval.judges.LLM(...)` or a `Panel`.
         fields: The names of fields in the input, by ours: `{"response": "answer"}`.
         keep: Further fields of the rows that the run keeps, to slice it by them: names in a comma-separated text or a
             list.
@@ -316,10 +333,10 @@ def evaluate(
             llm.check_folder(output)
     columns, scores = list_fields(metrics)
     given = _Inputs(responses, references, contexts, fields, split_fields(keep), reading, columns, scores)
-    resources = Resources(train, reading.vocabulary, vectors, judge_dir, reading.in_vocabulary, reading.checks, llm)
+    resources = Resources(train, reading.vocabulary, vectors, judge, reading.in_vocabulary, reading.checks, llm)
     if llm is not None:
         metrics, settings = llm.plan(metrics, settings)
-    options = execution.make_options(confidence, intervals, output)
+    options = make_options(execution, confidence, intervals, output)
     if given.are_chunked(options):
         if baselines:
             raise SettingError("baselines need all rows in memory, which a run in chunks does not keep")
@@ -364,7 +381,7 @@ class Tally:
         metrics: Asked,
         resources: Resources,
         options: Options,
-        *,
+        reading: Reading | None = None,
         system: str = "system",
         settings: Settings | None = None,
         tokenizer: Tokenizer | None = None,
@@ -373,6 +390,7 @@ class Tally:
         self._asked = metrics if metrics is None or isinstance(metrics, str) else tuple(list_asked(metrics))
         self._settings, self._tokenizer, self._fields = settings, tokenizer, fields
         self._resources, self._options, self._system = resources, options, system
+        self._reading = reading or Reading()
         self.reset()
 
     @property
@@ -398,8 +416,7 @@ class Tally:
         self._parts: list[Rows] = []
         self._notes: dict[str, None] = {}
 
-    @check_arguments
-    def update(self, responses: Any, references: Any = None, contexts: Any = None) -> None:
+    def update(self, responses: Data, references: Data | None = None, contexts: Data | None = None) -> None:
         """Add rows of one system.
 
         Args:
@@ -412,7 +429,8 @@ class Tally:
         """
         with collect_warnings() as notes:
             columns, scores = list_fields(self._asked)
-            systems = _Inputs(responses, references, contexts, self._fields, columns=columns, scores=scores).read()
+            texts = (responses, references, contexts)
+            systems = _Inputs(*texts, self._fields, (), self._reading, columns, scores).read()
         if len(systems) > 1:
             names = ", ".join(rows.system for rows in systems)
             raise SettingError(f"a tally measures one system, and these rows are of {names}; make a tally for each")
@@ -440,7 +458,6 @@ class Tally:
         rows = self._options.batch_rows
         return make_job(self._planner, [columns], self._resources, FieldNames(), rows, self._context)
 
-    @check_arguments
     def merge(self, other: Tally) -> None:
         """Add the rows of another tally of the same metrics after these; the other one is not changed.
 
@@ -490,22 +507,19 @@ class Tally:
         return run_sources(sources, *given, warnings=notes, context=self._context).run
 
 
-@check_arguments
 def make_tally(
     metrics: Asked,
     *,
-    train: Any = None,
-    vocabulary: Any = None,
-    vectors: Any = None,
-    in_vocabulary: WordChoice | None = None,
-    judge_dir: Any = None,
     settings: Settings | None = None,
     tokenizer: Tokenizer | None = None,
+    train: Data | None = None,
+    vectors: PathSource | WordVectors | None = None,
+    judge: PathSource | JudgeProtocol | None = None,
     fields: Mapping[str, str] | None = None,
-    t: float | None = None,
     confidence: float | None = None,
-    intervals: IntervalKind | None = None,
-    threads: int | None = None,
+    intervals: IntervalKind | float | None = None,
+    reading: Reading | None = None,
+    execution: Execution | None = None,
     system: str = "system",
 ) -> Tally:
     """Make metrics that accumulate rows: `update` with rows as they come, `compute` at any time.
@@ -513,18 +527,16 @@ def make_tally(
     Args:
         metrics: Names in a comma-separated text or a list, families, metric objects, functions made by
             `metric_of_rows`.
-        train: The training text; see `dialeval.evaluate`, as for all that follow.
-        vocabulary: The in-vocabulary words.
-        vectors: Word vectors.
-        in_vocabulary: Which words count as in-vocabulary.
-        judge_dir: The folder of a trained judge.
-        settings: Settings of metric families.
+        settings: Settings of metric families; see `dialeval.evaluate`, as for all that follow.
         tokenizer: The tokenizer of metrics that name none.
+        train: The training text.
+        vectors: Word vectors.
+        judge: A judge, or the folder of one.
         fields: The names of fields in the input, by ours.
-        t: The factor of `intervals="rows"`.
         confidence: The confidence level of the intervals.
         intervals: How intervals are computed.
-        threads: The number of threads.
+        reading: How inputs are read; its `dialogues` and `scores` are of all rows together, and not for a tally.
+        execution: How the work is done.
         system: The name of the system in the run.
 
     Returns:
@@ -542,6 +554,11 @@ def make_tally(
         >>> tally.compute()["length"]
         <Estimate 2.333 [0, 6.128], 3 turns>
     """
-    resources = Resources(train, vocabulary, vectors, judge_dir, in_vocabulary)
-    options = Options(t=t, confidence=confidence, intervals=intervals, threads=threads)
-    return Tally(metrics, resources, options, system=system, settings=settings, tokenizer=tokenizer, fields=fields)
+    reading = reading or Reading()
+    if reading.dialogues is not None or reading.scores is not None:
+        raise SettingError(
+            "dialogues and scores are of all rows together; use dialeval.evaluate, or fields of the rows"
+        )
+    resources = Resources(train, reading.vocabulary, vectors, judge, reading.in_vocabulary, reading.checks)
+    options = make_options(execution or Execution(), confidence, intervals)
+    return Tally(metrics, resources, options, reading, system, settings, tokenizer, fields)

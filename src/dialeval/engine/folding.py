@@ -24,22 +24,14 @@ from dialeval.core import inputs
 from dialeval.core.account import FAILURES
 from dialeval.core.errors import DataError, Problem, SettingError, UnsavedRunError, collect_warnings
 from dialeval.core.files import make_workplace
-from dialeval.core.fold import Estimate, Fact, IntervalChoice, IntervalKind, Metric
+from dialeval.core.fold import Estimate, Fact, Metric
 from dialeval.core.inputs import Input
 from dialeval.core.result import TRAINED_ON, Result, Run
-from dialeval.core.rowtable import ItemPart, RowTable
+from dialeval.core.rowtable import RowTable, RunPart
 from dialeval.core.version import __version__
 from dialeval.engine.checks import warn_of_split_dialogues, warn_of_unsplit_texts, with_checks
-from dialeval.engine.plan import (
-    SCRIPT_COUNTS,
-    TRIALS,
-    Plan,
-    Planner,
-    find_tokenizer,
-    list_surveys,
-    with_surveys,
-    with_tokenizer,
-)
+from dialeval.engine.intervals import IntervalChoice, IntervalKind
+from dialeval.engine.plan import EARLY_PASSES, TRIALS, Plan, Planner
 from dialeval.engine.resources import Resources
 from dialeval.engine.stores import ItemStore, Journal, MemoryItems, PartItems
 from dialeval.engine.worker import (
@@ -61,7 +53,6 @@ from dialeval.io.reading import check_number_of_systems
 from dialeval.io.rows import FieldNames, Rows
 from dialeval.io.sources import Source, Versions
 from dialeval.text.row_digests import digest_rows
-from dialeval.text.tokenizers import AUTO, DEFAULT, add_counts, choose_installed, choose_tokenizer
 from dialeval.text.vocabulary import Vocabulary
 
 BATCH_ROWS = 1 << 15
@@ -101,8 +92,8 @@ class Options:
     progress: Progress | None = None
     output: str | os.PathLike[str] | None = None
     """A folder to save a run of rows in files in; a run of rows in memory has all it takes to be saved later."""
-    items: bool = True
-    """Whether items of rows in files are saved."""
+    row_scores: bool = True
+    """Whether scores of rows in files are saved."""
     resume: str | os.PathLike[str] | None = None
     """A folder in which the results of chunks are kept."""
     chunk_bytes: int | None = None
@@ -141,7 +132,7 @@ class FinishedSystem:
             data = {str(need): self.digests[need] for need in list_signed_needs(metric) if need in self.digests}
             signature = metric.signature().with_fields(**data, **metric.list_other_signatures(self.states[metric]))
             for key, label in self.plan.name_results(name, results).items():
-                estimate = replace(results[key], items=columns.get(key), level=metric.level, signature=signature)
+                estimate = replace(results[key], scores=columns.get(key), level=metric.level, signature=signature)
                 estimate = replace(estimate, missing=self.total.missing.get(key, 0))
                 estimates[label] = intervals.add_interval(estimate, metric.bounds_of(key))
         rows = None if self.source.rows is None else self.rows
@@ -210,25 +201,24 @@ def run_sources(
         if inputs.LLM in ready:
             asking.enter_context(context.resources[inputs.LLM])
 
-        def gather(name: str, fold: Fact[Any, Any]) -> list[Any]:
-            """Return the states of a detail of all systems but baselines, by a pass of its own."""
-            own = replace(job, plans=(Plan({}, details={name: fold}),) * len(sources))
-            states = _Passes(own, engine, sources, chunks, versions, ItemStore()).run().items()
-            return [state.states[0] for system, state in states if sources[system[0]].role == "system"]
-
-        if surveys := list_surveys(job.plans):
+        details = dict(details or {})
+        for make_pass in EARLY_PASSES:
+            early = make_pass(job.plans)
+            if not early.facts:
+                continue
+            plan = Plan({}, details={str(number): fact for number, fact in enumerate(early.facts)})
+            ahead = replace(job, plans=(plan,) * len(sources))
+            states = _Passes(ahead, engine, sources, chunks, versions, ItemStore()).run().items()
+            real = [state.states for system, state in states if sources[system[0]].role == "system"]
             with collect_warnings() as more:
-                values = {fold: reduce(fold.merge, gather("survey", fold), fold.empty()) for fold in surveys}
-                planner = with_surveys(planner, {fold: fold.finish(value) for fold, value in values.items()})
+                values = {
+                    fact: fact.finish(reduce(fact.merge, (state[number] for state in real), fact.empty()))
+                    for number, fact in enumerate(early.facts)
+                }
+                planner, chosen = early.settle(planner, values)
                 job = make_job(planner, *given)
+            details |= chosen
             notes |= more
-        if any(plan.by_script or find_tokenizer(each) == AUTO for plan in job.plans for each in plan.folded):
-            tokenizer = choose_tokenizer(add_counts(gather("scripts", SCRIPT_COUNTS)))
-            if any(plan.by_script for plan in job.plans):
-                tokenizer = choose_installed(tokenizer)
-            details = {**(details or {}), **({} if tokenizer == DEFAULT else {"tokenizer": tokenizer})}
-            planner = with_tokenizer(planner, tokenizer)
-            job = make_job(planner, *given)
         store = stack.enter_context(_open_store(options, job, sources, chunks, in_memory))
         job = replace(job, workplace=store.workplace)
         totals = _Passes(job, engine, sources, chunks, versions, store, options.progress).run()
@@ -251,10 +241,10 @@ def run_sources(
             TRAINED_ON: {digest: rows for digest, rows in training_rows.items() if rows},
             TRIALS: {name: end.finish_details()[TRIALS] for name, end in systems.items() if TRIALS in end.plan.details},
         }
-        details = {**(details or {}), **{name: table for name, table in tables.items() if table}}
+        details |= {name: table for name, table in tables.items() if table}
         run = Run(results, __version__, lines, details)
         if options.output is not None and not in_memory:
-            parts = _list_item_parts(systems, chunks, store) if options.items else None
+            parts = _list_item_parts(systems, chunks, store) if options.row_scores else None
             try:
                 run.save(options.output, parts, force=options.force)
             except DataError as error:
@@ -313,7 +303,7 @@ def _open_store(
     elif options.resume is not None:
         with Journal.open(options.resume, job, sources, chunks) as journal:
             yield journal
-    elif options.output is not None and options.items:  # items are written where the run is saved
+    elif options.output is not None and options.row_scores:  # they are written where the run is saved
         from concurrent.futures import ThreadPoolExecutor
 
         with make_workplace(options.output) as place, ThreadPoolExecutor(_DISK_THREADS) as threads:
@@ -426,7 +416,7 @@ def _leave_out_failures(results: Collection[Result]) -> bool:
     """Return whether systems are compared by a metric that does not score every reply that failed."""
     several = sum(result.role == "system" for result in results) > 1
     failed = any(FAILURES in result and result[FAILURES].mean for result in results)
-    return several and failed and any(own.scored < own.rows for result in results for own in result.values())
+    return several and failed and any(own.scored < own.units for result in results for own in result.values())
 
 
 def _has_failures(state: SystemState) -> bool:
@@ -491,7 +481,7 @@ def _find_warnings(systems: Mapping[str, FinishedSystem], chunks: Sequence[Chunk
 
 def _list_item_parts(
     systems: Mapping[str, FinishedSystem], chunks: Sequence[Chunk], store: ItemStore
-) -> Iterator[tuple[ItemPart, Mapping[str, str]]]:
+) -> Iterator[tuple[RunPart, Mapping[str, str]]]:
     """Yield the files with the items of all chunks, in order, and what their systems are called in the run."""
     for number, chunk in enumerate(chunks):
         names = {end.system[1]: name for name, end in systems.items() if end.system[0] == chunk.source}

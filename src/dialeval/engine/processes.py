@@ -35,10 +35,10 @@ from typing import Any
 
 from dialeval.core.errors import DialevalError
 from dialeval.core.files import write_scratch
-from dialeval.core.fold import from_bytes
+from dialeval.core.states import from_bytes
 from dialeval.engine.worker import (
-    ChunkItems,
     ChunkResult,
+    ChunkScores,
     Engine,
     FactValues,
     Job,
@@ -335,7 +335,7 @@ def group_chunks(chunks: Mapping[int, Chunk], jobs: int, most: int) -> Iterator[
 
 def _fold(
     worker: Worker, stage: Stage, folder: str | None, parts: int, chunks: list[Chunk]
-) -> tuple[SystemStates, tuple[ChunkItems, ...], list[str]]:
+) -> tuple[SystemStates, tuple[ChunkScores, ...], list[str]]:
     sums, items = StateSums(worker.job, stage), []
     for chunk in chunks:
         states, own = worker.fold(stage, chunk)

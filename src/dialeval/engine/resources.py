@@ -8,35 +8,56 @@ run began with.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, cast, get_args
 
 from dialeval.core import inputs
+from dialeval.core.arrays import Floats
 from dialeval.core.columns import TextColumn
 from dialeval.core.errors import DataError, Problem, SettingError
-from dialeval.core.features import find_place, list_features
+from dialeval.core.features import find_place, list_known
 from dialeval.core.inputs import Input
+from dialeval.io.opening import PathSource
 from dialeval.io.reading import read_texts
 from dialeval.io.rows import kind_of
 from dialeval.text.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
-    from dialeval.io.vectors import Embeddings
+    from dialeval.engine.plan import Asked, Settings
+    from dialeval.io.vectors import Embeddings, WordVectors
+
+
+class ArrowTable(Protocol):
+    """A table of Arrow, pandas or polars."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Return the table as a stream of Arrow."""
+
+
+Data: TypeAlias = str | os.PathLike[str] | Iterable[object] | Mapping[str, object] | ArrowTable
+"""A path, a list of texts or rows, a table or column, or a mapping of names to these."""
 
 WordChoice: TypeAlias = Literal["listed", "vectors"]
 """Whether words with a vector that are not listed are unknown, or known too."""
 
 _ENCODER = "dialeval.metrics.encoder:ShippedEncoder"
+_JUDGES = (inputs.JUDGE, inputs.DIALOGUE_JUDGE)
+"""Resources that `judge` replaces."""
 
 
-def list_shipped() -> dict[Input, str]:
-    """Return the places of resources that ship with the package; each is made when a metric of the plan asks for it."""
-    judges = {need: place for feature in list_features() for need, place in feature.judges.items()}
-    return {**judges, inputs.ENCODER: _ENCODER}
+def list_shipped(everything: bool = False) -> dict[Input, str]:
+    """Return the places of resources that ship with a package; each is made when a metric of the plan asks for it.
+
+    `everything`: also those of packages that nothing has asked for yet.
+    """
+    places = {inputs.ENCODER: _ENCODER}
+    for feature in list_known(everything):
+        places |= feature.resources
+    return {need: place for need, place in places.items() if explain_missing(need) is None}
 
 
 @cache
@@ -55,19 +76,52 @@ class LoadedResources(dict[Input, Any]):
         return resource
 
 
+class LanguageJudge(Protocol):
+    """A language model as a judge, or a panel of them: `dialeval.judges.LLM`, `dialeval.judges.Panel`."""
+
+    @property
+    def digest(self) -> str:
+        """The models and the settings that grades depend on."""
+
+    def plan(self, metrics: Asked, settings: Settings | None) -> tuple[Asked, Settings]:
+        """Return the metrics and settings of an evaluation with rubric, mode and models."""
+
+    def check_folder(self, folder: PathSource) -> None:
+        """Raise DataError where answers cannot be saved in the folder of a run."""
+
+    def copy_answers(self, folder: PathSource) -> None:
+        """Write the answers into the folder of a run."""
+
+
+class JudgeProtocol(Protocol):
+    """A judge for the metric `adem` (`--judge-dir`, `judge=`): an object that scores replies.
+
+    The score of a reply must not depend on other replies.
+    """
+
+    @property
+    def digest(self) -> str:
+        """A digest of everything that its scores depend on, which is in signatures."""
+
+    def score(
+        self, contexts: Sequence[Sequence[str]], responses: Sequence[str], references: Sequence[Sequence[str]]
+    ) -> Floats | Sequence[float]:
+        """Return one score per response; NaN where it cannot be scored."""
+
+
 @dataclass(frozen=True, slots=True)
 class Resources:
     """The resources as they are given (paths or objects), and their expected digests."""
 
-    train: Any = None
-    vocabulary: Any = None
-    vectors: Any = None
-    judge_dir: Any = None
-    """A folder, or a judge that is pickled as its folder."""
+    train: Data | None = None
+    vocabulary: Data | None = None
+    vectors: PathSource | WordVectors | None = None
+    judge: PathSource | JudgeProtocol | None = None
+    """A folder, or a judge that can be pickled."""
     in_vocabulary: WordChoice | None = None
-    checks: Any = None
+    checks: PathSource | Sequence[Mapping[str, object]] | None = None
     """Rules about replies and tool calls: a TOML file, or a list of dictionaries."""
-    llm: Any = None
+    llm: LanguageJudge | None = None
     """A language model as a judge, or a panel of them (`judges.llm.judge`)."""
     ready: Mapping[Input, Any] | None = None
     """Resources that are open, by need, for evaluations that use none of the others."""
@@ -92,10 +146,13 @@ class Resources:
             raise SettingError(f"in_vocabulary is one of {', '.join(get_args(WordChoice))}, not {self.in_vocabulary!r}")
         given = (self.train, self.vocabulary, self.vectors, self.in_vocabulary)
         words = self._open_words(vocabulary) if any(each is not None for each in given) else {}
-        shipped = list_shipped() if explain_missing(inputs.JUDGE) is None else {}
-        if self.judge_dir is not None:
-            words |= find_place("loaders", "judge_dir")(self.judge_dir)
-            shipped = {need: place for need, place in shipped.items() if need == inputs.ENCODER}
+        shipped = list_shipped()
+        if not self.digests.keys() <= {*words, *shipped, inputs.CALL_CHECKS, inputs.TEXT_CHECKS, inputs.LLM}:
+            # In a worker, to which the metrics of a package were sent.
+            shipped = list_shipped(everything=True)
+        if self.judge is not None:
+            words |= find_place("loaders", "judge")(self.judge)
+            shipped = {need: place for need, place in shipped.items() if need not in _JUDGES}
         if self.checks is not None:
             from dialeval.metrics.check_files import load_checks
 
@@ -127,8 +184,7 @@ class Resources:
         table: VectorTable | None = None
         only_listed = self.in_vocabulary == "listed"
         if self.vectors is not None:
-            is_open = hasattr(self.vectors, "vectors_for")
-            vectors = self.vectors if is_open else load_embeddings(self.vectors)
+            vectors = load_embeddings(self.vectors) if isinstance(self.vectors, str | os.PathLike) else self.vectors
             only_listed |= self.in_vocabulary is None and getattr(vectors, "header", False)
             resources[inputs.EMBEDDINGS] = table = VectorTable(shared, vectors)
         if table is not None or listed is not None:
@@ -169,7 +225,7 @@ def read_train_texts(train: Any) -> TextColumn | None:
 
 def explain_missing(need: Input) -> str | None:
     """Return what must be installed for a need, with the command that installs it; None where nothing is missing."""
-    if need not in (inputs.JUDGE, inputs.DIALOGUE_JUDGE, inputs.ENCODER):
+    if need not in (*_JUDGES, inputs.ENCODER):
         return None
     from dialeval.metrics import encoder_files
 

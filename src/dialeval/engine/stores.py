@@ -37,11 +37,12 @@ from dialeval.core.contributions import KEPT_ROWS, BatchContributions, Contribut
 from dialeval.core.errors import DataError, Problem, SettingError
 from dialeval.core.files import force, is_unfinished, make_workplace, write_bytes, write_sealed
 from dialeval.core.fingerprint import Fingerprint
-from dialeval.core.fold import Level, check_like, from_bytes
-from dialeval.core.rowtable import ItemPart, PartKind
+from dialeval.core.fold import Level
+from dialeval.core.rowtable import PartKind, RunPart
+from dialeval.core.states import check_like, from_bytes
 from dialeval.core.validation import InvalidError
 from dialeval.core.version import __version__
-from dialeval.engine.worker import ChunkItems, Job, Stage, System, SystemState, SystemStates
+from dialeval.engine.worker import ChunkScores, Job, Stage, System, SystemState, SystemStates
 from dialeval.io.chunks import Chunk, FileChunk, MemoryChunk
 from dialeval.io.opening import change_times, open_stored, size_of
 from dialeval.io.sources import Source
@@ -70,14 +71,14 @@ class ItemStore:
         """Return the numbers of the chunks that need not be folded again."""
         return set()
 
-    def put(self, stage: Stage, number: int, states: SystemStates, items: ChunkItems) -> None:
+    def put(self, stage: Stage, number: int, states: SystemStates, items: ChunkScores) -> None:
         """Keep the result of a chunk."""
 
     def read_states(self, stage: Stage, number: int) -> SystemStates:
         """Return the states of a finished chunk."""
         raise KeyError(number)
 
-    def list_parts(self, number: int) -> Sequence[ItemPart]:
+    def list_parts(self, number: int) -> Sequence[RunPart]:
         """Return the files with the items of a chunk, in order."""
         return ()
 
@@ -103,7 +104,7 @@ class MemoryItems(ItemStore):
         self._columns: dict[System, dict[str, Floats]] = {}
         self._contributions: dict[System, dict[str, list[BatchContributions]]] = {}
 
-    def put(self, stage: Stage, number: int, states: SystemStates, items: ChunkItems) -> None:
+    def put(self, stage: Stage, number: int, states: SystemStates, items: ChunkScores) -> None:
         if stage != "metrics":
             return
         chunk = self._chunks[number]
@@ -137,16 +138,16 @@ class PartItems(ItemStore):
 
     def __init__(self, workplace: Path, threads: ThreadPoolExecutor) -> None:
         self.workplace, self._threads = str(workplace), threads
-        self._parts: dict[int, tuple[ItemPart, ...]] = {}
+        self._parts: dict[int, tuple[RunPart, ...]] = {}
 
-    def put(self, stage: Stage, number: int, states: SystemStates, items: ChunkItems) -> None:
+    def put(self, stage: Stage, number: int, states: SystemStates, items: ChunkScores) -> None:
         if stage == "metrics":
             self._parts[number] = items.parts
             for part in items.parts:
                 if isinstance(part.place, str):
                     self._threads.submit(force, Path(part.place))
 
-    def list_parts(self, number: int) -> Sequence[ItemPart]:
+    def list_parts(self, number: int) -> Sequence[RunPart]:
         return self._parts[number]
 
 
@@ -187,7 +188,7 @@ class Journal(ItemStore):
         numbers = [int(number[1]) for name in names if (number := _CHUNK.fullmatch(name, len(stage)))]
         return {number for number in numbers if _read_content(self._find_file(stage, number)) is not None}
 
-    def put(self, stage: Stage, number: int, states: SystemStates, items: ChunkItems) -> None:
+    def put(self, stage: Stage, number: int, states: SystemStates, items: ChunkScores) -> None:
         files = [Path(part.place) for part in items.parts if isinstance(part.place, str)]
         parts = [
             (part.kind, part.place if isinstance(part.place, bytes) else Path(part.place).read_bytes())
@@ -200,9 +201,9 @@ class Journal(ItemStore):
     def read_states(self, stage: Stage, number: int) -> SystemStates:
         return self._read(stage, number)[1]
 
-    def list_parts(self, number: int) -> Sequence[ItemPart]:
+    def list_parts(self, number: int) -> Sequence[RunPart]:
         parts = self._read("metrics", number)[0]
-        return [ItemPart(kind, hashlib.sha256(content).hexdigest(), content) for kind, content in parts]
+        return [RunPart(kind, hashlib.sha256(content).hexdigest(), content) for kind, content in parts]
 
     def _read(self, stage: Stage, number: int) -> tuple[list[tuple[PartKind, bytes]], SystemStates]:
         """Read the parts with items and the states of a chunk; DataError where they are damaged or forged."""

@@ -21,9 +21,10 @@ from dialeval.core.columns import ColumnData, FieldColumn, RaggedColumn, SharedC
 from dialeval.core.contributions import BatchContributions
 from dialeval.core.errors import DataError, NeedError, Problem, SettingError, collect_warnings
 from dialeval.core.fingerprint import Fingerprint
-from dialeval.core.fold import Fact, Level, Metric, Reduction, check_column, to_bytes, translate_state
+from dialeval.core.fold import Fact, Level, Metric, Reduction, check_column
 from dialeval.core.inputs import Input
-from dialeval.core.rowtable import ItemPart, PartWriter
+from dialeval.core.rowtable import PartWriter, RunPart
+from dialeval.core.states import to_bytes, translate_state
 from dialeval.engine.plan import Plan
 from dialeval.engine.resources import Resources
 from dialeval.io.chunks import Chunk, FileChunk, MemoryChunk, RowBlock, read_blocks
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 #
 # `Job` is small and is sent to workers: plans, field names, the paths and digests of resources. A `Worker` folds a
 # chunk in one of two stages: first the corpus statistics ("facts") that metrics ask for, then the metrics. It returns
-# by system a `SystemState` (what merges) and `SystemItems` (one value per row). An `Engine` gives chunks to workers.
+# by system a `SystemState` (what merges) and `SystemScores` (one value per row). An `Engine` gives chunks to workers.
 #
 # States that grow with the rows are merged by many workers at once: a worker splits the states of a chunk into parts
 # (`core.fold.Fold.split_state`). Parts of the same number, of all chunks, hold the same n-grams, so one worker merges
@@ -69,7 +70,7 @@ class SystemState:
 
 
 @dataclass(frozen=True, slots=True)
-class SystemItems:
+class SystemScores:
     """The values of the rows of one system in a chunk, by level and key."""
 
     values: dict[str, dict[str, Floats]]
@@ -78,11 +79,11 @@ class SystemItems:
 
 
 @dataclass(frozen=True, slots=True)
-class ChunkItems:
+class ChunkScores:
     """The items of a chunk: of rows in memory here, of rows in files in the workplace of the job, if it has one."""
 
-    systems: dict[System, SystemItems] = field(default_factory=dict)
-    parts: tuple[ItemPart, ...] = ()
+    systems: dict[System, SystemScores] = field(default_factory=dict)
+    parts: tuple[RunPart, ...] = ()
     """Files with items, and with what rows are, in order."""
 
 
@@ -248,7 +249,7 @@ class ChunkResult:
 
     chunks: tuple[int, ...]
     states: SystemStates
-    items: tuple[ChunkItems, ...]
+    items: tuple[ChunkScores, ...]
 
 
 class Engine(AbstractContextManager["Engine"]):
@@ -309,7 +310,7 @@ class Worker:
         self._facts = facts
         self._context = self._context.with_facts(facts)
 
-    def fold(self, stage: Stage, chunk: Chunk) -> tuple[SystemStates, ChunkItems]:
+    def fold(self, stage: Stage, chunk: Chunk) -> tuple[SystemStates, ChunkScores]:
         """Return the states and the items of a chunk."""
         context = self._context
         if self._first_words is not None and len(context.vocabulary) > self._first_words + MOST_WORDS:
@@ -346,7 +347,7 @@ class _ChunkFold:
         self._facts, self._folds = job.list_facts(chunk.source), job.list_folds(stage, chunk.source)
         self._in_memory = isinstance(chunk, MemoryChunk)
         self._sums = StateSums(job, stage)
-        self._items: dict[System, SystemItems] = {}
+        self._items: dict[System, SystemScores] = {}
         saves_items = not self._in_memory and stage == "metrics"
         self._writer = PartWriter(job.workplace) if saves_items and job.workplace is not None else None
 
@@ -380,11 +381,11 @@ class _ChunkFold:
             for column in batch.columns.values():
                 column.release()
 
-    def finish(self) -> tuple[SystemStates, ChunkItems]:
+    def finish(self) -> tuple[SystemStates, ChunkScores]:
         """Return the states and items of all batches."""
-        return self._sums.finish(), ChunkItems(self._items, () if self._writer is None else self._writer.finish())
+        return self._sums.finish(), ChunkScores(self._items, () if self._writer is None else self._writer.finish())
 
-    def _score(self, batch: Batch, system: str) -> tuple[SystemState, SystemItems]:
+    def _score(self, batch: Batch, system: str) -> tuple[SystemState, SystemScores]:
         """Fold one batch. An exception inside a metric is raised with its name; errors of dialeval pass as they are."""
         scored = "a metric"
         values: dict[str, dict[str, Floats]] = {}
@@ -393,23 +394,25 @@ class _ChunkFold:
         try:
             if self.stage == "facts":
                 facts = tuple(fact.gather(batch.restrict_to(needs)) for fact, needs in self._facts.items())
-                return SystemState(len(batch), facts), SystemItems({})
+                return SystemState(len(batch), facts), SystemScores({})
             batch = replace(batch, facts=self._context.facts.get((self.chunk.source, system), {}))
             for metric in self._plan.folded:
                 scored = metric.name
                 partial = metric.partial(batch.restrict_to(metric.needs | metric.wants))
                 rows = len(batch) if metric.level is Level.TURN else len(batch.dialogues) - 1
-                for key, column in partial.items.items():
+                for key, column in partial.scores.items():
                     check_column(key, column, rows, f"{metric.level.value}s")
                     missing[key] += metric.count_missing(column, batch)
                 states.append(partial.state)
                 contributions.append(partial.contributions)
                 if self._in_memory:
-                    values.setdefault(metric.level.value, {}).update(partial.items)
+                    values.setdefault(metric.level.value, {}).update(partial.scores)
                 elif self._writer is not None:  # what is in memory is named at the end
                     names = [name for name, each in self._plan.metrics.items() if each == metric]
-                    labels = [pair for name in names for pair in self._plan.name_results(name, partial.items).items()]
-                    values.setdefault(metric.level.value, {}).update({name: partial.items[key] for key, name in labels})
+                    labels = [pair for name in names for pair in self._plan.name_results(name, partial.scores).items()]
+                    values.setdefault(metric.level.value, {}).update(
+                        {name: partial.scores[key] for key, name in labels}
+                    )
             scored = "a metric"
             states += [detail.gather(batch) for detail in self._plan.details.values()]
         except _NOT_A_ROWS_PROBLEM:
@@ -418,11 +421,11 @@ class _ChunkFold:
             raise _MetricError(scored) from error
         if self._in_memory:  # a column in memory has its digest as a whole
             state = SystemState(len(batch), tuple(states), missing=dict(missing))
-            return state, SystemItems(values, tuple(contributions))
+            return state, SystemScores(values, tuple(contributions))
         kinds = (RaggedColumn, SharedColumn, FieldColumn)
         lists = {need: column for need, column in batch.columns.items() if isinstance(column, kinds)}
         fingerprints = {str(need): column.fingerprint for need, column in lists.items()}
-        return SystemState(len(batch), tuple(states), fingerprints, missing=dict(missing)), SystemItems(values)
+        return SystemState(len(batch), tuple(states), fingerprints, missing=dict(missing)), SystemScores(values)
 
     def _trace(self, block: RowBlock, error: _MetricError) -> DataError:
         """Find the first row that cannot be scored, by halving."""

@@ -162,7 +162,8 @@ def page(sample: str, output: Path, form: Path | None) -> None:
     Send it to every rater. It does not reveal the systems; order and sides differ between raters. Ratings are kept in
     the browser until the rater downloads them as a file and sends it back.
     """
-    from dialeval.human.page import collect_things, make_rating_page, read_form
+    from dialeval.human.form import read_form
+    from dialeval.human.page import collect_things, make_rating_page
     from dialeval.human.sample_files import read_sample
 
     out.check_places(None, sample, form, files=(output,))
@@ -210,8 +211,9 @@ def merge(
     import orjson
 
     from dialeval.human import report
+    from dialeval.human.form import make_score_check, read_form
     from dialeval.human.merge import make_rated_rows, merge_ratings
-    from dialeval.human.page import make_rating_page, make_score_check, read_form
+    from dialeval.human.page import make_rating_page
     from dialeval.human.sample_files import read_sample
 
     if any_scores and form is not None:
@@ -222,7 +224,7 @@ def merge(
     drawn = None if sample is None else read_sample(sample)
     questions = read_form(form, drawn)
     check = None if any_scores else make_score_check(None if form is None else questions, drawn)
-    merged = merge_ratings(files, drawn, adjudicated, most, check)
+    merged = merge_ratings(files, drawn, adjudicated, most, check, questions)
     rows = make_rated_rows(merged, drawn, quality)
     out.print_as(format_, report, merged)
     out.print_warnings(merged.warnings)
@@ -256,7 +258,8 @@ def serve(
     A rating is on the disk before it is acknowledged; until then the page keeps it in the browser and sends it again.
     Links stay the same when the server is started again. `dialeval rate export` writes the ratings at any time.
     """
-    from dialeval.human.page import collect_things, digest_form, read_form
+    from dialeval.human.form import read_form
+    from dialeval.human.page import collect_things, digest_form
     from dialeval.human.sample_files import ROWS_FILE, SAMPLE_FILE, read_sample
     from dialeval.human.server import RatingServer, is_loopback
     from dialeval.human.store import LONGEST_NAME, SUFFIXES, RatingStore
@@ -276,7 +279,8 @@ def serve(
         store.add_raters(names)
         if not store.read_raters():
             raise click.UsageError("name who rates: --raters ann,bob")
-        store.assign([thing["id"] for thing in things], per_row, drawn.design.seed)
+        gold = {question.id for question in questions.gold}
+        store.assign([thing["id"] for thing in things], per_row, drawn.design.seed, gold)
         with _start(partial(RatingServer, store, questions, digest, things, host), port, store.port) as server:
             store.port = server.port
             if not local:
@@ -474,7 +478,8 @@ def _compare_labels(
 ) -> None:
     """Print the agreement of metrics with human labels, and write the page of disputed rows if it is requested."""
     from dialeval.analysis.labels import measure_label_agreement
-    from dialeval.human.page import make_rating_page, read_form
+    from dialeval.human.form import read_form
+    from dialeval.human.page import make_rating_page
     from dialeval.human.sample_files import read_sample
     from dialeval.reports.labels import LABELS
 

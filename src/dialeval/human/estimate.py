@@ -48,7 +48,6 @@ from msgspec import Struct
 from dialeval.analysis.matching import bring_to_one_scale, find_rated_rows, find_training_rows
 from dialeval.analysis.pairing import choose_systems
 from dialeval.analysis.values import collapse_dialogues
-from dialeval.core.arguments import check_arguments
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.display import Displayable, Tabular, count_names, flatten_intervals
 from dialeval.core.errors import SettingError
@@ -214,7 +213,6 @@ class HumanEstimates(Tabular, Displayable, Record, frozen=True, kw_only=True, re
         return rows
 
 
-@check_arguments
 def estimate_ratings(
     run: Run | str | PathLike[str],
     human: Any,

@@ -9,13 +9,16 @@
 A rater's first answer counts; the second one is there for consistency only. Where files hold one answer twice, the one
 that comes last counts, with a warning. `estimate --human` has the same rule (`io.ratings`). Adjudicated
 rows have the answers of the adjudicator and no others.
+
+Answers to the gold questions of the `form` only decide whose ratings count: those of a rater below the pass mark are
+left out, with a warning.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,6 +30,7 @@ from dialeval.core.display import Displayable, count_names
 from dialeval.core.errors import SettingError
 from dialeval.core.run_schema import Record
 from dialeval.core.version import __version__
+from dialeval.human.form import Form
 from dialeval.human.store import SUFFIXES, read_stored_lines
 from dialeval.io.opening import PathSource
 from dialeval.io.ratings import TIE, RatingLine, ScoreCheck, list_outcomes, read_rating_lines
@@ -90,6 +94,10 @@ class MergedRatings(
     raters: Sequence[RaterQuality]
     seconds: Mapping[str, float]
     """Median time of a rater for a row."""
+    uncertain: Mapping[str, int]
+    """Answers "uncertain" by rater, which give no score."""
+    gold: Mapping[str, tuple[int, int]]
+    """By rater: gold questions with a right answer, and all that were answered."""
     disputed: Sequence[DisputedRow]
     """Those with the largest spread first."""
     warnings: Sequence[str]
@@ -115,15 +123,20 @@ def merge_ratings(
     adjudicated: Iterable[str | PathLike[str]] = (),
     most: int = MOST,
     check: ScoreCheck | None = None,
+    form: Form | None = None,
 ) -> MergedRatings:
     """Merge the ratings in files of raters and databases of servers.
 
-    With a `sample`, all of them are of its rows, or of the pairs that were shown; `check` is what their scores pass.
+    With a `sample`, all of them are of its rows, of the pairs that were shown, or of gold questions of the `form`;
+    `check` is what their scores pass.
     """
-    lines = _read(files, sample, check)
-    final = [line for line in _read(adjudicated, sample, check) if not line.again]
+    form = form or Form()
+    ids = None if sample is None else {row.id for row in sample.rows} | sample.pairs().keys()
+    lines = _read(files, ids if ids is None else ids | {gold.id for gold in form.gold}, check)
+    final = [line for line in _read(adjudicated, ids, check) if not line.again]
     if not lines:
         raise SettingError("no ratings were given; name at least one file that a rater sent back")
+    lines, graded, failed = _grade(lines, form)
     last, warnings = _keep_last(lines)
     first = [line for line in last.values() if not line.again]
     first += [line._replace(again=False) for (*key, again), line in last.items() if again and (*key, False) not in last]
@@ -143,8 +156,10 @@ def merge_ratings(
         },
         raters=[each for quality, rows in answers.items() for each in _measure_raters(quality, rows, last)],
         seconds={rater: float(np.median(waits)) if waits else math.nan for rater, waits in times.items()},
+        uncertain=Counter(line.rater for line in first for _ in line.uncertain),
+        gold=graded,
         disputed=[each for each in _find_disputed(answers) if each.id not in settled][:most],
-        warnings=warnings,
+        warnings=[*failed, *warnings],
     )
 
 
@@ -162,11 +177,32 @@ def _keep_last(lines: Sequence[RatingLine]) -> tuple[_Lines, list[str]]:
     return last, [f"{rater} has {ratings} {later}" for rater, ratings in counted.items()]
 
 
-def _read(files: Iterable[str | PathLike[str]], sample: Sample | None, check: ScoreCheck | None) -> list[RatingLine]:
+def _grade(lines: Sequence[RatingLine], form: Form) -> tuple[list[RatingLine], dict[str, tuple[int, int]], list[str]]:
+    """Return the lines that count, by rater the gold questions with a right answer and all of them, and warnings."""
+    gold = {question.id: question for question in form.gold}
+    right: dict[str, dict[str, bool]] = {}
+    for line in lines:
+        if line.id in gold and not line.again:
+            right.setdefault(line.rater, {})[line.id] = gold[line.id].is_right(line.scores)
+    graded = {rater: (sum(answers.values()), len(answers)) for rater, answers in right.items()}
+    failed = {rater for rater, (passed, asked) in graded.items() if passed < form.pass_mark * asked}
+    rated = Counter(line.rater for line in lines if line.id not in gold)
+    warnings = [
+        f"{rater} answered {graded[rater][0]} of {graded[rater][1]} gold questions right, below the pass mark of "
+        f"{form.pass_mark:.0%}; {rated[rater]} ratings are left out"
+        for rater in sorted(failed)
+    ]
+    if gold and (ungraded := sorted(rated.keys() - graded.keys())):
+        warnings.append(f"{', '.join(ungraded)} answered no gold question; the ratings count")
+    return [line for line in lines if line.id not in gold and line.rater not in failed], graded, warnings
+
+
+def _read(
+    files: Iterable[str | PathLike[str]], ids: Collection[str] | None, check: ScoreCheck | None
+) -> list[RatingLine]:
     sources: list[PathSource | Records] = [
         Records(fspath(file), read_stored_lines(file)) if Path(file).suffix in SUFFIXES else file for file in files
     ]
-    ids = None if sample is None else {row.id for row in sample.rows} | sample.pairs().keys()
     return read_rating_lines(sources, ids, check)
 
 
@@ -224,10 +260,13 @@ def make_rated_rows(merged: MergedRatings, sample: Sample | None, quality: str) 
             row = {**rows.get(line.id, {"id": line.id}), "rater": line.rater, "scores": line.scores}
             rated.append({**row, "marked": list(line.marked)} if line.marked else row)
             continue
+        if quality in line.uncertain:
+            continue
         if quality not in line.scores:
             raise SettingError(f"{line.rater} did not compare {line.id} by {quality!r}; there is {list(line.scores)}")
         left, right = (rows[row.id] for row in pairs[line.id])
-        rated.append(_make_pair_row(line, left, right, int(np.sign(line.scores[quality]))))
+        pair = _make_pair_row(line, left, right, int(np.sign(line.scores[quality])))
+        rated.append({**pair, "both_bad": True} if quality in line.both_bad else pair)
     return rated
 
 

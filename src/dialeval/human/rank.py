@@ -42,7 +42,6 @@ from msgspec.structs import asdict
 from dialeval.analysis.alignment import align
 from dialeval.analysis.pairing import describe_inputs
 from dialeval.analysis.values import collapse_dialogues, find_metric
-from dialeval.core.arguments import check_arguments
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.display import Displayable, Tabular, count_names, flatten_intervals
 from dialeval.core.errors import SettingError
@@ -181,7 +180,6 @@ class Ranking(Tabular, Displayable, Record, frozen=True, kw_only=True, rename={"
         ]
 
 
-@check_arguments
 def rank(
     pairs: Any,
     *,
@@ -327,7 +325,7 @@ def rank_pairs(
         require_raters(len(people), None not in pairs.rater)
         rater = np.array([people.index(str(who)) for who in pairs.rater], np.int64)
         clusters += [rater, pairs.dialogue * len(people) + rater]
-    ways = [_fit_without_each(cells, codes, pairs, each) for each in clusters]
+    ways = [_fit_without_each(cells, codes, pairs, each, whole) for each in clusters]
 
     def measure(name: str, at: int, less: int | None = None) -> Jackknifed:
         """Return a parameter, or its difference to another one, with its error over all clusters."""
@@ -415,7 +413,7 @@ def _group_pairs(pairs: Pairs, length: bool, position: bool) -> tuple[Cells, Int
     left, right = kinds[:, :2].T.astype(np.int64)
     cells = Cells(len(pairs.systems), left, right, kinds[:, 2:] if controls else None)
     if position:
-        design, _ = Cells(len(pairs.systems), left, right, np.ones(len(left))).make_design(ties=False)
+        design = Cells(len(pairs.systems), left, right, np.ones(len(left))).make_design()
         if np.linalg.matrix_rank(design) == np.linalg.matrix_rank(design[:, :-1]):
             raise SettingError("of every two systems the same is always a, so that it cannot be told from its position")
     return cells, codes.ravel()
@@ -427,7 +425,7 @@ def _count(codes: Ints, outcome: Ints, weights: Floats, cells: int) -> Floats:
     return np.stack([np.bincount(places, row, cells * 3).reshape(cells, 3) for row in weights])
 
 
-def _fit_without_each(cells: Cells, codes: Ints, pairs: Pairs, cluster: Ints) -> tuple[Fits, Floats]:
+def _fit_without_each(cells: Cells, codes: Ints, pairs: Pairs, cluster: Ints, whole: Fits) -> tuple[Fits, Floats]:
     """Return the fits without one cluster each, or one group of them each where there are many, and their pairs."""
     which, members = np.unique(cluster, return_inverse=True)
     step = max(1, _PART_CELLS // max(len(cells.left) * 3, len(pairs), 1))
@@ -435,5 +433,5 @@ def _fit_without_each(cells: Cells, codes: Ints, pairs: Pairs, cluster: Ints) ->
     for counts in leave_out_clusters(len(which)):
         for start in range(0, len(counts), step):
             weights = counts[start : start + step][:, members.ravel()] * pairs.weights
-            fits.append(fit(cells, _count(codes, pairs.outcome, weights, len(cells.left))))
+            fits.append(fit(cells, _count(codes, pairs.outcome, weights, len(cells.left)), whole))
     return Fits(*map(np.concatenate, zip(*fits, strict=True))), np.bincount(members.ravel()).astype(np.float64)

@@ -19,7 +19,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial, singledispatch
-from html import escape
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -34,7 +33,6 @@ from dialeval.reports.charts import Mark
 from dialeval.reports.documents import Document, Layout, Table, make_formats
 from dialeval.reports.drawings import lay_out_figures
 from dialeval.reports.formatting import MISSING, plain, shorten, show_fixed, show_interval, show_p, show_rounded
-from dialeval.reports.html import make_page, make_script
 from dialeval.reports.markup import Section
 from dialeval.stats.correlation import FEWEST_POINTS
 
@@ -200,6 +198,7 @@ def _explain_ranking(ranking: Ranking) -> list[str]:
 def _(merged: MergedRatings) -> Document:
     names, rows = ({getattr(line, name) for line in merged.lines} for name in ("rater", "id"))
     summary = f"{len(merged.lines)} ratings of {len(rows)} rows by {len(names)} raters."
+    summary += "".join(f" {shorten(rater)} was uncertain {number} times." for rater, number in merged.uncertain.items())
     ceilings, raters, disputed = [], [], []
     for quality, ceiling in merged.ceilings.items():
         interval = ceiling.alpha_interval.get("ordinal", (math.nan, math.nan))
@@ -243,25 +242,6 @@ def flag_raters(merged: MergedRatings) -> list[str]:
                 same = f"{shorten(quality)} {values[0]:g}"
                 flags.append(f"{shorten(rater)} gave the same answer {len(values)} times ({same}).")
     return flags
-
-
-def make_lead_page(title: str, counts: Mapping[str, tuple[int, int]], merged: MergedRatings | None) -> str:
-    """Return the page for the lead of a team: progress of each rater, agreement so far, and the ratings as a file."""
-    lines = []
-    for name, (rated, assigned) in counts.items():
-        seconds = show_fixed(math.nan if merged is None else merged.seconds.get(name, math.nan), 0)
-        bar = f'<progress max="{max(assigned, 1)}" value="{rated}" aria-label="{escape(shorten(name))}"></progress>'
-        lines.append(markup.row(markup.name(name), markup.cells(f"{rated:,} of {assigned:,}", bar, seconds)))
-    heads = markup.heads("Rater", "Rated", "Progress", "Median seconds")
-    total = " of ".join(f"{sum(numbers):,}" for numbers in zip((0, 0), *counts.values(), strict=True))
-    progress = markup.table("raters", f"{total} assigned ratings are there.", heads, lines)
-    file = '<p><a href="ratings" download="ratings.jsonl">Download all ratings</a> (JSON lines).</p>'
-    sections = [Section("progress", "Progress", progress + file)]
-    if merged is not None:
-        content = markup.notice(flag_raters(merged)) + _render_raters(merged)
-        sections.append(Section("agreement", "Agreement so far", content))
-    lead = '<p class="lead">Reload this page for the latest ratings. Its link is for whoever leads the evaluation.</p>'
-    return make_page(title, lead, sections, "", [make_script("page.js")])
 
 
 def draw_human_figures(

@@ -39,7 +39,6 @@ from typing import Any, get_args
 import numpy as np
 
 from dialeval.analysis.values import collapse_dialogues, find_metric
-from dialeval.core.arguments import check_arguments
 from dialeval.core.arrays import Floats, Ints, Mask
 from dialeval.core.errors import SettingError, escape_surrogates
 from dialeval.core.fold import Level
@@ -83,7 +82,6 @@ class _SamplingFrame:
         )
 
 
-@check_arguments
 def sample(
     run: Run,
     n: int,
@@ -203,9 +201,9 @@ def collect_row_values(result: Result, table: RowTable, key: str, name: str) -> 
     if key not in result:
         raise SettingError(f"the run has no {key!r} for {name}; it has {', '.join(result)}")
     estimate = result[key]
-    if estimate.items is None:
+    if estimate.scores is None:
         raise SettingError(f"the run has no per-row scores of {key}, which it takes here")
-    return estimate.items if estimate.level is Level.TURN else estimate.items[table.clusters]
+    return estimate.scores if estimate.level is Level.TURN else estimate.scores[table.clusters]
 
 
 def _build_frame(run: Run, systems: Sequence[str] | None, dialogues: bool, independent: bool) -> _SamplingFrame:

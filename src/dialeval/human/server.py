@@ -2,7 +2,8 @@
 
     GET  /r/SECRET/           the page with the rows and the ratings of this rater
     POST /r/SECRET/ratings    a rating; 204 when it is on the disk, 400 where it will never be taken, 503 to try again
-    GET  /l/SECRET/           the page of the lead: progress of each rater, agreement so far
+    GET  /l/SECRET/           the page of the lead: progress of each rater, agreement so far, disputed rows
+    GET  /l/SECRET/state      what that page shows, as JSON
     GET  /l/SECRET/ratings    all ratings, as JSON lines
 
 Everything else is not found (404), and an unknown secret looks the same. There are no cookies, no files and no listing.
@@ -40,11 +41,12 @@ from socketserver import TCPServer
 from typing import Any
 
 import msgspec
+import orjson
 
 from dialeval.core.errors import DataError, SettingError
-from dialeval.human.merge import merge_ratings
-from dialeval.human.page import Form, Thing, make_served_page
-from dialeval.human.report import make_lead_page
+from dialeval.human.form import Form
+from dialeval.human.lead import describe_study
+from dialeval.human.page import Thing, make_lead_page, make_served_page
 from dialeval.human.store import Rating, RatingStore
 
 LARGEST = 1 << 16
@@ -59,7 +61,7 @@ REQUEST_SECONDS = 30.0
 ANSWER_SECONDS = 300.0
 """To take the page over a slow line."""
 _LONGEST_LINE = 128
-_REQUEST = re.compile(rb"(GET|POST) /([rl])/([A-Za-z0-9_-]{16,64})/(ratings)? HTTP/1\.[01]\r?\n")
+_REQUEST = re.compile(rb"(GET|POST) /([rl])/([A-Za-z0-9_-]{16,64})/(ratings|state)? HTTP/1\.[01]\r?\n")
 _DEFAULT_PORT = 80
 """Of HTTP; browsers leave it out in the Host header."""
 _HEADERS = {
@@ -270,13 +272,16 @@ class _Handler(BaseHTTPRequestHandler):
     def _respond_to_lead(self, method: bytes, what: bytes | None) -> tuple[HTTPStatus, bytes]:
         if method != b"GET":
             raise _RefusedError(HTTPStatus.NOT_FOUND)
-        store = self.server.store
-        lines = [line for rater in store.read_raters() for line in store.read_lines(rater)]
-        if what is not None:
+        server = self.server
+        if what == b"ratings":
             self.content_type = "application/jsonl"
+            lines = (line for rater in server.store.read_raters() for line in server.store.read_lines(rater))
             return HTTPStatus.OK, b"".join(msgspec.json.encode(line) + b"\n" for line in lines)
-        merged = merge_ratings([store.path]) if lines else None
-        return HTTPStatus.OK, make_lead_page(self.server.form.title, store.count_ratings(), merged).encode()
+        state = describe_study(server.store, server.form, server.make_links())
+        if what is None:
+            return HTTPStatus.OK, make_lead_page(server.form, server.things, state).encode()
+        self.content_type = "application/json"
+        return HTTPStatus.OK, orjson.dumps(state)
 
     def _read_rating(self, headers: Message) -> Rating:
         if headers.get_content_type() != "application/json":

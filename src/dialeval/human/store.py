@@ -21,7 +21,7 @@ import secrets
 import sqlite3
 import threading
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from os import PathLike
 from pathlib import Path
@@ -65,11 +65,14 @@ class Rating(Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=Tru
     id: RowId
     rater: str = ""
     """The page's is not used: the secret identifies the rater."""
-    scores: Annotated[dict[str, float], Meta(max_length=20)]
+    scores: Annotated[dict[str, float | None], Meta(max_length=20)]
+    """Null where the rater is uncertain."""
     seconds: Annotated[float, Meta(ge=0, lt=1e9)] | None = None
     comment: Annotated[str, Meta(max_length=2_000)] = ""
     marked: Annotated[list[Annotated[int, Meta(ge=1, lt=10**6)]], Meta(max_length=1_000)] = []
     """Turns that the rater marked, counted from 1; the reply is the one after the context."""
+    both_bad: Annotated[list[str], Meta(max_length=20)] = []
+    """Questions by which both responses of a pair are bad."""
     again: bool = False
     """Whether the rater rated the row for the second time."""
 
@@ -156,8 +159,11 @@ class RatingStore:
         """Return the secrets of the raters by name."""
         return dict(self._select("SELECT name, secret FROM raters ORDER BY rowid"))
 
-    def assign(self, ids: Sequence[str], per_row: int | None, seed: int) -> None:
-        """Assign rows to raters until each row has `per_row`; None: as many as before, or at first all."""
+    def assign(self, ids: Sequence[str], per_row: int | None, seed: int, gold: Collection[str] = ()) -> None:
+        """Assign rows to raters until each row has `per_row`; None: as many as before, or at first all.
+
+        Every rater gets all of the gold questions.
+        """
         raters = list(self.read_raters())
         if per_row is None:
             per_row = self._read_number("per_row") or len(raters)
@@ -171,7 +177,7 @@ class RatingStore:
                 having.setdefault(identity, set()).add(rater)
             load = Counter(rater for raters_of in having.values() for rater in raters_of)
             for identity in ids:
-                for _ in range(per_row - len(having[identity])):
+                for _ in range((len(raters) if identity in gold else per_row) - len(having[identity])):
                     free = [rater for rater in raters if rater not in having[identity]]
                     rater = min(free, key=lambda name: (load[name], lot.random()))
                     having[identity].add(rater)

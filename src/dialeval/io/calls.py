@@ -27,6 +27,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from dialeval.io.row_shapes import find, value_at
 from dialeval.io.rows import LISTS, RowObject, kind_of
 
 NONE = "[]"
@@ -146,6 +147,25 @@ def unwrap(message: RowObject) -> RowObject | None:
     if kind in _TYPES:
         return {**message, "role": _TYPES[str(kind)]}
     return None if kind == "reasoning" or (kind is not None and kind.startswith("mcp_")) else message
+
+
+def join_chunks(chunks: Iterable[Any]) -> RowObject | None:
+    """Return the message that the events of a stream add up to; None for what are no such events."""
+    events = [chunk for chunk in chunks if isinstance(chunk, dict)]
+    texts = [text for event in events if isinstance(text := find(event, _CHUNK_TEXTS), str)]
+    started = [(event.get("index"), call) for event in events if (call := value_at(event, "content_block.name"))]
+    if not texts and not started:
+        return None
+    pieces = [(event.get("index"), value_at(event, "delta.partial_json") or "") for event in events]
+    calls = [
+        {"name": name, "arguments": "".join(str(piece) for place, piece in pieces if place == index)}
+        for index, name in started
+    ]
+    return {"role": "assistant", "content": "".join(texts), "tool_calls": calls}
+
+
+_CHUNK_TEXTS = "delta.text | contentBlockDelta.delta.text | choices.0.delta.content | outputText | generation"
+"""Where the events of streams have their texts: of Anthropic, Bedrock, OpenAI, Titan and Llama."""
 
 
 def _remove_prefix(message: RowObject, prefix: str) -> RowObject:

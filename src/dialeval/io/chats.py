@@ -28,17 +28,8 @@ from dialeval.core.account import ERROR, MISSING
 from dialeval.core.errors import add_warning
 from dialeval.core.inputs import Input
 from dialeval.io.calls import CallLog, read_result, unwrap
-from dialeval.io.fields import (
-    FieldReader,
-    Message,
-    find_role,
-    looks_like_prompt,
-    parse_cell,
-    read_message,
-    read_message_time,
-    read_plain_message,
-    read_role,
-)
+from dialeval.io.fields import FieldReader, looks_like_prompt, parse_cell, read_message_time
+from dialeval.io.messages import Message, find_role, read_message, read_plain_message, read_role
 from dialeval.io.outcomes import remove_reasoning
 from dialeval.io.row_shapes import find, find_shape
 from dialeval.io.rows import (
@@ -295,6 +286,7 @@ def _is_message(row: RowObject, names: FieldNames) -> bool:
     """Return whether a row is a message, and neither a row with a response nor a chat."""
     if row.get(names.messages) is not None or (names.response == "response" and row.get("response") is not None):
         return False
+    row = unwrap(row) or row
     is_known = not names.mapped and find_shape(row) is not None
     return not is_known and _find_row_role(row, names) is not None and _find_content(row, names) is not None
 
@@ -331,6 +323,7 @@ def group_messages(reader: FieldReader, rows: Iterator[tuple[int, object]]) -> I
         if not isinstance(row, dict):
             reader.add_problem(f"the row is {kind_of(row)}", "make it an object with a role and a text, as others are")
             continue
+        row = unwrap(row) or row
         dialogue = reader.read_dialogue(row)
         alone += [reader.line] if dialogue is None else []
         key = _find_content(row, names)

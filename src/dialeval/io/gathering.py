@@ -30,6 +30,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
+import orjson
 
 from dialeval.core import inputs
 from dialeval.core.account import MISSING, MOST_LISTED, SKIPPED, Account
@@ -49,13 +50,7 @@ from dialeval.io.chats import (
     is_message,
     join_output,
 )
-from dialeval.io.fields import (
-    LARGEST_TURN,
-    FieldReader,
-    describe_missing,
-    looks_like_prompt,
-    parse_cell,
-)
+from dialeval.io.fields import LARGEST_TURN, FieldReader, describe_missing, looks_like_prompt, parse_cell
 from dialeval.io.logs import find_assembler, peek_rows
 from dialeval.io.outcomes import account_for, mark_outcomes
 from dialeval.io.row_shapes import (
@@ -383,7 +378,7 @@ def name_fields(found: Mapping[str, str], names: FieldNames) -> dict[str, str]:
 def _warn_plural(fields: Collection[str], names: FieldNames) -> None:
     """Warn of fields that are called `references` or `contexts`, which are not read."""
     for name in (names.reference, names.context):
-        if name not in fields and f"{name}s" in fields:
+        if name not in fields and f"{name}s" in fields and names.response in fields:
             add_warning(f"the field '{name}s' is not read; rows have '{name}': --field {name}={name}s")
 
 
@@ -537,8 +532,7 @@ def _read_row(
             responses = [first._replace(turn_labels=first.turn_labels or mine, latency=seconds)]
         elif reader.read_turn_labels(row) is not None:
             add_warning(f"{names.labels} of a whole chat are not read; put them into its messages")
-        if trial is None:
-            gathered.counts["scores"] += count_scores(row, row[names.messages])
+        gathered.counts["scores"] += count_scores(row, row[names.messages]) or _count_rewards(trial)
         if responses:
             responses[0] = responses[0]._replace(trial=trial)
             responses[-1] = responses[-1]._replace(calls=calls, expected=expected)
@@ -546,8 +540,7 @@ def _read_row(
     else:
         dialogue = dialogue or reader.read_identifier(row, "id") if row.get(JOINED) else dialogue
         trial, (calls, expected) = trials.read(reader, row, system, dialogue), reader.read_calls(row)
-        if trial is None:
-            gathered.counts["scores"] += count_scores(row)
+        gathered.counts["scores"] += count_scores(row) or _count_rewards(trial)
         (response, failure), references = reader.read_response(row), reader.read_references(row)
         if failure == MISSING and calls not in (None, NONE):  # it only calls tools
             failure = None
@@ -562,6 +555,12 @@ def _read_row(
 def _read_reward(value: object) -> float | None:
     """Return a reward as a number: a number, or the score of an inspect_ai sample."""
     return read_grade(value.get("value") if isinstance(value, dict) else value)
+
+
+def _count_rewards(trial: str | None) -> int:
+    """Return the number of scores of a trial, where its row lists none: its reward, or the parts of it."""
+    given: Any = {"parts": (), "reward": None} if trial is None else orjson.loads(trial)
+    return max(len(given["parts"]), int(given["reward"] is not None))
 
 
 class _Trials:

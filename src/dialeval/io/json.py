@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -58,7 +59,11 @@ def read_json(path: PathSource) -> dict[str | None, Records]:
     """Return the rows of each named list of a file; those of a plain list have no name."""
     data = strip_mark(read_bytes(path))
     where = os.fspath(path)
-    document = parse_bytes(data, where, _FORMS)
+    try:
+        document = parse_bytes(data, where, _FORMS)
+    except DataError:
+        if not (document := _parse_several(data)):
+            raise
     if isinstance(document, list):
         return {None: Records(where, enumerate(document, 1), lines=partial(_find_item_lines, data, None))}
     if not isinstance(document, dict) or not document:
@@ -81,10 +86,25 @@ def read_json(path: PathSource) -> dict[str | None, Records]:
     ]
     if problems:
         raise DataError(problems)
+    shapes = [find_shape(items[0]) for items in document.values() if items and isinstance(items[0], dict)]
+    if shapes and all(shape is not None and shape.assembler == "spans" for shape in shapes):  # spans by operation
+        return {None: Records(where, enumerate(chain.from_iterable(document.values()), 1))}
     return {
         name: Records(where, enumerate(items, 1), lines=partial(_find_item_lines, data, name))
         for name, items in document.items()
     }
+
+
+def _parse_several(data: Bytes) -> list[Any]:
+    """Return documents that follow each other, as SDKs print spans; none where one of them is not JSON."""
+    try:
+        text, documents, position = data.tobytes().decode(), list[Any](), 0
+        while (position := _skip_gap(text, position)) < len(text):
+            document, position = json.JSONDecoder().raw_decode(text, position)
+            documents.append(document)
+    except (ValueError, RecursionError):
+        return []
+    return documents
 
 
 _MEMBER = re.compile(

@@ -18,7 +18,7 @@ from dialeval.core.errors import DataError, Problem, add_warning
 from dialeval.io import json, opening
 from dialeval.io.calls import dump
 from dialeval.io.delimited import read_lines, split
-from dialeval.io.fields import ROLES
+from dialeval.io.messages import ROLES
 from dialeval.io.opening import stem_of
 from dialeval.io.row_shapes import find, find_document_rows, find_shape, value_at
 from dialeval.io.rows import ASKED, ASSISTANT, SYSTEM, TOOL, USER, FieldNames, Records, RowObject
@@ -97,6 +97,7 @@ def _read_claude_code(rows: Numbered, _where: str) -> Iterator[tuple[int, RowObj
     """Yield a chat for each session, and for each agent that works for it; a message is written in several events."""
     chats: dict[str, tuple[int, dict[object, RowObject], list[str]]] = {}
     met: set[object] = set()  # a session that is resumed repeats events
+    known_session: object = None
     for line, event in rows:
         message = event.get("message") if isinstance(event, dict) else None
         if not isinstance(event, dict) or not isinstance(message, dict) or event.get("isMeta"):
@@ -105,11 +106,12 @@ def _read_claude_code(rows: Numbered, _where: str) -> Iterator[tuple[int, RowObj
             continue
         met.add(unique)
         side = event.get("agentId") or "sidechain" if event.get("isSidechain") else ""
-        session = " ".join(filter(None, (str(event.get("sessionId")), str(side))))
+        known_session = find(event, "sessionId | session_id") or known_session
+        session = " ".join(filter(None, (str(known_session), str(side))))
         _, messages, models = chats.setdefault(session, (line, {}, []))
-        parts = message.get("content")
+        parts = find(message, "content | parts")
         parts = [{"type": "text", "text": parts}] if isinstance(parts, str) else list(parts or ())
-        known = messages.setdefault(message.get("id") or unique, {**message, "content": []})
+        known = messages.setdefault(message.get("id") or unique, {**message, "parts": None, "content": []})
         known |= {"timestamp": event.get("timestamp"), "error": event.get("isApiErrorMessage")}
         known["content"] = [*known["content"], *parts]  # type: ignore[misc]
         models += [str(message["model"])] if message.get("model") else []
@@ -122,19 +124,41 @@ def _read_codex(rows: Numbered, where: str) -> Iterator[tuple[int, RowObject]]:
     facts: RowObject = {}
     messages: list[RowObject] = []
     for _, event in rows:
-        kind = event.get("type") if isinstance(event, dict) else None
-        item = event.get("payload") if isinstance(event, dict) else None
-        if not isinstance(item, dict):
+        if not isinstance(event, dict):
             continue
-        if kind == "response_item" and item.get("type") != "reasoning":
-            messages.append({**item, "timestamp": event["timestamp"]})  # type: ignore[index]
-        elif kind in ("session_meta", "turn_context"):
+        kind, item = event.get("type"), event.get("payload", event)
+        if not isinstance(item, dict) or item.get("type") == "reasoning":
+            continue
+        if kind == "response_item" or (item is event and kind is not None):  # the second: before version 0.30
+            messages.append({**item, "timestamp": event.get("timestamp")})
+        elif kind in ("session_meta", "turn_context", None):
             facts = {**item, **facts}
     for message in messages:
         text = value_at(message, "content.0.text")
         if isinstance(text, str) and text.startswith(_CODEX_FRAMES):
             message["role"] = SYSTEM
     yield 1, _chat(facts.get("id", stem_of(where)), messages, system=facts.get("model"))
+
+
+def _read_codex_exec(rows: Numbered, where: str) -> Iterator[tuple[int, RowObject]]:
+    """Yield the chat of the events that `codex exec --json` prints: what is completed."""
+    name: object = stem_of(where)
+    messages: list[RowObject] = []
+    for _, event in rows:
+        if not isinstance(event, dict):
+            continue
+        name, item = event.get("thread_id", name), event.get("item")
+        item = item if isinstance(item, dict) and event.get("type") == "item.completed" else {}
+        kind = item.get("type")
+        if kind == "agent_message":
+            messages.append({"role": ASSISTANT, "content": item["text"]})
+        elif kind not in (None, "reasoning", "todo_list", "error"):
+            call = {"name": item.get("tool", kind), "arguments": find(item, "arguments | command | query | changes")}
+            failed = item.get("status") == "failed" or bool(item.get("exit_code"))
+            result = {"role": TOOL, "content": dump(find(item, "aggregated_output | result")), "is_error": failed}
+            messages += [{"role": ASSISTANT, "content": "", "tool_calls": [{"id": item["id"], **call}]}]
+            messages += [{**result, "tool_call_id": item["id"]}]
+    yield 1, _chat(name, messages)
 
 
 _CODEX_FRAMES = ("<environment_context>", "<user_instructions>", "# AGENTS.md", "<permissions")
@@ -213,15 +237,15 @@ def _read_adk_session(session: dict[str, Any]) -> Iterator[RowObject]:
 
 
 def _read_adk_evalset(document: dict[str, Any]) -> Iterator[RowObject]:
-    for case in document["eval_cases"]:
+    for case in find(document, "eval_cases | evalCases"):
         messages = []
         for turn in case.get("conversation") or ():
-            messages.append({**(turn.get("user_content") or {}), "role": USER})
-            uses = value_at(turn, "intermediate_data.tool_uses") or ()
+            messages.append({**(find(turn, "user_content | userContent") or {}), "role": USER})
+            uses = find(turn, "intermediate_data.tool_uses | intermediateData.toolUses") or ()
             calls = [{"functionCall": use} for use in uses]
             messages += [{"role": ASSISTANT, "parts": calls}] if calls else []
-            messages.append({**(turn.get("final_response") or {"content": None}), "role": ASSISTANT})
-        yield _chat(case.get("eval_id"), messages)
+            messages.append({**(find(turn, "final_response | finalResponse") or {"content": None}), "role": ASSISTANT})
+        yield _chat(find(case, "eval_id | evalId"), messages)
 
 
 def _read_sdialog(document: dict[str, Any]) -> Iterator[RowObject]:
@@ -259,6 +283,16 @@ def _read_rasa(tracker: dict[str, Any]) -> Iterator[RowObject]:
             call = {"role": ASSISTANT, "content": "", "tool_calls": [{"name": name, "arguments": {}}]}
             messages.append({**call, "timestamp": event.get("timestamp")})
     yield _chat(tracker.get("sender_id"), messages)
+
+
+def _read_rasa_events(rows: Numbered, _where: str) -> Iterator[tuple[int, RowObject]]:
+    """Yield the chats of events, as the event broker writes them."""
+    trackers: dict[object, tuple[int, list[RowObject]]] = {}
+    for line, event in rows:
+        if isinstance(event, dict):
+            trackers.setdefault(event.get("sender_id"), (line, []))[1].append(event)
+    for sender, (line, events) in trackers.items():
+        yield from ((line, chat) for chat in _read_rasa({"sender_id": sender, "events": events}))
 
 
 _RASA_ACTIONS = frozenset(
@@ -356,10 +390,34 @@ def _read_promptfoo(rows: Numbered, where: str) -> Iterator[tuple[int, RowObject
         )
 
 
+def _read_samples_with_scores(rows: Numbered, _where: str) -> Iterator[tuple[int, RowObject]]:
+    """Yield a row for each sample of Every Eval Ever, which has a line for each of its scores."""
+    samples: dict[tuple[object, ...], tuple[int, RowObject]] = {}
+    for line, sample in rows:
+        if not isinstance(sample, dict):
+            continue
+        name = str(sample.get("evaluation_name") or "score")
+        score = {name: value_at(sample, "evaluation.score")}
+        key = (sample.get("model_id"), sample.get("sample_id"), sample.get("sample_hash"))
+        _, row = samples.setdefault(key, (line, {"scores": {}, "dialog_id": key[1], "system": key[0]}))
+        row["scores"] = {**row["scores"], **score}  # type: ignore[dict-item]
+        row["reference"], row["error"] = value_at(sample, "input.reference"), sample.get("error")
+        if sample.get("messages"):
+            del row["reference"]
+            row["messages"] = sample["messages"]
+        else:
+            row["response"] = find(sample, "output.raw.0 | output.raw")
+            row["context"] = find(sample, "input.formatted | input.raw")
+    yield from samples.values()
+
+
 ASSEMBLERS: dict[str, Assembler] = {
     "claude-code": _read_claude_code,
     "codex": _read_codex,
+    "codex-exec": _read_codex_exec,
+    "rasa-events": _read_rasa_events,
     "openhands": _read_openhands,
     "documents": _read_documents,
     "promptfoo": _read_promptfoo,
+    "every-eval-ever": _read_samples_with_scores,
 }

@@ -12,7 +12,7 @@ traceback, a JSON object `{"error": ...}`, and `null` or `undefined`. "Error 404
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -156,7 +156,7 @@ def mark_outcomes(rows: Rows, declared: Mapping[int, str], keep_reasoning: bool 
 
 
 _OF_ROWS = (
-    *("conversations", "user_turns", "replies", "tool_calls", "scores", "without_reply", "empty", "errors"),
+    *("conversations", "user_turns", "replies", "tool_calls", "without_reply", "empty", "errors"),
     *("skipped_requests", "calls_only"),
 )
 """The counts of an account that its rows have."""
@@ -173,7 +173,6 @@ def count_rows(rows: Rows) -> Account:
     texts = rows.responses
     calls_only = int(np.count_nonzero(~failed[called] & (texts.ends == texts.starts)[called]))
     tried = np.searchsorted(offsets, [row for row, _ in trials], "right")
-    scores = [max(len(trial["parts"]), int(trial["reward"] is not None)) for _, trial in trials]
     nothing: Any = dict.fromkeys(_OF_ROWS, 0)
     kept = replace(rows.account, **nothing)
     return kept + Account(
@@ -181,13 +180,26 @@ def count_rows(rows: Rows) -> Account:
         user_turns=int(_count_user_turns(rows, offsets).sum()),
         replies=len(rows) - len(kinds) - calls_only,
         tool_calls=sum(len(made) for _, made in calls),
-        scores=sum(scores),
         without_reply=kinds.count(MISSING),
         empty=kinds.count(EMPTY),
         errors=kinds.count(ERROR),
         skipped_requests=kinds.count(SKIPPED),
         calls_only=calls_only,
     )
+
+
+def total_account(systems: Collection[Rows]) -> Account:
+    """Return the account of a whole file: conversations and turns of users that several systems answer count once."""
+    total = sum((rows.account for rows in systems), Account())
+    if len(systems) < 2 or any(rows.dialogues is None for rows in systems):
+        return total
+    turns: dict[str, int] = {}
+    for rows in systems:
+        offsets = rows.dialogue_offsets()
+        before = offsets_of(_count_user_turns(rows, offsets))[offsets]
+        for name, asked in zip(rows.names().take(offsets[:-1]), np.diff(before).tolist(), strict=True):
+            turns[name] = max(turns.get(name, 0), asked)
+    return replace(total, conversations=len(turns), user_turns=sum(turns.values()))
 
 
 def _read_lists(column: ColumnData | None) -> list[tuple[int, Any]]:

@@ -65,6 +65,10 @@ def read_scores(given: object) -> dict[str, Any]:
         return {}
     scores: dict[str, Any] = {}
     for name, value in named:
+        inner = value.get("value") if isinstance(value, Mapping) else None
+        if isinstance(inner, Mapping) and inner.keys().isdisjoint(_VALUES):  # a scorer with several scores
+            scores |= {f"{name}.{key}": score for key, score in read_scores(inner).items()}
+            continue
         entry = read_score(value)
         if name and entry is not None:
             free = name if name not in scores else f"{name} ({sum(key.startswith(name) for key in scores) + 1})"

@@ -30,7 +30,6 @@ import numpy as np
 import numpy.typing as npt
 
 from dialeval.core import validation
-from dialeval.core.arguments import check_arguments
 from dialeval.core.arrays import Floats
 from dialeval.core.columns import DIGEST_LENGTH
 from dialeval.core.errors import DataError, Problem, SettingError, suggest
@@ -290,7 +289,6 @@ class WordVectors(Protocol):
         """Return one row per word, and whether the word is known; the row of an unknown word is zero."""
 
 
-@check_arguments
 def load_embeddings(source: str | os.PathLike[str]) -> Embeddings | Subwords:
     """Load word vectors from a file, an installed data pack or an installed package; see the top of this module."""
     path, name = Path(source), os.fspath(source)

@@ -6,13 +6,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from dialeval.cli import options
 from dialeval.cli import output as out
 from dialeval.cli.progress import open_meter
+
+if TYPE_CHECKING:
+    from dialeval.engine.resources import JudgeProtocol
+    from dialeval.judges.judge import DialogueJudge
 
 _DEVICE = options.choice(
     "--device", ["cpu", "torch", "cuda"], "Encode by NumPy, by PyTorch, or by PyTorch on a GPU in bfloat16."
@@ -70,7 +74,14 @@ def score_judge(judge_dir: str | None, encoder: str | None, **rest: Any) -> None
     _score("judge", DialogueJudge(judge_dir, encoder) if judge_dir or encoder else None, **rest)
 
 
-def _score(metric: str, judge: object, output: Path | None, format_: str, force: bool, **inputs: Any) -> None:
+def _score(
+    metric: str,
+    judge: JudgeProtocol | DialogueJudge | None,
+    output: Path | None,
+    format_: str,
+    force: bool,
+    **inputs: Any,
+) -> None:
     """Score by one metric and a judge (None: the shipped one), then print and save the run."""
     from dialeval.engine.evaluate import Execution, evaluate
     from dialeval.io.sources import list_file_names
@@ -79,7 +90,7 @@ def _score(metric: str, judge: object, output: Path | None, format_: str, force:
     out.check_places(output, *read, sources=() if force else list_file_names(inputs["responses"]))
     with open_meter() as meter:
         execution = Execution(progress=meter.update_run)
-        run = evaluate(**inputs, metrics=metric, judge_dir=judge, execution=execution)
+        run = evaluate(**inputs, metrics=metric, judge=judge, execution=execution)
     out.deliver_run(run, format_, output, force)
 
 

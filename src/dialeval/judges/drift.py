@@ -22,7 +22,6 @@ from msgspec import Struct
 
 from dialeval.analysis.alignment import align, count_different
 from dialeval.analysis.labels import RateEstimate, estimate_rate
-from dialeval.core.arguments import check_arguments
 from dialeval.core.arrays import Floats
 from dialeval.core.display import Displayable, Tabular
 from dialeval.core.errors import SettingError
@@ -100,7 +99,6 @@ class JudgeDrift(Displayable, Tabular, Record, frozen=True, kw_only=True):
         return b"".join(orjson.dumps(row) + b"\n" for row in rows)
 
 
-@check_arguments
 def measure_judge_drift(
     first: Any, second: Any = None, *, metrics: Sequence[str] = (), most: int = 50, level: float = DEFAULT_LEVEL
 ) -> JudgeDrift:
@@ -194,7 +192,7 @@ def _match_grades(name: str, one: Result, other: Result, keys: tuple[str, str]) 
     if changed:
         what = f"{changed:,} replies of {name} differ between the runs"
         raise SettingError(f"{what}; judges are compared on the same replies: grade one file by both")
-    grades = [side[key].items for side, key in zip((alignment.left, alignment.right), keys, strict=True)]
+    grades = [side[key].scores for side, key in zip((alignment.left, alignment.right), keys, strict=True)]
     table = tables[0]
     if grades[0] is None or grades[1] is None or {len(each) for each in grades if each is not None} != {len(table)}:
         raise SettingError(f"{' and '.join(dict.fromkeys(keys))} of {name}: the runs have no grade for each reply")

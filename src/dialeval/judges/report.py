@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def get_parts(result: Result) -> dict[str, Floats]:
     """Return the parts of the judgment of every row of a system, by their names."""
-    turns = ((key, estimate.items) for key, estimate in result.items() if estimate.level is Level.TURN)
+    turns = ((key, estimate.scores) for key, estimate in result.items() if estimate.level is Level.TURN)
     judged = ((key, items) for key, items in turns if key.startswith("judge/") and items is not None)
     return {key.removeprefix("judge/"): items for key, items in judged}
 

@@ -111,7 +111,7 @@ class Bleu(CountMetric):
         return np.column_stack(columns), counts.reference_lengths != bleu.NO_REFERENCE
 
     def formula(self, counts: Ints | Floats) -> Floats:
-        return np.array([bleu.corpus_bleu(*line) / 100 for line in counts[:, :-2].tolist()], np.float64)
+        return bleu.corpus_bleu(counts[:, :-2]) / 100
 
     def score_rows(self, counts: Ints) -> Floats:
         matches, totals, lengths = np.split(counts[:, :-2], (self.n, 2 * self.n), axis=1)

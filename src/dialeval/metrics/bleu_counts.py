@@ -403,21 +403,23 @@ def sacre_bleu(counts: BleuCounts, logs: Floats, n: int) -> Floats:
     return _apply_brevity_penalty(counts, exponent)
 
 
-def corpus_bleu(*counts: float) -> float:
-    """Return BLEU of a corpus as sacreBLEU defines it, from 0 to 100, with NIST smoothing.
+def corpus_bleu(counts: Ints | Floats) -> Floats:
+    """Return BLEU of corpora as sacreBLEU defines it, from 0 to 100, with NIST smoothing.
 
-    Takes matches by order, n-grams by order, words of the responses, words of the closest references.
+    Takes a line per corpus: matches by order, n-grams by order, words of the responses and of the closest references.
     """
-    orders = (len(counts) - 2) // 2
-    matches, totals, (length, reference_length) = counts[:orders], counts[orders : 2 * orders], counts[2 * orders :]
-    if not any(matches) or not all(totals):
-        return 0.0
-    halved, logs = 1.0, []
-    for matched, total in zip(matches, totals, strict=True):
-        halved *= 1 if matched else 2
-        logs.append(math.log(100 * matched / total if matched else 100 / (halved * total)))
-    penalty = min(0.0, 1 - reference_length / length)
-    return math.exp(penalty) * math.exp(sum(logs) / orders)
+    orders = (counts.shape[1] - 2) // 2
+    matches, totals, length, reference_length = np.split(counts, (orders, 2 * orders, 2 * orders + 1), axis=1)
+    scored = matches.any(axis=1) & totals.all(axis=1)
+    halved = np.cumprod(np.where(matches > 0, 1.0, 2.0), axis=1)
+    above, below = np.where(matches > 0, 100.0 * matches, 100.0), np.where(matches > 0, totals, halved * totals)
+    precisions = np.divide(above, below, out=np.ones(above.shape), where=scored[:, None])
+    penalty = np.minimum(0.0, 1 - reference_length[:, 0] / np.maximum(length[:, 0], 1e-300))
+    if len(counts) == 1:  # functions of sacreBLEU: those of NumPy may differ in the last digit
+        values = np.array([math.exp(penalty[0]) * math.exp(sum(map(math.log, precisions[0])) / orders)])
+    else:
+        values = np.exp(penalty) * np.exp(np.log(precisions).sum(axis=1) / orders)
+    return np.where(scored, values, 0.0)
 
 
 def _apply_brevity_penalty(counts: BleuCounts, exponent: Floats) -> Floats:

@@ -120,7 +120,7 @@ class OverDialogue(RowMetric):
         return Signature.of(self.name, **{**own, "over_dialogue": self.how, **limit})
 
     def score(self, batch: Batch) -> Floats:
-        items = self.inner.partial(batch).items
+        items = self.inner.partial(batch).scores
         if self.inner.name not in items:
             raise SettingError(f"{self.inner} has no value per response, so that {self} has none per dialogue")
         values = items[self.inner.name]

@@ -127,7 +127,7 @@ class CountMetric(Metric[SummedCounts]):
             return {self.name: rows}
         value = float(self.formula(np.array([state.counts]))[0]) if rows.scored else np.nan
         error = corpus_error(self.formula, state.counts, state.clusters)
-        return {self.name: Estimate(value, 0.0, rows.rows, rows.scored, corpus=True, error=error)}
+        return {self.name: Estimate(value, 0.0, rows.units, rows.scored, corpus=True, error=error)}
 
 
 def sum_by_dialogue(counts: Ints, scored: Flags, dialogues: Ints) -> BySize:

@@ -29,13 +29,13 @@ from typing import Any, Literal, cast
 import numpy as np
 
 from dialeval.core import inputs
-from dialeval.core.arrays import Floats, Ints
+from dialeval.core.arrays import Floats
 from dialeval.core.batch import Batch
 from dialeval.core.contributions import Resamples
 from dialeval.core.exact import Moments
 from dialeval.core.fold import Estimate, Metric, Partial
 from dialeval.text.ngrams import NgramCounts, NgramTotals, ngram_counts, ngrams
-from dialeval.text.resampled import ngram_totals
+from dialeval.text.resampled import count_different, sum_sizes
 from dialeval.text.tokenizers import DEFAULT, Oov, Tokenizer, tokens
 
 
@@ -85,10 +85,9 @@ class Distinct(Metric[DistinctState]):
         return f"words/{self.tokenizer}/{self.oov}"
 
     def score_resamples(self, sample: Resamples) -> Floats:
-        totals = ngram_totals(sample, self._words, self.n)
-        different: Ints = np.count_nonzero(totals, axis=0)
+        different = count_different(sample, self._words, self.n)
         with np.errstate(invalid="ignore"):  # 0 / 0: a resample without an n-gram has no value
-            return np.asarray(different / totals.sum(axis=0, dtype=np.int64))
+            return np.asarray(different / sum_sizes(sample, self._words, self.n))
 
     def merge(self, left: DistinctState, right: DistinctState) -> DistinctState:
         ngrams: Any = left.ngrams  # both sides are of the same type: counts, or totals of closed parts
@@ -106,4 +105,4 @@ class Distinct(Metric[DistinctState]):
         if self.per == "response":
             return {self.name: rows}
         share = state.ngrams.types / state.ngrams.total if state.ngrams.total else np.nan
-        return {self.name: Estimate(share, 0.0, rows.rows, rows.scored, corpus=True)}
+        return {self.name: Estimate(share, 0.0, rows.units, rows.scored, corpus=True)}

@@ -41,7 +41,6 @@ import numpy as np
 import orjson
 
 from dialeval.core import inputs
-from dialeval.core.arguments import check_arguments
 from dialeval.core.arrays import Floats, Mask
 from dialeval.core.batch import Batch
 from dialeval.core.columns import FieldColumn
@@ -82,7 +81,6 @@ class _Mark(NamedTuple):
     definition: int
 
 
-@check_arguments
 def metric_of_rows(
     name: str, *, better: Better | None = None, bounds: tuple[float, float] = ANY_NUMBER, definition: int = 1
 ) -> Callable[[F], F]:

@@ -141,7 +141,7 @@ class TrialMetric(Metric[TaskCounts]):
         values = [self.value(n, c) if n else nan for n, c in state.counts.values()]
         return {self.name: _average_over_tasks(np.array([*values, *[nan] * state.others], np.float64))}
 
-    def estimate_of_items(self, key: str, items: Floats, dialogues: Ints | None) -> Estimate:
+    def estimate_scores(self, key: str, items: Floats, dialogues: Ints | None) -> Estimate:
         return _average_over_tasks(items)
 
     def find_warnings(self, states: Sequence[TaskCounts]) -> Iterator[str]:

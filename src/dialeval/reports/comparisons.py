@@ -24,27 +24,30 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from msgspec import structs
 
 from dialeval.analysis import verdict as verdicts
-from dialeval.analysis.comparison import MOST_TESTS, STRONG, Best, Comparison, SystemRanking, compare, dump_comparison
+from dialeval.analysis.comparison import MOST_TESTS, Comparison, SystemRanking, compare, dump_comparison
 from dialeval.analysis.difference import Difference
 from dialeval.analysis.pairing import choose_main_keys
 from dialeval.analysis.values import find_metric
-from dialeval.analysis.verdict import Decision, Standing, Verdict, decide, judge_system
+from dialeval.analysis.verdict import Decision, Kind, Standing, Verdict, decide, judge_system
 from dialeval.core.account import FAILURES
 from dialeval.core.display import list_some
-from dialeval.core.errors import SettingError
+from dialeval.core.errors import DialevalError, SettingError
 from dialeval.core.result import Run
-from dialeval.reports import documents, tables
+from dialeval.core.signature import Signature
+from dialeval.metrics.registry import registry
 from dialeval.reports import formatting as fmt
+from dialeval.reports import tables
 from dialeval.reports.canvas import HEIGHT, MARGIN, ChartScale, draw_grid, wrap_strip
 from dialeval.reports.documents import Document, Layout, Table, escape_markdown, make_formats, to_markdown
-from dialeval.reports.formatting import plain, shorten, show, show_interval, show_p, show_rounded, show_signed
-from dialeval.reports.tables import ARROWS, PERCENT, count_significant_decimals, explain_best, list_signatures
+from dialeval.reports.formatting import plain, shorten, show, show_p, show_rounded, show_value, state_p
+from dialeval.reports.tables import ARROWS, PERCENT, list_signatures
 from dialeval.stats.resampling import has_all_swaps
 from dialeval.stats.significance import POWER, least_p, letter_display
 
@@ -121,70 +124,85 @@ def judge_run(run: Run, **chosen: Any) -> RunVerdict:
     return RunVerdict(comparison, state_verdict(comparison), settings)
 
 
+GLYPHS: Mapping[Kind, str] = {
+    "better": fmt.BETTER,
+    "worse": fmt.WORSE,
+    "mixed": fmt.BETTER + fmt.WORSE,
+    "equivalent": "=",
+    "different": fmt.DIFFERENT,
+    "inconclusive": "↔",
+    "refused": "✕",
+}
+"""The mark before the headline of a verdict on one system."""
+OFTEN = 0.2
+"""The fraction of replies from which a system fails often."""
+UNLIKELY, VERY_UNLIKELY = 0.05, 0.01
+"""Adjusted p-values below which a difference is (very) unlikely to be chance."""
+FEW_UNITS, LARGE = 20, 0.5
+"""With fewer units, an effect of this size only looks better or worse."""
+
+
 def make_verdict(comparison: Comparison) -> Verdict:
     """Return the verdict as data."""
     kinds = {judge_system(comparison.of(system), comparison.panel).kind for system in comparison.systems}
-    one = len(comparison.systems) == 1
-    headline = _write_headline(comparison) if one else next(iter(_describe_systems(comparison)))
+    headline, explanation = _state_headline(comparison)
+    sentences = [explanation, *list_caveats(comparison), *list_what_was_read(comparison)]
     numbers = verdicts.list_numbers(comparison.differences, comparison.panel)
-    return Verdict(kinds.pop() if len(kinds) == 1 else "mixed", headline, state_verdict(comparison), numbers)
-
-
-def _write_headline(comparison: Comparison) -> str:
-    """Return the verdict on the only system in one sentence, with the metrics that it follows from."""
-    (system,), baseline = comparison.systems, shorten(comparison.baseline)
-    standing = judge_system(comparison.of(system), comparison.panel)
-    name, rows = (
-        shorten(system),
-        [*standing.better, *standing.worse] or standing.equivalent or standing.undecided or standing.other,
-    )
-    words = {
-        "better": f"{name} is better than {baseline}",
-        "worse": f"{name} is worse than {baseline}",
-        "mixed": f"{name} is better than {baseline} on some metrics and worse on others",
-        "equivalent": f"{name} and {baseline} are equivalent within the margin",
-        "different": f"{name} and {baseline} differ, without being better or worse",
-        "inconclusive": f"Inconclusive: no significant difference between {name} and {baseline}",
-        "refused": f"{name} and {baseline} could not be compared",
-    }
-    if standing.kind == "inconclusive" and any(row.left_out and row.significant for row in standing.undecided):
-        words["inconclusive"] = f"Inconclusive: {name} and {baseline} do not have values of the same replies"
-    shown = list_some([f"{_show_difference(row)} (p {show_p(row.adjusted_p)})" for row in rows], _MOST_DIFFERENCES)
-    return f"{words[standing.kind]}{': ' if rows else ''}{shown}."
+    return Verdict(kinds.pop() if len(kinds) == 1 else "mixed", headline, sentences, numbers)
 
 
 def state_verdict(comparison: Comparison) -> list[str]:
-    """Return the sentences: designs, then one paragraph about all systems; names are not escaped."""
-    several, more = len(comparison.systems) > 1, []
-    about = " ".join(_describe_systems(comparison)) if several else state_system_verdicts(comparison)[0]
-    if comparison.untested:
-        others, systems = len(comparison.untested), "system is" if len(comparison.untested) == 1 else "systems are"
-        what = f"{others} more {systems} not tested, from {shorten(comparison.untested[0])} on"
-        more.append(f"{what}: so many tests take long. `dialeval compare` tests all.")
-    caveats = list_caveats(comparison)
-    accounts = (f"{shorten(name)}: {line}." for name, line in comparison.accounts.items())
-    warnings = (f"Warning: {line}." for line in comparison.warnings)
-    *designs, last = describe_designs(comparison)
-    last += "" if comparison.estimand is None else f" Means are per {comparison.estimand}."
-    return [*accounts, *designs, last, about, *caveats, *more, *warnings]
+    """Return the headline with its explanation, caveats, and what was read; names are not escaped."""
+    headline, explanation = _state_headline(comparison)
+    return [f"{headline}. {explanation}", *list_caveats(comparison), *list_what_was_read(comparison)]
+
+
+def _state_headline(comparison: Comparison) -> tuple[str, str]:
+    """Return the headline and its explanation."""
+    if len(comparison.systems) == 1:
+        return state_system_verdict(comparison, comparison.systems[0])
+    return _state_many(comparison)
 
 
 def list_caveats(comparison: Comparison) -> list[str]:
-    """Return what a reader of the verdict must know about its numbers, in sentences."""
+    """Return what a reader of the verdict must know about it, in sentences."""
     main = [row for row in comparison.differences if row.key in comparison.panel and not math.isnan(row.p)]
     rough = list(dict.fromkeys(row.key for row in main if row.rough))
     caveats = [_describe_left_out(row, comparison) for row in main if row.left_out is not None]
     for row in main:
         if verdicts.depends_on_weights(row, comparison.alpha):
-            both = f"{show_signed(row.difference)} per reply (p {show_p(row.p)})"
-            both += f", {show_signed(row.by_dialogue)} per dialogue (p {show_p(row.by_dialogue_p)})"
+            by_reply, by_dialogue = (
+                f"{show_value(value, row.interval, signed=True)} per {unit} ({state_p(p)})"
+                for value, unit, p in (
+                    (row.difference, "reply", row.p),
+                    (row.by_dialogue, "dialogue", row.by_dialogue_p),
+                )
+            )
             named = f"{shorten(row.key)} of {shorten(row.system)}"
-            caveats.append(f"The weights decide about {named}: {both}; --weight dialogues compares dialogues.")
+            caveats.append(
+                f"The weights decide about {named}: {by_reply}, {by_dialogue}; --weight dialogues compares dialogues."
+            )
     if rough:
         names = fmt.list_some_names(rough, _MOST_NAMED)
         what = f"few {comparison.design.unit}, or a few of them dominate"
         caveats.append(f"Rough (~): {names}: {what}, so that intervals and p-values may be too optimistic.")
-    return caveats
+    if comparison.untested:
+        others, systems = len(comparison.untested), "system is" if len(comparison.untested) == 1 else "systems are"
+        what = f"{others} more {systems} not tested, from {shorten(comparison.untested[0])} on"
+        caveats.append(f"{what}: so many tests take long. `dialeval compare` tests all.")
+    return [*caveats, *(f"Warning: {line}." for line in comparison.warnings)]
+
+
+def list_what_was_read(comparison: Comparison) -> list[str]:
+    """Return which units are compared, and what is missing from what was read."""
+    estimand = "" if comparison.estimand is None else f" Means are per {comparison.estimand}."
+    *designs, last = describe_designs(comparison)
+    return [*designs, last + estimand, *(f"{shorten(name)}: {line}." for name, line in comparison.accounts.items())]
+
+
+def state_system_verdicts(comparison: Comparison) -> list[str]:
+    """Return the verdict on each system in a text."""
+    return [". ".join(state_system_verdict(comparison, system)) for system in comparison.systems]
 
 
 def _describe_left_out(row: Difference, comparison: Comparison) -> str:
@@ -198,16 +216,6 @@ def _describe_left_out(row: Difference, comparison: Comparison) -> str:
     return f"{more} ({lacking}); {among}, {_show_difference(row)}, which does not make {name} better."
 
 
-def state_system_verdicts(comparison: Comparison) -> list[str]:
-    """Return a text for each system: how it differs from the baseline."""
-    designs = {system: _describe_design(comparison, system) for system in comparison.systems}
-    several = len(set(designs.values())) > 1
-    return [
-        " ".join([*([design] if several else []), *_describe_system(comparison, system)])
-        for system, design in designs.items()
-    ]
-
-
 def describe_designs(comparison: Comparison) -> list[str]:
     """State the design of the comparison, in one sentence where it is the same for all systems, or for many systems."""
     by_text: dict[str, list[str]] = {}
@@ -215,7 +223,7 @@ def describe_designs(comparison: Comparison) -> list[str]:
     for system, design in comparison.designs.items():
         name = shorten(system)
         alone = design.name == "paired" or len(comparison.designs) == 1
-        text = _describe_design(comparison, system)
+        text = " ".join([design.describe(shorten(comparison.baseline), name), *design.notes])
         by_text.setdefault(text if alone else f"{name}: {text}", []).append(name)
         by_name.setdefault(design.name, []).append(name)
     if len(by_text) == 1:
@@ -227,46 +235,61 @@ def describe_designs(comparison: Comparison) -> list[str]:
     return [shared[text] if text.startswith("Paired design: ") else text for text in by_text]
 
 
-def _describe_design(comparison: Comparison, system: str) -> str:
-    design = comparison.designs[system]
-    return " ".join([design.describe(shorten(comparison.baseline), shorten(system)), *design.notes])
-
-
-def _describe_systems(comparison: Comparison) -> Iterable[str]:
-    """Yield the ranking of three or more systems, and which are better and worse than the baseline."""
-    if comparison.ranking is not None:
-        yield describe_ranking(comparison, comparison.ranking)
-    mixed, equal = "better on some metrics and worse on others", "no significant difference"
-    equivalent, different = "equivalent within the margin", "different, without being better or worse"
-    outcomes = {(True, False): "better", (False, True): "worse", (True, True): mixed, (False, False): equal}
-    systems: dict[str, list[str]] = {outcome: [] for outcome in (*outcomes.values(), equivalent, different)}
-    standings = {system: judge_system(comparison.of(system), comparison.panel) for system in comparison.systems}
-    panel = max((standing.panel for standing in standings.values()), key=len)
-    for system, standing in standings.items():
-        outcome = {"different": different, "equivalent": equivalent}.get(standing.kind)
-        outcome = outcome or outcomes[bool(standing.better), bool(standing.worse)]
-        systems[outcome].append(shorten(system))
-    metrics = f" on {len(panel)} metrics" if len(panel) > 1 else f" on {shorten(panel[0].key)}" if panel else ""
-    parts = [f"{outcome}: {list_some(names, _MOST_SYSTEMS)}" for outcome, names in systems.items() if names]
-    yield f"Compared with {shorten(comparison.baseline)}{metrics} ({describe_tests(comparison)}), {'; '.join(parts)}."
+def _state_many(comparison: Comparison) -> tuple[str, str]:
+    """Return the headline on two or more systems and the baseline: the ranking, or what is better and worse."""
+    by_kind: dict[Kind, list[str]] = {}
+    panel: Sequence[Difference] = []
+    for system in comparison.systems:
+        standing = judge_system(comparison.of(system), comparison.panel)
+        by_kind.setdefault(standing.kind, []).append(system)
+        panel = max(panel, standing.panel, key=len)
+    baseline, metrics = shorten(comparison.baseline), _list_keys(panel) or "all metrics"
+    words = {"better": "{are} better", "worse": "{are} worse", "mixed": "{are} better on some metrics, worse on others"}
+    words |= {"equivalent": "{are} as good", "different": "{differ} without being better or worse"}
+    words |= {"inconclusive": "cannot be told from it", "refused": "cannot be compared"}
+    parts = [
+        f"{list_some(list(map(shorten, names)), _MOST_SYSTEMS)} {_inflect(words[kind], names)}"
+        for kind, names in by_kind.items()
+    ]
+    explanation = f"Compared with {baseline} on {metrics}: {'; '.join(parts)}."
     if not panel:
-        yield from _explain_missing_evidence(comparison.differences)
+        explanation = " ".join([explanation, *_explain_missing_evidence(comparison.differences)])
+    ranking = comparison.ranking
+    if ranking is None:
+        clear = {"better", "worse", "mixed", "equivalent"} & by_kind.keys()
+        return ("; ".join(parts) + f" (against {baseline})" if clear else "Too close to call"), explanation
+    leaders = [
+        name for name in ranking.systems if any({name, ranking.systems[0]} <= {*group} for group in ranking.groups)
+    ]
+    behind = [name for name in ranking.systems if name not in leaders]
+    if not behind:
+        headline = f"Too close to call: no two of the {len(ranking.systems)} systems can be told apart"
+        return headline, f"{describe_ranking(ranking)} {explanation}"
+    headline = f"{fmt.list_names(leaders)} {_inflect('{lead}', leaders)}; "
+    return f"{headline}{fmt.list_names(behind)} {_inflect('{are} clearly behind', behind)}", (
+        f"{describe_ranking(ranking)} {explanation}"
+    )
 
 
-def describe_ranking(comparison: Comparison, ranking: SystemRanking) -> str:
+def _inflect(words: str, names: Sequence[str]) -> str:
+    """Return words with the form of their verb for one or several names."""
+    one = len(names) == 1
+    return words.format(
+        are="is" if one else "are", lead="leads" if one else "lead", differ="differs" if one else "differ"
+    )
+
+
+def describe_ranking(ranking: SystemRanking) -> str:
     """Return the systems in groups, best first: as a chain, or with letters where groups overlap."""
-    unpaired = comparison.design.name == "unpaired"
-    test = "bootstrap" if comparison.test == "bootstrap" else "permutation" if unpaired else "randomization"
-    how = f"{test} test of all {ranking.tests} pairs, {describe_tests(comparison)}"
     key, groups = shorten(ranking.key), ranking.groups
     if len(groups) == 1:
-        return f"No two of the {len(ranking.systems)} systems differ significantly on {key} ({how})."
+        return f"No two of the {len(ranking.systems)} systems differ clearly on {key}."
     if len(ranking.systems) <= _MOST_RANKED and [name for group in groups for name in group] == ranking.systems:
         chain = " > ".join(", ".join(map(shorten, group)) for group in groups)
-        return f"Ranking by {key}: {chain}. Systems separated by > differ significantly, others do not ({how})."
+        return f"Ranking by {key}: {chain} (systems separated by > differ clearly, others do not)."
     letters = letter_display(groups)
     shown = list_some([f"{shorten(name)} ({letters[name]})" for name in ranking.systems], _MOST_RANKED)
-    return f"Ranking by {key}, best first: {shown}. Systems differ significantly if they share no letter ({how})."
+    return f"Ranking by {key}, best first: {shown}. Systems differ clearly if they share no letter."
 
 
 def describe_tests(comparison: Comparison) -> str:
@@ -280,53 +303,109 @@ def choose_mark(row: Difference) -> str:
     return fmt.MARK_OF.get(decide(row), "")
 
 
-def _describe_system(comparison: Comparison, system: str) -> Iterable[str]:
-    """Yield sentences about a system and the baseline."""
-    standing, tests = judge_system(comparison.of(system), comparison.panel), describe_tests(comparison)
-    rows: Sequence[Difference] = comparison.of(system)
-    system, baseline, panel = shorten(system), shorten(comparison.baseline), len(standing.panel)
-    if not panel:  # no tested metric is evidence for either
-        if standing.other:
-            yield f"{system} and {baseline} differ in {_list_differences(standing.other)} ({tests})."
-        elif any(not math.isnan(row.p) for row in rows):
-            yield f"No significant difference between {system} and {baseline} ({tests})."
-        yield from _explain_missing_evidence(rows)
-        return
-    if standing.better or standing.worse:
-        first, second = ("better", "worse") if standing.better else ("worse", "better")
-        rows = standing.better or standing.worse
-        others = len(standing.worse) if standing.better else 0
-        on = f"{len(rows)} of {panel} metrics, {second} on {others or 'none'}"
-        yield f"{system} is {first} than {baseline} on {shorten(rows[0].key) if panel == 1 else on} ({tests})."
-        for what, rows in (("gain", standing.better), ("loss", standing.worse)):
-            if rows:
-                yield f"Largest {what}: {_show_difference(max(rows, key=lambda row: row.size))}."
-    elif standing.kind == "equivalent":
-        shown = [f"{_show_difference(row)}, margin {show(row.margin or 0.0)}" for row in standing.equivalent]
-        yield f"{system} and {baseline} are equivalent within the margin: {list_some(shown, _MOST_NAMED)}."
-    else:
-        yield from _describe_undecided(standing, comparison, f"{system} and {baseline}", tests)
+def state_system_verdict(comparison: Comparison, system: str) -> tuple[str, str]:
+    """Return the headline on a system and the baseline, and the sentences that explain it."""
+    rows = comparison.of(system)
+    standing = judge_system(rows, comparison.panel)
+    name, baseline = shorten(system), shorten(comparison.baseline)
+    headline, sentences = _state_kind(standing, comparison, name, baseline)
+    failing = next((row for row in rows if row.key == FAILURES and row.significant), None)
+    if failing is not None and max(failing.mean, failing.baseline_mean) >= OFTEN:
+        often, other = (name, baseline) if failing.worse else (baseline, name)
+        low, high = sorted((failing.mean, failing.baseline_mean))
+        headline = f"{often} often gives no reply"
+        lost = f"{high:.0%} of its replies are missing or failed ({other}: {low:.0%}); other scores cover the rest and"
+        sentences = [f"{lost} would flatter it. Look at the failures first.", *sentences]
     if standing.equivalent and standing.kind != "equivalent":
-        yield f"Equivalent within the margin: {_list_keys(standing.equivalent)}."
+        sentences.append(f"Equivalent within the margin: {_list_keys(standing.equivalent)}.")
     for row in standing.undecided:
         if row.margin is not None:
             outcome = "is excluded, an equal gain is not" if verdicts.is_acceptable(row) else "is not excluded"
-            yield f"A loss of more than {show(row.margin)} {outcome}: {_show_difference(row)}."
+            sentences.append(f"A loss of more than {row.margin:g} {outcome}: {_show_difference(row)}.")
     if standing.other:
-        yield f"Also different, without being better or worse: {_list_differences(standing.other)}."
+        largest = sorted(standing.other, key=lambda row: row.size, reverse=True)
+        texts = [f"{_name_change(row)} ({_show_values(row)})" for row in largest]
+        also = "also " if standing.panel else ""
+        sentences.append(f"Its replies are {also}{list_some(texts, _MOST_DIFFERENCES)}.")
+    if not standing.panel:
+        sentences += _explain_missing_evidence(rows)
+    return headline, " ".join(sentences)
 
 
-def _describe_undecided(standing: Standing, comparison: Comparison, names: str, tests: str) -> Iterable[str]:
-    """Yield what is not significant, or is not decided since values are missing."""
-    compared = [row for row in standing.undecided if not (row.left_out and row.significant)]
-    if not compared:
-        yield f"Nothing is decided about {names}: values of some replies are missing ({tests})."
-        return
-    on = f"any of the {len(compared)} metrics"
-    if len(compared) == 1 or len(compared) < len(standing.panel):
-        on = _list_keys(compared)
-    yield f"No significant difference between {names} on {on} ({tests})."
-    yield from _state_power(compared, comparison)
+def _state_kind(standing: Standing, comparison: Comparison, name: str, baseline: str) -> tuple[str, list[str]]:
+    """Return the headline, and sentences about the metrics that it follows from."""
+    better, worse, undecided = standing.better, standing.worse, standing.undecided
+    if standing.kind in ("better", "worse"):
+        rows, panel = better or worse, len(standing.panel)
+        largest, what = max(rows, key=lambda row: row.size), "gain" if better else "loss"
+        on = "" if panel == 1 else f"It is {standing.kind} on {len(rows)} of {panel} metrics. Largest {what}: "
+        change = f"{on}{_state_change(largest, comparison, bool(on))}"
+        sentences = [change, _state_chance(largest, comparison, f"A {what} this large is")]
+        return f"{name} is {standing.kind} than {baseline}", [*filter(None, sentences)]
+    if standing.kind == "mixed":
+        gain, loss = (max(rows, key=lambda row: row.size) for rows in (better, worse))
+        changes = [_state_change(row, comparison) for row in (gain, loss)]
+        chance = "Neither is likely to be chance: the choice is yours."
+        return f"{name} is better on {_list_keys(better)}, but worse on {_list_keys(worse)}", [*changes, chance]
+    if standing.kind == "equivalent":
+        shown = [f"{_show_difference(row)}, margin {row.margin:g}" for row in standing.equivalent]
+        return f"{name} is as good as {baseline}", [f"They score the same within the margin: {list_some(shown, 3)}."]
+    if standing.kind == "refused":
+        return "These two cannot be compared", []
+    longer = f": {name} is {_name_change(max(standing.other, key=lambda row: row.size))}" if standing.other else ""
+    if not standing.panel:
+        return f"No metric says which is better{longer}", []
+    if not (compared := [row for row in undecided if not (row.left_out and row.significant)]):
+        return f"Not decided: {name} and {baseline} do not have values of the same replies", []
+    clearest = min(compared, key=lambda row: (row.p, -row.size))
+    design = comparison.designs[clearest.system]
+    alone = clearest.p < comparison.alpha
+    few = (alone and abs(clearest.difference) < clearest.detectable) or (
+        design.clusters < FEW_UNITS and abs(clearest.effect) >= LARGE
+    )
+    many = f"{design.clusters:,} {design.unit}"
+    headline = f"Neither is clearly better{longer}" if longer else "Too close to call"
+    if few and clearest.better is not None:
+        looks = "worse" if clearest.worse else "better"
+        headline = f"{name} looks {looks} than {baseline}, but {many} are too few to be sure"
+    doubt = f"Its unadjusted {state_p(clearest.p)} does not hold after correction for {comparison.tests} tests."
+    change = _state_change(clearest, comparison).removesuffix(".")
+    sentences = [f"{change}, but {many} are not enough to rule out chance.", *([doubt] if alone else [])]
+    sizes = ((row, show_value(row.detectable, row.interval)) for row in compared if row.detectable > 0)
+    if detectable := [f"{shorten(row.key)} {size}" for row, size in sizes]:
+        sentences.append(f"Detectable at {100 * POWER:g}% power: {list_some(detectable, _MOST_NAMED)}.")
+    if comparison.detect is not None and clearest.needed is not None:
+        sentences.append(f"About {clearest.needed:,} {design.unit} would detect a difference of {comparison.detect:g}.")
+    return headline, sentences
+
+
+def _state_change(row: Difference, comparison: Comparison, inside: bool = False) -> str:
+    """Return a difference as a sentence, with both values, interval and p-value; `inside` of another sentence."""
+    size = show_value(abs(row.difference), row.interval)
+    way = "lower" if row.difference < 0 else "higher"
+    interval = f"{100 * comparison.confidence:g}% CI {fmt.show_interval(row.interval)}, " if row.interval else ""
+    start = "it scores" if inside else "It scores"
+    values = f"{_show_values(row)}; {interval}{state_p(row.adjusted_p)}"
+    return f"{start} {'about ' * row.rough}{size} {way} on {shorten(row.key)} ({values})."
+
+
+def _show_values(row: Difference) -> str:
+    decimals = fmt.align_decimals((row.mean, row.baseline_mean), [row.interval])
+    return f"{show(row.mean, decimals)}, was {show(row.baseline_mean, decimals)}"
+
+
+def _state_chance(row: Difference, comparison: Comparison, what: str) -> str:
+    """Return how likely a difference is chance; nothing where the chosen level is above 0.05."""
+    very = row.p < fmt.LEAST_P or (comparison.tests > 1 and row.adjusted_p < VERY_UNLIKELY)
+    return f"{what} {'very ' * very}unlikely to be chance." if row.adjusted_p < UNLIKELY else ""
+
+
+def _name_change(row: Difference) -> str:
+    """Return what is different about replies, without being better or worse: `9.1 tokens longer`."""
+    size, more = show_value(abs(row.difference), row.interval), row.difference > 0
+    if row.key == "length":
+        return f"{size} tokens {'longer' if more else 'shorter'}"
+    return f"{size} {'higher' if more else 'lower'} in {shorten(row.key)}"
 
 
 def _explain_missing_evidence(rows: Sequence[Difference]) -> Iterable[str]:
@@ -338,32 +417,26 @@ def _explain_missing_evidence(rows: Sequence[Difference]) -> Iterable[str]:
 
 
 def _list_keys(rows: Iterable[Difference]) -> str:
-    return fmt.list_some_names((row.key for row in rows), _MOST_NAMED)
-
-
-def _list_differences(rows: Sequence[Difference]) -> str:
-    largest_first = sorted(rows, key=lambda row: row.size, reverse=True)
-    return list_some(list(map(_show_difference, largest_first)), _MOST_DIFFERENCES)
+    return fmt.list_some_names(dict.fromkeys(row.key for row in rows), _MOST_NAMED)
 
 
 def _show_difference(row: Difference) -> str:
     return f"{shorten(row.key)} {'~' * row.rough}{show_rounded(row.difference, row.interval, signed=True)}"
 
 
-def _state_power(undecided: Sequence[Difference], comparison: Comparison) -> Iterable[str]:
-    """Yield the clearest difference and, by metric, the difference that so much data would find."""
-    clearest = min(undecided, key=lambda row: (row.p, -row.size))
-    doubt = f"; significant by itself (p = {clearest.p:.3f}), but not after correction for multiple tests"
-    yield f"Closest to significance: {_show_difference(clearest)}{doubt if clearest.p < comparison.alpha else ''}."
-    sizes = ((row, show_rounded(row.detectable, row.interval).split()[0]) for row in undecided if row.detectable > 0)
-    if detectable := [f"{shorten(row.key)} {size}" for row, size in sizes]:
-        yield f"Detectable at {100 * POWER:g}% power (one test): {list_some(detectable, _MOST_NAMED)}."
-
-
-def find_percent_keys(results: Mapping[str, Result]) -> set[str]:
-    """Return the keys whose scores go from 0 to 1, which papers often print times 100."""
-    metrics = {key: find_metric(estimate) for result in results.values() for key, estimate in result.items()}
-    return {key for key, metric in metrics.items() if metric is not None and metric.bounds_of(key) == (0.0, 1.0)}
+def find_percent_keys(subject: Mapping[str, Result] | Comparison) -> set[str]:
+    """Return the keys whose scores go from 0 or -1 to 1, which papers often print times 100."""
+    if isinstance(subject, Comparison):
+        metrics = {key: Signature.parse(line).metric for key, line in subject.signatures.items()}
+    else:
+        signatures = {key: est.signature for result in subject.values() for key, est in result.items()}
+        metrics = {key: signature.metric for key, signature in signatures.items() if signature is not None}
+    found = set()
+    for key, name in metrics.items():
+        with suppress(DialevalError):  # a metric that is not installed
+            low, high = registry().parse(name).bounds_of(key)
+            found |= {key} if low in (0.0, -1.0) and high == 1.0 else set()
+    return found
 
 
 def run_to_percent(run: Run) -> Run:
@@ -371,7 +444,7 @@ def run_to_percent(run: Run) -> Run:
     keys = find_percent_keys(run)
 
     def scale(estimate: Estimate) -> Estimate:
-        return replace(estimate, **_multiply_by_100(estimate, ("mean", "std", "confidence", "interval")))
+        return replace(estimate, **_multiply_by_100(estimate, ("mean", "std", "half_width", "interval")))
 
     systems = {
         name: replace(result, estimates={key: scale(est) if key in keys else est for key, est in result.items()})
@@ -389,7 +462,7 @@ def to_percent(comparison: Comparison, keys: set[str]) -> Comparison:
         for row in comparison.differences
     ]
     margins = {key: margin * (100 if key in keys else 1) for key, margin in comparison.margins.items()}
-    return structs.replace(comparison, rows=rows, margins=margins)
+    return structs.replace(comparison, differences=rows, margins=margins)
 
 
 def _multiply_by_100(result: Estimate | Difference, names: Iterable[str]) -> dict[str, Any]:
@@ -398,73 +471,81 @@ def _multiply_by_100(result: Estimate | Difference, names: Iterable[str]) -> dic
     return {name: tuple(100 * end for end in v) if isinstance(v, tuple) else 100 * v for name, v in values.items()}
 
 
-def to_document(comparison: Comparison) -> Document:
-    """Describe a comparison: the verdict, a table per system, and what the columns mean."""
-    tables = [make_system_table(comparison, system) for system in comparison.systems]
-    return Document(state_verdict(comparison), tables, [*explain_columns(comparison), *_list_signatures(comparison)])
+def to_document(comparison: Comparison, details: bool = False) -> Document:
+    """Describe a comparison: the verdict, a table per system, and how it was made; `details`: with further columns."""
+    headline, explanation = _state_headline(comparison)
+    shown = [make_system_table(comparison, system, details) for system in comparison.systems]
+    notes = [describe_method(comparison), " ".join(list_what_was_read(comparison)), *explain_rows(comparison)]
+    columns = explain_columns(comparison) if details else []
+    signatures = list_signatures(comparison.signatures[key] for key in comparison.keys if key in comparison.signatures)
+    return Document(
+        [explanation, *list_caveats(comparison)],
+        shown,
+        [*notes, *columns],
+        headline=headline,
+        glyph=choose_glyph(comparison),
+        details=[*describe_methods(comparison), *signatures],
+    )
 
 
-def _list_signatures(comparison: Comparison) -> list[str]:
-    return list_signatures(comparison.signatures[key] for key in comparison.keys if key in comparison.signatures)
+def choose_glyph(comparison: Comparison) -> str:
+    """Return the mark before the headline; nothing where it is about several systems."""
+    systems = comparison.systems
+    return GLYPHS[judge_system(comparison.of(systems[0]), comparison.panel).kind] if len(systems) == 1 else ""
 
 
-def lay_out(comparison: Comparison) -> Layout:
+def lay_out(comparison: Comparison, details: bool = False) -> Layout:
     """Lay out the comparison for a rich console."""
-    return Layout(to_document(comparison))
+    return Layout(to_document(comparison, details))
 
 
-def to_latex(comparison: Comparison, best: Best | None = None, transpose: bool = False) -> str:
-    """Return a table with booktabs rules, a column per system: the best values bold, marks for differences."""
-    best = Best({}, 0) if best is None else best
-    names, lines = [comparison.baseline, *comparison.systems], []
-    for key in comparison.keys:
-        rows = {row.system: row for row in comparison.differences if row.key == key}
-        first = next(iter(rows.values()))
-        means = {comparison.baseline: first.values[0], **{name: row.values[1] for name, row in rows.items()}}
-        decimals, bold = count_significant_decimals(means.values()), best.systems.get(key, ())
-        marks = {name: choose_stars(row, comparison.alpha) for name, row in rows.items()}
-        cells = (_show_latex_value(means.get(name), decimals, name in bold, marks.get(name, "")) for name in names)
-        lines.append([key + ARROWS[first.better], *cells])
-    # The legend without the columns that a table of one value per system does not have.
-    notes = [line for line in explain_columns(comparison) if not line.startswith(("detectable: ", "needed: ", "~: "))]
-    table = Table(["metric", *names], lines)
-    fewer = {row.key: row for row in comparison.differences if row.rows != row.of and not row.corpus}
-    covers = (f"{key} is compared on {row.rows:,} of {row.of:,}." for key, row in fewer.items() if row.rows < row.of)
-    caption = [*describe_designs(comparison), *covers, *explain_best(best), *notes]
-    shown = [table.transpose("system") if transpose else table]
-    return documents.format_latex_float(shown, caption, comments=_list_signatures(comparison))
-
-
-FORMATS: Mapping[str, Callable[..., str]] = {**make_formats(to_document), "latex": to_latex}
+FORMATS: Mapping[str, Callable[..., str]] = make_formats(to_document)
 """Every format that is a text, by its name on the command line."""
 
 
-def choose_stars(row: Difference, alpha: float) -> str:
-    """Return `**`, `*` or nothing."""
-    return "" if not row.significant else "**" if row.adjusted_p < STRONG * alpha else "*"
-
-
-def explain_columns(comparison: Comparison) -> list[str]:
-    """Return notes that explain the columns and marks of the tables."""
+def describe_method(comparison: Comparison) -> str:
+    """Return in one line which intervals and tests there are, and what the marks mean."""
     tests = comparison.tests
-    designs = list(comparison.designs.values())
+    adjusted = f", adjusted for {tests} tests" if tests > 1 else ""
+    baseline, level = shorten(comparison.baseline), f"{100 * comparison.confidence:g}% CI"
+    marks = [
+        f"{mark} {kind}" for kind, mark in fmt.MARK_OF.items() if any(decide(d) == kind for d in comparison.differences)
+    ]
+    shown = f"{', '.join(marks)} (p < {comparison.alpha:g}). " if marks else ""
+    return f"Differences to {baseline} with {level}: {shown}p: {describe_test(comparison)}{adjusted}."
+
+
+def describe_methods(comparison: Comparison) -> list[str]:
+    """Return how intervals and p-values were computed, in sentences."""
+    tests, unpermuted = comparison.tests, comparison.test == "bootstrap" or comparison.adjusted_for
     rest = sum(not math.isnan(row.p) for row in comparison.differences) - tests
-    marks = f"* p < {comparison.alpha:g}, ** p < {STRONG * comparison.alpha:g}"
-    level = f"{100 * comparison.confidence:g}% confidence intervals"
-    lines = [f"Differences to {comparison.baseline} with {level} ({_name_intervals(comparison)})."]
-    unpermuted = comparison.test == "bootstrap" or comparison.adjusted_for
     how = "by Holm" if unpermuted else "by the same permutations (Westfall and Young's minP)"
     adjusted = f"adjusted {how} for {tests} test{'s' * (tests != 1)}" if tests > 1 else "one test"
     family = f"{adjusted} of {list_some(comparison.panel, _MOST_PANEL)}" if tests > 1 else adjusted
     others = f"; the {rest} tests of other metrics are corrected separately" if rest > 1 else ""
-    lines.append(f"p-values: {_name_tests(comparison)}, seed {comparison.seed}, {family}{others}; {marks}.")
+    return [
+        f"Intervals of differences: {_name_intervals(comparison)}.",
+        f"p-values: {describe_test(comparison)}, seed {comparison.seed}, {family}{others}.",
+    ]
+
+
+def explain_columns(comparison: Comparison) -> list[str]:
+    """Return notes that explain the further columns."""
+    unit = comparison.design.unit
+    lines = ["effect: difference over its standard deviation; won/tied/lost: " + f"{unit} with the better value."]
     lines.append(f"detectable: minimum detectable difference at {100 * POWER:g}% power (one test).")
-    unit = designs[0].unit
-    if comparison.detect is not None:
-        what = f"about how many {unit} are needed to detect a difference of {comparison.detect:g} at that power"
-        lines.append(f"needed: {what}.")
     if any(row.rough for row in comparison.differences):
         lines.append(f"~: rough approximation, because there are few {unit} or a few of them dominate.")
+    return lines
+
+
+def explain_rows(comparison: Comparison) -> list[str]:
+    """Return remarks on single differences: what was not tested and why, and what could not be significant."""
+    designs, tests, lines = list(comparison.designs.values()), comparison.tests, []
+    unit = designs[0].unit
+    if comparison.detect is not None:
+        what = f"about how many {unit} are needed to detect a difference of {comparison.detect:g}"
+        lines.append(f"needed: {what} at {100 * POWER:g}% power.")
     least = max(
         1 / math.comb(design.clusters, design.baseline_units) if design.name == "unpaired" else least_p(design.common)
         for design in designs
@@ -482,8 +563,9 @@ def explain_columns(comparison: Comparison) -> list[str]:
 
 
 def _show_unadjusted(row: Difference) -> str:
-    interval = f" {show_interval(row.unadjusted_interval)}" if row.unadjusted_interval else ""
-    return f"{row.key} of {row.system} unadjusted: {show_signed(row.unadjusted)}{interval}."
+    return (
+        f"{row.key} of {row.system} unadjusted: {show_rounded(row.unadjusted, row.unadjusted_interval, signed=True)}."
+    )
 
 
 def _name_intervals(comparison: Comparison) -> str:
@@ -504,7 +586,7 @@ def _name_intervals(comparison: Comparison) -> str:
     return "; ".join(text for method, text in words.items() if method in methods) or "none"
 
 
-def _name_tests(comparison: Comparison) -> str:
+def describe_test(comparison: Comparison) -> str:
     """Return the names of the tests."""
     names: list[str] = []
     if any(row.interval_by == "crossed" for row in comparison.differences):
@@ -527,37 +609,32 @@ def _name_tests(comparison: Comparison) -> str:
     return "; ".join(dict.fromkeys(names))
 
 
-def make_system_table(comparison: Comparison, system: str) -> Table:
-    """Return the differences of one system, a row per metric."""
+def make_system_table(comparison: Comparison, system: str, details: bool = False) -> Table:
+    """Return the differences of one system, a row per metric; `details`: with effect, wins and power."""
     names = [shorten(name) for name in (comparison.baseline, system)]
-    head = ["metric", *names, "difference", "p adjusted", "effect", "won/tied/lost", "detectable"]
-    needed = [] if comparison.detect is None else ["needed"]
-    return Table([*head, *needed], [_make_cells(row, comparison) for row in comparison.of(system)])
+    p = "p adjusted" if comparison.tests > 1 else "p"
+    head = ["metric", *names, f"difference ({100 * comparison.confidence:g}% CI)", p]
+    head += ["effect", "won/tied/lost", "detectable"] if details else []
+    head += [] if comparison.detect is None else ["needed"]
+    return Table(head, [_make_cells(row, comparison, details) for row in comparison.of(system)])
 
 
-def _make_cells(row: Difference, comparison: Comparison) -> list[str]:
-    interval, rough = f" {show_interval(row.interval)}" if row.interval else "", "~" * row.rough
-    scored = f" ({row.rows}/{row.of})" if row.rows != row.of and not row.corpus else ""
+def _make_cells(row: Difference, comparison: Comparison, details: bool) -> list[str]:
+    rough, decimals = "~" * row.rough, fmt.align_decimals(row.values, [row.interval])
+    scored = f" ({row.units}/{row.of})" if row.units != row.of and not row.corpus else ""
     cells = [
-        shorten(row.key),
-        show(row.baseline_mean),
-        show(row.mean) + scored,
-        f"{show_signed(row.difference)}{choose_stars(row, comparison.alpha)}{interval} {choose_mark(row)}".strip(),
+        shorten(row.key) + ARROWS[row.better if row.evidence else None],
+        show(row.baseline_mean, decimals),
+        show(row.mean, decimals) + scored,
+        f"{choose_mark(row)} {rough}{show_rounded(row.difference, row.interval, signed=True)}".strip(),
         show_p(row.adjusted_p),
-        show(row.effect, 2) if abs(row.effect) >= 0.005 or math.isnan(row.effect) else "0.00",
-        fmt.MISSING if row.wins is None else f"{row.wins}/{row.ties}/{row.losses}",
-        rough + show(row.detectable),
     ]
+    if details:
+        won = fmt.MISSING if row.wins is None else f"{row.wins}/{row.ties}/{row.losses}"
+        cells += [show(row.effect, 2), won, rough + show_value(row.detectable, row.interval)]
     if comparison.detect is not None:
         cells.append(fmt.MISSING if row.needed is None else f"{rough}{row.needed:,}")
     return cells
-
-
-def _show_latex_value(mean: float | None, decimals: int, best: bool, marks: str) -> str:
-    if mean is None or math.isnan(mean):
-        return "--"
-    figure = rf"\mathbf{{{show(mean, decimals)}}}" if best else show(mean, decimals)
-    return f"${figure}^{{{marks}}}$" if marks else f"${figure}$"
 
 
 def fit_scale(rows: Iterable[Difference], width: int = WIDTH) -> ChartScale:
@@ -642,7 +719,6 @@ def to_github(
     """
     if isinstance(subject, Comparison):
         shown_document = to_document(subject)
-        shown_document = replace(shown_document, sentences=[subject.verdict.headline, *shown_document.sentences])
     else:
         skipped = (f"skipped {key}: {reason}" for key, reason in subject.skipped.items())
         described = tables.to_document(subject)

@@ -13,6 +13,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
@@ -20,7 +21,8 @@ from dialeval.core.display import Displayable, Tabular
 from dialeval.core.errors import escape_controls
 from dialeval.core.features import find_place, list_known
 from dialeval.core.validation import dump
-from dialeval.reports.formatting import BETTER, DIFFERENT, MISSING, UNTESTED, WORSE
+from dialeval.reports.formatting import BETTER, MISSING, WORSE, shorten
+from dialeval.reports.latex import Grid, PaperStyle, format_float, make_style
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
@@ -38,6 +40,8 @@ if TYPE_CHECKING:
 GAP = 3
 """Spaces between two columns in the terminal."""
 
+_LEAST_NAME = 10
+"""A name is not shortened further in a narrow terminal."""
 _COLORS = {BETTER: "green", WORSE: "red"}
 
 
@@ -104,66 +108,12 @@ def format_markdown_table(table: Table, figure: Callable[[str], str] = str) -> s
     return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 
 
-_LATEX = str.maketrans(
-    {char: f"\\{char}" for char in "&%$#_{}"}
-    | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "–": "--"}
-    | {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", "↑": r"$\uparrow$", "↓": r"$\downarrow$"}
-    | {BETTER: "$^{+}$", WORSE: "$^{-}$", DIFFERENT: r"$^{\ast}$", UNTESTED: r"$\cdot$", MISSING: "--"}
-    | {"±": r"$\pm$", "·": r"$\cdot$", "√": r"$\surd$", "∞": r"$\infty$"}
-)
-
-
-def escape_latex(text: str) -> str:
-    """Return a text in which nothing is a command."""
-    return escape_controls(text).translate(_LATEX)
-
-
-def format_latex_tables(columns: int, *tables: Table, figure: Callable[[str], str] = str) -> list[str]:
-    """Return the lines of one tabular of `columns` with booktabs rules, tables one below the other."""
-    lines = [r"\begin{tabular}{l" + "r" * (columns - 1) + "}", r"\toprule"]
-    for number, table in enumerate(tables):
-        lines += [r"\midrule"] if number else []
-        rows = ([escape_latex(name), *map(figure, cells)] for name, *cells in table.rows)
-        head = _format_latex_row(list(map(escape_latex, table.head)), columns)
-        lines += [head, r"\midrule", *(_format_latex_row(cells, columns) for cells in rows)]
-    return [*lines, r"\bottomrule", r"\end{tabular}"]
-
-
-def _format_latex_row(cells: Sequence[str], columns: int) -> str:
-    r"""Return a row of a tabular; a bracket or a star at its start would be taken for an option of the `\\` before."""
-    guard = "{}" if cells and cells[0].lstrip().startswith(("[", "*")) else ""
-    return guard + " & ".join([*cells[:1], *[""] * (columns - len(cells)), *cells[1:]]) + r" \\"
-
-
-def format_latex_float(
-    tables: Sequence[Table],
-    caption: Iterable[str],
-    label: str = "tab:results",
-    figure: Callable[[str], str] = str,
-    comments: Iterable[str] = (),
-) -> str:
-    """Return tables of equally many columns as one floating table with a caption and a label, and comments below."""
-    lines = [
-        r"% \usepackage{booktabs}",
-        r"\begin{table}",
-        r"\centering",
-        rf"\caption{{{' '.join(map(escape_latex, caption))}}}",
-        rf"\label{{{label}}}",
-        *format_latex_tables(max((len(table.head) for table in tables), default=1), *tables, figure=figure),
-        r"\end{table}",
-        *(f"% {escape_controls(line)}" for line in comments),
-        "",
-    ]
-    return "\n".join(lines)
-
-
-def format_html_table(table: Table) -> str:
+def format_html_table(table: Table, figure: Callable[[str], str] = escape) -> str:
     """Return a table without style, as a notebook shows its own."""
-    from html import escape
 
     head = "".join(f"<th>{escape(escape_controls(cell))}</th>" for cell in table.head)
     rows = (
-        f"<th>{escape(escape_controls(name))}</th>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells)
+        f"<th>{escape(escape_controls(name))}</th>" + "".join(f"<td>{figure(cell)}</td>" for cell in cells)
         for name, *cells in table.rows
     )
     body = "".join(f"<tr>{row}</tr>" for row in rows)
@@ -193,6 +143,9 @@ def split_to_width(table: Table, width: int) -> Iterator[RichTable]:
     from rich.cells import cell_len
 
     names, *columns = zip(table.head, *table.rows, strict=True)
+    widest = max((cell_len(cell) for column in columns for cell in column), default=0)
+    room = max(_LEAST_NAME, width - widest - GAP)
+    names = tuple(name if cell_len(name) <= room else shorten(name, room) for name in names)
     part: list[Sequence[str]] = [names]
     left = start = width - max(map(cell_len, names))
     for column in columns:
@@ -215,10 +168,19 @@ class Document:
     sentences: Sequence[str]
     tables: Sequence[Table]
     notes: Sequence[str]
-    tight: bool = False
-    """Whether the terminal prints the notes right below the last table."""
     titles: Sequence[str] = ()
     """Titles of the tables; without, they have none."""
+    headline: str = ""
+    """The answer in a line, printed bold."""
+    glyph: str = ""
+    """The mark before it in the terminal."""
+    details: Sequence[str] = ()
+    """Settings and signatures, which the terminal shows with `-v`."""
+
+    @property
+    def paragraphs(self) -> Sequence[str]:
+        """The headline and the sentences."""
+        return [*filter(None, [self.headline]), *self.sentences]
 
     @property
     def titled_tables(self) -> Sequence[Table]:
@@ -260,30 +222,32 @@ class Printer(Generic[T]):
         return Layout(self.document(value))
 
 
-def make_formats(document: Callable[[Any], Document]) -> dict[str, Callable[[Any], str]]:
+def make_formats(document: Callable[[Any], Document]) -> dict[str, Callable[..., str]]:
     """Return every format that is a text, by its name on the command line."""
     return {
         "json": to_json,
         "csv": to_csv,
         "md": lambda value: to_markdown(document(value)),
-        "latex": lambda value: to_latex(document(value)),
+        "latex": lambda value, **style: to_latex(document(value), make_style(**style)),
     }
 
 
 class Layout:
-    """A rich renderable of a document: the first of some layouts whose tables fit the console, else the last."""
+    """A rich renderable of a document; `verbose`: with its details."""
 
-    def __init__(self, *layouts: Document) -> None:
-        self.layouts = layouts
+    def __init__(self, document: Document, verbose: bool = False) -> None:
+        self.document, self.verbose = document, verbose
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         from rich.console import Group
         from rich.text import Text
 
-        width = options.max_width
-        document = next((layout for layout in self.layouts if _is_narrow(layout, width)), self.layouts[-1])
-        for sentence in document.sentences:
-            yield from (Text(escape_controls(sentence)), Text())
+        document, width = self.document, options.max_width
+        if document.headline:
+            color = next((color for mark, color in _COLORS.items() if document.glyph == mark), "")
+            yield Text(escape_controls(f"{document.glyph} {document.headline}".strip()), f"bold {color}".strip())
+        yield from map(Text, map(escape_controls, document.sentences))
+        yield from [Text()] if document.paragraphs else []
         parts: list[RenderableType] = []
         for title, table in zip(document.titles or [""] * len(document.tables), document.tables, strict=True):
             first, *others = split_to_width(table, width)
@@ -291,43 +255,37 @@ class Layout:
         for number, part in enumerate(parts):
             yield from [Text()] if number else []
             yield part
-        yield from [Text()] if parts and document.notes and not document.tight else []
-        yield from map(Text, map(escape_controls, document.notes))
+        notes = [*document.notes, *(document.details if self.verbose else ())]
+        yield from [Text()] if parts and notes else []
+        yield from map(Text, map(escape_controls, notes))
 
 
 def to_markdown(document: Document) -> str:
     """Return paragraphs, and tables as GitHub renders them."""
-    above, below = ([f"{escape_markdown(line)}\n" for line in part] for part in (document.sentences, document.notes))
+    above = [f"**{escape_markdown(document.headline)}**\n"] if document.headline else []
+    above += [f"{escape_markdown(line)}\n" for line in document.sentences]
+    below = [f"{escape_markdown(line)}\n" for line in (*document.notes, *document.details)]
     tables = (format_markdown_table(table, escape_markdown) for table in document.titled_tables)
     return "\n".join([*above, *tables, *below])
 
 
-def to_latex(document: Document) -> str:
-    """Return one tabular with booktabs rules, tables one below the other; all sentences are comments."""
-    columns = max((len(table.head) for table in document.tables), default=1)
-    lines = format_latex_tables(columns, *document.titled_tables, figure=escape_latex)
-    return "\n".join([*lines, *(f"% {escape_latex(line)}" for line in (*document.sentences, *document.notes)), ""])
+def to_latex(document: Document, style: PaperStyle | None = None) -> str:
+    """Return the tables as one float with the headline as caption; the rest of the texts are comments below."""
+    caption, *others = [*document.paragraphs, *document.notes, ""]
+    grids = [Grid(table.head, table.rows) for table in document.titled_tables]
+    return format_float(grids, [caption], "tab:results", style, [*others[:-1], *document.details])
 
 
 def to_html(document: Document) -> str:
     """Return paragraphs and tables without style, as a notebook shows its own."""
-    from html import escape
-
-    above = "".join(f"<p>{escape(escape_controls(line))}</p>" for line in document.sentences)
-    notes = "<br>".join(escape(escape_controls(line)) for line in document.notes)
-    tables = "".join(map(format_html_table, document.tables))
-    return above + tables + (f"<p><small>{notes}</small></p>" if notes else "")
-
-
-def _is_narrow(document: Document, width: int) -> bool:
-    """Return whether each table of a document fits a console without being split."""
-    from rich.cells import cell_len
-
-    needed = (
-        sum(max(map(cell_len, column)) + GAP for column in columns) + max(map(cell_len, names))
-        for names, *columns in (zip(table.head, *table.rows, strict=True) for table in document.tables)
+    above = f"<p><strong>{escape(escape_controls(document.headline))}</strong></p>" if document.headline else ""
+    above += "".join(f"<p>{escape(escape_controls(line))}</p>" for line in document.sentences)
+    notes, details = (
+        "<br>".join(escape(escape_controls(line)) for line in lines) for lines in (document.notes, document.details)
     )
-    return max(needed, default=0) <= width
+    tables = "".join(map(format_html_table, document.tables))
+    more = f"<details><summary>Settings</summary><small>{details}</small></details>" if details else ""
+    return above + tables + (f"<p><small>{notes}</small></p>" if notes else "") + more
 
 
 WRITERS: Mapping[str, Callable[[Document], str | Layout]] = {"table": Layout, "md": to_markdown, "latex": to_latex}

@@ -89,7 +89,7 @@ def draw_means(run: Run, key: str, width: int = WIDTH, ranked: bool = False) -> 
 
 def draw_distribution(run: Run, key: str, width: int = WIDTH) -> Figure | None:
     """Draw how the per-row scores of each system are distributed."""
-    items = {name: est.items for name, est in collect_estimates(run, key).items() if est.items is not None}
+    items = {name: est.scores for name, est in collect_estimates(run, key).items() if est.scores is not None}
     unit = f"{_find_level(run, key)}s"
     titles = f"{_make_title(run, key)} of single {unit}", _make_axis_title(run, key)
     return charts.distribution(items, *titles, unit=unit, numbers=markup.number_colors(run), width=width)
@@ -110,7 +110,9 @@ def draw_differences(comparison: Comparison, system: str, width: int = WIDTH) ->
 
 def is_binary(run: Run, key: str) -> bool:
     """Return whether all per-row scores of a metric are 0 or 1 (or 100), so that only the mean is of interest."""
-    items = [est.items[np.isfinite(est.items)] for est in collect_estimates(run, key).values() if est.items is not None]
+    items = [
+        est.scores[np.isfinite(est.scores)] for est in collect_estimates(run, key).values() if est.scores is not None
+    ]
     return bool(items) and all(np.isin(values, (0, 1)).all() or np.isin(values, (0, 100)).all() for values in items)
 
 
@@ -118,7 +120,7 @@ def draw_turns(run: Run, key: str, width: int = WIDTH) -> Figure | None:
     """Draw the mean of a metric over the turns of dialogues."""
     series: dict[str, list[Point]] = {}
     for name, est in collect_estimates(run, key).items():
-        rows, items = run[name].rows, est.items
+        rows, items = run[name].rows, est.scores
         if rows is None or items is None or len(items) != len(rows) or run[name].role != "system":
             continue
         turns = np.arange(len(rows)) - rows.offsets[rows.clusters] + 1 if rows.turns is None else rows.turns
@@ -149,7 +151,7 @@ def draw_scatter(run: Run, key: str, against: str, width: int = WIDTH) -> Figure
     """Draw the per-row scores of one metric against those of another."""
     points = {}
     for name, result in run.items():
-        x, y = (result[metric].items if metric in result else None for metric in (against, key))
+        x, y = (result[metric].scores if metric in result else None for metric in (against, key))
         if x is not None and y is not None and len(x) == len(y) and result.role == "system":
             points[name] = (x, y)
     if not points:
@@ -176,9 +178,9 @@ def draw_metric_agreement(
 def make_correlation_matrix(result: Result, level: Level) -> tuple[list[str], Floats] | None:
     """Return the keys with a value per row and their rank correlations; None for fewer than two."""
     columns: Mapping[str, Floats] = {
-        key: est.items
+        key: est.scores
         for key, est in result.items()
-        if est.items is not None and est.level is level and len(est.items) >= FEWEST_POINTS
+        if est.scores is not None and est.level is level and len(est.scores) >= FEWEST_POINTS
     }
     if len(columns) < 2 or len({len(values) for values in columns.values()}) > 1:
         return None
@@ -260,7 +262,7 @@ def draw_tasks(run: Run, system: str | None = None, width: int | None = None) ->
 def draw_wins(run: Run, key: str, width: int = WIDTH) -> Figure | None:
     """Draw how often each system has the better value in a row than each other system, of systems with equal rows."""
     better = find_better(run, key)
-    items = {name: est.items for name, est in _collect_systems(run, key).items() if est.items is not None}
+    items = {name: est.scores for name, est in _collect_systems(run, key).items() if est.scores is not None}
     if better is None or len(items) < 2 or len(set(map(len, items.values()))) > 1:
         return None
     sign = -1.0 if better == "lower" else 1.0
@@ -375,27 +377,6 @@ def _draw_all(run: Run, pixels: int) -> Iterator[tuple[str, Figure]]:
     for name in run:
         others |= {f"{kind}-{name}": draw(run, name, pixels) for kind, draw in _OF_SYSTEM.items()}
     yield from ((name, drawn) for name, drawn in others.items() if drawn is not None)
-
-
-def draw_metrics(run: Run, prefix: str = "") -> str:
-    """Return the charts of each metric: the panel first, the others folded; `prefix`: of the places of metrics."""
-    places = {key: f"{prefix}{at}" for at, key in enumerate(run.keys_in_order)}
-    panel = [key for key in choose_main_keys(run) if key in places]
-    others = [key for key in places if key not in panel]
-    content = "".join(_draw_metric(run, places[key], key, panel=True) for key in panel)
-    content = f'<div class="metrics">{content}</div>' if panel else ""
-    if others:
-        inside = "".join(_draw_metric(run, places[key], key) for key in others)
-        content += markup.details(markup.count(len(others), "more metric"), f'<div class="metrics">{inside}</div>')
-    return content
-
-
-def _draw_metric(run: Run, place: str, key: str, *, panel: bool = False) -> str:
-    spread = None if is_binary(run, key) else draw_distribution(run, key)
-    figures = [draw_means(run, key), spread, draw_turns(run, key) if panel else None]
-    drawn = _wrap_figures(figures)
-    head = f'<h3 class="hidden">{markup.name(key)}{markup.arrow(find_better(run, key))}</h3>'
-    return f'<section class="metric" id="metric-{place}">{head}{drawn or markup.note("No value.")}</section>'
 
 
 def lay_out_figures(drawn: Sequence[Figure | None]) -> str:

@@ -22,7 +22,7 @@ from dialeval.core.features import WrittenFile, list_features
 from dialeval.core.validation import JsonObject
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
-_SAVED_ONLY = ("format", "digest", "items", "rows", "contributions", "statistics")
+_SAVED_ONLY = ("format", "digest", "scores", "rows", "contributions", "statistics")
 """Fields of a saved run that a printed one does not have."""
 
 

@@ -19,10 +19,10 @@ JSON and CSV of a run take no comparison, so `analysis` and `reports.comparisons
 
 from __future__ import annotations
 
-import math
 import re
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dialeval.core.account import describe_accounts
 from dialeval.core.signature import SACREBLEU, Signature
@@ -30,7 +30,7 @@ from dialeval.metrics.registry import GROUPS
 from dialeval.reports import documents
 from dialeval.reports import formatting as fmt
 from dialeval.reports.documents import Document, Layout, Table
-from dialeval.reports.formatting import DECIMALS, MISSING, shorten, show, show_scored, show_spread
+from dialeval.reports.formatting import MISSING, shorten, show, show_scored, show_spread
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -41,13 +41,22 @@ if TYPE_CHECKING:
     from dialeval.reports.comparisons import RunVerdict
 
 
-FIELDS = ["system", "metric", "mean", "std", "confidence", "low", "high", "interval_by", "rows", "scored", "signature"]
+FIELDS = ["system", "metric", "mean", "std", "half_width", "low", "high", "interval_by", "units", "scored", "signature"]
 METRICS_TXT = tuple(GROUPS["dialog-eval"])
 """The columns of dialog-eval's table, in its order."""
 
 
 ARROWS: Mapping[Better | None, str] = {"higher": " ↑", "lower": " ↓", None: ""}
 """Behind a metric's name: which values are better."""
+
+
+def choose_arrow(run: Run, key: str) -> str:
+    """Return an arrow for a metric that says which replies are better, nothing for one that describes them."""
+    from dialeval.analysis.values import find_better, find_metric
+
+    metric = next(iter(filter(None, (find_metric(result[key]) for result in run.values() if key in result))), None)
+    return "" if metric is not None and metric.descriptive else ARROWS[find_better(run, key)]
+
 
 PERCENT = "percent"
 """The detail of a run whose scores from 0 to 1 are shown times 100."""
@@ -57,16 +66,14 @@ _MOST_UNSCORED = 5
 """Metrics with rows that could not be scored that are named below a table before the rest is counted."""
 
 
-def lay_out(run: Run, verdict: RunVerdict | None = None, *, transpose: bool = False, notes: bool = True) -> Layout:
-    """Lay out a run for a rich console below the verdict, with marks for significant differences and `notes` below."""
-    return Layout(*(describe(run, verdict, transpose, intervals, notes) for intervals in (True, False)))
+def lay_out(run: Run, verdict: RunVerdict | None = None, *, transpose: bool = False) -> Layout:
+    """Lay out a run for a rich console below the verdict, with marks for significant differences."""
+    return Layout(describe(run, verdict, transpose))
 
 
-def describe(
-    run: Run, verdict: RunVerdict | None, transpose: bool = False, intervals: bool = True, notes: bool = True
-) -> Document:
-    """Describe a run with marks and sentences of its verdict, and with intervals and notes unless they are left out."""
-    from dialeval.analysis.values import find_better, find_skewed
+def describe(run: Run, verdict: RunVerdict | None, transpose: bool = False) -> Document:
+    """Describe a run with marks and sentences of its verdict."""
+    from dialeval.analysis.values import find_skewed
 
     skewed = find_skewed(run)
     marks: dict[tuple[str, str], str] = {}
@@ -83,10 +90,10 @@ def describe(
         for name, result in run.items():
             estimate = result.get(key)
             mean = MISSING if estimate is None else show(estimate.mean, decimals)
-            spread = "" if estimate is None or not intervals else show_spread(estimate, decimals)
+            spread = "" if estimate is None else show_spread(estimate, decimals)
             doubt = "~" if spread and key in skewed.get(name, ()) else ""
             cells[name, key] = mean, marks.get((name, key), ""), doubt + spread
-    metrics = {key: shorten(key) + ARROWS[find_better(run, key)] for key in keys}
+    metrics = {key: shorten(key) + choose_arrow(run, key) for key in keys}
     systems = {name: shorten(name) for name in run}
     if (len(run) > len(keys)) != transpose:
         columns = [["system", *systems.values()]]
@@ -95,11 +102,24 @@ def describe(
         columns = [["metric", *metrics.values()]]
         columns += ([systems[name], *_align([cells[name, key] for key in keys])] for name in run)
     head, *rows = zip(*columns, strict=True)
-    below = [*list_footnotes(run, comparison, intervals)] if notes else []
-    sentences = [] if comparison is not None else [*list_accounts(run), *_describe_units(run)]
-    sentences += describe_tokenizer(run)
-    sentences += [] if verdict is None else verdict.sentences
-    return Document(sentences, [Table(head, rows)], below, tight=True)
+    notes = [*describe_tokenizer(run), *_describe_values(run), *list_footnotes(run, comparison)]
+    signatures = (str(est.signature) for result in run.values() for est in result.values() if est.signature is not None)
+    shown = Document([], [Table(head, rows)], [], details=list_signatures(signatures))
+    if comparison is None:
+        sentences = [] if verdict is None else verdict.sentences
+        read = [*describe_unscored(run), *list_accounts(run), *_describe_units(run)]
+        return replace(shown, sentences=sentences, notes=[" ".join(notes), " ".join(read)])
+    from dialeval.reports import comparisons
+
+    whole = comparisons.to_document(comparison)
+    read = [*describe_unscored(run), *comparisons.list_what_was_read(comparison)]
+    return replace(
+        shown,
+        headline=whole.headline,
+        glyph=whole.glyph,
+        sentences=whole.sentences,
+        notes=[" ".join([*notes, comparisons.describe_method(comparison)]), " ".join(read)],
+    )
 
 
 def _describe_units(run: Run) -> list[str]:
@@ -142,15 +162,15 @@ def to_csv(run: Run) -> str:
     for system, result in run.items():
         for key, est in result.items():
             low, high = est.interval or (None, None)
-            figures = (est.mean, est.std, est.confidence, low, high)
-            rows.append((system, key, *figures, fmt.describe_intervals([est]), est.rows, est.scored, est.signature))
+            figures = (est.mean, est.std, est.half_width, low, high)
+            rows.append((system, key, *figures, fmt.describe_intervals([est]), est.units, est.scored, est.signature))
     return documents.format_csv(FIELDS, rows)
 
 
 def to_document(run: Run, transpose: bool = False) -> Document:
-    """Describe a run without comparing its systems: all values with four decimals, in percent with two."""
-    decimals = DECIMALS - 2 if run.details.get(PERCENT) else DECIMALS
-    rows = [[key, *(_make_cell(result.get(key), decimals) for result in run.values())] for key in run.keys_in_order]
+    """Describe a run without comparing its systems."""
+    decimals = {key: choose_decimals(run, key) for key in run.keys_in_order}
+    rows = [[key, *(_make_cell(result.get(key), decimals[key]) for result in run.values())] for key in decimals]
     table = Table(["metric", *run], rows)
     shown = table.transpose("system") if transpose else table
     sentences = [*list_accounts(run), *_describe_units(run), *describe_tokenizer(run)]
@@ -162,23 +182,11 @@ def to_markdown(run: Run, transpose: bool = False) -> str:
     return documents.to_markdown(to_document(run, transpose))
 
 
-def to_latex(run: Run, transpose: bool = False) -> str:
-    """Return a table with booktabs rules, four significant digits per metric, the best values bold, and a caption."""
-    from dialeval.analysis.comparison import find_best_systems
-    from dialeval.analysis.values import find_better
+def to_latex(run: Run, transpose: bool = False, **settings: Any) -> str:
+    """Return a table for papers (`reports.papers`)."""
+    from dialeval.reports.papers import write_table
 
-    best, rows = find_best_systems(run, run.keys_in_order), []
-    for key in run.keys_in_order:
-        estimates = {name: result.get(key) for name, result in run.items()}
-        decimals = count_significant_decimals(est.mean for est in estimates.values() if est is not None)
-        bold = best.systems.get(key, ())
-        cells = (_make_latex_cell(est, decimals, name in bold) for name, est in estimates.items())
-        rows.append([key + ARROWS[find_better(run, key)], *cells])
-    table = Table(["metric", *run], rows)
-    caption = [*_describe_values(run), *explain_best(best)]
-    signatures = (str(est.signature) for result in run.values() for est in result.values() if est.signature is not None)
-    shown = [table.transpose("system") if transpose else table]
-    return documents.format_latex_float(shown, caption, comments=list_signatures(signatures))
+    return write_table(run, transpose=transpose, **settings)
 
 
 def list_signatures(signatures: Iterable[str]) -> list[str]:
@@ -205,11 +213,11 @@ def explain_best(best: Best) -> list[str]:
 
 
 def to_metrics_txt(run: Run, verbatim: bool = False) -> str:
-    """Return the table file of dialog-eval: a line per file.
+    """Return the table file of dialog-eval: a line per file, its own metrics first.
 
     Whitespace in a name becomes `_`, because it separates the fields, unless names are `verbatim`, as in the original.
     """
-    keys = [key for key in METRICS_TXT if key in run.keys_in_order]
+    keys = sorted(run.keys_in_order, key=lambda key: METRICS_TXT.index(key) if key in METRICS_TXT else len(METRICS_TXT))
     lines = [" ".join(["filename", *map(_replace_whitespace, keys)])]
     for system, result in run.items():
         name = Path(result.source).name if result.source else system
@@ -239,30 +247,21 @@ def _describe_values(run: Run, intervals: bool = True) -> list[str]:
 
 
 def choose_decimals(run: Run, key: str) -> int:
-    """Return the decimals that the narrowest interval of a metric supports; without one four significant digits."""
+    """Return the decimals of the values of a metric."""
     estimates = [result[key] for result in run.values() if key in result]
-    supported = [count for est in estimates if (count := fmt.count_supported_decimals(est.interval)) is not None]
-    return max(supported) if supported else count_significant_decimals(est.mean for est in estimates)
+    return fmt.align_decimals((est.mean for est in estimates), (est.interval for est in estimates))
 
 
-def list_footnotes(run: Run, comparison: Comparison | None, intervals: bool = True) -> Iterator[str]:
-    """Yield the notes of a table: which intervals it has, what the marks mean, and how much could not be scored."""
+def list_footnotes(run: Run, comparison: Comparison | None) -> Iterator[str]:
+    """Yield remarks on single values of a table: skewed metrics, and differences with a note."""
     from dialeval.analysis.values import find_skewed
 
-    yield from _describe_values(run, intervals)
-    if intervals and (skewed := dict.fromkeys(shorten(key) for keys in find_skewed(run).values() for key in keys)):
+    if skewed := dict.fromkeys(shorten(key) for keys in find_skewed(run).values() for key in keys):
         what = "too skewed for so few dialogues, so that intervals may be too narrow"
-        yield f"~: {', '.join(skewed)}: {what}; --intervals studentized is wider."
-    everything = sum(len(run[name]) for name in run if comparison is not None and name in comparison.systems)
-    marked = comparison is not None and any(row.significant or math.isnan(row.p) for row in comparison.differences)
-    if comparison is not None and (marked or len(comparison.differences) < everything):
-        from dialeval.reports.comparisons import describe_tests
-
-        yield f"Against {shorten(comparison.baseline)}: {fmt.MARKS} ({describe_tests(comparison)})."
+        yield f"~ {', '.join(skewed)}: {what}; --intervals studentized is wider."
     for row in () if comparison is None else comparison.differences:
         if row.note is not None:
             yield f"{shorten(row.key)} of {shorten(row.system)}: {row.note}."
-    yield from describe_unscored(run)
 
 
 def describe_unscored(run: Run) -> Iterator[str]:
@@ -270,10 +269,12 @@ def describe_unscored(run: Run) -> Iterator[str]:
     parts = []
     for key in run.keys_in_order:
         estimates = [result[key] for result in run.values() if key in result]
-        if any(est.scored != est.rows for est in estimates):
-            counts = {name: f"{run[name][key].scored:,} of {run[name][key].rows:,}" for name in run if key in run[name]}
+        if any(est.scored != est.units for est in estimates):
+            counts = {
+                name: f"{run[name][key].scored:,} of {run[name][key].units:,}" for name in run if key in run[name]
+            }
             least, most = (bound(est.scored for est in estimates) for bound in (min, max))
-            several = f"{least:,} to {most:,} of {max(est.rows for est in estimates):,}"
+            several = f"{least:,} to {most:,} of {max(est.units for est in estimates):,}"
             if len(set(counts.values())) == 1:
                 several = next(iter(counts.values()))
             elif len(counts) <= _MOST_NAMED:
@@ -285,27 +286,11 @@ def describe_unscored(run: Run) -> Iterator[str]:
         yield f"Scored in part: {'; '.join(parts[:_MOST_UNSCORED])}{rest}."
 
 
-def _make_cell(estimate: Estimate | None, decimals: int = DECIMALS) -> str:
+def _make_cell(estimate: Estimate | None, decimals: int) -> str:
     if estimate is None:
         return MISSING
     mean, spread, scored = show(estimate.mean, decimals), show_spread(estimate, decimals), show_scored(estimate)
-    return " ".join(filter(None, [mean, spread, scored and f"({scored})"]))
-
-
-def _make_latex_cell(estimate: Estimate | None, decimals: int, bold: bool) -> str:
-    if estimate is None or math.isnan(estimate.mean):
-        return "--"
-    mean, spread, scored = show(estimate.mean, decimals), show_spread(estimate, decimals), show_scored(estimate)
-    inside = rf"{mean}\ {spread}".removesuffix("\\ ").replace("∞", r"\infty")
-    inside = re.sub(r"e([+-]\d+)", lambda match: rf"\times 10^{{{int(match[1])}}}", inside)
-    inside = inside.replace(mean, rf"\mathbf{{{mean}}}", 1) if bold else inside
-    return f"${inside}$" + (f" ({scored})" if scored else "")
-
-
-def count_significant_decimals(means: Iterable[float]) -> int:
-    """Return the decimals that give the largest of some means four significant digits, at most four."""
-    largest = max((abs(mean) for mean in means if math.isfinite(mean)), default=0.0)
-    return DECIMALS if largest < 1 else max(0, DECIMALS - 1 - math.floor(math.log10(largest)))
+    return " ".join(filter(None, [mean, spread and f"({spread})", scored and f"[{scored}]"]))
 
 
 def _replace_whitespace(name: str) -> str:
@@ -316,7 +301,7 @@ def _format_triple(estimate: Estimate | None) -> str:
     if estimate is None:
         return "nan,nan,nan"
     std = "0" if estimate.corpus and estimate.std == 0 else repr(float(estimate.std))
-    return f"{float(estimate.mean)!r},{std},{float(estimate.confidence)!r}"
+    return f"{float(estimate.mean)!r},{std},{float(estimate.half_width)!r}"
 
 
 def collect_positions(

@@ -167,7 +167,7 @@ def rank_correlations(counts, clusters, groups, levels, weights, tree, level_wei
 Distance = Literal["nominal", "ordinal", "interval"]
 
 
-def krippendorff_alpha(counts: Floats, distance: Distance = "nominal", values: Floats | None = None) -> float:
+def compute_krippendorff_alpha(counts: Floats, distance: Distance = "nominal", values: Floats | None = None) -> float:
     """Compute Krippendorff's alpha, the agreement of annotators beyond chance.
 
     Args:
@@ -183,8 +183,8 @@ def krippendorff_alpha(counts: Floats, distance: Distance = "nominal", values: F
 
     Examples:
         >>> import numpy as np
-        >>> from dialeval.breakdown import krippendorff_alpha
-        >>> round(krippendorff_alpha(np.array([[2.0, 0.0], [0.0, 2.0], [1.0, 1.0]])), 3)
+        >>> from dialeval.breakdown import compute_krippendorff_alpha
+        >>> round(compute_krippendorff_alpha(np.array([[2.0, 0.0], [0.0, 2.0], [1.0, 1.0]])), 3)
         0.444
     """
     units = counts[counts.sum(axis=1) >= 2]
@@ -388,7 +388,9 @@ def measure_ceiling(
         left = counts[kept == 0]
         rest = together - _count_coincidences(left), totals - left.sum(axis=0)
         without.append([_compute_alpha(*rest, distance, distinct) for distance in DISTANCES])
-    alpha: dict[str, float] = {distance: krippendorff_alpha(counts, distance, distinct) for distance in DISTANCES}
+    alpha: dict[str, float] = {
+        distance: compute_krippendorff_alpha(counts, distance, distinct) for distance in DISTANCES
+    }
     held = np.bincount(cluster.ravel()).astype(np.float64)
     intervals: dict[str, tuple[float, float]] = {
         distance: jackknife(alpha[distance], column, held, FISHER).interval(confidence)

@@ -1,19 +1,23 @@
-"""n-grams of resampled rows: how often each occurs in every resample.
+"""n-grams of resampled rows: how often each occurs in every resample, and how many different ones there are.
 
 The n-grams of a system are numbered once, and of each cluster only the different ones are kept with their counts; a
 resample then adds up the counts of its clusters.
+
+To count different n-grams it is enough to know which clusters a resample contains: one bit per cluster and resample. 64
+resamples are a number. An n-gram of a single cluster is counted with it; of any other, the numbers of its clusters are
+combined by `or`, which leaves the bits of the resamples that it occurs in.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import cast
+from typing import NamedTuple, cast
 
 import numpy as np
 
-from dialeval.core.arrays import Floats, Ids, Ints, row_numbers
+from dialeval.core.arrays import Floats, Ids, Ints, offsets_of, row_numbers
 from dialeval.core.columns import TokenColumn
-from dialeval.core.contributions import ClusteredRows, Resamples, add_up
+from dialeval.core.contributions import ClusteredRows, Resamples, add_up, sum_by_cluster
 from dialeval.text.ngrams import NgramColumn, NgramCounts
 from dialeval.text.vocabulary import Vocabulary
 
@@ -57,6 +61,61 @@ def ngram_totals(sample: Resamples, name: str, n: int) -> Ids:
         totals = sample.kept[key] = np.zeros((grams.count, len(sample.counts)), np.int32)
         add_up(sample.counts_by_cluster, grams.offsets, grams.kinds, grams.times, totals)
     return cast("Ids", sample.kept[key])
+
+
+_WORD = 64
+"""Resamples whose bits are held in one number."""
+
+
+def count_different(sample: Resamples, name: str, n: int) -> Ints:
+    """Return how many different n-grams occur in each resample; made once for all metrics."""
+    return sample.derive(("different grams", name, n), lambda: _count_different(sample, name, n))
+
+
+def sum_sizes(sample: Resamples, name: str, n: int) -> Ints:
+    """Return the number of n-grams of each resample."""
+    grams = cluster_grams(sample, name, n)
+    sizes = sample.rows.derive(("sizes", name, n), lambda: sum_by_cluster(grams.times[:, None], grams.offsets))
+    return sample.sum_clusters(sizes)[:, 0].astype(np.int64)
+
+
+class KindClusters(NamedTuple):
+    """The clusters that each different n-gram occurs in."""
+
+    everywhere: int
+    """The n-grams of several clusters of which every resample contains one."""
+    single: Floats
+    """By cluster the n-grams that no other one has."""
+    clusters: Ints
+    """Those of any other n-gram, one n-gram after the other."""
+    starts: Ints
+    """Where those of each n-gram begin."""
+
+    @classmethod
+    def of(cls, grams: ClusterGrams, most_left_out: int) -> KindClusters:
+        """Collect the clusters of n-grams; a resample contains all clusters but `most_left_out`."""
+        clusters, times = row_numbers(grams.offsets), np.bincount(grams.kinds, minlength=grams.count)
+        single = np.bincount(clusters[times[grams.kinds] == 1], minlength=len(grams.offsets) - 1)
+        some = (times > 1) & (times <= most_left_out)
+        pairs = np.flatnonzero(some[grams.kinds])
+        places = clusters[pairs[np.argsort(grams.kinds[pairs], kind="stable")]]
+        everywhere = np.count_nonzero(times > max(most_left_out, 1))
+        return cls(int(everywhere), single.astype(np.float64), places, offsets_of(times[some])[:-1])
+
+
+def _count_different(sample: Resamples, name: str, n: int) -> Ints:
+    key = "clusters of grams", name, n, sample.most_left_out
+    of = sample.rows.derive(key, lambda: KindClusters.of(cluster_grams(sample, name, n), sample.most_left_out))
+    contains = sample.counts > 0
+    different = (contains @ of.single).astype(np.int64) + of.everywhere
+    for first in range(0, len(sample) if len(of.starts) else 0, _WORD):
+        part = contains[first : first + _WORD]
+        bits = np.zeros((part.shape[1], _WORD), np.bool_)
+        bits[:, : len(part)] = part.T
+        occurs = np.bitwise_or.reduceat(np.packbits(bits, axis=1).view(np.uint64)[:, 0][of.clusters], of.starts)
+        counts = np.unpackbits(occurs.view(np.uint8).reshape(-1, _WORD // 8), axis=1).sum(axis=0, dtype=np.int64)
+        different[first : first + _WORD] += counts[: len(part)]
+    return different
 
 
 # Values of n-grams: a number for each of some n-grams, looked up for those of texts and added up by row.

@@ -14,7 +14,7 @@ import pytest
 import dialeval as package
 from conftest import Dialeval
 from dialeval import sample_data
-from dialeval.breakdown import evaluate_breakdown, original
+from dialeval.breakdown import evaluate_breakdown, format_original
 from judges.tiny_judges import tiny_dialogue_judge
 
 HERE = sample_data.folder() / "breakdown"
@@ -24,7 +24,7 @@ DATA, KEYWORDS, CAUTIOUS = (str(HERE / name) for name in ("data", "keywords", "c
 def test_one_detector_prints_the_original_lines(dialeval: Dialeval) -> None:
     done = dialeval("breakdown", KEYWORDS, "-p", DATA, "-t", "0.5")
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == original(evaluate_breakdown(DATA, KEYWORDS, 0.5))
+    assert done.stdout == format_original(evaluate_breakdown(DATA, KEYWORDS, 0.5))
     assert done.stdout.startswith("######### Data Stats #########\nFile Num : \t\t4\nSystem Utterance Num : \t16\n")
 
 
@@ -64,7 +64,7 @@ def test_json_holds_figures_and_tables_at_every_threshold(dialeval: Dialeval, tm
     assert loaded.details["command"].startswith("dialeval breakdown ")
     found = {curve["dialogue"]: curve for curve in loaded.details["curves"]["keywords"]}
     assert found["library-hours"]["said"], "what was said is kept with the run"
-    assert loaded["keywords"]["accuracy"].items is not None
+    assert loaded["keywords"]["accuracy"].scores is not None
 
 
 @pytest.mark.parametrize(("format_", "sign"), [("md", "| accuracy"), ("latex", r"\toprule"), ("csv", "floor/always-X")])

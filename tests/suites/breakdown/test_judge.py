@@ -43,7 +43,7 @@ def test_labels_of_the_challenge_can_be_evaluated(tmp_path: Path, judge: dict[st
     documents = detect(data=DATA, **judge)
     save_labels(documents, tmp_path / name)
     run = evaluate_breakdown(DATA, tmp_path / name, baselines=False)
-    assert run["labels"]["jsd-o-t-x"].scored == run["labels"]["jsd-o-t-x"].rows == 16
+    assert run["labels"]["jsd-o-t-x"].scored == run["labels"]["jsd-o-t-x"].units == 16
 
 
 def test_what_cannot_be_labeled_is_refused(tmp_path: Path, judge: dict[str, Any]) -> None:

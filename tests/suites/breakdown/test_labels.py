@@ -241,7 +241,7 @@ def test_error_categories_are_sets_of_labels(dialeval: Dialeval, tmp_path: Path)
         {"detector": "mine", "turns": 2, "exact_match": 0.5, "f1": 0.8},
         {"detector": "silent", "turns": 2, "exact_match": 0.0, "f1": 0.0},
     ]
-    assert r"| mine | 2 | 0.50 \[0.00, 1.00\] | 0.80 \[0.67, 1.00\] |" in CATEGORIES.FORMATS["md"](found)
+    assert r"| mine | 2 | 0.50 (0.00 to 1.00) | 0.80 (0.67 to 1.00) |" in CATEGORIES.FORMATS["md"](found)
     with pytest.raises(SettingError, match="no annotated turn has a category in 'error_category' that more than half"):
         score_categories(CATEGORIZED, {"mine": given})
     with pytest.raises(SettingError, match="no annotated turn has a category in 'other'"):
@@ -274,7 +274,7 @@ def test_distances_are_the_formulas(p: tuple[float, float, float], counts: tuple
     for measure in ("jsd", "mse"):
         for grouping, groups in GROUPS.items():
             metric = BreakdownDistance(measure, grouping)  # type: ignore[arg-type]
-            (found,) = Place(WORLD, [row]).scored(metric, [row]).items[metric.name]
+            (found,) = Place(WORLD, [row]).scored(metric, [row]).scores[metric.name]
             left, right = ([sum(side[code] for code in group) for group in groups] for side in (p, q))
             assert found == pytest.approx(distance(measure, left, right), rel=1e-9, abs=1e-14)
 
@@ -284,7 +284,7 @@ def test_what_is_no_probability_is_not_scored(probabilities: tuple[float, float,
     row = Row(0.0, probabilities)
     for name in BreakdownDistance.presets:
         metric = BreakdownDistance(**BreakdownDistance.presets[name])  # type: ignore[arg-type]
-        (found,) = Place(WORLD, [row]).scored(metric, [row]).items[name]
+        (found,) = Place(WORLD, [row]).scored(metric, [row]).scores[name]
         assert np.isnan(found)
 
 

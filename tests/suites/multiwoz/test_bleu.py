@@ -36,7 +36,7 @@ def test_bleu_is_that_of_sacrebleu(both: list[tuple[str, str]]) -> None:
 
 def test_items_are_sentence_bleu() -> None:
     rows = [Row("d1", "[name] is nice, call [phone]."), Row("d2", None), Row("d3", "")]
-    items = Place(WORLD, rows).scored(TaskBleu(), rows).items["bleu/mwz22"]
+    items = Place(WORLD, rows).scored(TaskBleu(), rows).scores["bleu/mwz22"]
     expected = sacrebleu.sentence_bleu("NAME is nice, call PHONE.", ["NAME is lovely, call PHONE."]).score
     assert items[0] == pytest.approx(expected, abs=1e-6)
     assert math.isnan(items[1])

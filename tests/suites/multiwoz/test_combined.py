@@ -42,7 +42,7 @@ def test_half_of_inform_and_success_plus_bleu(missing: Missing) -> None:
     found = value(Combined(missing=missing), ROWS)
     assert found.mean == (inform + success) / 2 + bleu
     assert (found.corpus, found.std) == (True, 0)
-    assert (found.rows, found.scored) == (5, 3 if missing == "ignored" else 5)
+    assert (found.units, found.scored) == (5, 3 if missing == "ignored" else 5)
 
 
 def test_its_contributions_are_those_of_bleu_and_one_line_of_rates_per_dialogue() -> None:
@@ -58,7 +58,7 @@ MORE = [*ROWS, Row("d1", "[name] is lovely."), Row("d2", "[name] is [code], don'
 
 def plain_score(counts: Floats) -> Floats:
     """Half of both rates plus BLEU, of dialogues, those informed, those that succeeded and the counts of BLEU."""
-    return np.array([50 * (line[1] + line[2]) / line[0] + corpus_bleu(*line[3:]) for line in counts.tolist()])
+    return np.array([50 * (line[1] + line[2]) / line[0] + corpus_bleu(line[None, 3:])[0] for line in counts])
 
 
 @pytest.mark.parametrize("rows", [MORE, ROWS, [*ROWS[:1], *ROWS[2:3], Row("d1", None)]])

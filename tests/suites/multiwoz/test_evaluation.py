@@ -15,10 +15,10 @@ from dialeval.suites.multiwoz.data import load_task, read_predictions
 from dialeval.suites.multiwoz.evaluation import (
     Choices,
     Explanations,
-    dialogue_rows,
     evaluate_task,
     explain_dialogues,
-    original_output,
+    list_dialogue_rows,
+    make_original_output,
 )
 
 TOWN = sample_data.folder() / "town"
@@ -43,7 +43,7 @@ def test_tracking_without_states_is_skipped_or_refused() -> None:
 
 def test_explanations_agree_with_the_metrics() -> None:
     run = evaluate_task(TOWN / "predictions", TASK)
-    rows = {(row["system"], row["dialog_id"]): row for row in dialogue_rows(run, TASK)}
+    rows = {(row["system"], row["dialog_id"]): row for row in list_dialogue_rows(run, TASK)}
     explained = explain_dialogues(TOWN / "predictions", TASK)
     assert set(explained) == set(run)
     for system, found in explained.items():
@@ -67,7 +67,7 @@ def test_what_is_missing_is_said_as_it_is() -> None:
     del document[named[2]]
     loose, strict = (evaluate_task(document, TASK, Choices(strict=flag)) for flag in (False, True))
     result = loose["predictions"]
-    assert (result["inform"].rows, result["inform"].scored) == (8, 7)
+    assert (result["inform"].units, result["inform"].scored) == (8, 7)
     [line] = [line for line in loose.warnings if "covers" in line]
     assert line.startswith("predictions covers 7 of 8 dialogues and ")
     assert (
@@ -85,7 +85,7 @@ def test_what_is_missing_is_said_as_it_is() -> None:
 
 
 def test_a_file_without_any_turn_has_no_figures_of_turns() -> None:
-    output = original_output(evaluate_task({"town01": []}, TASK)["predictions"], Choices())
+    output = make_original_output(evaluate_task({"town01": []}, TASK)["predictions"], Choices())
     assert output["success"]["success"]["total"] == 0
     assert all(math.isnan(value) for value in (*output["bleu"].values(), *output["richness"].values()))
 
@@ -103,7 +103,7 @@ def test_predictions_are_read_once_for_several_uses() -> None:
 
 def test_the_original_output_has_what_was_asked_for() -> None:
     choices = Choices(bleu=False, richness=False)
-    output = original_output(evaluate_task(predictions(), TASK, choices)["predictions"], choices)
+    output = make_original_output(evaluate_task(predictions(), TASK, choices)["predictions"], choices)
     assert output["bleu"] is output["richness"] is None
     assert set(output["success"]) == {"inform", "success"}
     assert "total" in output["success"]["inform"]

@@ -84,7 +84,7 @@ def test_every_value_by_hand() -> None:
         "msttr": 7 / 10,
     }
     assert {of: estimate(of, ROWS).mean for of in expected} == pytest.approx(expected)  # type: ignore[arg-type]
-    assert {(estimate(of, ROWS).rows, estimate(of, ROWS).scored) for of in expected} == {(5, 4)}  # type: ignore[arg-type]
+    assert {(estimate(of, ROWS).units, estimate(of, ROWS).scored) for of in expected} == {(5, 4)}  # type: ignore[arg-type]
 
 
 def test_only_msttr_has_a_direction() -> None:

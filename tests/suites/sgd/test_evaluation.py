@@ -16,7 +16,7 @@ from conftest import Dialeval
 from dialeval import sample_data
 from dialeval.core.errors import DataError, SettingError
 from dialeval.core.result import Run
-from dialeval.sgd import evaluate_sgd, original_output
+from dialeval.sgd import evaluate_sgd, make_original_output
 from dialeval.text.similarity import token_sort_ratio
 
 FRAMES = sample_data.folder() / "frames"
@@ -37,7 +37,7 @@ def test_figures(run: Run) -> None:
     assert forgetful["active-intent-accuracy"].scored == 16
     assert steady["joint-cat-accuracy"].mean == 1
     # Frames that are not whole: the dialogue about the soup, twice, and three about ferries.
-    joint = steady["joint-goal-accuracy"].items
+    joint = steady["joint-goal-accuracy"].scores
     assert joint is not None
     assert np.flatnonzero(joint < 1).tolist() == [5, 8, 16, 17]
     assert 0 < steady["slot-tagging-f1"].mean < 1
@@ -62,7 +62,7 @@ def test_systems_by_name_by_path_and_in_memory() -> None:
     with pytest.raises(DataError) as caught:  # dialogues, one of which is none, and no systems
         evaluate_sgd({"bay_00001": {"turns": []}, "bay_00002": 5}, REFERENCES)
     assert [problem.where for problem in caught.value.problems] == ["predictions: bay_00002"]
-    assert original_output(replace(expected, rows=None)) == {}
+    assert make_original_output(replace(expected, rows=None)) == {}
 
 
 def test_settings_stand_in_signatures() -> None:
@@ -100,7 +100,7 @@ def test_the_schema_lies_beside_the_references_or_is_given(tmp_path: Path) -> No
 
 
 def test_the_original_form_is_a_mean_over_the_frames_of_a_group(run: Run) -> None:
-    output = original_output(run["forgetful"])
+    output = make_original_output(run["forgetful"])
     services = ["Eateries_1", "Ferries_1", "Inns_1"]
     domains = ["Eateries", "Ferries", "Inns"]
     assert list(output) == sorted(["#ALL_SERVICES", "#SEEN_SERVICES", "#UNSEEN_SERVICES", *services, *domains])
@@ -109,12 +109,12 @@ def test_the_original_form_is_a_mean_over_the_frames_of_a_group(run: Run) -> Non
     assert output["#SEEN_SERVICES"]["active_intent_accuracy"] == 1
     for key, estimate in run["forgetful"].items():
         assert output["#ALL_SERVICES"][key.replace("-", "_")] == pytest.approx(estimate.mean, abs=1e-12)
-    without = original_output(evaluate_sgd(SYSTEMS["forgetful"], REFERENCES)["forgetful"])
+    without = make_original_output(evaluate_sgd(SYSTEMS["forgetful"], REFERENCES)["forgetful"])
     assert not {"#SEEN_SERVICES", "#UNSEEN_SERVICES"} & without.keys()
 
 
 def test_a_group_is_a_slice(run: Run) -> None:
-    output = original_output(run["steady"])
+    output = make_original_output(run["steady"])
     for each in dialeval.compare_slices(run, "service,domain", compared=False).slices:
         for key, estimate in each.run["steady"].items():
             assert output[each.label].get(key.replace("-", "_")) == pytest.approx(estimate.mean, abs=1e-12)
@@ -122,7 +122,7 @@ def test_a_group_is_a_slice(run: Run) -> None:
 
 def test_no_frame_of_a_group_may_be_scored(run: Run) -> None:
     dialogues = [json.loads(SYSTEMS["forgetful"].read_text(encoding="utf-8"))[0]]
-    output = original_output(evaluate_sgd(dialogues, REFERENCES)["predictions"])
+    output = make_original_output(evaluate_sgd(dialogues, REFERENCES)["predictions"])
     assert output["Ferries"] == {}
     assert output["Inns"]["active_intent_accuracy"] == 1
 
@@ -201,7 +201,9 @@ def test_whole_documents_give_the_figures_of_the_definition(data: st.DataObject)
             for slot in (slot for slot, value in changes.items() if value is None):
                 state["slot_values"].pop(slot, None)
             state["active_intent"] = data.draw(st.sampled_from([state["active_intent"], "NONE"]))
-    found = original_output(evaluate_sgd(predictions, references, REFERENCES / "schema.json", TRAIN)["predictions"])
+    found = make_original_output(
+        evaluate_sgd(predictions, references, REFERENCES / "schema.json", TRAIN)["predictions"]
+    )
     expected = plain_groups(predictions, references, {"Inns_1", "Eateries_1"})
     assert {group for group, keys in found.items() if keys} == set(expected)
     for group, keys in expected.items():
@@ -253,9 +255,9 @@ def test_joint_accuracy_across_turns_is_a_product_over_the_frames_of_a_turn() ->
     ]
     true = two_services("red", "9")
     run = evaluate_sgd({"half": two_services("red", "8"), "none": two_services("blue", "8")}, true, schema, schema[:1])
-    half, none = (original_output(run[name], across_turns=True) for name in ("half", "none"))
+    half, none = (make_original_output(run[name], across_turns=True) for name in ("half", "none"))
     # Frames: right, right, wrong. Turns: right, and one with a wrong frame.
-    assert original_output(run["half"])["#ALL_SERVICES"]["joint_goal_accuracy"] == pytest.approx(2 / 3)
+    assert make_original_output(run["half"])["#ALL_SERVICES"]["joint_goal_accuracy"] == pytest.approx(2 / 3)
     assert half["#ALL_SERVICES"]["joint_goal_accuracy"] == 1 / 2
     assert half["Hats_1"]["joint_goal_accuracy"] == half["#SEEN_SERVICES"]["joint_goal_accuracy"] == 1
     assert half["#UNSEEN_SERVICES"]["joint_goal_accuracy"] == 0
@@ -270,7 +272,7 @@ def test_groups_of_services(request: pytest.FixtureRequest, tmp_path: Path) -> N
     done = dialeval_command(*arguments, "-f", "json")
     groups = json.loads(done.stdout)["systems"]["steady"]
     run = evaluate_sgd(FRAMES / "steady", REFERENCES, train_schema=TRAIN)
-    assert groups == original_output(run["steady"])
+    assert groups == make_original_output(run["steady"])
     assert {"#ALL_SERVICES", "#SEEN_SERVICES", "#UNSEEN_SERVICES", "Ferries", "Ferries_1"} <= set(groups)
     assert "steady,Ferries_1,joint_goal_accuracy," in dialeval_command(*arguments, "-f", "csv").stdout
     assert "#UNSEEN" in dialeval_command(*arguments, "--joint-across-turns").stdout
@@ -283,4 +285,4 @@ def test_groups_of_services(request: pytest.FixtureRequest, tmp_path: Path) -> N
     done = dialeval_command("compat", "sgd", *flags, "--output_metric_file", "s.json", "--joint_acc_across_turn")
     assert done.returncode == 0, done.stderr
     every = evaluate_sgd(FRAMES / "steady", REFERENCES, train_schema=TRAIN, metrics="all")["steady"]
-    assert json.loads((tmp_path / "s.json").read_text()) == original_output(every, across_turns=True)
+    assert json.loads((tmp_path / "s.json").read_text()) == make_original_output(every, across_turns=True)

@@ -31,7 +31,6 @@ from typing import Any, Literal, get_args
 import orjson
 from msgspec import MsgspecError
 
-from dialeval.core.arguments import check_arguments
 from dialeval.core.errors import DataError, Problem, SettingError
 from dialeval.core.files import refuse_link
 from dialeval.core.rowtable import RUN_FILE
@@ -185,7 +184,6 @@ class LLM(Panel):
         systems: The model behind each system, where it is known, to name a judge of the same family.
     """
 
-    @check_arguments
     def __init__(
         self,
         endpoint: str | None = None,

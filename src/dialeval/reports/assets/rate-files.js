@@ -34,7 +34,7 @@ const faultOf = (line, data, rater, known) => {
   if (!known.has(keyOf(line))) return "of a row that is not to be rated here";
   if (line.scores === null || typeof line.scores !== "object") return "has no scores";
   for (const { name, choices } of data.form.qualities) {
-    const value = Object.hasOwn(line.scores, name) ? line.scores[name] : null;
+    const value = Object.hasOwn(line.scores, name) ? line.scores[name] : undefined;
     if (!choices.some((choice) => choice.value === value)) return `has no answer to ${name}`;
   }
   const { marked = [] } = line;
@@ -42,13 +42,13 @@ const faultOf = (line, data, rater, known) => {
   return null;
 };
 
-const buttonOf = (label, act) => {
-  const made = make("button", { type: "button" }, label);
+const buttonOf = (label, act, kind = null) => {
+  const made = make("button", { type: "button", class: kind }, label);
   made.addEventListener("click", act);
   return made;
 };
 
-// The part of the page below the rows. `changed` is called when a file was imported; `leave`, where there is one, ends
+// Ratings out of the browser and in again. `changed` is called when a file was imported; `leave`, where there is one, ends
 // the session of this rater.
 const filesPart = (data, rater, sequence, store, { changed, leave }) => {
   const text = make("textarea", { readonly: true, rows: 6, "aria-label": "Ratings, a line each", spellcheck: "false" });
@@ -67,20 +67,24 @@ const filesPart = (data, rater, sequence, store, { changed, leave }) => {
     said.textContent = `${read.lines.length} ratings were taken up.`;
     changed();
   });
-  const part = make(
-    "details",
+  const take = make("details", {}, make("summary", {}, "Show them as text"), text);
+  take.addEventListener("toggle", () => {
+    text.value = linesText(store);
+  });
+  return make(
+    "div",
     { id: "files" },
-    make("summary", {}, "Download, copy, import"),
     make(
       "p",
-      { class: "controls" },
+      { class: "act" },
       buttonOf("Download", () => download(store, rater)),
       buttonOf("Copy", async () => {
-        text.value = linesText(store);
         try {
-          await navigator.clipboard.writeText(text.value);
+          await navigator.clipboard.writeText(linesText(store));
           said.textContent = "Copied.";
         } catch {
+          take.open = true;
+          text.value = linesText(store);
           text.select(); // so that one keystroke copies it
           said.textContent = "Selected.";
         }
@@ -91,10 +95,6 @@ const filesPart = (data, rater, sequence, store, { changed, leave }) => {
     ),
     said,
     problems,
-    text,
+    take,
   );
-  part.addEventListener("toggle", () => {
-    text.value = linesText(store);
-  });
-  return part;
 };

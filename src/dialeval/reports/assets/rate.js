@@ -1,29 +1,23 @@
-// Rating, keyboard first: one thing after the other, its questions, and what was answered.
+// Rating: one row after the other, its questions, and what was answered; by keys, by touch, with a screen reader.
 
 const data = JSON.parse(document.getElementById("rate-data").textContent);
+const { form } = data;
 const main = document.getElementById("main");
+const ARROWS = { ArrowLeft: "←", ArrowDown: "↓", ArrowRight: "→" };
 const KEYS = [
-  ["1 2 3 …", "answer the question that is marked; y and n for yes and no"],
-  ["← →", "the answer before, the next answer"],
-  ["↑ ↓", "the question before, the next question"],
-  ["Enter", "save the answers and continue"],
+  form.compare ? ["← ↓ →", "A is better, no difference, B is better"] : ["1 2 3 …", "answer the question; y and n for yes and no"],
+  ...(form.compare ? [] : [["← →", "the answer before, the next answer"], ["↑ ↓", "the question before, the next question"]]),
+  ["Enter", "save the answers and go on"],
   ["u", "undo: go back to the row before"],
   ["c", "write a comment; Escape leaves it"],
   ["?", "show or hide these keys"],
 ];
 
-const help = make(
-  "dialog",
-  { id: "help", "aria-labelledby": "help-title" },
-  make("h2", { id: "help-title" }, "Keys"),
-  make("dl", {}, ...KEYS.flatMap(([key, what]) => [make("dt", {}, make("kbd", {}, key)), make("dd", {}, what)])),
-  make("button", { type: "button" }, "Close"),
-);
-help.querySelector("button").addEventListener("click", () => help.close());
-
-const toggleHelp = () => {
-  if (help.open) help.close();
-  else help.showModal();
+const dialogOf = (id, title, ...children) => {
+  const dialog = make("dialog", { id, "aria-labelledby": `${id}-title` }, make("h2", { id: `${id}-title` }, title), ...children,
+    make("p", { class: "act" }, buttonOf("Close", () => dialog.close())));
+  document.body.append(dialog);
+  return dialog;
 };
 
 const notice = make("p", { class: "notice", role: "alert", hidden: true });
@@ -32,99 +26,129 @@ const tell = (text) => {
   notice.hidden = !text;
 };
 
+const plural = (number, one, many = `${one}s`) => `${number} ${number === 1 ? one : many}`;
 const WORDS_A_MINUTE = 200;
 const SECONDS_A_QUESTION = 6;
 
 // How many rows there are and about how long they take, by their words and questions.
 const workload = () => {
-  const rows = Math.round(data.things.length * (1 + data.form.repeat));
+  const rows = Math.round(data.things.length * (1 + form.repeat));
   const words = data.things.reduce((sum, { context, responses }) =>
     sum + [...context, ...responses].join(" ").split(/\s+/).length, 0) * (rows / Math.max(1, data.things.length));
-  const minutes = Math.max(1, Math.round(words / WORDS_A_MINUTE + (rows * data.form.qualities.length * SECONDS_A_QUESTION) / 60));
-  const unit = data.form.compare ? "pair" : data.form.unit === "conversation" ? "conversation" : "repl";
-  const plural = unit === "repl" ? (rows === 1 ? "reply" : "replies") : `${unit}${rows === 1 ? "" : "s"}`;
-  return `${rows} ${plural} to rate, about ${minutes} minute${minutes === 1 ? "" : "s"}. You can stop at any time and go on later.`;
+  const minutes = Math.max(1, Math.round(words / WORDS_A_MINUTE + (rows * form.qualities.length * SECONDS_A_QUESTION) / 60));
+  const [one, many] = form.compare ? ["pair", "pairs"] : form.unit === "reply" ? ["reply", "replies"] : ["conversation", "conversations"];
+  return `${plural(rows, one, many)} to rate, about ${plural(minutes, "minute")}. You can stop at any time and go on later.`;
 };
 
-const askForName = () => {
+const told = () => [
+  make("p", { class: "lead" }, isolated(form.instructions)),
+  form.mark ? make("p", {}, isolated(form.mark)) : null,
+  make("p", { class: "soft", id: "workload" }, workload()),
+];
+
+// The first screen: what is to be done, and who rates where that is not known from the link.
+const askForName = (rater = null) => {
   const input = make("input", { id: "rater", maxlength: 64, autocomplete: "off" });
-  const start = make("button", { type: "button" }, "Start");
   const begin = () => {
-    const rater = input.value.trim().normalize("NFC");
-    if (!rater) {
+    const name = rater ?? input.value.trim().normalize("NFC");
+    if (!name) {
       tell("Write your name or initials first.");
       input.focus();
       return;
     }
     tell("");
-    rememberRater(data, rater);
-    rate(rater);
+    rememberRater(data, name);
+    rate(name);
   };
-  start.addEventListener("click", begin);
+  const start = buttonOf("Start", begin, "pri");
   input.addEventListener("keydown", (event) => {
     if (event.key !== "Enter") return;
     event.stopPropagation(); // it would answer the first row
     begin();
   });
-  const label = make("label", { for: "rater" }, "Your name or initials");
-  main.replaceChildren(told(), make("p", { id: "workload" }, workload()), notice, make("p", { class: "controls" }, label, input, start));
-  input.focus();
+  const who = rater === null ? [make("label", { for: "rater" }, "Your name or initials"), input] : [];
+  main.replaceChildren(make("div", { class: "start" }, make("h1", {}, isolated(form.title)), ...told(), notice,
+    make("p", { class: "act" }, ...who, start)));
+  (rater === null ? input : start).focus();
 };
 
-const told = () => make("p", { class: "lead" }, isolated(data.form.instructions));
-
 // A button that marks a turn by its number.
-const markButton = (number, marked) => {
-  if (!data.form.mark) return null;
-  const button = make("button", { type: "button", class: "mark", "aria-pressed": String(marked.has(number)) },
-    make("span", { "aria-hidden": "true" }, "⚑"), make("span", { class: "hidden" }, `Mark turn ${number}`));
-  button.addEventListener("click", () => {
+const markButton = (number, marked, changed) => {
+  if (!form.mark) return null;
+  const label = () => (marked.has(number) ? "⚑ Marked" : "⚐ Mark");
+  const button = buttonOf("", () => {
     if (!marked.delete(number)) marked.add(number);
+    show();
+    changed();
+  }, "mark");
+  const show = () => {
+    button.replaceChildren(label(), make("span", { class: "hidden" }, ` turn ${number}`));
     button.setAttribute("aria-pressed", String(marked.has(number)));
-  });
+  };
+  show();
   return button;
 };
 
-const byUser = (role, at, last) => (role ? /^(user|human|customer)$/i.test(role) : (last - at) % 2 === 0);
+const USER = /^(user|human|customer)$/i;
 
-const textsOf = (thing, swapped, marked) => {
+// The conversation from its first turn on, and what is to be rated.
+const textsOf = (thing, swapped, marked, changed) => {
   const [first, second] = swapped ? [...thing.responses].reverse() : thing.responses;
-  const said = (title, text, mark = null) =>
-    make("section", { class: "reply", "aria-label": title }, make("h2", {}, title, mark), make("p", {}, isolated(text, "text")));
+  const last = thing.context.length - 1;
   const turns = thing.context.map((turn, at) => {
     const role = thing.roles?.[at];
-    return make("li", { class: `bubble ${byUser(role, at, thing.context.length - 1) ? "by-right" : "by-left"}` },
-      role ? make("span", { class: "aside" }, `${role}: `) : null, isolated(turn, "text"), markButton(at + 1, marked));
+    const byUser = role ? USER.test(role) : (last - at) % 2 === 0;
+    return make("li", { class: byUser ? "line usr" : "line sys" }, role ? make("small", { class: "aside" }, isolated(role)) : null,
+      make("p", {}, isolated(turn, "text")), role && byUser ? null : markButton(at + 1, marked, changed));
   });
-  const references = (thing.references ?? []).map((text) => said("Reference", text));
-  const last = data.form.unit === "conversation" ? "Last turn" : "Reply";
+  const said = (title, text, more = null) =>
+    make("section", { class: "target", "aria-label": title }, make("small", {}, title), make("div", { class: "reply" }, make("p", {}, isolated(text, "text"))), more);
+  const card = (side, text) => {
+    const made = make("section", { class: "reply card", "aria-label": `Reply ${side}`, "data-side": side === "A" ? 1 : -1 },
+      make("b", {}, `Reply ${side}`), make("p", {}, isolated(text, "text")));
+    return made;
+  };
+  const whole = form.unit === "conversation";
   return [
-    make("h2", { id: "row", tabindex: -1 }, data.form.mark ? `Conversation. ${data.form.mark}.`.replace(/\.\.$/, ".") : "Conversation"),
-    turns.length
-      ? make("ol", { class: "context", tabindex: 0, "aria-label": "Conversation" }, ...turns)
-      : make("p", { class: "note" }, "Nothing was said before."),
-    ...references,
+    make("h2", { id: "row", class: "hidden", tabindex: -1 }, "Conversation"),
+    turns.length ? make("ol", { class: "context", "aria-label": "Conversation" }, ...turns) : make("p", { class: "soft" }, "Nothing was said before."),
+    ...(thing.references ?? []).map((text) => said("Reference", text)),
     second === undefined
-      ? said(last, first, markButton(thing.context.length + 1, marked))
-      : make("div", { class: "sides" }, said(`${last} A`, first), said(`${last} B`, second)),
+      ? said(whole ? "Last turn" : "The reply to rate", first, markButton(last + 2, marked, changed))
+      : make("div", { class: "pair" }, card("A", first), card("B", second)),
   ];
 };
 
-// A question with its answers; `factor` is -1 where sides are swapped.
-const questionOf = ({ name, question, choices }, at, factor, line) => {
-  const given = line && Object.hasOwn(line.scores, name) ? line.scores[name] : null;
-  const answers = choices.map(({ value, label, keys }, number) => {
-    const own = factor * value;
+let rubricOpen = matchMedia("(min-width: 54rem)").matches;
+
+// A question with its answers; `factor` is -1 where sides are swapped. Nothing is chosen before the rater chooses.
+const questionOf = ({ name, question, choices, rubric }, at, factor, line) => {
+  const chosen = choices.findIndex(({ value, both_bad: bad = false }) => line && Object.hasOwn(line.scores, name) &&
+    line.scores[name] === (value === null ? null : value * factor || 0) && bad === (line.both_bad ?? []).includes(name));
+  const optionOf = ({ value, label, keys, minor = false }, number) => {
     const id = `answer-${at}-${number}`;
-    const input = make("input", { type: "radio", name: `question-${at}`, id, value: own, checked: own === given });
+    const input = make("input", { type: "radio", name: `question-${at}`, id, value: number, checked: number === chosen });
     input.dataset.keys = keys.join(" ");
-    const key = make("kbd", { "aria-hidden": "true" }, keys[0]);
-    // Where a number says it all, the key is shown as the answer; read aloud it is one, too.
+    // Where a number says it all, it is shown large; elsewhere the key stands small in the corner.
+    const numbered = !minor && keys[0] === String(value % 10);
     const words = label ? isolated(label) : make("span", { class: "hidden" }, String(value));
-    const aloud = label && keys[0] === String(value) ? make("span", { class: "hidden" }, `${value}: `) : null;
-    return make("label", { class: "choice", for: id }, input, key, aloud, words);
+    const key = numbered ? make("b", {}, String(value), label ? make("span", { class: "hidden" }, ": ") : null)
+      : make("kbd", { "aria-hidden": "true" }, ARROWS[keys[0]] ?? keys[0]);
+    return make("label", { class: minor ? "choice minor" : "choice", for: id }, input, key, words);
+  };
+  const made = choices.map(optionOf);
+  const major = made.filter((each) => !each.classList.contains("minor"));
+  const options = make("div", { class: `opts of-${Math.min(major.length, 10)}` }, ...major);
+  const minor = made.filter((each) => each.classList.contains("minor"));
+  const more = make("details", { class: "rubric", open: rubricOpen }, make("summary", {}, "What the answers stand for"),
+    make("dl", {}, ...rubric.flatMap((text, place) => [
+      make("dt", {}, choices[place].keys[0] === String(choices[place].value % 10) ? String(choices[place].value) : isolated(choices[place].label)),
+      make("dd", {}, isolated(text))])));
+  more.addEventListener("toggle", () => {
+    rubricOpen = more.open;
   });
-  return make("fieldset", {}, make("legend", {}, isolated(question)), make("div", { class: "answers" }, ...answers));
+  return make("fieldset", { tabindex: -1 }, make("legend", {}, isolated(question)), options,
+    minor.length ? make("div", { class: "opts minors" }, ...minor) : null, rubric.length ? more : null);
 };
 
 const timeLeft = (store, remaining) => {
@@ -132,7 +156,7 @@ const timeLeft = (store, remaining) => {
   if (times.length < 3 || !remaining) return "";
   times.sort((one, other) => one - other);
   const minutes = Math.round((times[Math.floor(times.length / 2)] * remaining) / 60);
-  return minutes < 1 ? ", less than a minute left" : `, about ${minutes} minute${minutes > 1 ? "s" : ""} left`;
+  return minutes < 1 ? "less than a minute left" : `about ${plural(minutes, "minute")} left`;
 };
 
 const rate = (rater) => {
@@ -140,74 +164,64 @@ const rate = (rater) => {
   const store = data.server ? onServer(data, rater, () => showSaving()) : inBrowser(data, rater, tell);
   const lineOf = ({ thing, again }) => store.lines.get(keyOf({ id: thing.id, again }));
   const open = () => sequence.findIndex((each) => !lineOf(each));
+  const split = form.unit === "conversation" || form.qualities.length > 2;
+
   const bar = make("progress", { max: sequence.length, "aria-label": "Rated" });
-  const status = make("p", { id: "status", role: "status" });
-  const keys = make("button", { type: "button", id: "keys" }, "Keys ", make("kbd", { "aria-hidden": "true" }, "?"));
-  keys.addEventListener("click", toggleHelp);
-  const who = make("p", { class: "who note" }, make("span", {}, "Rating as ", isolated(rater), "."), keys);
+  const status = make("b", { id: "status", role: "status" });
+  const left = make("span", { class: "opt" });
+  const saved = make("span", { id: "saved", role: "status" }, "Kept in this browser");
   const view = make("div", { id: "view" });
-  const instructions = make("details", { id: "instructions" }, make("summary", {}, "Instructions"), told(),
-    make("p", { class: "note" }, workload()));
-  const saved = make("p", { id: "saved", class: "note" });
   const problem = make("p", { role: "alert" });
-  const unsaved = make(
-    "div",
-    { id: "unsaved", class: "notice", hidden: true },
-    problem,
-    make(
-      "p",
-      { class: "controls" },
-      buttonOf("Try again now", () => store.retry()),
-      buttonOf("Download your ratings", () => download(store, rater)),
-    ),
-  );
+  const unsaved = make("div", { id: "unsaved", class: "notice", hidden: true }, problem, make("p", { class: "act" },
+    buttonOf("Try again now", () => store.retry()), buttonOf("Download your ratings", () => download(store, rater))));
   let at = open();
   let began = 0;
   let active = 0;
   let fieldsets = [];
   let comment = null;
+  let next = null;
+  let hint = null;
   let marked = new Set();
 
+  const chosenOf = (fieldset) => fieldset.querySelector("input:checked");
   const focusQuestion = (number) => {
     active = Math.max(0, Math.min(number, fieldsets.length - 1));
-    fieldsets.forEach((each, place) => each.classList.toggle("active", place === active));
-    const radios = [...fieldsets[active].querySelectorAll("input")];
-    (radios.find((radio) => radio.checked) ?? radios[0]).focus();
+    fieldsets.forEach((each, place) => each.classList.toggle("active", fieldsets.length > 1 && place === active));
+    fieldsets[active].focus({ preventScroll: true }); // the question, never an answer: no answer is suggested
   };
 
   const progress = () => {
     const rated = sequence.filter(lineOf).length;
     bar.value = rated;
-    const place = at < 0 ? "" : `Row ${at + 1} of ${sequence.length}. `;
-    status.textContent = `${place}${rated} of ${sequence.length} rated${timeLeft(store, sequence.length - rated)}.`;
+    status.replaceChildren(at < 0 ? `${rated} of ${sequence.length} rated` : `${at + 1} of ${sequence.length}`,
+      make("span", { class: "hidden" }, at < 0 ? "" : `, ${rated} rated`));
+    left.textContent = timeLeft(store, sequence.length - rated);
   };
 
-  const count = (number) => `${number} rating${number === 1 ? "" : "s"}`;
+  const count = (number) => plural(number, "rating");
 
   // The last words: nobody is thanked before the server has acknowledged everything.
   const ending = () => {
     if (!data.server) return "All are rated. Thank you. Download the file and send it back.";
-    const left = store.unsent();
-    if (left) return `All are rated, but ${count(left)} not saved yet. Leave this page open until everything is saved.`;
+    const waiting = store.unsent();
+    if (waiting) return `All are rated, but ${count(waiting)} not saved yet. Leave this page open until everything is saved.`;
     if (store.refused.size) return "All are rated, but the server does not have all of your ratings: see above.";
     return "All are rated, and your ratings are on the server. Thank you.";
   };
 
   const showSaving = () => {
-    const left = store.unsent();
-    saved.textContent = left ? `${count(left)} not saved yet.` : store.refused.size ? "" : "Everything is saved.";
+    const waiting = store.unsent();
+    saved.textContent = waiting ? `${count(waiting)} not saved yet` : store.refused.size ? "Not all saved" : "Saved";
     const rows = sequence.flatMap(({ thing, again }, place) =>
       store.refused.has(keyOf({ id: thing.id, again })) ? [place + 1] : []);
     const kept = store.kept ? "They are kept in this browser." : "This browser stores nothing: leave this page open.";
     const words = [];
-    if (left && (store.problem || !store.kept)) {
-      words.push(`${count(left)} not saved yet${store.problem && `: ${store.problem}; trying again`}. ${kept}`);
+    if (waiting && (store.problem || !store.kept)) {
+      words.push(`${count(waiting)} not saved yet${store.problem && `: ${store.problem}; trying again`}. ${kept}`);
     }
     if (rows.length) {
-      words.push(
-        `The server refused your rating of row ${rows.join(", ")}. Rate it again, or download your ratings and send ` +
-          "the file to whoever gave you the link.",
-      );
+      words.push(`The server refused your rating of row ${rows.join(", ")}. Rate it again, or download your ratings and send ` +
+        "the file to whoever gave you the link.");
     }
     if (problem.textContent !== words.join(" ")) problem.textContent = words.join(" ");
     unsaved.hidden = !words.length;
@@ -215,66 +229,103 @@ const rate = (rater) => {
     if (done) done.textContent = ending();
   };
 
+  const showAnswers = () => {
+    const given = fieldsets.filter(chosenOf).length;
+    next.disabled = given < fieldsets.length;
+    for (const each of view.querySelectorAll(".card")) {
+      const chosen = fieldsets.length === 1 && chosenOf(fieldsets[0]);
+      each.classList.toggle("on", Boolean(chosen) && form.qualities[0].choices[chosen.value].value === Number(each.dataset.side));
+    }
+    const dock = view.querySelector(".dock span");
+    if (dock) dock.textContent = `${form.mark ? `${marked.size} marked, ` : ""}${given} of ${plural(fieldsets.length, "question")} answered`;
+  };
+
   const show = () => {
     progress();
     if (at < 0) {
       fieldsets = [];
-      view.replaceChildren(make("p", { id: "done", tabindex: -1, role: "status" }, ending()));
-      const files = document.getElementById("files");
-      if (!data.server) files.open = true;
-      (data.server ? view.firstChild : files.querySelector("button")).focus();
+      const back = buttonOf("Back", goBack);
+      const take = data.server ? [] : [buttonOf("Download your ratings", () => download(store, rater), "pri")];
+      view.className = "";
+      view.replaceChildren(make("p", { id: "done", class: "lead", tabindex: -1, role: "status" }, ending()),
+        make("p", { class: "act" }, back, ...take));
+      (take[0] ?? view.firstChild).focus();
       return;
     }
     const { thing, swapped } = sequence[at];
     const line = lineOf(sequence[at]);
-    fieldsets = data.form.qualities.map((quality, number) => questionOf(quality, number, swapped ? -1 : 1, line));
-    fieldsets.forEach((each, number) => each.addEventListener("focusin", () => {
-      active = number;
-      fieldsets.forEach((other) => other.classList.toggle("active", other === each));
-    }));
-    comment = data.form.comment ? make("input", { id: "comment", maxlength: 2000, autocomplete: "off" }) : null;
-    if (comment) comment.value = line?.comment ?? "";
-    const next = make("button", { type: "button", id: "next" }, "Next");
-    const undo = make("button", { type: "button", id: "undo", disabled: at === 0 }, "Back");
-    next.addEventListener("click", goOn);
-    undo.addEventListener("click", goBack);
+    fieldsets = form.qualities.map((quality, number) => questionOf(quality, number, swapped ? -1 : 1, line));
+    fieldsets.forEach((each, number) => {
+      each.addEventListener("focusin", () => {
+        active = number;
+        fieldsets.forEach((other) => other.classList.toggle("active", fieldsets.length > 1 && other === each));
+      });
+      each.addEventListener("change", () => {
+        showAnswers();
+        goOnByItself();
+      });
+    });
     marked = new Set(line?.marked ?? []);
-    view.replaceChildren(
-      make("div", { class: "shown" }, ...textsOf(thing, swapped, marked)),
-      make("div", { class: "ask" },
-        ...fieldsets,
-        ...(comment ? [make("p", { class: "comment" }, make("label", { for: "comment" }, "Comment (optional)"), comment)] : []),
-        make("p", { class: "controls" }, undo, next)),
-    );
-    const context = view.querySelector(".context");
-    if (context) context.scrollTop = context.scrollHeight; // the last turns are what the reply answers
-    instructions.open = !sequence.some(lineOf);
+    comment = form.comment ? make("textarea", { id: "comment", rows: 2, maxlength: 2000, "aria-label": "Comment", hidden: !line?.comment }) : null;
+    const write = form.comment ? buttonOf("Add a comment", () => openComment(), "ico") : null;
+    if (comment) {
+      comment.value = line?.comment ?? "";
+      write.hidden = !comment.hidden;
+    }
+    next = buttonOf("Next", goOn, "pri");
+    next.id = "next";
+    const back = buttonOf("Back", goBack);
+    back.id = "undo";
+    back.disabled = at === 0;
+    hint = make("span", { class: "hint", role: "status" },
+      `Keys ${form.compare ? "← ↓ →" : [...new Set(form.qualities.flatMap(({ choices }) => [choices[0].keys[0], choices.filter(({ minor }) => !minor).at(-1).keys[0]]))].slice(0, 2).join(" to ")}${form.advance ? "" : ", then Enter"}`);
+    const ask = make("div", { class: split ? "ask" : "ask foot", id: "questions" }, ...fieldsets, write, comment, make("p", { class: "act" }, back, hint, next));
+    view.className = split ? "split" : "";
+    view.replaceChildren(make("div", { class: "shown" }, ...textsOf(thing, swapped, marked, showAnswers)), ask,
+      ...(split ? [make("div", { class: "dock" }, make("span", {}), buttonOf("Go to the questions", () => ask.scrollIntoView()))] : []));
+    for (const each of view.querySelectorAll(".card")) {
+      each.addEventListener("click", () => {
+        if (!getSelection().isCollapsed) return; // somebody selects words
+        const number = form.qualities[active].choices.findIndex(({ value }) => value === Number(each.dataset.side));
+        choose(fieldsets[active].querySelectorAll("input")[number]);
+      });
+    }
+    showAnswers();
     scrollTo(0, 0);
     began = performance.now();
     focusQuestion(0);
   };
 
+  const openComment = () => {
+    if (!comment) return;
+    comment.hidden = false;
+    view.querySelector(".ico").hidden = true;
+    comment.focus();
+  };
+
   const goBack = () => {
     if (at === 0) return;
     at = at < 0 ? sequence.length - 1 : at - 1;
-    tell("");
     show();
   };
 
   const goOn = () => {
-    const given = fieldsets.map((each) => each.querySelector("input:checked"));
+    const given = fieldsets.map(chosenOf);
     const missing = given.indexOf(null);
     if (missing >= 0) {
-      tell(`Answer first: ${visible(data.form.qualities[missing].question)}`);
+      hint.textContent = `Not answered yet: ${visible(form.qualities[missing].question)}`;
       focusQuestion(missing);
       return;
     }
-    tell("");
-    const { thing, again } = sequence[at];
+    const { thing, again, swapped } = sequence[at];
     const before = lineOf(sequence[at])?.seconds ?? 0; // of a row that one came back to
     const seconds = Math.round(10 * before + (performance.now() - began) / 100) / 10;
-    const scores = Object.fromEntries(data.form.qualities.map(({ name }, place) => [name, Number(given[place].value)]));
+    const answers = form.qualities.map(({ name, choices }, place) => [name, choices[given[place].value]]);
+    const factor = swapped ? -1 : 1;
+    const scores = Object.fromEntries(answers.map(([name, { value }]) => [name, value === null ? null : value * factor || 0]));
     const line = { id: thing.id, rater, scores, seconds };
+    const bad = answers.filter(([, { both_bad: both }]) => both).map(([name]) => name);
+    if (bad.length) line.both_bad = bad;
     if (comment?.value.trim()) line.comment = comment.value.trim();
     if (marked.size) line.marked = [...marked].sort((one, other) => one - other);
     if (again) line.again = true;
@@ -283,24 +334,30 @@ const rate = (rater) => {
     show();
   };
 
+  const goOnByItself = () => {
+    const here = at;
+    if (form.advance && !next.disabled && (comment?.hidden ?? true)) setTimeout(() => at === here && goOn(), 200);
+  };
+
   const choose = (radio) => {
     radio.checked = true;
-    const unanswered = fieldsets.findIndex((each) => !each.querySelector("input:checked"));
+    showAnswers();
+    const unanswered = fieldsets.findIndex((each) => !chosenOf(each));
     focusQuestion(unanswered > active ? unanswered : active);
+    goOnByItself();
   };
 
   const step = (by) => {
     const radios = [...fieldsets[active].querySelectorAll("input")];
     const now = radios.findIndex((radio) => radio.checked);
-    const then = now < 0 ? (by < 0 ? 0 : radios.length - 1) : Math.max(0, Math.min(now + by, radios.length - 1));
-    radios[then].checked = true;
-    radios[then].focus();
+    radios[now < 0 ? (by < 0 ? 0 : radios.length - 1) : Math.max(0, Math.min(now + by, radios.length - 1))].checked = true;
+    showAnswers();
   };
 
   const ACTS = {
-    "?": toggleHelp,
+    "?": () => (instructions.open ? instructions.close() : instructions.showModal()),
     u: goBack,
-    c: () => comment?.focus(),
+    c: openComment,
     Enter: goOn,
     ArrowLeft: () => step(-1),
     ArrowRight: () => step(1),
@@ -311,13 +368,16 @@ const rate = (rater) => {
   const pressed = (event) => {
     const { key, target } = event;
     if (event.ctrlKey || event.altKey || event.metaKey || event.isComposing) return;
-    if (help.open) {
-      if (key === "?") toggleHelp();
+    if (document.querySelector("dialog[open]")) {
+      if (key === "?" && instructions.open) instructions.close();
       return;
     }
     if (target === comment) {
       if (key === "Escape") focusQuestion(active);
-      if (key === "Enter") goOn();
+      else if (key === "Enter" && !event.shiftKey) {
+        event.preventDefault();
+        goOn();
+      }
       return;
     }
     if (target.matches("textarea, input[type=file]")) return;
@@ -332,6 +392,7 @@ const rate = (rater) => {
 
   const leave = () => {
     document.removeEventListener("keydown", pressed);
+    for (const each of document.querySelectorAll("dialog")) each.remove();
     rememberRater(data, null);
     askForName();
   };
@@ -340,8 +401,17 @@ const rate = (rater) => {
     show();
   };
   document.addEventListener("keydown", pressed);
-  const files = filesPart(data, rater, sequence, store, { changed, leave: data.server ? null : leave });
-  main.replaceChildren(who, bar, status, instructions, ...(data.server ? [saved, unsaved] : []), notice, view, files);
+  const instructions = dialogOf("instructions", "Instructions", ...told(), make("h3", {}, "Keys"),
+    make("dl", {}, ...KEYS.flatMap(([key, what]) => [make("dt", {}, make("kbd", {}, key)), make("dd", {}, what)])));
+  const where = data.server ? "Your ratings are on the server." : "Your ratings are kept in this browser until you download them.";
+  const pause = dialogOf("pause", "Pause", make("p", {}, `${where} Close this page, and open it again to go on. You rate as `, isolated(rater), "."),
+    filesPart(data, rater, sequence, store, { changed, leave: data.server ? null : leave }));
+  main.replaceChildren(
+    bar,
+    make("header", { class: "rtop" }, status, left, make("span", { class: "r" }, saved,
+      buttonOf("Instructions", () => instructions.showModal(), "ico"), buttonOf("Pause", () => pause.showModal(), "ico"))),
+    make("div", { class: split ? "rmain wide" : "rmain" }, make("h1", { class: "hidden" }, isolated(form.title)), unsaved, notice, view),
+  );
   show();
   if (data.server) {
     showSaving();
@@ -349,7 +419,7 @@ const rate = (rater) => {
   }
 };
 
-document.body.append(help);
 const known = data.rater ?? lastRater(data);
-if (known) rate(known);
+if (data.rater && !data.lines.length) askForName(data.rater);
+else if (known) rate(known);
 else askForName();

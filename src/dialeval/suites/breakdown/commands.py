@@ -108,7 +108,7 @@ def breakdown(
     run = intervals.add_to(run, inputs["confidence"])
     verdict = out.compare_and_save(run, format_, output, force, None if output is None else with_curves(run))
     if turns_file is not None:
-        out.write_output(turns_file, report.turns_csv(run).encode(), "turns in")
+        out.write_output(turns_file, report.format_turns(run).encode(), "turns in")
     if macro:
         out.print_as(format_, report.MACRO, report.average_over_datasets(run))
         out.print_warnings(run.warnings)
@@ -156,14 +156,14 @@ def print_breakdown(
     run: BreakdownRun, format_: str, transpose: bool = False, verdict: RunVerdict | None = None
 ) -> None:
     """Print a run of detectors; `original`: one of them, as the challenge's program does."""
-    from dialeval.suites.breakdown.report import original, tables_text
+    from dialeval.suites.breakdown.report import format_original, format_tables
 
     if format_ != "original":
         out.print_run(run, format_, transpose, verdict=verdict)
         if format_ == "table":
-            out.print_content("\n" + tables_text(run))
+            out.print_content("\n" + format_tables(run))
         return
     if len(run.detectors) > 1:
         raise click.UsageError(f"there are {len(run.detectors)} detectors; choose one, or another format (-f table)")
-    out.print_content(original(run))
+    out.print_content(format_original(run))
     out.print_warnings(run.warnings)

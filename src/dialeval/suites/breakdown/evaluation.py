@@ -13,22 +13,22 @@ from typing import Any, cast
 import numpy as np
 
 from dialeval.core import inputs
-from dialeval.core.arguments import check_arguments
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.columns import NumberColumn
 from dialeval.core.errors import SettingError
-from dialeval.core.fold import Estimate, IntervalKind, Metric
+from dialeval.core.fold import Estimate, Metric
 from dialeval.core.result import Result, Run
 from dialeval.core.run_schema import Role
 from dialeval.core.signature import Signature
 from dialeval.core.version import __version__
 from dialeval.engine.folding import Options, Progress, run_sources
+from dialeval.engine.intervals import IntervalKind
 from dialeval.engine.plan import Plan
 from dialeval.io.rows import Rows
 from dialeval.io.sources import wrap_systems
 from dialeval.metrics import breakdown as detection
 from dialeval.metrics.breakdown import LABELS, BreakdownDistance, Codes, Tables, shares
-from dialeval.stats.correlation import Distance, krippendorff_alpha
+from dialeval.stats.correlation import Distance, compute_krippendorff_alpha
 from dialeval.suites.breakdown.curves import CURVES, with_curves
 from dialeval.suites.breakdown.documents import Findings
 from dialeval.suites.breakdown.reading import BreakdownData, Match, read, read_logs
@@ -95,7 +95,6 @@ class BreakdownRun(Run):
             yield from _list_turns(rows, at, self[rows.system])
 
 
-@check_arguments
 def evaluate_breakdown(
     data: object,
     labels: object,
@@ -208,7 +207,7 @@ def _with_alpha(result: Result, counts: Floats) -> Result:
     distances: tuple[Distance, ...] = ("nominal", "ordinal")
     for distance in distances:
         key = f"alpha-{distance}"
-        alpha = krippendorff_alpha(counts, distance)
+        alpha = compute_krippendorff_alpha(counts, distance)
         scored = 0 if np.isnan(alpha) else int((counts.sum(axis=1) >= 2).sum())
         signature = Signature.of(key, definition=1, dialeval=__version__, annotations=digest)
         estimates[key] = Estimate(alpha, 0.0, len(counts), scored, corpus=True, signature=signature)
@@ -226,7 +225,7 @@ def _list_turns(rows: Rows, threshold: float, result: Result) -> Iterator[dict[s
     codes, labels, share = _encode_labels(rows, threshold)
     correct = np.where(codes.scored, codes.label == codes.reference, np.nan)
     items = {
-        key: est.items for key, est in result.items() if key in BreakdownDistance.presets and est.items is not None
+        key: est.scores for key, est in result.items() if key in BreakdownDistance.presets and est.scores is not None
     }
     turns: Ints = np.arange(len(rows)) if rows.turns is None else rows.turns
     for row, turn in enumerate(turns.tolist()):

@@ -21,23 +21,16 @@ from dialeval.reports.documents import Document, Printer, Table, format_csv
 from dialeval.reports.formatting import plain, show, show_rounded
 from dialeval.stats.resampling import draw_resamples, percentiles
 from dialeval.suites.breakdown.documents import Findings
+from dialeval.suites.breakdown.plain import Detected, format_lines
 from dialeval.suites.breakdown.reading import DATASET, open_data, open_detectors, read_categories
 
 if TYPE_CHECKING:
     from dialeval.suites.breakdown.evaluation import BreakdownRun
 
-_DISTANCES = {
-    "jsd-o-t-x": "JS divergence (O,T,X)",
-    "jsd-o-tx": "JS divergence (O,T+X)",
-    "jsd-ot-x": "JS divergence (O+T,X)",
-    "mse-o-t-x": "Mean squared error (O,T,X)",
-    "mse-o-tx": "Mean squared error (O,T+X)",
-    "mse-ot-x": "Mean squared error (O+T,X)",
-}
 _LENIENT = ("O", "T+X")
 
 
-def original(run: BreakdownRun, system: str | None = None, threshold: float | None = None) -> str:
+def format_original(run: BreakdownRun, system: str | None = None, threshold: float | None = None) -> str:
     """Return what `eval.py` of the challenge prints, byte for byte.
 
     Args:
@@ -50,39 +43,24 @@ def original(run: BreakdownRun, system: str | None = None, threshold: float | No
 
     Examples:
         >>> from dialeval import sample_data
-        >>> from dialeval.breakdown import evaluate_breakdown, original
+        >>> from dialeval.breakdown import evaluate_breakdown, format_original
         >>> talks = sample_data.folder() / "breakdown"
         >>> run = evaluate_breakdown(talks / "data", talks / "keywords", threshold=0.5)
-        >>> original(run).splitlines()[8].split()
+        >>> format_original(run).splitlines()[8].split()
         ['Accuracy', ':', '0.625000', '(10/16)']
     """
     system = run.detectors[0] if system is None else system
     table = run.tables[system][next(iter(run.tables[system])) if threshold is None else threshold]
-    references = table.references
-    accuracy = table.correct / table.scored if table.scored else float("nan")
-    lines = [
-        "######### Data Stats #########",
-        f"File Num : \t\t{table.dialogues}",
-        f"System Utterance Num : \t{table.turns}",
-        *(f"{label} Label Num : \t\t{references[label]}" for label in LABELS),
-        "",
-        "######### Results #########",
-        f"Accuracy : \t\t{accuracy:f} ({table.correct}/{table.scored})",
-    ]
-    for name, counts in (("X", table.x), ("T+X", table.tx)):
-        lines += [
-            "",
-            f"Precision ({name}) : \t{counts.precision:f} ({counts.found}/{counts.labeled})",
-            f"Recall    ({name}) : \t{counts.recall:f} ({counts.found}/{counts.real})",
-            f"F-measure ({name}) : \t{counts.f1:f}",
-        ]
-    for key in BreakdownDistance.presets:
-        lines += [""] if key.endswith("o-t-x") else []
-        lines.append(f"{_DISTANCES[key]} : \t{run[system][key].mean:f}")
-    return "\n".join([*lines, "###########################", ""])
+    detected = {
+        name: Detected(counts.precision, counts.recall, counts.f1, *counts)
+        for name, counts in (("X", table.x), ("T+X", table.tx))
+    }
+    distances = [run[system][key].mean for key in BreakdownDistance.presets]
+    counts = table.dialogues, table.turns, table.references, table.correct, table.scored
+    return format_lines(*counts, detected, distances)
 
 
-def tables_text(run: BreakdownRun) -> str:
+def format_tables(run: BreakdownRun) -> str:
     """Return both confusion tables of every detector and threshold, labels in rows and references in columns.
 
     Args:
@@ -93,17 +71,17 @@ def tables_text(run: BreakdownRun) -> str:
 
     Examples:
         >>> from dialeval import sample_data
-        >>> from dialeval.breakdown import evaluate_breakdown, tables_text
+        >>> from dialeval.breakdown import evaluate_breakdown, format_tables
         >>> talks = sample_data.folder() / "breakdown"
         >>> run = evaluate_breakdown(talks / "data", talks / "keywords", threshold=0.5)
-        >>> print(tables_text(run).splitlines()[0])
+        >>> print(format_tables(run).splitlines()[0])
         keywords, threshold 0.5: 4 dialogues, 16 turns
     """
     blocks = [_write_tables(system, table) for system, by in run.tables.items() for table in by.values()]
     return "\n".join(blocks)
 
 
-def turns_csv(run: BreakdownRun, threshold: float | None = None) -> str:
+def format_turns(run: BreakdownRun, threshold: float | None = None) -> str:
     """Return a line per detector and annotated turn as CSV, all digits.
 
     Args:
@@ -115,10 +93,10 @@ def turns_csv(run: BreakdownRun, threshold: float | None = None) -> str:
 
     Examples:
         >>> from dialeval import sample_data
-        >>> from dialeval.breakdown import evaluate_breakdown, turns_csv
+        >>> from dialeval.breakdown import evaluate_breakdown, format_turns
         >>> talks = sample_data.folder() / "breakdown"
         >>> run = evaluate_breakdown(talks / "data", talks / "keywords", threshold=0.5)
-        >>> turns_csv(run).splitlines()[1].split(",")[:5]
+        >>> format_turns(run).splitlines()[1].split(",")[:5]
         ['keywords', 'library-hours', '2', '0.5', 'O']
     """
     rows = list(run.turns(threshold))

@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any, cast
 
 import numpy as np
 
 from dialeval.core import inputs
-from dialeval.core.arguments import check_arguments
 from dialeval.core.batch import Batch
 from dialeval.core.columns import RaggedColumn, TextColumn
 from dialeval.core.errors import collect_warnings
-from dialeval.core.fold import Fact, IntervalKind
+from dialeval.core.fold import Fact, Metric
 from dialeval.core.inputs import Input
 from dialeval.core.result import Run, check_folder
 from dialeval.engine import baselines as common
-from dialeval.engine.evaluate import Execution
+from dialeval.engine.evaluate import Execution, make_options
 from dialeval.engine.folding import Options, run_sources
+from dialeval.engine.intervals import IntervalKind
 from dialeval.engine.plan import Asked, Plan, Planner, Settings, make_planner
-from dialeval.engine.resources import Resources
+from dialeval.engine.resources import Data, Resources
+from dialeval.io.opening import PathSource
 from dialeval.io.rows import EOS, Rows
 from dialeval.io.sources import wrap_systems
+from dialeval.io.vectors import WordVectors
 from dialeval.suites.lsdscc.alignment import QueryAlignment
 from dialeval.suites.lsdscc.data import GroupedColumn, Groups, read_with_groups
 from dialeval.suites.lsdscc.metrics import Coverage, warn_of_short
@@ -50,8 +53,8 @@ class QueryAlignments(Fact[Aligned, Aligned]):
         queries = self.metric.align_batch(batch.restrict_to(self.metric.needs | self.metric.wants)).list_queries()
         return tuple(zip(queries, batch.lists(inputs.HYPOTHESES), strict=True))
 
-    def merge(self, left: Aligned, right: Aligned) -> Aligned:
-        return left + right
+    def change_metric(self, change: Callable[[Metric[Any]], Metric[Any]]) -> QueryAlignments:
+        return QueryAlignments(cast("Coverage", change(self.metric)))
 
 
 def make_baselines(systems: Sequence[Rows], groups: Groups) -> common.Baselines:
@@ -77,7 +80,6 @@ def make_baselines(systems: Sequence[Rows], groups: Groups) -> common.Baselines:
     return common.Baselines(made, left_out, systems[0].system)
 
 
-@check_arguments
 def evaluate_hypotheses(
     hypotheses: object,
     reference_groups: object = None,
@@ -85,8 +87,8 @@ def evaluate_hypotheses(
     metrics: Asked = None,
     settings: Settings | None = None,
     tokenizer: Tokenizer | None = None,
-    train: object = None,
-    vectors: object = None,
+    train: Data | None = None,
+    vectors: PathSource | WordVectors | None = None,
     confidence: float | None = None,
     intervals: IntervalKind | float | None = None,
     baselines: bool = False,
@@ -133,7 +135,7 @@ def evaluate_hypotheses(
     with collect_warnings() as notes:
         systems, groups = read_with_groups(hypotheses, reference_groups, eos)
     planner = make_planner(metrics, settings, tokenizer, sum(map(len, systems)))
-    resources, options = Resources(train, vectors=vectors), execution.make_options(confidence, intervals)
+    resources, options = Resources(train, vectors=vectors), make_options(execution, confidence, intervals)
     if groups is None:
         run = run_sources(wrap_systems(systems), planner, resources, options).run
     else:

@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dialeval.core.arguments import check_arguments
 from dialeval.core.errors import DataError, Problem
 from dialeval.core.exact import Moments
 from dialeval.suites.lsdscc.alignment import (
@@ -100,7 +99,6 @@ def compute_score_on_corpus(
     return LSDSCCScore(*(Moments.of(values).mean for values in (aligned.mds, aligned.pds, aligned.max_bleu)))
 
 
-@check_arguments
 def align_corpus(
     hypothesis_corpus: Sequence[object],
     reference_corpus: Sequence[object],

@@ -18,7 +18,6 @@ from typing import Any, TypeAlias
 import numpy as np
 from msgspec import to_builtins
 
-from dialeval.core.arguments import check_arguments
 from dialeval.core.arrays import offsets_of
 from dialeval.core.batch import Batch
 from dialeval.core.columns import TextColumn
@@ -36,7 +35,7 @@ from dialeval.suites.multiwoz.data import Predictions, TaskData, TaskFiles, Task
 from dialeval.suites.multiwoz.explanations import Explanation, group_by_cause
 from dialeval.suites.multiwoz.feature import GOALS, STATES, TRUE_STATES
 from dialeval.suites.multiwoz.lexicalized import delexicalize, has_placeholders
-from dialeval.suites.multiwoz.metrics import Combined, Inform, Success, TaskBleu, Tracking
+from dialeval.suites.multiwoz.metrics import Book, Combined, Complete, Inform, Success, TaskBleu, Tracking
 from dialeval.suites.multiwoz.richness import Richness
 from dialeval.suites.multiwoz.turns import Criteria, Fallback, collect_turns
 from dialeval.suites.multiwoz.venues import count_unknown_placeholders
@@ -66,6 +65,12 @@ class Choices:
     """Also floors and ceilings, as systems called `floor/...` and `ceiling/...`."""
     lexicalized: bool = False
     """Replies hold values, which become placeholders first; a system that has placeholders is left as it is."""
+    dst_exact: bool = False
+    """Values of states are compared exactly, as in papers on joint goal accuracy."""
+    ignore_dontcare: bool = False
+    """In state tracking slots without a wish (dontcare, none) are left out on both sides."""
+    completion: bool = False
+    """Also the rates Complete and Book, after ConvLab."""
 
     @property
     def missing(self) -> Missing:
@@ -82,6 +87,9 @@ class Choices:
         metrics: Metrics = {}
         if self.success:
             metrics |= {"inform": self.inform, "success": Success(self.fallback, self.missing, self.ratio)}
+        if self.completion:
+            settings = self.fallback, self.missing, self.ratio
+            metrics |= {"complete": Complete(*settings), "book": Book(*settings)}
         if self.bleu:
             if task.files.references is None:
                 raise NeedError("the data has no references, so there is no BLEU; add references/NAME.json to it")
@@ -95,8 +103,16 @@ class Choices:
 
     def make_tracking(self) -> Metrics:
         """Return the metrics of state tracking."""
-        booking = "unified" if self.unify_booking else "apart"
-        return _make_presets(Tracking, booking=booking, missing=self.missing, ratio=self.ratio) if self.dst else {}
+        if not self.dst:
+            return {}
+        return _make_presets(
+            Tracking,
+            booking="unified" if self.unify_booking else "apart",
+            missing=self.missing,
+            ratio=self.ratio,
+            threshold=100.0 if self.dst_exact else 95.0,
+            dont_care="ignored" if self.ignore_dontcare else "counted",
+        )
 
 
 _USUAL = Choices()
@@ -109,7 +125,7 @@ def _make_presets(family: type[Metric[Any]], **settings: object) -> Metrics:
 class Evaluator:
     """Evaluates predictions against the data of a task, which is loaded once.
 
-    `fallback`, `strict`, `unify_booking` and `ratio` depart from the original program and are in the signatures.
+    What departs from the original program (`fallback`, `strict`, `names` and so on) is in the signatures.
 
     Args:
         bleu: Compute BLEU.
@@ -128,6 +144,10 @@ class Evaluator:
         baselines: Also score floor and ceiling systems, and add gold replies to explanations.
         lexicalized: Map values in replies (names, phone numbers) to placeholders first, for systems whose replies have
             none.
+        names: The spelling of venues, see `load_task`.
+        dst_exact: Compare values exactly in state tracking, as papers on joint goal accuracy do.
+        ignore_dontcare: Leave slots without a wish (dontcare, none) out of state tracking on both sides.
+        completion: Compute the rates Complete and Book, after ConvLab.
 
     Attributes:
         choices: These choices.
@@ -143,7 +163,6 @@ class Evaluator:
         14.3
     """
 
-    @check_arguments
     def __init__(
         self,
         bleu: bool = True,
@@ -159,11 +178,16 @@ class Evaluator:
         ratio: Ratio = "historical",
         baselines: bool = False,
         lexicalized: bool = False,
+        names: tasks.Names = "published",
+        dst_exact: bool = False,
+        ignore_dontcare: bool = False,
+        completion: bool = False,
     ) -> None:
         self.choices = Choices(
-            bleu, success, richness, dst, fallback, strict, unify_booking, ratio, baselines, lexicalized
-        )
-        self.task = data if isinstance(data, TaskData) else tasks.load_task(data, split)
+            bleu, success, richness, dst, fallback, strict, unify_booking, ratio, baselines, lexicalized,
+            dst_exact, ignore_dontcare, completion,
+        )  # fmt: skip
+        self.task = data if isinstance(data, TaskData) else tasks.load_task(data, split, names)
         self.warnings: tuple[str, ...] = ()
 
     def read(self, predictions: Predictions) -> list[TaskPredictions]:
@@ -204,7 +228,7 @@ class Evaluator:
             predictions: A mapping of dialogue ids to turns, or a file.
 
         Returns:
-            The documented output of the original: `bleu`, `success` and `richness`.
+            The output of the original: `bleu`, `success`, `richness` and `dst`, None for what was not asked for.
 
         Raises:
             DataError: The predictions have another form.
@@ -213,9 +237,8 @@ class Evaluator:
         run = self.run(predictions)
         if (systems := len(run) - len(run.baselines)) != 1:
             raise SettingError(f"evaluate takes one system, and there are {systems}; use run for several")
-        return original_output(next(iter(run.values())), self.choices)
+        return make_original_output(next(iter(run.values())), self.choices)
 
-    @check_arguments
     def explain(self, predictions: Predictions, dialogue: str) -> dict[str, list[Explanation]]:
         """Explain why a dialogue lost Inform or Success.
 
@@ -386,6 +409,7 @@ def _refuse_tracking(
 
 def _collect_warnings(system: TaskPredictions, result: Result, task: TaskData, choices: Choices) -> Iterator[str]:
     name = system.rows.system
+    yield from system.remarks
     if system.report is not None:
         yield system.report
     elif choices.lexicalized:
@@ -429,7 +453,7 @@ def _score_missing_as_failed(system: TaskPredictions, result: Result, files: Tas
     """Yield what Inform and Success would be if dialogues without a turn counted as failed."""
     answered = {row["dialogue"] for row in system.given}
     for key in ("inform", "success"):
-        if key in result and len(answered) < len(files.turns) and (items := result[key].items) is not None:
+        if key in result and len(answered) < len(files.turns) and (items := result[key].scores) is not None:
             hits = [item for name, item in zip(files.turns, items.tolist(), strict=True) if name in answered]
             yield f"{key} {result[key].mean:.1f} would be {sum(hits) / len(files.turns):.1f}"
 
@@ -490,7 +514,7 @@ def _explain_systems(
     return {name: list(system.finish_details()[_EXPLANATIONS]) for name, system in evaluated.items()}
 
 
-def original_output(result: Result, choices: Choices) -> Original:
+def make_original_output(result: Result, choices: Choices) -> Original:
     """Return the values of one system as the MultiWOZ evaluation documents them; None for what was not asked for."""
 
     def collect(presets: Mapping[str, object]) -> dict[str, float] | None:
@@ -499,12 +523,12 @@ def original_output(result: Result, choices: Choices) -> Original:
         )
 
     richness = collect(Richness.presets) or {}
-    output: Original = {
+    return {
         "bleu": {key.partition("/")[2]: result[key].mean for key in result if key.startswith("bleu/")} or None,
         "success": {name: _collect_rates(result, name) for name in ("inform", "success")} if choices.success else None,
         "richness": {name: _to_count(name, value) for name, value in richness.items()} or None,
+        "dst": collect(Tracking.presets) if choices.dst else None,
     }
-    return output | {"dst": collect(Tracking.presets)} if choices.dst else output
 
 
 def _collect_rates(result: Result, name: str) -> dict[str, float]:
@@ -517,7 +541,7 @@ def _to_count(name: str, value: float) -> float:
     return int(value) if name.startswith("num_") and value == value else value
 
 
-def dialogue_rows(run: Run, task: TaskData) -> Iterator[dict[str, Any]]:
+def list_dialogue_rows(run: Run, task: TaskData) -> Iterator[dict[str, Any]]:
     """Yield a row per system and dialogue: whether each domain matched, and whether it succeeded.
 
     Args:
@@ -529,14 +553,14 @@ def dialogue_rows(run: Run, task: TaskData) -> Iterator[dict[str, Any]]:
 
     Examples:
         >>> from dialeval import sample_data
-        >>> from dialeval.multiwoz import dialogue_rows, evaluate, load_task
+        >>> from dialeval.multiwoz import list_dialogue_rows, evaluate, load_task
         >>> task = load_task("town")
         >>> run = evaluate(sample_data.folder() / "town" / "predictions", task)
-        >>> next(dialogue_rows(run, task))["inform"]
+        >>> next(list_dialogue_rows(run, task))["inform"]
         {'total': False, 'eatery': False}
     """
     for system, result in run.items():
-        columns = [(key.partition("/"), estimate.items) for key, estimate in result.items()]
+        columns = [(key.partition("/"), estimate.scores) for key, estimate in result.items()]
         for at, dialogue in enumerate(task.files.turns):
             rates: dict[str, dict[str, bool]] = {"inform": {}, "success": {}}
             for (name, _, domain), items in columns:

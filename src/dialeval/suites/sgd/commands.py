@@ -52,7 +52,7 @@ def sgd(
     system each; NAME=PATH names one. Scores are means over frames, a frame being a service in a user turn. --by
     service, domain or seen shows them by parts. `dialeval compat sgd` writes exactly the file that the original writes.
     """
-    from dialeval.suites.sgd.evaluation import GROUPS, ServiceGroups, evaluate_sgd, original_output
+    from dialeval.suites.sgd.evaluation import GROUPS, ServiceGroups, evaluate_sgd, make_original_output
 
     if joint_across_turns and not groups:
         raise click.UsageError("--joint-across-turns is for --groups")
@@ -64,7 +64,7 @@ def sgd(
     if groups:
         if output is not None:
             out.save_run(run, output, force)
-        scores = {name: original_output(result, joint_across_turns) for name, result in run.items()}
+        scores = {name: make_original_output(result, joint_across_turns) for name, result in run.items()}
         out.print_as(format_, GROUPS, ServiceGroups(scores))
         out.print_warnings(run.warnings)
     else:

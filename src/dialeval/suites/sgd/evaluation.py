@@ -1,7 +1,7 @@
 """Schema-guided dialogues: read references, predictions and schema, fold the metrics of frames, say what is missing.
 
-The defaults give the figures of evaluate.py of schema_guided_dst. `original_output` has them in its form: by group of
-services, and in each group by metric.
+The defaults give the figures of evaluate.py of schema_guided_dst. `make_original_output` has them in its form: by
+group of services, and in each group by metric.
 """
 
 from __future__ import annotations
@@ -16,15 +16,14 @@ from pathlib import Path
 
 import numpy as np
 
-from dialeval.core.arguments import check_arguments
 from dialeval.core.arrays import offsets_of, row_numbers
 from dialeval.core.display import Tabular
 from dialeval.core.errors import DataError, Problem, SettingError
-from dialeval.core.fold import IntervalKind
 from dialeval.core.result import Result, Run
 from dialeval.core.run_schema import Record
 from dialeval.engine import baselines as common
 from dialeval.engine.folding import Options, Progress
+from dialeval.engine.intervals import IntervalKind
 from dialeval.engine.plan import Asked, make_planner
 from dialeval.engine.resources import Resources
 from dialeval.io.reading import is_folder
@@ -45,7 +44,6 @@ SCHEMA_FILE = "schema.json"
 ALL, SEEN_SERVICES, UNSEEN_SERVICES = "#ALL_SERVICES", "#SEEN_SERVICES", "#UNSEEN_SERVICES"
 
 
-@check_arguments
 def evaluate_sgd(
     predictions: object,
     references: object,
@@ -175,7 +173,7 @@ def _collect_warnings(system: sgd.FramePredictions, true: sgd.TrueFrames, strict
         yield f"{name}: slots that the schema does not have were ignored, with their frames: {listed}"
 
 
-def original_output(result: Result, across_turns: bool = False) -> dict[str, dict[str, float]]:
+def make_original_output(result: Result, across_turns: bool = False) -> dict[str, dict[str, float]]:
     """Return the scores of one system in the form of `evaluate.py`, by group of services and by metric.
 
     Args:
@@ -188,10 +186,10 @@ def original_output(result: Result, across_turns: bool = False) -> dict[str, dic
 
     Examples:
         >>> from dialeval import sample_data
-        >>> from dialeval.sgd import evaluate_sgd, original_output
+        >>> from dialeval.sgd import evaluate_sgd, make_original_output
         >>> frames = sample_data.folder() / "frames"
         >>> run = evaluate_sgd(frames / "steady", frames / "references")
-        >>> list(original_output(run["steady"]))[:3]
+        >>> list(make_original_output(run["steady"]))[:3]
         ['#ALL_SERVICES', 'Eateries', 'Eateries_1']
     """
     if result.rows is None:
@@ -207,7 +205,7 @@ def original_output(result: Result, across_turns: bool = False) -> dict[str, dic
     output: dict[str, dict[str, float]] = {group: {} for group in sorted(groups)}
     for group, means in output.items():
         for key, estimate in result.items():
-            items = () if estimate.items is None else estimate.items.tolist()
+            items = () if estimate.scores is None else estimate.scores.tolist()
             values = {row: items[row] for row in groups[group] if items and items[row] == items[row]}
             if across_turns and key.startswith("joint"):
                 turns: dict[tuple[int, int], float] = {}
