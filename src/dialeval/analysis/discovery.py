@@ -285,8 +285,8 @@ def _find_texts(table: RowTable, turns: UserTurns) -> Iterator[tuple[str, str, I
     yield from (("tool", f"calls {tool}", np.array(sorted(some))) for tool, some in called.items())
     if not len(turns.texts):
         return
-    words = np.bincount(turns.dialogues, (turns.texts.ends - turns.texts.starts) / 5, size)
-    yield from _split_numbers("user-words", "words by the user (about)", words.round().tolist())
+    words = np.bincount(turns.dialogues, [len(text.split()) for text in turns.texts], size)
+    yield from _split_numbers("user-words", "words by the user", words.tolist())
     scripts: dict[str, list[int]] = {}
     for dialogue, text in enumerate(turns.firsts(size)):
         letter = next(filter(str.isalpha, text), None)

@@ -207,9 +207,9 @@ def classify(matrix: Floats, labels: Ints, seed: int) -> tuple[Floats, float]:
     taken = np.empty_like(truth)
     for fold in range(FOLDS):
         others, labeled = matrix[folds != fold], truth[folds != fold]
-        second, totals = others.T @ labeled, labeled.sum(axis=0)
+        second = others.T @ labeled
         first = others.sum(axis=0)[:, None] - second
-        odds = np.log((second + 1) / (totals + 2)) - np.log((first + 1) / (len(labeled) - totals + 2))
+        odds = np.log((second + 1) / (second + 1).sum(axis=0)) - np.log((first + 1) / (first + 1).sum(axis=0))
         taken[folds == fold] = (np.sign(matrix[folds == fold] @ odds) + 1) / 2
     hits = np.where(truth == 1, taken, 1 - taken)
     accuracies = sum((hits * (truth == at)).sum(axis=0) / (truth == at).sum(axis=0) for at in (0, 1))
