@@ -242,9 +242,10 @@ _HABITS: Mapping[str, Callable[[Sequence[str]], float]] = {
     "politeness": lambda turns: _share(turns, _POLITE.search),
     "lower-case starts": lambda turns: _share(turns, lambda turn: turn[:1].islower()),
     "missing final marks": lambda turns: _share(turns, lambda turn: turn.rstrip()[-1:].isalnum()),
-    "thanks or goodbye at the end": lambda turns: float(bool(_CLOSING.search(turns[-1]))),
+    "goodbye at the end": lambda turns: float(bool(_CLOSING.search(turns[-1]))),
 }
 """The value of the user turns of a dialogue, by name. A conversation without thanks or goodbye was often abandoned."""
+_UNCOUNTED = frozenset({"variety of words", "rephrasing", "politeness", "goodbye at the end"})
 
 
 def _compare_habits(turns: UserTurns, labels: Ints, alpha: float, confidence: float, seed: int) -> list[Habit]:
@@ -262,7 +263,8 @@ def _compare_habits(turns: UserTurns, labels: Ints, alpha: float, confidence: fl
     habits = []
     for (name, result), p in zip(measured.items(), holm([result["p"] for result in measured.values()]), strict=True):
         means = {"real": result["elsewhere"], "simulated": result["value"]}
-        advice = f"{'less' if result['difference'] > 0 else 'more'} {name}" if p < alpha else None
+        way = "more" if result["difference"] < 0 else "less" if name in _UNCOUNTED else "fewer"
+        advice = f"{way} {name}" if p < alpha else None
         habits.append(
             Habit(name=name, **means, interval=result["interval"], p=result["p"], adjusted_p=p, advice=advice)
         )
