@@ -14,7 +14,12 @@ FEATURE = Feature(
         "Slices": "dialeval.reports.slices:to_brief_document",
         "Trend": "dialeval.reports.sequential:describe_trend",
     },
-    loaders={"verdict": "dialeval.reports.comparisons:make_verdict"},
+    loaders={
+        "verdict": "dialeval.reports.comparisons:make_verdict",
+        "html": "dialeval.reports.html:html",
+        "plot": "dialeval.reports.html:plot",
+        "write_table": "dialeval.reports.papers:write_table",
+    },
     sections={"trials": {"table": "dialeval.reports.trials:list_trials"}},
     files={
         "run": WrittenFile(
