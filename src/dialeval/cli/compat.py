@@ -73,14 +73,15 @@ def dialog_eval(responses: str, smoothing: int, t: float, own: tuple[str, ...], 
     for name, path in texts.items():  # `vocab.npy` of dialog-eval is a file of vectors
         if path is not None and not path.lower().endswith((".npy", ".npy.gz", ".npy.zst")):
             texts[name] = {path: read_lines(path)}
+    reading = Reading(vocabulary=texts.pop("vocabulary"))
     run = evaluate(
         lines,
-        reading=Reading(vocabulary=texts.pop("vocabulary")),
         **texts,
         vectors=inputs["vectors"],
         metrics=",".join(("dialog-eval", *own)),
         settings={"bleu": {"smooth": smoothing}},
         intervals="rows",
+        reading=reading,
     )
     # Any factor, as in the original; `evaluate` takes positive ones only. Its table has no rate of empty responses.
     systems = {

@@ -13,7 +13,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 
 from dialeval.core import validation
 from dialeval.core.errors import DataError, Problem, SettingError, suggest
+from dialeval.core.features import list_features, list_installed, read_table
 from dialeval.core.files import build_folder, cache_folder, discard, sha256_of
 from dialeval.core.fingerprint import short_digest
 
@@ -38,14 +39,14 @@ The unit is the caller's: bytes of a download, epochs or steps of a training.
 
 
 _MANIFEST = "manifest.json"
-_TABLE = Path(__file__).with_suffix(".toml")
+_TABLE = "dialeval.io:packs.toml"
 _MOST_BYTES = 1 << 33
 """The maximum size of an archive, and of its unpacked files."""
 
 
 @dataclass(frozen=True, slots=True)
 class PackSource:
-    """The official source of a pack and its files that are kept: an entry of `packs.toml`."""
+    """The official source of a pack and its files that are kept: an entry of `packs.toml`, here or of a feature."""
 
     name: str
     version: str
@@ -58,6 +59,8 @@ class PackSource:
     builder: str | None = None
     """Module with `build_local` and `build_remote`, where a pack is more than files out of one archive; both take the
     version last."""
+    also: Sequence[str] = ()
+    """Other names of it."""
     local: str | None = None
     """What a local copy is and where users get it, for a pack without an address."""
 
@@ -114,21 +117,21 @@ class Pack:
         return sum(facts.size for facts in self.files.values())
 
 
-PACK_SOURCES = {
-    name: PackSource(name, **entry)
-    for name, entry in validation.parse_toml(_TABLE.read_bytes(), str(_TABLE), "install dialeval again").items()
-}
+def _read_sources(places: Iterable[str]) -> dict[str, PackSource]:
+    return {name: PackSource(name, **entry) for place in places for name, entry in read_table(place).items()}
 
 
-_SAME = {"multiwoz-2.2": "multiwoz"}
-"""Other names of packs."""
+PACK_SOURCES = _read_sources((_TABLE, *(place for feature in list_features() for place in feature.packs)))
 
 
 def source_of(name: str) -> PackSource:
     """Return the registered source of a pack, or raise SettingError with the nearest name."""
-    name = _SAME.get(name, name)
-    if name in PACK_SOURCES:
-        return PACK_SOURCES[name]
+    for is_last in (False, True):
+        for source in PACK_SOURCES.values():
+            if name in (source.name, *source.also):
+                return source
+        if not is_last:  # only now, since looking for other packages takes long
+            PACK_SOURCES.update(_read_sources(place for feature in list_installed() for place in feature.packs))
     raise SettingError(f"no data pack named {name!r}; {suggest(name, PACK_SOURCES)}")
 
 

@@ -25,6 +25,7 @@ FEATURE = Feature(
         ),
         STATES: ("dialeval.suites.multiwoz.metrics:Tracking",),
     },
+    packs=("dialeval.suites.multiwoz:packs.toml",),
     details=dict.fromkeys(("transcripts", "failures"), "dialeval.suites.multiwoz.explanations:TaskDetails"),
     sections={
         "failures": {"table": "dialeval.suites.multiwoz.report:make_ceiling_table"},
