@@ -37,7 +37,6 @@ from dialeval.analysis.difference import DEFAULT_ALPHA
 from dialeval.analysis.pairing import Runs, choose_main_keys, choose_systems, collect_systems, find_keys
 from dialeval.analysis.slices import NO_VALUE, OTHER, list_kept_fields, split_by_field
 from dialeval.analysis.values import average_known, find_better, regroup, require_table, sum_known
-from dialeval.core.arguments import check_arguments
 from dialeval.core.arrays import Floats, Ints, Mask, ranges
 from dialeval.core.columns import RaggedColumn, SharedColumn, TextColumn
 from dialeval.core.display import Displayable, Tabular
@@ -458,7 +457,6 @@ def measure_group(
 # The whole.
 
 
-@check_arguments
 def discover(
     runs: Runs,
     *,

@@ -22,7 +22,6 @@ from dialeval.analysis.alignment import align
 from dialeval.analysis.pairing import Runs, choose_systems, collect_systems, find_keys
 from dialeval.analysis.values import find_bounds, find_metric, regroup, require_table
 from dialeval.core.account import FAILURES
-from dialeval.core.arguments import check_arguments
 from dialeval.core.arrays import Ints, Mask
 from dialeval.core.display import Displayable, Tabular
 from dialeval.core.errors import SettingError
@@ -100,7 +99,6 @@ class Survival(Tabular, Displayable, Record, frozen=True, kw_only=True, rename={
         ]
 
 
-@check_arguments
 def estimate_survival(
     runs: Runs,
     metric: str = FAILURES,

@@ -31,7 +31,6 @@ from dialeval.analysis.difference import DEFAULT_ALPHA
 from dialeval.analysis.discovery import Features, Sample, UserTurns, find_phrases, measure_group
 from dialeval.analysis.pairing import choose_main_keys
 from dialeval.analysis.values import find_better, require_table
-from dialeval.core.arguments import check_arguments
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.columns import TextColumn
 from dialeval.core.display import Displayable, Tabular
@@ -119,7 +118,6 @@ class UserComparison(Tabular, Displayable, Record, frozen=True, kw_only=True, re
         return [habit.to_dict() for habit in self.habits]
 
 
-@check_arguments
 def compare_users(
     real: Run,
     simulated: Run,
