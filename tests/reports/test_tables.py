@@ -138,7 +138,7 @@ def test_intervals_stay_at_any_width_and_columns_wrap_with_their_names(scored: R
         console.print(lay_out(scored))
         shown = console.file.getvalue()  # type: ignore[attr-defined]
         assert all(len(line) <= width for line in shown.splitlines())
-        assert "0.2036 to 0.2806" in shown
+        assert "(0.2036 to 0.2806)" in shown
         assert shown.count("metric  ") == (3 if width == 44 else 2 if width < 110 else 1)
         assert "Confidence intervals: " in shown
 

@@ -44,6 +44,7 @@ from dialeval.core.arrow import read_table, text_array, write_tables
 from dialeval.core.contributions import Contributions, from_arrow, to_arrow
 from dialeval.core.display import Displayable, ScoreTable, Tabular, count_names, flatten_estimates, make_estimate_table
 from dialeval.core.errors import DataError, Problem, UnknownNameError
+from dialeval.core.features import find_place
 from dialeval.core.files import check_files, place_of, read_consistently, replace_files
 from dialeval.core.fold import Estimate, Level
 from dialeval.core.rowtable import RUN_FILE, RowTable, RunPart
@@ -102,9 +103,15 @@ class Result(Mapping[str, Estimate], Tabular, Displayable):
     account: Account | None = None
 
     def __getitem__(self, key: str) -> Estimate:
-        if key not in self.estimates:
+        if key in self.estimates:
+            return self.estimates[key]
+        known = find_place("loaders", "metric name")(key)
+        if known not in self.estimates:
             raise UnknownNameError("metric", key, self.estimates, self.skipped)
-        return self.estimates[key]
+        return self.estimates[known]
+
+    def __contains__(self, key: object) -> bool:
+        return key in self.estimates
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.estimates)

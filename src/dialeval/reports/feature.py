@@ -13,7 +13,10 @@ FEATURE = Feature(
         "Slices": "dialeval.reports.slices:to_brief_document",
         "Trend": "dialeval.reports.sequential:describe_trend",
     },
-    loaders={"verdict": "dialeval.reports.comparisons:make_verdict"},
+    loaders={
+        "verdict": "dialeval.reports.comparisons:make_verdict",
+        "metric name": "dialeval.metrics.registry:canonicalize",
+    },
     sections={"trials": {"table": "dialeval.reports.trials:list_trials"}},
     files={
         "run": WrittenFile(
