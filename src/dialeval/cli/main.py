@@ -39,6 +39,7 @@ _COMMANDS: Mapping[str, Command] = {
         "dialeval.cli.papers:describe", "Write the methods paragraph of a paper, and BibTeX.", "Evaluate"
     ),
     "demo": Command(f"{_TOOLS}:demo", "Evaluate the sample data that ships with dialeval.", "Evaluate"),
+    "sample-data": Command(f"{_TOOLS}:sample_data", "Copy the sample data that ships with dialeval.", "Evaluate"),
     **{name: command for feature in list_features() for name, command in feature.commands.items()},
     "metrics": Command(f"{_TOOLS}:metrics", "List the metrics, or explain one.", "Tools"),
     "formats": Command(f"{_TOOLS}:formats", "List the chat logs and row formats that are read.", "Tools"),

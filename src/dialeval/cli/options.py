@@ -1,7 +1,8 @@
 """Options that more than one command has, each defined once, and how their values are read.
 
 An option is a decorator: `@options.contexts`. `combine_options` makes one decorator of several; the options of a group
-in `Command.groups` reach the command as one argument. `--help` imports this module, so that it imports nothing heavy.
+in `HelpCommand.groups` reach the command as one argument. `--help` imports this module, so that it imports nothing
+heavy.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from dialeval.cli.help import Choice, Command, command, group
+from dialeval.cli.help import Choice, HelpCommand, command, group
 from dialeval.cli.output import STYLE, VERBOSE
 from dialeval.core import inputs
 
@@ -187,9 +188,9 @@ class LanguageModel(dict[str, Any]):
 
     def open(self, meter: Any = None) -> Any:
         """Return the judge, or the panel of several; None where no model is named."""
-        from pkgutil import resolve_name
-
         import orjson
+
+        from dialeval.core.features import find_place
 
         if not self["model"]:
             if any(self[name] for name in ("endpoint", "replay", "rubric", "mode", "presets")):
@@ -202,16 +203,16 @@ class LanguageModel(dict[str, Any]):
             raise click.UsageError(f"--llm-option wants KEY=JSON, such as top_p=0.9: {error}") from None
         judges = []
         for model, place in zip(self["model"], cycle(self["endpoint"] or [None]), strict=False):
-            judges.append(resolve_name("dialeval.judges.llm.judge:LLM")(place, model, **settings))
+            judges.append(find_place("loaders", "language_model")(place, model, **settings))
             if meter is not None:
                 judges[-1].changed = meter.show
                 judges[-1].report = lambda text: meter.note(f"llm: {text}")
         if meter is not None:
             meter.llms = judges
-        return judges[0] if len(judges) == 1 else resolve_name("dialeval.judges.llm.judge:Panel")(*judges)
+        return judges[0] if len(judges) == 1 else find_place("loaders", "panel")(*judges)
 
 
-Command.groups = {"intervals": IntervalOptions, "limits": Limits, "llm": LanguageModel}
+HelpCommand.groups = {"intervals": IntervalOptions, "limits": Limits, "llm": LanguageModel}
 
 
 def choice(flag: str, values: Sequence[str], help_text: str) -> Decorator:

@@ -160,8 +160,6 @@ def print_run(
         print_content(WRITERS[format_](standing))
     if format_ == "table":
         print_tables(table for make in find_extensions(run, "table") for table in make(run))
-    if format_ == "metrics-txt" and (other := [key for key in run.keys_in_order if key not in tables.METRICS_TXT]):
-        print_err(f"metrics-txt has no column for {', '.join(other)}; choose another format for them")
     print_skipped(run.skipped)
     print_warnings(run.warnings)
 

@@ -260,12 +260,13 @@ def data() -> None:
 @click.argument("name")
 @click.option("--from", "from_folder", type=click.Path(), help="Take the files from here, not from the network.")
 @click.option("--address", help="Download from this address instead of the official one.")
-def add(name: str, from_folder: str | None, address: str | None) -> None:
+@click.option("--force", is_flag=True, help="Replace a pack that is installed.")
+def add(name: str, from_folder: str | None, address: str | None, force: bool) -> None:
     """Build a pack from its official source over HTTP, or from a local copy."""
     from dialeval.io.packs import add_pack
 
     with open_download_bar(name) as progress:
-        pack = add_pack(name, address=address, from_folder=from_folder, progress=progress)
+        pack = add_pack(name, address=address, from_folder=from_folder, progress=progress, force=force)
     print_content(f"{pack.path}\n")
 
 
@@ -305,6 +306,10 @@ def remove(name: str) -> None:
 
 
 # `dialeval demo`: two chat logs of the sample and their page; with --all every family of metrics.
+
+
+SAMPLE_PARTS = ("breakdown", "frames", "logs", "lsdscc", "responses", "town")
+"""Folders of the sample."""
 
 
 @options.command("dialeval demo", "dialeval demo -o dialeval-demo --open", "dialeval demo --all")
@@ -350,6 +355,26 @@ def demo(output: Path, every: bool, opened: bool) -> None:
     print_content(f"{path}\n")
     if opened:
         click.launch(path.as_uri())
+
+
+@options.command("dialeval sample-data sample", "dialeval sample-data town --part town")
+@click.argument("folder", type=options.FOLDER)
+@click.option("--part", type=options.Choice(SAMPLE_PARTS), help="Copy one folder of the sample only.")
+def sample_data(folder: Path, part: str | None) -> None:
+    """Copy the sample that ships with dialeval (invented chats, ratings, task dialogues) to FOLDER.
+
+    FOLDER must be new or empty.
+    """
+    import shutil
+
+    from dialeval import sample_data as sample
+    from dialeval.core.errors import DataError, Problem
+
+    if folder.is_dir() and any(folder.iterdir()):
+        raise DataError(Problem(str(folder), None, "is not empty", "name a new folder"))
+    source = sample.folder() / (part or "")
+    shutil.copytree(source, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__*__*"))
+    print_err(f"copied to {folder}")
 
 
 def _select_main(run: Run, keys: Sequence[str]) -> Run:

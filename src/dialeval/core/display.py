@@ -1,6 +1,6 @@
 """How results show themselves: in one line (`repr`), and in a notebook as the report shows them.
 
-Pages and figures are made in `reports`, above this layer; that module is imported when something is shown (`HOME`).
+Pages and figures are made above this layer: a feature has `html` and `plot`, imported when something is shown.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import numpy as np
 from dialeval.core.arrays import Floats
 from dialeval.core.columns import TextColumn
 from dialeval.core.errors import NeedError, escape_controls
+from dialeval.core.features import find_place
 from dialeval.core.fold import Estimate, Level
 from dialeval.core.rowtable import NO_TURN
 from dialeval.core.validation import JsonObject
@@ -32,12 +33,6 @@ if TYPE_CHECKING:
     from dialeval.core.result import Result, Run
     from dialeval.core.rowtable import RowTable
 
-
-HOME = "dialeval.reports.html"
-"""The module that has `html` and `plot`; it is imported when something is shown."""
-PAPERS = "dialeval.reports.papers"
-"""The module that has `write_table`."""
-
 MOST_NAMED = 3
 
 
@@ -45,7 +40,7 @@ class Displayable:
     """A result that a notebook shows."""
 
     def _repr_html_(self) -> str:
-        return str(import_module(HOME).html(self))
+        return str(find_place("loaders", "html")(self))
 
     def to_latex(self, **settings: Any) -> str:
         r"""Return the table of the result for a paper: booktabs rules, a caption in words, signatures as comments.
@@ -67,7 +62,7 @@ class Displayable:
             >>> print(run.to_latex(rename={"ours": "Our model"}, label="tab:main").splitlines()[5])
             \label{tab:main}
         """
-        return str(import_module(PAPERS).write_table(self, "latex", **settings))
+        return str(find_place("loaders", "paper")(self, "latex", **settings))
 
     def to_markdown(self, **settings: Any) -> str:
         """Return the table of `to_latex` in Markdown.
@@ -78,7 +73,7 @@ class Displayable:
         Returns:
             The table in Markdown.
         """
-        return str(import_module(PAPERS).write_table(self, "md", **settings))
+        return str(find_place("loaders", "paper")(self, "md", **settings))
 
     def to_html(self, **settings: Any) -> str:
         """Return the table of `to_latex` in HTML, without a style.
@@ -89,7 +84,7 @@ class Displayable:
         Returns:
             The table in HTML.
         """
-        return str(import_module(PAPERS).write_table(self, "html", **settings))
+        return str(find_place("loaders", "paper")(self, "html", **settings))
 
 
 def count_names(names: Collection[str], noun: str) -> str:

@@ -31,7 +31,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 
@@ -229,7 +228,7 @@ class Run(Mapping[str, Result], Tabular, Displayable):
         Raises:
             SettingError: The run does not have the metric, or there is no such figure.
         """
-        return import_module(display.HOME).plot(self, kind, metric, **options)
+        return find_place("loaders", "plot")(self, kind, metric, **options)
 
     def with_report_details(self) -> Run:
         """Return the run with the details that a report shows; the run classes of suites add theirs.

@@ -93,7 +93,7 @@ ALIAS_NOTES: Mapping[str, str] = {
 
 _SCORES = "or add scores computed elsewhere: --scores FILE, -m score:NAME"
 _INSTEAD: Mapping[str, str] = {
-    "meteor": f"meteor-exact matches words and no synonyms, chrf credits inflected words, bertscore paraphrases; {_SCORES}",
+    "meteor": f"meteor-exact has no synonyms, chrf credits inflected words, bertscore paraphrases; {_SCORES}",
     "cider": f"nlg-bleu-4 and rouge-l are the other metrics of coco-caption; {_SCORES}",
     "bleurt": f"bertscore compares with the reference, judge reads the context; {_SCORES}",
     "comet": f"bertscore compares with the reference, judge reads the context; {_SCORES}",
@@ -123,7 +123,10 @@ def _require_class(given: Any) -> MetricClass:
     name = getattr(given, "__qualname__", repr(given))
     if isinstance(given, type) and issubclass(given, Metric):
         return given
-    raise SettingError(f"{name} is not a metric; a function becomes one by @dialeval.metric_of_rows(name=...)")
+    way = "a function becomes one by @dialeval.metric_of_rows(name=...)"
+    if hasattr(given, "update_metrics"):
+        way = "a class of dialog-eval becomes one by dialeval.originals.dialog_eval.adapt"
+    raise SettingError(f"{name} is not a metric; {way}")
 
 
 def _import_classes(place: str) -> Iterator[MetricClass]:

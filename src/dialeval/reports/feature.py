@@ -16,6 +16,9 @@ FEATURE = Feature(
     loaders={
         "verdict": "dialeval.reports.comparisons:make_verdict",
         "metric name": "dialeval.metrics.registry:canonicalize",
+        "html": "dialeval.reports.html:html",
+        "plot": "dialeval.reports.html:plot",
+        "paper": "dialeval.reports.papers:write_table",
     },
     sections={"trials": {"table": "dialeval.reports.trials:list_trials"}},
     files={

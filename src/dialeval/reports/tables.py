@@ -213,11 +213,11 @@ def explain_best(best: Best) -> list[str]:
 
 
 def to_metrics_txt(run: Run, verbatim: bool = False) -> str:
-    """Return the table file of dialog-eval: a line per file.
+    """Return the table file of dialog-eval: a line per file, its own metrics first.
 
     Whitespace in a name becomes `_`, because it separates the fields, unless names are `verbatim`, as in the original.
     """
-    keys = [key for key in METRICS_TXT if key in run.keys_in_order]
+    keys = sorted(run.keys_in_order, key=lambda key: METRICS_TXT.index(key) if key in METRICS_TXT else len(METRICS_TXT))
     lines = [" ".join(["filename", *map(_replace_whitespace, keys)])]
     for system, result in run.items():
         name = Path(result.source).name if result.source else system
