@@ -19,7 +19,7 @@ def test_demo_writes_a_report_and_prints_its_path_last(dialeval: Dialeval, tmp_p
     assert len(lines) <= 24, "one screen"
     assert max(map(len, lines[:-1])) <= 80
     assert lines[0] == "▼ v2 is worse than v1"
-    assert lines[-2].startswith("The page has every dialogue")
+    assert lines[-2].startswith("Every dialogue with the replies")
     report = Path(done.stdout.splitlines()[-1])
     assert report == tmp_path / "dialeval-demo" / "report.html"
     assert report.read_text(encoding="utf-8").lower().startswith("<!doctype html>")

@@ -79,7 +79,7 @@ def test_csv_reads_back_to_the_last_digit(run: Run) -> None:
         wanted = (est.mean, est.std, est.half_width, *(est.interval or (math.nan, math.nan)))
         found = [float(line[field] or "nan") for field in ("mean", "std", "half_width", "low", "high")]
         assert found == pytest.approx(wanted, rel=0, abs=0, nan_ok=True)
-        assert (int(line["rows"]), int(line["scored"])) == (est.units, est.scored)
+        assert (int(line["units"]), int(line["scored"])) == (est.units, est.scored)
         assert line["signature"] == str(est.signature or "")
 
 

@@ -351,7 +351,7 @@ def demo(output: Path, every: bool, opened: bool) -> None:
         print_content(lay_out(_select_main(part, keys)))
         runs.append(part)
     path = report(runs, output / "report.html", command="dialeval demo").resolve()
-    print_out("\nThe page has every dialogue with the replies of both versions. Open it in a browser:")
+    print_out("\nEvery dialogue with the replies of both versions; open it in a browser:")
     print_content(f"{path}\n")
     if opened:
         click.launch(path.as_uri())

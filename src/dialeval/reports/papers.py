@@ -111,7 +111,11 @@ def _lay_out_runs(
     """Return the table of runs, its caption, the signatures of its values, and its label."""
     if not runs:
         raise SettingError("nothing to show: pass at least one run")
-    scaled = {name: comparisons.run_to_percent(run) if percent else run for name, run in runs.items()}
+    scaled = {
+        name: comparisons.run_to_percent(run) if percent and not run.details.get(tables.PERCENT) else run
+        for name, run in runs.items()
+    }
+    percent = percent or any(run.details.get(tables.PERCENT) for run in runs.values())
     every = list(dict.fromkeys(key for run in runs.values() for key in run.keys_in_order))
     named = [metrics] if isinstance(metrics, str) else metrics
     chosen = None if named is None else find_keys(named, every, "no run has", "there are")
