@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import math
 import re
 from collections.abc import Iterator, Sequence
@@ -24,9 +23,7 @@ from dialeval.core.arrays import Ints
 from dialeval.core.fold import Better
 from dialeval.core.result import Run
 from dialeval.reports import comparisons as verdict_module
-from dialeval.reports import summary as summary_module
 from dialeval.reports.comparisons import RunVerdict, choose_mark, judge_run, state_verdict
-from dialeval.reports.summary import make_summary
 from dialeval.stats.resampling import draw_swaps
 
 DIRECTIONS: list[Better | None] = ["higher", "lower", None]
@@ -206,14 +203,9 @@ def test_what_is_not_asked_for_makes_a_bounded_number_of_tests() -> None:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(difference_module, "draw_swaps", counted)
             patch.setattr(verdict_module, "MOST_TESTS", 20)
-            patch.setattr(summary_module, "MOST_TESTS", 20)
             patch.setattr(verdict_module, "MOST_UNASKED", 10_000)
-            patch.setattr(summary_module, "MOST_UNASKED", 0)  # no tests against the best system
-            patch.setattr(summary_module, "MOST_UNASKED", 0)  # the best by value, without tests
-            text = make_summary(run).content
             found = judge_run(run)
         (left_out,) = (line for line in found.sentences if "not tested" in line)
-        assert left_out in html.unescape(text)
         return made, left_out
 
     few, many = swapped(20), swapped(40)

@@ -15,6 +15,8 @@ from dialeval.cli.output import check_places, print_err, quote_command
 if TYPE_CHECKING:
     from dialeval.reports.canvas import FigureFormat
 
+EXPORTS = ("every-eval-ever", "inspect", "langfuse-scores", "mlflow", "wandb", "csv", "label-studio")
+"""As in `reports.exports`, which is not imported to print help."""
 FIGURE_FORMATS = ("svg", "png", "pdf")
 """As in `reports.canvas`, which is not imported to print help."""
 
@@ -109,6 +111,33 @@ def report(
     out.print_content(f"{path}\n")
     if opened:
         click.launch(path.as_uri())
+
+
+@options.command(
+    "dialeval score chats.jsonl -o results",
+    "dialeval export results --to every-eval-ever",
+    "dialeval export results --to langfuse-scores -o scores/",
+)
+@click.argument("run", type=click.Path())
+@click.option("--to", "form", type=options.Choice(EXPORTS), required=True, help="The format.")
+@click.option("-o", "--output", type=options.FOLDER, default=Path("export"), help="The folder to write to.")
+@click.option("--force", is_flag=True, help="Replace files of an earlier export.")
+def export(run: str, form: str, output: Path, force: bool) -> None:
+    """Write the scores of a saved RUN, with their intervals, in the format of another program.
+
+    Prints the paths of the files.
+    """
+    import dialeval
+    from dialeval.core.files import check_files, write_bytes
+    from dialeval.core.result import files_of
+    from dialeval.reports.exports import export_run
+
+    files = export_run(dialeval.load(run), form)
+    check_files(output, files, lambda _folder: files if force else (), files_of(run))
+    output.mkdir(parents=True, exist_ok=True)
+    for name, content in files.items():
+        write_bytes(output / name, content)
+        out.print_content(f"{output / name}\n")
 
 
 def _refuse_foreign(output: Path) -> None:

@@ -179,6 +179,7 @@ def validate(files: tuple[str, ...], fields: Mapping[str, str], format_: str, **
     The account counts conversations, user turns and replies, and what is missing; the first conversation is shown as
     it was understood.
     """
+    from dialeval.io.outcomes import total_account
     from dialeval.io.reading import check
 
     documents = []
@@ -188,7 +189,12 @@ def validate(files: tuple[str, ...], fields: Mapping[str, str], format_: str, **
         status = 2 if problems else status
         if format_ == "json":
             accounts = {rows.system: rows.account.to_dict() for rows in systems}
-            document = {"systems": accounts, "problems": list(map(str, problems)), "warnings": list(notes)}
+            document = {
+                "account": total_account(systems).to_dict(),
+                "systems": accounts,
+                "problems": list(map(str, problems)),
+                "warnings": list(notes),
+            }
             documents.append({"file": file, **document})
         else:
             lines = list(map(str, problems)) or [_describe(file, systems), *(f"  {note}" for note in notes)]

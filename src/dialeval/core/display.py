@@ -62,7 +62,7 @@ class Displayable:
             >>> print(run.to_latex(rename={"ours": "Our model"}, label="tab:main").splitlines()[5])
             \label{tab:main}
         """
-        return str(find_place("loaders", "paper")(self, "latex", **settings))
+        return str(find_place("loaders", "write_table")(self, "latex", **settings))
 
     def to_markdown(self, **settings: Any) -> str:
         """Return the table of `to_latex` in Markdown.
@@ -73,7 +73,7 @@ class Displayable:
         Returns:
             The table in Markdown.
         """
-        return str(find_place("loaders", "paper")(self, "md", **settings))
+        return str(find_place("loaders", "write_table")(self, "md", **settings))
 
     def to_html(self, **settings: Any) -> str:
         """Return the table of `to_latex` in HTML, without a style.
@@ -84,7 +84,7 @@ class Displayable:
         Returns:
             The table in HTML.
         """
-        return str(find_place("loaders", "paper")(self, "html", **settings))
+        return str(find_place("loaders", "write_table")(self, "html", **settings))
 
 
 def count_names(names: Collection[str], noun: str) -> str:

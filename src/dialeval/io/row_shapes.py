@@ -53,6 +53,8 @@ class RowShape:
     """Keys of the document that its rows get as well."""
     joined: Sequence[str] = ()
     """A field that rows get from a list of the document: its name, the list, and the paths in both that are equal."""
+    counts: Mapping[str, str] = field(default_factory=dict)
+    """Of rows that other commands read: what counts as what in the account; each is a conversation but for `"0"`."""
     pairs: Mapping[str, str] = field(default_factory=dict)
     """The fields of a pair of answers, and where they are."""
     scores: Sequence[str] = ()
@@ -145,6 +147,16 @@ def _parse_object(text: str) -> dict[str, Any]:
         return {}
 
 
+def parse_list(value: Any) -> Any:
+    """Return a list that is written as JSON, anything else as it is."""
+    if not isinstance(value, str) or not value.startswith("["):
+        return value
+    try:
+        return orjson.loads(value)
+    except orjson.JSONDecodeError:
+        return value
+
+
 def find(row: RowObject, paths: str) -> Any:
     """Return what is at the first path that leads to something; of paths joined by `&`, all that do."""
     for path in paths.split(" | "):
@@ -167,6 +179,18 @@ def _find_prompt(messages: object) -> list[Any] | None:
     given = messages if isinstance(messages, list) else []
     roles = [message.get("role") if isinstance(message, dict) else None for message in given]
     return given[: roles.index("assistant") if "assistant" in roles else len(given)] or None
+
+
+def count_values(row: RowObject, paths: str) -> int:
+    """Return how many values are at paths of a row, joined by `&`; those of a list each."""
+    if paths == "0":
+        return 0
+    values: list[Any] = []
+    for path in paths.split(" & "):
+        head, starred, inner = path.partition(".*.")
+        given = value_at(row, head)
+        values += [value_at(item, inner) for item in given or ()] if starred else [given]
+    return sum(len(value) if isinstance(value, list | dict) else value is not None for value in values)
 
 
 def find_shape(row: RowObject) -> RowShape | None:

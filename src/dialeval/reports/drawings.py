@@ -379,27 +379,6 @@ def _draw_all(run: Run, pixels: int) -> Iterator[tuple[str, Figure]]:
     yield from ((name, drawn) for name, drawn in others.items() if drawn is not None)
 
 
-def draw_metrics(run: Run, prefix: str = "") -> str:
-    """Return the charts of each metric: the panel first, the others folded; `prefix`: of the places of metrics."""
-    places = {key: f"{prefix}{at}" for at, key in enumerate(run.keys_in_order)}
-    panel = [key for key in choose_main_keys(run) if key in places]
-    others = [key for key in places if key not in panel]
-    content = "".join(_draw_metric(run, places[key], key, panel=True) for key in panel)
-    content = f'<div class="metrics">{content}</div>' if panel else ""
-    if others:
-        inside = "".join(_draw_metric(run, places[key], key) for key in others)
-        content += markup.details(markup.count(len(others), "more metric"), f'<div class="metrics">{inside}</div>')
-    return content
-
-
-def _draw_metric(run: Run, place: str, key: str, *, panel: bool = False) -> str:
-    spread = None if is_binary(run, key) else draw_distribution(run, key)
-    figures = [draw_means(run, key), spread, draw_turns(run, key) if panel else None]
-    drawn = _wrap_figures(figures)
-    head = f'<h3 class="hidden">{markup.name(key)}{markup.arrow(find_better(run, key))}</h3>'
-    return f'<section class="metric" id="metric-{place}">{head}{drawn or markup.note("No value.")}</section>'
-
-
 def lay_out_figures(drawn: Sequence[Figure | None]) -> str:
     """Return charts next to each other, as many as there is room for."""
     shown = _wrap_figures(drawn)

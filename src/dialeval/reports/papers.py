@@ -33,6 +33,10 @@ from dialeval.reports.latex import Grid, PaperStyle, Spread, count_panels, escap
 Form = Literal["latex", "md", "html"]
 
 
+_MOST_SKEWED = 1.5
+"""An interval of which one side is longer than the other by this factor is shown whole, never as ±."""
+
+
 def write_table(
     result: Any,
     form: Form = "latex",
@@ -150,7 +154,8 @@ def _add_spread(text: str, estimate: Estimate | None, decimals: int, spread: Spr
     if estimate is None or estimate.interval is None or spread == "none" or text == MISSING:
         return text
     low, high = estimate.interval
-    if spread == "pm":
+    below, above = estimate.mean - low, high - estimate.mean
+    if spread == "pm" and max(below, above) < _MOST_SKEWED * min(below, above):
         return f"{text} ± {show((high - low) / 2, decimals)}"
     return f"{text} [{show_interval(estimate.interval, decimals).replace(' to ', ', ')}]"
 
