@@ -20,7 +20,7 @@ from dialeval.core.exact import Moments
 from dialeval.core.features import Command, Feature, WrittenFile
 from dialeval.core.fold import Estimate, Fact, Level, Metric, Partial, RowMetric
 from dialeval.core.inputs import Column, Resource
-from dialeval.engine.resources import Judge
+from dialeval.engine.resources import JudgeProtocol as Judge
 from dialeval.io.row_shapes import RowShape as Format
 from dialeval.metrics.functions import metric_of_rows
 from dialeval.reports.documents import Document, Table

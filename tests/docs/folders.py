@@ -217,10 +217,9 @@ def recorded_grades(folder: Path) -> None:
 FOLDERS: dict[str, Callable[[Path], None]] = {
     "README.md": readme,
     "docs/index.md": readme,
-    "docs/coming-from.md": other_programs,
     "docs/agreement.md": human_ratings,
     "docs/ci.md": versions,
-    "docs/coming-from-suites.md": other_programs,
+    "docs/migrate.md": other_programs,
     "docs/faq.md": files,
     "docs/formats.md": formats,
     "docs/human-estimates.md": human_ratings,

@@ -85,7 +85,7 @@ def prepare(page: str, folder: Path) -> None:
     """Put the files that a page uses into a folder."""
     if page in FOLDERS:
         FOLDERS[page](folder)
-    if not any("sample_data.folder()" in block.code and block.language == "sh" for block in BLOCKS[page]):
+    if not any("dialeval sample-data " in block.code for block in BLOCKS[page]):
         shutil.copytree(HERE, folder / "sample")
 
 

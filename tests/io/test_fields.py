@@ -11,19 +11,9 @@ import pytest
 from dialeval.core import inputs
 from dialeval.core.errors import Problem, SettingError, collect_warnings
 from dialeval.io.calls import Call, ToolResult
-from dialeval.io.fields import (
-    FieldReader,
-    Message,
-    describe_missing,
-    find_role,
-    parse_cell,
-    read_labels,
-    read_message,
-    read_plain_message,
-    read_role,
-    read_time,
-)
+from dialeval.io.fields import FieldReader, describe_missing, parse_cell, read_labels, read_time
 from dialeval.io.gathering import gather_rows
+from dialeval.io.messages import Message, find_role, read_message, read_plain_message, read_role
 from dialeval.io.rows import FieldNames, Records, Rows, read_number
 
 Caught = Callable[[Callable[[], object]], list[Problem]]

@@ -6,7 +6,8 @@ import pytest
 
 from dialeval.core.errors import Problem
 from dialeval.io.calls import Call
-from dialeval.io.fields import PARTS, ROLES, FieldReader, Message, read_content, read_message, read_role
+from dialeval.io.fields import FieldReader
+from dialeval.io.messages import PARTS, ROLES, Message, read_content, read_message, read_role
 from dialeval.io.rows import FieldNames
 
 

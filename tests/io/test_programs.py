@@ -36,7 +36,7 @@ REFUSED = {
     "every-eval-ever-aggregate.json": "give its samples",
     "label-studio-export.json": "dialeval agreement",
     "tau2-voice/results.json": "give the files of its simulations",
-    "facebook-messenger-export.json": "--role User 1=user",
+    "facebook-messenger-export.json": "--role 'User 1'=user",
 }
 """Files without a reply to score, each with what is said about it."""
 DIFFERENT: dict[str, dict[str, int]] = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -118,3 +119,87 @@ def test_the_first_answer_counts_and_of_the_same_answer_the_last(tmp_path: Path)
 def test_what_is_no_path_is_refused() -> None:
     with pytest.raises(SettingError, match="5 is not a path"):
         read_ratings(iter([5]))  # type: ignore[arg-type]
+
+
+def _label_studio(number: int, *annotations: tuple[object, float, str]) -> dict[str, Any]:
+    def result(stars: float, choice: str) -> list[dict[str, Any]]:
+        values = {"quality": ("rating", {"rating": stars}), "polite": ("choices", {"choices": [choice]})}
+        return [
+            {"from_name": name, "to_name": "text", "type": kind, "value": value}
+            for name, (kind, value) in values.items()
+        ]
+
+    return {
+        "id": number,
+        "data": {"dialogue": [{"author": "user", "text": "Hi"}, {"author": "bot", "text": f"Hello {number}."}]},
+        "annotations": [
+            {"id": at, "completed_by": rater, "was_cancelled": stars < 0, "result": result(stars, choice)}
+            for at, (rater, stars, choice) in enumerate(annotations)
+        ],
+        "predictions": [],
+    }
+
+
+ARGILLA = [
+    {
+        "id": "r1",
+        "fields": {"question": "Hi", "answer": "Hello 1."},
+        "responses": {
+            "quality": [
+                {"value": 4, "user_id": "ann", "status": "submitted"},
+                {"value": 2, "user_id": "bob", "status": "submitted"},
+                {"value": 1, "user_id": "cy", "status": "draft"},
+            ],
+            "polite": [
+                {"value": "yes", "user_id": "ann", "status": "submitted"},
+                {"value": "no", "user_id": "bob", "status": "submitted"},
+            ],
+        },
+    }
+]
+ARGILLA_1 = [
+    {
+        "id": "r1",
+        "fields": {"question": "Hi", "answer": "Hello 1."},
+        "responses": [
+            {"user_id": "ann", "status": "submitted", "values": {"quality": {"value": 4}, "polite": {"value": "yes"}}},
+            {"user_id": "bob", "status": "submitted", "values": {"quality": {"value": 2}, "polite": {"value": "no"}}},
+            {"user_id": "cy", "status": "discarded", "values": {}},
+        ],
+    }
+]
+ARGILLA_TABLE = [
+    {
+        "id": "r1",
+        "status": "completed",
+        "question": "Hi",
+        "answer": "Hello 1.",
+        "quality.responses": [4, 2, 1],
+        "quality.responses.users": ["ann", "bob", "cy"],
+        "quality.responses.status": ["submitted", "submitted", "draft"],
+        "polite.responses": ["yes", "no"],
+        "polite.responses.users": ["ann", "bob"],
+        "polite.responses.status": ["submitted", "submitted"],
+    }
+]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        [_label_studio(1, ("ann", 4, "yes"), ({"email": "bob"}, 2, "no"), ("cy", -1, "no"))],
+        ARGILLA,
+        ARGILLA_1,
+        ARGILLA_TABLE,
+    ],
+    ids=["label-studio", "argilla", "argilla-1", "argilla-table"],
+)
+def test_ratings_of_annotation_tools(given: list[dict[str, Any]], tmp_path: Path) -> None:
+    (tmp_path / "ratings.json").write_text(json.dumps(given))
+    ratings = read_ratings(tmp_path / "ratings.json")
+    assert (list(ratings.responses), [list(turns) for turns in ratings.contexts]) == (["Hello 1."], [["Hi"]])
+    assert {quality: column[0].tolist() for quality, column in ratings.annotations.items()} == {
+        "quality": [4, 2],
+        "polite": [1, 0],
+    }
+    assert [list(names) for names in ratings.raters["quality"]] == [["ann", "bob"]]

@@ -21,7 +21,8 @@ from dialeval.core import inputs
 from dialeval.core.batch import Batch
 from dialeval.core.columns import TextColumn
 from dialeval.core.errors import NeedError, SettingError
-from dialeval.core.fold import Estimate, compute_interval
+from dialeval.core.fold import Estimate
+from dialeval.engine.intervals import compute_interval
 from dialeval.metrics.log_columns import MOST_VALUES, Label, LabelNames, LatencyPercentile
 from dialeval.metrics.registry import registry
 from dialeval.text.vocabulary import Vocabulary

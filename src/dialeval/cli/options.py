@@ -1,7 +1,7 @@
 """Options that more than one command has, each defined once, and how their values are read.
 
-An option is a decorator: `@options.contexts`. `combine_options` makes one decorator of several; the options of a group
-in `Command.groups` reach the command as one argument. `--help` imports this module, so that it imports nothing heavy.
+An option is a decorator: `@options.contexts`. `combine_options` makes one of several; the options of a group in
+`HelpCommand.groups` reach the command as one argument. `--help` imports this module, so that it imports nothing heavy.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from dialeval.cli.help import Choice, Command, command, group
-from dialeval.cli.output import VERBOSE
+from dialeval.cli.help import Choice, HelpCommand, command, group
+from dialeval.cli.output import STYLE, VERBOSE
 from dialeval.core import inputs
 
 if TYPE_CHECKING:
@@ -187,9 +187,9 @@ class LanguageModel(dict[str, Any]):
 
     def open(self, meter: Any = None) -> Any:
         """Return the judge, or the panel of several; None where no model is named."""
-        from pkgutil import resolve_name
-
         import orjson
+
+        from dialeval.core.features import find_place
 
         if not self["model"]:
             if any(self[name] for name in ("endpoint", "replay", "rubric", "mode", "presets")):
@@ -202,16 +202,16 @@ class LanguageModel(dict[str, Any]):
             raise click.UsageError(f"--llm-option wants KEY=JSON, such as top_p=0.9: {error}") from None
         judges = []
         for model, place in zip(self["model"], cycle(self["endpoint"] or [None]), strict=False):
-            judges.append(resolve_name("dialeval.judges.llm.judge:LLM")(place, model, **settings))
+            judges.append(find_place("loaders", "language_model")(place, model, **settings))
             if meter is not None:
                 judges[-1].changed = meter.show
                 judges[-1].report = lambda text: meter.note(f"llm: {text}")
         if meter is not None:
             meter.llms = judges
-        return judges[0] if len(judges) == 1 else resolve_name("dialeval.judges.llm.judge:Panel")(*judges)
+        return judges[0] if len(judges) == 1 else find_place("loaders", "panel")(*judges)
 
 
-Command.groups = {"intervals": IntervalOptions, "limits": Limits, "llm": LanguageModel}
+HelpCommand.groups = {"intervals": IntervalOptions, "limits": Limits, "llm": LanguageModel}
 
 
 def choice(flag: str, values: Sequence[str], help_text: str) -> Decorator:
@@ -271,10 +271,58 @@ def field_names(what: str) -> Decorator:
     return pairs("--field", "fields", "OURS=THEIRS", f"Map a field to its name in {what}.")
 
 
+def _keep_style(context: click.Context, parameter: click.Parameter, value: Any) -> None:
+    """Keep an option about tables for papers in the context, where the writer finds it."""
+    if value:
+        named = _read_names(context, parameter, value) if parameter.name == "rename" else value
+        context.meta.setdefault(STYLE, {})[parameter.name] = named
+
+
+def _read_names(context: click.Context, parameter: click.Parameter, values: Sequence[str]) -> dict[str, str]:
+    """Read names of a paper: NAME=TEXT, or a TOML file of them."""
+    names: dict[str, str] = {}
+    for value in values:
+        if value.endswith(".toml") and "=" not in value:
+            from dialeval.core import validation
+
+            remedy = 'write lines such as "bleu-4" = "BLEU-4"'
+            document = validation.parse_toml(validation.read_bytes(value, remedy), value, remedy)
+            names |= {name: str(text) for name, text in document.items()}
+        else:
+            names |= parse_pairs(context, parameter, [value], str.rpartition)
+    return names
+
+
 def format_(formats: Sequence[str] = FORMATS) -> Decorator:
-    """Return the option that names the output format, and the one for more below a table."""
+    """Return the option that names the output format, those of tables for papers, and the one for more details."""
+    styles = (
+        click.option("--label", expose_value=False, callback=_keep_style, help="Label of the table (latex)."),
+        click.option(
+            "--width",
+            type=Choice(["text", "column"]),
+            expose_value=False,
+            callback=_keep_style,
+            help="Fit the text or a column; what does not fit is in further panels (latex).  [default: text]",
+        ),
+        click.option(
+            "--spread",
+            type=Choice(["interval", "pm", "none"]),
+            expose_value=False,
+            callback=_keep_style,
+            help="Uncertainty of values: interval, ± half of it, or none (latex).  [default: interval]",
+        ),
+        click.option(
+            "--rename",
+            multiple=True,
+            metavar="NAME=TEXT",
+            expose_value=False,
+            callback=_keep_style,
+            help="Name in the paper of a metric or system, or a TOML file of such names (latex).",
+        ),
+    )
     return combine_options(
-        click.option("-f", "--format", "format_", type=Choice(formats), default="table", help="Output format."),
+        *(styles if "latex" in formats else ()),
+        click.option("-f", "--format", "format_", type=Choice(formats), default=formats[0], help="Output format."),
         click.option(
             "-v",
             "--verbose",

@@ -46,6 +46,8 @@ _MOST_SKIPPED = 3
 
 SAVED: list[Path] = []
 """Where runs were saved: the command line prints it last."""
+STYLE = "dialeval.style"
+"""Where the context of a command holds how a table for a paper looks: arguments of `reports.latex.make_style`."""
 VERBOSE = "dialeval.verbose"
 """Where the context of a command holds whether `-v` was given."""
 UNSAVED: list[DialevalError] = []
@@ -150,7 +152,7 @@ def print_run(
     elif table:
         print_content(table)
     elif transpose:
-        print_content(tables.FORMATS[format_](run, transpose=True))
+        print_content(tables.FORMATS[format_](run, transpose=True, **(get_style() if format_ == "latex" else {})))
     else:
         print_as(format_, tables, run)
     if format_ in ("table", "md", "latex") and (standing := tables.describe_standing(run)):
@@ -158,8 +160,6 @@ def print_run(
         print_content(WRITERS[format_](standing))
     if format_ == "table":
         print_tables(table for make in find_extensions(run, "table") for table in make(run))
-    if format_ == "metrics-txt" and (other := [key for key in run.keys_in_order if key not in tables.METRICS_TXT]):
-        print_err(f"metrics-txt has no column for {', '.join(other)}; choose another format for them")
     print_skipped(run.skipped)
     print_warnings(run.warnings)
 
@@ -231,7 +231,9 @@ def print_tables(tables: Iterable[tuple[str, Sequence[Sequence[str]]]]) -> None:
 
 def print_as(format_: str, reports: Any, value: object, output: Path | None = None, width: int | None = None) -> None:
     """Print a result by `lay_out` or one of the `FORMATS` of a report module; or write it, see `print_content`."""
-    print_content(reports.lay_out(value) if format_ == "table" else reports.FORMATS[format_](value), output, width)
+    style = get_style() if format_ == "latex" else {}
+    content = reports.lay_out(value) if format_ == "table" else reports.FORMATS[format_](value, **style)
+    print_content(content, output, width)
 
 
 def print_content(content: RenderableType, output: Path | None = None, width: int | None = None) -> None:
@@ -273,6 +275,12 @@ def is_verbose() -> bool:
     """Return whether the running command prints settings and signatures (`-v`)."""
     context = click.get_current_context(silent=True)
     return context is not None and bool(context.meta.get(VERBOSE))
+
+
+def get_style() -> dict[str, Any]:
+    """Return how the running command shows a table for a paper."""
+    context = click.get_current_context(silent=True)
+    return {} if context is None else dict(context.meta.get(STYLE, {}))
 
 
 def write_output(path: Path, content: bytes, what: str = "written to") -> None:

@@ -15,6 +15,8 @@ from dialeval.cli.output import check_places, print_err, quote_command
 if TYPE_CHECKING:
     from dialeval.reports.canvas import FigureFormat
 
+EXPORTS = ("every-eval-ever", "inspect", "langfuse-scores", "mlflow", "wandb", "csv", "label-studio")
+"""As in `reports.exports`, which is not imported to print help."""
 FIGURE_FORMATS = ("svg", "png", "pdf")
 """As in `reports.canvas`, which is not imported to print help."""
 
@@ -34,10 +36,6 @@ FIGURE_FORMATS = ("svg", "png", "pdf")
 @click.option(
     "--width", type=click.FloatRange(2.5, 30), metavar="INCHES", help="Width of --figures.  [default: as in the report]"
 )
-@click.option("--table", type=options.FILE, help="Also write one table of all runs, .tex or .md: bold is the best.")
-@click.option("--table-metrics", metavar="NAMES", help="Metrics of --table, comma-separated.  [default: the panel]")
-@click.option("--table-percent", is_flag=True, help="Values between 0 and 1 of --table as percentages.")
-@click.option("--table-digits", type=click.IntRange(0, 6), default=2, help="Decimals of --table.")
 @options.compared
 @options.by
 @click.option(
@@ -57,10 +55,6 @@ def report(
     figures: FigureFormat | None,
     figures_dir: Path | None,
     width: float | None,
-    table: Path | None,
-    table_metrics: str | None,
-    table_percent: bool,
-    table_digits: int,
     opened: bool,
     by: list[str],
     human: tuple[str, ...],
@@ -83,16 +77,12 @@ def report(
     from dialeval.human.merge import merge_ratings
     from dialeval.human.report import draw_human_figures
     from dialeval.io.ratings import read_pairs
-    from dialeval.metrics.registry import split_names
     from dialeval.reports.drawings import write_figures
     from dialeval.reports.html import combine_runs
-    from dialeval.reports.papers import PaperFormat, make_paper_table
 
     if (figures_dir is not None or width is not None) and figures is None:
         raise click.UsageError("--figures-dir and --width need --figures png, svg or pdf")
-    if table is not None and table.suffix not in (".tex", ".md"):
-        raise click.UsageError("--table is a file that ends in .tex or .md")
-    check_places(None, files_of(*runs), human, pairs, sample, files=(output, *([table] if table else [])))
+    check_places(None, files_of(*runs), human, pairs, sample, files=(output,))
     _refuse_foreign(output)
     loaded = [dialeval.load(run) for run in runs]
     if pairs:
@@ -117,14 +107,37 @@ def report(
     names = [Path(run).resolve().name for run in runs]  # those that are the same get the number of the run
     unique = [name if names.count(name) == 1 else f"{name} ({at})" for at, name in enumerate(names, 1)]
     named = dict(zip(unique, loaded, strict=True))
-    if table is not None:
-        chosen = None if table_metrics is None else split_names(table_metrics)
-        form: PaperFormat = "md" if table.suffix == ".md" else "latex"
-        out.print_content(make_paper_table(named, chosen, form=form, percent=table_percent, digits=table_digits), table)
     path = dialeval.report(named, output, quote_command(), date=strftime("%Y-%m-%d"), by=by or None, **page).resolve()
     out.print_content(f"{path}\n")
     if opened:
         click.launch(path.as_uri())
+
+
+@options.command(
+    "dialeval score chats.jsonl -o results",
+    "dialeval export results --to every-eval-ever",
+    "dialeval export results --to langfuse-scores -o scores/",
+)
+@click.argument("run", type=click.Path())
+@click.option("--to", "form", type=options.Choice(EXPORTS), required=True, help="The format.")
+@click.option("-o", "--output", type=options.FOLDER, default=Path("export"), help="The folder to write to.")
+@click.option("--force", is_flag=True, help="Replace files of an earlier export.")
+def export(run: str, form: str, output: Path, force: bool) -> None:
+    """Write the scores of a saved RUN, with their intervals, in the format of another program.
+
+    Prints the paths of the files.
+    """
+    import dialeval
+    from dialeval.core.files import check_files, write_bytes
+    from dialeval.core.result import files_of
+    from dialeval.reports.exports import export_run
+
+    files = export_run(dialeval.load(run), form)
+    check_files(output, files, lambda _folder: files if force else (), files_of(run))
+    output.mkdir(parents=True, exist_ok=True)
+    for name, content in files.items():
+        write_bytes(output / name, content)
+        out.print_content(f"{output / name}\n")
 
 
 def _refuse_foreign(output: Path) -> None:

@@ -179,6 +179,7 @@ def validate(files: tuple[str, ...], fields: Mapping[str, str], format_: str, **
     The account counts conversations, user turns and replies, and what is missing; the first conversation is shown as
     it was understood.
     """
+    from dialeval.io.outcomes import total_account
     from dialeval.io.reading import check
 
     documents = []
@@ -188,7 +189,12 @@ def validate(files: tuple[str, ...], fields: Mapping[str, str], format_: str, **
         status = 2 if problems else status
         if format_ == "json":
             accounts = {rows.system: rows.account.to_dict() for rows in systems}
-            document = {"systems": accounts, "problems": list(map(str, problems)), "warnings": list(notes)}
+            document = {
+                "account": total_account(systems).to_dict(),
+                "systems": accounts,
+                "problems": list(map(str, problems)),
+                "warnings": list(notes),
+            }
             documents.append({"file": file, **document})
         else:
             lines = list(map(str, problems)) or [_describe(file, systems), *(f"  {note}" for note in notes)]
@@ -260,12 +266,13 @@ def data() -> None:
 @click.argument("name")
 @click.option("--from", "from_folder", type=click.Path(), help="Take the files from here, not from the network.")
 @click.option("--address", help="Download from this address instead of the official one.")
-def add(name: str, from_folder: str | None, address: str | None) -> None:
+@click.option("--force", is_flag=True, help="Replace a pack that is installed.")
+def add(name: str, from_folder: str | None, address: str | None, force: bool) -> None:
     """Build a pack from its official source over HTTP, or from a local copy."""
     from dialeval.io.packs import add_pack
 
     with open_download_bar(name) as progress:
-        pack = add_pack(name, address=address, from_folder=from_folder, progress=progress)
+        pack = add_pack(name, address=address, from_folder=from_folder, progress=progress, force=force)
     print_content(f"{pack.path}\n")
 
 
@@ -313,6 +320,10 @@ BREAKDOWN = ("accuracy", "f1-x", "jsd-o-t-x")
 """The metrics that are printed: all tables together fit on two screens of 80 by 24. The report has the others."""
 
 
+SAMPLE_PARTS = ("breakdown", "frames", "logs", "lsdscc", "responses", "town")
+"""Folders of the sample."""
+
+
 @options.command("dialeval demo", "dialeval demo -o dialeval-demo --open")
 @click.option(
     "-o", "--output", type=options.FOLDER, default=Path("dialeval-demo"), help="Folder for the runs and the report."
@@ -357,6 +368,26 @@ def demo(output: Path, opened: bool) -> None:
     print_content(f"{path}\n")
     if opened:
         click.launch(path.as_uri())
+
+
+@options.command("dialeval sample-data sample", "dialeval sample-data town --part town")
+@click.argument("folder", type=options.FOLDER)
+@click.option("--part", type=options.Choice(SAMPLE_PARTS), help="Copy one folder of the sample only.")
+def sample_data(folder: Path, part: str | None) -> None:
+    """Copy the sample that ships with dialeval (invented chats, ratings, task dialogues) to FOLDER.
+
+    FOLDER must be new or empty.
+    """
+    import shutil
+
+    from dialeval import sample_data as sample
+    from dialeval.core.errors import DataError, Problem
+
+    if folder.is_dir() and any(folder.iterdir()):
+        raise DataError(Problem(str(folder), None, "is not empty", "name a new folder"))
+    source = sample.folder() / (part or "")
+    shutil.copytree(source, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__*__*"))
+    print_err(f"copied to {folder}")
 
 
 def _save_and_print(title: str, run: Run, folder: Path, keys: Sequence[str], first: bool = False) -> None:

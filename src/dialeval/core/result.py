@@ -31,7 +31,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 
@@ -44,6 +43,7 @@ from dialeval.core.arrow import read_table, text_array, write_tables
 from dialeval.core.contributions import Contributions, from_arrow, to_arrow
 from dialeval.core.display import Displayable, ScoreTable, Tabular, count_names, flatten_estimates, make_estimate_table
 from dialeval.core.errors import DataError, Problem, UnknownNameError
+from dialeval.core.features import find_place
 from dialeval.core.files import check_files, place_of, read_consistently, replace_files
 from dialeval.core.fold import Estimate, Level
 from dialeval.core.rowtable import RUN_FILE, RowTable, RunPart
@@ -222,7 +222,7 @@ class Run(Mapping[str, Result], Tabular, Displayable):
         Raises:
             SettingError: The run does not have the metric, or there is no such figure.
         """
-        return import_module(display.HOME).plot(self, kind, metric, **options)
+        return find_place("loaders", "plot")(self, kind, metric, **options)
 
     def with_report_details(self) -> Run:
         """Return the run with the details that a report shows; the run classes of suites add theirs.

@@ -21,13 +21,13 @@ from typing import Any, Literal
 
 from dialeval.core import inputs
 from dialeval.core.errors import SettingError, collect_warnings
-from dialeval.core.fold import IntervalKind
 from dialeval.core.inputs import Column, Input
 from dialeval.core.result import Result, Run, check_folder
 from dialeval.engine.baselines import evaluate_with_baselines
 from dialeval.engine.folding import BATCH_ROWS, Options, Progress, make_job, run_sources
+from dialeval.engine.intervals import IntervalKind
 from dialeval.engine.plan import Asked, Planner, Settings, list_asked, list_fields, make_planner
-from dialeval.engine.resources import Data, Judge, LanguageModel, Resources, WordChoice
+from dialeval.engine.resources import Data, JudgeProtocol, LanguageJudge, Resources, WordChoice
 from dialeval.engine.worker import Context, Engine, Job, open_context
 from dialeval.io.opening import LINES, PathSource, format_of, is_pattern, is_remote
 from dialeval.io.outcomes import account_for, mark_outcomes
@@ -248,8 +248,8 @@ def evaluate(
     tokenizer: Tokenizer | None = None,
     train: Data | None = None,
     vectors: PathSource | WordVectors | None = None,
-    judge: PathSource | Judge | None = None,
-    llm: LanguageModel | None = None,
+    judge: PathSource | JudgeProtocol | None = None,
+    llm: LanguageJudge | None = None,
     fields: Mapping[str, str] | None = None,
     keep: str | Sequence[str] = (),
     confidence: float | None = None,
@@ -508,7 +508,7 @@ def make_tally(
     tokenizer: Tokenizer | None = None,
     train: Data | None = None,
     vectors: PathSource | WordVectors | None = None,
-    judge: PathSource | Judge | None = None,
+    judge: PathSource | JudgeProtocol | None = None,
     fields: Mapping[str, str] | None = None,
     confidence: float | None = None,
     intervals: IntervalKind | float | None = None,

@@ -28,17 +28,8 @@ from dialeval.core.account import ERROR, MISSING
 from dialeval.core.errors import add_warning
 from dialeval.core.inputs import Input
 from dialeval.io.calls import CallLog, read_result, unwrap
-from dialeval.io.fields import (
-    FieldReader,
-    Message,
-    find_role,
-    looks_like_prompt,
-    parse_cell,
-    read_message,
-    read_message_time,
-    read_plain_message,
-    read_role,
-)
+from dialeval.io.fields import FieldReader, looks_like_prompt, parse_cell, read_message_time
+from dialeval.io.messages import Message, find_role, read_message, read_plain_message, read_role
 from dialeval.io.outcomes import remove_reasoning
 from dialeval.io.row_shapes import find, find_shape
 from dialeval.io.rows import (

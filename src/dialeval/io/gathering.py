@@ -50,13 +50,7 @@ from dialeval.io.chats import (
     is_message,
     join_output,
 )
-from dialeval.io.fields import (
-    LARGEST_TURN,
-    FieldReader,
-    describe_missing,
-    looks_like_prompt,
-    parse_cell,
-)
+from dialeval.io.fields import LARGEST_TURN, FieldReader, describe_missing, looks_like_prompt, parse_cell
 from dialeval.io.logs import find_assembler, peek_rows
 from dialeval.io.outcomes import account_for, mark_outcomes
 from dialeval.io.row_shapes import (
@@ -565,7 +559,7 @@ def _read_reward(value: object) -> float | None:
 
 def _count_rewards(trial: str | None) -> int:
     """Return the number of scores of a trial, where its row lists none: its reward, or the parts of it."""
-    given = {"parts": (), "reward": None} if trial is None else orjson.loads(trial)
+    given: Any = {"parts": (), "reward": None} if trial is None else orjson.loads(trial)
     return max(len(given["parts"]), int(given["reward"] is not None))
 
 

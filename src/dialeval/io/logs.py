@@ -18,7 +18,7 @@ from dialeval.core.errors import DataError, Problem, add_warning
 from dialeval.io import json, opening
 from dialeval.io.calls import dump
 from dialeval.io.delimited import read_lines, split
-from dialeval.io.fields import ROLES
+from dialeval.io.messages import ROLES
 from dialeval.io.opening import stem_of
 from dialeval.io.row_shapes import find, find_document_rows, find_shape, value_at
 from dialeval.io.rows import ASKED, ASSISTANT, SYSTEM, TOOL, USER, FieldNames, Records, RowObject
@@ -124,12 +124,13 @@ def _read_codex(rows: Numbered, where: str) -> Iterator[tuple[int, RowObject]]:
     facts: RowObject = {}
     messages: list[RowObject] = []
     for _, event in rows:
-        kind = event.get("type") if isinstance(event, dict) else None
-        item = event.get("payload", event) if isinstance(event, dict) else None
+        if not isinstance(event, dict):
+            continue
+        kind, item = event.get("type"), event.get("payload", event)
         if not isinstance(item, dict) or item.get("type") == "reasoning":
             continue
         if kind == "response_item" or (item is event and kind is not None):  # the second: before version 0.30
-            messages.append({**item, "timestamp": event.get("timestamp")})  # type: ignore[union-attr]
+            messages.append({**item, "timestamp": event.get("timestamp")})
         elif kind in ("session_meta", "turn_context", None):
             facts = {**item, **facts}
     for message in messages:
@@ -144,9 +145,11 @@ def _read_codex_exec(rows: Numbered, where: str) -> Iterator[tuple[int, RowObjec
     name: object = stem_of(where)
     messages: list[RowObject] = []
     for _, event in rows:
-        item = value_at(event, "item") if isinstance(event, dict) else None
-        name = event.get("thread_id", name) if isinstance(event, dict) else name
-        kind = item.get("type") if isinstance(item, dict) and event.get("type") == "item.completed" else None  # type: ignore[union-attr]
+        if not isinstance(event, dict):
+            continue
+        name, item = event.get("thread_id", name), event.get("item")
+        item = item if isinstance(item, dict) and event.get("type") == "item.completed" else {}
+        kind = item.get("type")
         if kind == "agent_message":
             messages.append({"role": ASSISTANT, "content": item["text"]})
         elif kind not in (None, "reasoning", "todo_list", "error"):
@@ -387,6 +390,27 @@ def _read_promptfoo(rows: Numbered, where: str) -> Iterator[tuple[int, RowObject
         )
 
 
+def _read_samples_with_scores(rows: Numbered, _where: str) -> Iterator[tuple[int, RowObject]]:
+    """Yield a row for each sample of Every Eval Ever, which has a line for each of its scores."""
+    samples: dict[tuple[object, ...], tuple[int, RowObject]] = {}
+    for line, sample in rows:
+        if not isinstance(sample, dict):
+            continue
+        name = str(sample.get("evaluation_name") or "score")
+        score = {name: value_at(sample, "evaluation.score")}
+        key = (sample.get("model_id"), sample.get("sample_id"), sample.get("sample_hash"))
+        _, row = samples.setdefault(key, (line, {"scores": {}, "dialog_id": key[1], "system": key[0]}))
+        row["scores"] = {**row["scores"], **score}  # type: ignore[dict-item]
+        row["reference"], row["error"] = value_at(sample, "input.reference"), sample.get("error")
+        if sample.get("messages"):
+            del row["reference"]
+            row["messages"] = sample["messages"]
+        else:
+            row["response"] = find(sample, "output.raw.0 | output.raw")
+            row["context"] = find(sample, "input.formatted | input.raw")
+    yield from samples.values()
+
+
 ASSEMBLERS: dict[str, Assembler] = {
     "claude-code": _read_claude_code,
     "codex": _read_codex,
@@ -395,4 +419,5 @@ ASSEMBLERS: dict[str, Assembler] = {
     "openhands": _read_openhands,
     "documents": _read_documents,
     "promptfoo": _read_promptfoo,
+    "every-eval-ever": _read_samples_with_scores,
 }

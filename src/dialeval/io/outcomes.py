@@ -12,7 +12,7 @@ traceback, a JSON object `{"error": ...}`, and `null` or `undefined`. "Error 404
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -186,6 +186,20 @@ def count_rows(rows: Rows) -> Account:
         skipped_requests=kinds.count(SKIPPED),
         calls_only=calls_only,
     )
+
+
+def total_account(systems: Collection[Rows]) -> Account:
+    """Return the account of a whole file: conversations and turns of users that several systems answer count once."""
+    total = sum((rows.account for rows in systems), Account())
+    if len(systems) < 2 or any(rows.dialogues is None for rows in systems):
+        return total
+    turns: dict[str, int] = {}
+    for rows in systems:
+        offsets = rows.dialogue_offsets()
+        before = offsets_of(_count_user_turns(rows, offsets))[offsets]
+        for name, asked in zip(rows.names().take(offsets[:-1]), np.diff(before).tolist(), strict=True):
+            turns[name] = max(turns.get(name, 0), asked)
+    return replace(total, conversations=len(turns), user_turns=sum(turns.values()))
 
 
 def _read_lists(column: ColumnData | None) -> list[tuple[int, Any]]:

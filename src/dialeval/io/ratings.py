@@ -23,7 +23,7 @@ import hashlib
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeAlias, TypeGuard
+from typing import Any, NamedTuple, TypeAlias, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -36,7 +36,8 @@ from dialeval.io.calls import parse_text
 from dialeval.io.fields import FieldReader, describe_missing
 from dialeval.io.opening import PathSource
 from dialeval.io.reading import read_objects
-from dialeval.io.rows import LISTS, FieldNames, Records, RowObject, join_names, kind_of, read_number
+from dialeval.io.rows import CONTENT_KEYS, LISTS, FieldNames, Records, RowObject, join_names, kind_of, read_number
+from dialeval.io.scores import read_grade
 
 OVERALL = "overall"
 """The quality that every rated set is expected to have."""
@@ -143,7 +144,11 @@ def read_ratings(
         lacking = f"no row has {own['scores']}, {', '.join(_PLAIN)}"
         return None if any(row.scores for row in rows) else (lacking, remedy)
 
-    rows = _join_by_id(read_objects(paths, "ratings", "a response and scores", names, read, check))
+    def read_lines(reader: FieldReader, row: RowObject, name: str) -> Iterator[_RatedRow]:
+        for line in list_ratings(row, names):
+            yield from read(reader, line, name)
+
+    rows = _join_by_id(read_objects(paths, "ratings", "a response and scores", names, read_lines, check))
     if not rows:
         raise SettingError("no ratings were given; name at least one file of rated rows")
     *columns, _, _, scales, scores, named = zip(*rows, strict=True)
@@ -159,6 +164,75 @@ def read_ratings(
     listed = dict(zip(_LISTED, map(list, columns), strict=True))
     ends = np.array(scales, np.float64)
     return Ratings(**listed, scales=ends, annotations=annotations, values=values, raters=raters)
+
+
+def list_ratings(row: RowObject, names: FieldNames) -> list[RowObject]:
+    """Return a line for each rater of a task of Label Studio or a record of Argilla; a row of ours as it is."""
+    shape = None if names.mapped else row_shapes.find_shape(row)
+    is_table = any(name.endswith(".responses.users") for name in row)  # of Argilla, with columns for each question
+    if not is_table and (shape is None or shape.name not in _ANSWERS):
+        return [row]
+    list_answers = _list_argilla if is_table or shape is None else _ANSWERS[shape.name]
+    data: Any = next((row[name] for name in ("data", "fields") if isinstance(row.get(name), dict)), row)
+    context = row_shapes.parse_list(next((data[name] for name in _CONTEXTS if data.get(name) is not None), None))
+    response = next((data[name] for name in _RESPONSES if isinstance(data.get(name), str)), None)
+    if response is None and isinstance(context, list) and context:  # the last turn was rated
+        *context, last = context
+        response = next((last[key] for key in CONTENT_KEYS if key in last), None) if isinstance(last, dict) else last
+    metadata = row.get("metadata")
+    more = {**(metadata if isinstance(metadata, dict) else {}), **data}
+    known = {name: more[name] for name in ("system", "dialog_id", "reference") if more.get(name) is not None}
+    task = {"response": response, "context": context, **known, "id": str(data.get("id", row.get("id")))}
+    answers = dict[str, dict[str, float]]()
+    for rater, quality, answer in list_answers(row):
+        value = answer[0] if isinstance(answer, list) and len(answer) == 1 else answer
+        if (score := read_grade(value)) is not None:
+            answers.setdefault(rater, {})[quality] = score
+        elif value is not None:
+            add_warning(f"answers to {quality!r:.40} that are no numbers are not read as ratings")
+    return [{**task, "rater": rater, "scores": scores} for rater, scores in answers.items()]
+
+
+_CONTEXTS = ("context", "dialogue", "dialog", "messages", "conversation", "chat", "prompt", "instruction", "question")
+_RESPONSES = ("response", "reply", "answer", "output", "completion", "generation", "text")
+
+
+def _list_label_studio(task: RowObject) -> Iterator[tuple[str, str, Any]]:
+    """Yield rater, quality and answer of a task; annotations that were cancelled do not count."""
+    for annotation in task["annotations"] if isinstance(task["annotations"], list) else ():
+        rater = annotation.get("completed_by")
+        rater = rater.get("email", rater.get("id")) if isinstance(rater, dict) else rater
+        for result in () if annotation.get("was_cancelled") else annotation.get("result") or ():
+            value = result.get("value") or {}
+            kinds = ("rating", "number", "choices", "text")
+            answer = next((value[kind] for kind in kinds if value.get(kind) is not None), None)
+            yield str(annotation.get("id") if rater is None else rater), str(result.get("from_name")), answer
+
+
+def _list_argilla(record: RowObject) -> Iterator[tuple[str, str, Any]]:
+    """Yield rater, question and answer of a record: a list for each question, or one for each user; or columns."""
+    responses = record.get("responses")
+    columns = {name.removesuffix(".responses"): given for name, given in record.items() if name.endswith(".responses")}
+    for question, values in columns.items():
+        users, states = (record.get(f"{question}.responses.{what}") for what in ("users", "status"))
+        for at, value in enumerate(values if isinstance(values, list) else ()):
+            if not isinstance(states, list) or states[at] == "submitted":
+                yield str(users[at] if isinstance(users, list) else at), question, value
+    for question, given in responses.items() if isinstance(responses, dict) else ():
+        yield from ((str(each.get("user_id")), str(question), each.get("value")) for each in given if _counts(each))
+    for at, each in enumerate(responses if isinstance(responses, list) else ()):
+        for question, answer in (each.get("values") or {}).items() if _counts(each) else ():
+            yield str(each.get("user_id") or at), str(question), answer.get("value")
+
+
+def _counts(response: Mapping[str, Any]) -> bool:
+    return response.get("status") in (None, "submitted")
+
+
+_ANSWERS: dict[str, Callable[[RowObject], Iterator[tuple[str, str, Any]]]] = {
+    "label-studio": _list_label_studio,
+    "argilla": _list_argilla,
+}
 
 
 def digest_ratings(ratings: Ratings) -> list[str]:
@@ -325,6 +399,10 @@ def read_rating_lines(
     """
 
     def read(reader: FieldReader, row: RowObject, _name: str) -> Iterator[RatingLine]:
+        for line in list_ratings(row, reader.names):
+            yield from read_line(reader, line)
+
+    def read_line(reader: FieldReader, row: RowObject) -> Iterator[RatingLine]:
         before = len(reader.problems)
         identity, rater = reader.read_identifier(row, "id"), reader.read_identifier(row, "rater")
         scores = read_scores(reader, row, "scores")

@@ -20,6 +20,7 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 
 from dialeval.core import inputs
+from dialeval.core.account import Account
 from dialeval.core.arrays import offsets_of
 from dialeval.core.columns import ColumnData, FieldColumn, RaggedColumn, TextColumn, join_texts
 from dialeval.core.errors import DataError, Problem, SettingError, add_warning, collect_warnings, escape_surrogates
@@ -32,6 +33,7 @@ from dialeval.io.gathering import gather_rows, gather_texts
 from dialeval.io.logs import read_markdown
 from dialeval.io.opening import LINES, PathSource, format_of, stem_of
 from dialeval.io.outcomes import account_for, mark_outcomes
+from dialeval.io.row_shapes import count_values, find_shape
 from dialeval.io.rows import LISTS, FieldNames, Records, RowObject, Rows, kind_of, length_problem, read_each
 
 T = TypeVar("T")
@@ -98,12 +100,35 @@ def check(
     Returns:
         The rows of every system, or every problem; and what was guessed in reading.
     """
+    names = FieldNames.of(fields, **reading)
     with collect_warnings() as notes:
         try:
             files = find_response_files(path) if is_folder(path) else [path]
             return _chain(partial(read_responses, file, fields, **reading) for file in files), [], notes
         except DataError as error:
-            return [], error.problems, notes
+            return _account_for_others(path, names), error.problems, notes
+
+
+def _account_for_others(path: PathSource, names: FieldNames) -> list[Rows]:
+    """Return the account of a file with rows that other commands read, such as pairs and ratings; else nothing."""
+    if is_folder(path) or format_of(path) == LINES:
+        return []
+    total, title = Account(), ""
+    try:
+        for records in read_records(path, names, None).values():
+            for _, row in records.rows:
+                given: dict[str, Any] = row if isinstance(row, dict) else {}
+                shape = find_shape(given)
+                if shape is None or not shape.counts:
+                    return []
+                counts: Any = {name: count_values(given, paths) for name, paths in shape.counts.items()}
+                total += Account(**{"conversations": 1, **counts})
+                title = shape.name
+    except DataError:
+        return []
+    nothing = TextColumn.from_strings([])
+    account = replace(total, fields={"shape": title})
+    return [Rows(stem_of(path), {inputs.RESPONSE: nothing}, where=os.fspath(path), account=account)]
 
 
 def read_texts(source: Any, need: Input, fields: Mapping[str, str] | None = None, **reading: Any) -> RaggedColumn:

@@ -12,16 +12,16 @@ something else there (`unlike`). Where the user says which field holds the respo
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
-from pathlib import Path
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from dialeval.core.errors import add_warning
-from dialeval.core.validation import parse_toml
+from dialeval.core.features import list_installed, read_table
 
 if TYPE_CHECKING:
     from dialeval.io.rows import FieldNames, RowObject
@@ -33,7 +33,6 @@ PROMPT = ".<assistant"
 """At the end of a path of messages: those before the first one of the assistant."""
 _ABOUT_ERRORS = ("error", "status", "finish_reason")
 _ROLE_KEYS = frozenset(("role", "from", "sender", "speaker", "author", "sender_name"))
-_TABLE = Path(__file__).with_suffix(".toml")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +53,8 @@ class RowShape:
     """Keys of the document that its rows get as well."""
     joined: Sequence[str] = ()
     """A field that rows get from a list of the document: its name, the list, and the paths in both that are equal."""
+    counts: Mapping[str, str] = field(default_factory=dict)
+    """Of rows that other commands read: what counts as what in the account; each is a conversation but for `"0"`."""
     pairs: Mapping[str, str] = field(default_factory=dict)
     """The fields of a pair of answers, and where they are."""
     scores: Sequence[str] = ()
@@ -98,11 +99,20 @@ class RowShape:
         return rows + "; ".join(f"{name} = {paths}" for name, paths in shown.items())
 
 
-OWN, *SHAPES = [
-    RowShape(name, example=orjson.loads(entry.pop("example")), **entry)
-    for name, entry in parse_toml(_TABLE.read_bytes(), str(_TABLE), "install dialeval again").items()
-]
+def _read_shapes(places: Iterable[str]) -> list[RowShape]:
+    entries = (entry for place in places for entry in read_table(place).items())
+    return [RowShape(name, example=orjson.loads(entry.pop("example")), **entry) for name, entry in entries]
+
+
+OWN, *SHAPES = _read_shapes(["dialeval.io:row_shapes.toml"])
 """A row of ours, identified by its response; and other shapes in the order of trying."""
+
+
+@cache
+def _list_installed_shapes() -> list[RowShape]:
+    """Return the shapes of other packages, which are tried where none of ours fits."""
+    return _read_shapes(place for feature in list_installed() for place in feature.formats)
+
 
 CHAT = next(shape for shape in SHAPES if shape.name == "chat")
 
@@ -137,6 +147,16 @@ def _parse_object(text: str) -> dict[str, Any]:
         return {}
 
 
+def parse_list(value: Any) -> Any:
+    """Return a list that is written as JSON, anything else as it is."""
+    if not isinstance(value, str) or not value.startswith("["):
+        return value
+    try:
+        return orjson.loads(value)
+    except orjson.JSONDecodeError:
+        return value
+
+
 def find(row: RowObject, paths: str) -> Any:
     """Return what is at the first path that leads to something; of paths joined by `&`, all that do."""
     for path in paths.split(" | "):
@@ -161,9 +181,22 @@ def _find_prompt(messages: object) -> list[Any] | None:
     return given[: roles.index("assistant") if "assistant" in roles else len(given)] or None
 
 
+def count_values(row: RowObject, paths: str) -> int:
+    """Return how many values are at paths of a row, joined by `&`; those of a list each."""
+    if paths == "0":
+        return 0
+    values: list[Any] = []
+    for path in paths.split(" & "):
+        head, starred, inner = path.partition(".*.")
+        given = value_at(row, head)
+        values += [value_at(item, inner) for item in given or ()] if starred else [given]
+    return sum(len(value) if isinstance(value, list | dict) else value is not None for value in values)
+
+
 def find_shape(row: RowObject) -> RowShape | None:
     """Return the shape that a row has all signs of; a null where a shape has its reply is a reply that is missing."""
-    for shape in _find_possible(tuple(row)):
+    possible = _find_possible(tuple(row))
+    for shape in chain(possible, (each for each in _list_installed_shapes() if _has_heads(row, each))):
         mains = shape.main.split(" | ")
         if all(find(row, sign) is not None or (sign in row and sign in mains) for sign in shape.signs):
             return shape

@@ -15,7 +15,7 @@ from dialeval.cli import output as out
 from dialeval.cli.progress import open_meter
 
 if TYPE_CHECKING:
-    from dialeval.engine.resources import Judge as AnyJudge
+    from dialeval.engine.resources import JudgeProtocol
     from dialeval.judges.judge import DialogueJudge
 
 _DEVICE = options.choice(
@@ -75,7 +75,12 @@ def score_judge(judge_dir: str | None, encoder: str | None, **rest: Any) -> None
 
 
 def _score(
-    metric: str, judge: AnyJudge | DialogueJudge | None, output: Path | None, format_: str, force: bool, **inputs: Any
+    metric: str,
+    judge: JudgeProtocol | DialogueJudge | None,
+    output: Path | None,
+    format_: str,
+    force: bool,
+    **inputs: Any,
 ) -> None:
     """Score by one metric and a judge (None: the shipped one), then print and save the run."""
     from dialeval.engine.evaluate import Execution, evaluate

@@ -14,11 +14,15 @@ FEATURE = Feature(
         ),
         inputs.CONTEXT: ("dialeval.judges.conversation:ConversationJudge",),
     },
-    judges={
+    resources={
         inputs.JUDGE: "dialeval.judges.adem:Judge",
         inputs.DIALOGUE_JUDGE: "dialeval.judges.judge:DialogueJudge",
     },
-    loaders={"judge": "dialeval.judges.judge:open_judge"},
+    loaders={
+        "judge": "dialeval.judges.judge:open_judge",
+        "language_model": "dialeval.judges.llm.judge:LLM",
+        "panel": "dialeval.judges.llm.judge:Panel",
+    },
     sections={"judge/": {"rows": "dialeval.judges.report:explain_rows"}},
     documents={"JudgedPairs": "dialeval.reports.labels:describe_preferences"},
     files={

@@ -108,7 +108,10 @@ def _require_class(given: Any) -> MetricClass:
     name = getattr(given, "__qualname__", repr(given))
     if isinstance(given, type) and issubclass(given, Metric):
         return given
-    raise SettingError(f"{name} is not a metric; a function becomes one by @dialeval.metric_of_rows(name=...)")
+    way = "a function becomes one by @dialeval.metric_of_rows(name=...)"
+    if hasattr(given, "update_metrics"):
+        way = "a class of dialog-eval becomes one by dialeval.originals.dialog_eval.adapt"
+    raise SettingError(f"{name} is not a metric; {way}")
 
 
 def _import_classes(place: str) -> Iterator[MetricClass]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import shutil
@@ -18,8 +19,7 @@ from dialeval.cli.main import main
 from docs.folders import other_programs
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
-PAGES = ("coming-from.md", "coming-from-suites.md", "coming-from-libraries.md")
-PAGE = "\n".join((DOCS / name).read_text(encoding="utf-8") for name in PAGES)
+PAGE = (DOCS / "migrate.md").read_text(encoding="utf-8")
 PROSE = re.sub(r"^```.*?^```", "", PAGE, flags=re.DOTALL | re.MULTILINE)
 QUOTED = re.findall(r"`([^`]+)`", PROSE)
 COMMANDS = list(dict.fromkeys(text for text in QUOTED if re.match(r"dialeval \S+ [^A-Z]", text)))
@@ -38,7 +38,7 @@ DOORS = {
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = tmp_path_factory.mktemp("coming-from")
+    made = tmp_path_factory.mktemp("migrate")
     other_programs(made)
     return made
 
@@ -58,6 +58,50 @@ def test_commands(
     with pytest.raises(SystemExit) as end:
         main()
     assert not end.value.code, capsys.readouterr().err
+
+
+LINES = re.findall(r"^\| (?:`([^`]+)`) \| (.+) \|$", SECTIONS["Every line of their documents"], re.MULTILINE)
+STATEMENTS = [
+    statement.replace("`", "")
+    for line, here in LINES
+    if not here.startswith("`dialeval ")
+    for statement in (re.findall(r"`(from [^`]+)`", here), [line] if here.startswith("the same") else [here])
+    for statement in statement
+]
+
+
+def test_every_python_line_of_the_documents_runs(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("torch")
+    monkeypatch.chdir(folder)
+    (folder / "some" / "json").mkdir(parents=True)
+    shutil.copy("hypotheses.txt", "some/file")
+    shutil.copy("groups.json", "some/json/file")
+    vectors = [[0.5, 0.25]]
+    names: dict[str, object] = {
+        "hypothesis_set": [["if", "a", "thing", "quakes", "like", "a", "duck"]], "epoch": 1, "train_session": None,
+        "reference_set": [[["A", "man", "can", "never", "have", "too", "many", "ties"]]],
+        "learning_rate": 0.1, "human_score": [3.0],
+        "my_predictions": json.loads(Path("predictions.json").read_text()),
+        **dict.fromkeys(("context_dim", "model_response_dim", "reference_response_dim"), 2),
+        **dict.fromkeys(("context", "model_response", "reference_response"), vectors),
+    }  # fmt: skip
+    for statement in STATEMENTS:
+        exec(statement, names)
+    printed = capsys.readouterr().out
+    assert "0: ['if', 'a', 'thing', 'quakes', 'like', 'a', 'duck']" in printed
+    assert "Epoch 1 BLEU: {'bleu': {'town': " in printed
+
+
+@pytest.mark.golden
+def test_no_line_of_the_documents_is_left_out(shared_data: Path) -> None:
+    code = r"\s*\$?((?:from \w+ import|python |[a-z_]+ = (?:[A-Z]\w+|e)[.(]|print\(|compute_|model\.).*)"
+    known = {line for line, _ in LINES}
+    seeds = [path.read_text("utf-8") for path in sorted((shared_data.parent / "seeds").glob("*.md"))]
+    found = {match[1] for text in seeds for line in text.splitlines() if (match := re.fullmatch(code, line))}
+    assert len(found) > 20
+    assert found - known == set()
 
 
 @pytest.mark.parametrize("line", IMPORTS)
@@ -90,7 +134,7 @@ def test_figures_that_are_said_to_be_equal_are() -> None:
     import sacrebleu
     from nltk.translate import bleu_score, nist_score
 
-    from dialeval.originals.lsdscc import NLTKNistAligner
+    from dialeval.originals.lsdscc.align import NLTKNistAligner
 
     responses = (sample_data.folder() / "responses" / "careful.txt").read_text().splitlines()
     references = (sample_data.folder() / "references.txt").read_text().splitlines()
