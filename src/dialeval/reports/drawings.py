@@ -108,14 +108,6 @@ def draw_differences(comparison: Comparison, system: str, width: int = WIDTH) ->
     return charts.forest(marks, title, axis, zero=True, notes=[note], width=width) if marks else None
 
 
-def is_binary(run: Run, key: str) -> bool:
-    """Return whether all per-row scores of a metric are 0 or 1 (or 100), so that only the mean is of interest."""
-    items = [
-        est.scores[np.isfinite(est.scores)] for est in collect_estimates(run, key).values() if est.scores is not None
-    ]
-    return bool(items) and all(np.isin(values, (0, 1)).all() or np.isin(values, (0, 100)).all() for values in items)
-
-
 def draw_turns(run: Run, key: str, width: int = WIDTH) -> Figure | None:
     """Draw the mean of a metric over the turns of dialogues."""
     series: dict[str, list[Point]] = {}

@@ -96,26 +96,6 @@ MARK = '<meta name="generator" content="dialeval">'
 """The line that distinguishes our pages from other files."""
 
 
-def make_page(heading: str, lead: str, sections: Sequence[Section], data: str, scripts: Sequence[str]) -> str:
-    """Return a page of sections; `lead` and `data` are markup; the first of the `scripts` runs before it is shown."""
-    contents = "".join(f'<li><a href="#{name}">{title}</a></li>' for name, title, _ in sections)
-    body = "".join(markup.section(*section) for section in sections)
-    return make_html(
-        heading,
-        f'{_SKIP}<div class="wrap">{make_heading(heading, lead)}'
-        f'<nav aria-label="Contents"><ul>{contents}</ul></nav>\n'
-        f'<main id="main" tabindex="-1">\n{body}</main></div>\n{data}',
-        read_assets("chart.css", "report.css"),
-        scripts,
-    )
-
-
-def make_heading(title: str, lead: str) -> str:
-    """Return the head of a page: its title, the choice of colors, and some markup."""
-    shown = escape(plain(title))
-    return f'<header><div class="top"><h1><bdi dir="auto">{shown}</bdi></h1>{_THEME}</div>{lead}</header>\n'
-
-
 def make_html(title: str, body: str, style: str, scripts: Sequence[str], more_policy: str = "") -> str:
     """Return a whole document from its body, which is markup; the first script runs before anything is shown."""
     scripts = [re.sub("</(?=script)", r"<\\/", script, flags=re.IGNORECASE) for script in scripts]

@@ -21,7 +21,6 @@ from dialeval.analysis.pairing import choose_main_keys
 from dialeval.analysis.values import find_better, find_metric
 from dialeval.analysis.verdict import decide, judge_system
 from dialeval.core.errors import SettingError
-from dialeval.core.fold import Level
 from dialeval.core.result import Result, Run
 from dialeval.reports import formatting as fmt
 from dialeval.reports import markup
@@ -625,8 +624,3 @@ def _write_pairs(block: Block, comparison: Comparison, order: Sequence[str]) -> 
     apart = math.comb(len(order), 2) - len(joined)
     summary = f"{apart:,} of the {math.comb(len(order), 2):,} pairs can be told apart"
     return markup.details(f"All pairs <span>{summary}</span>", table)
-
-
-def find_level(run: Run, key: str) -> Level:
-    """Return whether a metric has a value per turn or per dialogue."""
-    return next((result[key].level for result in run.values() if key in result), Level.TURN)
