@@ -108,8 +108,11 @@ class Figure:
     def _repr_html_(self) -> str:
         return self.svg
 
-    def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the figure to a file of the format that its suffix names, and return its path."""
+    def save(self, path: str | os.PathLike[str], scale: float = PNG_SCALE) -> Path:
+        """Write the figure to a file of the format that its suffix names, and return its path.
+
+        `scale`: pixels of a PNG file per pixel of the figure.
+        """
         form = Path(path).suffix.removeprefix(".")
         if form not in get_args(FigureFormat):
             raise SettingError(f"figures are written as {', '.join(get_args(FigureFormat))}, not as {form!r}")
@@ -120,7 +123,7 @@ class Figure:
             import vl_convert
 
             if form == "png":
-                content = bytes(vl_convert.svg_to_png(self.svg, scale=PNG_SCALE))
+                content = bytes(vl_convert.svg_to_png(self.svg, scale=scale))
             else:  # the unit of a PDF page is a point
                 pixels = f'width="{self.width}" height="{self.height}"'
                 width, height = (size * 72 / PIXELS_PER_INCH for size in (self.width, self.height))

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,13 +24,13 @@ from dialeval.core.errors import SettingError
 from dialeval.core.result import Result, Run
 from dialeval.reports import formatting as fmt
 from dialeval.reports import markup
+from dialeval.reports.canvas import Figure
 from dialeval.reports.comparisons import list_caveats
 from dialeval.reports.formatting import MISSING, list_names, plain, shorten, show_interval, show_p, show_value, state_p
-from dialeval.reports.marks import Dots, Line, draw_glyph, draw_ranking, draw_swarm
+from dialeval.reports.marks import Dots, Line, draw_card, draw_glyph, draw_ranking, draw_swarm
 
 if TYPE_CHECKING:
     from dialeval.analysis.slices import Slices
-    from dialeval.human.estimate import HumanEstimates
 
 DATA_SETS = "data_sets"
 """Where a run of several runs holds the name of the data of each system, if not all have the same."""
@@ -60,7 +60,8 @@ class Block:
     prefix: str = ""
     """Of the addresses of the block."""
     title: str = ""
-    people: HumanEstimates | None = field(default=None, repr=False)
+    people: Any = field(default=None, repr=False)
+    """The estimates of human ratings, if there are some."""
 
     @property
     def systems(self) -> list[str]:
@@ -115,7 +116,10 @@ class Block:
 
 
 def make_blocks(
-    run: Run, compared: bool | Comparison, sliced: Mapping[int, Sequence[Slices]], people: HumanEstimates | None
+    run: Run,
+    compared: bool | Comparison,
+    sliced: Mapping[int, Sequence[Slices]],
+    people: Any = None,
 ) -> list[Block]:
     """Return the blocks of a run, each compared with its first system; `sliced`: slices by the number of the block."""
     blocks = []
@@ -458,6 +462,15 @@ def _draw_systems(block: Block) -> tuple[str, str, str]:
     )
     axis = f"{shorten(key)}{_describe_scale(block.run, key)}"
     return markup.text(title), about, draw_ranking(lines, groups, axis, baseline)
+
+
+def write_card(block: Block, version: str, date: str | None) -> Figure:
+    """Return the verdict with the first figure as a picture to share."""
+    kind, headline = write_headline(block)
+    design = None if block.comparison is None else block.comparison.design
+    left = f"{design.clusters:,} {design.unit} · {shorten(block.key)}" if design is not None else shorten(block.key)
+    right = " · ".join(filter(None, [f"dialeval {version}", date]))
+    return draw_card(kind, headline, " ".join(state_lead(block)), draw_first_figure(block)[2], left, right)
 
 
 # All metrics.
