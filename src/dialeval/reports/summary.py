@@ -22,10 +22,12 @@ from dialeval.analysis.values import find_better, find_metric
 from dialeval.analysis.verdict import decide, judge_system
 from dialeval.core.errors import SettingError
 from dialeval.core.result import Result, Run
+from dialeval.metrics.trials import count_trials
 from dialeval.reports import formatting as fmt
 from dialeval.reports import markup
 from dialeval.reports.canvas import Figure
 from dialeval.reports.comparisons import list_caveats
+from dialeval.reports.drawings import draw_pass_k
 from dialeval.reports.formatting import MISSING, list_names, plain, shorten, show_interval, show_p, show_value, state_p
 from dialeval.reports.marks import Dots, Line, draw_card, draw_glyph, draw_ranking, draw_swarm
 
@@ -93,7 +95,8 @@ class Block:
         for system in self.comparison.systems:
             standing = judge_system(self.comparison.of(system), self.comparison.panel)
             decided = sorted([*standing.worse, *standing.better], key=lambda row: -row.size)
-            for row in [*decided, *standing.equivalent, *standing.undecided, *standing.other]:
+            undecided = sorted(standing.undecided, key=lambda row: (row.p, -row.size))
+            for row in [*decided, *undecided, *standing.equivalent, *standing.other]:
                 return row.key
         return next(iter(self.comparison.keys), "")
 
@@ -326,6 +329,14 @@ def list_key_figures(block: Block) -> Iterator[tuple[str, str, str, str]]:
         link = f'<a href="#{block.prefix}dialogues?show={"gains" if better else "losses"}">'
         number = f"{link}{row.wins if better else row.losses:,}</a> <small>of {total:,}</small>"
         yield number, f"{block.unit} got {'better' if better else 'worse'}", rest, ""
+    trials: Mapping[str, Sequence[Mapping[str, Any]]] = block.run.details.get("trials", {})
+    if {row.baseline, row.system} <= trials.keys():
+        (judged, passed), (others_judged, others_passed) = (
+            count_trials(trials[name]) for name in (row.system, row.baseline)
+        )
+        before = f"{shorten(row.baseline)}: {others_passed:,} of {others_judged:,}"
+        yield f"{passed:,} <small>of {judged:,}</small>", "trials passed", before, ""
+        return
     others = [other for other in comparison.of(row.system) if other.key.partition("/")[0] != row.key.partition("/")[0]]
     decided = [other for other in others if decide(other) in ("better", "worse", "different")]
     changed = max(decided, key=lambda other: (other.key in comparison.panel, other.size), default=None)
@@ -358,6 +369,12 @@ def _describe_scale(run: Run, key: str) -> str:
 def draw_first_figure(block: Block) -> tuple[str, str, str]:
     """Return the title, an explanation, and the figure of the first screen, all markup."""
     comparison, aligned, key = block.comparison, block.aligned, block.dialogue_key
+    if (
+        block.run.details.get("trials", {}).keys() & set(block.systems)
+        and (figure := draw_pass_k(block.run)) is not None
+    ):
+        about = "The chance that a task is solved that many times in a row (pass^k)."
+        return markup.text("How often a success can be repeated"), about, figure.inline
     if len(block.systems) > 2:
         return _draw_systems(block)
     if aligned is None or not key:
