@@ -390,6 +390,12 @@ def sample_data(folder: Path, part: str | None) -> None:
     print_err(f"copied to {folder}")
 
 
+@options.command("dialeval skill", "dialeval skill > SKILL.md")
+def skill() -> None:
+    """Print instructions for coding agents: how to run dialeval, read its results and act on them."""
+    print_content(Path(__file__).parents[1].joinpath("SKILL.md").read_text(encoding="utf-8"))
+
+
 def _save_and_print(title: str, run: Run, folder: Path, keys: Sequence[str], first: bool = False) -> None:
     """Save a run and print its main scores; with the `first` one, also the verdict and the notes of the tables."""
     from dialeval.reports.comparisons import judge_run

@@ -37,6 +37,7 @@ _OWN: Mapping[str, Sequence[str]] = {
         "dialeval.metrics.bleu:Bleu,NlgBleu",
         "dialeval.metrics.rouge:RougeL,RougeScore",
         "dialeval.metrics.chrf:Chrf",
+        "dialeval.metrics.checks:Contains,NotContains,StartsWith,Equals,Matches,MaxWords,IsJson,Refusal,TextChecks",
     ),
     inputs.CONTEXT: (
         "dialeval.metrics.conversation:DialogueTurns,TalkRatio,SelfRepetition",
@@ -49,7 +50,8 @@ _OWN: Mapping[str, Sequence[str]] = {
     inputs.LATENCY: ("dialeval.metrics.log_columns:Latency,LatencyPercentile",),
     inputs.CALLS: (
         "dialeval.metrics.calls:CallMatch,CallOrder,CallSequence,ArgumentMatch,MissingCalls,ExtraCalls,CallErrors",
-        "dialeval.metrics.calls:RepeatedCalls,CallAssertions",
+        "dialeval.metrics.calls:RepeatedCalls",
+        "dialeval.metrics.checks:CallAssertions",
     ),
 }
 """By what they measure, in the order in which tables show them; imported when something of the kind is asked for.
@@ -335,6 +337,7 @@ _TOPICS: Mapping[str, Sequence[str]] = {
     "Diversity": ("distinct",),
     "Words and entropy": ("words",),
     "Labels, scores and latency": ("log_columns", "scores"),
+    "Checks": ("checks",),
     "Agents": ("trials", "calls"),
 }
 """Topics by which metrics are listed, with the modules of `dialeval.metrics`; features name theirs."""
