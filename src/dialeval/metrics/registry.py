@@ -25,7 +25,7 @@ from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from dialeval.core import inputs
 from dialeval.core.errors import SettingError, add_warning, suggest
-from dialeval.core.features import Feature, list_features, list_installed
+from dialeval.core.features import Feature, list_features, list_installed, list_known
 from dialeval.core.fold import Metric
 from dialeval.metrics.functions import DECLARED, METRIC_MARK, MetricClass, describe_collision, make_class
 
@@ -373,7 +373,7 @@ _TOPICS: Mapping[str, Sequence[str]] = {
 def list_topics() -> dict[str, list[str]]:
     """Return the topics, with the modules and folders of their metrics."""
     topics = {title: [f"dialeval.metrics.{name}" for name in homes] for title, homes in _TOPICS.items()}
-    for feature in list_features():
+    for feature in list_known(everything=True):
         homes = {place.partition(":")[0] for place in chain.from_iterable(feature.metrics.values())}
         if homes:
             topics.setdefault(feature.topic, []).extend(homes)
