@@ -302,6 +302,15 @@ def choose_systems(
     return first, others
 
 
+def collect_compared(runs: Runs, baseline: str | None, wanted: Iterable[str] | None) -> dict[str, Result]:
+    """Return the systems to compare, the baseline first; a run of one system has only that."""
+    known = collect_systems(runs)
+    real = [name for name, result in known.items() if result.role == "system"] or list(known)
+    alone = len(real) == 1 and wanted is None and baseline is None
+    first, others = (real[0], []) if alone else choose_systems(known, baseline, wanted)
+    return {name: known[name] for name in (first, *others)}
+
+
 def find_system(systems: Mapping[str, Result], name: str) -> str:
     """Return the system of that name, or the only system of the run of that name."""
     inside = [system for system in systems if system.startswith(f"{name}/")]

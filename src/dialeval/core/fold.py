@@ -254,6 +254,12 @@ class Metric(Fold[State]):
 
     family: ClassVar[str]
     presets: ClassVar[Mapping[str, Mapping[str, object]]]
+    needs: ClassVar[frozenset[Input]]
+    """The required inputs. It, `better` and `bounds` are properties where they depend on settings."""
+    better: ClassVar[Better | None] = None
+    """Which values are better; None where neither more nor less is (length, entropy)."""
+    bounds: ClassVar[Bounds] = ANY_NUMBER
+    """The smallest and the largest possible value; intervals stay within them."""
     subject: ClassVar[Input] = inputs.RESPONSE
     """The column that is scored; a metric whose column is not given is left out without a warning."""
     level: ClassVar[Level] = Level.TURN
@@ -309,27 +315,12 @@ class Metric(Fold[State]):
         return f"{self.family}({text})"
 
     @property
-    @abstractmethod
-    def needs(self) -> frozenset[Input]:
-        """The required inputs."""
-
-    @property
     def wants(self) -> frozenset[Input]:
         """The optional inputs; its value depends on them, so their digests are in the signature too.
 
         With a setting `oov=unk`, all words outside of the vocabulary count as one.
         """
         return frozenset({inputs.VOCABULARY}) if getattr(self, "oov", "self") == "unk" else frozenset()
-
-    @property
-    def better(self) -> Better | None:
-        """Which values are better; None where neither more nor less is (length, entropy)."""
-        return None
-
-    @property
-    def bounds(self) -> Bounds:
-        """The smallest and the largest possible value; intervals stay within them."""
-        return ANY_NUMBER
 
     def bounds_of(self, key: str) -> Bounds:
         """Return the bounds of one of its results, for a metric whose results have different ones."""
@@ -484,6 +475,7 @@ def _list_choices(metric: type[Metric[Any]]) -> Mapping[str, tuple[object, ...]]
     for kind in reversed(metric.__mro__):
         # Only the annotations of settings are looked up: those of all class variables would take several times as long.
         own = {name: hint for name, hint in get_annotations(kind).items() if name in settings}
+        own = {name: hint for name, hint in own.items() if "ClassVar" not in str(hint)}  # of a base class
         with suppress(NameError):  # a name that only type checkers, or the function that defines the class, can see
             hints |= get_type_hints(SimpleNamespace(__annotations__=own), vars(sys.modules[kind.__module__]))
     return {name: get_args(hint) for name, hint in hints.items() if get_origin(hint) is Literal}
