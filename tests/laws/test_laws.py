@@ -351,6 +351,8 @@ def other_values(metric: AnyMetric, name: str) -> list[Any]:
         "words": [0, 1],
         "tolerance": [0.5],
         "ignore": ["a+b"],
+        "text": ["cat"],
+        "pattern": ["c.t"],
         "range": ["-1:2"],
         "rubric": ["safety", "conversation"],
         "samples": [3],
