@@ -52,7 +52,7 @@ dialeval score sample/labels/v1.jsonl sample/labels/v2.jsonl \\
     inputs.TRIALS: "dialeval score sample/agents/careful.jsonl sample/agents/quick.jsonl -m pass-hat,pass-at",
     inputs.CALLS: """\
 dialeval score sample/agents/careful.jsonl sample/agents/quick.jsonl \\
-  --assertions sample/agents/rules.toml -m call-match,call-order,call-exact,call-assertions""",
+  --checks sample/agents/rules.toml -m call-match,call-order,call-exact,call-assertions""",
 }
 """What computes a metric on the sample, by what it measures; responses are scored by flags for their needs."""
 
