@@ -35,6 +35,7 @@ NOT_RUN = {
     "docs/agent-noise.md": 2,  # needs public files
     "docs/ci.md": 1,  # what a failing test prints
     "docs/command-line.md": 1,  # needs other shells
+    "docs/discover.md": 2,  # needs public corpora
     "docs/judges.md": 1,  # installs packages
     "docs/llm-judges.md": 3,  # needs a server
     "docs/multiwoz.md": 2,  # needs prediction files; the official files
