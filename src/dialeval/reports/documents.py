@@ -13,7 +13,6 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
@@ -108,8 +107,11 @@ def format_markdown_table(table: Table, figure: Callable[[str], str] = str) -> s
     return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 
 
-def format_html_table(table: Table, figure: Callable[[str], str] = escape) -> str:
-    """Return a table without style, as a notebook shows its own."""
+def format_html_table(table: Table, figure: Callable[[str], str] | None = None) -> str:
+    """Return a table without style, as a notebook shows its own; `figure` escapes a value."""
+    from html import escape
+
+    figure = figure or escape
 
     head = "".join(f"<th>{escape(escape_controls(cell))}</th>" for cell in table.head)
     rows = (
@@ -278,6 +280,8 @@ def to_latex(document: Document, style: PaperStyle | None = None) -> str:
 
 def to_html(document: Document) -> str:
     """Return paragraphs and tables without style, as a notebook shows its own."""
+    from html import escape
+
     above = f"<p><strong>{escape(escape_controls(document.headline))}</strong></p>" if document.headline else ""
     above += "".join(f"<p>{escape(escape_controls(line))}</p>" for line in document.sentences)
     notes, details = (
