@@ -232,7 +232,6 @@ FOLDERS: dict[str, Callable[[Path], None]] = {
     "docs/sequential.md": saved_run,
     "docs/slices.md": versions,
     "docs/train-judge.md": judged,
-    "docs/troubleshooting.md": files,
 }
 """What a page finds beside a copy of the sample, which all find unless they make it themselves."""
 RATING = "-o to-rate"

@@ -36,8 +36,7 @@ NOT_RUN = {
     "docs/command-line.md": 1,  # needs other shells
     "docs/judges.md": 1,  # installs packages
     "docs/llm-judges.md": 3,  # needs a server
-    "docs/multiwoz-leaderboard.md": 1,  # needs prediction files
-    "docs/multiwoz-versions.md": 1,  # needs the official files
+    "docs/multiwoz.md": 2,  # needs prediction files; the official files
     "docs/rating.md": 2,  # a server that runs until it is stopped, and its database
     "docs/scale.md": 2,  # needs a cluster; a shortened error
     "docs/simulations.md": 3,  # takes half an hour; ten minutes

@@ -58,7 +58,7 @@ WORLDS: dict[Input, World] = {
 
 AnyMetric = Metric[Any]
 NAMED: list[AnyMetric] = [registry().parse(name) for name in registry().presets]
-AGGREGATES = ("length@dialogue-min", "judge@dialogue-first-failure", "rouge-l@dialogue-last")
+AGGREGATES = ("length@dialogue-min", "judge@dialogue-max", "rouge-l@dialogue-last")
 """Metrics over dialogues, which are no family: their settings are those of the metric that they condense."""
 LABELS = ("label:breakdown=X", "label:polite(annotators=majority)", "label:error=a(better=lower)@dialogue-mean")
 """Rates of labels, which are called by what rows hold."""

@@ -54,13 +54,10 @@ def trials() -> Run:
 
 def test_every_kind_of_figure_is_drawn_by_its_name(chats: Run, trials: Run) -> None:
     for kind in KINDS:
-        if kind in ("pass-k", "tasks"):
+        if kind == "pass-k":
             assert trials.plot(kind).name
         elif kind == "turns":  # single rows have no turns
             with pytest.raises(SettingError, match="no numbers for the figure 'turns'"):
-                chats.plot(kind)
-        elif kind == "causes":
-            with pytest.raises(SettingError, match="no numbers"):
                 chats.plot(kind)
         else:
             by = "length" if kind == "slices" else None
@@ -87,10 +84,8 @@ def test_figures_say_their_values(chats: Run) -> None:
     assert f"careful, chatty: {wins:.0f}% [" in chats.plot("wins", "rouge-l").description
 
 
-def test_pass_k_falls_with_k_and_tasks_that_flip_are_counted(trials: Run) -> None:
+def test_pass_k_falls_with_k(trials: Run) -> None:
     assert trials.plot("pass-k").description == "steady: from 0.583 to 0.333. lucky: from 0.417 to 0.000."
-    assert trials.plot("tasks").description.endswith(": steady: 1 of 3 tasks; lucky: 3 of 3 tasks.")
-    assert "lucky: 3 of 3 tasks" in trials.plot("tasks", system="lucky").description
 
 
 def test_scores_over_turns(tmp_path: Path) -> None:

@@ -48,6 +48,7 @@ FIGURE_FORMATS = ("svg", "png", "pdf")
 @options.judge_keys("The judge of the estimate, as in `dialeval estimate --judge`.")
 @click.option("--quality", default="overall", help="Quality in --human to use.")
 @click.option("--pairs", multiple=True, type=click.Path(), help="Pairwise preferences: also show the ranking.")
+@click.option("--card", type=options.FILE, help="Also write the verdict as a picture to share, .png or .svg.")
 @options.open_page
 def report(
     runs: tuple[str, ...],

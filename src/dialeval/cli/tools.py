@@ -383,6 +383,12 @@ def sample_data(folder: Path, part: str | None) -> None:
     print_err(f"copied to {folder}")
 
 
+@options.command("dialeval skill", "dialeval skill > SKILL.md")
+def skill() -> None:
+    """Print instructions for coding agents: how to run dialeval, read its results and act on them."""
+    print_content(Path(__file__).parents[1].joinpath("SKILL.md").read_text(encoding="utf-8"))
+
+
 def _select_main(run: Run, keys: Sequence[str]) -> Run:
     """Return a run with only some metrics, and without floors and ceilings."""
     systems = {name: result for name, result in run.items() if result.role == "system"}

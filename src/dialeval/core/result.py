@@ -217,8 +217,8 @@ class Run(Mapping[str, Result], Tabular, Displayable):
         """Draw a figure.
 
         Args:
-            kind: `means`, `distribution`, `turns`, `trend`, `wins`, `scatter`, `forest`, `slices`, `causes`, `pass-k`,
-                `tasks` or `agreement`.
+            kind: `means`, `distribution`, `turns`, `trend`, `wins`, `scatter`, `forest`, `slices`, `pass-k`
+                or `agreement`.
             metric: The metric; None: the first of the panel.
             **options: `against`, `by`, `system`, `width` in inches.
 

@@ -25,7 +25,7 @@ from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from dialeval.core import inputs
 from dialeval.core.errors import SettingError, add_warning, suggest
-from dialeval.core.features import Feature, list_features, list_installed
+from dialeval.core.features import Feature, list_features, list_installed, list_known
 from dialeval.core.fold import Metric
 from dialeval.metrics.functions import DECLARED, METRIC_MARK, MetricClass, describe_collision, make_class
 
@@ -37,6 +37,7 @@ _OWN: Mapping[str, Sequence[str]] = {
         "dialeval.metrics.bleu:Bleu,NlgBleu",
         "dialeval.metrics.rouge:RougeL,RougeScore",
         "dialeval.metrics.chrf:Chrf",
+        "dialeval.metrics.checks:Contains,NotContains,StartsWith,Equals,Matches,MaxWords,IsJson,Refusal,TextChecks",
         "dialeval.metrics.meteor:MeteorExact",
     ),
     inputs.CONTEXT: (
@@ -50,7 +51,8 @@ _OWN: Mapping[str, Sequence[str]] = {
     inputs.LATENCY: ("dialeval.metrics.log_columns:Latency,LatencyPercentile",),
     inputs.CALLS: (
         "dialeval.metrics.calls:CallMatch,CallOrder,CallSequence,ArgumentMatch,MissingCalls,ExtraCalls,CallErrors",
-        "dialeval.metrics.calls:RepeatedCalls,CallAssertions",
+        "dialeval.metrics.calls:RepeatedCalls",
+        "dialeval.metrics.checks:CallAssertions",
     ),
 }
 """By what they measure, in the order in which tables show them; imported when something of the kind is asked for.
@@ -362,6 +364,7 @@ _TOPICS: Mapping[str, Sequence[str]] = {
     "Diversity": ("distinct",),
     "Words and entropy": ("words",),
     "Labels, scores and latency": ("log_columns", "scores"),
+    "Checks": ("checks",),
     "Agents": ("trials", "calls"),
 }
 """Topics by which metrics are listed, with the modules of `dialeval.metrics`; features name theirs."""
@@ -370,7 +373,7 @@ _TOPICS: Mapping[str, Sequence[str]] = {
 def list_topics() -> dict[str, list[str]]:
     """Return the topics, with the modules and folders of their metrics."""
     topics = {title: [f"dialeval.metrics.{name}" for name in homes] for title, homes in _TOPICS.items()}
-    for feature in list_features():
+    for feature in list_known(everything=True):
         homes = {place.partition(":")[0] for place in chain.from_iterable(feature.metrics.values())}
         if homes:
             topics.setdefault(feature.topic, []).extend(homes)

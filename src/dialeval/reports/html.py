@@ -17,9 +17,10 @@ import base64
 import hashlib
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from weakref import ref
 
 import numpy as np
@@ -37,7 +38,7 @@ from dialeval.core.validation import JsonObject
 from dialeval.core.version import __version__
 from dialeval.reports import comparisons, markup
 from dialeval.reports.comparisons import RunVerdict, judge_run
-from dialeval.reports.documents import describe_result, find_extensions, to_html
+from dialeval.reports.documents import Document, describe_result, find_extensions, to_html
 from dialeval.reports.drawings import draw_figure
 from dialeval.reports.explorer import make_data
 from dialeval.reports.formatting import describe_intervals, list_names, plain, shorten
@@ -49,6 +50,7 @@ from dialeval.reports.summary import (
     make_blocks,
     split_blocks,
     state_lead,
+    write_card,
     write_headline,
     write_hero,
     write_metrics,
@@ -94,26 +96,6 @@ def make_script(*files: str) -> str:
 _SKIP = '<a class="skip" href="#main">Skip to the results</a>\n'
 MARK = '<meta name="generator" content="dialeval">'
 """The line that distinguishes our pages from other files."""
-
-
-def make_page(heading: str, lead: str, sections: Sequence[Section], data: str, scripts: Sequence[str]) -> str:
-    """Return a page of sections; `lead` and `data` are markup; the first of the `scripts` runs before it is shown."""
-    contents = "".join(f'<li><a href="#{name}">{title}</a></li>' for name, title, _ in sections)
-    body = "".join(markup.section(*section) for section in sections)
-    return make_html(
-        heading,
-        f'{_SKIP}<div class="wrap">{make_heading(heading, lead)}'
-        f'<nav aria-label="Contents"><ul>{contents}</ul></nav>\n'
-        f'<main id="main" tabindex="-1">\n{body}</main></div>\n{data}',
-        read_assets("chart.css", "report.css"),
-        scripts,
-    )
-
-
-def make_heading(title: str, lead: str) -> str:
-    """Return the head of a page: its title, the choice of colors, and some markup."""
-    shown = escape(plain(title))
-    return f'<header><div class="top"><h1><bdi dir="auto">{shown}</bdi></h1>{_THEME}</div>{lead}</header>\n'
 
 
 def make_html(title: str, body: str, style: str, scripts: Sequence[str], more_policy: str = "") -> str:
@@ -164,6 +146,7 @@ def report(
     rated: Mapping[str, object] | None = None,
     merged: Displayable | None = None,
     pairs: object = None,
+    card: str | os.PathLike[str] | None = None,
 ) -> Path:
     """Write the HTML report of one or several runs: one file that needs no network.
 
@@ -183,6 +166,7 @@ def report(
         rated: The rated rows by system, for figures.
         merged: The merged ratings, for a section about raters.
         pairs: The compared responses, for figures.
+        card: A file for the verdict as a picture to share, `.png` (1200 by 630) or `.svg`.
 
     Returns:
         The path.
@@ -203,9 +187,19 @@ def report(
     human = None
     if any(part is not None for part in opinions):
         human = find_place("loaders", "people")(*opinions)
-    shown = render(run, command, title=title, date=date, compared=compared, by=by, section=human, people=people)
-    write_bytes(path, shown.encode())
+    blocks = make_blocks(run, compared, _slice_blocks(run, by, bool(compared)), people)
+    write_bytes(path, _render_blocks(run, blocks, command, title, date, human).encode())
+    if card is not None:
+        write_card(blocks[0], run.version, date).save(card, scale=1.0)
     return path
+
+
+def _as_section(made: Section | Document | None) -> Section | None:
+    """Return a section of a feature; one that is plain texts and tables is escaped here."""
+    if not isinstance(made, Document):
+        return made
+    name = re.sub(r"\W+", "-", made.headline.lower())
+    return Section(name, made.headline, to_html(replace(made, headline="")))
 
 
 def render(
@@ -213,16 +207,24 @@ def render(
     command: str | None = None,
     *,
     title: str | None = None,
-    date: str | None = None,
     compared: bool | Comparison = True,
     by: str | Sequence[str] | None = None,
-    section: Section | None = None,
-    people: Any = None,
 ) -> str:
-    """Return the page as text; `section`: that about human ratings, `people`: their estimates for the first screen."""
-    blocks = make_blocks(run, compared, _slice_blocks(run, by, bool(compared)), people)
+    """Return the page of a run as text."""
+    blocks = make_blocks(run, compared, _slice_blocks(run, by, bool(compared)))
+    return _render_blocks(run, blocks, command, title)
+
+
+def _render_blocks(
+    run: Run,
+    blocks: Sequence[Block],
+    command: str | None,
+    title: str | None = None,
+    date: str | None = None,
+    section: Section | None = None,
+) -> str:
     data, body, links = [], "", []
-    sections = list(filter(None, [section, *(make(run) for make in find_extensions(run, "section"))]))
+    sections = list(filter(None, [section, *(_as_section(make(run)) for make in find_extensions(run, "section"))]))
     told = "".join(markup.section(*part) for part in sections)
     for at, block in enumerate(blocks):
         parts = [write_verdict(block, 1 if at == 0 else 2), write_hero(block), told if len(blocks) == 1 else ""]

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,17 +21,18 @@ from dialeval.analysis.pairing import choose_main_keys
 from dialeval.analysis.values import find_better, find_metric
 from dialeval.analysis.verdict import decide, judge_system
 from dialeval.core.errors import SettingError
-from dialeval.core.fold import Level
 from dialeval.core.result import Result, Run
+from dialeval.metrics.trials import count_trials
 from dialeval.reports import formatting as fmt
 from dialeval.reports import markup
+from dialeval.reports.canvas import Figure
 from dialeval.reports.comparisons import list_caveats
+from dialeval.reports.drawings import draw_pass_k
 from dialeval.reports.formatting import MISSING, list_names, plain, shorten, show_interval, show_p, show_value, state_p
-from dialeval.reports.marks import Dots, Line, draw_glyph, draw_ranking, draw_swarm
+from dialeval.reports.marks import Dots, Line, draw_card, draw_glyph, draw_ranking, draw_swarm
 
 if TYPE_CHECKING:
     from dialeval.analysis.slices import Slices
-    from dialeval.human.estimate import HumanEstimates
 
 DATA_SETS = "data_sets"
 """Where a run of several runs holds the name of the data of each system, if not all have the same."""
@@ -61,7 +62,8 @@ class Block:
     prefix: str = ""
     """Of the addresses of the block."""
     title: str = ""
-    people: HumanEstimates | None = field(default=None, repr=False)
+    people: Any = field(default=None, repr=False)
+    """The estimates of human ratings, if there are some."""
 
     @property
     def systems(self) -> list[str]:
@@ -93,7 +95,8 @@ class Block:
         for system in self.comparison.systems:
             standing = judge_system(self.comparison.of(system), self.comparison.panel)
             decided = sorted([*standing.worse, *standing.better], key=lambda row: -row.size)
-            for row in [*decided, *standing.equivalent, *standing.undecided, *standing.other]:
+            undecided = sorted(standing.undecided, key=lambda row: (row.p, -row.size))
+            for row in [*decided, *undecided, *standing.equivalent, *standing.other]:
                 return row.key
         return next(iter(self.comparison.keys), "")
 
@@ -116,7 +119,10 @@ class Block:
 
 
 def make_blocks(
-    run: Run, compared: bool | Comparison, sliced: Mapping[int, Sequence[Slices]], people: HumanEstimates | None
+    run: Run,
+    compared: bool | Comparison,
+    sliced: Mapping[int, Sequence[Slices]],
+    people: Any = None,
 ) -> list[Block]:
     """Return the blocks of a run, each compared with its first system; `sliced`: slices by the number of the block."""
     blocks = []
@@ -323,6 +329,14 @@ def list_key_figures(block: Block) -> Iterator[tuple[str, str, str, str]]:
         link = f'<a href="#{block.prefix}dialogues?show={"gains" if better else "losses"}">'
         number = f"{link}{row.wins if better else row.losses:,}</a> <small>of {total:,}</small>"
         yield number, f"{block.unit} got {'better' if better else 'worse'}", rest, ""
+    trials: Mapping[str, Sequence[Mapping[str, Any]]] = block.run.details.get("trials", {})
+    if {row.baseline, row.system} <= trials.keys():
+        (judged, passed), (others_judged, others_passed) = (
+            count_trials(trials[name]) for name in (row.system, row.baseline)
+        )
+        before = f"{shorten(row.baseline)}: {others_passed:,} of {others_judged:,}"
+        yield f"{passed:,} <small>of {judged:,}</small>", "trials passed", before, ""
+        return
     others = [other for other in comparison.of(row.system) if other.key.partition("/")[0] != row.key.partition("/")[0]]
     decided = [other for other in others if decide(other) in ("better", "worse", "different")]
     changed = max(decided, key=lambda other: (other.key in comparison.panel, other.size), default=None)
@@ -355,6 +369,12 @@ def _describe_scale(run: Run, key: str) -> str:
 def draw_first_figure(block: Block) -> tuple[str, str, str]:
     """Return the title, an explanation, and the figure of the first screen, all markup."""
     comparison, aligned, key = block.comparison, block.aligned, block.dialogue_key
+    if (
+        block.run.details.get("trials", {}).keys() & set(block.systems)
+        and (figure := draw_pass_k(block.run)) is not None
+    ):
+        about = "The chance that a task is solved that many times in a row (pass^k)."
+        return markup.text("How often a success can be repeated"), about, figure.inline
     if len(block.systems) > 2:
         return _draw_systems(block)
     if aligned is None or not key:
@@ -459,6 +479,15 @@ def _draw_systems(block: Block) -> tuple[str, str, str]:
     )
     axis = f"{shorten(key)}{_describe_scale(block.run, key)}"
     return markup.text(title), about, draw_ranking(lines, groups, axis, baseline)
+
+
+def write_card(block: Block, version: str, date: str | None) -> Figure:
+    """Return the verdict with the first figure as a picture to share."""
+    kind, headline = write_headline(block)
+    design = None if block.comparison is None else block.comparison.design
+    left = f"{design.clusters:,} {design.unit} · {shorten(block.key)}" if design is not None else shorten(block.key)
+    right = " · ".join(filter(None, [f"dialeval {version}", date]))
+    return draw_card(kind, headline, " ".join(state_lead(block)), draw_first_figure(block)[2], left, right)
 
 
 # All metrics.
@@ -625,8 +654,3 @@ def _write_pairs(block: Block, comparison: Comparison, order: Sequence[str]) -> 
     apart = math.comb(len(order), 2) - len(joined)
     summary = f"{apart:,} of the {math.comb(len(order), 2):,} pairs can be told apart"
     return markup.details(f"All pairs <span>{summary}</span>", table)
-
-
-def find_level(run: Run, key: str) -> Level:
-    """Return whether a metric has a value per turn or per dialogue."""
-    return next((result[key].level for result in run.values() if key in result), Level.TURN)

@@ -57,8 +57,8 @@ def estimate_curve(times: Ints, failed: Mask, clusters: Ints | None = None, leve
         if clusters is None:
             errors = np.sqrt(np.cumsum(failures * steps / at_risk))
         else:  # by conversation and turn, what it adds to log S: only those at risk do
-            reached, own = times[:, None] >= turns, (times[:, None] == turns) & failed[:, None]
-            influences = np.cumsum(np.where(reached, failures / at_risk - own, 0.0) * steps, axis=1)
+            reached, here = times[:, None] >= turns, (times[:, None] == turns) & failed[:, None]
+            influences = np.cumsum(np.where(reached, failures / at_risk - here, 0.0) * steps, axis=1)
             errors = np.sqrt((_sum_by(influences, clusters) ** 2).sum(axis=0))
         reach = NormalDist().inv_cdf((1 + level) / 2) * errors / np.log(survival)
         inside = (survival > 0) & (survival < 1)
@@ -68,16 +68,17 @@ def estimate_curve(times: Ints, failed: Mask, clusters: Ints | None = None, leve
         below = np.flatnonzero(curve <= 0.5)
         return int(turns[below[0]]) if len(below) else None
 
-    columns = (tuple(column.tolist()) for column in (turns, at_risk, failures, survival, low, high))
-    return SurvivalCurve(*columns, cross(survival), cross(low), cross(high))  # type: ignore[arg-type]
+    columns = [tuple(column.tolist()) for column in (turns, at_risk, failures, survival, low, high)]
+    medians = {"median": cross(survival), "median_low": cross(low), "median_high": cross(high)}
+    return SurvivalCurve(**dict(zip(SurvivalCurve.__struct_fields__, columns, strict=False)), **medians)
 
 
 def log_rank(times: Ints, failed: Mask, second: Mask, clusters: Ints | None = None) -> tuple[float, float]:
     """Return the standardized difference of two groups and its p-value; above 0 the second group fails earlier."""
     turns, at_risk, failures = _count(times, failed)
     places = np.searchsorted(turns, times)
-    there = second.sum() - np.append(0, np.bincount(places, second, len(turns)).cumsum()[:-1])
-    share = there / at_risk
+    at_risk_second = second.sum() - np.append(0, np.bincount(places, second, len(turns)).cumsum()[:-1])
+    share = at_risk_second / at_risk
     observed = float((second & failed).sum() - (share * failures).sum())
     if clusters is None:
         more = at_risk > 1
