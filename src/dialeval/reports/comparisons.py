@@ -477,15 +477,13 @@ FORMATS: Mapping[str, Callable[..., str]] = make_formats(to_document)
 
 
 def describe_method(comparison: Comparison) -> str:
-    """Return in one line which intervals and tests there are, and what the marks mean."""
-    tests = comparison.tests
-    adjusted = f", adjusted for {tests} tests" if tests > 1 else ""
-    baseline, level = shorten(comparison.baseline), f"{100 * comparison.confidence:g}% CI"
-    marks = [
-        f"{mark} {kind}" for kind, mark in fmt.MARK_OF.items() if any(decide(d) == kind for d in comparison.differences)
-    ]
-    shown = f"{', '.join(marks)} (p < {comparison.alpha:g}). " if marks else ""
-    return f"Differences to {baseline} with {level}: {shown}p: {describe_test(comparison)}{adjusted}."
+    """Return in one line which test there is, and what the marks mean."""
+    adjusted = f", adjusted for {comparison.tests} tests" if comparison.tests > 1 else ""
+    decided = {decide(row) for row in comparison.differences}
+    marks = [f"{mark} {kind}" for kind, mark in fmt.MARK_OF.items() if kind in decided and kind != "untested"]
+    shown = f"; {', '.join(marks)} (p < {comparison.alpha:g})" if marks else ""
+    untested = f"; {fmt.UNTESTED} not tested" if "untested" in decided else ""
+    return f"Tested against {shorten(comparison.baseline)}: {describe_test(comparison)}{adjusted}{shown}{untested}."
 
 
 def describe_methods(comparison: Comparison) -> list[str]:

@@ -42,6 +42,8 @@ GAP = 3
 _LEAST_NAME = 10
 """A name is not shortened further in a narrow terminal."""
 _COLORS = {BETTER: "green", WORSE: "red"}
+_HTML_COLORS = {BETTER: "#00796b", WORSE: "#ab2e0a"}
+"""Colors with enough contrast on the page of a notebook."""
 
 
 class Table(NamedTuple):
@@ -111,7 +113,7 @@ def format_html_table(table: Table, figure: Callable[[str], str] | None = None) 
     """Return a table without style, as a notebook shows its own; `figure` escapes a value."""
     from html import escape
 
-    figure = figure or escape
+    figure = figure or _color_marks
 
     head = "".join(f"<th>{escape(escape_controls(cell))}</th>" for cell in table.head)
     rows = (
@@ -120,6 +122,16 @@ def format_html_table(table: Table, figure: Callable[[str], str] | None = None) 
     )
     body = "".join(f"<tr>{row}</tr>" for row in rows)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _color_marks(cell: str) -> str:
+    """Return an escaped cell in which the marks of better and worse have their colors."""
+    from html import escape
+
+    shown = escape(cell)
+    for mark, color in _HTML_COLORS.items():
+        shown = shown.replace(mark, f'<span style="color:{color}">{mark}</span>')
+    return shown
 
 
 def make_rich_table(columns: Iterable[Sequence[str]]) -> RichTable:
