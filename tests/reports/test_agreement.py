@@ -92,7 +92,7 @@ def test_the_verdict_names_the_best_and_what_it_can_be_told_from(found: dialeval
 
     some = said(found, *places("a", "b", "ab"))
     assert some.startswith(first)
-    better = "] over 60 turns. It is better than rouge-l; no significant difference from nlg-bleu-4"
+    better = ") over 60 turns. It is better than rouge-l; no significant difference from nlg-bleu-4"
     assert f"{better} (significance level 0.05, corrected for 3 tests)." in some
     every = said(found, *places("a", "b", "c"))
     assert "It is better than rouge-l and nlg-bleu-4 (significance level 0.05" in every
