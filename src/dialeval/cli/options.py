@@ -1,7 +1,7 @@
 """Options that more than one command has, each defined once, and how their values are read.
 
-An option is a decorator: `@options.contexts`. `combine_options` makes one of several; the options of a group in
-`HelpCommand.groups` reach the command as one argument. `--help` imports this module, so that it imports nothing heavy.
+An option is a decorator: `@options.contexts`. `combine_options` makes one decorator of several; the options of a group
+in `HelpCommand.groups` reach the command as one argument. `--help` imports this module: it imports nothing heavy.
 """
 
 from __future__ import annotations

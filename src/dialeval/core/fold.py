@@ -254,6 +254,12 @@ class Metric(Fold[State]):
 
     family: ClassVar[str]
     presets: ClassVar[Mapping[str, Mapping[str, object]]]
+    needs: ClassVar[frozenset[Input]]
+    """The required inputs. It, `better` and `bounds` are properties where they depend on settings."""
+    better: ClassVar[Better | None] = None
+    """Which values are better; None where neither more nor less is (length, entropy)."""
+    bounds: ClassVar[Bounds] = ANY_NUMBER
+    """The smallest and the largest possible value; intervals stay within them."""
     subject: ClassVar[Input] = inputs.RESPONSE
     """The column that is scored; a metric whose column is not given is left out without a warning."""
     level: ClassVar[Level] = Level.TURN
@@ -309,27 +315,12 @@ class Metric(Fold[State]):
         return f"{self.family}({text})"
 
     @property
-    @abstractmethod
-    def needs(self) -> frozenset[Input]:
-        """The required inputs."""
-
-    @property
     def wants(self) -> frozenset[Input]:
         """The optional inputs; its value depends on them, so their digests are in the signature too.
 
         With a setting `oov=unk`, all words outside of the vocabulary count as one.
         """
         return frozenset({inputs.VOCABULARY}) if getattr(self, "oov", "self") == "unk" else frozenset()
-
-    @property
-    def better(self) -> Better | None:
-        """Which values are better; None where neither more nor less is (length, entropy)."""
-        return None
-
-    @property
-    def bounds(self) -> Bounds:
-        """The smallest and the largest possible value; intervals stay within them."""
-        return ANY_NUMBER
 
     def bounds_of(self, key: str) -> Bounds:
         """Return the bounds of one of its results, for a metric whose results have different ones."""

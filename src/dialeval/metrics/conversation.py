@@ -79,11 +79,11 @@ class OverDialogue(RowMetric):
         return f"{self.inner}{AT}{self.how}"
 
     @property
-    def better(self) -> Better | None:
+    def better(self) -> Better | None:  # type: ignore[override]
         return self.inner.better
 
     @property
-    def bounds(self) -> Bounds:
+    def bounds(self) -> Bounds:  # type: ignore[override]
         return self.inner.bounds
 
     def find_setting(self, name: str) -> Any:

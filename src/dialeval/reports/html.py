@@ -17,6 +17,7 @@ import base64
 import hashlib
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -37,7 +38,7 @@ from dialeval.core.validation import JsonObject
 from dialeval.core.version import __version__
 from dialeval.reports import comparisons, markup
 from dialeval.reports.comparisons import RunVerdict, judge_run
-from dialeval.reports.documents import describe_result, find_extensions, to_html
+from dialeval.reports.documents import Document, describe_result, find_extensions, to_html
 from dialeval.reports.drawings import draw_figure
 from dialeval.reports.explorer import make_data
 from dialeval.reports.formatting import describe_intervals, list_names, plain, shorten
@@ -193,6 +194,14 @@ def report(
     return path
 
 
+def _as_section(made: Section | Document | None) -> Section | None:
+    """Return a section of a feature; one that is plain texts and tables is escaped here."""
+    if not isinstance(made, Document):
+        return made
+    name = re.sub(r"\W+", "-", made.headline.lower())
+    return Section(name, made.headline, to_html(replace(made, headline="")))
+
+
 def render(
     run: Run,
     command: str | None = None,
@@ -215,7 +224,7 @@ def _render_blocks(
     section: Section | None = None,
 ) -> str:
     data, body, links = [], "", []
-    sections = list(filter(None, [section, *(make(run) for make in find_extensions(run, "section"))]))
+    sections = list(filter(None, [section, *(_as_section(make(run)) for make in find_extensions(run, "section"))]))
     told = "".join(markup.section(*part) for part in sections)
     for at, block in enumerate(blocks):
         parts = [write_verdict(block, 1 if at == 0 else 2), write_hero(block), told if len(blocks) == 1 else ""]

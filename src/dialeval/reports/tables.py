@@ -91,8 +91,8 @@ def describe(run: Run, verdict: RunVerdict | None, transpose: bool = False) -> D
             estimate = result.get(key)
             mean = MISSING if estimate is None else show(estimate.mean, decimals)
             spread = "" if estimate is None else show_spread(estimate, decimals)
-            doubt = "~" if spread and key in skewed.get(name, ()) else ""
-            cells[name, key] = mean, marks.get((name, key), ""), doubt + spread
+            doubt = "~" if key in skewed.get(name, ()) else ""
+            cells[name, key] = mean, marks.get((name, key), ""), f"{doubt}({spread})" if spread else ""
     metrics = {key: shorten(key) + choose_arrow(run, key) for key in keys}
     systems = {name: shorten(name) for name in run}
     if (len(run) > len(keys)) != transpose:
@@ -256,9 +256,8 @@ def list_footnotes(run: Run, comparison: Comparison | None) -> Iterator[str]:
     """Yield remarks on single values of a table: skewed metrics, and differences with a note."""
     from dialeval.analysis.values import find_skewed
 
-    if skewed := dict.fromkeys(shorten(key) for keys in find_skewed(run).values() for key in keys):
-        what = "too skewed for so few dialogues, so that intervals may be too narrow"
-        yield f"~ {', '.join(skewed)}: {what}; --intervals studentized is wider."
+    if any(find_skewed(run).values()):
+        yield "~ skewed, with few dialogues: the interval may be too narrow; --intervals studentized is wider."
     for row in () if comparison is None else comparison.differences:
         if row.note is not None:
             yield f"{shorten(row.key)} of {shorten(row.system)}: {row.note}."
