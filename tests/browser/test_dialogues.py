@@ -125,7 +125,7 @@ def test_the_worst_dialogue_is_one_click_from_the_first_screen(
     lines = page.locator("details.dlg")
     assert lines.first.get_attribute("open") is not None
     assert lines.first.locator(".bub").count() > 0
-    mark = page.locator(".cell" if kind == "agents" else ".hero figure .w-only svg a").first
+    mark = page.locator(".hero figcaption a" if kind == "agents" else ".hero figure .w-only svg a").first
     assert mark.bounding_box()["y"] < 900  # type: ignore[index]
     link = str(mark.get_attribute("href"))
     page.evaluate("link => { location.hash = link }", link)
@@ -217,7 +217,7 @@ def test_search_marks_what_it_finds(page: Page, path_of: Callable[[str], Path]) 
     page.get_by_label("Search in dialogues").fill("NUMBER 17")
     page.wait_for_timeout(300)
     assert page.locator("details.dlg").count() == 2, "d4 has reference number 17, and d17 has a reference"
-    page.locator("details.dlg summary").nth(1).click()
+    page.locator("details.dlg > summary").nth(1).click()
     page.locator("details.dlg mark", has_text="17").first.wait_for()
     assert set(page.locator("details.dlg mark").all_inner_texts()) == {"number", "17"}
     page.get_by_label("Search in dialogues").fill("nobody says <this> [.*")

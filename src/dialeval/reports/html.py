@@ -224,7 +224,8 @@ def _render_blocks(
     section: Section | None = None,
 ) -> str:
     data, body, links = [], "", []
-    sections = list(filter(None, [section, *(_as_section(make(run)) for make in find_extensions(run, "section"))]))
+    sections = list(filter(None, (_as_section(make(run)) for make in find_extensions(run, "section"))))
+    people = [] if section is None else [section]
     told = "".join(markup.section(*part) for part in sections)
     for at, block in enumerate(blocks):
         parts = [write_verdict(block, 1 if at == 0 else 2), write_hero(block), told if len(blocks) == 1 else ""]
@@ -242,7 +243,8 @@ def _render_blocks(
         named = {"tasks": "Tasks", "dialogues": "Dialogues", "where": "Where", "metrics": "All metrics"}
         links += [(part.name, part.title) for part in sections] if at == 0 else []
         links += [(name, title) for name, title in named.items() if at == 0 and f'<section id="{name}"' in body]
-    body += told if len(blocks) != 1 else ""
+    body += "".join([told if len(blocks) != 1 else "", *(markup.section(*part) for part in people)])
+    links += [(part.name, part.title) for part in people]
     body += markup.section("method", "Method", _write_method(run, blocks, command))
     links.append(("method", "Method"))
     headline = write_headline(blocks[0])[1] if blocks else "No metric was computed"
