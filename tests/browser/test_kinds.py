@@ -233,6 +233,8 @@ def test_the_first_screen_answers_and_links_land_where_they_say(
         float(each.evaluate("each => parseFloat(getComputedStyle(each).fontSize)"))
         for each in page.locator("h1, h2, h3, p").all()
     ]
+    if kind == "people":
+        assert page.locator("h1").inner_text().replace("\n", " ") == "People rate brief and formal lower than warm"
     largest = float(page.locator("h1").evaluate("each => parseFloat(getComputedStyle(each).fontSize)"))
     assert largest == max(heights), "the verdict is the largest text"
     for width in (1400, 420):
