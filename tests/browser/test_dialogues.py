@@ -277,6 +277,26 @@ def test_a_query_shows_its_groups_and_who_landed_there(page: Page, tmp_path: Pat
     opened.assert_quiet()
 
 
+@pytest.mark.parametrize("kind", ["common", "unpaired", "one"])
+def test_the_page_is_short_and_fits_every_window(page: Page, path_of: Callable[[str], Path], kind: str) -> None:
+    Opened(page, path_of(kind))
+    assert page.evaluate("document.documentElement.scrollHeight") < 4_000
+    for width in (320, 390, 768, 1280, 1920, 2560):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.wait_for_timeout(100)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, width
+
+
+def test_a_figure_becomes_a_picture(page: Page, path_of: Callable[[str], Path]) -> None:
+    opened = Opened(page, path_of("common"))
+    with page.expect_download() as got:
+        page.evaluate("() => { navigator.clipboard.write = () => Promise.reject(new Error('no clipboard')) }")
+        page.locator("figure .png").first.evaluate("each => each.click()")
+    assert got.value.suggested_filename == "figure.png"
+    assert got.value.path().read_bytes().startswith(b"\x89PNG")
+    assert opened.said == []
+
+
 def test_twenty_thousand_rows_of_twenty_systems_open_in_time(page: Page, tmp_path: Path) -> None:
     run = Run({f"system-{seed}": system(seed, 20_000) for seed in range(20)}, "0")
     path = report(run, tmp_path / "report.html", compared=False)

@@ -4,9 +4,9 @@
     report([monday, tuesday], "report.html", command="dialeval score ...")
     html(run), plot(run, "bleu-4")       what `_repr_html_` and `Run.plot` give
 
-The page has the verdict and the summary (metrics by systems), a plot per metric, correlations of metrics, every row
-with its texts and scores, sections of suites and judges, and the provenance of the numbers. Larger sections are
-made by modules of their own; this one combines them.
+The page has a verdict with key figures and a figure whose marks lead to dialogues, the dialogues side by side, slices,
+sections of suites and human ratings, a table of all metrics, and the method in drawers. Sections are made by modules of
+their own (`summary`, `slices`, `trials`, `explorer`); this one combines them.
 
 Equal runs give equal bytes: the page has no date unless one is passed.
 """
