@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 DATA_SETS = "data_sets"
 """Where a run of several runs holds the name of the data of each system, if not all have the same."""
+BY_SYSTEM = ("standing", "alignments", "transcripts", "failures", "curves", "trials")
+"""Details of a run by system that sections are made of."""
 ALPHA = 0.05
 """The significance level of differences of human ratings."""
 MOST_PAIRS = 20
@@ -161,7 +163,15 @@ def split_blocks(run: Run) -> list[Run]:
         merged = {name: other for at in near for name, other in groups[at].items()} | {system: result}
         groups = [group for at, group in enumerate(groups) if at not in near]
         groups.insert(first, merged)
-    return [Run(group, run.version, details=run.details) for group in groups]
+    return [Run(group, run.version, details=_cut_details(run, group)) for group in groups]
+
+
+def _cut_details(run: Run, systems: Mapping[str, Result]) -> dict[str, Any]:
+    """Return the details of a run, those by system of some systems only."""
+    return {
+        kind: {name: entry for name, entry in held.items() if name in systems} if kind in BY_SYSTEM else held
+        for kind, held in run.details.items()
+    }
 
 
 def name_block(run: Run, block: Run) -> str:
