@@ -474,7 +474,12 @@ def _list_choices(metric: type[Metric[Any]]) -> Mapping[str, tuple[object, ...]]
     settings, hints = set(metric.setting_names()), dict[str, Any]()
     for kind in reversed(metric.__mro__):
         # Only the annotations of settings are looked up: those of all class variables would take several times as long.
-        own = {name: hint for name, hint in get_annotations(kind).items() if name in settings}
+        # A setting may have the name of a class variable of its base class.
+        own = {
+            name: hint
+            for name, hint in get_annotations(kind).items()
+            if name in settings and not str(hint).startswith("ClassVar")
+        }
         with suppress(NameError):  # a name that only type checkers, or the function that defines the class, can see
             hints |= get_type_hints(SimpleNamespace(__annotations__=own), vars(sys.modules[kind.__module__]))
     return {name: get_args(hint) for name, hint in hints.items() if get_origin(hint) is Literal}
