@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dialeval import evaluate
 from dialeval.analysis.comparison import compare
 from dialeval.analysis.gates import check_baseline
 from dialeval.core.arrays import Floats, Ints, offsets_of
@@ -223,6 +224,22 @@ def drift(rng: np.random.Generator, rows: int, loss: float, margin: float) -> Ca
     return Case(pair(make({"reward": base}, turns), make({"reward": after}, turns)), -loss, {}, "reward", margin)
 
 
+def converse(rng: np.random.Generator, dialogues: int) -> Case:
+    """Draw dialogues of 1 to 30 turns with skewed, correlated values, which do not differ between systems."""
+    turns = rng.integers(1, 31, dialogues)
+    hard = np.repeat(rng.exponential(size=dialogues), turns)
+    values = (hard * rng.gamma(1.0, 1.0, len(hard)) for _ in "ab")
+    return Case(pair(*(make({"latency": each}, turns) for each in values)), 0.0, {}, "latency")
+
+
+def speak(rng: np.random.Generator, lines: int) -> Case:
+    """Draw lines of words by Zipf's law, the same for both systems."""
+    weights = 1 / np.arange(1, 5001)
+    drawn = rng.choice(5000, (2, lines, 8), p=weights / weights.sum())
+    texts = ([" ".join(f"w{word}" for word in line) for line in side] for side in drawn.tolist())
+    return Case(evaluate(dict(zip(("old", "new"), texts, strict=True)), metrics="distinct-2"), 0.0, {}, "distinct-2")
+
+
 CASES: Mapping[str, tuple[Callable[..., Case], tuple[Any, ...]]] = {
     **{f"yes/no, {n} rows, loss .05, margin .05": (lose, (n, 0.05, 0.05)) for n in (10, 20, 50, 200)},
     **{f"yes/no, {n} rows, loss .10, margin .05": (lose, (n, 0.10, 0.05)) for n in (10, 20, 50, 200)},
@@ -260,6 +277,17 @@ CASES: Mapping[str, tuple[Callable[..., Case], tuple[Any, ...]]] = {
     "family of 9 correlated metrics, gain .5": (correlate, (40, 0.5)),
     "equivalence, 40 rows, loss = margin": (drift, (40, 0.1, 0.1)),
     "equivalence, 40 rows, no loss": (drift, (40, 0.0, 0.2)),
+    **{
+        f"groups: {kind} differences, {n:,} rows": (skew, (n, kind))
+        for n in (1500, 6000)
+        for kind in ("normal", "lognormal", "zero-inflated")
+    },
+    "groups: normal differences, 1,500 rows, +.0724 standard deviations": (skew, (1500, "normal", 0.0724)),
+    "groups: normal differences, 6,000 rows, +.0362 standard deviations": (skew, (6000, "normal", 0.0362)),
+    "groups: skewed values, 1,500 dialogues of 1 to 30 turns": (converse, (1500,)),
+    "groups: skewed values, 6,000 dialogues of 1 to 30 turns": (converse, (6000,)),
+    "groups: distinct-2 of 1,500 lines": (speak, (1500,)),
+    "groups: distinct-2 of 6,000 lines": (speak, (6000,)),
 }
 
 

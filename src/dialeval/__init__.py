@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from dialeval.analysis.comparison import Comparison, compare
     from dialeval.analysis.crossed import with_clusters
     from dialeval.analysis.difference import Difference
+    from dialeval.analysis.discovery import DiscoveredGroup, Discovery, discover
     from dialeval.analysis.gates import assert_no_worse
     from dialeval.analysis.sequential import (
         MetricTrend,
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
         run_sequential_test,
     )
     from dialeval.analysis.slices import Slice, Slices, compare_slices
+    from dialeval.analysis.survival import Survival, SystemSurvival, estimate_survival
+    from dialeval.analysis.users import Habit, UserComparison, compare_users
     from dialeval.analysis.values import with_intervals
     from dialeval.analysis.verdict import Verdict, VerdictNumber
     from dialeval.core.display import ScoreTable
@@ -43,6 +46,9 @@ _NAMES = {
     "analysis.agreement": "Agreement Correlation measure_agreement",
     "analysis.comparison": "Comparison compare",
     "analysis.difference": "Difference",
+    "analysis.discovery": "DiscoveredGroup Discovery discover",
+    "analysis.survival": "Survival SystemSurvival estimate_survival",
+    "analysis.users": "Habit UserComparison compare_users",
     "analysis.gates": "assert_no_worse",
     "analysis.sequential": "MetricTrend SequentialDifference SequentialTest Trend fit_trend run_sequential_test",
     "analysis.slices": "Slice Slices compare_slices",
@@ -71,8 +77,11 @@ __all__ = [
     "DataError",
     "DialevalError",
     "Difference",
+    "DiscoveredGroup",
+    "Discovery",
     "Estimate",
     "Execution",
+    "Habit",
     "HumanEstimate",
     "HumanEstimates",
     "MetricTrend",
@@ -90,15 +99,21 @@ __all__ = [
     "SettingError",
     "Slice",
     "Slices",
+    "Survival",
+    "SystemSurvival",
     "Tally",
     "Trend",
+    "UserComparison",
     "Verdict",
     "VerdictNumber",
     "__version__",
     "assert_no_worse",
     "compare",
     "compare_slices",
+    "compare_users",
+    "discover",
     "estimate_ratings",
+    "estimate_survival",
     "evaluate",
     "fit_trend",
     "load",

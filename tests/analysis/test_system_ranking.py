@@ -21,7 +21,6 @@ from dialeval.core.fold import Estimate
 from dialeval.core.result import Result, Run
 from dialeval.core.rowtable import RowTable
 from dialeval.core.signature import Signature
-from dialeval.reports.comparisons import state_verdict
 from dialeval.stats.significance import find_homogeneous_groups, holm, letter_display
 
 ROWS = 60
@@ -57,7 +56,7 @@ def test_lower_values_are_first_where_lower_is_better() -> None:
 def test_equal_systems_are_one_group() -> None:
     run = run_of(a=0.5 + noise(1), b=0.5 + noise(2), c=0.5 + noise(3))
     assert len(ranking_of(run).groups) == 1
-    assert "No two of the 3 systems differ clearly on rouge-l" in state_verdict(compare(run))[0]
+    assert compare(run).verdict.headline == "Too close to call: no two of the 3 systems can be told apart"
 
 
 @pytest.mark.parametrize(("missing", "cells"), [(0, 1 << 24), (7, 1 << 24), (7, 1)])
@@ -88,7 +87,7 @@ def test_corpus_values_and_independent_samples_are_ranked() -> None:
     unpaired = compare(run_of(a=0.9 + noise(1), b=0.5 + noise(2), c=0.1 + noise(3)), design="unpaired")
     assert unpaired.ranking is not None
     assert unpaired.ranking.groups == [["a"], ["b"], ["c"]]
-    assert any("compared as independent samples" in line for line in state_verdict(unpaired))
+    assert unpaired.verdict.headline == "a leads; b and c are clearly behind"
 
 
 def test_a_metric_without_a_test_is_passed_over() -> None:
@@ -104,7 +103,7 @@ def test_a_metric_without_a_test_is_passed_over() -> None:
 def test_designs_of_many_systems_are_one_sentence() -> None:
     run = run_of({f"s{at}": 0.5 + noise(at, rows=ROWS + 2 * at) for at in range(6)})
     found = compare(run, design="unpaired")
-    assert any("Designs: unpaired (s1, s2, s3, s4, s5)." in line for line in state_verdict(found))
+    assert "Designs: unpaired (s1, s2, s3, s4, s5)." in found.verdict.sentences[-1]
 
 
 @given(st.sets(st.sampled_from([frozenset(pair) for pair in combinations("abcdefg", 2)])))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 import dialeval
 from dialeval.analysis import values as module
 from dialeval.analysis.values import NO_DIALOGUES, Values, find_metric
+from dialeval.core.contributions import ClusteredRows
 from dialeval.core.fold import Estimate, Level
 from dialeval.core.result import Result
 from dialeval.core.rowtable import RowTable
@@ -97,6 +99,45 @@ def test_joined_values_are_those_of_both_systems_one_after_the_other(result: Res
     anew = dialeval.evaluate(taken, metrics="length,distinct-1")["system"]
     found = both.compute([np.array([[0, 1, 0, 2, 0, 0]])])
     assert {key: each[0] for key, each in found.items()} == pytest.approx({key: anew[key].mean for key in anew})
+
+
+@pytest.mark.parametrize("groups", [1000, 4])
+def test_exchanged_dialogues_are_scored_as_if_they_were_the_other_systems(
+    groups: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """70 trials of 9 dialogues of 1 to 3 replies, some of them failed; or of 4 groups of dialogues."""
+    monkeypatch.setattr(module, "GROUPS", groups)
+    rng = np.random.default_rng(1)
+    turns = np.repeat(np.arange(9), [1, 2, 3] * 3)
+    words = rng.choice(list("abcdefg"), (3, len(turns), 5))
+    left, right, references = ([" ".join(line[: rng.integers(6)]) for line in side] for side in words.tolist())
+    metrics = "length,distinct-1,distinct-2,sacrebleu,chrf,rouge-l"
+
+    def evaluate(texts: list[str]) -> Result:
+        rows = [{"dialog_id": f"d{turn}", "response": text} for turn, text in zip(turns, texts, strict=True)]
+        return dialeval.evaluate(rows, references, metrics=metrics)["system"]
+
+    one, other = (Values.of(evaluate(texts)) for texts in (left, right))
+    swaps = rng.integers(2, size=(70, min(groups, 9)), dtype=np.int8)
+    found = one.group().exchange(other.group(), [swaps[:66], swaps[66:]])
+    bounds = np.arange(len(swaps[0]) + 1) * 9 // len(swaps[0])
+    of_dialogue = np.repeat(np.arange(len(swaps[0])), np.diff(bounds))
+    for at in (0, 1, 63, 64, 69):
+        swapped = swaps[at][of_dialogue][turns]
+        first = evaluate([b if swap else a for a, b, swap in zip(left, right, swapped, strict=True)])
+        second = evaluate([a if swap else b for a, b, swap in zip(left, right, swapped, strict=True)])
+        expected = {key: second[key].mean - first[key].mean for key in found}
+        assert {key: float(values[at]) for key, values in found.items()} == pytest.approx(expected, abs=1e-12)
+
+
+def test_groups_hold_the_values_of_dialogues_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "GROUPS", 3)
+    rows = ClusteredRows({}, np.array([0, 2, 3, 6, 7, 9]))
+    values = Values(rows, {"turn": np.arange(9.0), "dialogue": np.array([1.0, 2.0, math.nan, 8.0, 16.0])}).group()
+    assert values.clusters == 3
+    found = values.compute([np.eye(3, dtype=np.int8)])
+    assert found["turn"].tolist() == [0.5, 3.5, 7.0]
+    assert found["dialogue"].tolist() == [1.0, 2.0, 12.0]
 
 
 def test_a_metric_with_other_settings_is_not_joined(result: Result) -> None:

@@ -16,7 +16,7 @@ TERMS = {
     "tokenizer": "tokenizers",
     "license": "faq",
     "FAQ": "faq",
-    "troubleshooting": "troubleshooting",
+    "troubleshooting": "faq",
     "install": "start",
     "confidence interval": "statistics",
     "p-value": "statistics",
@@ -45,7 +45,7 @@ TERMS = {
     "METEOR": "faq",
     "ROUGE": "metrics/rouge-score",
     "BLEU": "metrics/bleu",
-    "sacreBLEU": "coming-from-libraries",
+    "sacreBLEU": "migrate",
     "MultiWOZ": "task-dialogues",
     "repeated trials": "agents",
     "OpenAI": "formats",
@@ -54,7 +54,7 @@ TERMS = {
     "wandb": "python",
     "slices": "slices",
     "exit status": "command-line",
-    "out of memory": "troubleshooting",
+    "out of memory": "faq",
     "cite": "citing",
 }
 """What people search for, and the page that must come first."""

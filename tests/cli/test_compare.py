@@ -39,7 +39,7 @@ def test_prints_a_table_that_says_what_it_means(dialeval: Dialeval) -> None:
         "main/bot",
         "poor/bot",
         "distinct-1",
-        "adjusted",
+        "difference (95% CI)",
         "needed",
         "approximate randomization test with 200 trials",
     ):
@@ -77,13 +77,13 @@ def test_latex_may_be_transposed(dialeval: Dialeval, tmp_path: Path) -> None:
     swapped = dialeval("compare", "main", "poor", "-f", "latex", "--transpose", "--save", "table.tex", *QUICK)
     assert (plain.returncode, swapped.returncode) == (0, 0), swapped.stderr
     assert "metric & main/bot & poor/bot" in plain.stdout
-    assert r"system & bleu-1 $\uparrow$ & distinct-1 $\uparrow$ & length" in (tmp_path / "table.tex").read_text()
+    assert r"system & bleu-1 $\uparrow$" in (tmp_path / "table.tex").read_text()
     refused = dialeval("compare", "main", "poor", "--transpose", *QUICK)
     assert (refused.returncode, "--transpose is for -f latex" in refused.stderr) == (2, True)
 
 
 @pytest.mark.usefixtures("runs")
-@pytest.mark.parametrize(("format_", "sign"), [("md", "| bleu-1 |"), ("latex", r"\toprule"), ("table", "bleu-1")])
+@pytest.mark.parametrize(("format_", "sign"), [("md", "| bleu-1 ↑ |"), ("latex", r"\toprule"), ("table", "bleu-1")])
 def test_writes_to_a_file(dialeval: Dialeval, tmp_path: Path, format_: str, sign: str) -> None:
     done = dialeval("compare", "main", "poor", *QUICK, "-f", format_, "--save", "deep/table.txt")
     assert (done.returncode, done.stdout) == (0, "")
@@ -94,7 +94,7 @@ def test_writes_to_a_file(dialeval: Dialeval, tmp_path: Path, format_: str, sign
 def test_runs_of_other_references_are_independent(dialeval: Dialeval) -> None:
     done = dialeval("compare", "main", "elsewhere", "-m", "bleu-1", *QUICK)
     assert done.returncode == 0
-    assert done.stdout.startswith("Unpaired design: ")
+    assert "\nUnpaired design: " in done.stdout
     assert dialeval("compare", "main", "elsewhere", "-m", "bleu-1", *QUICK, "--design", "paired").returncode == 2
 
 
@@ -107,7 +107,7 @@ def test_gates(dialeval: Dialeval) -> None:
     assert "distinct" not in worse.stderr, "the verdict says that it is different, not worse"
     named = dialeval("compare", "poor", "--no-worse-than", "main", "-m", "distinct-1,length", *QUICK)
     assert "gate failed: distinct-1 of poor/bot is" in named.stderr
-    assert "is worse than main/bot on distinct-1" in " ".join(named.stdout.split())
+    assert "poor/bot is worse than main/bot" in named.stdout
     assert "length" not in named.stderr
     strict = dialeval("compare", "same", "--no-worse-than", "main", "--margin", "bleu-1=0", *QUICK)
     assert strict.returncode == 1
@@ -197,10 +197,10 @@ def test_slices_of_rows_and_of_saved_runs(dialeval: Dialeval, tmp_path: Path) ->
     done = dialeval("compare", "run", "--by", "topic", "--save", "table.txt", *QUICK)
     assert done.stdout == ""
     written = (tmp_path / "table.txt").read_text()
-    assert "won/tied/lost" in written
+    assert "difference (95% CI)" in written
     assert "rouge-l ↑ by topic" in written
     scored = json.loads(dialeval("score", "old.jsonl", "-m", "rouge-l", "--by", "topic", "-f", "json").stdout)
-    assert scored["systems"]["old"]["metrics"]["rouge-l"]["rows"] == 72
+    assert scored["systems"]["old"]["metrics"]["rouge-l"]["units"] == 72
     assert [each["rows"] for each in scored["slices"]["slices"]] == [24, 24, 24]
     done = dialeval("report", "run", "--by", "topic,length", "--save", "page.html")
     assert done.returncode == 0, done.stderr

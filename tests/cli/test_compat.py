@@ -5,9 +5,13 @@ from __future__ import annotations
 import gzip
 import json
 import shutil
+import subprocess
+import sys
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from conftest import Dialeval
@@ -165,10 +169,11 @@ def test_mwzeval_prints_and_writes(dialeval: Dialeval, tmp_path: Path) -> None:
     done = dialeval("compat", "mwzeval", *flags, "--output", "out.json")
     assert done.returncode == 0
     written = json.loads((tmp_path / "out.json").read_text())
-    assert list(written) == ["bleu", "success", "richness"]
+    assert (list(written), written["dst"]) == (["bleu", "success", "richness", "dst"], None)
     assert (tmp_path / "out.json").read_text() == json.dumps(written, indent=2) + "\n"
     lines = done.stdout.splitlines()
-    assert [line for line in lines if "=" in line] == [f"====== {name.upper()} ======" for name in written]
+    titles = [f"====== {name.upper()} ======" for name, values in written.items() if values is not None]
+    assert [line for line in lines if "=" in line] == titles
     assert f"inform         {written['success']['inform']}" in lines
     assert f"msttr          {written['richness']['msttr']}" in lines
     short = dialeval("compat", "mwzeval", "-b", "-s", "-r", "-i", TOWN, "--data", "town")
@@ -246,6 +251,29 @@ def test_dbdc_matches_by_position_and_goes_on(dialeval: Dialeval, tmp_path: Path
     assert dialeval("breakdown", *ours).returncode == 2
 
 
+def test_dbdc_counts_what_it_could_not_score(dialeval: Dialeval, tmp_path: Path) -> None:
+    labels = Path(shutil.copytree(HERE / "breakdown" / "keywords", tmp_path / "labels"))
+    flags = ["-p", str(HERE / "breakdown" / "data"), "-o", "labels"]
+    first, *others = sorted(labels.iterdir())
+    first.unlink()
+    some = dialeval("compat", "dbdc", *flags)
+    assert (some.returncode, some.stdout.splitlines()[-1]) == (0, "Scored: 12 of 16 system utterances")
+    assert "dialogues without labels: in 1 file" in some.stderr
+    for path in others:
+        path.rename(path.with_name(f"another-{path.name}"))
+    none = dialeval("compat", "dbdc", *flags)
+    assert (none.returncode, none.stdout) == (2, "")
+    assert "none of 16 annotated turns can be scored" in none.stderr
+
+
+def test_dbdc_starts_without_numpy() -> None:
+    source = HERE / "breakdown"
+    arguments = ["dialeval", "compat", "dbdc", "-p", str(source / "data"), "-o", str(source / "keywords")]
+    code = f"import atexit, sys; sys.argv = {arguments}; atexit.register(lambda: print('numpy' in sys.modules))"
+    command = [sys.executable, "-c", f"{code}; from dialeval.cli.main import main; main()"]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.endswith("###\nFalse\n")
+
+
 def test_dbdc_takes_any_threshold(dialeval: Dialeval) -> None:
     source = HERE / "breakdown"
     flags = ["-p", str(source / "data"), "-o", str(source / "keywords")]
@@ -316,6 +344,36 @@ def test_every_door_has_help_with_an_example(dialeval: Dialeval, program: str) -
     assert f"dialeval compat {program} " in done.stdout
 
 
+def test_add_slot_domains_does_what_the_original_does(
+    dialeval: Dialeval, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replies = ["a [hotel_name] near [Taxi_phone]", "[name] and [choice]", "[hospital_phone]s [value_area]", "bye"]
+    document: dict[str, list[dict[str, Any]]] = {"x": [{"response": reply} for reply in replies]}
+    flags = ["compat", "add-slot-domains", "-i", "in.json", "-o", "out.json"]
+    expected = [["hotel", "taxi"], [], ["hospital"], []]
+
+    def run(answer: str) -> tuple[int, Any]:
+        (tmp_path / "in.json").write_text(json.dumps(document))
+        (tmp_path / "out.json").write_text("old")
+        monkeypatch.setattr("sys.stdin", StringIO(answer))
+        status = dialeval(*flags).returncode
+        text = (tmp_path / "out.json").read_text()
+        return status, text if text == "old" else [turn["active_domains"] for turn in json.loads(text)["x"]]
+
+    assert run("") == (0, expected)
+    document["x"][0]["active_domains"] = ["train"]
+    assert run("") == (0, expected)  # the original asks only where every turn has some
+    for turn in document["x"]:
+        turn["active_domains"] = ["train"]
+    assert [run(answer) for answer in ("n\n", "y\n", "\n")] == [(0, "old"), (0, expected), (0, expected)]
+    assert run("")[1] == "old"  # no answer
+    monkeypatch.setattr("sys.stdin", StringIO("y"))
+    assert dialeval(*flags[:2], "--input", "in.json", "--output", "in.json").returncode == 0
+    assert json.loads((tmp_path / "in.json").read_text())["x"][0]["active_domains"] == ["hotel", "taxi"]
+    (tmp_path / "in.json").write_text('{"x": [{"response": null}]}')
+    assert "x[0].response: is null" in dialeval(*flags).stderr
+
+
 def test_sgd_writes_figures_by_group_of_services(dialeval: Dialeval, tmp_path: Path) -> None:
     frames = sample_data.folder() / "frames"
     for name in ("train", "test"):
@@ -335,3 +393,47 @@ def test_sgd_writes_figures_by_group_of_services(dialeval: Dialeval, tmp_path: P
     assert done.returncode == 0, done.stderr
     assert json.loads((tmp_path / "scores.json").read_text())["#UNSEEN_SERVICES"]["joint_goal_accuracy"] < fuzzy
     assert {path.name: path.read_bytes() for path in (tmp_path / "mine").iterdir()} == before
+
+
+OWN = """
+from dialeval.originals.dialog_eval import adapt
+
+
+class Overlap:
+    def __init__(self):
+        self.metrics = {"shared-words": [], "long-reply": []}
+
+    def update_metrics(self, resp_words, gt_words, source_words):
+        self.metrics["shared-words"].append(len(set(resp_words) & set(gt_words)))
+        if resp_words:
+            self.metrics["long-reply"].append(len(resp_words) > len(source_words))
+
+
+shared, long = adapt(Overlap()).values()
+"""
+
+
+def test_own_metrics_of_dialog_eval_have_columns(
+    dialeval: Dialeval, responses: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "mine.py").write_text(OWN)
+    with (responses / "careful.txt").open("a") as file:
+        file.write("\n")
+    texts = {name: (HERE / f"{name}.txt").read_text() + "the end\n" for name in ("references", "contexts")}
+    for name, text in texts.items():
+        (tmp_path / f"{name}.txt").write_text(text)
+    flags = ["-ttt", "references.txt", "-tts", "contexts.txt", "-r", "responses/careful.txt"]
+    done = dialeval("compat", "dialog-eval", *flags, "-m", "mine:shared", "-m", "mine:long")
+    assert done.returncode == 0, done.stderr
+    (row,) = figures((responses / "metrics.txt").read_text()).values()
+    replies, *others = ([line.split() for line in text.splitlines()] for text in
+                        ((responses / "careful.txt").read_text(), *texts.values()))  # fmt: skip
+    lists: list[list[int]] = [[], []]  # the lists of the original: a value for each response that gets one
+    for reply, truth, source in zip(replies, *others, strict=True):
+        lists[0].append(len(set(reply) & set(truth)))
+        lists[1] += [len(reply) > len(source)] if reply else []
+    for key, values in zip(("shared-words", "long-reply"), lists, strict=True):
+        assert row[key] == pytest.approx([np.mean(values), np.std(values), 1.97 * np.std(values) / len(values) ** 0.5])
+    wrong = dialeval("score", "responses/careful.txt", "-m", "mine:Overlap")
+    assert (wrong.returncode, "dialeval.originals.dialog_eval.adapt" in wrong.stderr) == (2, True)

@@ -55,6 +55,23 @@ def test_a_pack_is_added_listed_used_verified_and_removed(dialeval: Dialeval, tm
     assert not folder.exists()
 
 
+def test_an_installed_pack_is_replaced_by_force_only(dialeval: Dialeval, tmp_path: Path) -> None:
+    for name in ("old", "new"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "wiki-news-300d-1M.vec").write_text(
+            VECTORS if name == "old" else VECTORS.replace("1.0", "2.0")
+        )
+    place = Path(dialeval("data", "add", "fasttext-en", "--from", "old").stdout.strip()) / "wiki-news-300d-1M.vec"
+    for source in ("new", "nowhere"):
+        refused = dialeval("data", "add", "fasttext-en", "--from", source)
+        assert (refused.returncode, "--force" in refused.stderr, place.read_text()) == (2, True, VECTORS)
+    assert dialeval("data", "add", "fasttext-en", "--from", "nowhere", "--force").returncode == 2
+    assert place.read_text() == VECTORS
+    assert dialeval("data", "add", "fasttext-en", "--from", "new", "--force").returncode == 0
+    assert "2.0" in place.read_text()
+    assert dialeval("data", "verify", "fasttext-en").returncode == 0
+
+
 def test_a_local_copy_will_do(dialeval: Dialeval, tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "wiki-news-300d-1M.vec").write_text(VECTORS)

@@ -191,7 +191,7 @@ def test_a_gate_needs_half_of_the_rows(dialeval: Dialeval, tmp_path: Path) -> No
         same.openai(tmp_path / f"{name}.jsonl")
         assert dialeval("score", f"{name}.jsonl", "-m", "distinct-1,length", "-o", name).returncode == 0
     shown = dialeval("compare", "old", "new", "-m", "length")
-    assert shown.stdout.startswith("Unpaired design: 50 dialogues (")
+    assert "\nUnpaired design: 50 dialogues (" in shown.stdout
     gate = "compare", "new", "--no-worse-than", "old", "-m", "distinct-1", "--margin", "distinct-1=0.01"
     assert dialeval(*gate).returncode == 1
     refused = dialeval(*gate, "--design", "openings")
@@ -238,7 +238,7 @@ def test_what_is_impossible_is_refused_in_words(dialeval: Dialeval, tmp_path: Pa
     assert "30 of 40 and 30 dialogues are in common by prompt; use --design common or unpaired" in refused.stderr
     free = dialeval("compare", "old", "part", "--design", "unpaired")
     assert free.returncode == 0
-    assert free.stdout.startswith("Unpaired design: 40 dialogues (")
+    assert "\nUnpaired design: 40 dialogues (" in free.stdout
     assert "--force" not in dialeval("compare", "--help").stdout
 
 
@@ -293,8 +293,8 @@ def test_score_states_the_design_and_calls_nobody_better_by_diversity(dialeval: 
     NEW.openai(tmp_path / "new.jsonl")
     found = dialeval("score", "old.jsonl", "new.jsonl", "-m", "length,distinct-2")
     first = " ".join(found.stdout.split())
-    assert first.startswith("Paired design: the systems have the same 40 dialogues (90 rows), matched by prompt.")
-    assert "new and old differ in length" in first
+    assert "Paired design: the systems have the same 40 dialogues (90 rows), matched by prompt." in first
+    assert first.startswith("◆ No metric says which is better: new is 2")
     assert "better than" not in first
     assert "worse than" not in first
     assert "score with -m judge" in first
@@ -397,7 +397,9 @@ def test_agents_on_the_same_tasks_are_paired_by_task(dialeval: Dialeval, tmp_pat
     agent("two", 2, lambda task, trial: task % 3 > 0)
     scored = dialeval("score", "one.jsonl", "two.jsonl", "-m", "pass-hat,length", "-o", "run")
     assert scored.returncode == 0, scored.stderr
-    assert scored.stdout.startswith("Paired design: the systems have the same 12 dialogues (87 and 85 rows), matched")
+    assert "Paired design: the systems have the same 12 dialogues (87 and 85 rows), matched" in " ".join(
+        scored.stdout.split()
+    )
     found = json.loads(dialeval("compare", "run", "-f", "json").stdout)
     design = found["designs"]["two"]
     assert (design["name"], design["by"], design["whole"], design["common"]) == ("paired", "ids", True, 12)

@@ -32,7 +32,7 @@ def test_ids_of_lines_make_dialogues(dialeval: Dialeval, files: Path) -> None:
     plain = dialeval("score", "old.txt", "new.txt", "-m", "length")
     first = "Paired design: the systems have the same 6 lines, matched by position. Statistics are over lines"
     assert first in " ".join(plain.stdout.split())
-    assert "\nStatistics are over lines" in dialeval("score", "old.txt", "-m", "length").stdout
+    assert "Statistics are over lines" in dialeval("score", "old.txt", "-m", "length").stdout
     named = dialeval("score", "old.txt", "new.txt", "-m", "length", "--dialogues", "ids.txt", "-o", "run")
     assert "Paired design: the systems have the same 3 dialogues (6 rows), matched by id." in named.stdout
     assert "over lines" not in named.stdout

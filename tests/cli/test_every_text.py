@@ -100,7 +100,7 @@ COMMANDS = [
     "multiwoz -i town.json --data town -b -s -r -d -o out",
     "multiwoz -i town.json --data town --failures",
     "multiwoz explain town01 -i town.json --data town",
-    "multiwoz domains -i town.json --save domains.json",
+    "compat add-slot-domains -i town.json -o domains.json",
     f"sgd guided.json -r {HERE}/frames/references -m all -o out",
     f"breakdown {HERE}/breakdown/keywords -p data -f table -o out",
     "compat dialog-eval -ttt a.txt -tts a.txt -r responses",

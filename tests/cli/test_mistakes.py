@@ -147,19 +147,11 @@ def test_what_is_not_installed_is_named_with_its_command(dialeval: Dialeval, mon
 
 
 PYTHON: dict[str, tuple[type[Exception], str]] = {
-    "evaluate(['a'], tokeniser='13a')": (
-        TypeError,
-        "unexpected keyword argument 'tokeniser'; did you mean 'tokenizer'?",
-    ),
     "evaluate(['a'], metrics='distnct')": (package.SettingError, "did you mean 'distinct'?"),
     "evaluate(['a'], metrics='length')['b']": (KeyError, "no system is called 'b'; there are system"),
     "evaluate(['a'], metrics='length')['system']['lenght']": (KeyError, "did you mean 'length'?"),
     "evaluate(['a'])['system']['chrf']": (KeyError, "it was skipped: it needs references"),
     "evaluate({})": (package.DataError, ""),
-    "compare(evaluate({'a': ['x'], 'b': ['y']}, metrics='length'), basline='a')": (
-        TypeError,
-        "did you mean 'baseline'?",
-    ),
     "load('nowhere')": (package.DataError, "nowhere: there is no such folder"),
 }
 

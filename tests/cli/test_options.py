@@ -68,12 +68,12 @@ def test_intervals_without_resampling(dialeval: Dialeval) -> None:
         assert (default["interval_by"]["method"], default["interval_by"]["over"]) == (method, over)
         assert default["interval_by"]["level"] == 0.95
         assert default["interval"][0] <= default["mean"] <= default["interval"][1]
-        assert (none["interval"], none["interval_by"], none["confidence"]) == (None, None, None)
+        assert (none["interval"], none["interval_by"], none["half_width"]) == (None, None, None)
         if rows["of"] == "rows":
             assert rows["interval_by"]["method"] == "rows"
-            assert rows["confidence"] == 1.97 * rows["std"] / math.sqrt(rows["scored"])
+            assert rows["half_width"] == 1.97 * rows["std"] / math.sqrt(rows["scored"])
         else:
-            assert (rows["interval"], rows["confidence"]) == (None, 0.0)
+            assert (rows["interval"], rows["half_width"]) == (None, 0.0)
 
 
 def test_the_level_of_resampled_intervals_is_the_confidence(dialeval: Dialeval) -> None:

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from dialeval.core.columns import TextColumn
 from dialeval.core.errors import SettingError
 from dialeval.core.exact import Moments
-from dialeval.core.fold import DamagedStateError, check_like, from_bytes, to_bytes
+from dialeval.core.states import DamagedStateError, check_like, from_bytes, to_bytes
 from dialeval.core.validation import InvalidError
 from dialeval.text.ngrams import NgramColumn, NgramCounts
 from dialeval.text.tokenizers import tokenize

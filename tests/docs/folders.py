@@ -217,10 +217,9 @@ def recorded_grades(folder: Path) -> None:
 FOLDERS: dict[str, Callable[[Path], None]] = {
     "README.md": readme,
     "docs/index.md": readme,
-    "docs/coming-from.md": other_programs,
     "docs/agreement.md": human_ratings,
     "docs/ci.md": versions,
-    "docs/coming-from-suites.md": other_programs,
+    "docs/migrate.md": other_programs,
     "docs/faq.md": files,
     "docs/formats.md": formats,
     "docs/human-estimates.md": human_ratings,
@@ -233,7 +232,6 @@ FOLDERS: dict[str, Callable[[Path], None]] = {
     "docs/sequential.md": saved_run,
     "docs/slices.md": versions,
     "docs/train-judge.md": judged,
-    "docs/troubleshooting.md": files,
 }
 """What a page finds beside a copy of the sample, which all find unless they make it themselves."""
 RATING = "-o to-rate"

@@ -21,7 +21,7 @@ else:
     import tomli as tomllib
 
 TESTS = Path(__file__).parent.parent
-PAGE = "\n".join(path.read_text(encoding="utf-8") for path in sorted((TESTS.parent / "docs").glob("differences*.md")))
+PAGE = (TESTS.parent / "docs" / "differences.md").read_text(encoding="utf-8")
 SECTIONS = {part.partition("\n")[0]: part for part in re.split(r"^## ", PAGE, flags=re.MULTILINE)[1:]}
 HELD: dict[str, dict[str, list[str]]] = tomllib.loads((Path(__file__).parent / "differences.toml").read_text())
 

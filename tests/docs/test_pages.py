@@ -36,8 +36,7 @@ NOT_RUN = {
     "docs/command-line.md": 1,  # needs other shells
     "docs/judges.md": 1,  # installs packages
     "docs/llm-judges.md": 3,  # needs a server
-    "docs/multiwoz-leaderboard.md": 1,  # needs prediction files
-    "docs/multiwoz-versions.md": 1,  # needs the official files
+    "docs/multiwoz.md": 2,  # needs prediction files; the official files
     "docs/rating.md": 2,  # a server that runs until it is stopped, and its database
     "docs/scale.md": 2,  # needs a cluster; a shortened error
     "docs/simulations.md": 3,  # takes half an hour; ten minutes
@@ -85,7 +84,7 @@ def prepare(page: str, folder: Path) -> None:
     """Put the files that a page uses into a folder."""
     if page in FOLDERS:
         FOLDERS[page](folder)
-    if not any("sample_data.folder()" in block.code and block.language == "sh" for block in BLOCKS[page]):
+    if not any("dialeval sample-data " in block.code for block in BLOCKS[page]):
         shutil.copytree(HERE, folder / "sample")
 
 

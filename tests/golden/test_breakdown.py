@@ -18,6 +18,7 @@ from click.testing import CliRunner
 from dialeval.breakdown import evaluate_breakdown, format_original
 from dialeval.cli.main import dialeval_command
 from dialeval.core.errors import DataError
+from dialeval.suites.breakdown.plain import evaluate_folders
 
 pytestmark = pytest.mark.golden
 
@@ -87,6 +88,8 @@ def test_output_is_equal_byte_for_byte(dbdc: Path, shared_data: Path, name: str)
         if case["set"] == name:
             arguments = [str(dbdc / case["labels"]), "-p", str(dbdc / case["data"]), "-t", case["threshold"]]
             assert printed(*arguments) == (0, case["stdout"], ""), case["labels"]
+            data, labels = (str(dbdc / case[key]) for key in ("data", "labels"))
+            assert evaluate_folders(data, labels, float(case["threshold"])) == case["stdout"]
 
 
 @pytest.mark.parametrize("name", SETS)

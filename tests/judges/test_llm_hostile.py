@@ -28,6 +28,7 @@ from dialeval.core.errors import DataError, SettingError
 from dialeval.judges import LLM
 from dialeval.judges.llm.answers import AnswerRecord, AnswerStore
 from dialeval.judges.llm.client import MOST_TOKENS, Client, FailedRequestError
+from dialeval.judges.llm.gateway import Gateway
 from llm_server import MODEL, Body, ChatServer, Reply, shown_texts
 
 GOOD = {"quality": 4, "relevance": 5}
@@ -98,7 +99,7 @@ def ask(tmp_path: Path) -> Callable[..., LLM]:
 @pytest.mark.parametrize("kind", ENDLESS)
 def test_a_request_has_a_deadline_whatever_the_server_sends(kind: str) -> None:
     with listen(ENDLESS[kind]) as address:
-        client = Client(address, MODEL, timeout=0.3, retries=0)
+        client = Client(Gateway(address), MODEL, timeout=0.3, retries=0)
         start = time.monotonic()
         with pytest.raises(SettingError, match=r"^no request to .* succeeded: no answer within 0.3 seconds$"):
             try:
@@ -116,7 +117,7 @@ def test_a_connection_and_a_handshake_have_a_deadline() -> None:
             port = server.getsockname()[1]
             if scheme == "http":
                 first.connect(("127.0.0.1", port))
-            client = Client(f"{scheme}://127.0.0.1:{port}/v1", MODEL, timeout=0.4, retries=0)
+            client = Client(Gateway(f"{scheme}://127.0.0.1:{port}/v1"), MODEL, timeout=0.4, retries=0)
             start = time.monotonic()
             with pytest.raises(FailedRequestError, match=r"no answer within 0\.4 seconds"):
                 client.send(b"{}")
@@ -197,11 +198,11 @@ def test_a_trusted_certificate_is_spoken_with_within_the_deadline(
     monkeypatch.setenv("SSL_CERT_FILE", str(certified[1]))
     body = json.dumps({"choices": [{"message": {"content": "hi"}}]}).encode()
     with listen(lambda client: client.sendall(HEAD + b"\r\n" + body), certified[0]) as address:
-        client = Client(address, MODEL)
+        client = Client(Gateway(address), MODEL)
         assert json.loads(client.send(b"{}")) == json.loads(body)
         client.close()
     with listen(ENDLESS["a byte at a time"], certified[0]) as address:
-        client = Client(address, MODEL, timeout=0.5, retries=0)
+        client = Client(Gateway(address), MODEL, timeout=0.5, retries=0)
         with pytest.raises(FailedRequestError, match=r"no answer within 0\.5 seconds"):
             client.send(b"{}")
         client.close()
@@ -217,7 +218,7 @@ def test_connections_go_to_the_port_of_their_scheme(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(socket, "getaddrinfo", find)
     for address in ("http://h/v1", "https://h/v1", "http://h:81/v1", "https://[::1]:444/v1"):
         with pytest.raises(FailedRequestError, match=r"no connection \(No route\)"):
-            Client(address, MODEL, retries=0).send(b"{}")
+            Client(Gateway(address), MODEL, retries=0).send(b"{}")
     assert asked == [("h", 80), ("h", 443), ("h", 81), ("::1", 444)]
 
 
@@ -259,7 +260,7 @@ def test_a_command_without_a_single_answer_has_status_2(dialeval: Dialeval, tmp_
 )
 def test_only_a_date_may_follow_the_name_of_a_model(named: str, is_accepted: bool) -> None:
     with ChatServer(lambda _: Reply(grades=GOOD, model=named)) as server:
-        client = Client(server.address, "gpt-4o")
+        client = Client(Gateway(server.address), "gpt-4o")
         body = json.dumps({"model": "gpt-4o", "messages": [{"content": "hi"}]}).encode()
         if is_accepted:
             assert json.loads(client.send(body))["model"] == named
@@ -274,7 +275,7 @@ def test_a_number_of_tokens_is_bounded(stated: object) -> None:
     usage = {"prompt_tokens": stated, "completion_tokens": 3}
     body = json.dumps({"model": MODEL, "choices": [{"message": {"content": "hi"}}], "usage": usage}).encode()
     with ChatServer(lambda _: Reply(body=body)) as server:
-        client = Client(server.address, MODEL)
+        client = Client(Gateway(server.address), MODEL)
         client.send(b"{}")
         assert (client.counts.prompt_tokens, client.counts.completion_tokens) == (0, 3)
         assert client.counts.compute_cost((1.0, 1.0)) == 3e-6
@@ -350,7 +351,7 @@ def test_a_short_key_is_no_secret_and_changes_no_answer(monkeypatch: pytest.Monk
     monkeypatch.setenv("DIALEVAL_LLM_KEY", "e")
     body = {"model": MODEL, "choices": [{"message": {"content": "hello"}}]}
     with ChatServer(lambda _: Reply(body=json.dumps(body).encode())) as server:
-        client = Client(server.address, MODEL)
+        client = Client(Gateway(server.address), MODEL)
         assert json.loads(client.send(b"{}")) == body
         assert "Authorization: Bearer e" in server.headers[0]
         client.close()

@@ -32,12 +32,12 @@ INNS = [
     {"id": "2", "name": "seven lamps", "price": "5", "area": "harbour"},
 ]
 GOALS: dict[str, dict[str, Any]] = {
-    "d1": {"inn": {"informable": {"area": "hill"}, "requestable": ["PHONE"], "booking": {}}},
+    "d1": {"inn": {"informable": {"area": "hill"}, "requestable": ["PHONE"], "booking": {"people": "2"}}},
     "d2": {
-        "inn": {"informable": {"price": "4"}, "requestable": ["CODE"], "booking": {}},
-        "cart": {"informable": {}, "requestable": [], "booking": {}},
+        "inn": {"informable": {"price": "4"}, "requestable": ["CODE"], "booking": {"people": "2"}},
+        "cart": {"informable": {}, "requestable": [], "booking": {"people": "2"}},
     },
-    "d3": {"cart": {"informable": {}, "requestable": ["PHONE"], "booking": {}}},
+    "d3": {"cart": {"informable": {}, "requestable": ["PHONE"], "booking": {"people": "2"}}},
 }
 STATES: list[dict[str, dict[str, str]]] = [
     {},

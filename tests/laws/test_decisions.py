@@ -20,7 +20,7 @@ from dialeval.core.fold import Estimate
 from dialeval.core.result import Result, Run
 from dialeval.core.rowtable import RowTable
 from dialeval.core.signature import Signature
-from dialeval.reports.comparisons import choose_mark, choose_stars
+from dialeval.reports.comparisons import choose_mark
 from dialeval.reports.formatting import BETTER, DIFFERENT, UNTESTED, WORSE
 
 KINDS = {"rouge-l": "fraction", "accuracy": "yes/no", "call-errors": "count", "length": "count", "latency": "skewed"}
@@ -88,7 +88,6 @@ def check(found: Comparison, run: Run) -> None:
         assert not row.significant or decision in marks or row.margin is not None or row.left_out is not None
         assert not (decision == "better" and row.left_out == "system")
         assert not (decision == "worse" and row.left_out == "baseline")
-        assert row.significant == (choose_stars(row, found.alpha) != "")
         check_bold(row, best.systems.get(row.key), found)
         if (row.system, row.key) in gates:
             failed = gates[row.system, row.key].failure is not None

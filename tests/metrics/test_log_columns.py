@@ -21,7 +21,8 @@ from dialeval.core import inputs
 from dialeval.core.batch import Batch
 from dialeval.core.columns import TextColumn
 from dialeval.core.errors import NeedError, SettingError
-from dialeval.core.fold import Estimate, compute_interval
+from dialeval.core.fold import Estimate
+from dialeval.engine.intervals import compute_interval
 from dialeval.metrics.log_columns import MOST_VALUES, Label, LabelNames, LatencyPercentile
 from dialeval.metrics.registry import registry
 from dialeval.text.vocabulary import Vocabulary
@@ -126,14 +127,6 @@ def test_names_read_back_and_missing_labels_are_named() -> None:
         registry().parse("label:polite(better=more)")
     with pytest.raises(NeedError, match="a field labels"):
         dialeval.evaluate(["hello"], metrics="labels")
-
-
-def test_first_failure_counts_the_replies_before_the_first_error() -> None:
-    rows = [
-        {"dialog_id": "d", "response": "a", "labels": {"error": error}} for error in ([], ["other"], ["repetition"], [])
-    ]
-    name = "label:error=repetition(better=lower)@dialogue-first-failure"
-    assert items(rows, name) == [2]
 
 
 @pytest.fixture(scope="module")

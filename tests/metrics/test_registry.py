@@ -15,7 +15,7 @@ import pytest
 from dialeval.core import inputs
 from dialeval.core.arrays import Floats
 from dialeval.core.batch import Batch
-from dialeval.core.errors import SettingError
+from dialeval.core.errors import SettingError, collect_warnings
 from dialeval.core.features import list_features
 from dialeval.core.fold import RowMetric
 from dialeval.metrics.registry import _OWN, register, registry
@@ -84,12 +84,17 @@ def test_mistakes_get_a_hint(text: str, message: str) -> None:
 )
 def test_names_of_the_field_in_any_case(written: str, meant: str) -> None:
     assert str(registry().parse(written)) == meant
-    assert [str(metric) for metric in registry().select([written])] == [meant]
+    with collect_warnings() as notes:
+        assert [str(metric) for metric in registry().select([written])] == [meant]
+    assert bool(notes) == (written == "BERTScore"), "an alias that stands for something else says so"
 
 
-@pytest.mark.parametrize("name", ["meteor", "METEOR", "bleurt", "comet", "perplexity"])
+@pytest.mark.parametrize(
+    "name",
+    ["meteor", "METEOR", "bleurt", "comet", "perplexity", "usr", "fed", "mauve", "cider", "self-bleu", "unieval"],
+)
 def test_what_is_not_implemented_has_an_alternative(name: str) -> None:
-    with pytest.raises(SettingError, match=r"is not implemented; .*(bertscore|judge)"):
+    with pytest.raises(SettingError, match=r"is not implemented; .*(bertscore|judge|--scores)"):
         registry().parse(name)
 
 

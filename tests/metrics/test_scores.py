@@ -36,7 +36,7 @@ def test_a_score_of_a_chat_counts_once_and_is_missing_once() -> None:
     result = score(CHATS, "score:csat(range=1:5,better=higher)")
     (estimate,) = result.values()
     assert (estimate.mean, estimate.scored, estimate.missing) == (3.5, 2, 1)
-    np.testing.assert_array_equal(estimate.items, [np.nan, 5, 2, np.nan, np.nan, np.nan])
+    np.testing.assert_array_equal(estimate.scores, [np.nan, 5, 2, np.nan, np.nan, np.nan])
     assert estimate.signature.metric == "score:csat(range=1:5)"
 
 
@@ -57,7 +57,7 @@ def test_scores_of_messages_are_those_of_replies() -> None:
     rows[0]["messages"][3]["scores"] = {"rating": "2"}
     result = score(rows, "score:rating(range=1:5)")
     (estimate,) = result.values()
-    np.testing.assert_array_equal(estimate.items, [4, 2, np.nan])
+    np.testing.assert_array_equal(estimate.scores, [4, 2, np.nan])
 
 
 def test_plain_rows_tables_and_chunks_agree(tmp_path: Path) -> None:
@@ -112,7 +112,7 @@ def test_scores_of_another_tool_are_joined_by_id(tmp_path: Path) -> None:
     assert (estimate.mean, estimate.missing) == (2.5, 1)
     rows = [{"conversation": "c1", "turn": 1, "quality": 2}, {"conversation": "c1", "turn": 2, "quality": 4}]
     by_turn = score(CHATS, "score:quality(range=1:5)", scores=rows, key="conversation")
-    np.testing.assert_array_equal(next(iter(by_turn.values())).items[:2], [2, 4])
+    np.testing.assert_array_equal(next(iter(by_turn.values())).scores[:2], [2, 4])
     with pytest.raises(DataError, match="names none of the 3 dialogues"):
         score(CHATS, "score:quality", scores=[{"conversation": "x", "quality": 2}], key="conversation")
     with pytest.raises(DataError, match="add a column system"):
@@ -133,8 +133,8 @@ def polite_in_app(response: str, channel: str = "web", calls: Any = None) -> flo
 
 def test_parameters_of_functions_are_fields_of_the_rows() -> None:
     result = score(CHATS, [csat_share, polite_in_app])
-    np.testing.assert_array_equal(result["csat-share"].items, [np.nan, 1.0, 0.4, np.nan, np.nan, np.nan])
-    np.testing.assert_array_equal(result["polite-in-app"].items, [np.nan, np.nan, 1, 1, 1, 1])
+    np.testing.assert_array_equal(result["csat-share"].scores, [np.nan, 1.0, 0.4, np.nan, np.nan, np.nan])
+    np.testing.assert_array_equal(result["polite-in-app"].scores, [np.nan, np.nan, 1, 1, 1, 1])
     with pytest.raises(NeedError, match="csat-share needs a field csat in responses"):
         score([{"response": "a"}], [csat_share])
 

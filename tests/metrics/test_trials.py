@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 import dialeval
 from dialeval.analysis.values import cut
-from dialeval.core.fold import Analytic, IntervalChoice
+from dialeval.core.fold import Analytic
 from dialeval.core.validation import InvalidError
+from dialeval.engine.intervals import IntervalChoice
 from dialeval.metrics.trials import PassAt, PassHat, TaskCounts, TaskVariance, TrialVariance
 
 LOGS = Path(__file__).parents[3] / "shared" / "data" / "logs"

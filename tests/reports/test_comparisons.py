@@ -6,12 +6,12 @@ import io
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 from rich.console import Console
 
 import dialeval
-from dialeval.analysis.comparison import Best, Comparison, compare
+from dialeval.analysis.comparison import Comparison, compare
 from dialeval.reports import comparisons
+from dialeval.reports.documents import to_markdown
 
 
 def made(name: str = "poor", **settings: float) -> Comparison:
@@ -27,28 +27,12 @@ def printed(comparison: Comparison, width: int) -> str:
     return console.file.getvalue()  # type: ignore[attr-defined]
 
 
-def test_marks_follow_the_adjusted_p() -> None:
-    row = replace(made().differences[0], significant=True)
-    assert comparisons.choose_stars(replace(row, adjusted_p=0.009), 0.05) == "**"
-    assert comparisons.choose_stars(replace(row, adjusted_p=0.02), 0.05) == "*"
-    assert comparisons.choose_stars(replace(row, adjusted_p=0.2, significant=False), 0.05) == ""
-
-
-def test_latex_has_the_best_in_bold_and_marks() -> None:
-    comparison = made()
-    text = comparisons.to_latex(comparison, Best({"distinct-1": ["good"]}, 1))
-    line = next(line for line in text.splitlines() if line.startswith("distinct-1"))
-    assert line.index(r"\textbf") < line.index("^{**}")
-    assert r"\textbf" not in next(line for line in text.splitlines() if line.startswith("length")), "neither is better"
-    assert "Westfall and Young's minP) for 2 tests" in text
-
-
 @pytest.mark.parametrize("name", ["a|b", "[bold]x", "*b*_i_", "\x1b[31mred", "50% & $x"])
 def test_names_stay_text(name: str) -> None:
     comparison = made(name)
     markdown = comparisons.FORMATS["md"](comparison)
-    assert all(line.replace(r"\|", "").count("|") == 9 for line in markdown.splitlines() if line.startswith("|"))
-    assert "\x1b" not in markdown + comparisons.to_latex(comparison) + printed(comparison, 120)
+    assert all(line.replace(r"\|", "").count("|") == 6 for line in markdown.splitlines() if line.startswith("|"))
+    assert "\x1b" not in markdown + comparison.to_latex() + printed(comparison, 120)
     if name == "[bold]x":
         assert name in printed(comparison, 160)
 
@@ -62,21 +46,10 @@ def test_every_figure_is_shown_at_any_width(width: int) -> None:
         "poor",
         "difference",
         "p",
-        "adjusted",
-        "effect",
-        "won/tied/lost",
-        "detectable",
         "needed",
     ):
         assert head in shown
     assert max(map(len, shown.splitlines())) <= width
-
-
-def test_latex_explains_only_what_it_shows() -> None:
-    comparison = made(detect=0.1)
-    assert "needed: " in comparisons.FORMATS["md"](comparison)
-    for column in ("needed", "detectable"):
-        assert column not in comparisons.to_latex(comparison)
 
 
 def few(rows: int, **settings: Any) -> Comparison:
@@ -87,15 +60,15 @@ def few(rows: int, **settings: Any) -> Comparison:
 
 
 def test_few_rows_are_marked_and_explained() -> None:
-    shown = comparisons.FORMATS["md"](few(8))
+    shown = to_markdown(comparisons.to_document(few(8), details=True))
     assert "p-values: exact randomization test, all 256 permutations" in shown
     assert "~: rough approximation, because there are few rows" in shown
     (line,) = (line for line in shown.splitlines() if line.startswith("| length"))
     detectable, needed = line.split(" | ")[-2:]
     assert detectable.startswith(r"\~")
     assert needed.startswith(r"\~")
-    assert "~" not in comparisons.to_latex(few(8))
-    assert "~" not in comparisons.FORMATS["md"](few(30))
+    assert "~" not in few(8).to_latex()
+    assert "~" not in to_markdown(comparisons.to_document(few(30), details=True))
 
 
 def test_it_is_said_where_nothing_can_be_significant() -> None:
@@ -106,7 +79,7 @@ def test_it_is_said_where_nothing_can_be_significant() -> None:
 
 def test_how_intervals_were_made_is_told() -> None:
     text = comparisons.FORMATS["md"](few(30, test="bootstrap"))
-    assert "(paired studentized bootstrap, 100 resamples; jackknife for counts of distinct types," in text
+    assert "paired studentized bootstrap, 100 resamples; jackknife for counts of distinct types," in text
     assert "paired bootstrap test, studentized, with 100 resamples" in text
     lengths = compare(dialeval.evaluate({"a": ["x"] * 9, "b": ["x y"] * 9}, metrics="length"), resamples=9)
     assert "jackknife" not in comparisons.FORMATS["md"](lengths)
@@ -119,7 +92,7 @@ def test_signatures_are_in_every_format() -> None:
     comparison = compare(run, resamples=9)
     line = "length|tokenizer:words.1|definition:1|dialeval:"
     assert comparison.signatures["length"].startswith(line)
-    latex = comparisons.to_latex(comparison)
+    latex = comparison.to_latex()
     assert f"\n% {line}" in latex
     assert "\n% sacreBLEU: BLEU|nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|" in latex
     assert "Signatures:" in comparisons.FORMATS["md"](comparison)

@@ -12,12 +12,11 @@ import dialeval
 from dialeval import sample_data
 from dialeval.cli.report import FIGURE_FORMATS
 from dialeval.core.errors import SettingError
-from dialeval.core.fold import Estimate, Level
+from dialeval.core.fold import Estimate
 from dialeval.core.result import Result, Run
 from dialeval.reports.canvas import FigureFormat
 from dialeval.reports.drawings import KINDS, write_figures
-from dialeval.reports.summary import make_metric_section as drawings
-from dialeval.reports.trials import make_agents_section
+from dialeval.reports.html import render
 from reports.test_html import HOSTILE, Page, estimate, result
 
 if TYPE_CHECKING:
@@ -55,13 +54,10 @@ def trials() -> Run:
 
 def test_every_kind_of_figure_is_drawn_by_its_name(chats: Run, trials: Run) -> None:
     for kind in KINDS:
-        if kind in ("pass-k", "tasks"):
+        if kind == "pass-k":
             assert trials.plot(kind).name
         elif kind == "turns":  # single rows have no turns
             with pytest.raises(SettingError, match="no numbers for the figure 'turns'"):
-                chats.plot(kind)
-        elif kind == "causes":
-            with pytest.raises(SettingError, match="no numbers"):
                 chats.plot(kind)
         else:
             by = "length" if kind == "slices" else None
@@ -88,10 +84,8 @@ def test_figures_say_their_values(chats: Run) -> None:
     assert f"careful, chatty: {wins:.0f}% [" in chats.plot("wins", "rouge-l").description
 
 
-def test_pass_k_falls_with_k_and_tasks_that_flip_are_counted(trials: Run) -> None:
+def test_pass_k_falls_with_k(trials: Run) -> None:
     assert trials.plot("pass-k").description == "steady: from 0.583 to 0.333. lucky: from 0.417 to 0.000."
-    assert trials.plot("tasks").description.endswith(": steady: 1 of 3 tasks; lucky: 3 of 3 tasks.")
-    assert "lucky: 3 of 3 tasks" in trials.plot("tasks", system="lucky").description
 
 
 def test_scores_over_turns(tmp_path: Path) -> None:
@@ -100,32 +94,6 @@ def test_scores_over_turns(tmp_path: Path) -> None:
     drawn = run.plot("turns", "length")
     assert drawn.description.count(": from ") == 2
     assert "95% confidence intervals over dialogues." in drawn.inline
-
-
-def test_the_section_has_a_place_for_each_metric_and_folds_what_is_not_in_the_panel(chats: Run) -> None:
-    section = drawings(chats)
-    assert section is not None
-    page = Page(section.content)
-    assert {attrs["id"] for attrs in page.of("section")} == {f"metric-{at}" for at in range(4)}
-    shown, _, folded = section.content.partition("<details>")
-    assert "rouge-l" in shown
-    assert 'id="metric-2"' in folded, "length"
-
-
-BINARY = estimate("n", 1.0, 0.0)
-
-
-def test_values_of_the_corpus_and_of_dialogues() -> None:
-    section = drawings(
-        Run({"a": Result({"k": CORPUS, "m": estimate("m", 1.0, 0.5, level=Level.DIALOGUE), "n": BINARY})}, "0")
-    )
-    assert section is not None
-    text = Page(section.content).text
-    assert "k of single" not in text
-    assert "m of single dialogues" in text
-    assert "n, by system" in text
-    assert "n of single" not in text, "the mean of values of 0 and 1 says everything"
-    assert drawings(Run({"a": Result({})}, "0")) is None
 
 
 def test_floors_have_a_color_of_their_own() -> None:
@@ -167,13 +135,13 @@ def test_metrics_without_a_value_have_no_figure(tmp_path: Path) -> None:
     assert write_figures(Run({"a": Result({"k": nothing})}, "0"), tmp_path) == []
 
 
-def test_agents_have_a_section_with_the_tasks_that_flip(trials: Run, chats: Run) -> None:
-    section = make_agents_section(trials)
-    assert section is not None
-    page = Page(section.content)
+def test_agents_have_a_mark_for_each_trial_and_tasks_that_got_worse_first(trials: Run, chats: Run) -> None:
+    page = Page(render(trials))
     assert "Reliability over repeated trials (pass^k)" in page.text
-    assert "steady3111" in page.text, "three tasks: one always passed, one flips, one never passed"
-    assert "lucky3030" in page.text
-    assert "steady31117 of 12" in page.text, "of twelve trials seven passed"
-    assert "Without reward" not in page.text, "a column that says nothing is left out"
-    assert make_agents_section(chats) is None
+    cells = [attrs for attrs in page.of("a") if str(attrs.get("class", "")).startswith("cell")]
+    assert len(cells) == 24
+    assert sum(attrs["class"] == "cell p" for attrs in cells) == 12
+    assert page.text.index("Worse with lucky") < page.text.index("Better with lucky")
+    assert "4 of 4 → 2 of 4" in page.text
+    assert all(str(attrs["href"]).startswith("#d") for attrs in cells)
+    assert "Task by task" not in Page(render(chats)).text

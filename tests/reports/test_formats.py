@@ -12,13 +12,13 @@ from rich.console import Console
 
 from dialeval.reports.documents import (
     Table,
-    escape_latex,
     escape_markdown,
     format_csv,
     format_html_table,
     format_markdown_table,
     make_rich_table,
 )
+from dialeval.reports.latex import escape_latex
 
 TABLE = Table(["metric", "a|b", "c_d"], [["bleu-4", "0.5 [0.1]", "-1"], ["x&y", "", "2"]])
 

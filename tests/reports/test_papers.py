@@ -1,4 +1,4 @@
-"""Tables for papers: several data sets, percentages, digits, bold within a data set only."""
+"""Tables for papers: they fit, bold is the decision of the comparison, names are texts, and words are true."""
 
 from __future__ import annotations
 
@@ -8,10 +8,22 @@ import numpy as np
 import pytest
 
 import dialeval
+from dialeval import sample_data
 from dialeval.core.errors import SettingError
 from dialeval.core.result import Run
-from dialeval.reports.papers import make_paper_table
+from dialeval.reports.latex import Width
+from dialeval.reports.papers import write_appendix, write_table
 from reports.test_summary import LOW, result
+
+CMR10 = {
+    **dict.fromkeys("0123456789aos/", 5.0),
+    **dict.fromkeys(".,[]il", 2.78),
+    **dict.fromkeys("-() frtj", 3.92),
+    **dict.fromkeys("+−×±IC", 7.78),
+    **dict.fromkeys("bdhknpquvxygcez", 5.56),
+    **dict.fromkeys("mw%", 8.33),
+}
+"""Widths of Computer Modern Roman in 10 points, in groups of equal or rounded-up widths."""
 
 
 def run_of(**values: float) -> Run:
@@ -27,38 +39,124 @@ def cells(table: str, system: str) -> list[str]:
 def test_data_sets_have_columns_of_their_own_and_bold_stays_within_one() -> None:
     noise = 1e-3 * np.random.default_rng(1).normal(size=len(LOW))
     near = Run({"a": result(LOW + 0.4, "rouge-l"), "b": result(LOW + 0.4 + noise, "rouge-l")}, "0")
-    table = make_paper_table({"one": run_of(a=0.0, b=0.3), "two": near}, percent=True, digits=1)
+    table = write_table({"one": run_of(a=0.0, b=0.3), "two": near}, percent=True, spread="none")
     mean = float(LOW.mean())
-    assert cells(table, "a") == ["a", f"{100 * mean:.1f}", f"{100 * (mean + 0.4):.1f}"]
-    assert cells(table, "b")[1] == rf"\textbf{{{100 * (mean + 0.3):.1f}}}"
+    assert cells(table, "a")[1].startswith(f"{100 * mean:.0f}")
+    assert cells(table, "b")[1].startswith(rf"\textbf{{{100 * (mean + 0.3):.0f}")
     assert not cells(table, "b")[2].startswith(r"\textbf"), "nothing is bold where nothing differs"
     assert r"\multicolumn{1}{c}{one} & \multicolumn{1}{c}{two}" in table
     assert r"\cmidrule(lr){2-2} \cmidrule(lr){3-3}" in table
     assert "not significantly worse" in table
-    assert "approximate randomization" in table
-    assert r"rouge-l (\%) $\uparrow$" in table
+    assert r"shown $\times$100" in table
 
 
 def test_a_system_that_a_data_set_lacks_has_no_value() -> None:
-    table = make_paper_table({"one": run_of(a=0.0, b=0.3), "two": run_of(a=0.0, c=0.1)}, form="md", digits=3)
-    assert cells(table, "b")[2] == "--"
-    assert cells(table, "c")[1] == "--"
-    assert cells(table, "c")[2] == f"**{float(LOW.mean()) + 0.1:.3f}**"
+    table = write_table({"one": run_of(a=0.0, b=0.3), "two": run_of(a=0.0, c=0.1)}, "md", spread="none")
+    assert cells(table, "b")[2] == "–"
+    assert cells(table, "c")[1] == "–"
+    assert cells(table, "c")[2].startswith(f"**{float(LOW.mean()) + 0.1:.2f}")
     assert "| system | one: rouge-l ↑ | two: rouge-l ↑ |" in table
 
 
-def test_percentages_are_for_fractions_only() -> None:
-    run = dialeval.evaluate({"a": ["one two three"]}, references=["one two"], metrics="rouge-l,length")
-    table = make_paper_table({"data": run}, ["length", "rouge-l"], form="md", percent=True, digits=0)
-    assert cells(table, "a")[1] == "3"
-    assert "rouge-l (%)" in table
-    assert "length (%)" not in table
+def test_values_that_print_the_same_as_the_best_are_bold_too() -> None:
+    run = dialeval.evaluate(
+        {"a": ["x y z"] * 9 + ["x"], "b": ["x y z"] * 10, "c": ["q"] * 10}, ["x y z"] * 10, metrics="rouge-l"
+    )
+    bold = set(re.findall(r"\\textbf\{([^}]*)\}", run.to_latex(spread="none")))
+    plain = set(re.findall(r"& (0\.\d+) ", run.to_latex(spread="none")))
+    assert bold
+    assert not bold & plain
+
+
+@pytest.mark.parametrize("percent", [False, True])
+def test_percentages_are_for_whole_families_and_stated(percent: bool) -> None:
+    here = sample_data.folder()
+    run = dialeval.evaluate(
+        {name: here / "responses" / f"{name}.txt" for name in ("careful", "chatty")},
+        here / "references.txt",
+        train=here / "train.txt",
+        vectors=here / "vectors.txt",
+        metrics="embedding,rouge-l,length",
+    )
+    table = run.to_markdown(percent=percent, spread="none")
+    head, _, careful, *_ = table.splitlines()
+    names, values_of = (line.strip("| ").split(" | ") for line in (head, careful))
+    values = {name.strip(" ↑"): float(cell.strip("*")) for name, cell in zip(names[1:], values_of[1:], strict=True)}
+    assert ("×100" in table) == percent
+    assert all((values[key] > 1) == percent for key in values if key != "length")
+    assert values["length"] == 14.0
+
+
+@pytest.mark.parametrize("width", ["column", "text"])
+@pytest.mark.parametrize("systems", [2, 4, 8])
+@pytest.mark.parametrize("spread", ["interval", "pm"])
+def test_no_line_is_wider_than_the_page(systems: int, width: Width, spread: str) -> None:
+    """Widths by the metrics of the font; there may be no compiler where tests run."""
+    rng = np.random.default_rng(systems)
+    words = ["a", "b", "c", "d"]
+    texts = {
+        f"a system with a long name {at}": [" ".join(rng.choice(words, 6)) for _ in range(30)] for at in range(systems)
+    }
+    run = dialeval.evaluate(texts, [" ".join(rng.choice(words, 6)) for _ in range(30)], metrics="rouge-l,bleu-4,length")
+    limit = {"column": 219, "text": 345}[width]
+    for table in (run.to_latex(width=width, spread=spread), dialeval.compare(run).to_latex(width=width)):
+        tabulars = re.findall(r"\\begin\{tabular\}.*?\n(.*?)\\end\{tabular\}", table, re.DOTALL)
+        assert tabulars
+        for tabular in tabulars:
+            rows = [line.removesuffix(r" \\").split(" & ") for line in tabular.splitlines() if " & " in line]
+            columns = [max(map(_measure, column)) for column in zip(*rows, strict=True)]
+            assert sum(columns) + 8 * (len(columns) - 1) <= limit
+        caption = re.search(r"\\caption\{(.*)\}", table)
+        assert caption is not None
+        assert len(caption[1]) < 330, "three lines of text"
+
+
+_GLYPHS = {r"\\textbf": "", r"\\dots\{\}": "mm", r"\$\\pm\$": "±", r"\$\^\{.*?\}\$": "0", r"\$-\$": "−", r"\\%": "%"}
+_GLYPHS |= {r"\$\\uparrow\$": "0", r"\\textless\{\}": "+", "[{}]": ""}
+
+
+def _measure(cell: str) -> float:
+    value, _, interval = cell.partition(r"{\scriptsize ")
+    for command, glyph in _GLYPHS.items():
+        value, interval = (re.sub(command, glyph, text) for text in (value, interval))
+    return sum(CMR10.get(char, 7.8) for char in value) * 0.9 + sum(CMR10[char] for char in interval) * 0.7
+
+
+def test_names_of_the_paper_and_the_label() -> None:
+    run = run_of(a=0.0, b=0.3)
+    table = run.to_latex(rename={"rouge-l": "ROUGE-L", "a": "Ours & theirs"}, label="tab:main", width="column")
+    assert r"\label{tab:main}" in table
+    assert r"ROUGE-L $\uparrow$" in table
+    assert r"Ours \& theirs" in table
+    assert table.startswith("% \\usepackage{booktabs}\n\\begin{table}[t]")
+    for settings, what in (
+        ({"label": "a}b"}, "a label has letters"),
+        ({"width": "page"}, "width is"),
+        ({"spread": "x"}, "spread is"),
+    ):
+        with pytest.raises(SettingError, match=what):
+            run.to_latex(**settings)
 
 
 def test_names_are_texts_and_unknown_metrics_are_refused() -> None:
     hostile = Run({r"a_1 & \input{x}": result(LOW, "rouge-l")}, "0")
-    assert r"a\_1 \& \textbackslash{}input\{x\}" in make_paper_table({"50%": hostile})
+    assert r"a\_1 \& \textbackslash{}input\{x\}" in write_table({"50%": hostile})
+    assert r"\item \texttt{" in write_appendix([hostile])
     with pytest.raises(SettingError, match="no run has 'blue'"):
-        make_paper_table({"data": hostile}, ["blue"])
+        write_table({"data": hostile}, metrics=["blue"])
     with pytest.raises(SettingError, match="at least one run"):
-        make_paper_table({})
+        write_table({})
+
+
+def test_a_comparison_of_two_shows_differences_and_of_several_marks() -> None:
+    noise = 1e-3 * np.random.default_rng(1).normal(size=len(LOW))
+    run = Run(
+        {"a": result(LOW, "rouge-l"), "b": result(LOW + 0.3 + noise, "rouge-l"), "c": result(LOW + 0.3, "rouge-l")}, "0"
+    )
+    two = dialeval.compare(run, systems=["a", "b"]).to_latex()
+    assert r"difference (95\% CI) & p \\" in two
+    assert re.search(r"& \\textbf\{0\.\d+\} & \+0\.\d+ \(", two)
+    assert "Bold: clearly better." in two
+    three = dialeval.compare(run).to_latex()
+    assert "$^{+}$" in three
+    assert "Against a: $^{+}$ better" in three

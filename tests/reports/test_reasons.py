@@ -10,8 +10,8 @@ import numpy as np
 
 import dialeval
 from dialeval.core.result import Run
-from dialeval.reports.explorer import make_explorer
 from judges.tiny_judges import tiny_dialogue_judge
+from reports.test_explorer import data_of
 
 CHAT = ["hello there", "how are you ?", "<b>i</b> am fine", "the cat sat", "the cat sat", "not the dog", "a dog sat"]
 
@@ -35,14 +35,14 @@ def test_reasons_of_each_reply(tmp_path: Path) -> None:
     run = judged(tmp_path)
     for part, values in (("relevance", [0.9, 0.2, 0.1]), ("fluency", [0.9, 0.9, 0.9]), ("novelty", [0.9, 0.3, 0.9])):
         run = with_values(run, f"judge/{part}", values)
-    shown = make_explorer(run)
-    assert shown is not None
-    assert shown[1]["groups"][0]["reasons"] == [
-        ["", "does not follow from the context; repeats the context", "does not follow from the context"]
+    (side,) = data_of(run)["sides"]
+    assert side["reasons"] == [
+        "",
+        "does not follow from the context; repeats the context",
+        "does not follow from the context",
     ]
 
 
 def test_a_run_without_the_judge_has_no_reasons() -> None:
-    shown = make_explorer(dialeval.evaluate({"a": ["hello there"]}, metrics="length"))
-    assert shown is not None
-    assert shown[1]["groups"][0]["reasons"] == [None]
+    (side,) = data_of(dialeval.evaluate({"a": ["hello there"]}, metrics="length"))["sides"]
+    assert side.get("reasons") is None

@@ -16,7 +16,8 @@ from dialeval import sample_data
 from dialeval.analysis.slices import Slices, compare_slices
 from dialeval.core.result import Run
 from dialeval.multiwoz import evaluate
-from dialeval.reports.slices import choose_keys, lay_out, list_notes, make_section, state_losses
+from dialeval.reports.html import render
+from dialeval.reports.slices import choose_keys, lay_out, list_notes, state_losses
 from reports.test_html import HOSTILE, Page
 
 
@@ -84,8 +85,9 @@ def test_names_are_text() -> None:
     labels = [[label if row < 30 else "[bold]x"] for row in range(60)]
     run = Run({HOSTILE: result(items, labels), "b\x1b[31m": result(items * 0.3, labels)}, "0")
     cut: Any = compare_slices(run, "topic", **QUICK)
-    page = Page(make_section([cut]).content)
-    assert not page.of("script")
+    page = Page(render(run, by="topic"))
+    assert page.of("script").count({}) == 2
+    assert "Where" in page.text
     assert not page.of("img")
     assert "\x1b" not in printed(cut)
     assert "[bold]x" in printed(cut)

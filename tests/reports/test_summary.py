@@ -1,18 +1,19 @@
-"""The summary: what is best, what differs from the first system, what is a floor, and what cannot be compared."""
+"""The first screen and the table of metrics: what is better, what is best, and what cannot be compared."""
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+import pytest
 
 from dialeval.core.fold import Estimate
 from dialeval.core.result import Result, Run
 from dialeval.core.rowtable import RowTable
 from dialeval.core.signature import Signature
-from dialeval.reports.summary import make_summary
-from reports.test_html import Page
+from dialeval.reports.html import render
+from reports.test_html import HOSTILE, Page
 
 if TYPE_CHECKING:
     from dialeval.core.arrays import Floats
@@ -27,38 +28,68 @@ def result(items: Floats, key: str = "bleu-4", signature: str | None = None) -> 
     return Result({key: made.with_confidence(1.97)}, rows=RowTable(np.arange(len(items) + 1)))
 
 
-def cells(run: Run, **options: Any) -> list[tuple[str, str]]:
-    """Class and text of the figures of the first table of values, without the names that narrow windows show."""
-    table = make_summary(run, **options).content.partition('<table class="summary')[2].partition("</tbody>")[0]
-    found = re.findall(r'<td class="(figure[^"]*)">(.*?)</td>', table)
-    shown = ((kind, re.sub('<title>.*?</title>|<span class="who">.*?</bdi></span>', "", text)) for kind, text in found)
-    return [(kind, re.sub("<[^>]*>", "", text)) for kind, text in shown]
+def first_table(run: Run, kind: str) -> str:
+    return render(run).partition(f'<table class="{kind}"')[2].partition("</table>")[0]
 
 
-def test_the_best_is_bold_and_a_difference_has_a_mark_and_a_strip() -> None:
-    less = result(LOW * 0.5)
-    run = Run({"base": result(LOW), "same": result(LOW + 1e-5), "more": result(LOW + 0.4), "less": less}, "0")
-    base, same, more, worse = cells(run)
-    kinds = [kind for kind, _ in (base, same, more, worse)]
-    assert kinds == ["figure", "figure up", "figure best up", "figure down"]
-    assert not set("▲▼") & set(base[1])
-    assert ("▲" in more[1], "▼" in worse[1]) == (True, True)
-    drawn = [attrs["aria-label"] for attrs in Page(make_summary(run).content).of("svg") if "aria-label" in attrs]
-    assert [label.split(",")[0] for label in map(str, drawn[:3])] == ["same", "more", "less"]
-    assert str(drawn[1]).endswith(", better")
-    assert str(drawn[2]).endswith(", worse")
+@pytest.mark.parametrize(
+    ("key", "more", "reading"),
+    [
+        ("bleu-4", 0.4, "▲ better"),
+        ("bleu-4", -0.05, "▼ worse"),
+        ("jsd-o-t-x", 0.4, "▼ worse"),
+        ("length", 3.0, "longer"),
+        ("bleu-4", 0.0, "no clear difference"),
+    ],
+)
+def test_what_is_decided_is_read_off_a_line(key: str, more: float, reading: str) -> None:
+    other = LOW + more if more else RANDOM.permutation(LOW)
+    run = Run({"base": result(LOW, key), "new": result(other, key)}, "0")
+    assert reading in first_table(run, "metrics")
+    headline = Page(render(run)).text
+    if "better" in reading or "worse" in reading:
+        assert f"new is {reading[2:]} than base" in headline
 
 
-def test_where_lower_is_better_the_lowest_is_bold() -> None:
-    run = Run({"base": result(LOW, "jsd-o-t-x"), "more": result(LOW + 0.4, "jsd-o-t-x")}, "0")
-    assert [kind for kind, _ in cells(run)] == ["figure best", "figure down"]
-    assert "lower is better" in Page(make_summary(run).content).text
+def test_of_many_systems_the_best_is_bold_and_the_worse_are_marked() -> None:
+    systems = {"base": LOW, "more": LOW + 0.4, "less": LOW * 0.5}
+    run = Run({name: result(items) for name, items in systems.items()}, "0")
+    lines = re.findall(r"<tr><th scope=\"row\">(.*?)</tr>", first_table(run, "systems"))
+    assert [re.search("(base|more|less)</bdi>", line)[1] for line in lines] == ["more", "base", "less"]  # type: ignore[index]
+    assert ["<b>" in line for line in lines] == [True, False, False]
+    assert ["▲" in line for line in lines] == [True, False, False]
+    assert ["▼" in line for line in lines] == [False, False, True]
+    text = render(run)
+    assert "All pairs" in text
+    assert len(re.findall('class="hit"', text)) == 2 * 3, "every system is a link, in both drawings"
 
 
-def test_where_no_direction_is_known_nothing_is_best() -> None:
-    for key in ("length", "unheard-of"):
-        run = Run({"base": result(LOW, key), "more": result(LOW + 0.4, key)}, "0")
-        assert [kind for kind, _ in cells(run)] == ["figure", "figure other"]
-        text = Page(make_summary(run).content).text
-        assert "higher is better" not in text
-        assert "lower is better" not in text
+def test_every_dialogue_is_a_link_and_of_very_many_a_bin_is() -> None:
+    few = render(Run({"base": result(LOW), "new": result(LOW * RANDOM.uniform(0.5, 1, 80))}, "0"))
+    assert len(set(re.findall('<a href="#(d[0-9]+)"><title>', few))) == 80
+    items = RANDOM.uniform(0, 1, 2_000)
+    many = render(Run({"base": result(items), "new": result(items * RANDOM.uniform(0.5, 1, 2_000))}, "0"))
+    assert not re.findall('<a href="#d[0-9]+"><title>', many)
+    assert 10 < len(re.findall("#dialogues\\?low=", many)) < 100
+
+
+def test_one_system_has_its_value_and_its_worst_dialogues() -> None:
+    page = Page(render(Run({"alone": result(LOW)}, "0")))
+    assert f"alone: bleu-4 {LOW.mean():.2f}" in page.text
+    assert "Read the worst dialogues" in page.text
+
+
+def test_systems_that_cannot_be_compared_say_why() -> None:
+    one, other = Result({"k": Estimate(0.5, 0.1, 3, 3)}), Result({"k": Estimate(0.7, 0.1, 3, 3)})
+    page = Page(render(Run({"a": one, "b": other}, "0")))
+    assert "These systems cannot be compared" in page.text
+    assert "score the responses again" in page.text
+
+
+def test_floors_and_ceilings_are_shown_and_names_are_text() -> None:
+    shares = {HOSTILE: {"bleu-4": {"share": 0.5}}, "b": {"bleu-4": {"share": -0.2}}}
+    run = Run({HOSTILE: result(LOW), "b": result(LOW)}, "0", details={"standing": shares})
+    page = Page(render(run))
+    assert "50%" in page.text
+    assert "20%" in page.text
+    assert not page.of("img")

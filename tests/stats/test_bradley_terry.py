@@ -81,6 +81,8 @@ def test_many_sets_of_counts_are_fitted_as_each_alone(systems: int, seed: int, t
     assert both.strengths[0] == pytest.approx(fit(kinds, counts[None]).strengths[0], abs=1e-8)
     assert both.strengths[1] == pytest.approx(fit(kinds, other[None]).strengths[0], abs=1e-8)
     assert both.strengths.sum(axis=1) == pytest.approx([0, 0], abs=1e-9)
+    started = fit(kinds, other[None], both)
+    assert started.strengths[0] == pytest.approx(both.strengths[1], abs=1e-8)
     # Swapping the sides of every pair changes nothing.
     swapped = fit(Cells(systems, cells[:, 1], cells[:, 0]), counts[None, :, ::-1])
     assert swapped.strengths[0] == pytest.approx(both.strengths[0], abs=1e-8)

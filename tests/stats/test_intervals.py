@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from dialeval.core.arrays import Floats, Ints, offsets_of
 from dialeval.core.errors import SettingError
 from dialeval.core.exact import ClusterError, Moments
-from dialeval.core.fold import ANY_NUMBER, Analytic, Bounds, Estimate, IntervalChoice, Level, compute_interval
+from dialeval.core.fold import ANY_NUMBER, Analytic, Bounds, Estimate, Level
+from dialeval.engine.intervals import IntervalChoice, compute_interval
 from dialeval.stats import intervals
 from dialeval.stats.intervals import gaffke, student, wilson
 

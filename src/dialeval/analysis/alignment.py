@@ -60,6 +60,8 @@ _MOST_LISTED = 5
 _WORDS: dict[Key, str] = {"ids": "id", "prompts": "prompt", "references": "reference", "position": "position"}
 
 
+NO_UNITS: Ints = np.zeros(0, np.int64)
+
 OVER_LINES = "Statistics are over lines, as if independent; `score --dialogues` names dialogues."
 
 
@@ -137,6 +139,8 @@ class Alignment:
     right: Result
     changed: bool = False
     """Whether the results hold other rows, or another order of rows, than the systems."""
+    matched: tuple[Ints, Ints] = (NO_UNITS, NO_UNITS)
+    """The numbers of the matched dialogues of both systems, in the same order; none in an unpaired design."""
 
     @property
     def by_row(self) -> bool:
@@ -196,7 +200,7 @@ def align(left: Result, right: Result, design: DesignName | None = None) -> Alig
             for side, (own, taken) in zip((left, right), match.sides, strict=True)
         )
     notes += _describe_rows(found, require_table(left), require_table(right))
-    return Alignment(replace(found, notes=tuple(notes)), left, right, moved)
+    return Alignment(replace(found, notes=tuple(notes)), left, right, moved, (match.left, match.right))
 
 
 def are_lines(results: Iterable[Result]) -> bool:

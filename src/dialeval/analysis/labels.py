@@ -24,9 +24,10 @@ from dialeval.core.arrays import Floats, Ints, offsets_of
 from dialeval.core.display import Displayable, Tabular
 from dialeval.core.errors import SettingError
 from dialeval.core.exact import Moments
-from dialeval.core.fold import Bounds, Estimate, compute_interval
+from dialeval.core.fold import Bounds, Estimate
 from dialeval.core.run_schema import Record
 from dialeval.core.version import __version__
+from dialeval.engine.intervals import compute_interval
 from dialeval.engine.resources import Resources
 from dialeval.io.ratings import OVERALL
 from dialeval.metrics.registry import split_names

@@ -32,12 +32,13 @@ from msgspec.structs import replace
 from dialeval.analysis.alignment import Alignment
 from dialeval.analysis.difference import Difference, Settings, Tested, subtract_estimates
 from dialeval.analysis.values import Values, compute_influences, find_bounds, require_table
-from dialeval.core.arrays import Floats, Ints, row_numbers
+from dialeval.core.arrays import Floats, row_numbers
 from dialeval.core.errors import SettingError
 from dialeval.core.exact import Moments
-from dialeval.core.fold import Bounds, Estimate, compute_interval
+from dialeval.core.fold import Bounds, Estimate
 from dialeval.core.result import Result
 from dialeval.core.rowtable import RowTable
+from dialeval.engine.intervals import compute_interval
 from dialeval.io.rows import split_fields
 from dialeval.stats import significance
 from dialeval.stats.independent import (
@@ -57,14 +58,13 @@ from dialeval.stats.resampling import (
     Influence,
     absolute_quantile,
     draw_resamples,
-    leave_out_clusters,
     make_curve,
     studentize,
 )
 
 THINNINGS = 50
-MOST_PERMUTED = 20_000
-"""With more clusters than that, Student's distribution stands in for permutations, which it equals by then."""
+_MOST_MIXED = 20_000
+"""Mixes of more clusters are not compared."""
 LEAST_APART, MIX_ALPHA, MIX_TRIALS = 0.1, 0.01, 999
 _MOST_LABELS = 100
 """A field with more values than that is not a slice but an id."""
@@ -126,11 +126,12 @@ def _compare_means(plain: Difference, left: Values, right: Values, settings: Set
     if all(math.isfinite(end) for end in bounds) and all(each.error and each.error.yes_no for each in estimates):
         row = replace(found.row, interval=combine(settings.confidence), interval_by="newcombe")
         found = Tested(row, combine)
+    groups = samples[0].group(), samples[1].group()
     if settings.test == "bootstrap":
-        here, there = (each.resample(settings.resamples, settings.seed + at) for at, each in enumerate(samples))
+        here, there = (each.resample(settings.resamples, settings.seed + at) for at, each in enumerate(groups))
         found = _with_changes(found.row, here, there, (len(samples[0].sums), len(samples[1].sums)), settings)
-    elif sum(spread.clusters for spread in spreads) <= MOST_PERMUTED:
-        drawn = permute(*samples, settings.trials, settings.seed)
+    else:
+        drawn = permute(*groups, settings.trials, settings.seed)
         scored = tuple((each.count_rows(key) > 0).tobytes() for each in (left, right))
         draws = (plain.baseline, plain.system, scored), drawn
         found = Tested(replace(found.row, p=rank_first(drawn)), found.curve, draws)
@@ -172,8 +173,9 @@ def _compare_resampled(plain: Difference, left: Values, right: Values, settings:
         influence = compute_influences(one, {key: value})[key]
         if math.isnan(influence.error):
             return Tested(replace(plain, reason=_TOO_LITTLE))
-        drawn, again = (draw_resamples(one.clusters, settings.resamples, settings.seed + number) for _ in range(2))
-        values = one.compute(drawn)
+        groups = one.group()
+        drawn, again = (draw_resamples(groups.clusters, settings.resamples, settings.seed + number) for _ in range(2))
+        values = groups.compute(drawn)
         sides.append(Resampled(influence, values[key], studentize({key: influence}, values, again)[key]))
     clusters = left.clusters, right.clusters
     spreads = [Spread.of_influence(side.influence, size) for side, size in zip(sides, clusters, strict=True)]
@@ -202,17 +204,16 @@ def _compare_thinned(plain: Difference, left: Values, right: Values, settings: S
     spreads: list[Spread] = []
     for side, value in ((left, plain.baseline_mean), (right, plain.mean)):
         one = with_fields(side, items={}, metrics={key: side.metrics[key]})
-        subset = np.arange(side.clusters)
+        part = one
         if side.clusters > least:
             generator = np.random.default_rng(settings.seed)
             subsets = [np.sort(generator.choice(side.clusters, least, replace=False)) for _ in range(THINNINGS)]
-            taken = np.zeros((THINNINGS, side.clusters), np.int64)
+            taken = np.zeros((THINNINGS, side.clusters), np.int8)
             np.put_along_axis(taken, np.array(subsets), 1, axis=1)
-            value, subset = float(one.compute([taken])[key].mean()), subsets[0]
-        chunks = (_spread_over(inner, side.clusters, subset) for inner in leave_out_clusters(len(subset)))
-        without = one.compute(chunks, jackknife=len(subset) == side.clusters)[key]
-        all_of_it = _spread_over(np.ones((1, len(subset)), np.int64), side.clusters, subset)
-        influence = Influence.of(float(one.compute([all_of_it])[key][0]), without, one.count_rows(key)[subset])
+            value, part = float(one.compute([taken])[key].mean()), one.take(subsets[0])
+        groups = part.group()
+        own = float(groups.compute([np.ones((1, groups.clusters), np.int8)])[key][0])
+        influence = compute_influences(groups, {key: own})[key]
         if math.isnan(influence.error) or math.isnan(value):
             return Tested(replace(plain, reason=_TOO_LITTLE))
         means.append(value)
@@ -222,13 +223,6 @@ def _compare_thinned(plain: Difference, left: Values, right: Values, settings: S
     units = f"compared at {least:,} dialogues or rows of each system"
     note = None if left.clusters == right.clusters else f"{units}, since it depends on the amount of text"
     return found._replace(row=replace(found.row, interval_by="jackknife", note=note))
-
-
-def _spread_over(inner: Ints, clusters: int, subset: Ints) -> Ints:
-    """Turn counts of the clusters of a subset into counts of all clusters."""
-    counts = np.zeros((len(inner), clusters), np.int64)
-    counts[:, subset] = inner
-    return counts
 
 
 def _post_stratify(plain: Difference, left: Values, right: Values, settings: Settings, strata: Strata) -> Tested:
@@ -303,7 +297,7 @@ def compare_mixes(
             continue
         labels = [*_label_rows(left, [field]), *_label_rows(right, [field])]
         names, codes = np.unique(np.array(labels, np.str_), return_inverse=True)
-        if not 2 <= len(names) <= _MOST_LABELS or sum(sizes) > MOST_PERMUTED or min(sizes) < 2:
+        if not 2 <= len(names) <= _MOST_LABELS or sum(sizes) > _MOST_MIXED or min(sizes) < 2:
             continue
         counts = np.bincount(clusters * len(names) + codes, minlength=sum(sizes) * len(names)).astype(np.float64)
         counts = counts.reshape(-1, len(names))

@@ -67,14 +67,13 @@ from dialeval.core.fold import (
     Better,
     Bounds,
     Estimate,
-    IntervalChoice,
     Level,
     Metric,
     Resampling,
-    compute_interval,
 )
 from dialeval.core.result import Result, Run
 from dialeval.core.rowtable import Digests, RowTable
+from dialeval.engine.intervals import IntervalChoice, compute_interval
 from dialeval.io.rows import split_fields
 from dialeval.metrics.registry import registry
 from dialeval.stats.independent import ClusterSums

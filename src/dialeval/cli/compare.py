@@ -163,7 +163,9 @@ def compare(
         out.print_slices(format_, table, comparison, sliced, output, _FILE_WIDTH, percent)
     elif format_ == "latex":
         best = find_best_systems(results, comparison.keys, comparison=comparison)
-        out.print_content(comparisons.to_latex(comparison, best, transpose), output)
+        from dialeval.reports.papers import write_table
+
+        out.print_content(write_table(comparison, best=best, transpose=transpose, **out.get_style()), output)
     elif format_ == "table":
         out.print_content(table, output, _FILE_WIDTH)
     else:

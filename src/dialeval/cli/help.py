@@ -14,6 +14,7 @@ from typing import Any, ClassVar, TypeAlias
 
 import click
 
+from dialeval.cli.output import STYLE
 from dialeval.core.errors import suggest
 
 Function: TypeAlias = Callable[..., object]
@@ -23,24 +24,26 @@ _MOST_USED = 3
 _SECTIONS: Mapping[str, str] = {
     "Input": "references contexts input data split schema train-schema train vocabulary vectors field separator shards "
     "system-prompts role skip-invalid keep-reasoning human sample pairs pilot ratings form db systems adjudicated "
-    "any-scores eos no-eos development "
-    "fallback assertions from data-add:address rate-serve:raters score:dialogues score:scores key "
+    "any-scores eos no-eos development part "
+    "fallback checks from data-add:address rate-serve:raters score:dialogues score:scores key "
     "judge-train:dialogues judge-train:test adem-train:test",
     "Metrics": "metrics tokenizer bleu-smoothing in-vocabulary judge-dir encoder baselines bleu success richness dst "
-    "strict dst-unify-booking ratio match lenient threshold aligner lsdscc:n judge quality metric tie all "
+    "strict completion dst-unify-booking dst-exact dst-ignore-dontcare "
+    "names ratio match lenient threshold aligner lsdscc:n judge quality metric tie all "
     "lexicalized groups joint-across-turns macro error-categories labels",
     "Language model": "llm-endpoint llm-model rubric llm-mode llm-samples llm-option llm-concurrency llm-timeout "
+    "llm-preset llm-auth llm-header llm-ca llm-served-model probe "
     "llm-retries max-requests max-tokens llm-price llm-cache llm-replay llm-key-env system-model show-prompt row",
     "Statistics": "intervals confidence factor resamples seed alpha trials test design weight adjust detect sequential "
-    "trend compare baseline by cluster replicate level population raters assume-random correlation std width length "
-    "position",
+    "trend compare baseline by cluster replicate level population raters assume-random correlation std "
+    "sample:width length position",
     "Sampling": "n stratify uncertainty dialogues independent plan",
     "Training": "steps batch-size learning-rate rating-steps rank license kind strength response-strength turns tokens "
     "breakdown validate",
     "Server": "host port per-row",
     "Output": "output save force format percent transpose row-scores open title figures figures-dir report:width "
-    "disputed table table-metrics table-percent table-digits failures multiwoz:dialogues breakdown:turns adjudicate "
-    "most progress replace-domains version help",
+    "disputed failures multiwoz:dialogues breakdown:turns adjudicate "
+    "most progress details verbose label width spread rename appendix bib version help",
     "Checks": "fail-under fail-over allow-missing no-worse-than margin",
     "Scale": "threads jobs engine address resume device",
 }
@@ -56,7 +59,7 @@ def find_section(option: click.Option, command: str) -> str | None:
     return ORIGINAL if of_original else SECTIONS.get(f"{command.replace(' ', '-')}:{flag}", SECTIONS.get(flag))
 
 
-class Command(click.Command):
+class HelpCommand(click.Command):
     """A command with examples, whose help lists options by section; `inner`: commands of its own, by name."""
 
     inner: Mapping[str, click.Command] = {}
@@ -76,6 +79,8 @@ class Command(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         rest = super().parse_args(ctx, args)
+        if ctx.meta.get(STYLE) and ctx.params.get("format_", "latex") != "latex":
+            raise click.UsageError("--label, --width, --spread and --rename are for tables in LaTeX: -f latex", ctx)
         for group, kind in self.groups.items():
             names = [name for name in ctx.params if name.startswith(f"{group}_")]
             if names:
@@ -110,12 +115,12 @@ class Command(click.Command):
         _write_list(formatter, "Commands", commands)
 
 
-class Group(Command, click.Group):
+class Group(HelpCommand, click.Group):
     """A group of commands, whose names may be in any case; an unknown one gets a suggestion."""
 
     def command(self, *examples: str, **settings: Any) -> Callable[[Function], click.Command]:  # type: ignore[override]
         """Make a function a command of the group, with examples for its help; a decorator."""
-        return super().command(cls=Command, examples=examples, **settings)
+        return super().command(cls=HelpCommand, examples=examples, **settings)
 
     def _write_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         self.format_commands(ctx, formatter)
@@ -143,9 +148,9 @@ class Choice(click.Choice):  # type: ignore[type-arg,unused-ignore]  # generic s
             raise click.BadParameter(f"{value!r} is not known; {suggest(value, self.choices)}", ctx, param) from None
 
 
-def command(*examples: str, **settings: Any) -> Callable[[Function], Command]:
+def command(*examples: str, **settings: Any) -> Callable[[Function], HelpCommand]:
     """Make a function a command, with examples for its help; a decorator."""
-    return click.command(cls=Command, examples=examples, **settings)
+    return click.command(cls=HelpCommand, examples=examples, **settings)
 
 
 def group(*examples: str, **settings: Any) -> Callable[[Function], Group]:

@@ -33,15 +33,26 @@ _COMMANDS: Mapping[str, Command] = {
         "Test which system is better; confidence intervals, p-values, gates.",
         "Evaluate",
     ),
+    "discover": Command(
+        "dialeval.cli.discover:discover", "Find groups of dialogues where a system is worse.", "Evaluate"
+    ),
+    "survival": Command("dialeval.cli.discover:survival", "Turns until conversations fail (Kaplan-Meier).", "Evaluate"),
+    "users": Command("dialeval.cli.discover:users", "Compare simulated users with real ones.", "Evaluate"),
     "report": Command("dialeval.cli.report:report", "Write an HTML report of saved runs.", "Evaluate"),
+    "table": Command("dialeval.cli.papers:table", "Write a table of saved runs for a paper.", "Evaluate"),
+    "describe": Command(
+        "dialeval.cli.papers:describe", "Write the methods paragraph of a paper, and BibTeX.", "Evaluate"
+    ),
     "export": Command("dialeval.cli.report:export", "Write scores for other programs.", "Evaluate"),
     "demo": Command(f"{_TOOLS}:demo", "Evaluate the sample data that ships with dialeval.", "Evaluate"),
+    "sample-data": Command(f"{_TOOLS}:sample_data", "Copy the sample data that ships with dialeval.", "Evaluate"),
     **{name: command for feature in list_features() for name, command in feature.commands.items()},
     "metrics": Command(f"{_TOOLS}:metrics", "List the metrics, or explain one.", "Tools"),
     "formats": Command(f"{_TOOLS}:formats", "List the chat logs and row formats that are read.", "Tools"),
     "validate": Command(f"{_TOOLS}:validate", "List every problem of input files.", "Tools"),
     "data": Command(f"{_TOOLS}:data", "Add, list, verify and remove data packs (word vectors).", "Tools"),
     "schema": Command(f"{_TOOLS}:schema", "JSON Schemas of all output files.", "Tools"),
+    "skill": Command(f"{_TOOLS}:skill", "Print instructions for coding agents.", "Tools"),
     "compat": Command(
         "dialeval.cli.compat:compat", "Accept the flags of dialog-eval, mwzeval, sgd, lsdscc, dbdc.", "Tools"
     ),

@@ -1,7 +1,7 @@
 """Options that more than one command has, each defined once, and how their values are read.
 
 An option is a decorator: `@options.contexts`. `combine_options` makes one decorator of several; the options of a group
-in `Command.groups` reach the command as one argument. `--help` imports this module, so that it imports nothing heavy.
+in `HelpCommand.groups` reach the command as one argument. `--help` imports this module: it imports nothing heavy.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from dialeval.cli.help import Choice, Command, command, group
-from dialeval.cli.output import VERBOSE
+from dialeval.cli.help import Choice, HelpCommand, command, group
+from dialeval.cli.output import STYLE, VERBOSE
 from dialeval.core import inputs
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ inputs.OPTIONS.update(
     train="--train",
     vocabulary="--vocabulary",
     vectors="--vectors",
-    assertions="--assertions",
+    checks="--checks",
     judge="--judge-dir",
     llm="--llm-endpoint and --llm-model",
 )
@@ -187,12 +187,12 @@ class LanguageModel(dict[str, Any]):
 
     def open(self, meter: Any = None) -> Any:
         """Return the judge, or the panel of several; None where no model is named."""
-        from pkgutil import resolve_name
-
         import orjson
 
+        from dialeval.core.features import find_place
+
         if not self["model"]:
-            if any(self[name] for name in ("endpoint", "replay", "rubric", "mode")):
+            if any(self[name] for name in ("endpoint", "replay", "rubric", "mode", "presets")):
                 raise click.UsageError("name the model of the judge: --llm-model NAME")
             return None
         settings = {name: value for name, value in self.items() if name not in ("endpoint", "model")}
@@ -202,14 +202,16 @@ class LanguageModel(dict[str, Any]):
             raise click.UsageError(f"--llm-option wants KEY=JSON, such as top_p=0.9: {error}") from None
         judges = []
         for model, place in zip(self["model"], cycle(self["endpoint"] or [None]), strict=False):
-            judges.append(resolve_name("dialeval.judges.llm.judge:LLM")(place, model, **settings))
-            judges[-1].changed = None if meter is None else meter.show
+            judges.append(find_place("loaders", "language_model")(place, model, **settings))
+            if meter is not None:
+                judges[-1].changed = meter.show
+                judges[-1].report = lambda text: meter.note(f"llm: {text}")
         if meter is not None:
             meter.llms = judges
-        return judges[0] if len(judges) == 1 else resolve_name("dialeval.judges.llm.judge:Panel")(*judges)
+        return judges[0] if len(judges) == 1 else find_place("loaders", "panel")(*judges)
 
 
-Command.groups = {"intervals": IntervalOptions, "limits": Limits, "llm": LanguageModel}
+HelpCommand.groups = {"intervals": IntervalOptions, "limits": Limits, "llm": LanguageModel}
 
 
 def choice(flag: str, values: Sequence[str], help_text: str) -> Decorator:
@@ -269,10 +271,58 @@ def field_names(what: str) -> Decorator:
     return pairs("--field", "fields", "OURS=THEIRS", f"Map a field to its name in {what}.")
 
 
+def _keep_style(context: click.Context, parameter: click.Parameter, value: Any) -> None:
+    """Keep an option about tables for papers in the context, where the writer finds it."""
+    if value:
+        named = _read_names(context, parameter, value) if parameter.name == "rename" else value
+        context.meta.setdefault(STYLE, {})[parameter.name] = named
+
+
+def _read_names(context: click.Context, parameter: click.Parameter, values: Sequence[str]) -> dict[str, str]:
+    """Read names of a paper: NAME=TEXT, or a TOML file of them."""
+    names: dict[str, str] = {}
+    for value in values:
+        if value.endswith(".toml") and "=" not in value:
+            from dialeval.core import validation
+
+            remedy = 'write lines such as "bleu-4" = "BLEU-4"'
+            document = validation.parse_toml(validation.read_bytes(value, remedy), value, remedy)
+            names |= {name: str(text) for name, text in document.items()}
+        else:
+            names |= parse_pairs(context, parameter, [value], str.rpartition)
+    return names
+
+
 def format_(formats: Sequence[str] = FORMATS) -> Decorator:
-    """Return the option that names the output format, and the one for more below a table."""
+    """Return the option that names the output format, those of tables for papers, and the one for more details."""
+    styles = (
+        click.option("--label", expose_value=False, callback=_keep_style, help="Label of the table (latex)."),
+        click.option(
+            "--width",
+            type=Choice(["text", "column"]),
+            expose_value=False,
+            callback=_keep_style,
+            help="Fit the text or a column; what does not fit is in further panels (latex).  [default: text]",
+        ),
+        click.option(
+            "--spread",
+            type=Choice(["interval", "pm", "none"]),
+            expose_value=False,
+            callback=_keep_style,
+            help="Uncertainty of values: interval, ± half of it, or none (latex).  [default: interval]",
+        ),
+        click.option(
+            "--rename",
+            multiple=True,
+            metavar="NAME=TEXT",
+            expose_value=False,
+            callback=_keep_style,
+            help="Name in the paper of a metric or system, or a TOML file of such names (latex).",
+        ),
+    )
     return combine_options(
-        click.option("-f", "--format", "format_", type=Choice(formats), default="table", help="Output format."),
+        *(styles if "latex" in formats else ()),
+        click.option("-f", "--format", "format_", type=Choice(formats), default=formats[0], help="Output format."),
         click.option(
             "-v",
             "--verbose",
@@ -410,6 +460,34 @@ cluster = combine_options(
 llm = combine_options(
     click.option("--llm-endpoint", multiple=True, metavar="URL", help="OpenAI-compatible API of a language model."),
     click.option("--llm-model", multiple=True, metavar="NAME", help="Model of the judge; repeat for a panel."),
+    click.option(
+        "--llm-preset",
+        "llm_presets",
+        type=Choice(["openai", "azure", "openrouter", "vllm", "ollama", "llama.cpp", "reasoning"]),
+        multiple=True,
+        help="Settings for a kind of server or model; repeat to combine, such as azure and reasoning.",
+    ),
+    click.option(
+        "--llm-auth",
+        type=Choice(["bearer", "api-key", "none"]),
+        help="How the key is sent: as a bearer token, or in the header api-key.  [default: bearer]",
+    ),
+    pairs("--llm-header", "llm_headers", "NAME=VALUE", "Another header; '$NAME' in it is an environment variable."),
+    click.option("--llm-ca", type=FILE, help="Further certificates to trust, a PEM file."),
+    click.option(
+        "--llm-served-model",
+        default="",
+        show_default=False,
+        metavar="NAME",
+        help="Name of the model in answers, where a gateway has another.",
+    ),
+    click.option(
+        "--probe/--no-probe",
+        "llm_probe",
+        default=True,
+        show_default=False,
+        help="Send single requests until one is answered, before all others.",
+    ),
     click.option("--rubric", "llm_rubric", help="Rubric: a name, or a TOML file.  [default: by the metric]"),
     click.option(
         "--llm-mode",

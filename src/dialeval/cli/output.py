@@ -8,6 +8,7 @@ into a file or a pipe stays as it is.
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -15,6 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import wraps
 from io import StringIO
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 import click
@@ -44,6 +46,8 @@ _MOST_SKIPPED = 3
 
 SAVED: list[Path] = []
 """Where runs were saved: the command line prints it last."""
+STYLE = "dialeval.style"
+"""Where the context of a command holds how a table for a paper looks: arguments of `reports.latex.make_style`."""
 VERBOSE = "dialeval.verbose"
 """Where the context of a command holds whether `-v` was given."""
 UNSAVED: list[DialevalError] = []
@@ -148,7 +152,7 @@ def print_run(
     elif table:
         print_content(table)
     elif transpose:
-        print_content(tables.FORMATS[format_](run, transpose=True))
+        print_content(tables.FORMATS[format_](run, transpose=True, **(get_style() if format_ == "latex" else {})))
     else:
         print_as(format_, tables, run)
     if format_ in ("table", "md", "latex") and (standing := tables.describe_standing(run)):
@@ -156,8 +160,6 @@ def print_run(
         print_content(WRITERS[format_](standing))
     if format_ == "table":
         print_tables(table for make in find_extensions(run, "table") for table in make(run))
-    if format_ == "metrics-txt" and (other := [key for key in run.keys_in_order if key not in tables.METRICS_TXT]):
-        print_err(f"metrics-txt has no column for {', '.join(other)}; choose another format for them")
     print_skipped(run.skipped)
     print_warnings(run.warnings)
 
@@ -229,7 +231,9 @@ def print_tables(tables: Iterable[tuple[str, Sequence[Sequence[str]]]]) -> None:
 
 def print_as(format_: str, reports: Any, value: object, output: Path | None = None, width: int | None = None) -> None:
     """Print a result by `lay_out` or one of the `FORMATS` of a report module; or write it, see `print_content`."""
-    print_content(reports.lay_out(value) if format_ == "table" else reports.FORMATS[format_](value), output, width)
+    style = get_style() if format_ == "latex" else {}
+    content = reports.lay_out(value) if format_ == "table" else reports.FORMATS[format_](value, **style)
+    print_content(content, output, width)
 
 
 def print_content(content: RenderableType, output: Path | None = None, width: int | None = None) -> None:
@@ -271,6 +275,12 @@ def is_verbose() -> bool:
     """Return whether the running command prints settings and signatures (`-v`)."""
     context = click.get_current_context(silent=True)
     return context is not None and bool(context.meta.get(VERBOSE))
+
+
+def get_style() -> dict[str, Any]:
+    """Return how the running command shows a table for a paper."""
+    context = click.get_current_context(silent=True)
+    return {} if context is None else dict(context.meta.get(STYLE, {}))
 
 
 def write_output(path: Path, content: bytes, what: str = "written to") -> None:
@@ -341,9 +351,23 @@ def suggest_next_command(run: Run, format_: str | None, folder: Path | None) -> 
         print_err(f"next: dialeval {what} {shlex.quote(str(folder))}   {why}")
 
 
+_SECRET_HEADER = re.compile(r"((?:--llm-header=)?[^=]+=)[^$]+")
+_SECRET_QUERY = re.compile(r"(?<=[?&])(?!api-version=)([^=&]+)=[^&$]+")
+
+
+def _mask_secrets(before: str, word: str) -> str:
+    """Return a word of a command without values of headers and of the query of an endpoint; variables stay."""
+    if before == "--llm-header" or word.startswith("--llm-header="):
+        return _SECRET_HEADER.sub(r"\1***", word, count=1)
+    return _SECRET_QUERY.sub(r"\1=***", word) if before == "--llm-endpoint" or word.startswith("--llm-end") else word
+
+
 def quote_command(short_paths: bool = False) -> str:
-    """Return the running command, quoted for a shell; `short_paths`: of paths that exist only the last part."""
-    words = sys.argv[1:]
+    """Return the running command, quoted for a shell and without secrets; `short_paths`: only the last part of paths.
+
+    Only paths that exist are shortened.
+    """
+    words = [_mask_secrets(*pair) for pair in pairwise(["", *sys.argv[1:]])]
     if short_paths:
         words = [os.path.basename(word.rstrip("/")) if "/" in word and os.path.exists(word) else word for word in words]  # noqa: PTH110, PTH119
     return shlex.join(["dialeval", *words])

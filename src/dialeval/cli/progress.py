@@ -75,6 +75,10 @@ class Meter:
     def show(self) -> None:
         """Show the progress."""
 
+    def note(self, text: str) -> None:
+        """Print a line about the work."""
+        click.echo(text, err=True)
+
 
 class _JsonMeter(Meter):
     _shown = 0.0
@@ -103,6 +107,9 @@ class _BarMeter(Meter):
         if self._task is None:  # no empty bar while inputs are read
             self._task = self._bar.add_task("", total=1.0, rows=rows)
         self._bar.update(self._task, completed=self.share, rows=rows)
+
+    def note(self, text: str) -> None:
+        self._bar.console.print(text, markup=False, highlight=False)
 
 
 @contextmanager

@@ -36,10 +36,6 @@ FIGURE_FORMATS = ("svg", "png", "pdf")
 @click.option(
     "--width", type=click.FloatRange(2.5, 30), metavar="INCHES", help="Width of --figures.  [default: as in the report]"
 )
-@click.option("--table", type=options.FILE, help="Also write one table of all runs, .tex or .md: bold is the best.")
-@click.option("--table-metrics", metavar="NAMES", help="Metrics of --table, comma-separated.  [default: the panel]")
-@click.option("--table-percent", is_flag=True, help="Values between 0 and 1 of --table as percentages.")
-@click.option("--table-digits", type=click.IntRange(0, 6), default=2, help="Decimals of --table.")
 @options.compared
 @options.by
 @click.option(
@@ -52,6 +48,7 @@ FIGURE_FORMATS = ("svg", "png", "pdf")
 @options.judge_keys("The judge of the estimate, as in `dialeval estimate --judge`.")
 @click.option("--quality", default="overall", help="Quality in --human to use.")
 @click.option("--pairs", multiple=True, type=click.Path(), help="Pairwise preferences: also show the ranking.")
+@click.option("--card", type=options.FILE, help="Also write the verdict as a picture to share, .png or .svg.")
 @options.open_page
 def report(
     runs: tuple[str, ...],
@@ -59,10 +56,6 @@ def report(
     figures: FigureFormat | None,
     figures_dir: Path | None,
     width: float | None,
-    table: Path | None,
-    table_metrics: str | None,
-    table_percent: bool,
-    table_digits: int,
     opened: bool,
     by: list[str],
     human: tuple[str, ...],
@@ -85,16 +78,12 @@ def report(
     from dialeval.human.merge import merge_ratings
     from dialeval.human.report import draw_human_figures
     from dialeval.io.ratings import read_pairs
-    from dialeval.metrics.registry import split_names
     from dialeval.reports.drawings import write_figures
     from dialeval.reports.html import combine_runs
-    from dialeval.reports.papers import PaperFormat, make_paper_table
 
     if (figures_dir is not None or width is not None) and figures is None:
         raise click.UsageError("--figures-dir and --width need --figures png, svg or pdf")
-    if table is not None and table.suffix not in (".tex", ".md"):
-        raise click.UsageError("--table is a file that ends in .tex or .md")
-    check_places(None, files_of(*runs), human, pairs, sample, files=(output, *([table] if table else [])))
+    check_places(None, files_of(*runs), human, pairs, sample, files=(output,))
     _refuse_foreign(output)
     loaded = [dialeval.load(run) for run in runs]
     if pairs:
@@ -119,10 +108,6 @@ def report(
     names = [Path(run).resolve().name for run in runs]  # those that are the same get the number of the run
     unique = [name if names.count(name) == 1 else f"{name} ({at})" for at, name in enumerate(names, 1)]
     named = dict(zip(unique, loaded, strict=True))
-    if table is not None:
-        chosen = None if table_metrics is None else split_names(table_metrics)
-        form: PaperFormat = "md" if table.suffix == ".md" else "latex"
-        out.print_content(make_paper_table(named, chosen, form=form, percent=table_percent, digits=table_digits), table)
     path = dialeval.report(named, output, quote_command(), date=strftime("%Y-%m-%d"), by=by or None, **page).resolve()
     out.print_content(f"{path}\n")
     if opened:

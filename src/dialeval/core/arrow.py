@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from dialeval.core.arrays import Ints, Mask, offsets_of, ranges
+from dialeval.core.arrays import Ints, Mask, offsets_of, ranges, split_clusters
 from dialeval.core.columns import TextColumn
 from dialeval.core.validation import InvalidError, explain_errors, read_bytes
 
@@ -37,6 +37,8 @@ _COUNTED_ROWS = 1 << 14
 _THREADED_BYTES = 1 << 20
 _MOST_BYTES = (1 << 31) - 1
 """The bytes of an array of texts, and the values of an array of lists: their offsets are 32-bit numbers."""
+_COPIED_BYTES = 1 << 22
+"""Bytes of texts that are copied at a time."""
 
 
 def number_array(values: npt.NDArray[Any], missing: Mask | None = None) -> pa.Array:
@@ -90,8 +92,11 @@ def text_array(values: TextColumn | Sequence[str | None]) -> pa.Array:
     if lengths.sum() > _MOST_BYTES:  # an array in chunks
         return pa.array(list(values), pa.string(), mask=missing)
     there = None if missing is None or not missing.any() else pa.py_buffer(_pack_bits(~missing))
-    data = pa.py_buffer(values.data[ranges(values.starts, lengths)])
-    return pa.Array.from_buffers(pa.string(), len(values), [there, _offset_buffer(offsets_of(lengths)), data])
+    offsets, data = offsets_of(lengths), np.empty(int(lengths.sum()), np.uint8)
+    for first, last in split_clusters(offsets, _COPIED_BYTES):  # the places of all bytes would take eight times as much
+        part = ranges(values.starts[first:last], lengths[first:last])
+        data[offsets[first] : offsets[last]] = values.data[part]
+    return pa.Array.from_buffers(pa.string(), len(values), [there, _offset_buffer(offsets), pa.py_buffer(data)])
 
 
 def repeat_text(text: str, rows: int) -> pa.Array:

@@ -1,6 +1,6 @@
 """How results show themselves: in one line (`repr`), and in a notebook as the report shows them.
 
-Pages and figures are made in `reports`, above this layer; that module is imported when something is shown (`HOME`).
+Pages and figures are made above this layer: a feature has `html` and `plot`, imported when something is shown.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ from importlib import import_module
 from itertools import chain, pairwise
 from math import isfinite, nan
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dialeval.core.arrays import Floats
 from dialeval.core.columns import TextColumn
 from dialeval.core.errors import NeedError, escape_controls
+from dialeval.core.features import find_place
 from dialeval.core.fold import Estimate, Level
 from dialeval.core.rowtable import NO_TURN
 from dialeval.core.validation import JsonObject
@@ -32,10 +33,6 @@ if TYPE_CHECKING:
     from dialeval.core.result import Result, Run
     from dialeval.core.rowtable import RowTable
 
-
-HOME = "dialeval.reports.html"
-"""The module that has `html` and `plot`; it is imported when something is shown."""
-
 MOST_NAMED = 3
 
 
@@ -43,7 +40,51 @@ class Displayable:
     """A result that a notebook shows."""
 
     def _repr_html_(self) -> str:
-        return str(import_module(HOME).html(self))
+        return str(find_place("loaders", "html")(self))
+
+    def to_latex(self, **settings: Any) -> str:
+        r"""Return the table of the result for a paper: booktabs rules, a caption in words, signatures as comments.
+
+        Args:
+            **settings: `width` (`"column"` or `"text"`, which the table fits), `label`, `rename` (names of the paper
+                by names of metrics and systems) and `spread` (`"interval"`, `"pm"` or `"none"`); of runs also
+                `metrics` and `transpose`, of runs and comparisons `percent`.
+
+        Returns:
+            The table in LaTeX.
+
+        Raises:
+            SettingError: A setting does not exist, or a metric.
+
+        Examples:
+            >>> import dialeval
+            >>> run = dialeval.evaluate({"ours": ["a b", "c"]}, metrics="length")
+            >>> print(run.to_latex(rename={"ours": "Our model"}, label="tab:main").splitlines()[5])
+            \label{tab:main}
+        """
+        return str(find_place("loaders", "write_table")(self, "latex", **settings))
+
+    def to_markdown(self, **settings: Any) -> str:
+        """Return the table of `to_latex` in Markdown.
+
+        Args:
+            **settings: Those of `to_latex`.
+
+        Returns:
+            The table in Markdown.
+        """
+        return str(find_place("loaders", "write_table")(self, "md", **settings))
+
+    def to_html(self, **settings: Any) -> str:
+        """Return the table of `to_latex` in HTML, without a style.
+
+        Args:
+            **settings: Those of `to_latex`.
+
+        Returns:
+            The table in HTML.
+        """
+        return str(find_place("loaders", "write_table")(self, "html", **settings))
 
 
 def count_names(names: Collection[str], noun: str) -> str:

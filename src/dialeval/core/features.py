@@ -55,14 +55,15 @@ class Feature:
         name: Its name.
         topic: The heading under which its metrics are listed.
         metrics: Metric classes, or functions of `metric_of_rows`, by the column that they score (`response`).
-        judges: Classes of judges that ship with it, by the resource that they are.
-        loaders: Functions that lower layers call by what they make: the `judge` of a folder, the `verdict` of a
-            comparison, a `sample`, the section on `people`.
+        resources: Classes of resources that ship with it, such as judges, by the resource that they are.
+        loaders: Functions that lower layers call by what they make: the `judge` of a folder, a `language_model`, the
+            `verdict` of a comparison, a `sample`, the section on `people`, the `html` and the `plot` of a result.
         details: The types of details that it saves in a run, by the name of the detail.
-        sections: Functions for the report, by a detail or the beginning of a metric's name: a `section`, a `table` of
-            the terminal, fields of the explorer's `rows`, or a `note` above these.
+        sections: Functions for the report, by a detail or the beginning of a metric's name: a `section` (a `Document`,
+            or None), a `table` of the terminal, fields of the explorer's `rows`, or a `note` above these.
         documents: Functions that describe a result in a report or notebook, by the name of its class.
-        formats: TOML files with row shapes, as `package:file`.
+        formats: TOML files with row shapes, as `package:file`; `io/row_shapes.toml` is one.
+        packs: TOML files with the sources of data packs, as `package:file`; `io/packs.toml` is one.
         files: The files that it writes, by the name of the schema.
         commands: Commands, by name.
     """
@@ -70,12 +71,13 @@ class Feature:
     name: str
     topic: str = "Other packages"
     metrics: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    judges: Mapping[Input, str] = field(default_factory=dict)
+    resources: Mapping[Input, str] = field(default_factory=dict)
     loaders: Mapping[str, str] = field(default_factory=dict)
     details: Mapping[str, str] = field(default_factory=dict)
     sections: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     documents: Mapping[str, str] = field(default_factory=dict)
     formats: Sequence[str] = ()
+    packs: Sequence[str] = ()
     files: Mapping[str, WrittenFile] = field(default_factory=dict)
     commands: Mapping[str, Command] = field(default_factory=dict)
 
@@ -124,3 +126,13 @@ def find_place(field_name: str, key: str) -> Any:
             if (place := getattr(feature, field_name).get(key)) is not None:
                 return resolve_name(place)
     return None
+
+
+def read_table(place: str) -> dict[str, Any]:
+    """Read a TOML file of a feature, `package:file`."""
+    from importlib.resources import files
+
+    from dialeval.core.validation import parse_toml  # which needs NumPy
+
+    package, _, name = place.partition(":")
+    return parse_toml(files(package).joinpath(name).read_bytes(), place, f"install {package.partition('.')[0]} again")

@@ -16,37 +16,30 @@ an earlier pass.
 
 from __future__ import annotations
 
-import io
 import sys
 from abc import ABC, abstractmethod
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
+from dataclasses import MISSING, dataclass, field, fields, replace
 from enum import Enum
 from fractions import Fraction
-from functools import cache, partial
+from functools import cache
 from inspect import get_annotations
 from math import inf, isfinite, nan, sqrt
 from types import SimpleNamespace
 from typing import Any, ClassVar, Generic, Literal, TypeAlias, TypeVar, cast, get_args, get_origin, get_type_hints
 
 import numpy as np
-import numpy.typing as npt
-import orjson
 
 from dialeval.core import inputs
 from dialeval.core.arrays import EqualByFields, Floats, Ints
 from dialeval.core.batch import Batch
-from dialeval.core.columns import Words
 from dialeval.core.contributions import BatchContributions, Resamples
 from dialeval.core.errors import NeedError, SettingError
 from dialeval.core.exact import UNIT_EXPONENT, ClusterError, Moments, mean_error
 from dialeval.core.inputs import Input
 from dialeval.core.signature import Signature
-from dialeval.core.validation import InvalidError, check_array
 from dialeval.core.version import __version__
-from dialeval.stats import intervals
 
 Better = Literal["higher", "lower"]
 """Which values of a metric are the better ones."""
@@ -58,9 +51,6 @@ ANY_NUMBER: Bounds = (-inf, inf)
 
 State = TypeVar("State")
 Known = TypeVar("Known")
-
-DEFAULT_T = 1.97
-"""Factor of the confidence t * std / sqrt(n); the value that dialog-eval made customary."""
 
 
 class Level(str, Enum):
@@ -203,72 +193,6 @@ def _is_at_ends(moments: Moments, bounds: Bounds) -> bool:
     return inside == least * largest * (moments.scored << 2 * UNIT_EXPONENT)
 
 
-IntervalKind = Literal["clustered", "rows", "none"]
-
-
-@dataclass(frozen=True)
-class IntervalChoice:
-    """The choice of intervals; `t` is the factor of `rows` and implies that kind, `level` is 0.95 unless given."""
-
-    kind: IntervalKind | None = None
-    t: float | None = None
-    level: float | None = None
-
-    def __post_init__(self) -> None:
-        if self.kind is not None and self.kind not in get_args(IntervalKind):
-            raise SettingError(f"intervals are {', '.join(get_args(IntervalKind))}, not {self.kind!r}")
-        if self.t is not None and not self.t > 0:
-            raise SettingError(f"t is the factor of a confidence and above 0, not {self.t}")
-        if self.t is not None and self.level is not None:
-            raise SettingError("give t or a confidence level, not both")
-        if self.t is not None and self.kind not in (None, "rows"):
-            raise SettingError(f"t is the factor of intervals over rows; intervals that are {self.kind} have none")
-        if self.level is not None and not 0 < self.level < 1:
-            raise SettingError(f"a confidence level must be between 0 and 1, such as 0.95; it is not {self.level}")
-
-    def add_interval(self, estimate: Estimate, bounds: Bounds) -> Estimate:
-        """Add the interval to an estimate; `bounds` are the smallest and the largest value of the metric."""
-        plain = replace(estimate, error=None)
-        if self.kind == "rows" or self.t is not None:
-            t = self.t or (DEFAULT_T if self.level is None else intervals.two_sided_t(self.level, estimate.scored))
-            return plain.with_confidence(t, self.level)
-        level = self.level or intervals.DEFAULT_LEVEL
-        interval = None if self.kind == "none" else compute_interval(estimate, bounds, level)
-        if interval is None:
-            return replace(plain, half_width=nan)
-        (low, high), how = interval
-        return replace(plain, interval=(low, high), half_width=(high - low) / 2, interval_by=how)
-
-
-def compute_interval(estimate: Estimate, bounds: Bounds, level: float) -> tuple[tuple[float, float], Analytic] | None:
-    """Compute the interval over dialogues, or over independent rows, and its method; None where there is none."""
-    error, value = estimate.error, estimate.mean
-    if error is None or error.clusters < 2 or not isfinite(value):
-        return None
-    over: Any = "dialogues" if estimate.level is Level.DIALOGUE or error.over_dialogues else "rows"
-    analytic = partial(Analytic, level=level, over=over, clusters=error.clusters, error=error.error)
-    if error.values:
-        return intervals.gaffke(error.values, bounds, level), analytic("gaffke", t=None)
-    if all(map(isfinite, bounds)) and (error.yes_no or estimate.corpus):
-        size, freedom = _effective_size(value, error, bounds)
-        t = intervals.t_factor(level, freedom)
-        how = analytic("wilson", t=t, freedom=freedom if isfinite(freedom) else None)
-        return intervals.wilson(value, size, bounds, t), how
-    t = intervals.t_factor(level, error.freedom)
-    return intervals.student(value, error.error, bounds, t), analytic("student", t=t, freedom=error.freedom)
-
-
-def _effective_size(value: float, error: ClusterError, bounds: Bounds) -> tuple[float, float]:
-    """Return the effective sample size of a value, and its degrees of freedom."""
-    fraction = intervals.fraction_of_range(value, bounds)
-    variance = fraction * (1 - fraction)
-    if not variance or (error.yes_no and not error.over_dialogues):
-        return error.clusters, inf  # nothing about the spread is estimated
-    most = float(error.scored) if error.yes_no else inf
-    squared = (error.error / (bounds[1] - bounds[0])) ** 2
-    return min(variance / squared, most) if squared else most, error.freedom
-
-
 class Fold(ABC, Generic[State]):
     """A computation whose state merges: a metric, or a fact.
 
@@ -310,6 +234,10 @@ class Fact(Fold[State], Generic[State, Known]):
         """Return the value of the fact: the state itself, unless a class defines it."""
         return cast("Known", state)
 
+    def change_metric(self, change: Callable[[Metric[Any]], Metric[Any]]) -> Fact[State, Known]:
+        """Return the fact of a changed metric, for one that computes with a metric."""
+        return self
+
 
 @dataclass(frozen=True)
 class Metric(Fold[State]):
@@ -326,6 +254,12 @@ class Metric(Fold[State]):
 
     family: ClassVar[str]
     presets: ClassVar[Mapping[str, Mapping[str, object]]]
+    needs: ClassVar[frozenset[Input]]
+    """The required inputs. It, `better` and `bounds` are properties where they depend on settings."""
+    better: ClassVar[Better | None] = None
+    """Which values are better; None where neither more nor less is (length, entropy)."""
+    bounds: ClassVar[Bounds] = ANY_NUMBER
+    """The smallest and the largest possible value; intervals stay within them."""
     subject: ClassVar[Input] = inputs.RESPONSE
     """The column that is scored; a metric whose column is not given is left out without a warning."""
     level: ClassVar[Level] = Level.TURN
@@ -381,27 +315,12 @@ class Metric(Fold[State]):
         return f"{self.family}({text})"
 
     @property
-    @abstractmethod
-    def needs(self) -> frozenset[Input]:
-        """The required inputs."""
-
-    @property
     def wants(self) -> frozenset[Input]:
         """The optional inputs; its value depends on them, so their digests are in the signature too.
 
         With a setting `oov=unk`, all words outside of the vocabulary count as one.
         """
         return frozenset({inputs.VOCABULARY}) if getattr(self, "oov", "self") == "unk" else frozenset()
-
-    @property
-    def better(self) -> Better | None:
-        """Which values are better; None where neither more nor less is (length, entropy)."""
-        return None
-
-    @property
-    def bounds(self) -> Bounds:
-        """The smallest and the largest possible value; intervals stay within them."""
-        return ANY_NUMBER
 
     def bounds_of(self, key: str) -> Bounds:
         """Return the bounds of one of its results, for a metric whose results have different ones."""
@@ -559,146 +478,3 @@ def _list_choices(metric: type[Metric[Any]]) -> Mapping[str, tuple[object, ...]]
         with suppress(NameError):  # a name that only type checkers, or the function that defines the class, can see
             hints |= get_type_hints(SimpleNamespace(__annotations__=own), vars(sys.modules[kind.__module__]))
     return {name: get_args(hint) for name, hint in hints.items() if get_origin(hint) is Literal}
-
-
-# States for other processes: in terms of another vocabulary, and as bytes that are safe to read.
-#
-# A state is a tree of numbers, texts, arrays, lists, tuples, dicts and dataclasses. A class that cannot be written
-# field by field (one that refers to a vocabulary) has `to_plain` and `from_plain`.
-#
-# `to_bytes` writes such a tree as JSON with its arrays next to it, in a NumPy archive. Nothing in it is executed:
-# `from_bytes` makes only objects of the classes that a state of no rows contains, and refuses everything else. A
-# class whose fields must be consistent has a `from_plain` that raises InvalidError where they are not; `check_like`
-# compares with a state of no rows.
-
-T = TypeVar("T")
-
-_TREE_NAME = "tree"
-_EXACT_IN_JSON = 1 << 53
-_SEVERAL: Mapping[str, Callable[..., Any]] = {
-    **{kind.__name__: kind for kind in (list, tuple, dict, set, frozenset)},
-    "Counter": lambda pairs: Counter(dict(pairs)),
-}
-
-
-class DamagedStateError(ValueError):
-    """Bytes that are not what `to_bytes` wrote."""
-
-
-def translate_state(state: T, vocabulary: Words) -> T:
-    """Translate a state to another vocabulary, wherever it refers to one."""
-    moved: Any = state
-    if hasattr(state, "to_vocabulary"):
-        moved = state.to_vocabulary(vocabulary)
-    elif is_dataclass(state) and not isinstance(state, type):
-        parts = {field.name: translate_state(getattr(state, field.name), vocabulary) for field in fields(state)}
-        moved = type(state)(**parts)
-    elif isinstance(state, list | tuple):
-        moved = type(state)([translate_state(part, vocabulary) for part in state])
-    elif isinstance(state, dict):
-        # A Counter stays one.
-        moved = type(state)({key: translate_state(part, vocabulary) for key, part in state.items()})
-    return cast(T, moved)
-
-
-def to_bytes(state: object) -> bytes:
-    """Write a state as bytes; SettingError for one that holds something else than plain data."""
-    arrays: dict[str, Any] = {}
-    arrays[_TREE_NAME] = np.frombuffer(orjson.dumps(_to_tree(state, arrays)), np.uint8)
-    target = io.BytesIO()
-    np.savez(target, **arrays)
-    return target.getvalue()
-
-
-def from_bytes(content: bytes, like: object) -> Any:
-    """Read a state that `to_bytes` wrote; `like` holds an object of every class that may occur in it."""
-    try:
-        with np.load(io.BytesIO(content), allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
-        return _from_tree(orjson.loads(arrays.pop(_TREE_NAME).tobytes()), arrays, _collect_classes(like))
-    except Exception as error:  # an archive, a header, a tree or a state may be broken in any way
-        raise DamagedStateError(f"{type(error).__name__}: {error}") from error
-
-
-def check_like(value: Any, example: Any, where: str = "state") -> None:
-    """Raise InvalidError where a value differs from an example of no rows in types, sizes or array types.
-
-    An empty list, dict or array in the example matches one of any size, None matches anything.
-    """
-    if example is None:
-        return
-    if isinstance(value, np.ndarray) and isinstance(example, np.ndarray):
-        sizes = example.shape if example.size else (None, *example.shape[1:])
-        if value.dtype.kind != example.dtype.kind:
-            raise InvalidError(f"{where} holds {value.dtype}, not {example.dtype}")
-        check_array(value, value.dtype, sizes)
-    elif type(value) is not type(example):
-        raise InvalidError(f"{where} is a {type(value).__name__}, not a {type(example).__name__}")
-    elif isinstance(example, list | tuple) and example:
-        if len(value) != len(example):
-            raise InvalidError(f"{where} has {len(value)} parts, not {len(example)}")
-        for number, (part, one) in enumerate(zip(value, example, strict=True)):
-            check_like(part, one, f"{where}[{number}]")
-    elif is_dataclass(example):
-        for each in fields(example):
-            check_like(getattr(value, each.name), getattr(example, each.name), f"{where}.{each.name}")
-
-
-def _name_class(kind: type) -> str:
-    return f"{kind.__module__}:{kind.__qualname__}"
-
-
-def _to_tree(value: Any, arrays: dict[str, npt.NDArray[Any]]) -> Any:
-    if value is None or isinstance(value, bool | str):
-        return value
-    if type(value) is int:
-        return value if abs(value) < _EXACT_IN_JSON else {"int": hex(value)}
-    if type(value) is float:
-        return {"float": value.hex()}
-    if isinstance(value, bytes | np.ndarray):
-        if isinstance(value, np.ndarray) and value.dtype.hasobject:
-            raise SettingError("a state with an array of Python objects cannot be saved")
-        name = f"a{len(arrays)}"
-        arrays[name] = np.frombuffer(value, np.uint8) if isinstance(value, bytes) else value
-        return {"bytes" if isinstance(value, bytes) else "array": name}
-    if type(value) in (list, tuple, dict, set, frozenset, Counter):
-        parts = value.items() if isinstance(value, dict) else value
-        return {type(value).__name__: [_to_tree(part, arrays) for part in parts]}
-    return {"class": _name_class(type(value)), "parts": [_to_tree(part, arrays) for part in _list_parts(value)]}
-
-
-def _list_parts(value: Any) -> tuple[Any, ...]:
-    if hasattr(value, "to_plain"):
-        return tuple(value.to_plain())
-    if is_dataclass(value) and not isinstance(value, type):
-        return tuple(getattr(value, field.name) for field in fields(value))
-    kind = type(value).__name__
-    raise SettingError(f"a state that holds a {kind} cannot be sent or saved; use dicts, lists, arrays or a dataclass")
-
-
-def _collect_classes(value: Any) -> dict[str, type]:
-    """Return the classes of all objects in a tree, by name."""
-    if isinstance(value, list | tuple | set | frozenset):
-        return {name: kind for part in value for name, kind in _collect_classes(part).items()}
-    if isinstance(value, dict):
-        return _collect_classes([*value.keys(), *value.values()])
-    if hasattr(value, "to_plain") or (is_dataclass(value) and not isinstance(value, type)):
-        return {_name_class(type(value)): type(value)} | _collect_classes(_list_parts(value))
-    return {}
-
-
-def _from_tree(tree: Any, arrays: Mapping[str, npt.NDArray[Any]], classes: Mapping[str, type]) -> Any:
-    if not isinstance(tree, dict):
-        if tree is None or isinstance(tree, bool | str | int):
-            return tree
-        raise ValueError(f"{type(tree).__name__} where a value is expected")
-    if "class" in tree:
-        kind: Any = classes[tree["class"]]
-        make: Callable[..., Any] = kind.from_plain if hasattr(kind, "from_plain") else kind
-        return make(*[_from_tree(part, arrays, classes) for part in tree["parts"]])
-    ((form, inside),) = tree.items()
-    if form in ("int", "float"):
-        return int(inside, 16) if form == "int" else float.fromhex(inside)
-    if form in ("bytes", "array"):
-        return arrays[inside].tobytes() if form == "bytes" else arrays[inside]
-    return _SEVERAL[form](_from_tree(part, arrays, classes) for part in inside)

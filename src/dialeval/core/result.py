@@ -31,7 +31,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 
@@ -44,6 +43,7 @@ from dialeval.core.arrow import read_table, text_array, write_tables
 from dialeval.core.contributions import Contributions, from_arrow, to_arrow
 from dialeval.core.display import Displayable, ScoreTable, Tabular, count_names, flatten_estimates, make_estimate_table
 from dialeval.core.errors import DataError, Problem, UnknownNameError
+from dialeval.core.features import find_place
 from dialeval.core.files import check_files, place_of, read_consistently, replace_files
 from dialeval.core.fold import Estimate, Level
 from dialeval.core.rowtable import RUN_FILE, RowTable, RunPart
@@ -102,9 +102,15 @@ class Result(Mapping[str, Estimate], Tabular, Displayable):
     account: Account | None = None
 
     def __getitem__(self, key: str) -> Estimate:
-        if key not in self.estimates:
+        if key in self.estimates:
+            return self.estimates[key]
+        known = find_place("loaders", "metric name")(key)
+        if known not in self.estimates:
             raise UnknownNameError("metric", key, self.estimates, self.skipped)
-        return self.estimates[key]
+        return self.estimates[known]
+
+    def __contains__(self, key: object) -> bool:
+        return key in self.estimates
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.estimates)
@@ -211,8 +217,8 @@ class Run(Mapping[str, Result], Tabular, Displayable):
         """Draw a figure.
 
         Args:
-            kind: `means`, `distribution`, `turns`, `trend`, `wins`, `scatter`, `forest`, `slices`, `causes`, `pass-k`,
-                `tasks` or `agreement`.
+            kind: `means`, `distribution`, `turns`, `trend`, `wins`, `scatter`, `forest`, `slices`, `pass-k`
+                or `agreement`.
             metric: The metric; None: the first of the panel.
             **options: `against`, `by`, `system`, `width` in inches.
 
@@ -222,7 +228,7 @@ class Run(Mapping[str, Result], Tabular, Displayable):
         Raises:
             SettingError: The run does not have the metric, or there is no such figure.
         """
-        return import_module(display.HOME).plot(self, kind, metric, **options)
+        return find_place("loaders", "plot")(self, kind, metric, **options)
 
     def with_report_details(self) -> Run:
         """Return the run with the details that a report shows; the run classes of suites add theirs.

@@ -24,22 +24,14 @@ from dialeval.core import inputs
 from dialeval.core.account import FAILURES
 from dialeval.core.errors import DataError, Problem, SettingError, UnsavedRunError, collect_warnings
 from dialeval.core.files import make_workplace
-from dialeval.core.fold import Estimate, Fact, IntervalChoice, IntervalKind, Metric
+from dialeval.core.fold import Estimate, Fact, Metric
 from dialeval.core.inputs import Input
 from dialeval.core.result import TRAINED_ON, Result, Run
 from dialeval.core.rowtable import RowTable, RunPart
 from dialeval.core.version import __version__
 from dialeval.engine.checks import warn_of_split_dialogues, warn_of_unsplit_texts, with_checks
-from dialeval.engine.plan import (
-    SCRIPT_COUNTS,
-    TRIALS,
-    Plan,
-    Planner,
-    find_tokenizer,
-    list_surveys,
-    with_surveys,
-    with_tokenizer,
-)
+from dialeval.engine.intervals import IntervalChoice, IntervalKind
+from dialeval.engine.plan import EARLY_PASSES, TRIALS, Plan, Planner
 from dialeval.engine.resources import Resources
 from dialeval.engine.stores import ItemStore, Journal, MemoryItems, PartItems
 from dialeval.engine.worker import (
@@ -61,7 +53,6 @@ from dialeval.io.reading import check_number_of_systems
 from dialeval.io.rows import FieldNames, Rows
 from dialeval.io.sources import Source, Versions
 from dialeval.text.row_digests import digest_rows
-from dialeval.text.tokenizers import AUTO, DEFAULT, add_counts, choose_installed, choose_tokenizer
 from dialeval.text.vocabulary import Vocabulary
 
 BATCH_ROWS = 1 << 15
@@ -210,25 +201,24 @@ def run_sources(
         if inputs.LLM in ready:
             asking.enter_context(context.resources[inputs.LLM])
 
-        def gather(name: str, fold: Fact[Any, Any]) -> list[Any]:
-            """Return the states of a detail of all systems but baselines, by a pass of its own."""
-            own = replace(job, plans=(Plan({}, details={name: fold}),) * len(sources))
-            states = _Passes(own, engine, sources, chunks, versions, ItemStore()).run().items()
-            return [state.states[0] for system, state in states if sources[system[0]].role == "system"]
-
-        if surveys := list_surveys(job.plans):
+        details = dict(details or {})
+        for make_pass in EARLY_PASSES:
+            early = make_pass(job.plans)
+            if not early.facts:
+                continue
+            plan = Plan({}, details={str(number): fact for number, fact in enumerate(early.facts)})
+            ahead = replace(job, plans=(plan,) * len(sources))
+            states = _Passes(ahead, engine, sources, chunks, versions, ItemStore()).run().items()
+            real = [state.states for system, state in states if sources[system[0]].role == "system"]
             with collect_warnings() as more:
-                values = {fold: reduce(fold.merge, gather("survey", fold), fold.empty()) for fold in surveys}
-                planner = with_surveys(planner, {fold: fold.finish(value) for fold, value in values.items()})
+                values = {
+                    fact: fact.finish(reduce(fact.merge, (state[number] for state in real), fact.empty()))
+                    for number, fact in enumerate(early.facts)
+                }
+                planner, chosen = early.settle(planner, values)
                 job = make_job(planner, *given)
+            details |= chosen
             notes |= more
-        if any(plan.by_script or find_tokenizer(each) == AUTO for plan in job.plans for each in plan.folded):
-            tokenizer = choose_tokenizer(add_counts(gather("scripts", SCRIPT_COUNTS)))
-            if any(plan.by_script for plan in job.plans):
-                tokenizer = choose_installed(tokenizer)
-            details = {**(details or {}), **({} if tokenizer == DEFAULT else {"tokenizer": tokenizer})}
-            planner = with_tokenizer(planner, tokenizer)
-            job = make_job(planner, *given)
         store = stack.enter_context(_open_store(options, job, sources, chunks, in_memory))
         job = replace(job, workplace=store.workplace)
         totals = _Passes(job, engine, sources, chunks, versions, store, options.progress).run()
@@ -251,7 +241,7 @@ def run_sources(
             TRAINED_ON: {digest: rows for digest, rows in training_rows.items() if rows},
             TRIALS: {name: end.finish_details()[TRIALS] for name, end in systems.items() if TRIALS in end.plan.details},
         }
-        details = {**(details or {}), **{name: table for name, table in tables.items() if table}}
+        details |= {name: table for name, table in tables.items() if table}
         run = Run(results, __version__, lines, details)
         if options.output is not None and not in_memory:
             parts = _list_item_parts(systems, chunks, store) if options.row_scores else None

@@ -18,11 +18,11 @@ metrics nor a tokenizer are named, rows in memory whose script has no spaces get
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import chain
-from typing import Any, TypeAlias, cast
+from typing import Any, NamedTuple, TypeAlias, cast
 
 from dialeval.core import inputs
 from dialeval.core.account import FAILURES
@@ -31,7 +31,15 @@ from dialeval.core.fold import Fact, Metric
 from dialeval.core.inputs import Column, Input
 from dialeval.engine.resources import explain_missing
 from dialeval.metrics.registry import ALL, GROUP_SETTINGS, GROUPS, PANEL, registry, split_names
-from dialeval.text.tokenizers import AUTO, DEFAULT, SPLIT_AT_SPACES, ScriptCounts, Tokenizer
+from dialeval.text.tokenizers import (
+    AUTO,
+    DEFAULT,
+    SPLIT_AT_SPACES,
+    ScriptCounts,
+    Tokenizer,
+    choose_installed,
+    choose_tokenizer,
+)
 
 Asked: TypeAlias = str | Metric[Any] | Callable[..., Any] | Iterable[str | Metric[Any] | Callable[..., Any]] | None
 """Metrics by names, families, objects, and functions of `metric_of_rows`; None: the group `default`."""
@@ -47,8 +55,8 @@ _TOKENIZER = "tokenizer"
 """The setting of that name."""
 _OF_PANEL = frozenset({inputs.RESPONSE, inputs.CONTEXT, inputs.TURN_LABELS, inputs.LATENCY})
 """Subjects of which only the metrics of the panel are scored unasked; of others all metrics are."""
-_TEXTS = (inputs.RESPONSE, inputs.HYPOTHESES, inputs.REFERENCE, inputs.REFERENCE_GROUPS)
-"""Columns by whose scripts a tokenizer is chosen."""
+_SCRIPT_COUNTS = ScriptCounts((inputs.RESPONSE, inputs.HYPOTHESES, inputs.REFERENCE, inputs.REFERENCE_GROUPS))
+"""Counts the scripts of the columns by which a tokenizer is chosen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,53 +208,64 @@ def _configure(metric: Metric[Any], asked: Any, settings: Settings, tokenizer: T
     return metric.change_setting(_TOKENIZER, tokenizer) if find_tokenizer(metric) else metric
 
 
-def list_surveys(plans: Iterable[Plan]) -> list[Fact[Any, Any]]:
-    """Return the statistics of all rows by which metrics decide what they measure, each once."""
+class EarlyPass(NamedTuple):
+    """A pass over all rows before the metrics, from whose values the plans follow."""
+
+    facts: Sequence[Fact[Any, Any]]
+    settle: Callable[[Planner, Mapping[Fact[Any, Any], Any]], tuple[Planner, dict[str, Any]]]
+    """Return the planner of the passes that follow, and details for the run."""
+
+
+def survey_columns(plans: Sequence[Plan]) -> EarlyPass:
+    """Collect what metrics have to know of the rows of all systems, such as the names of all labels."""
+
+    def settle(planner: Planner, surveyed: Mapping[Fact[Any, Any], Any]) -> tuple[Planner, dict[str, Any]]:
+        @cache
+        def expand(name: str, metric: Metric[Any]) -> Mapping[str, Metric[Any]]:
+            if metric.survey is None:
+                return {name: metric}
+            settled = metric.settle(surveyed[metric.survey])
+            return {name if key == metric.name else key: one for key, one in settled.items()}
+
+        def plan(number: int, available: frozenset[Input]) -> Plan:
+            before = planner(number, available)
+            settled = (expand(name, metric).items() for name, metric in before.metrics.items())
+            return replace(before, metrics=dict(chain.from_iterable(settled)))
+
+        return plan, {}
+
     surveys = (metric.survey for plan in plans for metric in plan.folded)
-    return list(dict.fromkeys(survey for survey in surveys if survey is not None))
+    return EarlyPass(list(dict.fromkeys(survey for survey in surveys if survey is not None)), settle)
 
 
-def with_surveys(planner: Planner, surveyed: Mapping[Fact[Any, Any], Any]) -> Planner:
-    """Return a planner of the same plans with the metrics that surveys decided on."""
+def choose_by_script(plans: Sequence[Plan]) -> EarlyPass:
+    """Count the scripts of all texts where a metric leaves the choice of a tokenizer to the run."""
+    unasked = any(plan.by_script for plan in plans)
 
-    @cache
-    def settle(name: str, metric: Metric[Any]) -> Mapping[str, Metric[Any]]:
-        if metric.survey is None:
-            return {name: metric}
-        settled = metric.settle(surveyed[metric.survey])
-        return {name if own == metric.name else own: one for own, one in settled.items()}
+    def settle(planner: Planner, counted: Mapping[Fact[Any, Any], Any]) -> tuple[Planner, dict[str, Any]]:
+        tokenizer = choose_tokenizer(counted[_SCRIPT_COUNTS])
+        tokenizer = choose_installed(tokenizer) if unasked else tokenizer
 
-    def plan(number: int, available: frozenset[Input]) -> Plan:
-        given = planner(number, available)
-        settled = (settle(name, metric).items() for name, metric in given.metrics.items())
-        return replace(given, metrics=dict(chain.from_iterable(settled)))
+        def choose(metric: Metric[Any], by_script: bool = False) -> Metric[Any]:
+            left = (AUTO, *(SPLIT_AT_SPACES if by_script and tokenizer != DEFAULT else ()))
+            return metric.change_setting(_TOKENIZER, tokenizer) if find_tokenizer(metric) in left else metric
 
-    return plan
+        def plan(number: int, available: frozenset[Input]) -> Plan:
+            before = planner(number, available)
+            details = {name: fact.change_metric(choose) for name, fact in before.details.items()}
+            metrics = {name: choose(metric, name in before.by_script) for name, metric in before.metrics.items()}
+            return replace(before, metrics=metrics, details=details)
+
+        return plan, {} if tokenizer == DEFAULT else {_TOKENIZER: tokenizer}
+
+    asked = unasked or any(find_tokenizer(metric) == AUTO for plan in plans for metric in plan.folded)
+    return EarlyPass([_SCRIPT_COUNTS] if asked else [], settle)
 
 
-SCRIPT_COUNTS = ScriptCounts(_TEXTS)
-"""Counts the scripts of all texts, before a tokenizer is chosen."""
+EARLY_PASSES = (survey_columns, choose_by_script)
+"""In this order: a metric that a survey decides on may leave the choice of a tokenizer to the run."""
 
 
 def find_tokenizer(metric: Metric[Any]) -> Tokenizer | None:
     """Return the tokenizer of a metric that has one."""
     return cast("Tokenizer | None", metric.find_setting(_TOKENIZER))
-
-
-def with_tokenizer(planner: Planner, tokenizer: Tokenizer) -> Planner:
-    """Return a planner of the same plans, with a tokenizer for every metric that left the choice to the run."""
-
-    def choose(metric: Metric[Any], by_script: bool = False) -> Metric[Any]:
-        left = (AUTO, *(SPLIT_AT_SPACES if by_script and tokenizer != DEFAULT else ()))
-        return metric.change_setting(_TOKENIZER, tokenizer) if find_tokenizer(metric) in left else metric
-
-    def plan(number: int, available: frozenset[Input]) -> Plan:
-        given = planner(number, available)
-        details = {
-            name: replace(fold, metric=choose(fold.metric)) if hasattr(fold, "metric") else fold  # type: ignore[type-var]
-            for name, fold in given.details.items()
-        }
-        metrics = {name: choose(each, name in given.by_script) for name, each in given.metrics.items()}
-        return replace(given, metrics=metrics, details=details)
-
-    return plan

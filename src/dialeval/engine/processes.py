@@ -35,7 +35,7 @@ from typing import Any
 
 from dialeval.core.errors import DialevalError
 from dialeval.core.files import write_scratch
-from dialeval.core.fold import from_bytes
+from dialeval.core.states import from_bytes
 from dialeval.engine.worker import (
     ChunkResult,
     ChunkScores,

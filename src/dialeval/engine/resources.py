@@ -19,7 +19,7 @@ from dialeval.core import inputs
 from dialeval.core.arrays import Floats
 from dialeval.core.columns import TextColumn
 from dialeval.core.errors import DataError, Problem, SettingError
-from dialeval.core.features import find_place, list_features
+from dialeval.core.features import find_place, list_known
 from dialeval.core.inputs import Input
 from dialeval.io.opening import PathSource
 from dialeval.io.reading import read_texts
@@ -31,26 +31,33 @@ if TYPE_CHECKING:
     from dialeval.io.vectors import Embeddings, WordVectors
 
 
-class Table(Protocol):
+class ArrowTable(Protocol):
     """A table of Arrow, pandas or polars."""
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """Return the table as a stream of Arrow."""
 
 
-Data: TypeAlias = str | os.PathLike[str] | Iterable[object] | Mapping[str, object] | Table
+Data: TypeAlias = str | os.PathLike[str] | Iterable[object] | Mapping[str, object] | ArrowTable
 """A path, a list of texts or rows, a table or column, or a mapping of names to these."""
 
 WordChoice: TypeAlias = Literal["listed", "vectors"]
 """Whether words with a vector that are not listed are unknown, or known too."""
 
 _ENCODER = "dialeval.metrics.encoder:ShippedEncoder"
+_JUDGES = (inputs.JUDGE, inputs.DIALOGUE_JUDGE)
+"""Resources that `judge` replaces."""
 
 
-def list_shipped() -> dict[Input, str]:
-    """Return the places of resources that ship with the package; each is made when a metric of the plan asks for it."""
-    judges = {need: place for feature in list_features() for need, place in feature.judges.items()}
-    return {**judges, inputs.ENCODER: _ENCODER}
+def list_shipped(everything: bool = False) -> dict[Input, str]:
+    """Return the places of resources that ship with a package; each is made when a metric of the plan asks for it.
+
+    `everything`: also those of packages that nothing has asked for yet.
+    """
+    places = {inputs.ENCODER: _ENCODER}
+    for feature in list_known(everything):
+        places |= feature.resources
+    return {need: place for need, place in places.items() if explain_missing(need) is None}
 
 
 @cache
@@ -69,7 +76,7 @@ class LoadedResources(dict[Input, Any]):
         return resource
 
 
-class LanguageModel(Protocol):
+class LanguageJudge(Protocol):
     """A language model as a judge, or a panel of them: `dialeval.judges.LLM`, `dialeval.judges.Panel`."""
 
     @property
@@ -86,7 +93,7 @@ class LanguageModel(Protocol):
         """Write the answers into the folder of a run."""
 
 
-class Judge(Protocol):
+class JudgeProtocol(Protocol):
     """A judge for the metric `adem` (`--judge-dir`, `judge=`): an object that scores replies.
 
     The score of a reply must not depend on other replies.
@@ -109,12 +116,12 @@ class Resources:
     train: Data | None = None
     vocabulary: Data | None = None
     vectors: PathSource | WordVectors | None = None
-    judge: PathSource | Judge | None = None
+    judge: PathSource | JudgeProtocol | None = None
     """A folder, or a judge that can be pickled."""
     in_vocabulary: WordChoice | None = None
-    assertions: PathSource | Sequence[Mapping[str, object]] | None = None
-    """Rules about tool calls: a TOML file, or a list of dictionaries."""
-    llm: LanguageModel | None = None
+    checks: PathSource | Sequence[Mapping[str, object]] | None = None
+    """Rules about replies and tool calls: a TOML file, or a list of dictionaries."""
+    llm: LanguageJudge | None = None
     """A language model as a judge, or a panel of them (`judges.llm.judge`)."""
     ready: Mapping[Input, Any] | None = None
     """Resources that are open, by need, for evaluations that use none of the others."""
@@ -139,14 +146,17 @@ class Resources:
             raise SettingError(f"in_vocabulary is one of {', '.join(get_args(WordChoice))}, not {self.in_vocabulary!r}")
         given = (self.train, self.vocabulary, self.vectors, self.in_vocabulary)
         words = self._open_words(vocabulary) if any(each is not None for each in given) else {}
-        shipped = list_shipped() if explain_missing(inputs.JUDGE) is None else {}
+        shipped = list_shipped()
+        if not self.digests.keys() <= {*words, *shipped, inputs.CALL_CHECKS, inputs.TEXT_CHECKS, inputs.LLM}:
+            # In a worker, to which the metrics of a package were sent.
+            shipped = list_shipped(everything=True)
         if self.judge is not None:
             words |= find_place("loaders", "judge")(self.judge)
-            shipped = {need: place for need, place in shipped.items() if need == inputs.ENCODER}
-        if self.assertions is not None:
-            from dialeval.metrics.assertions import load_assertions
+            shipped = {need: place for need, place in shipped.items() if need not in _JUDGES}
+        if self.checks is not None:
+            from dialeval.metrics.check_files import load_checks
 
-            words[inputs.ASSERTIONS] = load_assertions(self.assertions)
+            words |= load_checks(self.checks)
         if self.llm is not None:
             words[inputs.LLM] = self.llm
         resources = LoadedResources({**shipped, **words})
@@ -215,7 +225,7 @@ def read_train_texts(train: Any) -> TextColumn | None:
 
 def explain_missing(need: Input) -> str | None:
     """Return what must be installed for a need, with the command that installs it; None where nothing is missing."""
-    if need not in (inputs.JUDGE, inputs.DIALOGUE_JUDGE, inputs.ENCODER):
+    if need not in (*_JUDGES, inputs.ENCODER):
         return None
     from dialeval.metrics import encoder_files
 

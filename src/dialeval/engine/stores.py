@@ -37,8 +37,9 @@ from dialeval.core.contributions import KEPT_ROWS, BatchContributions, Contribut
 from dialeval.core.errors import DataError, Problem, SettingError
 from dialeval.core.files import force, is_unfinished, make_workplace, write_bytes, write_sealed
 from dialeval.core.fingerprint import Fingerprint
-from dialeval.core.fold import Level, check_like, from_bytes
+from dialeval.core.fold import Level
 from dialeval.core.rowtable import PartKind, RunPart
+from dialeval.core.states import check_like, from_bytes
 from dialeval.core.validation import InvalidError
 from dialeval.core.version import __version__
 from dialeval.engine.worker import ChunkScores, Job, Stage, System, SystemState, SystemStates

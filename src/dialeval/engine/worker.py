@@ -21,9 +21,10 @@ from dialeval.core.columns import ColumnData, FieldColumn, RaggedColumn, SharedC
 from dialeval.core.contributions import BatchContributions
 from dialeval.core.errors import DataError, NeedError, Problem, SettingError, collect_warnings
 from dialeval.core.fingerprint import Fingerprint
-from dialeval.core.fold import Fact, Level, Metric, Reduction, check_column, to_bytes, translate_state
+from dialeval.core.fold import Fact, Level, Metric, Reduction, check_column
 from dialeval.core.inputs import Input
 from dialeval.core.rowtable import PartWriter, RunPart
+from dialeval.core.states import to_bytes, translate_state
 from dialeval.engine.plan import Plan
 from dialeval.engine.resources import Resources
 from dialeval.io.chunks import Chunk, FileChunk, MemoryChunk, RowBlock, read_blocks

@@ -413,7 +413,7 @@ def _group_pairs(pairs: Pairs, length: bool, position: bool) -> tuple[Cells, Int
     left, right = kinds[:, :2].T.astype(np.int64)
     cells = Cells(len(pairs.systems), left, right, kinds[:, 2:] if controls else None)
     if position:
-        design, _ = Cells(len(pairs.systems), left, right, np.ones(len(left))).make_design(ties=False)
+        design = Cells(len(pairs.systems), left, right, np.ones(len(left))).make_design()
         if np.linalg.matrix_rank(design) == np.linalg.matrix_rank(design[:, :-1]):
             raise SettingError("of every two systems the same is always a, so that it cannot be told from its position")
     return cells, codes.ravel()

@@ -13,7 +13,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 
 from dialeval.core import validation
 from dialeval.core.errors import DataError, Problem, SettingError, suggest
+from dialeval.core.features import list_features, list_installed, read_table
 from dialeval.core.files import build_folder, cache_folder, discard, sha256_of
 from dialeval.core.fingerprint import short_digest
 
@@ -38,14 +39,14 @@ The unit is the caller's: bytes of a download, epochs or steps of a training.
 
 
 _MANIFEST = "manifest.json"
-_TABLE = Path(__file__).with_suffix(".toml")
+_TABLE = "dialeval.io:packs.toml"
 _MOST_BYTES = 1 << 33
 """The maximum size of an archive, and of its unpacked files."""
 
 
 @dataclass(frozen=True, slots=True)
 class PackSource:
-    """The official source of a pack and its files that are kept: an entry of `packs.toml`."""
+    """The official source of a pack and its files that are kept: an entry of `packs.toml`, here or of a feature."""
 
     name: str
     version: str
@@ -58,6 +59,8 @@ class PackSource:
     builder: str | None = None
     """Module with `build_local` and `build_remote`, where a pack is more than files out of one archive; both take the
     version last."""
+    also: Sequence[str] = ()
+    """Other names of it."""
     local: str | None = None
     """What a local copy is and where users get it, for a pack without an address."""
 
@@ -114,21 +117,21 @@ class Pack:
         return sum(facts.size for facts in self.files.values())
 
 
-PACK_SOURCES = {
-    name: PackSource(name, **entry)
-    for name, entry in validation.parse_toml(_TABLE.read_bytes(), str(_TABLE), "install dialeval again").items()
-}
+def _read_sources(places: Iterable[str]) -> dict[str, PackSource]:
+    return {name: PackSource(name, **entry) for place in places for name, entry in read_table(place).items()}
 
 
-_SAME = {"multiwoz-2.2": "multiwoz"}
-"""Other names of packs."""
+PACK_SOURCES = _read_sources((_TABLE, *(place for feature in list_features() for place in feature.packs)))
 
 
 def source_of(name: str) -> PackSource:
     """Return the registered source of a pack, or raise SettingError with the nearest name."""
-    name = _SAME.get(name, name)
-    if name in PACK_SOURCES:
-        return PACK_SOURCES[name]
+    for is_last in (False, True):
+        for source in PACK_SOURCES.values():
+            if name in (source.name, *source.also):
+                return source
+        if not is_last:  # only now, since looking for other packages takes long
+            PACK_SOURCES.update(_read_sources(place for feature in list_installed() for place in feature.packs))
     raise SettingError(f"no data pack named {name!r}; {suggest(name, PACK_SOURCES)}")
 
 
@@ -137,18 +140,23 @@ def add_pack(
     address: str | None = None,
     from_folder: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
+    force: bool = False,
 ) -> Pack:
     """Install a pack, or return the one that is installed; without a folder this downloads it.
 
-    `from_folder` may be a file where the pack is one. `progress` counts bytes of the file that is being downloaded.
+    `from_folder` may be a file where the pack is one. `progress` counts bytes of the file that is being downloaded. An
+    installed pack is replaced by another source with `force` only.
     """
     source = source_of(name)
     if address is not None and from_folder is not None:
         raise SettingError("give an address or a folder, not both")
     target = _folder_of(source)
-    if installed := _read(target):
-        return installed
-    if target.exists():  # a folder without its manifest is not a whole pack
+    installed = _read(target)
+    if installed and not force:
+        if from_folder is None:
+            return installed
+        raise SettingError(f"the data pack {name} is installed already; pass --force to replace it")
+    if not installed and target.exists():  # a folder without its manifest is not a whole pack
         discard(target)
     with build_folder(target) as folder:
         if from_folder is not None:
@@ -161,6 +169,8 @@ def add_pack(
                 raise SettingError(f"the data pack {name} has no address to download from; run: {source.command}")
             origin, digest = hide_query(address), _install_from_address(source, address, folder, progress)
         _write_manifest(source, folder, origin, digest)
+        if installed:
+            _discard_pack(installed, installed.path)
     pack = _read(target)
     if pack is None:
         raise DataError(Problem(str(target), None, "was removed while it was built", "run again"))
@@ -190,12 +200,16 @@ def verify_pack(name: str) -> list[Problem]:
 
 def remove_pack(name: str) -> None:
     """Remove an installed pack, earlier versions of it, and what was parsed from it."""
+    pack = require_pack(name)
+    _discard_pack(pack, pack.path.parent)
+
+
+def _discard_pack(pack: Pack, folder: Path) -> None:
     from dialeval.io.vectors import forget  # which imports this module
 
-    pack = require_pack(name)
     for file_name in pack.files:
         forget(pack.path / file_name)
-    discard(pack.path.parent)
+    discard(folder)
 
 
 def require_pack(name: str) -> Pack:

@@ -12,16 +12,16 @@ something else there (`unlike`). Where the user says which field holds the respo
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
-from pathlib import Path
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from dialeval.core.errors import add_warning
-from dialeval.core.validation import parse_toml
+from dialeval.core.features import list_installed, read_table
 
 if TYPE_CHECKING:
     from dialeval.io.rows import FieldNames, RowObject
@@ -33,7 +33,6 @@ PROMPT = ".<assistant"
 """At the end of a path of messages: those before the first one of the assistant."""
 _ABOUT_ERRORS = ("error", "status", "finish_reason")
 _ROLE_KEYS = frozenset(("role", "from", "sender", "speaker", "author", "sender_name"))
-_TABLE = Path(__file__).with_suffix(".toml")
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,11 +99,20 @@ class RowShape:
         return rows + "; ".join(f"{name} = {paths}" for name, paths in shown.items())
 
 
-OWN, *SHAPES = [
-    RowShape(name, example=orjson.loads(entry.pop("example")), **entry)
-    for name, entry in parse_toml(_TABLE.read_bytes(), str(_TABLE), "install dialeval again").items()
-]
+def _read_shapes(places: Iterable[str]) -> list[RowShape]:
+    entries = (entry for place in places for entry in read_table(place).items())
+    return [RowShape(name, example=orjson.loads(entry.pop("example")), **entry) for name, entry in entries]
+
+
+OWN, *SHAPES = _read_shapes(["dialeval.io:row_shapes.toml"])
 """A row of ours, identified by its response; and other shapes in the order of trying."""
+
+
+@cache
+def _list_installed_shapes() -> list[RowShape]:
+    """Return the shapes of other packages, which are tried where none of ours fits."""
+    return _read_shapes(place for feature in list_installed() for place in feature.formats)
+
 
 CHAT = next(shape for shape in SHAPES if shape.name == "chat")
 
@@ -187,7 +195,8 @@ def count_values(row: RowObject, paths: str) -> int:
 
 def find_shape(row: RowObject) -> RowShape | None:
     """Return the shape that a row has all signs of; a null where a shape has its reply is a reply that is missing."""
-    for shape in _find_possible(tuple(row)):
+    possible = _find_possible(tuple(row))
+    for shape in chain(possible, (each for each in _list_installed_shapes() if _has_heads(row, each))):
         mains = shape.main.split(" | ")
         if all(find(row, sign) is not None or (sign in row and sign in mains) for sign in shape.signs):
             return shape

@@ -31,7 +31,10 @@ if TYPE_CHECKING:
 
 __all__ = ["NO_TURN", "Rows", "split_systems"]
 
-SHOWN = (inputs.CONTEXT, inputs.ROLES, inputs.RESPONSE, inputs.REFERENCE, inputs.HYPOTHESES)
+SHOWN = (
+    *(inputs.CONTEXT, inputs.ROLES, inputs.RESPONSE, inputs.REFERENCE, inputs.HYPOTHESES),
+    *(inputs.TRIALS, inputs.CALLS, inputs.EXPECTED_CALLS),
+)
 """The columns that reports show next to the values of a row."""
 
 _COMPARED_ROWS = 1 << 16

@@ -15,7 +15,7 @@ from dialeval.cli import output as out
 from dialeval.cli.progress import open_meter
 
 if TYPE_CHECKING:
-    from dialeval.engine.resources import Judge as AnyJudge
+    from dialeval.engine.resources import JudgeProtocol
     from dialeval.judges.judge import DialogueJudge
 
 _DEVICE = options.choice(
@@ -75,7 +75,12 @@ def score_judge(judge_dir: str | None, encoder: str | None, **rest: Any) -> None
 
 
 def _score(
-    metric: str, judge: AnyJudge | DialogueJudge | None, output: Path | None, format_: str, force: bool, **inputs: Any
+    metric: str,
+    judge: JudgeProtocol | DialogueJudge | None,
+    output: Path | None,
+    format_: str,
+    force: bool,
+    **inputs: Any,
 ) -> None:
     """Score by one metric and a judge (None: the shipped one), then print and save the run."""
     from dialeval.engine.evaluate import Execution, evaluate
@@ -182,7 +187,7 @@ def attack_judge(judge_dir: str | None, encoder: str | None, llm: options.Langua
         from dialeval.reports import labels
 
         with open_llm(llm) as model:
-            chosen: dict[str, Any] = {"rubric": llm["rubric"] or "reply", "mode": llm["mode"] or "expected"}
+            chosen: dict[str, Any] = {"rubric": llm["rubric"] or "reply", "mode": model.defaults["mode"] or "expected"}
             _attack(partial(attack_llm, model, **chosen), labels.make_attack_rows, **rest)
         return
     from dialeval.judges.card import list_attacks
@@ -222,16 +227,18 @@ def show_llm(llm: options.LanguageModel, responses: tuple[str, ...], row: int, *
     from dialeval.judges.llm.rubrics import read_rubric, show_request
     from dialeval.judges.validation import read_attacked
 
-    judge = options.LanguageModel({**llm, "replay": True}).open()
-    if judge is None:
+    asked = {} if llm["endpoint"] or llm["presets"] else {"replay": True}
+    panel = options.LanguageModel({**llm, **asked}).open()
+    if panel is None:
         raise click.UsageError("name the model of the judge: --llm-model NAME")
+    judge = panel.judge(llm["model"][0])
     rubric = read_rubric(llm["rubric"] or "reply")
     rows = [(system.columns, at) for system in read_attacked(responses, **inputs) for at in range(len(system))]
     if row > len(rows):
         raise click.UsageError(f"there are {len(rows)} rows, and --row is {row}")
     parts = label_row(rubric, *rows[row - 1])
-    (request,) = judge.judge(llm["model"][0]).requests(rubric, parts, llm["mode"] or "expected")
-    out.print_content(show_request(request))
+    (request,) = judge.requests(rubric, parts, judge.defaults["mode"] or "expected")
+    out.print_content(show_request(request, judge.describe_endpoint()))
 
 
 @judge.command(
@@ -261,6 +268,35 @@ def judge_pair_files(pairs: tuple[str, ...], llm: options.LanguageModel, output:
     out.print_as(format_, JUDGED, judged)
     if output is not None:
         out.write_output(output, judged.to_jsonl())
+
+
+@judge.command(
+    "dialeval judge drift old-judge/ new-judge/",
+    "dialeval judge drift old-judge/ new-judge/ --metric llm --save to-rate.jsonl",
+    'dialeval judge drift panel/ --metric "llm(model=a)" --metric "llm(model=b)"',
+    name="drift",
+)
+@click.argument("runs", nargs=-1, required=True, type=click.Path(exists=True))
+@click.option("--metric", "metrics", multiple=True, metavar="KEY", help="Grades to compare; two: those of each judge.")
+@click.option("--most", type=click.IntRange(min=1), default=50, help="Rows to rate.")
+@options.output_file
+@options.format_(("table", "json", "md"))
+def drift(runs: tuple[str, ...], metrics: tuple[str, ...], most: int, output: Path | None, format_: str) -> None:
+    """Compare the grades of two judges of the same replies: other models, rubrics or dates.
+
+    RUNS are two saved runs of the same files, or one with both judges. Prints the mean shift, which grades moved and
+    systems whose order changes. --save writes the replies whose grades moved most, without grades, for raters.
+    """
+    from dialeval.judges.drift import DRIFT, measure_judge_drift
+
+    if len(runs) > 2:
+        raise click.UsageError("name two runs, or one with both judges")
+    out.check_places(None, runs, files=(output,))
+    measured = measure_judge_drift(*runs, metrics=metrics, most=most)
+    out.print_as(format_, DRIFT, measured)
+    if output is not None:
+        out.write_output(output, measured.to_jsonl())
+        out.print_err(f"{len(measured.adjudicate):,} replies to rate in {output}")
 
 
 def _attack(

@@ -14,13 +14,20 @@ FEATURE = Feature(
         ),
         inputs.CONTEXT: ("dialeval.judges.conversation:ConversationJudge",),
     },
-    judges={
+    resources={
         inputs.JUDGE: "dialeval.judges.adem:Judge",
         inputs.DIALOGUE_JUDGE: "dialeval.judges.judge:DialogueJudge",
     },
-    loaders={"judge": "dialeval.judges.judge:open_judge"},
+    loaders={
+        "judge": "dialeval.judges.judge:open_judge",
+        "language_model": "dialeval.judges.llm.judge:LLM",
+        "panel": "dialeval.judges.llm.judge:Panel",
+    },
     sections={"judge/": {"rows": "dialeval.judges.report:explain_rows"}},
-    documents={"JudgedPairs": "dialeval.reports.labels:describe_preferences"},
+    documents={
+        "JudgedPairs": "dialeval.reports.labels:describe_preferences",
+        "JudgeDrift": "dialeval.judges.drift:describe_drift",
+    },
     files={
         "judge": WrittenFile("judge.json", "adem train -o", "dialeval.judges.schemas:SavedJudge"),
         "dialogue-judge": WrittenFile("judge.json", "make checkpoint", "dialeval.judges.schemas:SavedDialogueJudge"),

@@ -84,7 +84,7 @@ class Bleu(CountMetric):
             )
 
     @property
-    def bounds(self) -> Bounds:
+    def bounds(self) -> Bounds:  # type: ignore[override]
         return (0.0, math.inf) if self.by == "nltk" and self.smooth in ABOVE_ONE else (0.0, 1.0)
 
     def __str__(self) -> str:

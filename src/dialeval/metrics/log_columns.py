@@ -103,7 +103,7 @@ class Label(RowMetric):
     of: str = ""
     """NAME or NAME=VALUE; empty: whether a reply has labels."""
     annotators: Literal["mean", "majority"] = "mean"
-    better: Literal["higher", "lower", None] = None
+    better: Literal["higher", "lower", None] = None  # type: ignore[misc]
 
     def __str__(self) -> str:
         if not self.of:

@@ -5,5 +5,5 @@
     from ADEM import ADEM                                from dialeval.originals.adem import ADEM
     from eval import jsd                                 from dialeval.originals.dbdc import jsd
 
-They have the names and signatures of the originals and compute nothing themselves. docs/coming-from.md has the tables.
+They have the names and signatures of the originals and compute nothing themselves. docs/migrate.md has the tables.
 """

@@ -17,7 +17,7 @@ import math
 from typing import TYPE_CHECKING
 
 from dialeval.analysis.metric_ranking import CONTROL, LEVELS, RANKED_BY, SIGNIFICANT
-from dialeval.reports.documents import Document, Layout, Table, format_latex_float, make_formats
+from dialeval.reports.documents import Document, Layout, Table, make_formats
 from dialeval.reports.formatting import MISSING, list_names, plain, shorten, show_fixed
 from dialeval.stats.correlation import NAMES
 
@@ -41,17 +41,7 @@ def lay_out(agreement: Agreement) -> Layout:
     return Layout(to_document(agreement))
 
 
-def to_latex(agreement: Agreement) -> str:
-    """Return one table with booktabs rules, the levels below each other, and a caption."""
-    shown = to_document(agreement)
-    caption = [*shown.sentences, *(f"{note[:1].upper()}{note[1:]}." for note in shown.notes)]
-    star = f"$^{{{DIFFERS}}}$"
-    return format_latex_float(
-        shown.titled_tables, caption, "tab:agreement", lambda cell: cell.replace("-", "$-$").replace(DIFFERS, star)
-    )
-
-
-FORMATS = {**make_formats(to_document), "latex": to_latex}
+FORMATS = make_formats(to_document)
 """Every format that is a text, by its name on the command line."""
 
 

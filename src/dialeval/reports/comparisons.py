@@ -1,9 +1,8 @@
-"""Reports of a comparison: the verdict in sentences, tables in every format, and the strips of a forest plot.
+"""Reports of a comparison: the verdict in sentences, tables in every format.
 
     state_verdict(comparison)           sentences for the terminal, the report and notebooks
     FORMATS["latex"](comparison)        json, csv, md, latex, each a str
     console.print(lay_out(comparison))  the terminal: a table per system, next to the baseline
-    draw_strip(row, scale)              a difference as SVG
 
 The first sentence of a verdict states the design (`analysis.alignment`). What counts as better, worse, equivalent or
 undecided is decided in `analysis.verdict`. The largest gain and loss are those with the largest effect size. Where
@@ -14,9 +13,6 @@ separately.
 Marks in tables: `**` for an adjusted p below a fifth of alpha (0.01 for 0.05), `*` below alpha. JSON and CSV hold every
 digit.
 
-Metrics have different units, so strips are drawn in standard deviations: the effect size of `compare`, with the
-interval on the same scale; better is to the right, also where lower values are better. A difference beyond the scale
-is drawn at its edge.
 """
 
 from __future__ import annotations
@@ -24,27 +20,29 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from msgspec import structs
 
 from dialeval.analysis import verdict as verdicts
-from dialeval.analysis.comparison import MOST_TESTS, STRONG, Best, Comparison, SystemRanking, compare, dump_comparison
+from dialeval.analysis.comparison import MOST_TESTS, Comparison, SystemRanking, compare, dump_comparison
 from dialeval.analysis.difference import Difference
 from dialeval.analysis.pairing import choose_main_keys
 from dialeval.analysis.values import find_metric
 from dialeval.analysis.verdict import Decision, Kind, Standing, Verdict, decide, judge_system
 from dialeval.core.account import FAILURES
 from dialeval.core.display import list_some
-from dialeval.core.errors import SettingError
+from dialeval.core.errors import DialevalError, SettingError
 from dialeval.core.result import Run
-from dialeval.reports import documents, tables
+from dialeval.core.signature import Signature
+from dialeval.metrics.registry import registry
 from dialeval.reports import formatting as fmt
-from dialeval.reports.canvas import HEIGHT, MARGIN, ChartScale, draw_grid, wrap_strip
+from dialeval.reports import tables
 from dialeval.reports.documents import Document, Layout, Table, escape_markdown, make_formats, to_markdown
 from dialeval.reports.formatting import plain, shorten, show, show_p, show_rounded, show_value, state_p
-from dialeval.reports.tables import ARROWS, PERCENT, explain_best, list_signatures
+from dialeval.reports.tables import ARROWS, PERCENT, list_signatures
 from dialeval.stats.resampling import has_all_swaps
 from dialeval.stats.significance import POWER, least_p, letter_display
 
@@ -64,13 +62,6 @@ _MOST_DIFFERENCES = 2
 """Differences that are no evidence of better replies that are named before the rest is counted."""
 _MOST_SYSTEMS = 8
 """Systems that an overview names before the rest is counted."""
-WIDTH = 150
-WIDEST = 4.0
-"""The largest limit of the scale, in standard deviations."""
-NARROWEST, BEYOND = 0.3, 1.3
-"""Its smallest limits: in standard deviations, and as a multiple of the largest difference."""
-SLIM = 6
-"""The margin of a strip without tick labels."""
 _KINDS: Mapping[Decision, str] = {"better": "up", "worse": "down", "different": "other"}
 _MOST_PANEL = 5
 """Metrics of the panel that are named before the rest is counted."""
@@ -322,7 +313,8 @@ def state_system_verdict(comparison: Comparison, system: str) -> tuple[str, str]
     if standing.other:
         largest = sorted(standing.other, key=lambda row: row.size, reverse=True)
         texts = [f"{_name_change(row)} ({_show_values(row)})" for row in largest]
-        sentences.append(f"Replies are also {list_some(texts, _MOST_DIFFERENCES)}.")
+        also = "also " if standing.panel else ""
+        sentences.append(f"Its replies are {also}{list_some(texts, _MOST_DIFFERENCES)}.")
     if not standing.panel:
         sentences += _explain_missing_evidence(rows)
     return headline, " ".join(sentences)
@@ -420,10 +412,19 @@ def _show_difference(row: Difference) -> str:
     return f"{shorten(row.key)} {'~' * row.rough}{show_rounded(row.difference, row.interval, signed=True)}"
 
 
-def find_percent_keys(results: Mapping[str, Result]) -> set[str]:
-    """Return the keys whose scores go from 0 to 1, which papers often print times 100."""
-    metrics = {key: find_metric(estimate) for result in results.values() for key, estimate in result.items()}
-    return {key for key, metric in metrics.items() if metric is not None and metric.bounds_of(key) == (0.0, 1.0)}
+def find_percent_keys(subject: Mapping[str, Result] | Comparison) -> set[str]:
+    """Return the keys whose scores go from 0 or -1 to 1, which papers often print times 100."""
+    if isinstance(subject, Comparison):
+        metrics = {key: Signature.parse(line).metric for key, line in subject.signatures.items()}
+    else:
+        signatures = {key: est.signature for result in subject.values() for key, est in result.items()}
+        metrics = {key: signature.metric for key, signature in signatures.items() if signature is not None}
+    found = set()
+    for key, name in metrics.items():
+        with suppress(DialevalError):  # a metric that is not installed
+            low, high = registry().parse(name).bounds_of(key)
+            found |= {key} if low in (0.0, -1.0) and high == 1.0 else set()
+    return found
 
 
 def run_to_percent(run: Run) -> Run:
@@ -486,36 +487,8 @@ def lay_out(comparison: Comparison, details: bool = False) -> Layout:
     return Layout(to_document(comparison, details))
 
 
-def to_latex(comparison: Comparison, best: Best | None = None, transpose: bool = False) -> str:
-    """Return a table with booktabs rules, a column per system: the best values bold, marks for differences."""
-    best = Best({}, 0) if best is None else best
-    names, lines = [comparison.baseline, *comparison.systems], []
-    for key in comparison.keys:
-        rows = {row.system: row for row in comparison.differences if row.key == key}
-        first = next(iter(rows.values()))
-        means = {comparison.baseline: first.values[0], **{name: row.values[1] for name, row in rows.items()}}
-        decimals = fmt.align_decimals(means.values(), (row.interval for row in rows.values()))
-        bold = best.systems.get(key, ())
-        marks = {name: choose_stars(row, comparison.alpha) for name, row in rows.items()}
-        cells = (_show_latex_value(means.get(name), decimals, name in bold, marks.get(name, "")) for name in names)
-        lines.append([key + ARROWS[first.better], *cells])
-    # The legend without the columns that a table of one value per system does not have.
-    notes = [describe_method(comparison), *describe_methods(comparison)]
-    table = Table(["metric", *names], lines)
-    fewer = {row.key: row for row in comparison.differences if row.units != row.of and not row.corpus}
-    covers = (f"{key} is compared on {row.units:,} of {row.of:,}." for key, row in fewer.items() if row.units < row.of)
-    caption = [*describe_designs(comparison), *covers, *explain_best(best), *notes]
-    shown = [table.transpose("system") if transpose else table]
-    return documents.format_latex_float(shown, caption, comments=list_signatures(comparison.signatures.values()))
-
-
-FORMATS: Mapping[str, Callable[..., str]] = {**make_formats(to_document), "latex": to_latex}
+FORMATS: Mapping[str, Callable[..., str]] = make_formats(to_document)
 """Every format that is a text, by its name on the command line."""
-
-
-def choose_stars(row: Difference, alpha: float) -> str:
-    """Return `**`, `*` or nothing."""
-    return "" if not row.significant else "**" if row.adjusted_p < STRONG * alpha else "*"
 
 
 def describe_method(comparison: Comparison) -> str:
@@ -527,7 +500,7 @@ def describe_method(comparison: Comparison) -> str:
         f"{mark} {kind}" for kind, mark in fmt.MARK_OF.items() if any(decide(d) == kind for d in comparison.differences)
     ]
     shown = f"{', '.join(marks)} (p < {comparison.alpha:g}). " if marks else ""
-    return f"Differences to {baseline} with {level}: {shown}p: {_name_tests(comparison)}{adjusted}."
+    return f"Differences to {baseline} with {level}: {shown}p: {describe_test(comparison)}{adjusted}."
 
 
 def describe_methods(comparison: Comparison) -> list[str]:
@@ -540,7 +513,7 @@ def describe_methods(comparison: Comparison) -> list[str]:
     others = f"; the {rest} tests of other metrics are corrected separately" if rest > 1 else ""
     return [
         f"Intervals of differences: {_name_intervals(comparison)}.",
-        f"p-values: {_name_tests(comparison)}, seed {comparison.seed}, {family}{others}.",
+        f"p-values: {describe_test(comparison)}, seed {comparison.seed}, {family}{others}.",
     ]
 
 
@@ -601,7 +574,7 @@ def _name_intervals(comparison: Comparison) -> str:
     return "; ".join(text for method, text in words.items() if method in methods) or "none"
 
 
-def _name_tests(comparison: Comparison) -> str:
+def describe_test(comparison: Comparison) -> str:
     """Return the names of the tests."""
     names: list[str] = []
     if any(row.interval_by == "crossed" for row in comparison.differences):
@@ -652,38 +625,9 @@ def _make_cells(row: Difference, comparison: Comparison, details: bool) -> list[
     return cells
 
 
-def _show_latex_value(mean: float | None, decimals: int, best: bool, marks: str) -> str:
-    if mean is None or math.isnan(mean):
-        return "--"
-    value = documents.escape_latex(show(mean, decimals))
-    return (rf"\textbf{{{value}}}" if best else value) + (f"$^{{{marks}}}$" if marks else "")
-
-
-def fit_scale(rows: Iterable[Difference], width: int = WIDTH) -> ChartScale:
-    """Return the scale in standard deviations that shows all differences, and at least half of the intervals whole."""
-    effects = list(filter(None, map(standardize_interval, rows))) or [(0.0, 1.0, 0.0)]
-    half = sorted(max(-low, high) for low, _, high in effects)[len(effects) // 2]
-    limit = min(WIDEST, max(NARROWEST, half, *(BEYOND * abs(at) for _, at, _ in effects)))
-    return ChartScale(-limit, limit, width, MARGIN if width >= WIDTH else SLIM)
-
-
 def choose_class(row: Difference) -> str:
     """Return the class of a difference: up, down, other (neither is better) or uncertain."""
     return _KINDS.get(decide(row), "unsettled")
-
-
-def draw_strip(row: Difference, scale: ChartScale) -> str:
-    """Return a difference as a dot with its interval; its values are for screen readers and the tooltip."""
-    figure = show_rounded(row.difference, row.interval, signed=True)
-    decision = decide(row).replace("inconclusive", "not significant")
-    label = f"{shorten(row.system)}, {shorten(row.key)}: {figure}, {decision}"
-    middle, drawn = HEIGHT / 2, draw_grid(scale)
-    drawn += f'<line class="zero" x1="{scale(0)}" x2="{scale(0)}" y1="0" y2="{HEIGHT}"/>'
-    if ends := standardize_interval(row):
-        low, at, high = (scale(min(scale.high, max(scale.low, value))) for value in ends)
-        drawn += f'<line class="range" x1="{low}" x2="{high}" y1="{middle}" y2="{middle}"/>'
-        drawn += f'<circle class="mean" cx="{at}" cy="{middle}" r="4"/>'
-    return wrap_strip(drawn, scale.width, label)
 
 
 def standardize_interval(row: Difference) -> tuple[float, float, float] | None:

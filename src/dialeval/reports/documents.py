@@ -13,6 +13,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
@@ -20,7 +21,8 @@ from dialeval.core.display import Displayable, Tabular
 from dialeval.core.errors import escape_controls
 from dialeval.core.features import find_place, list_known
 from dialeval.core.validation import dump
-from dialeval.reports.formatting import BETTER, DIFFERENT, MISSING, UNTESTED, WORSE, shorten
+from dialeval.reports.formatting import BETTER, MISSING, WORSE, shorten
+from dialeval.reports.latex import Grid, PaperStyle, format_float, make_style
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
@@ -106,72 +108,12 @@ def format_markdown_table(table: Table, figure: Callable[[str], str] = str) -> s
     return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 
 
-_LATEX = str.maketrans(
-    {char: f"\\{char}" for char in "&%$#_{}"}
-    | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "–": "--"}
-    | {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", "↑": r"$\uparrow$", "↓": r"$\downarrow$"}
-    | {BETTER: "$^{+}$", WORSE: "$^{-}$", DIFFERENT: r"$^{\ast}$", UNTESTED: r"$\cdot$", MISSING: "--"}
-    | {"−": "$-$", "×": r"$\times$", "±": r"$\pm$", "·": r"$\cdot$", "√": r"$\surd$", "∞": r"$\infty$"}
-)
-
-
-_EXPONENTS = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
-
-
-def escape_latex(text: str) -> str:
-    """Return a text in which nothing is a command."""
-    powers = re.sub(
-        "10([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)", lambda power: f"10\0{power[1].translate(_EXPONENTS)}\0", escape_controls(text)
-    )
-    return re.sub("\0(.*?)\0", r"$^{\1}$", powers.translate(_LATEX))
-
-
-def format_latex_tables(columns: int, *tables: Table, figure: Callable[[str], str] = str) -> list[str]:
-    """Return the lines of one tabular of `columns` with booktabs rules, tables one below the other."""
-    lines = [r"\begin{tabular}{l" + "r" * (columns - 1) + "}", r"\toprule"]
-    for number, table in enumerate(tables):
-        lines += [r"\midrule"] if number else []
-        rows = ([escape_latex(name), *map(figure, cells)] for name, *cells in table.rows)
-        head = _format_latex_row(list(map(escape_latex, table.head)), columns)
-        lines += [head, r"\midrule", *(_format_latex_row(cells, columns) for cells in rows)]
-    return [*lines, r"\bottomrule", r"\end{tabular}"]
-
-
-def _format_latex_row(cells: Sequence[str], columns: int) -> str:
-    r"""Return a row of a tabular; a bracket or a star at its start would be taken for an option of the `\\` before."""
-    guard = "{}" if cells and cells[0].lstrip().startswith(("[", "*")) else ""
-    return guard + " & ".join([*cells[:1], *[""] * (columns - len(cells)), *cells[1:]]) + r" \\"
-
-
-def format_latex_float(
-    tables: Sequence[Table],
-    caption: Iterable[str],
-    label: str = "tab:results",
-    figure: Callable[[str], str] = str,
-    comments: Iterable[str] = (),
-) -> str:
-    """Return tables of equally many columns as one floating table with a caption and a label, and comments below."""
-    lines = [
-        r"% \usepackage{booktabs}",
-        r"\begin{table}",
-        r"\centering",
-        rf"\caption{{{' '.join(map(escape_latex, caption))}}}",
-        rf"\label{{{label}}}",
-        *format_latex_tables(max((len(table.head) for table in tables), default=1), *tables, figure=figure),
-        r"\end{table}",
-        *(f"% {escape_controls(line)}" for line in comments),
-        "",
-    ]
-    return "\n".join(lines)
-
-
-def format_html_table(table: Table) -> str:
+def format_html_table(table: Table, figure: Callable[[str], str] = escape) -> str:
     """Return a table without style, as a notebook shows its own."""
-    from html import escape
 
     head = "".join(f"<th>{escape(escape_controls(cell))}</th>" for cell in table.head)
     rows = (
-        f"<th>{escape(escape_controls(name))}</th>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells)
+        f"<th>{escape(escape_controls(name))}</th>" + "".join(f"<td>{figure(cell)}</td>" for cell in cells)
         for name, *cells in table.rows
     )
     body = "".join(f"<tr>{row}</tr>" for row in rows)
@@ -280,13 +222,13 @@ class Printer(Generic[T]):
         return Layout(self.document(value))
 
 
-def make_formats(document: Callable[[Any], Document]) -> dict[str, Callable[[Any], str]]:
+def make_formats(document: Callable[[Any], Document]) -> dict[str, Callable[..., str]]:
     """Return every format that is a text, by its name on the command line."""
     return {
         "json": to_json,
         "csv": to_csv,
         "md": lambda value: to_markdown(document(value)),
-        "latex": lambda value: to_latex(document(value)),
+        "latex": lambda value, **style: to_latex(document(value), make_style(**style)),
     }
 
 
@@ -327,23 +269,15 @@ def to_markdown(document: Document) -> str:
     return "\n".join([*above, *tables, *below])
 
 
-def to_latex(document: Document) -> str:
-    """Return one tabular with booktabs rules, tables one below the other; all sentences are comments."""
-    columns = max((len(table.head) for table in document.tables), default=1)
-    lines = format_latex_tables(columns, *document.titled_tables, figure=escape_latex)
-    return "\n".join(
-        [
-            *lines,
-            *(f"% {escape_latex(line)}" for line in (*document.paragraphs, *document.notes, *document.details)),
-            "",
-        ]
-    )
+def to_latex(document: Document, style: PaperStyle | None = None) -> str:
+    """Return the tables as one float with the headline as caption; the rest of the texts are comments below."""
+    caption, *others = [*document.paragraphs, *document.notes, ""]
+    grids = [Grid(table.head, table.rows) for table in document.titled_tables]
+    return format_float(grids, [caption], "tab:results", style, [*others[:-1], *document.details])
 
 
 def to_html(document: Document) -> str:
     """Return paragraphs and tables without style, as a notebook shows its own."""
-    from html import escape
-
     above = f"<p><strong>{escape(escape_controls(document.headline))}</strong></p>" if document.headline else ""
     above += "".join(f"<p>{escape(escape_controls(line))}</p>" for line in document.sentences)
     notes, details = (

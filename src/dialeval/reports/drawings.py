@@ -42,8 +42,6 @@ if TYPE_CHECKING:
 MOST_TURNS = 30
 """Turns of the chart of scores over turns; later ones are left out."""
 MOST_SLICES = 24
-MOST_AGENTS = 4
-"""Systems whose trials are drawn side by side."""
 _NARROWEST = 240
 
 
@@ -106,14 +104,6 @@ def draw_differences(comparison: Comparison, system: str, width: int = WIDTH) ->
     axis = "difference in standard deviations, better to the right"
     note = f"Intervals: {100 * comparison.confidence:g}%. Green: better, red: worse, gray: no significant difference."
     return charts.forest(marks, title, axis, zero=True, notes=[note], width=width) if marks else None
-
-
-def is_binary(run: Run, key: str) -> bool:
-    """Return whether all per-row scores of a metric are 0 or 1 (or 100), so that only the mean is of interest."""
-    items = [
-        est.scores[np.isfinite(est.scores)] for est in collect_estimates(run, key).values() if est.scores is not None
-    ]
-    return bool(items) and all(np.isin(values, (0, 1)).all() or np.isin(values, (0, 100)).all() for values in items)
 
 
 def draw_turns(run: Run, key: str, width: int = WIDTH) -> Figure | None:
@@ -213,19 +203,6 @@ def draw_slices(slices: Slices, field: str, key: str, width: int = WIDTH) -> Fig
     )
 
 
-def draw_causes(run: Run, width: int = WIDTH) -> Figure | None:
-    """Draw how many dialogues each system lost by each cause."""
-    failures: Mapping[str, Mapping[str, Sequence[str]]] = run.details.get("failures", {})
-    causes = dict.fromkeys(cause for by_cause in failures.values() for cause in by_cause)
-    rows = {
-        plain(cause): {system: len(by_cause.get(cause, ())) for system, by_cause in failures.items()}
-        for cause in causes
-    }
-    counts = dict(sorted(rows.items(), key=lambda row: -sum(row[1].values())))
-    title = "Causes of failed dialogues"
-    return charts.bars(counts, title, "dialogues", numbers=markup.number_colors(run), width=width) if counts else None
-
-
 def draw_pass_k(run: Run, width: int = WIDTH) -> Figure | None:
     """Draw pass^k of each system over k."""
     series: dict[str, list[Point]] = {}
@@ -240,23 +217,6 @@ def draw_pass_k(run: Run, width: int = WIDTH) -> Figure | None:
     titles = "Reliability over repeated trials (pass^k)", x_title, y_title
     notes = ["95% confidence intervals over tasks."]
     return charts.curves(series, *titles, name="pass-k", numbers=markup.number_colors(run), notes=notes, width=width)
-
-
-def draw_tasks(run: Run, system: str | None = None, width: int | None = None) -> Figure | None:
-    """Draw which trials of each task passed: of one system, or of the first few side by side."""
-    systems = [system] if system else [name for name, result in run.items() if result.role == "system"]
-    outcomes: dict[str, dict[str, list[float]]] = {}
-    for name, trials in run.details.get("trials", {}).items():
-        if trials and name in systems and len(outcomes) < MOST_AGENTS:
-            tasks = outcomes.setdefault(name, {})
-            for trial in trials:
-                reward = math.nan if trial["reward"] is None else float(trial["reward"])
-                tasks.setdefault(trial["task"], []).append(reward)
-    if not outcomes:
-        return None
-    columns = sum(max(map(len, tasks.values())) for tasks in outcomes.values())
-    title = f"Trials of each task by {shorten(next(iter(outcomes)))}" if len(outcomes) == 1 else "Trials of each task"
-    return charts.task_trial_grid(outcomes, title, width=width or max(WIDTH, 150 + 24 * columns))
 
 
 def draw_wins(run: Run, key: str, width: int = WIDTH) -> Figure | None:
@@ -281,8 +241,8 @@ def draw_wins(run: Run, key: str, width: int = WIDTH) -> Figure | None:
 
 _OF_METRIC = {"means": draw_means, "distribution": draw_distribution, "turns": draw_turns}
 _OF_METRIC |= {"trend": draw_trend, "wins": draw_wins}
-_OF_RUN = {"causes": draw_causes, "pass-k": draw_pass_k}
-_OF_SYSTEM = {"tasks": draw_tasks, "agreement": draw_metric_agreement}
+_OF_RUN = {"pass-k": draw_pass_k}
+_OF_SYSTEM = {"agreement": draw_metric_agreement}
 KINDS = (*_OF_METRIC, "scatter", "forest", "slices", *_OF_RUN, *_OF_SYSTEM)
 """Names of the charts of a run."""
 
@@ -305,8 +265,7 @@ def draw_figure(
         metric: The metric; the first of the panel unless given.
         against: The second metric of `scatter`; `length` unless given.
         by: The field of `slices`; the first that the run kept unless given.
-        system: The system of `forest`, `tasks` and `agreement`; the first that has one, or of `tasks` the first four,
-            unless given.
+        system: The system of `forest` and `agreement`; the first that has one unless given.
         width: Inches; as wide as in the report unless given.
 
     Returns:
@@ -377,27 +336,6 @@ def _draw_all(run: Run, pixels: int) -> Iterator[tuple[str, Figure]]:
     for name in run:
         others |= {f"{kind}-{name}": draw(run, name, pixels) for kind, draw in _OF_SYSTEM.items()}
     yield from ((name, drawn) for name, drawn in others.items() if drawn is not None)
-
-
-def draw_metrics(run: Run, prefix: str = "") -> str:
-    """Return the charts of each metric: the panel first, the others folded; `prefix`: of the places of metrics."""
-    places = {key: f"{prefix}{at}" for at, key in enumerate(run.keys_in_order)}
-    panel = [key for key in choose_main_keys(run) if key in places]
-    others = [key for key in places if key not in panel]
-    content = "".join(_draw_metric(run, places[key], key, panel=True) for key in panel)
-    content = f'<div class="metrics">{content}</div>' if panel else ""
-    if others:
-        inside = "".join(_draw_metric(run, places[key], key) for key in others)
-        content += markup.details(markup.count(len(others), "more metric"), f'<div class="metrics">{inside}</div>')
-    return content
-
-
-def _draw_metric(run: Run, place: str, key: str, *, panel: bool = False) -> str:
-    spread = None if is_binary(run, key) else draw_distribution(run, key)
-    figures = [draw_means(run, key), spread, draw_turns(run, key) if panel else None]
-    drawn = _wrap_figures(figures)
-    head = f'<h3 class="hidden">{markup.name(key)}{markup.arrow(find_better(run, key))}</h3>'
-    return f'<section class="metric" id="metric-{place}">{head}{drawn or markup.note("No value.")}</section>'
 
 
 def lay_out_figures(drawn: Sequence[Figure | None]) -> str:

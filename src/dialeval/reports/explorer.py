@@ -1,254 +1,303 @@
-"""The rows of a run for the explorer: context, reference, the responses of all systems, and every score.
+"""The dialogues of a run for the page: what users said, the replies of every system side by side, and every score.
 
-Systems whose rows are the same (dialogues, turns, prompts, references) are shown next to each other as one group, with
-the contexts of the first of them, which may contain its own replies. Each distinct
-text is stored once and rows refer to it by number, since contexts repeat from turn to turn and replies from row to row.
-Of very many rows a part is shown, in whole dialogues: half of it those in which systems differ most, half of it drawn
-at random with a fixed seed.
+`make_data` writes aligned dialogues (`analysis.dialogues`) as columns of plain data. Each distinct text is stored once
+and rows refer to it by number. Of the context of a row only the turns since the reply before it are stored, so that a
+long chat takes as much room as it has turns. Of very many rows a part is shown, in whole dialogues: half of it those in
+which systems differ most, half of it drawn at random with a fixed seed.
 """
 
 from __future__ import annotations
 
-import math
+from collections import Counter
+from difflib import SequenceMatcher
 from functools import cache
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import orjson
 
-from dialeval.analysis.pairing import choose_main_keys
-from dialeval.analysis.values import find_better
+from dialeval.analysis.dialogues import NONE, AlignedDialogues
+from dialeval.analysis.values import find_better, find_metric, require_table
+from dialeval.core import inputs
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.columns import TextColumn
 from dialeval.core.errors import escape_surrogates
 from dialeval.core.fold import Level
-from dialeval.core.rowtable import NO_TURN, PROMPT, REFERENCE, RowTable
+from dialeval.core.rowtable import RowTable
 from dialeval.core.validation import JsonObject
-from dialeval.reports import markup
+from dialeval.metrics.calls import MOST_PAIRS, Calls, Rule
 from dialeval.reports.documents import find_extensions
 from dialeval.reports.formatting import plain
-from dialeval.reports.markup import Section
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from dialeval.analysis.slices import Slices
     from dialeval.core.result import Result, Run
 
-MOST_ROWS = 10_000
-"""Rows of a group that are shown."""
+MOST_ROWS, MOST_REPLIES = 10_000, 100_000
+"""Rows of a system, and replies of all systems, that are shown."""
 MOST_CHARACTERS = 11_000_000
-"""Of texts and scores of all groups; of longer ones fewer rows are shown, so that the page opens at once."""
-SCORE_CHARACTERS = 7
+"""Of texts and scores; of longer ones fewer rows are shown, so that the page opens at once."""
+SCORE_CHARACTERS = 9
 """Of a score in the page."""
 MOST_OF_A_TEXT = 200_000
 MOST_TURNS = 100
-"""Of a row's context, from its end: the contexts of a long chat together have the square of its turns."""
-DIGITS = 5
+"""Of the context of the first row of a dialogue, from its end."""
 SEED = 12345
-Columns: TypeAlias = dict[tuple[str, Level], dict[str, Floats]]
-"""By key and level, and then by system, a value per row."""
 
 
-def make_explorer(run: Run, slices: Sequence[Slices] = ()) -> tuple[Section, JsonObject] | None:
-    """Return the section and its data, with the slices that rows are in; None for a run that does not know its rows."""
-    texts: dict[str, int] = {}
-    by_rows = [systems for systems in group_by_rows(run) if any(res.role == "system" for res in systems.values())]
-    colors = markup.assign_colors(run)
-    groups = [_make_group(systems, texts, slices, colors, MOST_CHARACTERS / len(by_rows)) for systems in by_rows]
-    if not groups:
-        return None
-    for describe in find_extensions(run, "rows"):
-        for systems, group in zip(by_rows, groups, strict=True):
-            rows = np.array(group["rows"]) - 1
-            group |= describe(systems, rows, details=run.details, number=lambda text: _number_text(text, texts))
-    notes = "".join(markup.note(_describe_choice(group)) for group in groups if group["shown"] < group["total"])
-    no_script = '<noscript><p class="notice">The row explorer needs JavaScript.</p></noscript>'
-    above = "".join(describe(run) for describe in find_extensions(run, "note"))
-    content = f'{above}{notes}{no_script}<div id="explorer-place"></div>'
-    return Section("explorer", "Row by row", content), {"groups": groups, "texts": list(texts)}
-
-
-def group_by_rows(run: Run) -> list[dict[str, Result]]:
-    """Return the systems whose rows are the same, together."""
-    groups: dict[tuple[object, ...], dict[str, Result]] = {}
-    for system, result in run.items():
-        if result.rows is not None and len(result.rows):
-            groups.setdefault(_identify_rows(result.rows), {})[system] = result
-    return list(groups.values())
-
-
-def _identify_rows(rows: RowTable) -> tuple[object, ...]:
-    # Prompts and not contexts: these contain the replies of each system.
-    shared = [
-        (text, rows.digests[name].tobytes() if name in rows.digests else rows.texts[text].digest)
-        for text, name in (("context", PROMPT), ("reference", REFERENCE))
-        if name in rows.digests or text in rows.texts
-    ]
-    turns = None if rows.turns is None else rows.turns.tobytes()
-    names = None if rows.dialogues is None else tuple(rows.dialogues)
-    return rows.offsets.tobytes(), names, turns, tuple(shared)
-
-
-def _number_text(text: str, texts: dict[str, int]) -> int:
-    """Return the number of a text among those met so far; a very long one is truncated."""
-    if len(text) > MOST_OF_A_TEXT:
-        text = f"{text[:MOST_OF_A_TEXT]} … ({len(text) - MOST_OF_A_TEXT:,} characters are left out)"
-    return texts.setdefault(text, len(texts))
-
-
-def _make_group(
-    systems: Mapping[str, Result],
-    texts: dict[str, int],
-    slices: Sequence[Slices],
-    colors: Mapping[str, str],
-    most_characters: float,
+def make_data(
+    run: Run, aligned: AlignedDialogues, key: str, keys: Sequence[str], slices: Sequence[Slices] = ()
 ) -> JsonObject:
-    rows = next(result.rows for result in systems.values() if result.rows is not None)
-    columns = _collect_columns(systems, rows)
-    scores = SCORE_CHARACTERS * sum(len(by_system) for (_, level), by_system in columns.items() if level is Level.TURN)
-    most = int(most_characters / max(_count_text_bytes(systems) / len(rows) + scores, 1))
-    shown = _choose_rows(rows.clusters, columns, max(1, min(MOST_ROWS, most)))
-    dialogues, dialogue = np.unique(rows.clusters[shown], return_inverse=True)
-    turns = None if rows.turns is None else rows.turns[shown].tolist()
-    names = rows.dialogues
-    ids = None if names is None else [escape_surrogates(names[number] or "") for number in dialogues.tolist()]
-    # Of a dialogue-level key one value per dialogue is enough: that of the dialogue's first row.
-    places = {Level.TURN: shown, Level.DIALOGUE: rows.offsets[dialogues]}
-    return {
-        "systems": [plain(name) for name in systems],
-        "colors": [colors[name] for name in systems],
-        "numbers": (dialogues + 1).tolist(),
-        "rows": (shown + 1).tolist(),
-        "dialogues": ids,
-        "dialogue": dialogue.tolist(),
-        "turns": None if turns is None else [None if turn == NO_TURN else turn for turn in turns],
-        "context": _number_texts(rows, "context", shown, texts),
-        "roles": _number_texts(rows, "roles", shown, texts),
-        "reference": _number_texts(rows, "reference", shown, texts),
-        "responses": [_number_responses(result.rows, shown, texts) for result in systems.values()],
-        "reasons": [None for _ in systems],
-        "key": next((at for at, (key, _) in enumerate(columns) if key in choose_main_keys(systems)), 0),
-        "keys": [
-            {"name": plain(key), "level": level.value, "better": find_better(systems, key)} for key, level in columns
+    """Return the dialogues of some systems for the page, the scores under `keys`, and the slices that they are in.
+
+    `key`: the metric by which dialogues are sorted first.
+    """
+    shown = choose_dialogues(aligned, key, keys)
+    numbers: dict[str, int] = {}
+    sides = {name: _make_side(aligned, name, shown, numbers) for name in aligned.systems}
+    first = aligned.systems[0]
+    metrics = [name for name in keys if any(_has_items(aligned, system, name) for system in aligned.systems)]
+    data: JsonObject = {
+        "systems": [plain(name) for name in aligned.systems],
+        "paired": [name == first or aligned.pairs_rows(name) for name in aligned.systems],
+        "unpaired": [(design := aligned.designs.get(name)) is not None and design.name == "unpaired" for name in sides],
+        "total": len(aligned.places),
+        "numbers": shown + 1,
+        "names": _list_names(aligned, shown),
+        "sides": list(sides.values()),
+        "key": metrics.index(key) if key in metrics else 0,
+        "metrics": [
+            {"name": plain(name), "better": find_better(aligned.results, name), "level": _find_level(aligned, name)}
+            for name in metrics
         ],
-        "scores": [
-            [_round_values(by_system.get(name), places[level]) for name in systems]
-            for (_, level), by_system in columns.items()
-        ],
-        "slices": _locate_slices(next(iter(systems)), shown, slices),
-        "shown": len(shown),
-        "total": len(rows),
+        "scores": [[_list_scores(aligned, system, name, shown) for system in sides] for name in metrics],
+        "slices": _locate_slices(aligned, shown, slices),
     }
+    for explain in find_extensions(run, "rows"):
+        for name in aligned.systems:
+            rows = aligned.find_rows(name, shown)[0]
+            more = explain(
+                {name: run[name]}, rows, details=run.details, number=lambda text: _number_text(text, numbers)
+            )
+            sides[name] |= {column: values for column, values in more.items() if column not in ("reasons", "landed")}
+            sides[name] |= {column: more[column][0] for column in ("reasons", "landed") if column in more}
+    return {**data, "texts": list(numbers)}
 
 
-def _locate_slices(system: str, shown: Ints, slices: Sequence[Slices]) -> list[JsonObject]:
-    """Return every slice with the places of its rows among those that are shown."""
-    parts = [part for by_field in slices for part in by_field.slices if system in part.places]
-    return [
-        {
-            "name": plain(f"{part.field}: {part.label}"),
-            "rows": np.flatnonzero(np.isin(shown, part.places[system])).tolist(),
-        }
-        for part in parts
-    ]
+def choose_dialogues(aligned: AlignedDialogues, key: str, keys: Sequence[str]) -> Ints:
+    """Return which dialogues are shown, in order: as many as make up the most rows, at least one."""
+    systems = aligned.systems
+    sizes = np.array([np.diff(aligned.find_rows(name)[1]) for name in systems])
+    scored = sum(_has_items(aligned, system, name) for system in systems for name in keys)
+    rows = max(1, int(sizes.sum()))
+    characters = sum(map(_count_text_bytes, systems_of(aligned))) / rows + SCORE_CHARACTERS * scored / len(systems)
+    most = min(MOST_CHARACTERS / max(characters, 1.0), MOST_REPLIES, MOST_ROWS * len(systems))
+    lengths, everything = sizes.sum(axis=0), np.arange(len(aligned.places))
+    if rows <= most:
+        return everything
+    distances = np.zeros(len(everything))
+    for name in systems:
+        change = aligned.differences(name, key) if len(systems) > 1 else aligned.list_values(name, key)
+        change = change - np.nanmean(change) if len(systems) == 1 and np.isfinite(change).any() else change
+        distances = np.maximum(distances, np.nan_to_num(np.abs(change)))
+    apart = _take_until(np.argsort(-distances, kind="stable"), lengths, most / 2)
+    rest = np.random.default_rng(SEED).permutation(np.setdiff1d(everything, apart))
+    drawn = _take_until(rest, lengths, most - float(lengths[apart].sum()))
+    return np.sort(np.concatenate((apart, drawn)))
 
 
-def _collect_columns(systems: Mapping[str, Result], rows: RowTable) -> Columns:
-    """Return one value per row by key and level, then by system; the value of a dialogue is that of all its rows."""
-    columns: Columns = {}
-    clusters = rows.clusters
-    for name, result in systems.items():
-        for key, est in result.items():
-            expected = len(rows) if est.level is Level.TURN else len(rows.offsets) - 1
-            if est.scores is not None and len(est.scores) == expected:
-                values = est.scores if est.level is Level.TURN else est.scores[clusters]
-                columns.setdefault((key, est.level), {})[name] = values
-    return columns
+def systems_of(aligned: AlignedDialogues) -> list[RowTable]:
+    """Return the rows of all systems."""
+    return [require_table(result) for result in aligned.results.values()]
 
 
-def _choose_rows(clusters: Ints, columns: Columns, most: int) -> Ints:
-    """Return which rows are shown, in order: whole dialogues, as many as make up the most rows, at least one."""
-    total = len(clusters)
-    if total <= most:
-        return np.arange(total)
-    dialogues = int(clusters[-1]) + 1
-    sizes, distances = np.bincount(clusters, minlength=dialogues), np.zeros(dialogues)
-    np.maximum.at(distances, clusters, _measure_distances(total, columns))
-    apart = _take_until(np.argsort(-distances, kind="stable"), sizes, most // 2)
-    rest = np.setdiff1d(np.arange(dialogues), apart)
-    drawn = _take_until(np.random.default_rng(SEED).permutation(rest), sizes, most - int(sizes[apart].sum()))
-    return np.flatnonzero(np.isin(clusters, np.concatenate((apart, drawn))))
-
-
-def _take_until(order: Ints, sizes: Ints, rows: int) -> Ints:
+def _take_until(order: Ints, sizes: Ints, rows: float) -> Ints:
     """Return the first dialogues of an order that together have no more rows than that; the first one in any case."""
     return order[: max(1, int((np.cumsum(sizes[order]) <= rows).sum()))]
 
 
-def _measure_distances(total: int, columns: Columns) -> Floats:
-    """Return the largest difference between systems in each row, in standard deviations of its metric."""
-    distances: Floats = np.zeros(total)
-    for by_system in columns.values():
-        values: Floats = np.array(list(by_system.values()))
-        scored = np.isfinite(values)
-        spread = float(values[scored].std()) if scored.any() else 0.0
-        if spread > 0:
-            low = np.where(scored, values, np.inf).min(axis=0)
-            high = np.where(scored, values, -np.inf).max(axis=0)
-            distances = np.maximum(distances, np.where(high > low, high - low, 0) / spread)
-    return distances
+def _count_text_bytes(table: RowTable) -> int:
+    columns = (column if isinstance(column, TextColumn) else column.values for column in table.texts.values())
+    return sum(int((values.ends - values.starts).sum()) for values in columns)
 
 
-def _count_text_bytes(systems: Mapping[str, Result]) -> int:
-    """Return how many bytes the texts of a group have."""
-    size = 0
-    for result in systems.values():
-        for column in result.rows.texts.values() if result.rows is not None else ():
-            values = column if isinstance(column, TextColumn) else column.values
-            size += int((values.ends - values.starts).sum())
-    return size
+def _has_items(aligned: AlignedDialogues, system: str, key: str) -> bool:
+    result = aligned.results[system]
+    return key in result and result[key].scores is not None
 
 
-def _number_texts(rows: RowTable, name: str, shown: Ints, texts: dict[str, int]) -> list[list[int]] | None:
-    """Return the numbers of the texts of a column, a list per row."""
-    column = rows.texts.get(name)
+def _find_level(aligned: AlignedDialogues, key: str) -> str:
+    return next(result[key].level.value for result in aligned.results.values() if key in result)
+
+
+def _list_scores(aligned: AlignedDialogues, system: str, key: str, shown: Ints) -> Floats | None:
+    """Return a value per row or, of a metric of dialogues, per dialogue."""
+    if not _has_items(aligned, system, key):
+        return None
+    if aligned.results[system][key].level is Level.DIALOGUE:
+        return aligned.list_values(system, key)[shown].astype(np.float32)
+    items = aligned.results[system][key].scores
+    return None if items is None else items[aligned.find_rows(system, shown)[0]].astype(np.float32)
+
+
+def _list_names(aligned: AlignedDialogues, shown: Ints) -> list[str | None]:
+    """Return the name of each dialogue, that of the first system that has it; None for the place of a row."""
+    ids = [table.read_ids() for table in systems_of(aligned)]
+    lines = aligned.places[shown].tolist()
+    firsts = (next((at, place) for at, place in enumerate(line) if place != NONE) for line in lines)
+    names = (ids[at][place] for at, place in firsts)
+    return [None if name is None else plain(escape_surrogates(name)) for name in names]
+
+
+def _make_side(aligned: AlignedDialogues, system: str, shown: Ints, numbers: dict[str, int]) -> JsonObject:
+    """Return the rows of a system in the dialogues that are shown."""
+    table = require_table(aligned.results[system])
+    rows, offsets = aligned.find_rows(system, shown)
+    trials = _list_trials(table, rows)
+    firsts = set(offsets[:-1].tolist()) | set(trials)
+    side: JsonObject = {
+        "offsets": offsets,
+        "context": _list_new_texts(table, "context", rows, firsts, numbers),
+        "roles": _list_new_texts(table, "roles", rows, firsts, numbers),
+        "reference": _list_new_texts(table, "reference", rows, set(range(len(rows))), numbers),
+        "response": _list_new_texts(
+            table,
+            "response" if "response" in table.texts else "hypotheses",
+            rows,
+            set(range(len(rows))),
+            numbers,
+        ),
+    }
+    if trials:
+        side |= {"trials": trials, "calls": _list_calls(aligned.results[system], rows)}
+    return side
+
+
+def _list_new_texts(
+    table: RowTable, name: str, rows: Ints, firsts: set[int], numbers: dict[str, int]
+) -> list[list[int]] | None:
+    """Return the numbers of the texts of each row that are not those of the row before and its reply.
+
+    `firsts`: the places of rows of which every text is new.
+    """
+    column = table.texts.get(name)
     if column is None:
         return None
     if isinstance(column, TextColumn):
-        return [[_number_text(column[row], texts)] for row in shown.tolist()]
-    number = cache(lambda place: _number_text(column.values[place], texts))  # rows share texts: each is read once
-    return [
-        [*_note_left_out(start, end, texts), *map(number, range(max(start, end - MOST_TURNS), end))]
-        for start, end in zip(column.starts[shown].tolist(), column.ends[shown].tolist(), strict=True)
-    ]
+        return [[_number_text(column[row], numbers)] for row in rows.tolist()]
+    number: Callable[[int], int] = cache(lambda place: _number_text(column.values[place], numbers))
+    found, before = [], 0
+    for at, (start, end) in enumerate(zip(column.starts[rows].tolist(), column.ends[rows].tolist(), strict=True)):
+        size = end - start
+        new = start if at in firsts else start + min(before + 1, max(0, size - 1))
+        left_out = max(0, end - new - MOST_TURNS)
+        note = [_number_text(f"… ({left_out:,} before these are left out)", numbers)] if left_out else []
+        found.append([*note, *map(number, range(new + left_out, end))])
+        before = size
+    return found
 
 
-def _note_left_out(start: int, end: int, texts: dict[str, int]) -> list[int]:
-    """Return the number of a text that states how many texts of a row are left out, if any."""
-    more = end - start - MOST_TURNS
-    return [_number_text(f"… ({more:,} before these are left out)", texts)] if more > 0 else []
+def _number_text(text: str, numbers: dict[str, int]) -> int:
+    """Return the number of a text among those met so far; a very long one is truncated."""
+    if len(text) > MOST_OF_A_TEXT:
+        text = f"{text[:MOST_OF_A_TEXT]} … ({len(text) - MOST_OF_A_TEXT:,} characters are left out)"
+    return numbers.setdefault(text, len(numbers))
 
 
-def _number_responses(rows: RowTable | None, shown: Ints, texts: dict[str, int]) -> list[list[int]] | None:
-    if rows is None:
-        return None
-    return _number_texts(rows, "response" if "response" in rows.texts else "hypotheses", shown, texts)
+def _locate_slices(aligned: AlignedDialogues, shown: Ints, slices: Sequence[Slices]) -> list[JsonObject]:
+    """Return every slice with the places of the dialogues among those shown that have a row in it."""
+    numbers = aligned.number_dialogues()
+    found = []
+    for part in (part for by_field in slices for part in by_field.slices):
+        inside = [
+            numbers[name][require_table(aligned.results[name]).clusters[rows]] for name, rows in part.places.items()
+        ]
+        dialogues = np.unique(np.concatenate(inside))
+        name = f"{plain(part.field)}: {plain(part.label)}"
+        found.append(
+            {"name": name, "whole": not part.cuts_dialogues, "dialogues": np.flatnonzero(np.isin(shown, dialogues))}
+        )
+    return found
 
 
-def _round_values(values: Floats | None, places: Ints) -> list[float | int | None] | None:
-    """Return the values at some places, rounded to `DIGITS` digits; None where there is none."""
-    return None if values is None else [_round_value(value) for value in values[places].tolist()]
+# Trials of tasks: where each begins, how it ended, and its calls against those that were expected.
 
 
-def _round_value(value: float) -> float | int | None:
-    if not math.isfinite(value):
-        return None
-    return int(value) if value.is_integer() and abs(value) < 1e15 else float(f"{value:.{DIGITS}g}")
+def _list_trials(table: RowTable, rows: Ints) -> dict[int, list[Mapping[str, Any]]]:
+    """Return the trials that begin in some rows, by the place of the row."""
+    if inputs.TRIALS not in table.texts:
+        return {}
+    texts = ((at, table.texts_at(inputs.TRIALS, row)) for at, row in enumerate(rows.tolist()))
+    return {at: [orjson.loads(text) for text in written] for at, written in texts if written}
 
 
-def _describe_choice(group: JsonObject) -> str:
-    who = ", ".join(map(markup.name, group["systems"]))
-    return (
-        f"Of the {group['total']:,} rows of {who}, {group['shown']:,} are here, in whole dialogues: half of them those "
-        "in which the systems differ most, half of them sampled at random. The saved run holds all."
-    )
+def list_mistakes(result: Result) -> dict[tuple[str, str], str]:
+    """Return the first call that was not expected, or never made, by task and trial."""
+    table = require_table(result)
+    rows = np.arange(len(table))
+    begins, calls = _list_trials(table, rows), _list_calls(result, rows)
+    found: dict[tuple[str, str], str] = {}
+    trial: Mapping[str, Any] | None = None
+    for row in sorted({*begins, *calls}):
+        trial = begins[row][-1] if row in begins else trial
+        wrong = [line for line in calls.get(row, ()) if line[0] in "+-" and "order" not in line[2]]
+        if trial is not None and wrong:
+            kind, call, _ = min(wrong, key=lambda line: line[0] == "-")
+            found[str(trial["task"]), str(trial["trial"])] = f"{'calls' if kind == '+' else 'never calls'} {call}"
+    return found
+
+
+def _list_calls(result: Result, rows: Ints) -> dict[int, list[list[str]]]:
+    """Return the calls of trials by the place of the row that has them, as a difference from the expected ones."""
+    table, found = require_table(result), {}
+    rule = Rule()
+    for metric in map(find_metric, result.values()):
+        rule = metric if isinstance(metric, Rule) else rule
+    for at, row in enumerate(rows.tolist()):
+        made, expected = (table.texts_at(name, row) for name in (inputs.CALLS, inputs.EXPECTED_CALLS))
+        if made or expected:
+            sides = [orjson.loads(text[0]) if text else None for text in (made, expected)]
+            found[at] = _diff_calls(sides[0] or [], sides[1], rule)
+    return found
+
+
+def _diff_calls(made: Calls, expected: Calls | None, rule: Rule) -> list[list[str]]:
+    """Return calls in order: `=` as expected, `-` never called, `+` not expected, ` ` where nothing was expected."""
+    errors = ["error" if call.get("error") else "" for call in made]
+    lines = list(map(_write_call, made))
+    if expected is None or len(made) * len(expected) > MOST_PAIRS:
+        return [[" ", *both] for both in zip(lines, errors, strict=True)]
+    kinds = {
+        at: next((to for to, other in enumerate(expected) if rule.is_equal(other, call)), at)
+        for at, call in enumerate(expected)
+    }
+    others = list(kinds.values())
+    keys = [next((kinds[at] for at, call in enumerate(expected) if rule.is_equal(call, own)), -1) for own in made]
+    left, spare = Counter(others) - Counter(keys), Counter(keys) - Counter(others)
+    found: list[list[str]] = []
+    for kind, a, b, c, d in SequenceMatcher(None, others, keys, autojunk=False).get_opcodes():
+        if kind == "equal":
+            found += [["=", lines[at], errors[at]] for at in range(c, d)]
+            continue
+        for call, key in zip(expected[a:b], others[a:b], strict=True):
+            found.append(["-", _write_call(call), "" if left[key] > 0 else "called in another order"])
+            left[key] -= 1
+        for at in range(c, d):
+            found.append(["+", lines[at], errors[at] if spare[keys[at]] > 0 else "in another order"])
+            spare[keys[at]] -= 1
+    return found
+
+
+def _write_call(call: Mapping[str, Any]) -> str:
+    arguments = call.get("arguments")
+    if isinstance(arguments, dict):
+        shown = (
+            (name, value if isinstance(value, str) else orjson.dumps(value).decode())
+            for name, value in arguments.items()
+        )
+        inside = ", ".join(f"{name}={value}" for name, value in shown)
+    else:
+        inside = "" if arguments is None else str(arguments)
+    return plain(f"{call.get('name', '')}({inside})")

@@ -10,10 +10,17 @@ FEATURE = Feature(
         "ScoreTable": "dialeval.reports.documents:describe_rows",
         "LabelAgreement": "dialeval.reports.labels:to_document",
         "SequentialTest": "dialeval.reports.sequential:describe_sequential_test",
+        **dict.fromkeys(("Discovery", "Survival", "UserComparison"), "dialeval.reports.discoveries:to_document"),
         "Slices": "dialeval.reports.slices:to_brief_document",
         "Trend": "dialeval.reports.sequential:describe_trend",
     },
-    loaders={"verdict": "dialeval.reports.comparisons:make_verdict"},
+    loaders={
+        "verdict": "dialeval.reports.comparisons:make_verdict",
+        "metric name": "dialeval.metrics.registry:canonicalize",
+        "html": "dialeval.reports.html:html",
+        "plot": "dialeval.reports.html:plot",
+        "write_table": "dialeval.reports.papers:write_table",
+    },
     sections={"trials": {"table": "dialeval.reports.trials:list_trials"}},
     files={
         "run": WrittenFile(
@@ -23,6 +30,9 @@ FEATURE = Feature(
             "-f json", "score, lsdscc, multiwoz, sgd, breakdown", "dialeval.core.run_schema:run_with_details", True
         ),
         "comparison": WrittenFile("-f json", "compare", "dialeval.analysis.comparison:Comparison", True),
+        "discovery": WrittenFile("-f json", "discover", "dialeval.analysis.discovery:Discovery", True),
+        "survival": WrittenFile("-f json", "survival", "dialeval.analysis.survival:Survival", True),
+        "users": WrittenFile("-f json", "users", "dialeval.analysis.users:UserComparison", True),
         "agreement": WrittenFile("-f json", "agreement", "dialeval.analysis.agreement:Agreement", True),
         "journal": WrittenFile("manifest.json", "score --resume", "dialeval.engine.stores:JournalManifest"),
         "pack": WrittenFile("manifest.json", "data add", "dialeval.io.schemas:PackManifest"),

@@ -58,7 +58,8 @@ def count_digits(size: float, digits: int) -> int:
     """Return the decimals that give a size so many significant digits, at most six."""
     if not (math.isfinite(size) and size > 0):
         return digits - 1
-    return min(MOST_DECIMALS, max(0, digits - 1 - math.floor(math.log10(size))))
+    exponent = int(f"{size:.{digits - 1}e}".partition("e")[2])
+    return min(MOST_DECIMALS, max(0, digits - 1 - exponent))
 
 
 def show_spread(estimate: Estimate, decimals: int | None = None) -> str:

@@ -17,6 +17,7 @@ import base64
 import hashlib
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,41 +26,45 @@ from weakref import ref
 import numpy as np
 
 from dialeval.analysis.comparison import Comparison
-from dialeval.analysis.slices import Slices, compare_slices, list_kept_fields
+from dialeval.analysis.slices import compare_slices, list_kept_fields
+from dialeval.analysis.values import find_better
 from dialeval.core.display import Displayable
 from dialeval.core.errors import SettingError
 from dialeval.core.features import find_place
 from dialeval.core.files import write_bytes
-from dialeval.core.fold import Level
 from dialeval.core.result import Result, Run
-from dialeval.core.rowtable import PROMPT, REFERENCE
+from dialeval.core.rowtable import PROMPT, REFERENCE, TRIALS
 from dialeval.core.validation import JsonObject
 from dialeval.core.version import __version__
-from dialeval.reports import markup
+from dialeval.reports import comparisons, markup
 from dialeval.reports.comparisons import RunVerdict, judge_run
-from dialeval.reports.documents import describe_result, find_extensions, to_html
-from dialeval.reports.drawings import (
-    draw_causes,
-    draw_figure,
-    draw_metric_agreement,
-    draw_slices,
-    lay_out_figures,
-    make_correlation_matrix,
-)
-from dialeval.reports.explorer import make_explorer
-from dialeval.reports.formatting import list_names, plain
+from dialeval.reports.documents import Document, describe_result, find_extensions, to_html
+from dialeval.reports.drawings import draw_figure
+from dialeval.reports.explorer import make_data
+from dialeval.reports.formatting import describe_intervals, list_names, plain, shorten
 from dialeval.reports.markup import Section
-from dialeval.reports.slices import MOST_TESTS, choose_keys, make_section, state_losses
-from dialeval.reports.summary import DATA_SETS, make_metric_section, make_standing, make_summary, split_blocks
-from dialeval.reports.tables import describe
-from dialeval.reports.trials import make_agents_section
+from dialeval.reports.slices import MOST_TESTS, write_where
+from dialeval.reports.summary import (
+    DATA_SETS,
+    Block,
+    make_blocks,
+    split_blocks,
+    state_lead,
+    write_card,
+    write_headline,
+    write_hero,
+    write_metrics,
+    write_verdict,
+)
+from dialeval.reports.tables import describe, describe_standing, describe_unscored, list_accounts
+from dialeval.reports.trials import write_agents
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Sequence
 
     from dialeval.analysis.agreement import Agreement
-    from dialeval.reports.canvas import Figure
+    from dialeval.analysis.slices import Slices
 
 # The frame of the page: head, policy, contents, sections, scripts.
 #
@@ -88,32 +93,9 @@ def make_script(*files: str) -> str:
     return f'(() => {{\n"use strict";\n{read_assets(*files)}}})();\n'
 
 
+_SKIP = '<a class="skip" href="#main">Skip to the results</a>\n'
 MARK = '<meta name="generator" content="dialeval">'
 """The line that distinguishes our pages from other files."""
-
-
-def make_page(heading: str, lead: str, sections: Sequence[Section], data: str, scripts: Sequence[str]) -> str:
-    """Return the page; `lead` and `data` are markup; the first of the `scripts` runs before anything is shown."""
-    contents = "".join(f'<li><a href="#{name}">{title}</a></li>' for name, title, _ in sections)
-    body = "".join(
-        f'<section id="{name}" aria-labelledby="{name}-title"><h2 id="{name}-title">{title}</h2>{content}</section>\n'
-        for name, title, content in sections
-    )
-    return make_html(
-        heading,
-        '<a class="skip" href="#main">Skip to the results</a>\n'
-        f"{make_heading(heading, lead)}"
-        f'<nav aria-label="Contents"><ul>{contents}</ul></nav>\n'
-        f'<main id="main" tabindex="-1">\n{body}</main>\n{data}',
-        read_assets("chart.css", "report.css"),
-        scripts,
-    )
-
-
-def make_heading(title: str, lead: str) -> str:
-    """Return the head of a page: its title, the choice of colors, and some markup."""
-    shown = escape(plain(title))
-    return f'<header><div class="top"><h1><bdi dir="auto">{shown}</bdi></h1>{_THEME}</div>{lead}</header>\n'
 
 
 def make_html(title: str, body: str, style: str, scripts: Sequence[str], more_policy: str = "") -> str:
@@ -137,6 +119,8 @@ def _hash(content: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}'"
 
 
+MOST_SLICED = 10_000
+"""Rows of a system that are sliced by turn without being asked."""
 _MOST_NAMED = 3
 """Systems that the title names before the rest is counted."""
 COMMANDS = "commands"
@@ -162,6 +146,7 @@ def report(
     rated: Mapping[str, object] | None = None,
     merged: Displayable | None = None,
     pairs: object = None,
+    card: str | os.PathLike[str] | None = None,
 ) -> Path:
     """Write the HTML report of one or several runs: one file that needs no network.
 
@@ -181,6 +166,7 @@ def report(
         rated: The rated rows by system, for figures.
         merged: The merged ratings, for a section about raters.
         pairs: The compared responses, for figures.
+        card: A file for the verdict as a picture to share, `.png` (1200 by 630) or `.svg`.
 
     Returns:
         The path.
@@ -201,9 +187,19 @@ def report(
     human = None
     if any(part is not None for part in opinions):
         human = find_place("loaders", "people")(*opinions)
-    shown = render(run, command, title=title, date=date, compared=compared, by=by, people=human)
-    write_bytes(path, shown.encode())
+    blocks = make_blocks(run, compared, _slice_blocks(run, by, bool(compared)), people)
+    write_bytes(path, _render_blocks(run, blocks, command, title, date, human).encode())
+    if card is not None:
+        write_card(blocks[0], run.version, date).save(card, scale=1.0)
     return path
+
+
+def _as_section(made: Section | Document | None) -> Section | None:
+    """Return a section of a feature; one that is plain texts and tables is escaped here."""
+    if not isinstance(made, Document):
+        return made
+    name = re.sub(r"\W+", "-", made.headline.lower())
+    return Section(name, made.headline, to_html(replace(made, headline="")))
 
 
 def render(
@@ -211,48 +207,103 @@ def render(
     command: str | None = None,
     *,
     title: str | None = None,
-    date: str | None = None,
     compared: bool | Comparison = True,
     by: str | Sequence[str] | None = None,
-    people: Section | None = None,
 ) -> str:
-    """Return the page as text."""
-    parts = _slice_blocks(run, by, bool(compared))
-    rows, losses = make_explorer(run, parts), [sentence for part in parts for sentence in state_losses(part)]
-    sections = [
-        make_summary(run, compared, losses, _draw_failures(run, parts)),
-        make_warnings(run),
-        people,
-        make_section(parts) if parts else None,
-        make_agents_section(run),
-        make_metric_section(run),
-        make_correlations(run),
-        rows and rows[0],
-        make_standing(run),
-        *(make(run) for make in find_extensions(run, "section")),
-        make_provenance(run, command),
-    ]
-    scripts, data = [make_script("page.js")], ""
-    if rows is not None:
-        scripts.append(make_script("text.js", "rows.js", "list.js", "detail.js", "explorer.js"))
-        data += markup.embed_json("explorer-data", rows[1])
-    return make_page(title or _make_title(run), _make_lead(run, date), list(filter(None, sections)), data, scripts)
+    """Return the page of a run as text."""
+    blocks = make_blocks(run, compared, _slice_blocks(run, by, bool(compared)))
+    return _render_blocks(run, blocks, command, title)
 
 
-def _draw_failures(run: Run, parts: Sequence[Slices]) -> dict[str, Figure]:
-    """Return by system a chart for the first screen: causes of failure, or slices of the first field."""
-    charts: dict[str, Figure] = {}
-    for part in parts:
-        drawn = draw_slices(part, part.by[0], choose_keys(part)[0]) if choose_keys(part) else None
-        charts |= {} if drawn is None else dict.fromkeys(part.whole, drawn)
-    causes = draw_causes(run)
-    return charts if causes is None else charts | dict.fromkeys(run.details["failures"], causes)
+def _render_blocks(
+    run: Run,
+    blocks: Sequence[Block],
+    command: str | None,
+    title: str | None = None,
+    date: str | None = None,
+    section: Section | None = None,
+) -> str:
+    data, body, links = [], "", []
+    sections = list(filter(None, [section, *(_as_section(make(run)) for make in find_extensions(run, "section"))]))
+    told = "".join(markup.section(*part) for part in sections)
+    for at, block in enumerate(blocks):
+        parts = [write_verdict(block, 1 if at == 0 else 2), write_hero(block), told if len(blocks) == 1 else ""]
+        if (agents := write_agents(block)) is not None:
+            parts.append(agents)
+        if block.aligned is not None and block.dialogue_key:
+            keys = list(dict.fromkeys((block.dialogue_key, block.key, *block.run.keys_in_order)))
+            looked_at = {"prefix": block.prefix, "system": block.systems.index(block.system)}
+            data.append(looked_at | make_data(block.run, block.aligned, block.dialogue_key, keys, block.slices))
+            where = write_where(block)
+            read = _write_dialogues(block)
+            parts.append(f'<div class="cols">{read}{where}</div>' if where else read)
+        parts.append(write_metrics(block))
+        body += f'<article class="block">{"".join(parts)}</article>'
+        named = {"tasks": "Tasks", "dialogues": "Dialogues", "where": "Where", "metrics": "All metrics"}
+        links += [(part.name, part.title) for part in sections] if at == 0 else []
+        links += [(name, title) for name, title in named.items() if at == 0 and f'<section id="{name}"' in body]
+    body += told if len(blocks) != 1 else ""
+    body += markup.section("method", "Method", _write_method(run, blocks, command))
+    links.append(("method", "Method"))
+    headline = write_headline(blocks[0])[1] if blocks else "No metric was computed"
+    scripts = [make_script("page.js"), make_script("text.js", "dialogues.js")]
+    top = _SKIP + _write_top(run, title, date, blocks, links)
+    body = f'{top}<main class="wrap" id="main" tabindex="-1">\n{body}</main>\n'
+    embedded = markup.embed_json("explorer-data", data)
+    return make_html(
+        title or headline, body + embedded, read_assets("chart.css", "report.css"), scripts, "; img-src data:"
+    )
 
 
-def _slice_blocks(run: Run, by: str | Sequence[str] | None, compared: bool) -> list[Slices]:
+def _write_top(
+    run: Run, title: str | None, date: str | None, blocks: Sequence[Block], links: Sequence[tuple[str, str]]
+) -> str:
+    """Return the bar at the top: what the page is about, links to its parts, and the verdict to be copied."""
+    names = [name for name, result in run.items() if result.role == "system"] or list(run)
+    about = " against ".join(map(shorten, names[::-1])) if len(names) == 2 else list_names(names, _MOST_NAMED)
+    shown = "".join(f'<a href="#{name}">{text}</a>' for name, text in links)
+    verdicts = [f"{write_headline(block)[1]}. {' '.join(state_lead(block))}".strip() for block in blocks]
+    copied = "\n".join([*verdicts, f"dialeval {run.version}"])
+    day = f'<span class="opt">{markup.text(date)}</span>' if date else ""
+    return (
+        f'<header class="top"><div><b>dialeval</b><span>{markup.text(title or about)}</span>{day}'
+        f'<nav aria-label="Contents">{shown}</nav>{_THEME}'
+        f'<button type="button" class="btn" data-copy="{markup.attribute(copied)}" hidden>Copy verdict</button>'
+        "</div></header>\n"
+    )
+
+
+def _write_dialogues(block: Block) -> str:
+    """Return the section whose dialogues the script of the page shows."""
+    no_script = '<noscript><p class="note">The dialogues need JavaScript.</p></noscript>'
+    above = "".join(describe(block.run) for describe in find_extensions(block.run, "note"))
+    better = find_better(block.run, block.dialogue_key)
+    title = "Read what got worse" if block.comparison is not None else "Read the worst dialogues"
+    title = title if better is not None else "Read the dialogues"
+    about = f'<span data-about="{block.prefix}"></span>'
+    return markup.section(
+        f"{block.prefix}dialogues", title, f'{above}{no_script}<div data-dialogues="{block.prefix}"></div>', about
+    )
+
+
+def _slice_blocks(run: Run, by: str | Sequence[str] | None, compared: bool) -> dict[int, list[Slices]]:
     """Slice each block of systems with common metrics by `by`, or by the fields that it kept."""
-    fields = [(block, list_kept_fields(block) if by is None else by) for block in split_blocks(run)]
-    return [compare_slices(block, names, compared=compared, most_tests=MOST_TESTS) for block, names in fields if names]
+    sliced: dict[int, list[Slices]] = {}
+    for at, block in enumerate(split_blocks(run)):
+        fields = _choose_fields(block) if by is None else by
+        if fields:
+            sliced[at] = [compare_slices(block, fields, compared=compared, most_tests=MOST_TESTS)]
+    return sliced
+
+
+def _choose_fields(block: Run) -> list[str]:
+    """Return the fields that a run kept; else the turn of one or two systems with turns."""
+    kept = list_kept_fields(block)
+    tables = [result.rows for result in block.values() if result.role == "system"]
+    few = len(tables) <= 2 and all(table is not None and len(table) <= MOST_SLICED for table in tables)
+    turns = few and all(table is not None and len(table) > len(table.offsets) - 1 for table in tables)
+    trials = any(table is not None and TRIALS in table.digests for table in tables)
+    return kept or (["turn"] if turns and not trials else [])
 
 
 def combine_runs(runs: Iterable[Run] | Mapping[str, Run]) -> Run:
@@ -306,35 +357,40 @@ def _has_common_units(one: set[int], other: set[int]) -> bool:
     return not one or not other or len(one & other) >= SHARED * min(len(one), len(other))
 
 
-def _make_title(run: Run) -> str:
-    """Return the systems of a run, the first few of them by name."""
-    names = [name for name, result in run.items() if result.role == "system"] or list(run)
-    return list_names(names, _MOST_NAMED) or "Evaluation report"
+# The method, last and folded: how values were computed, notes about the data, signatures, commands.
 
 
-def _make_lead(run: Run, date: str | None) -> str:
-    systems = markup.count(len(run) - len(run.baselines), "system")
-    baselines = f" and {markup.count(len(run.baselines), 'baseline')}" if run.baselines else ""
-    rows = {(est.level, est.units) for result in run.values() for est in result.values()}
-    alike = len({level for level, _ in rows}) == len(rows)  # systems of several runs may have other rows
-    sizes = [markup.count(number, str(level)) for level, number in sorted(rows)] if alike else []
-    facts = [systems + baselines, *sizes, markup.count(len(run.keys_in_order), "metric")]
-    version = f"Made {f'on {markup.text(date)} ' if date else ''}with dialeval {markup.text(run.version)}."
-    link = f' <a class="notice" href="#warnings">{markup.count(len(run.warnings), "warning")}</a>'
-    return f'<p class="lead">{", ".join(facts)}. {version}{link if run.warnings else ""}</p>'
+def _write_method(run: Run, blocks: Sequence[Block], command: str | None) -> str:
+    """Return the drawers at the end of the page."""
+    how: list[str] = []
+    for block in blocks:
+        if block.comparison is not None:
+            how += comparisons.describe_methods(block.comparison) + comparisons.explain_rows(block.comparison)
+        words = describe_intervals(est for result in block.run.values() for est in result.values())
+        how += [f"Intervals of values: {words}."] if words else []
+    compared = [block.comparison for block in blocks if block.comparison is not None]
+    read = [line for comparison in compared for line in comparisons.list_what_was_read(comparison)]
+    read += [*list_accounts(run), *(line for block in blocks for line in describe_unscored(block.run)), *run.warnings]
+    standing = {"baselines": {"standing": run.details.get("standing", {})}}
+    floors = describe_standing(Run(run.systems, run.version, details=standing))
+    commands = [*run.details.get(COMMANDS, ()), *([] if command is None else [command])]
+    return "".join(
+        [
+            _write_drawer("How this was computed", "", markup.bullets(dict.fromkeys(how))),
+            _write_drawer("What was read", markup.count(len(read), "note"), markup.bullets(dict.fromkeys(read))),
+            _write_drawer("Not computed", markup.count(len(run.skipped), "metric"), _list_skipped(run)),
+            _write_drawer(
+                "Floors and ceilings", "", "" if floors is None else markup.document(floors, "standing", [""])
+            ),
+            _write_drawer("Settings and signatures", f"dialeval {markup.text(run.version)}", _list_signatures(run)),
+            _write_drawer("Run it again", markup.count(len(commands), "command"), _list_commands(run, commands)),
+        ]
+    )
 
 
-# Sections: warnings, correlations of metrics, and provenance (skipped metrics, signatures, commands).
-
-
-def make_provenance(run: Run, command: str | None) -> Section:
-    """Return the section: what was left out, everything that each number depends on, and the commands that made it."""
-    content = _list_skipped(run) + _list_signatures(run) + _list_commands(run, command)
-    return Section("provenance", "Provenance", content)
-
-
-def _make_part(name: str, title: str, content: str) -> str:
-    return f'<section id="{name}" aria-labelledby="{name}-title"><h3 id="{name}-title">{title}</h3>{content}</section>'
+def _write_drawer(title: str, gist: str, content: str) -> str:
+    summary = f'{title} <span>{gist}</span><i class="chev"></i>'
+    return markup.details(summary, f'<div class="inside">{content}</div>', "drawer") if content else ""
 
 
 def _list_skipped(run: Run) -> str:
@@ -343,20 +399,11 @@ def _list_skipped(run: Run) -> str:
     for system, result in run.items():
         for key, reason in result.skipped.items():
             lacking.setdefault((key, reason), []).append(system)
-    if not lacking:
-        return ""
     lines = [
-        markup.row(markup.name(key), markup.cells(markup.text(reason), markup.names(systems, run)))
+        markup.row(markup.name(key), markup.cells(markup.text(reason), markup.names(systems, run), kind="l"))
         for (key, reason), systems in lacking.items()
     ]
-    caption = "Metrics that were left out, and what they lack."
-    content = markup.table("skipped", caption, markup.heads("Metric", "Reason", "Systems"), lines)
-    return _make_part("skipped", "Not computed", content)
-
-
-def make_warnings(run: Run) -> Section | None:
-    """Return what should be read before the numbers are believed."""
-    return Section("warnings", "Warnings", markup.notice(run.warnings)) if run.warnings else None
+    return markup.table("skipped", "", markup.heads("Metric", "Needs", "Systems"), lines) if lines else ""
 
 
 def _list_signatures(run: Run) -> str:
@@ -369,55 +416,24 @@ def _list_signatures(run: Run) -> str:
                 by_line.setdefault(str(result[key].signature), []).append(system)
         for line, systems in by_line.items():
             whose = markup.names(systems, run) if len(by_line) > 1 else "all"
-            lines.append(markup.row(markup.name(key), markup.cells(f"<code>{markup.text(line)}</code>", whose)))
-    caption = "All settings that a score depends on. Scores are comparable where signatures are equal."
-    content = markup.table("signatures", caption, markup.heads("Metric", "Signature", "Systems"), lines)
-    return _make_part("signatures", "Signatures", content) if lines else ""
+            lines.append(
+                markup.row(markup.name(key), markup.cells(f"<code>{markup.text(line)}</code>", whose, kind="l"))
+            )
+    about = markup.note("Scores are comparable where signatures are equal.")
+    return (
+        about + markup.table("signatures", "", markup.heads("Metric", "Signature", "Systems"), lines) if lines else ""
+    )
 
 
-def _list_commands(run: Run, command: str | None) -> str:
+def _list_commands(run: Run, commands: Sequence[str]) -> str:
     """Return the commands that made the runs and the page, each to be copied."""
-    commands: Sequence[str] = [*run.details.get(COMMANDS, ()), *([] if command is None else [command])]
-    note = f"Use dialeval {markup.text(run.version)} on the same inputs; the signatures name the settings and the data."
     blocks = "".join(
         f'<div class="command"><pre tabindex="0"><code>{markup.text(line, lines=True)}</code></pre>'
-        '<button type="button" class="copy" hidden>Copy</button></div>'
+        '<button type="button" class="btn copy" hidden>Copy</button></div>'
         for line in commands
     )
-    status = '<p class="hidden" role="status" id="copied"></p>' if blocks else ""
-    return _make_part("again", "How to reproduce", f"<p>{note}</p>{blocks}{status}")
-
-
-# The section that shows which metrics move together over the rows of a system: a heat map of rank correlations.
-
-MOST_SYSTEMS = 12
-"""Systems that are shown, the first ones."""
-
-
-def make_correlations(run: Run) -> Section | None:
-    """Return the section; None where no system has two metrics with a value per row."""
-    tables = [
-        (system, level)
-        for system, result in run.items()
-        if result.role == "system"
-        for level in Level
-        if make_correlation_matrix(result, level) is not None
-    ]
-    if not tables:
-        return None
-    note = markup.note(
-        "Spearman’s rank correlation of metrics over the rows of one system. Highly correlated metrics are "
-        "redundant; a metric that correlates with length may measure little else."
-    )
-    drawn = [_draw_correlations(run, *place, opened=at == 0) for at, place in enumerate(tables[:MOST_SYSTEMS])]
-    left = len(tables) - MOST_SYSTEMS
-    more = markup.note(f"{markup.count(left, 'further chart')} left out.") if left > 0 else ""
-    return Section("correlations", "Correlations", note + "".join(drawn) + more)
-
-
-def _draw_correlations(run: Run, system: str, level: Level, *, opened: bool) -> str:
-    drawn = lay_out_figures([draw_metric_agreement(run, system, level=level)])
-    return markup.details(f"{markup.name(system)} {markup.span('aside', f'over {level}s')}", drawn, opened=opened)
+    note = f"Use dialeval {markup.text(run.version)} on the same inputs; the signatures name the settings and the data."
+    return f"<p>{note}</p>{blocks}" if blocks else ""
 
 
 # What a notebook shows.

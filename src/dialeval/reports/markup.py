@@ -105,10 +105,33 @@ def figure_heads(first: str, titles: Iterable[str]) -> str:
     return f'<tr><th scope="col">{first}</th>{cells}</tr>'
 
 
+def sortable_heads(titles: Sequence[str]) -> str:
+    """Return the head line of a table whose columns sort by a click; titles are markup."""
+    return "<tr>" + "".join(f'<th scope="col" data-sort>{title}</th>' for title in titles) + "</tr>"
+
+
+def section(identity: str, title: str, content: str, about: str = "") -> str:
+    """Return a section of the page; `about` is a line of markup below its heading."""
+    line = f'<p class="sub">{about}</p>' if about else ""
+    head = f'<h2 id="{identity}-title">{title}</h2>'
+    return f'<section id="{identity}" aria-labelledby="{identity}-title">{head}{line}{content}</section>'
+
+
+def system_name(number: int, system: str) -> str:
+    """Return the name of a system with the mark of its side: the baseline, or the other one."""
+    return f'<span class="sys{"AB"[min(number, 1)]}">{name(system)}</span>'
+
+
+def attribute(text: str) -> str:
+    """Return a text from outside for an attribute."""
+    return escape(plain(text))
+
+
 def table(kind: str, caption: str, head: str, lines: Iterable[str], below: str = "") -> str:
     """Return a table that scrolls by itself where it is wider than the window, by keyboard as well."""
     foot = f"<tfoot>{below}</tfoot>" if below else ""
-    inside = f"<caption><span>{caption}</span></caption><thead>{head}</thead><tbody>{''.join(lines)}</tbody>{foot}"
+    caption = f"<caption><span>{caption}</span></caption>" if caption else ""
+    inside = f"{caption}<thead>{head}</thead><tbody>{''.join(lines)}</tbody>{foot}"
     return f'<div class="wide" tabindex="0"><table class="{kind}">{inside}</table></div>'
 
 
@@ -163,7 +186,8 @@ def embed_json(identity: str, data: object) -> str:
     """Return plain data for the page's scripts; nothing in it can end the element that holds it."""
     import orjson
 
-    written = orjson.dumps(data).decode()
+    options = orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS
+    written = orjson.dumps(data, option=options).decode()
     for char in "<>&\u2028\u2029":
         written = written.replace(char, f"\\u{ord(char):04x}")
     return f'<script type="application/json" id="{identity}">{written}</script>\n'

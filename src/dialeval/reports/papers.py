@@ -1,110 +1,266 @@
-"""Tables for papers: systems by metrics, several data sets next to each other, as LaTeX or Markdown.
+"""Tables for papers, of every result: LaTeX, Markdown or HTML, by one description of the table.
 
-    make_paper_table({"MultiWOZ": one, "SGD": two}, ["success", "bleu"], form="latex", percent=True, digits=1)
+    write_table(run, width="column", percent=True)
+    write_table({"MultiWOZ": one, "SGD": two}, metrics=["success", "bleu"], form="md")
+    write_table(comparison)
 
-Each data set has columns of its own, and values are bold within a data set only: the best one and those that are not
-significantly worse (`find_best_systems`, the rule of every table and of the report). The caption names the test and has
-the signature of each metric.
+Of runs, systems are rows and metrics columns, those of each data set together, unless it takes fewer panels in LaTeX if
+they are swapped. Values have the digits that their
+uncertainty supports and are bold within a data set only: the best one, and those that are not significantly worse
+(`find_best_systems`, the rule of the report), with all that print the same. A metric that only describes responses has
+neither arrow nor bold values. The caption says in words what the table shows; signatures are comments.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
-from itertools import accumulate
-from typing import Literal
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from typing import Any, Literal
 
-from dialeval.analysis.comparison import Best, find_best_systems
-from dialeval.analysis.pairing import choose_main_keys, find_keys
-from dialeval.analysis.values import find_better
+from dialeval.analysis.comparison import Best, Comparison, find_best_systems
+from dialeval.analysis.difference import DEFAULT_ALPHA, Difference
+from dialeval.analysis.pairing import find_keys
+from dialeval.analysis.verdict import decide
 from dialeval.core.errors import SettingError
-from dialeval.core.result import Run
-from dialeval.reports.comparisons import find_percent_keys
-from dialeval.reports.documents import Table, escape_latex, escape_markdown, format_latex_tables, format_markdown_table
-from dialeval.reports.formatting import plain
-from dialeval.reports.tables import ARROWS, explain_best
+from dialeval.core.fold import Estimate
+from dialeval.core.result import Result, Run
+from dialeval.core.version import __version__
+from dialeval.reports import comparisons, documents, tables
+from dialeval.reports.documents import Table, describe_result, escape_markdown
+from dialeval.reports.formatting import MARK_OF, MISSING, align_decimals, show, show_interval, show_p, show_rounded
+from dialeval.reports.latex import Grid, PaperStyle, Spread, count_panels, escape_latex, format_float, make_style
 
-PaperFormat = Literal["latex", "md"]
-_PERCENT = 100.0
+Form = Literal["latex", "md", "html"]
 
 
-def make_paper_table(
-    runs: Mapping[str, Run],
-    metrics: Sequence[str] | None = None,
+_MOST_SKEWED = 1.5
+"""An interval of which one side is longer than the other by this factor is shown whole, never as ±."""
+
+
+def write_table(
+    result: Any,
+    form: Form = "latex",
     *,
-    form: PaperFormat = "latex",
+    metrics: str | Sequence[str] | None = None,
     percent: bool = False,
-    digits: int = 2,
+    transpose: bool = False,
+    best: Best | None = None,
+    **style: Any,
 ) -> str:
-    """Return one table of all systems, with the metrics of each data set in columns of their own.
+    """Return the table of a result for a paper.
 
     Args:
-        runs: By the name of its data set, a run.
-        metrics: The metrics; the panel of each run unless given.
-        form: `latex`, with booktabs rules and a caption, or `md`.
-        percent: Whether values of metrics between 0 and 1 are shown as percentages.
-        digits: Decimals of every value.
+        result: A run, runs by the names of their data sets, a comparison, or another result.
+        form: `latex`, `md` or `html`.
+        metrics: Only these metrics of runs; None: all but parts of others, such as `judge/fluency`.
+        percent: Whether values between -1 and 1 are multiplied by 100.
+        transpose: Swap rows and columns.
+        best: The best systems of a comparison by key, whose values are bold.
+        **style: `width`, `label`, `rename` and `spread` of LaTeX (`dialeval.reports.latex.PaperStyle`).
 
     Returns:
         The table.
 
     Raises:
-        SettingError: There is no run, or a metric that no run has.
+        SettingError: There is no run, or a metric that no run has, or a style that does not exist.
     """
+    chosen = make_style(**style)
+    if isinstance(result, Result):
+        result = Run({"value": result}, __version__)
+    if isinstance(result, Run):
+        result = {"": result}
+    if isinstance(result, Mapping):
+        grid, caption, signatures, label = _lay_out_runs(result, metrics, percent, chosen.spread)
+    elif isinstance(result, Comparison):
+        grid, caption, signatures, label = _lay_out_comparison(result, percent, best)
+    else:
+        document = describe_result(result)
+        if form == "latex":
+            return documents.to_latex(document, chosen)
+        return documents.to_markdown(document) if form == "md" else documents.to_html(document)
+    other = grid.transpose("system" if grid.head[0] == "metric" else "metric")
+    if (
+        form == "latex"
+        and grid.head[0] == "system"
+        and not grid.groups
+        and count_panels(other, chosen) < count_panels(grid, chosen)
+    ):
+        grid, other = other, grid
+    if transpose:
+        grid = other
+    if form == "latex":
+        return format_float([grid], caption, label, chosen, tables.list_signatures(signatures))
+    return _write(grid, caption, form, chosen)
+
+
+def write_appendix(runs: Iterable[Run]) -> str:
+    """Return a part of an appendix in LaTeX: version, commands and signatures that reproduce the values of runs."""
+    lines = [f"Scores were computed with dialeval {escape_latex(__version__)}.", r"\begin{itemize}"]
+    for run in runs:
+        signatures = (str(est.signature) for result in run.values() for est in result.values() if est.signature)
+        commands = [str(run.details["command"])] if "command" in run.details else []
+        texts = [*commands, *tables.list_signatures(signatures)[1:]]
+        lines += [rf"\item \texttt{{{_let_break(text)}}}" for text in texts]
+    return "\n".join([*dict.fromkeys(lines), r"\end{itemize}", ""])
+
+
+def _let_break(text: str) -> str:
+    """Return a text in LaTeX that may be broken behind its separators."""
+    return "".join(escape_latex(char) + r"\allowbreak{}" * (char in "|:,/@+-") for char in text)
+
+
+def _lay_out_runs(
+    runs: Mapping[str, Run], metrics: str | Sequence[str] | None, percent: bool, spread: Spread
+) -> tuple[Grid, list[str], list[str], str]:
+    """Return the table of runs, its caption, the signatures of its values, and its label."""
     if not runs:
         raise SettingError("nothing to show: pass at least one run")
-    every = list(dict.fromkeys(key for run in runs.values() for key in run.keys_in_order))
-    named = None if metrics is None else find_keys(metrics, every, "no run has", "there are")
-    keys = {
-        name: [key for key in named if key in run.keys_in_order] if named is not None else choose_main_keys(run)
+    scaled = {
+        name: comparisons.run_to_percent(run) if percent and not run.details.get(tables.PERCENT) else run
         for name, run in runs.items()
     }
-    best = {name: find_best_systems(run, keys[name]) for name, run in runs.items()}
+    percent = percent or any(run.details.get(tables.PERCENT) for run in runs.values())
+    every = list(dict.fromkeys(key for run in runs.values() for key in run.keys_in_order))
+    named = [metrics] if isinstance(metrics, str) else metrics
+    chosen = None if named is None else find_keys(named, every, "no run has", "there are")
     systems = list(dict.fromkeys(name for run in runs.values() for name in run))
-    columns = [(name, run, key) for name, run in runs.items() for key in keys[name]]
-    fractions = {name: find_percent_keys(run) if percent else set() for name, run in runs.items()}
-    scales = [_PERCENT if key in fractions[name] else 1.0 for name, _, key in columns]
-    heads = [
-        f"{plain(key)}{' (%)' if scale == _PERCENT else ''}{ARROWS[find_better(run, key)]}"
-        for (_, run, key), scale in zip(columns, scales, strict=True)
-    ]
-    bold = "**{}**" if form == "md" else r"\textbf{{{}}}"
-    rows = []
-    for system in systems:
-        cells = []
-        for (name, run, key), scale in zip(columns, scales, strict=True):
-            mean = run[system][key].mean if system in run and key in run[system] else math.nan
-            shown = "--" if math.isnan(mean) else f"{scale * mean:.{digits}f}"
-            cells.append(bold.format(shown) if system in best[name].systems.get(key, ()) else shown)
-        rows.append([system, *cells])
-    words = _make_caption(runs, keys, best)
-    if form == "md":
-        if len(runs) > 1:
-            heads = [f"{plain(name)}: {head}" for (name, *_), head in zip(columns, heads, strict=True)]
-        return f"{format_markdown_table(Table(['system', *heads], rows))}\n{' '.join(map(escape_markdown, words))}\n"
-    lines = format_latex_tables(len(heads) + 1, Table(["system", *heads], rows))
-    if len(runs) > 1:
-        sizes = {name: len(columns) for name, columns in keys.items()}
-        names = (rf"\multicolumn{{{size}}}{{c}}{{{escape_latex(name)}}}" for name, size in sizes.items())
-        starts = accumulate(sizes.values(), initial=2)
-        rules = (rf"\cmidrule(lr){{{at}-{at + size - 1}}}" for at, size in zip(starts, sizes.values(), strict=False))
-        lines[2:2] = [" & ".join(["", *names]) + r" \\", " ".join(rules)]
-    caption = rf"\caption{{{' '.join(map(escape_latex, words))}}}"
-    return "\n".join([r"\begin{table}", r"\centering", *lines, caption, r"\label{tab:results}", r"\end{table}", ""])
+    columns: list[list[str]] = [["system", *systems]]
+    bold: set[tuple[int, int]] = set()
+    tests: set[int] = set()
+    groups, signatures = [], []
+    for data, run in scaled.items():
+        keys = [key for key in run.keys_in_order if key.partition("/")[0] not in run.keys_in_order or "/" not in key]
+        keys = keys if chosen is None else [key for key in chosen if key in run.keys_in_order]
+        leaders = find_best_systems(runs[data], keys, comparison=comparisons.judge_run(runs[data]).comparison)
+        tests |= {leaders.tests} if leaders.systems else set()
+        for key in keys:
+            decimals, arrow = tables.choose_decimals(run, key), tables.choose_arrow(run, key)
+            estimates = {name: run[name].get(key) if name in run else None for name in systems}
+            texts = {name: MISSING if est is None else show(est.mean, decimals) for name, est in estimates.items()}
+            best = {texts[name] for name in leaders.systems.get(key, ()) if arrow}
+            bold |= {(row, len(columns)) for row, name in enumerate(systems) if texts[name] in best}
+            cells = (_add_spread(texts[name], est, decimals, spread) for name, est in estimates.items())
+            columns.append([key + arrow, *cells])
+            groups.append(data)
+            signatures += [str(est.signature) for est in estimates.values() if est is not None and est.signature]
+    head, *rows = zip(*columns, strict=True)
+    grid = Grid(head, rows, bold, groups if len(runs) > 1 else ())
+    shown = [est for run in scaled.values() for result in run.values() for est in result.values()]
+    return grid, _caption_runs(scaled, shown, tests if bold else set(), percent, spread), signatures, "tab:scores"
 
 
-def _make_caption(runs: Mapping[str, Run], keys: Mapping[str, Sequence[str]], best: Mapping[str, Best]) -> list[str]:
-    """Return what bold values mean, the size of each data set, and the signature of each metric."""
-    words: list[str] = []
-    for name, leaders in best.items():
-        prefix = f"{plain(name)}: " if len(best) > 1 else ""
-        words += [f"{prefix}{line}" for line in explain_best(leaders)]
-    if any(leaders.tests for leaders in best.values()):
-        words.append("Test: paired approximate randomization over dialogues (or rows without one).")
+def _add_spread(text: str, estimate: Estimate | None, decimals: int, spread: Spread) -> str:
+    """Return a value with its uncertainty."""
+    if estimate is None or estimate.interval is None or spread == "none" or text == MISSING:
+        return text
+    low, high = estimate.interval
+    below, above = estimate.mean - low, high - estimate.mean
+    if spread == "pm" and max(below, above) < _MOST_SKEWED * min(below, above):
+        return f"{text} ± {show((high - low) / 2, decimals)}"
+    return f"{text} [{show_interval(estimate.interval, decimals).replace(' to ', ', ')}]"
+
+
+def _caption_runs(
+    runs: Mapping[str, Run], shown: Sequence[Estimate], tests: set[int], percent: bool, spread: Spread
+) -> list[str]:
+    """Return a caption in words: what the values are, of how much, and what is bold."""
+    sizes = []
     for name, run in runs.items():
-        rows = max((est.units for result in run.values() for est in result.values()), default=0)
-        words.append(f"{plain(name)}: {rows:,} rows.")
-        for key in keys[name]:
-            signatures = {str(result[key].signature) for result in run.values() if key in result}
-            words += [f"{plain(key)}: {' and '.join(sorted(signatures))}."] if signatures != {"None"} else []
-    return list(dict.fromkeys(words))
+        counts = max((_count_units(result) for result in run.values()), default="")
+        sizes.append(f"{name}: {counts}" if name else counts)
+    intervals = {est.interval_by.level for est in shown if est.interval_by is not None and est.interval is not None}
+    level = "".join(f"{100 * level:g}% " for level in intervals if level is not None and len(intervals) == 1)
+    words = {"interval": f" with {level}confidence intervals", "pm": f" ± half of the {level}confidence interval"}
+    caption = [f"Scores{words.get(spread, '') if intervals else ''} ({'; '.join(filter(None, sizes))})."]
+    if percent:
+        caption.append("Scores between −1 and 1 are shown ×100.")
+    if tests:
+        corrected = f", corrected for {max(tests)} tests" if max(tests) > 1 else ""
+        rest = f", and those not significantly worse (paired randomization test, p < {DEFAULT_ALPHA:g}{corrected})"
+        caption.append(f"Bold: the best{rest if max(tests) else ''}.")
+    return caption
+
+
+def _count_units(result: Result) -> str:
+    """Return how many dialogues and rows there are."""
+    rows = 0 if result.rows is None else len(result.rows)
+    if result.rows is None or not rows:
+        return ""
+    clusters = len(result.rows.offsets) - 1
+    return f"{rows:,} rows" if clusters == rows else f"{clusters:,} dialogues, {rows:,} rows"
+
+
+def _lay_out_comparison(
+    comparison: Comparison, percent: bool, best: Best | None
+) -> tuple[Grid, list[str], list[str], str]:
+    """Return the table of a comparison: with one other system its differences, with several the values of all."""
+    if percent:
+        comparison = comparisons.to_percent(comparison, comparisons.find_percent_keys(comparison))
+    names, level = [comparison.baseline, *comparison.systems], f"{100 * comparison.confidence:g}%"
+    bold: set[tuple[int, int]] = set()
+    rows = []
+    for number, key in enumerate(comparison.keys):
+        differences = [row for row in comparison.differences if row.key == key]
+        arrow = tables.ARROWS[differences[0].better if differences[0].evidence else None]
+        texts, winners = _show_row(names, differences, () if best is None else best.systems.get(key, ()))
+        best_texts = {texts[name] for name in winners if arrow}
+        bold |= {(number, at) for at, name in enumerate(names, 1) if texts[name] in best_texts}
+        cells = list(texts.values())
+        if len(names) == 2:
+            (row,) = differences
+            cells += [show_rounded(row.difference, row.interval, signed=True), show_p(row.adjusted_p)]
+        else:
+            marks = {row.system: comparisons.choose_mark(row) for row in differences}
+            cells = [text + marks.get(name, "") for name, text in texts.items()]
+        rows.append([key + arrow, *cells])
+    head = ["metric", *names, *([f"difference ({level} CI)", "p"] if len(names) == 2 else [])]
+    signatures = list(comparison.signatures.values())
+    return Grid(head, rows, bold), _caption_comparison(comparison, percent, bool(bold)), signatures, "tab:comparison"
+
+
+def _show_row(
+    names: Sequence[str], differences: Sequence[Difference], best: Sequence[str]
+) -> tuple[dict[str, str], Sequence[str]]:
+    """Return the values of a metric by system as they are printed, and whose are bold."""
+    first = differences[0]
+    means = {first.baseline: first.values[0], **{row.system: row.values[1] for row in differences}}
+    decimals = align_decimals(means.values(), (row.interval for row in differences))
+    texts = {name: show(means[name], decimals) if name in means else MISSING for name in names}
+    if len(names) > 2:
+        return texts, best
+    return texts, {"better": [first.system], "worse": [first.baseline]}.get(decide(first), [])
+
+
+def _caption_comparison(comparison: Comparison, percent: bool, bold: bool) -> list[str]:
+    """Return a caption in words: values, units, test and marks."""
+    two, decided = len(comparison.systems) == 1, {decide(row) for row in comparison.differences}
+    what = f"Scores and differences with {100 * comparison.confidence:g}% confidence intervals" if two else "Scores"
+    adjusted = f", adjusted for {comparison.tests} tests" if comparison.tests > 1 else ""
+    caption = [f"{what} ({comparison.design.clusters:,} {comparison.design.unit}; {comparison.test} test{adjusted})."]
+    caption += ["Scores between −1 and 1 are shown ×100."] if percent else []
+    if bold:
+        caption.append("Bold: clearly better." if two else "Bold: the best, and those not significantly worse.")
+    marks = [f"{mark} {kind}" for kind, mark in MARK_OF.items() if kind in decided]
+    if marks and not two:
+        caption.append(f"Against {comparison.baseline}: {', '.join(marks)} (p < {comparison.alpha:g}).")
+    return caption
+
+
+def _write(grid: Grid, caption: Sequence[str], form: Form, style: PaperStyle) -> str:
+    """Return the table in Markdown or HTML."""
+    prefixes = (
+        ["", *(f"{style.rename.get(name, name)}: " for name in grid.groups)] if grid.groups else [""] * len(grid.head)
+    )
+    head = [prefix + style.name(name) for prefix, name in zip(prefixes, grid.head, strict=True)]
+    mark = "**{}**" if form == "md" else "<b>{}</b>"
+    quote = escape_markdown if form == "md" else escape
+    rows = [
+        [
+            style.name(name),
+            *(mark.format(quote(cell)) if (row, at) in grid.bold else quote(cell) for at, cell in enumerate(cells, 1)),
+        ]
+        for row, (name, *cells) in enumerate(grid.rows)
+    ]
+    if form == "md":
+        return f"{documents.format_markdown_table(Table(head, rows))}\n{escape_markdown(' '.join(caption))}\n"
+    return f"{documents.format_html_table(Table(head, rows), str)}<p><small>{escape(' '.join(caption))}</small></p>"

@@ -2,7 +2,7 @@
 
     FORMATS["md"](slices)           json, csv, md, latex, each a str
     console.print(lay_out(slices))  the terminal: for each field and metric a table of slices by systems
-    make_section(several)           the section of the report, with the differences in each slice as strips
+    write_where(block)              the section of the page: a line per slice that leads to its dialogues
 
 The slices in which a system loses most come first. Marks are those of the summary, corrected for the tests of all
 slices. `state_losses` has a sentence on where each system loses most, significant losses only.
@@ -14,19 +14,33 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+import numpy as np
+
+from dialeval.analysis.dialogues import align_dialogues
 from dialeval.analysis.difference import Difference
-from dialeval.analysis.slices import Slices
+from dialeval.analysis.slices import LEAST_DIALOGUES, Slice, Slices
 from dialeval.analysis.values import find_better, find_metric
+from dialeval.analysis.verdict import decide
 from dialeval.core.fold import Estimate, Level
 from dialeval.reports import markup
-from dialeval.reports.comparisons import WIDTH, choose_mark, find_percent_keys, fit_scale, run_to_percent
+from dialeval.reports.comparisons import choose_mark, find_percent_keys, run_to_percent
 from dialeval.reports.comparisons import to_percent as scale
 from dialeval.reports.documents import Document, Layout, Table, make_formats
-from dialeval.reports.drawings import draw_slices, lay_out_figures
-from dialeval.reports.formatting import MARKS, MISSING, list_some_names, plain, shorten, show, show_rounded, show_spread
-from dialeval.reports.markup import Section
-from dialeval.reports.summary import make_axes_row, make_cell
+from dialeval.reports.formatting import (
+    MARKS,
+    MISSING,
+    list_some_names,
+    plain,
+    shorten,
+    show,
+    show_rounded,
+    show_spread,
+    show_value,
+)
+from dialeval.reports.marks import Line, draw_slice_rows
+from dialeval.reports.summary import Block
 from dialeval.reports.tables import ARROWS, choose_decimals
+from dialeval.stats.intervals import DEFAULT_LEVEL, t_factor
 
 ALL = "all rows"
 MOST_TESTS = 100
@@ -154,44 +168,87 @@ def _make_cell(estimate: Estimate | None, decimals: int, row: Difference | None)
     return " ".join(filter(None, (show(estimate.mean, decimals), mark, show_spread(estimate, decimals))))
 
 
-def make_section(several: Sequence[Slices]) -> Section:
-    """Return the section of the report: where systems lose, the differences in each slice, and the values."""
-    return Section("slices", "Where it fails", "".join(map(_make_content, several)))
+# Slices on the page: where a system lost, a line per slice that leads to its dialogues.
 
 
-def _make_content(slices: Slices) -> str:
-    answer = markup.bullets(state_losses(slices), "answer")
-    below = "".join(map(markup.note, map(markup.text, list_notes(slices))))
-    first = choose_keys(slices)
-    others = [key for key in slices.keys if key not in first]
-    content = ""
-    for field in slices.by:
-        content += f"<h3>By {markup.name(field)}</h3>"
-        content += lay_out_figures([draw_slices(slices, field, key) for key in first])
-        tables = {key: _make_metric_table(slices, field, key) for key in slices.keys}
-        content += markup.details("Values and differences", "".join(tables[key] for key in first))
-        if others:
-            content += markup.details(markup.count(len(others), "more metric"), "".join(tables[key] for key in others))
-    return answer + content + below
-
-
-def _make_metric_table(slices: Slices, field: str, key: str) -> str:
-    """Return the table of a field and a metric: values of each slice, with differences to the baseline as strips."""
-    whole, decimals = slices.whole, choose_decimals(slices.whole, key)
-    rows = [row for row in slices.differences if row.key == key and not math.isnan(row.p)]
-    scale = fit_scale(rows, WIDTH) if rows else None
-    cells = (make_cell(markup.name(name), result.get(key), decimals, None, None) for name, result in whole.items())
-    lines = [markup.row(ALL, "".join(cells))]
-    for part in slices.worst_first(field, key):
-        cells = (
-            make_cell(markup.name(name), part.estimate(name, key), decimals, part.difference(name, key), scale)
-            for name in whole
+def write_where(block: Block) -> str:
+    """Return the section of slices: the difference of each to the baseline with its interval, largest loss first."""
+    content, clear, small = "", 0, 0
+    number = 0
+    for slices in block.slices:
+        key = next((key for key in (block.dialogue_key, *slices.keys) if key in slices.keys), "")
+        decimals = choose_decimals(slices.whole, key) if key else 0
+        places = {(part.field, part.label): number + at for at, part in enumerate(slices.slices)}
+        number += len(slices.slices)
+        for field in slices.by if key else ():
+            lines = []
+            sign = -1.0 if find_better(slices.whole, key) == "lower" else 1.0
+            for part in slices.of(field):
+                row = part.difference(block.system, key)
+                value, interval, kind, dialogues = _measure_slice(part, block, key, row)
+                if math.isnan(value):
+                    continue
+                shown = show(value, decimals) if len(block.systems) == 1 else show_value(value, interval, True)
+                link = f"#{block.prefix}dialogues?slice={places[field, part.label]}"
+                line = Line(markup.name(part.label), value, interval, shown, link, kind)
+                lines.append((line, markup.count(dialogues, part.unit.removesuffix("s"))))
+                clear += kind in ("b", "g")
+                small += row is None
+            lines = sorted(lines, key=lambda pair: sign * pair[0].value)
+            title = f"<h3>{markup.name(field)}</h3>" if lines else ""
+            content += title + (_list_values(lines) if len(block.systems) == 1 else draw_slice_rows(lines))
+    if not content:
+        return ""
+    about = f"{shorten(block.system)} minus {shorten(block.systems[0])} on {shorten(block.dialogue_key)}, likely range"
+    about = f"{shorten(block.dialogue_key)} of each part" if len(block.systems) == 1 else about
+    note = ""
+    if len(block.systems) > 1:
+        tests = sum(slices.tests for slices in block.slices)
+        what = "No part is clear on its own" if not clear else f"{clear} clear" if clear > 1 else "One is clear"
+        note = f"{what} after correction for {markup.count(tests, 'test')} in all parts. " if tests else ""
+        note += (
+            f"{markup.count(small, 'part')} with fewer than {LEAST_DIALOGUES} dialogues: not tested." if small else ""
         )
-        count = markup.span("aside", f"{part.dialogues:,} {part.unit}")
-        lines.append(markup.row(f"{markup.name(part.label)} {count}", "".join(cells)))
-    tested = {row.system for row in rows}
-    below = make_axes_row(scale, [name in tested for name in whole])
-    caption = f"{markup.name(key)}{markup.arrow(find_better(whole, key))} by {markup.name(field)}, with intervals"
-    caption += f"; strips: differences to {markup.name(next(iter(whole)))} in standard deviations." if rows else "."
-    heads = markup.figure_heads(markup.name(field), map(markup.name, whole))
-    return markup.table("summary", caption, heads, lines, below)
+    return f'<section id="{block.prefix}where"><h2>Where</h2><p class="sub">{markup.text(about)}</p>{content}' + (
+        f"{markup.note(markup.text(note.strip()))}</section>" if note else "</section>"
+    )
+
+
+def _list_values(lines: Sequence[tuple[Line, str]]) -> str:
+    return "".join(
+        f'<a class="slice" href="{line.link}"><b>{line.name}<small>{count}</small></b><span></span>'
+        f'<span class="d">{line.shown}</span></a>'
+        for line, count in lines
+    )
+
+
+def _measure_slice(
+    part: Slice, block: Block, key: str, row: Difference | None
+) -> tuple[float, tuple[float, float] | None, str, int]:
+    """Return the difference of a slice with its interval, its color, and its dialogues; of one system its value.
+
+    Of a slice that is too small to be tested it is over the rows in common, with a clustered standard error.
+    """
+    if len(block.systems) == 1:
+        estimate = part.estimate(block.systems[0], key)
+        return (math.nan if estimate is None else estimate.mean), None, "k", part.dialogues
+    if row is not None and not math.isnan(row.p) and part.comparison is not None:
+        kind = {"better": "g", "worse": "b"}.get(decide(row), "k")
+        return row.difference, row.interval, kind, part.comparison.designs[block.system].clusters
+    names = [name for name in (block.systems[0], block.system) if part.estimate(name, key) is not None]
+    if len(names) < 2:
+        return math.nan, None, "n", 0
+    if block.comparison is not None and block.comparison.designs[names[1]].name == "unpaired":
+        before, after = (part.run[name][key] for name in names)
+        halves = [(end[1] - end[0]) / 2 for end in (before.interval, after.interval) if end is not None]
+        change, reach = after.mean - before.mean, math.hypot(*halves)
+        return change, (change - reach, change + reach) if len(halves) == 2 else None, "n", part.dialogues
+    values, counts = align_dialogues({name: part.run[name] for name in names}).measure(names[1], key)
+    values, counts = values[np.isfinite(values)], counts[np.isfinite(values)]
+    size = len(values)
+    mean = float(np.average(values, weights=counts)) if size else math.nan
+    if size < 2:
+        return mean, None, "n", size
+    error = math.sqrt(float((counts**2 * (values - mean) ** 2).sum()) * size / (size - 1)) / counts.sum()
+    reach = t_factor(DEFAULT_LEVEL, size - 1) * error
+    return mean, (mean - reach, mean + reach), "n", size

@@ -19,11 +19,10 @@ JSON and CSV of a run take no comparison, so `analysis` and `reports.comparisons
 
 from __future__ import annotations
 
-import math
 import re
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dialeval.core.account import describe_accounts
 from dialeval.core.signature import SACREBLEU, Signature
@@ -92,8 +91,8 @@ def describe(run: Run, verdict: RunVerdict | None, transpose: bool = False) -> D
             estimate = result.get(key)
             mean = MISSING if estimate is None else show(estimate.mean, decimals)
             spread = "" if estimate is None else show_spread(estimate, decimals)
-            doubt = "~" if spread and key in skewed.get(name, ()) else ""
-            cells[name, key] = mean, marks.get((name, key), ""), doubt + spread
+            doubt = "~" if key in skewed.get(name, ()) else ""
+            cells[name, key] = mean, marks.get((name, key), ""), f"{doubt}({spread})" if spread else ""
     metrics = {key: shorten(key) + choose_arrow(run, key) for key in keys}
     systems = {name: shorten(name) for name in run}
     if (len(run) > len(keys)) != transpose:
@@ -183,23 +182,11 @@ def to_markdown(run: Run, transpose: bool = False) -> str:
     return documents.to_markdown(to_document(run, transpose))
 
 
-def to_latex(run: Run, transpose: bool = False) -> str:
-    """Return a table with booktabs rules, four significant digits per metric, the best values bold, and a caption."""
-    from dialeval.analysis.comparison import find_best_systems
-    from dialeval.analysis.values import find_better
+def to_latex(run: Run, transpose: bool = False, **settings: Any) -> str:
+    """Return a table for papers (`reports.papers`)."""
+    from dialeval.reports.papers import write_table
 
-    best, rows = find_best_systems(run, run.keys_in_order), []
-    for key in run.keys_in_order:
-        estimates = {name: result.get(key) for name, result in run.items()}
-        decimals = choose_decimals(run, key)
-        bold = best.systems.get(key, ())
-        cells = (_make_latex_cell(est, decimals, name in bold) for name, est in estimates.items())
-        rows.append([key + ARROWS[find_better(run, key)], *cells])
-    table = Table(["metric", *run], rows)
-    caption = [*_describe_values(run), *explain_best(best)]
-    signatures = (str(est.signature) for result in run.values() for est in result.values() if est.signature is not None)
-    shown = [table.transpose("system") if transpose else table]
-    return documents.format_latex_float(shown, caption, comments=list_signatures(signatures))
+    return write_table(run, transpose=transpose, **settings)
 
 
 def list_signatures(signatures: Iterable[str]) -> list[str]:
@@ -226,11 +213,11 @@ def explain_best(best: Best) -> list[str]:
 
 
 def to_metrics_txt(run: Run, verbatim: bool = False) -> str:
-    """Return the table file of dialog-eval: a line per file.
+    """Return the table file of dialog-eval: a line per file, its own metrics first.
 
     Whitespace in a name becomes `_`, because it separates the fields, unless names are `verbatim`, as in the original.
     """
-    keys = [key for key in METRICS_TXT if key in run.keys_in_order]
+    keys = sorted(run.keys_in_order, key=lambda key: METRICS_TXT.index(key) if key in METRICS_TXT else len(METRICS_TXT))
     lines = [" ".join(["filename", *map(_replace_whitespace, keys)])]
     for system, result in run.items():
         name = Path(result.source).name if result.source else system
@@ -269,9 +256,8 @@ def list_footnotes(run: Run, comparison: Comparison | None) -> Iterator[str]:
     """Yield remarks on single values of a table: skewed metrics, and differences with a note."""
     from dialeval.analysis.values import find_skewed
 
-    if skewed := dict.fromkeys(shorten(key) for keys in find_skewed(run).values() for key in keys):
-        what = "too skewed for so few dialogues, so that intervals may be too narrow"
-        yield f"~ {', '.join(skewed)}: {what}; --intervals studentized is wider."
+    if any(find_skewed(run).values()):
+        yield "~ skewed, with few dialogues: the interval may be too narrow; --intervals studentized is wider."
     for row in () if comparison is None else comparison.differences:
         if row.note is not None:
             yield f"{shorten(row.key)} of {shorten(row.system)}: {row.note}."
@@ -304,15 +290,6 @@ def _make_cell(estimate: Estimate | None, decimals: int) -> str:
         return MISSING
     mean, spread, scored = show(estimate.mean, decimals), show_spread(estimate, decimals), show_scored(estimate)
     return " ".join(filter(None, [mean, spread and f"({spread})", scored and f"[{scored}]"]))
-
-
-def _make_latex_cell(estimate: Estimate | None, decimals: int, bold: bool) -> str:
-    if estimate is None or math.isnan(estimate.mean):
-        return "--"
-    mean, spread, scored = show(estimate.mean, decimals), show_spread(estimate, decimals), show_scored(estimate)
-    value = documents.escape_latex(mean)
-    parts = rf"\textbf{{{value}}}" if bold else value, spread and f"({documents.escape_latex(spread)})", scored
-    return " ".join(filter(None, parts))
 
 
 def _replace_whitespace(name: str) -> str:

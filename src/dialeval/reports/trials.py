@@ -11,21 +11,22 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
 from typing import TYPE_CHECKING, TypeAlias
-
-import numpy as np
+from urllib.parse import quote
 
 from dialeval.core.validation import JsonObject
-from dialeval.metrics.trials import MOST_LISTED, PASSED, WITHIN, count_trials
+from dialeval.metrics.trials import PASSED, WITHIN, count_trials
 from dialeval.reports import markup
-from dialeval.reports.drawings import draw_pass_k, draw_tasks, lay_out_figures
-from dialeval.reports.formatting import MISSING, plain
-from dialeval.reports.markup import Section
+from dialeval.reports.explorer import list_mistakes
+from dialeval.reports.formatting import MISSING, plain, shorten
+from dialeval.reports.summary import Block
 
 if TYPE_CHECKING:
-    from dialeval.core.result import Result, Run
+    from dialeval.core.result import Run
 
 PRINTED = 30
 """Tasks in the terminal."""
+MOST_SYSTEMS, MOST_TASKS = 4, 60
+"""Systems, and tasks of a group, whose trials the page shows."""
 Trial: TypeAlias = JsonObject
 _LEGEND = "✓ passed, ✗ failed, ? no reward"
 
@@ -106,42 +107,96 @@ def list_trials(run: Run) -> Iterator[tuple[str, list[list[str]]]]:
         yield "How trials ended", [header, *lines]
 
 
-def make_agents_section(run: Run) -> Section | None:
-    """Return the section on repeated trials: tasks that flip, pass^k, every trial; None for a run without trials."""
-    systems = [name for name, result in run.items() if result.role == "system" and "pass-hat-1" in result]
-    trials: Mapping[str, Sequence[Trial]] = run.details.get("trials", {})
-    if not systems and not trials:
+# Agents on the page: pass^k, and every trial of every task as a mark that leads to its transcript.
+
+_MARKS = {True: ("p", "✓", "passed"), False: ("f", "✕", "failed"), None: ("x", "?", "no result")}
+
+
+def write_agents(block: Block) -> str | None:
+    """Return the section on repeated trials; None for a block without them."""
+    trials: Mapping[str, Sequence[Trial]] = block.run.details.get("trials", {})
+    systems = [name for name in block.systems if name in trials][:MOST_SYSTEMS]
+    if not systems or block.aligned is None:
         return None
-    header, lines = _summarize(run) if trials else (["system"], [[name] for name in systems])
-    summaries = {line[0]: line[1:] for line in lines}
-    heads = ["System", "Tasks", "Always passed", "Flip", "Never passed", *(head.capitalize() for head in header[1:])]
-    rows = [
-        [name, *_count_tasks(run[name]), *summaries.get(name, [MISSING] * len(header[1:]))]
-        for name in dict.fromkeys((*systems, *summaries))
+    tasks: dict[str, dict[str, list[Trial]]] = {}
+    for name in systems:
+        for trial in trials[name]:
+            tasks.setdefault(str(trial["task"]), {}).setdefault(name, []).append(trial)
+    ids = {name: block.aligned.results[name].rows for name in systems}
+    numbers = block.aligned.number_dialogues()
+    places = {
+        task: int(numbers[name][at]) + 1
+        for name, table in ids.items()
+        if table is not None
+        for at, task in enumerate(table.read_ids())
+        if task is not None
+    }
+    mistakes = {name: list_mistakes(block.aligned.results[name]) for name in systems}
+    groups: dict[str, list[tuple[float, str]]] = {}
+    pair = [systems[0], block.system if block.system in systems else systems[-1]]
+    for task, by_system in tasks.items():
+        rates = [_rate(by_system.get(name, ())) for name in pair]
+        change = rates[1] - rates[0] if len(systems) > 1 else rates[0]
+        title = "Tasks" if len(systems) == 1 else "Worse" if change < 0 else "Better" if change > 0 else "The same"
+        groups.setdefault(title, []).append((change, _write_task(task, by_system, systems, places, block, mistakes)))
+    lines = []
+    for title in ("Worse", "Better", "The same", "Tasks"):
+        if title in groups:
+            words = f"{title} with {markup.name(pair[1])}" if title in ("Worse", "Better") else title
+            lines.append(f'<tr class="group"><th colspan="{len(systems) + 3}" scope="colgroup">{words}</th></tr>')
+            ordered = sorted(groups[title], key=lambda line: line[0] if title != "Better" else -line[0])
+            lines += [line for _, line in ordered[:MOST_TASKS]]
+            left = len(ordered) - MOST_TASKS
+            lines += [f'<tr><td colspan="{len(systems) + 3}">{left:,} more tasks</td></tr>'] if left > 0 else []
+    heads = [
+        "task",
+        *(markup.system_name(at, name) for at, name in enumerate(systems)),
+        "trials passed",
+        "what goes wrong",
     ]
-    counts = "Tasks and trials by system. A task flips if some of its trials pass and others fail."
-    content = _lay_out(heads, rows, counts) + lay_out_figures([draw_pass_k(run), draw_tasks(run)])
-    if trials:
-        full = max(map(len, trials.values())) >= MOST_LISTED
-        note = markup.note(f"The first {MOST_LISTED:,} trials of a system are listed.") if full else ""
-        grid = _lay_out(*_make_grid(run), f"Trials by task: {_LEGEND}.")
-        content += markup.details("Trials of each task, and why they failed", note + grid)
-    return Section("agents", "Agents", content)
+    table = markup.table("trials", "", markup.heads(*heads), lines)
+    header, rows = _summarize(block.run)
+    ends = [markup.row(_escape(line[0]), markup.cells(*map(_escape, line[1:]))) for line in rows]
+    below = markup.details("How trials ended", markup.table("ends", "", markup.heads(*map(_escape, header)), ends))
+    about = "Each square is one trial; select it to read it."
+    return markup.section(f"{block.prefix}tasks", "Task by task", table + below, about)
 
 
-def _count_tasks(result: Result) -> list[str]:
-    """Return how many tasks there are, always pass, flip and never pass."""
-    passed = result["pass-hat-1"].scores if "pass-hat-1" in result else None
-    if passed is None:
-        return [MISSING] * 4
-    rates = passed[np.isfinite(passed)]
-    parts = (rates >= 0, rates == 1, (rates > 0) & (rates < 1), rates == 0)
-    return [f"{int(part.sum()):,}" for part in parts]
+def _rate(trials: Sequence[Trial]) -> float:
+    judged, passed = count_trials(trials)
+    return passed / judged if judged else 0.0
 
 
-def _lay_out(header: Sequence[str], lines: Sequence[Sequence[str]], caption: str) -> str:
-    rows = [markup.row(_escape(line[0]), markup.cells(*map(_escape, line[1:]))) for line in lines]
-    return markup.table("trials", caption, markup.heads(*map(_escape, header)), rows)
+def _write_task(
+    task: str,
+    by_system: Mapping[str, Sequence[Trial]],
+    systems: Sequence[str],
+    places: Mapping[str, int],
+    block: Block,
+    mistakes: Mapping[str, Mapping[tuple[str, str], str]],
+) -> str:
+    cells, counts = [], []
+    wrong: Counter[str] = Counter()
+    for name in systems:
+        marks = ""
+        for trial in by_system.get(name, ()):
+            passed = None if trial["reward"] is None else abs(trial["reward"] - PASSED) <= WITHIN
+            kind, mark, word = _MARKS[passed]
+            number = block.systems.index(name)
+            chosen = markup.attribute(quote(str(trial["trial"])))
+            link = f"#{block.prefix}d{places.get(task, 0)}?system={number}&amp;trial={chosen}"
+            label = markup.attribute(f"{shorten(name)}, {shorten(task)}, trial {trial['trial']}: {word}")
+            marks += f'<a class="cell {kind}" href="{link}" title="{label}" aria-label="{label}">{mark}</a>'
+            if passed is False and name == systems[-1]:
+                parts = [part for part, value in trial["parts"].items() if value < PASSED - WITHIN]
+                call = mistakes[name].get((task, str(trial["trial"])), "")
+                wrong["; ".join(filter(None, (", ".join(parts), call))) or str(trial["end"] or "")] += 1
+        cells.append(f'<span class="cells">{marks or MISSING}</span>')
+        judged, passed_trials = count_trials(by_system.get(name, ()))
+        counts.append(f"{passed_trials} of {judged}")
+    first, often = wrong.most_common(1)[0] if wrong else ("", 0)
+    said = f"{markup.text(first, most=90)}{f' ({often} times)' if often > 1 else ''}" if first else ""
+    return markup.row(_escape(task), markup.cells(*cells, " → ".join(counts), said, kind="l"))
 
 
 def _escape(text: str) -> str:

@@ -45,24 +45,22 @@ class Cells:
     control: Floats | None = None
     """A column for each thing that is to be held equal."""
 
-    def make_design(self, ties: bool) -> tuple[Floats, Floats]:
-        """Return what multiplies the parameters in d, and in the logarithm of a tie's weight; a line per cell."""
+    def make_design(self, ties: bool = False) -> Floats:
+        """Return what multiplies the parameters in d, a line per cell; the last one, of ties, is not in it."""
         rows = np.arange(len(self.left))
         controls = np.zeros((len(rows), 0)) if self.control is None else self.control.reshape(len(rows), -1)
-        first = np.zeros((len(rows), self.systems + controls.shape[1] + ties))
-        first[rows, self.left] += 1
-        first[rows, self.right] -= 1
-        first[:, self.systems : self.systems + controls.shape[1]] = controls
-        second = np.zeros_like(first)
-        second[:, -1] = ties
-        return first, second
+        design = np.zeros((len(rows), self.systems + controls.shape[1] + ties))
+        design[rows, self.left] += 1
+        design[rows, self.right] -= 1
+        design[:, self.systems : self.systems + controls.shape[1]] = controls
+        return design
 
-    def sum_products(self, first: Floats, weights: Floats) -> Floats:
-        """Return the sum over cells of weight times x x', x a line of `first`, for each set of weights.
+    def sum_products(self, design: Floats, weights: Floats) -> Floats:
+        """Return the sum over cells of weight times x x', x a line of the design, for each set of weights.
 
         A cell adds to four entries of its systems: the sums by pair of systems are those off the diagonal.
         """
-        own, total = np.arange(self.systems), np.zeros((len(weights), first.shape[1], first.shape[1]))
+        own, total = np.arange(self.systems), np.zeros((len(weights), design.shape[1], design.shape[1]))
         low, high = np.minimum(self.left, self.right), np.maximum(self.left, self.right)
         order = np.lexsort((high, low))
         starts = np.flatnonzero(np.diff(low[order] * self.systems + high[order], prepend=-1))
@@ -70,8 +68,8 @@ class Cells:
         total[:, low, high] = total[:, high, low] = -np.add.reduceat(weights[:, order], starts, axis=1)
         total[:, own, own] = 0.0
         total[:, own, own] = -total.sum(axis=2)[:, own]
-        for at in range(self.systems, first.shape[1]):
-            total[:, at] = total[:, :, at] = (weights * first[:, at]) @ first
+        for at in range(self.systems, design.shape[1]):
+            total[:, at] = total[:, :, at] = (weights * design[:, at]) @ design
         return total
 
 
@@ -94,18 +92,18 @@ def fit(cells: Cells, counts: Floats, start: Fits | None = None) -> Fits:
     `start`: the fit of similar counts, from which Newton's method needs fewer steps.
     """
     ties = bool(counts[..., 1].any())
-    first, second = cells.make_design(ties)
-    parameters = np.zeros((len(counts), first.shape[1]))
+    design = cells.make_design(ties)
+    parameters = np.zeros((len(counts), design.shape[1]))
     if start is not None:
         parameters += np.concatenate([start.strengths[0], start.control[0], np.log(start.tie[: int(ties)])])
     totals = counts.sum(axis=(1, 2))
     scale = np.where(totals > 0, totals, 1.0)[:, None, None]
     shares = counts / scale
-    value = _likelihood(parameters, first, second, shares, ties)
+    value = _likelihood(parameters, design, shares, ties)
     active = np.arange(len(counts))
     for _ in range(_STEPS):
-        step = _newton(cells, parameters[active], first, second, shares[active], ties)
-        moved, new = _advance(parameters[active], step, value[active], first, second, shares[active], ties)
+        step = _newton(cells, parameters[active], design, shares[active], ties)
+        moved, new = _advance(parameters[active], step, value[active], design, shares[active], ties)
         change = np.abs(moved - parameters[active]).max(axis=1)
         parameters[active], value[active] = moved, new
         active = active[change > _CLOSE]
@@ -118,23 +116,23 @@ def fit(cells: Cells, counts: Floats, start: Fits | None = None) -> Fits:
     return Fits(strengths, control, nu, _expected_scores(strengths, nu))
 
 
-def _log_weights(parameters: Floats, first: Floats, second: Floats, ties: bool) -> tuple[Floats, Floats, Floats]:
+def _log_weights(parameters: Floats, design: Floats, ties: bool) -> tuple[Floats, Floats, Floats]:
     """Return d/2, the logarithm of a tie's weight and the larger of both weights' logarithms, sets by cells."""
-    half = parameters @ first.T / 2
-    draw = parameters @ second.T if ties else np.full_like(half, -np.inf)
+    half = parameters @ design.T / 2
+    draw = np.repeat(parameters[:, -1:], len(design), axis=1) if ties else np.full_like(half, -np.inf)
     return half, draw, np.maximum(np.abs(half), draw)
 
 
-def _probabilities(parameters: Floats, first: Floats, second: Floats, ties: bool) -> tuple[Floats, Floats, Floats]:
+def _probabilities(parameters: Floats, design: Floats, ties: bool) -> tuple[Floats, Floats, Floats]:
     """Return the probabilities of a win, a tie and a loss in each cell, sets by cells."""
-    half, draw, top = _log_weights(parameters, first, second, ties)
+    half, draw, top = _log_weights(parameters, design, ties)
     win, tie, loss = np.exp(half - top), np.exp(draw - top), np.exp(-half - top)
     total = win + tie + loss
     return win / total, tie / total, loss / total
 
 
-def _likelihood(parameters: Floats, first: Floats, second: Floats, shares: Floats, ties: bool) -> Floats:
-    half, draw, top = _log_weights(parameters, first, second, ties)
+def _likelihood(parameters: Floats, design: Floats, shares: Floats, ties: bool) -> Floats:
+    half, draw, top = _log_weights(parameters, design, ties)
     log_total = top + np.log(np.exp(half - top) + np.exp(draw - top) + np.exp(-half - top))
     known = shares[..., 0] * half - shares[..., 2] * half
     if ties:
@@ -142,28 +140,29 @@ def _likelihood(parameters: Floats, first: Floats, second: Floats, shares: Float
     return np.asarray((known - shares.sum(axis=2) * log_total).sum(axis=1) - _RIDGE / 2 * (parameters**2).sum(axis=1))
 
 
-def _newton(cells: Cells, parameters: Floats, first: Floats, second: Floats, shares: Floats, ties: bool) -> Floats:
+def _newton(cells: Cells, parameters: Floats, design: Floats, shares: Floats, ties: bool) -> Floats:
     """Return the step to where the second-order expansion is largest."""
-    win, tie, loss = _probabilities(parameters, first, second, ties)
+    win, tie, loss = _probabilities(parameters, design, ties)
     total = shares.sum(axis=2)
-    # d log P / d parameters: (win - loss) / 2 of `first`, and the tie of `second`.
     slope = (shares[..., 0] - shares[..., 2] - total * (win - loss)) / 2
-    gradient = slope @ first + (shares[..., 1] - total * tie) @ second - _RIDGE * parameters
-    lead = win - loss
-    curved = cells.sum_products(first, total * (win + loss - lead**2) / 4)
+    gradient = slope @ design - _RIDGE * parameters
     if ties:
-        mixed = (-total * tie * lead / 2) @ first
+        gradient[:, -1] += (shares[..., 1] - total * tie).sum(axis=1)
+    lead = win - loss
+    curved = cells.sum_products(design, total * (win + loss - lead**2) / 4)
+    if ties:
+        mixed = (-total * tie * lead / 2) @ design
         curved[:, -1] += mixed
         curved[:, :, -1] += mixed
         curved[:, -1, -1] += (total * tie * (1 - tie)).sum(axis=1)
-    curved += _RIDGE * np.eye(first.shape[1])
+    curved += _RIDGE * np.eye(design.shape[1])
     systems = cells.systems
     curved[:, :systems, :systems] += 1 / systems  # only differences matter: the strengths go on adding up to 0
     return np.linalg.solve(curved, gradient[..., None])[..., 0]
 
 
 def _advance(
-    parameters: Floats, step: Floats, value: Floats, first: Floats, second: Floats, shares: Floats, ties: bool
+    parameters: Floats, step: Floats, value: Floats, design: Floats, shares: Floats, ties: bool
 ) -> tuple[Floats, Floats]:
     """Return the parameters after a step that is not too long and does not lead down, and the likelihood there."""
     longest = np.abs(step).max(axis=1, keepdims=True)
@@ -171,7 +170,7 @@ def _advance(
     size = np.ones((len(step), 1))
     for _ in range(_HALVINGS):
         moved = np.clip(parameters + size * step, -MOST, MOST)
-        new = _likelihood(moved, first, second, shares, ties)
+        new = _likelihood(moved, design, shares, ties)
         down = new < value - 1e-15 * np.abs(value)
         if not down.any():
             break

@@ -37,7 +37,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dialeval.core.arrays import Floats, Ints
-from dialeval.stats.resampling import Influence, draw_resamples, studentize
+from dialeval.stats.resampling import GROUPS, Influence, draw_resamples, studentize
 
 FEW, LEAST_EFFECTIVE = 20, 10
 """With fewer clusters, or fewer effective clusters (`Influence.effective_clusters`), errors are rough."""
@@ -71,6 +71,13 @@ class ClusterSums:
     def spread(self) -> Spread:
         """The error of the mean."""
         return Spread.of(self.changes, self.counts) if len(self.sums) > 1 else Spread(math.nan, 1.0, len(self.sums))
+
+    def group(self) -> ClusterSums:
+        """Join neighboring clusters to groups, where there are more than `GROUPS`; their order is random."""
+        if len(self.sums) <= GROUPS:
+            return self
+        starts = np.arange(GROUPS) * len(self.sums) // GROUPS
+        return ClusterSums(np.add.reduceat(self.sums, starts), np.add.reduceat(self.counts, starts))
 
     def resample(self, resamples: int, seed: int) -> Resampled:
         """Draw bootstrap resamples of the mean."""

@@ -19,8 +19,11 @@ of its linear part, which needs no further evaluation. `studentize` returns the 
 far T* is from T, in units of the resample's own error. They vary as T does from one data set to the next, also with few
 and unequal dialogues, where T* - T varies too little.
 
-More than `GROUPS` clusters are left out in that many groups, drawn at random with a fixed seed. That leaves the error
-as it is on average, and its cost bounded. Groups of neighbors would not: where rows are sorted, neighbors are alike.
+More than `GROUPS` clusters are left out, resampled and swapped in that many groups, drawn at random with a fixed seed.
+That leaves the error as it is on average, and the cost of a comparison grows no faster than that of adding up rows. A
+test of groups is exact where one of clusters is: it makes some of the same exchanges. With 1,000 groups the t of a 95%
+interval is 0.1% larger than with any number (docs/simulations.md). Groups of neighbors would not do: where rows are
+sorted, neighbors are alike.
 
 Student's interval of a jackknifed value, on a scale g without ends (`jackknife`):
 
@@ -59,7 +62,6 @@ from typing import Literal, NamedTuple, TypeAlias, TypeVar
 import numpy as np
 
 from dialeval.core.arrays import Floats, Ints
-from dialeval.core.contributions import ClusteredRows, Resamples
 from dialeval.core.errors import SettingError
 from dialeval.stats.intervals import DEFAULT_LEVEL, t_factor, two_sided_p, two_sided_t
 from dialeval.stats.significance import least_p
@@ -247,12 +249,9 @@ def studentize(
 
 def _sum_influences(counts: Ints, influences: list[Influence]) -> Floats:
     """Return, by influence and resample, the means of u^2, u w, w^2 and w over the clusters taken, u in units."""
-    _, bounds = _group_clusters(counts.shape[1])
     terms = [(each.units**2, each.units * each.weights, each.weights**2, each.weights) for each in influences]
-    by_group = np.array(terms).reshape(4 * len(influences), -1).T / np.diff(bounds)[:, None] / (len(bounds) - 1)
-    grouped = _sum_by_group(counts)
-    added = Resamples(ClusteredRows({}, np.arange(len(bounds))), grouped).sum_clusters(by_group)
-    return np.asarray(added.reshape(len(counts), len(influences), 4).transpose(1, 0, 2))
+    by_cluster = np.array(terms).reshape(4 * len(influences), -1).T / counts.shape[1]
+    return np.asarray((counts @ by_cluster).reshape(len(counts), len(influences), 4).transpose(1, 0, 2))
 
 
 def _studentize_changes(influence: Influence, drawn: Floats, sums: Floats) -> Floats:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import pytest
 from hypothesis import given
@@ -31,6 +32,10 @@ def test_shares() -> None:
         ((0.2, 0.3, 0.5), 0.9, "O", "O_l"),
         ((0.2, 0.5, 0.3), 0.0, "T", "X_l"),
         ((0.5, 0.5, 0.0), 0.0, "O", "O_l"),
+        ((0, 0, 1), 0.5, "X", "X_l"),  # any numbers
+        ((10**400, 0, 1), 0.5, "O", "O_l"),
+        ((Fraction(1, 5), Fraction(3, 5), Fraction(1, 5)), 0.5, "T", "X_l"),
+        ((math.nan, 0.5, 0.5), 0.5, "O", "O_l"),
     ],
 )
 def test_reference_labels(share: tuple[float, float, float], threshold: float, label: str, lenient: str) -> None:

@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 from dialeval.core import inputs
 from dialeval.core.errors import DataError, SettingError
 from dialeval.core.rowtable import NO_TURN
-from dialeval.suites.breakdown.documents import LOGS, Findings, ProblemType, SourceDocument, open_stores, parse
+from dialeval.suites.breakdown.documents import Findings, ProblemType, SourceDocument, open_stores, parse
+from dialeval.suites.breakdown.plain import LOGS
 from dialeval.suites.breakdown.reading import read, read_chats, read_logs
 from golden import mutations
 from suites.breakdown.challenge import SAMPLE, by_the_original, labeled, log, matrix, problems, write

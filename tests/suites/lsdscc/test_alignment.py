@@ -225,7 +225,7 @@ def test_word_vectors() -> None:
         lambda: NLTKNistAligner(-1),
         lambda: SacreAligner(-1),
         lambda: NLTKBleuAligner(8),
-        lambda: NLTKBleuAligner(n=0),
+        lambda: NLTKBleuAligner(n=-1),
         lambda: NLTKBleuAligner(n=101),
         lambda: NLTKBleuAligner("method1"),  # type: ignore[arg-type]
         lambda: to_aligner("bleu"),
@@ -234,10 +234,6 @@ def test_word_vectors() -> None:
 def test_what_cannot_be(make: Any) -> None:
     with pytest.raises(SettingError):
         make()
-
-
-def test_zero_means_four_as_in_the_original() -> None:
-    assert BleuAligner(0) == BleuAligner(4) == BleuAligner()
 
 
 def as_words(comparison: GroupComparison) -> list[tuple[Words, Group]]:

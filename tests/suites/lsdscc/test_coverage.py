@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dialeval
-import evaluating
 from dialeval.core.columns import RaggedColumn
 from dialeval.core.errors import DataError, NeedError, SettingError
 from dialeval.core.fold import RowMetric
@@ -42,10 +41,10 @@ def test_batches_change_nothing(metric: RowMetric, rows: Sequence[Row], cut: int
 
 
 def test_the_training_text_weighs_words() -> None:
-    texts: dict[str, Any] = {"responses": [["the cat"]], "reference_groups": [[["cat"], ["the"]]]}
+    texts: dict[str, Any] = {"hypotheses": [["the cat"]], "reference_groups": [[["cat"], ["the"]]]}
     given_: dict[str, Any] = {"vectors": FewVectors(), "metrics": ["coverage(by=max-bleu,aligner=embedding)"]}
-    plain = evaluating.evaluate(**texts, **given_)["system"]
-    weighted = evaluating.evaluate(**texts, **given_, train=["the the the cat"])["system"]
+    plain = evaluate_hypotheses(**texts, **given_)["system"]
+    weighted = evaluate_hypotheses(**texts, **given_, train=["the the the cat"])["system"]
     (one,), (other,) = plain.values(), weighted.values()
     assert one.mean != other.mean
     assert "train" not in str(one.signature)
@@ -89,8 +88,8 @@ def test_evaluate_takes_lists_and_mappings() -> None:
 
 
 def test_the_table_is_saved_with_the_run_and_can_be_left_out(tmp_path: Any) -> None:
-    given_: dict[str, Any] = {"responses": [["a b c d"]], "reference_groups": [[["a"], ["b c"]]]}
-    run = evaluating.evaluate(**given_)
+    given_: dict[str, Any] = {"hypotheses": [["a b c d"]], "reference_groups": [[["a"], ["b c"]]]}
+    run = evaluate_hypotheses(**given_)
     assert dialeval.load(run.save(tmp_path / "run")) == run
     assert dialeval.load(tmp_path / "run").details == run.details != {}
     assert evaluate_hypotheses(**given_, alignments=False).details == {}
@@ -101,7 +100,7 @@ def test_only_what_is_measured_counts() -> None:
     assert list(run["system"]) == ["mds", "pds", "max-bleu"]
     assert run.skipped == {}
     with pytest.raises(NeedError, match="reference_groups"):
-        dialeval.evaluate([["a"]])
+        evaluate_hypotheses([["a"]], metrics="mds")
     with pytest.raises(NeedError, match="vectors"):
         evaluate_hypotheses([["a"]], reference_groups=[[["a"]]], settings={"coverage": {"aligner": "embedding"}})
 

@@ -32,7 +32,6 @@ def test_the_documented_ways_to_make_a_hypothesis_set(tmp_path: Path) -> None:
     plain = [["if", "a", "thing", "quakes"], ["then", "it", "must", "be", "a", "duck"]]
     wrapped = HypothesisSet(plain)
     assert list(wrapped) == plain
-    assert str(wrapped) == "if a thing quakes\nthen it must be a duck"
     assert repr(wrapped) == f"HypothesisSet({plain!r})"
     (tmp_path / "corpus.txt").write_text("a </s> b c\n\nd </s> \n")
     assert HypothesisSet.load_corpus(tmp_path / "corpus.txt") == [
@@ -189,12 +188,6 @@ def test_the_documented_ways_to_make_a_reference_set(tmp_path: Path) -> None:
         assert list(made) == [[["one", "a"], ["uno"]], [["two", "b"]], []]
     (tmp_path / "groups.json.gz").write_bytes(gzip.compress(json.dumps({"why ?": document}).encode()))
     assert ReferenceSet.load_json_corpus(tmp_path / "groups.json.gz") == [made]
-
-
-def test_a_printed_set_lists_its_groups() -> None:
-    groups = ReferenceSet.from_json({"where is mike ?": {"2": ["somewhere"], "1": ["the  kitchen", "", "gone"]}})
-    assert str(groups) == "query: where is mike ?\ngroup 1:\n  the kitchen\n  \n  gone\ngroup 2:\n  somewhere"
-    assert str(ReferenceSet([["a b"], []])) == "group 0:\n  a b\ngroup 1:"
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,7 @@ def test_means_are_over_scored_queries(caplog: pytest.LogCaptureFixture) -> None
     [
         ([["a"]], [], "1 hypothesis sets and 0 reference sets"),
         ([], [], "holds no queries"),
-        ([[["a", 1]]], [[["a"]]], "a number where a word is expected"),
+        ([[["a", 1.5]]], [[["a"]]], "a number where a word is expected"),
     ],
 )
 def test_unequal_and_empty_corpora_are_refused(hypotheses: Any, references: Any, message: str) -> None:

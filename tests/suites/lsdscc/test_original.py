@@ -11,26 +11,91 @@ import pytest
 
 from dialeval import lsdscc
 from dialeval.originals.lsdscc import (
-    BleuAligner,
     HypothesisSet,
     LSDSCCScore,
-    NLTKBleuAligner,
-    NLTKNistAligner,
     ReferenceSet,
     compute_score_on_corpus,
     compute_score_on_hypothesis_set,
 )
+from dialeval.originals.lsdscc.align import BleuAligner, NLTKBleuAligner, NLTKNistAligner
 
 ALIGNERS = {"bleu": BleuAligner(), "nltk-bleu": NLTKBleuAligner(), "nltk-nist-n5": NLTKNistAligner()}
 WORDS = ["a", "b", "c", "d", "e", "f"]
 
 
 def test_defaults() -> None:
-    assert BleuAligner() == BleuAligner(None) == BleuAligner(4)  # type: ignore[arg-type]
+    assert BleuAligner().n is None
+    assert BleuAligner(n=2).n == 2
+    assert BleuAligner()(WORDS, [WORDS[1:]]) == BleuAligner(0)(WORDS, [WORDS[1:]]) == BleuAligner(4)(WORDS, [WORDS[1:]])
     assert NLTKBleuAligner().smooth_function is None
-    assert NLTKNistAligner() == NLTKNistAligner(5) != NLTKNistAligner(4)
-    assert lsdscc.NLTKNistAligner() == lsdscc.NLTKNistAligner(4)
-    assert NLTKNistAligner()(WORDS, [WORDS]) == NLTKNistAligner(n=5)(WORDS, [WORDS])
+    assert (NLTKNistAligner().n, lsdscc.NLTKNistAligner().n) == (5, None)
+    nist = [
+        aligner(WORDS, [WORDS, WORDS[::-1]])
+        for aligner in (NLTKNistAligner(), NLTKNistAligner(n=5), NLTKNistAligner(1))
+    ]
+    assert nist[0] == nist[1] != nist[2]
+    later = BleuAligner(1)
+    later.n = 2  # attributes can be set, as there
+    assert later(WORDS, [WORDS[::-1]]) == BleuAligner(2)(WORDS, [WORDS[::-1]]) < 1
+
+
+class Constant(BleuAligner):
+    def __call__(self, hypothesis_sentence: Any, reference_corpus: Any) -> float:
+        return 7.0
+
+
+class Longer(NLTKBleuAligner):
+    """Counts the words of a group, and remembers them as the original passes them."""
+
+    def __init__(self) -> None:
+        self.seen: list[Any] = []
+
+    def __call__(self, hypothesis_sentence: Any, reference_corpus: Any) -> float:
+        self.seen.append((hypothesis_sentence, reference_corpus))
+        return float(sum(map(len, reference_corpus)))
+
+
+class Halved(BleuAligner):
+    def __call__(self, hypothesis_sentence: Any, reference_corpus: Any) -> float:
+        return super().__call__(hypothesis_sentence, reference_corpus) / 2
+
+
+def test_a_subclass_decides() -> None:
+    hypotheses, references = [["a", "b"], ["c"]], [[["a", "b"]], [["c", "d", "e"], ["f"]]]
+    assert compute_score_on_hypothesis_set(hypotheses, references, Constant()) == (0.5, 1 / 3, 7.0)
+    longer = Longer()
+    assert compute_score_on_hypothesis_set(hypotheses, references, longer) == (0.5, 2 / 3, 4.0)
+    assert longer.seen == [(hypothesis, group) for hypothesis in hypotheses for group in references]
+    plain = compute_score_on_corpus([hypotheses], [references])
+    assert compute_score_on_corpus([hypotheses], [references], Halved()).max_bleu == pytest.approx(plain.max_bleu / 2)
+
+
+def test_modules_have_the_names_of_the_original() -> None:
+    from dialeval.originals.lsdscc import __version__, ds, metrics
+
+    assert (ds.HypothesisSet, ds.ReferenceSet, __version__) == (HypothesisSet, ReferenceSet, "0.3.6")
+    assert (metrics.LSDSCCScore, metrics.compute_score_on_corpus) == (LSDSCCScore, compute_score_on_corpus)
+
+
+def test_sets_are_printed_as_there() -> None:
+    assert str(HypothesisSet.from_line("tea please </s> no")) == "0: ['tea', 'please']\n1: ['no']"
+    references = ReferenceSet.from_json({"7": ["tea"], "2": ["a b", "c"]}, query="what ?")
+    lines = ["query: what ?", "group-0:", "  0: ['a', 'b']", "  1: ['c']", "group-1:", "  0: ['tea']", ""]
+    assert str(references) == "\n".join(lines)
+    assert str(ReferenceSet([["tea"]])).startswith("query: None\n")
+
+
+def test_numbers_of_words_and_bytes_are_words() -> None:
+    import numpy as np
+
+    hypotheses, references = [["a", "b", "c"], ["d"]], [[["a", "b"]], [["d", "e"], ["f"]]]
+    expected = compute_score_on_corpus([hypotheses], [references])
+
+    def coded(nested: Any, code: Callable[[str], Any]) -> Any:
+        return code(nested) if isinstance(nested, str) else [coded(part, code) for part in nested]
+
+    for code in (ord, lambda word: np.int32(ord(word)), str.encode):
+        assert compute_score_on_corpus([coded(hypotheses, code)], [coded(references, code)]) == expected
 
 
 @pytest.mark.parametrize("aligner", ALIGNERS.values(), ids=ALIGNERS)
@@ -117,3 +182,10 @@ def test_scores_are_a_named_tuple() -> None:
     assert type(score) is LSDSCCScore
     assert score == (1.0, 1.0, 1.0)
     assert repr(score) == "LSDSCCScore(mds=1.0, pds=1.0, max_bleu=1.0)"
+
+
+def test_a_byte_order_mark_is_dropped(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes(b"\xef\xbb\xbfa b </s> c\n")
+    (tmp_path / "groups.json").write_bytes(b'\xef\xbb\xbf{"q": {"1": ["a b"]}}')
+    assert HypothesisSet.load_corpus(tmp_path / "a.txt")[0][0] == ["a", "b"]
+    assert list(ReferenceSet.load_json_corpus(tmp_path / "groups.json")[0]) == [[["a", "b"]]]

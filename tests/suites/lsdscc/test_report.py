@@ -8,10 +8,10 @@ import numpy as np
 
 import dialeval
 from dialeval.core.result import Run
-from dialeval.reports.explorer import make_explorer
 from dialeval.reports.html import combine_runs, render
 from dialeval.suites.lsdscc.evaluation import evaluate_hypotheses
 from dialeval.suites.lsdscc.report import explain_rows
+from reports.test_explorer import data_of
 from reports.test_html import HOSTILE, Page
 
 GROUPS = {"what is it?": {"letters": ["a b c d", "a b"], "end": ["x y"]}, "and?": {"letters": ["a b"], "end": ["x y"]}}
@@ -22,31 +22,24 @@ def run_of(*answers: str, system: str = "one") -> Run:
     return evaluate_hypotheses(given, reference_groups=GROUPS, settings={"coverage": {"aligner": "sacre"}})
 
 
-def data_of(run: Run) -> tuple[str, dict[str, Any], list[str]]:
-    found = make_explorer(run)
-    assert found is not None
-    (group,) = found[1]["groups"]
-    return Page(found[0].content).text, group, found[1]["texts"]
-
-
 def test_a_row_has_the_query_the_groups_and_where_each_answer_landed() -> None:
-    text, group, texts = data_of(run_of("a b c d", "zz"))
-    assert [texts[number] for (number,) in group["context"]] == list(GROUPS)
-    shown = [[(texts[name], [texts[at] for at in group]) for name, group in row] for row in group["groups"]]
+    run = run_of("a b c d", "zz")
+    data = data_of(run)
+    (side,), texts = data["sides"], data["texts"]
+    assert [[texts[at] for at in row] for row in side["context"]] == [[query] for query in GROUPS]
+    shown = [[(texts[name], [texts[at] for at in group]) for name, group in row] for row in side["groups"]]
     assert shown == [list(groups.items()) for groups in GROUPS.values()]
-    assert [[texts[at] for at in row] for row in group["reference"]] == [["a b c d", "a b", "x y"], ["a b", "x y"]]
-    first, second = group["landed"][0][0]
+    first, second = side["landed"][0]
     assert (texts[first[0]], first[1]) == ("a b c d", 0)
     assert (texts[second[0]], second[1]) == ("zz", None)
     assert first[2] == 1
-    assert "one 2 of 4" in text
+    assert "one 2 of 4" in Page(render(run)).text
 
 
 def test_systems_stand_side_by_side() -> None:
-    both = combine_runs([run_of("a b c d"), run_of("x y")])
-    _, group, _ = data_of(both)
-    assert group["systems"] == ["one", "one (run 2)"]
-    assert [[answers[0][1] for answers in system] for system in group["landed"]] == [[0, 0], [1, 1]]
+    data = data_of(combine_runs([run_of("a b c d"), run_of("x y")]))
+    assert data["systems"] == ["one", "one (run 2)"]
+    assert [[answers[0][1] for answers in side["landed"]] for side in data["sides"]] == [[0, 0], [1, 1]]
 
 
 def test_texts_from_outside_stay_texts() -> None:
@@ -65,6 +58,4 @@ def test_rows_without_an_alignment_show_none() -> None:
     assert explain_rows(["one"], np.array([1]), details=details, number=len) != {}
     assert explain_rows(["one"], np.array([2]), details=details, number=len) == {}
     assert explain_rows(["one", "two"], np.array([0]), details=details, number=len) == {}
-    found = make_explorer(dialeval.evaluate(["a b"], metrics="length"))
-    assert found is not None
-    assert "landed" not in found[1]["groups"][0]
+    assert "landed" not in data_of(dialeval.evaluate(["a b"], metrics="length"))["sides"][0]

@@ -83,41 +83,6 @@ def test_failures(dialeval: Dialeval) -> None:
     assert len(lines) == 7
 
 
-def test_domains(dialeval: Dialeval, tmp_path: Path) -> None:
-    (tmp_path / "in.json").write_text('{"x": [{"response": "[hotel_name]"}]}')
-    done = dialeval("multiwoz", "domains", "-i", "in.json", "--save", "out.json")
-    assert done.returncode == 0, done.stderr
-    assert json.loads((tmp_path / "out.json").read_text())["x"][0]["active_domains"] == ["hotel"]
-    done = dialeval("multiwoz", "domains", "-i", "in.json", "--save", "out.json")
-    assert done.returncode == 2
-    assert "--force" in done.stderr
-    assert dialeval("multiwoz", "domains", "-i", "in.json", "--save", "out.json", "--force").returncode == 0
-    # What is there is not replaced silently, even where the output is new.
-    done = dialeval("multiwoz", "domains", "-i", "out.json", "--save", "out.json")
-    assert done.returncode == 2
-    assert "out.json: has active_domains in x[0]; pass --replace-domains" in done.stderr
-    assert "out.json: exists; pass --force to overwrite it" in done.stderr
-    done = dialeval("multiwoz", "domains", "-i", "out.json", "--save", "new.json")
-    assert done.returncode == 2
-    assert not (tmp_path / "new.json").exists()
-    done = dialeval("multiwoz", "domains", "-i", "out.json", "--save", "out.json", "--force", "--replace-domains")
-    assert done.returncode == 0
-    assert "replaced the active_domains in x[0]" in done.stderr
-    many = {"x": [{"response": "[name]", "active_domains": []}] * 1500}
-    (tmp_path / "many.json").write_text(json.dumps(many))
-    done = dialeval("multiwoz", "domains", "-i", "many.json", "--save", "new.json")
-    assert (
-        "many.json: has active_domains in x[0], x[1], x[2] and 1,497 more turns; pass --replace-domains" in done.stderr
-    )
-    (tmp_path / "many.json").write_text(json.dumps({"x": many["x"][:3]}))
-    done = dialeval("multiwoz", "domains", "-i", "many.json", "--save", "new.json")
-    assert "many.json: has active_domains in x[0], x[1], x[2]; pass --replace-domains" in done.stderr
-    (tmp_path / "bad.json").write_text('{"x": [{"response": null}]}')
-    done = dialeval("multiwoz", "domains", "-i", "bad.json", "--save", "new.json")
-    assert "x[0].response: is null" in done.stderr
-    assert not (tmp_path / "new.json").exists()
-
-
 def test_all_problems_are_printed(dialeval: Dialeval, tmp_path: Path) -> None:
     bad: dict[str, object] = {f"wrong{number}": [{"response": None, "state": []}] for number in range(4)}
     (tmp_path / "bad.json").write_text(json.dumps(bad))
@@ -135,7 +100,7 @@ def test_predictions_must_be_named(dialeval: Dialeval, arguments: list[str]) -> 
     assert "-i PREDICTIONS.json" in done.stderr
 
 
-@pytest.mark.parametrize("command", [[], ["explain"], ["domains"]])
+@pytest.mark.parametrize("command", [[], ["explain"]])
 def test_help_has_an_example(dialeval: Dialeval, command: list[str]) -> None:
     done = dialeval("multiwoz", *command, "--help")
     assert done.returncode == 0

@@ -30,7 +30,7 @@ def predictions(system: str) -> dict[str, Any]:
 
 def test_the_documented_output_and_nothing_else(task: TaskData) -> None:
     output = Evaluator(data=task).evaluate(predictions("patient"))
-    assert list(output) == ["bleu", "success", "richness"]
+    assert list(output) == ["bleu", "success", "richness", "dst"]
     assert list(output["bleu"]) == ["town"]
     assert output["success"]["inform"] == dict.fromkeys(["cart", "eatery", "ferry", "inn", "total"], 100.0)
     assert output["success"]["success"]["total"] == 87.5
@@ -149,3 +149,22 @@ def test_goals_that_nobody_can_meet_are_refused(tmp_path: Path) -> None:
     assert len(lines) == 2
     assert "town01.eatery.requestable: no system can give 'FAX'" in lines[0]
     assert "town02.zeppelin: the ontology has no such domain" in lines[1]
+
+
+def test_modules_of_the_original_have_its_functions() -> None:
+    from dialeval.originals.multiwoz_evaluation import metrics, normalization, utils
+
+    assert metrics.Evaluator is Evaluator
+    data: Any = {"d1": [{"response": "The [hotel_name] is [stars]-star.", "state": {"hotel": {"Leave At": "by 9 am"}}}]}
+    assert (utils.has_state_predictions(data), utils.has_domain_predictions(data)) == (True, False)
+    normalization.normalize_data(data)
+    assert data["d1"][0] == {"response": "the NAME is COUNTtar.", "state": {"hotel": {"leave": "09:00"}}}
+    utils.get_domain_estimates_from_state(data)
+    assert data["d1"][0]["active_domains"] == ["hotel"]
+    assert [normalization.normalize_slot_name(name) for name in ("Hotel_Name", "nonsense")] == ["NAME", ""]
+    assert normalization.normalize_state_slot_value("leaveat", "2 pm") == "14:00"
+    assert normalization.normalize_state_slot_value("name", "Nando's") == "nandos"
+    assert normalization.time_str_to_minutes("01:30") == 90
+    goals, booked = utils.load_goals("town"), utils.load_booked_domains("town")
+    assert goals.keys() == utils.load_gold_states("town").keys() == utils.load_references("town")["town"].keys()
+    assert booked is None or booked.keys() == goals.keys()

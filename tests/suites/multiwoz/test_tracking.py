@@ -31,7 +31,7 @@ def test_booking_slots_unified() -> None:
 
 
 def test_part_of_a_value_agrees() -> None:
-    compare = make_state_comparison(ONTOLOGY, "apart", "historical", 95)
+    compare = make_state_comparison(ONTOLOGY, Tracking())
     assert compare({"inn": {"people": "1"}}, {"inn": {"people": "10"}}) == (1, 0, 0)
     assert compare({"inn": {"people": "2"}}, {"inn": {"people": "10"}}) == (0, 1, 1)
     assert compare({}, {}) == (0, 0, 0)
@@ -44,5 +44,5 @@ def test_an_empty_value_agrees_with_another_empty_one_alone(
     here: str, there: str, counts: tuple[int, int, int]
 ) -> None:
     for threshold in (95, 100):
-        compare = make_state_comparison(ONTOLOGY, "apart", "historical", threshold)
+        compare = make_state_comparison(ONTOLOGY, Tracking(threshold=threshold))
         assert compare({"inn": {"area": here}}, {"inn": {"area": there}}) == counts

@@ -1,62 +1,59 @@
 """Send chat-completions requests to an OpenAI-compatible endpoint, many at a time, within budgets.
 
-`Connections` is the only class that opens a connection. It uses the HTTP client of the standard library and keeps
-connections open: nothing has to be installed, and a request takes little processor time. The timeout is a deadline for
-the whole request, whatever the server sends meanwhile: a thread shuts down the sockets whose time is over.
-
 A request that fails for a passing reason (no connection, a timeout, a body that is cut off, status 408, 409, 425, 429
-or 5xx) is sent again after a pause that doubles, with jitter; `Retry-After` lengthens the pause, for all threads. A
-refusal of the key or the address (401, 403, 404), a certificate that is not trusted, and a host that has no address
-end the run. Every other status, and an answer by another model than the one that was asked, is the failure of this one
-request. Where no request succeeds, the run ends.
+or 5xx) is sent again after a pause that doubles, with jitter; `Retry-After` lengthens the pause, for all threads.
+Before the first answer of a run, what has no status is tried three times at most: nobody may be there.
 
-The key comes from an environment variable and is sent in one header. It is removed from whatever a server returns,
-also where it is written with escapes of JSON, before anything else sees the text.
+What would fail again ends the run: a refusal of the key or the address (401, 403, 404, 405), a redirection, a web page
+or a stream of events in the place of an answer, a certificate that is not trusted, a host that has no address, and,
+before the first answer, a field of the request that the server does not know. Every other status, and an answer by
+another model than the one that was asked, is the failure of this one request. Where no request succeeds, the run ends.
 """
 
 from __future__ import annotations
 
 import errno
 import http.client
-import math
-import os
 import random
 import re
 import socket
 import ssl
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from typing import Annotated
-from urllib.parse import SplitResult, urlsplit
 
 import msgspec
 import orjson
 from msgspec import Meta, Struct
 
-from dialeval.core.errors import SettingError, escape_controls
-from dialeval.core.version import __version__
+from dialeval.core.errors import SettingError
+from dialeval.judges.llm.connections import Connections
+from dialeval.judges.llm.gateway import Gateway
 
-KEY_VARIABLE = "DIALEVAL_LLM_KEY"
-MOST_BYTES = 1 << 24
-"""Of an answer."""
 _PASSING = frozenset({408, 409, 425, 429})
-_REFUSED = {401: "refuses the key", 403: "refuses access", 404: "does not know the address or the model"}
+_REFUSED = {
+    401: "refuses the key",
+    403: "refuses access",
+    404: "does not know the address or the model",
+    405: "does not take requests at this address, which usually ends with /v1",
+}
 _LONGEST_PAUSE = 60.0
 _LONGEST_ASKED = 600.0
 """Seconds of `Retry-After` that are waited at most."""
 FIRST_REQUESTS = 32
 """If so many requests failed and none succeeded, the run ends."""
+FIRST_ATTEMPTS = 3
+"""Requests that a run sends one after the other, until one is answered."""
+_TITLE = re.compile(rb"<title[^>]*>(.*?)</title>", re.IGNORECASE | re.DOTALL)
+_TOO_LONG = re.compile("context.length|too long|too large|context.window", re.IGNORECASE)
 MOST_TOKENS = 10**9
 """A larger number of tokens of an answer is not believed."""
 STOPPED_SECONDS = 1.5
 """How long requests may go on after Ctrl-C or SIGTERM."""
-_MASK = b"***"
-_ESCAPE = re.compile(r'\\(?:u([0-9a-fA-F]{4})|(["\\/]))')
-"""A character of a text in JSON that is written with an escape."""
 _DATED = r"(-(\d{4}-\d\d-\d\d|\d{8}|\d\d-\d{4}|\d{4}))?"
 """What a server may add to the name of a model: a date."""
 
@@ -113,115 +110,11 @@ class FailedRequestError(Exception):
 
 
 class _PassingError(Exception):
-    """A failure that may pass: the reason, and the seconds that the server asks to wait."""
+    """A failure that may pass: the reason, the seconds that the server asks to wait, and the status or None."""
 
 
 class StoppedError(Exception):
     """The run ends: no further request is sent."""
-
-
-class Connections:
-    """The connections to an address: those that no thread uses, and the sockets in use with their deadlines."""
-
-    def __init__(self, address: SplitResult, timeout: float) -> None:
-        self._address, self._timeout = address, timeout
-        self._tls = ssl.create_default_context() if address.scheme == "https" else None
-        self._idle: list[http.client.HTTPConnection] = []
-        self._ends: dict[socket.socket, float] = {}
-        self.last_end = math.inf
-        """When all sockets are shut down."""
-        self._lock = threading.Lock()
-        self._watcher: threading.Thread | None = None
-
-    def post(self, body: bytes, headers: Mapping[str, str]) -> tuple[http.client.HTTPResponse, bytes]:
-        """Send a request on an idle connection or a new one, and return the answer with its body.
-
-        Raises TimeoutError after the deadline, OSError, HTTPException or ValueError where there is no whole answer.
-        """
-        end = time.monotonic() + self._timeout
-        try:
-            connection = self._idle.pop()
-        except IndexError:
-            connection = self._connect(end)
-        try:
-            with self._limit(connection.sock, end):
-                connection.request("POST", self._address.path, body, dict(headers))
-                response = connection.getresponse()
-                content = response.read(MOST_BYTES + 1)
-            if len(content) > MOST_BYTES or int(response.getheader("Content-Length") or len(content)) != len(content):
-                raise http.client.IncompleteRead(content[:0])
-        except BaseException:
-            connection.close()
-            raise
-        if response.will_close:
-            connection.close()
-        else:
-            self._idle.append(connection)
-        return response, content
-
-    def close(self) -> None:
-        """Close all connections, and shut down those that are in use."""
-        self._shut_down(math.inf)
-        while self._idle:
-            self._idle.pop().close()
-
-    def _connect(self, end: float) -> http.client.HTTPConnection:
-        """Return a new connection; an address of the host that does not answer is followed by the next one."""
-        host, usual = self._address.hostname or "", 80 if self._tls is None else 443
-        connection = http.client.HTTPConnection(host, self._address.port or usual)
-        connection.default_port = usual  # the header Host does not name it
-        refusal = OSError(errno.EADDRNOTAVAIL, "the host has no address")
-        for family, kind, number, _, place in socket.getaddrinfo(host, connection.port, type=socket.SOCK_STREAM):
-            opened = socket.socket(family, kind, number)
-            try:
-                opened.settimeout(self._timeout)
-                with self._limit(opened, end):
-                    opened.connect(place)
-                opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                if self._tls is not None:
-                    opened = self._tls.wrap_socket(opened, server_hostname=host, do_handshake_on_connect=False)
-                    with self._limit(opened, end):
-                        opened.do_handshake()
-            except OSError as error:
-                opened.close()
-                refusal = error
-            else:
-                connection.sock = opened
-                return connection
-        raise refusal
-
-    @contextmanager
-    def _limit(self, used: socket.socket, end: float) -> Iterator[None]:
-        """Shut a socket down when its time is over; then raise TimeoutError, whatever else went wrong."""
-        with self._lock:
-            self._ends[used] = end
-            if self._watcher is None:
-                self._watcher = threading.Thread(target=self._watch, name="llm-deadlines", daemon=True)
-                self._watcher.start()
-        try:
-            yield
-        finally:
-            with self._lock:
-                del self._ends[used]
-            if time.monotonic() >= end:
-                raise TimeoutError
-
-    def _watch(self) -> None:
-        """Shut sockets down when their time is over, until none is in use."""
-        while True:
-            time.sleep(0.1)
-            with self._lock:
-                if not self._ends:
-                    self._watcher = None
-                    return
-            self._shut_down(time.monotonic())
-
-    def _shut_down(self, now: float) -> None:
-        with self._lock:
-            late = [used for used, end in self._ends.items() if now >= min(end, self.last_end)]
-        for used in late:
-            with suppress(OSError):  # it may be closed, or not connected yet
-                socket.socket.shutdown(used, socket.SHUT_RDWR)  # not that of TLS, which another thread uses
 
 
 @dataclass
@@ -254,9 +147,10 @@ class Counts:
 class Client:
     """A client of one endpoint; its methods may be called from any thread."""
 
-    endpoint: str
+    gateway: Gateway
     model: str
-    key_variable: str = KEY_VARIABLE
+    served_model: str = ""
+    """The name that answers have, where it is not that of the request."""
     timeout: float = 120.0
     retries: int = 8
     backoff: float = 0.5
@@ -268,29 +162,11 @@ class Client:
     """Called whenever the counts change."""
 
     def __post_init__(self) -> None:
-        address, is_valid = urlsplit(""), False
-        with suppress(ValueError):
-            address = urlsplit(self.endpoint)
-            (address.hostname or "").encode("idna")
-            is_valid = address.scheme in ("http", "https") and bool(address.hostname) and address.port != 0
-            is_valid &= address.path.isascii() and not re.search(r"[\x00-\x20\x7f]", self.endpoint.strip())
-        if not is_valid or "@" in address.netloc or address.query:
-            what = "with no key, query, space or special letter in it"
-            raise SettingError(f"an endpoint is an address such as http://localhost:8000/v1, {what}")
-        self._address = address._replace(path=f"{address.path.rstrip('/')}/chat/completions", fragment="")
-        self._key = os.environ.get(self.key_variable, "").strip()
-        if not self._key.isascii() or not self._key.isprintable():
-            raise SettingError(f"the key in {self.key_variable} has characters that a header cannot have")
-        self._headers = {"Content-Type": "application/json", "User-Agent": f"dialeval/{__version__}"}
-        if self._key:
-            self._headers["Authorization"] = f"Bearer {self._key}"
-        # A shorter key, such as EMPTY, is a placeholder: replacing it would change words of answers.
-        self._secret = self._key if len(self._key) >= 8 else ""
         self._last_failure = ""
         self._lock = threading.Lock()
         self._stop = threading.Event()
         self._not_before = 0.0
-        self._connections = Connections(self._address, self.timeout)
+        self._connections = Connections(self.gateway, self.timeout)
 
     def close(self) -> None:
         """Close the connections."""
@@ -304,7 +180,7 @@ class Client:
 
     def send(self, body: bytes) -> bytes:
         """Return an answer; FailedRequestError with the reason, or SettingError where the whole run must end."""
-        reason, wait = "", 0.0
+        reason, wait, status = "", 0.0, None
         for attempt in range(self.retries + 1):
             if attempt:
                 self._pause(attempt, wait)
@@ -312,39 +188,76 @@ class Client:
             try:
                 return self._send_once(body)
             except _PassingError as error:
-                reason, wait = error.args
+                reason, wait, status = error.args
             if self._stop.is_set():  # it may have failed because of that
                 raise StoppedError
+            if status is None and not self.counts.answers and attempt + 1 >= FIRST_ATTEMPTS:
+                break
         raise self._count_failure(reason)
 
     def _send_once(self, body: bytes) -> bytes:
         try:
-            response, content = self._connections.post(body, self._headers)
+            response, content = self._connections.post(body)
         except (OSError, http.client.HTTPException, ValueError) as error:
-            raise _PassingError(self._explain(error), 0.0) from None
+            raise _PassingError(self._explain(error), 0.0, None) from None
         status = response.status
         if status == 200:
+            self._refuse_pages(response.getheader("Content-Type") or "", content)
             try:
                 return self._accept(content)
             except (msgspec.MsgspecError, ValueError, TypeError, RecursionError):  # also of nesting that is too deep
-                raise _PassingError("the answer is not a chat completion", 0.0) from None
+                reason = f"the answer is not a chat completion: {self.gateway.quote(content)}"
+                raise _PassingError(reason, 0.0, None) from None
         if status in _REFUSED:
-            what = f"{self.endpoint} {_REFUSED[status]} (status {status})"
-            raise SettingError(f"{what}: {self._quote(content)}. The key is read from {self.key_variable}")
+            what = f"{self.gateway.name} {_REFUSED[status]} (status {status}): {self.gateway.quote(content)}"
+            key = f". The key is read from {self.gateway.key_variable}" if status in (401, 403) else ""
+            raise SettingError(what + key)
+        if 300 <= status < 400:
+            host = re.match(r"\w+://([^/?#]+)", response.getheader("Location") or "")
+            place = f" to {self.gateway.quote(host[1])}" if host else ""
+            what = f"redirects (status {status}{place}), as a login page does"
+            raise SettingError(f"{self.gateway.name} {what}; name the address of the API itself")
         if status not in _PASSING and status < 500:
-            raise self._count_failure(f"status {status}: {self._quote(content)}")
-        raise _PassingError(f"status {status}", _read_retry_after(response.getheader("Retry-After")))
+            self._refuse_fields(body, f"(status {status}): {self.gateway.quote(content)}")
+            raise self._count_failure(f"status {status}: {self.gateway.quote(content)}")
+        raise _PassingError(f"status {status}", _read_retry_after(response.getheader("Retry-After")), status)
+
+    def _refuse_pages(self, content_type: str, content: bytes) -> None:
+        """Raise SettingError for a web page or a stream of events in the place of an answer."""
+        start = content[:100].lstrip()
+        if content_type.startswith("text/html") or start.startswith(b"<"):
+            title = _TITLE.search(content[:10_000])
+            named = f" ({self.gateway.quote(title[1])})" if title else ""
+            what = f"answers with a web page{named}, such as a login page, and not with JSON"
+            raise SettingError(f"{self.gateway.name} {what}; check the address, which usually ends with /v1")
+        if content_type.startswith("text/event-stream") or start.startswith(b"data:"):
+            what = "streams its answers (server-sent events), which is not read"
+            raise SettingError(f"{self.gateway.name} {what}; ask for whole answers: --llm-option stream=false")
+
+    def _refuse_fields(self, body: bytes, refusal: str) -> None:
+        """Raise SettingError where a server does not know a field of the first requests."""
+        if self.counts.answers or _TOO_LONG.search(refusal):
+            return
+        fields = [name for name in orjson.loads(body) if name not in ("messages", "model")]
+        named = [name for name in fields if re.search(rf"\b{re.escape(name)}\b", refusal)]
+        if named:
+            options = " ".join(f"--llm-option {name}=null" for name in named)
+            advice = f"{options} removes {'it' if len(named) == 1 else 'them'}"
+            if any("logprobs" in name for name in named):
+                advice = "--llm-mode grade needs no probabilities"
+            advice += "; for a reasoning model add --llm-preset reasoning"
+            raise SettingError(f"{self.gateway.name} refuses {', '.join(named)} {refusal}. {advice}")
 
     def _explain(self, error: Exception) -> str:
         """Return the reason of a failed connection; SettingError where it would fail again."""
         number, is_first = getattr(error, "errno", None), not self.counts.answers
         if isinstance(error, ssl.SSLCertVerificationError):
             what = f"has a certificate that is not trusted ({error.verify_message})"
-            raise SettingError(f"{self.endpoint} {what}; set SSL_CERT_FILE to the certificate of its authority")
+            raise SettingError(f"{self.gateway.name} {what}; name that of its authority: --llm-ca FILE")
         if isinstance(error, ssl.SSLError) and is_first and not isinstance(error, ssl.SSLEOFError):
-            raise SettingError(f"{self.endpoint} speaks no TLS that is understood ({error.reason})")
+            raise SettingError(f"{self.gateway.name} speaks no TLS that is understood ({error.reason})")
         if isinstance(error, socket.gaierror) and is_first and number == socket.EAI_NONAME:
-            raise SettingError(f"{self.endpoint} has no address ({error.strerror})")
+            raise SettingError(f"{self.gateway.name} has no address ({error.strerror})")
         if number in (errno.EMFILE, errno.ENFILE):
             raise SettingError("too many open files; lower the concurrency, or raise the limit (ulimit -n)")
         if isinstance(error, TimeoutError):
@@ -358,16 +271,17 @@ class Client:
         failed = self.counts.failed
         if failed and not self.counts.answers:
             what = f"none of the first {failed:,} requests" if failed > 1 else "no request"
-            raise SettingError(f"{what} to {self.endpoint} succeeded: {self._last_failure}")
+            raise SettingError(f"{what} to {self.gateway.name} succeeded: {self._last_failure}")
 
     def _accept(self, body: bytes) -> bytes:
-        body = orjson.dumps(orjson.loads(body))  # without escapes that hide a key, and without repeated keys
-        if self._secret:
-            body = body.replace(orjson.dumps(self._secret)[1:-1], _MASK)
+        body = orjson.dumps(orjson.loads(body))  # without escapes that hide a secret, and without repeated keys
         answer = read_completion(body)
-        if answer.model and not re.fullmatch(re.escape(self.model) + _DATED, answer.model):
+        body, served = self.gateway.mask_json(body), answer.model
+        if served and not re.fullmatch(re.escape(self.served_model or self.model) + _DATED, served):
             self._count(0, answer.usage or {})
-            raise self._count_failure(f"answered by another model, {escape_controls(answer.model)[:100]}")
+            named = self.gateway.quote(served)[:100]
+            advice = f"if that is the one, add --llm-served-model {named}"
+            raise self._count_failure(f"answered by another model, {named}: {advice}")
         self._count(1, answer.usage or {})
         return body
 
@@ -408,12 +322,6 @@ class Client:
         if asked:
             self._not_before = max(self._not_before, time.monotonic() + asked)
         self._stop.wait(max(seconds, asked))
-
-    def _quote(self, body: bytes) -> str:
-        text = body.decode(errors="replace")
-        text = _ESCAPE.sub(lambda match: chr(int(match[1], 16)) if match[1] else match[2], text)
-        text = text.replace(self._secret, _MASK.decode()) if self._secret else text
-        return escape_controls(" ".join(text.split()))[:200]
 
 
 def _read_count(stated: object) -> int:

@@ -7,6 +7,9 @@
 
 Requests are sent by threads, at most `concurrency` at a time; the batches of an evaluation share them. An answer that
 was recorded is not asked for again (`answers.AnswerStore`), and with `replay=True` nothing is asked at all.
+
+A run begins with single requests, until one is answered: three that are refused end it (`probe=False`: all are sent at
+once). It also ends after 32 answers of which none has a grade.
 """
 
 from __future__ import annotations
@@ -16,10 +19,11 @@ import os
 import re
 import signal
 import threading
+import time
 from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from types import FrameType
 from typing import Any, Literal, get_args
@@ -32,7 +36,16 @@ from dialeval.core.files import refuse_link
 from dialeval.core.rowtable import RUN_FILE
 from dialeval.judges.llm import rubrics
 from dialeval.judges.llm.answers import AnswerRecord, AnswerStore
-from dialeval.judges.llm.client import KEY_VARIABLE, Client, Counts, FailedRequestError, StoppedError, read_completion
+from dialeval.judges.llm.client import (
+    FIRST_ATTEMPTS,
+    FIRST_REQUESTS,
+    Client,
+    Counts,
+    FailedRequestError,
+    StoppedError,
+    read_completion,
+)
+from dialeval.judges.llm.gateway import KEY_VARIABLE, Auth, Gateway, combine_presets
 from dialeval.judges.llm.rubrics import Grades, Parts, Request, Rubric
 from dialeval.metrics.registry import split_names
 
@@ -162,6 +175,12 @@ class LLM(Panel):
         cache: The file of recorded answers; None: one in the cache folder.
         replay: Use recorded answers only; no connection is opened.
         key_variable: The environment variable with the key of the endpoint, if it needs one.
+        presets: Kinds of servers, such as `azure` or `reasoning`, whose settings are the defaults of those here.
+        auth: How the key is sent: `bearer`, `api-key` (a header of that name) or `none`; None: `bearer`.
+        headers: Further headers of requests; `$NAME` in a value is an environment variable.
+        ca: A file of further certificates to trust.
+        served_model: The name of the model in answers, where a gateway has another one than requests.
+        probe: Send single requests until one is answered, before all others.
         systems: The model behind each system, where it is known, to name a judge of the same family.
     """
 
@@ -186,7 +205,19 @@ class LLM(Panel):
         replay: bool = False,
         key_variable: str = KEY_VARIABLE,
         systems: Mapping[str, str] | None = None,
+        presets: Sequence[str] = (),
+        auth: Auth | None = None,
+        headers: Mapping[str, str] | None = None,
+        ca: str | os.PathLike[str] | None = None,
+        served_model: str = "",
+        probe: bool = True,
     ) -> None:
+        preset = combine_presets(presets)
+        endpoint, mode = endpoint or preset.endpoint, mode or preset.mode
+        if preset.options and mode == "expected":
+            raise SettingError(
+                f"{', '.join(presets)}: reasoning models return no probabilities; choose --llm-mode grade"
+            )
         if not model.strip() or any(letter in "(),=" or letter.isspace() for letter in model):
             raise SettingError("name the model of the judge; a name has no spaces, commas, brackets or =")
         if endpoint is None and not replay:
@@ -204,10 +235,17 @@ class LLM(Panel):
         super().__init__(self)
         self.changed: Callable[[], None] | None = None
         self.defaults = {"rubric": None if rubric is None else os.fspath(rubric), "mode": mode, "samples": samples}
-        self._options, self.cache = dict(options or {}), cache
+        self._options, self.cache = {**preset.options, **(options or {})}, cache
         self._least_mass, self._concurrency = least_mass, concurrency
         limits = (timeout, retries, backoff, max_requests, max_total_tokens)
-        self._client = Client(endpoint or "http://replay.invalid", model, key_variable, *limits)
+        place = "http://replay.invalid" if replay or endpoint is None else endpoint
+        sent = ("none", {}, None) if replay else (auth or preset.auth or "bearer", headers or {}, ca)
+        self._client = Client(Gateway(place, key_variable, *sent), model, served_model, *limits)
+        self._probing = threading.Lock()
+        self._probe = probe
+        self._graded, self._ungraded = 0, list[str]()
+        self.report: Callable[[str], object] | None = None
+        """Called with what the first answer shows of the endpoint."""
         self._client.changed = lambda: self.changed and self.changed()
         self._lock = threading.Lock()
         self._open_store: AnswerStore | None = None
@@ -222,7 +260,13 @@ class LLM(Panel):
     def settings(self) -> str:
         """The model and the settings that grades depend on."""
         options = orjson.dumps(self._options, option=orjson.OPT_SORT_KEYS).decode()
-        return f"{self.model},prompt={rubrics.PROMPT},least_mass={self._least_mass:g},options={options}"
+        served = f"={self._client.served_model}" if self._client.served_model else ""
+        least = f"{self._least_mass:g}"
+        return f"{self.model}{served},prompt={rubrics.PROMPT},least_mass={least},options={options}"
+
+    def describe_endpoint(self) -> str:
+        """Return where requests go and with which headers, without secrets."""
+        return "POST /chat/completions" if self.replay else self._client.gateway.describe()
 
     @property
     def counts(self) -> Counts:
@@ -243,7 +287,11 @@ class LLM(Panel):
         """
         samples = samples if mode == "vote" else 1
         requests = [request for parts in rows for request in self.requests(rubric, parts, mode, samples)]
-        grades = [self._read(rubric, record, mode) for record in self.answers(requests)]
+
+        def read(record: AnswerRecord) -> Grades:
+            return self._read(rubric, record, mode)
+
+        grades = list(map(read, self.answers(requests, read)))
         if mode != "vote":
             return grades
         return [_vote(grades[start : start + samples]) for start in range(0, len(grades), samples)]
@@ -264,19 +312,24 @@ class LLM(Panel):
             return rubrics.compute_expected_grades(rubric, answer, self._least_mass)
         return rubrics.parse_grades(rubric, answer)
 
-    def answers(self, requests: Sequence[Request]) -> list[AnswerRecord]:
-        """Return the recorded answers to requests; send those that have none, and wait for them."""
+    def answers(self, requests: Sequence[Request], read: Callable[[AnswerRecord], Grades]) -> list[AnswerRecord]:
+        """Return the recorded answers to requests; send those that have none, and wait for them.
+
+        `read` returns the grades of an answer, by which a run notices that it gets none.
+        """
         store, keys = self._store(), [request.key for request in requests]
+        sent = self._send_first(requests, read)
         records = store.find(list(dict.fromkeys(keys)), failures=self.replay)
-        self.counts.recorded += len(records)
+        self.counts.recorded += len(records.keys() - sent)
         records |= {key: failure for key in keys if (failure := self.used.get(key)) is not None}
         missing = {request.key: request for request in requests if request.key not in records}
         if self.replay:
             records |= {key: AnswerRecord(key, b"", None, NOT_RECORDED) for key in missing}
             self.used |= dict.fromkeys(keys)
             return [records[key] for key in keys]
-        futures = {key: self._submit(request) for key, request in missing.items()}
+        futures: dict[str, Future[AnswerRecord]] = {}
         try:
+            futures = {key: self._submit(request, read) for key, request in missing.items()}
             records |= {key: future.result() for key, future in futures.items()}
         except BaseException as error:
             self.stop(error)
@@ -288,18 +341,51 @@ class LLM(Panel):
         self.used |= {key: record if record.answer is None else None for key, record in records.items()}
         return [records[key] for key in keys]
 
-    def _submit(self, request: Request) -> Future[AnswerRecord]:
+    def _send_first(self, requests: Sequence[Request], read: Callable[[AnswerRecord], Grades]) -> set[str]:
+        """Send single requests until one is answered, and return their keys; SettingError where none of three is."""
+        sent = set[str]()
+        with self._probing:
+            if self.counts.answers or self.replay or not self._probe:
+                return sent
+            recorded = self._store().find([request.key for request in requests])
+            for request in requests:
+                if request.key in recorded or request.key in self.used or request.key in sent:
+                    continue
+                start = time.monotonic()
+                try:
+                    record = self._submit(request, read).result()
+                except BaseException as error:
+                    self.stop(error)
+                    raise
+                sent.add(request.key)
+                if record.answer is not None:
+                    self._report_first(record, read(record), time.monotonic() - start)
+                    break
+                self.used[request.key] = record
+                if self.counts.requests >= FIRST_ATTEMPTS:
+                    self._client.refuse_silence()
+        return sent
+
+    def _report_first(self, record: AnswerRecord, grades: Grades, seconds: float) -> None:
+        if self.report is not None and record.answer is not None:
+            answer = read_completion(record.answer)
+            tokens = "token probabilities" if answer.tokens else "no token probabilities"
+            form = "the JSON object asked for" if grades.reason is None else grades.reason
+            name = self._client.gateway.quote(answer.model or "a model without a name")
+            self.report(f"{name} answered the first request in {seconds:.1f} s: {form}, {tokens}")
+
+    def _submit(self, request: Request, read: Callable[[AnswerRecord], Grades]) -> Future[AnswerRecord]:
         """Send a request in a thread, unless it is on its way."""
         with self._lock:
             if request.key in self._running:
                 return self._running[request.key]
             if self._pool is None:
                 self._pool = ThreadPoolExecutor(self._concurrency, "llm")
-            future = self._running[request.key] = self._pool.submit(self._send, request)
+            future = self._running[request.key] = self._pool.submit(self._send, request, read)
         future.add_done_callback(lambda _: self._running.pop(request.key, None))
         return future
 
-    def _send(self, request: Request) -> AnswerRecord:
+    def _send(self, request: Request, read: Callable[[AnswerRecord], Grades]) -> AnswerRecord:
         try:
             record = AnswerRecord(request.key, request.body, self._client.send(request.body))
         except FailedRequestError as error:
@@ -307,7 +393,29 @@ class LLM(Panel):
         except BaseException as error:
             self.stop(error)
             raise
-        return self._store().store(record)
+        record = self._store().store(record)
+        if record.answer is not None and not self._graded:
+            try:
+                self._count_grades(record.answer, read(record))
+            except SettingError as error:
+                self.stop(error)
+                raise
+        return record
+
+    def _count_grades(self, answer: bytes, grades: Grades) -> None:
+        """Count an answer; SettingError where the first ones have no grade."""
+        with self._lock:
+            self._graded += grades.reason is None
+            if self._graded:
+                return
+            with suppress(MsgspecError, TypeError, UnicodeError, RecursionError):
+                shown = self._client.gateway.quote(read_completion(answer).text)
+                self._ungraded.append(f"{grades.reason}: {shown!r}")
+            if len(self._ungraded) < FIRST_REQUESTS:
+                return
+        examples = "".join(f"\n  {example}" for example in self._ungraded[:3])
+        what = f"none of the first {FIRST_REQUESTS} answers of {self.model} has a grade"
+        raise SettingError(f"{what}, so that the run ends (docs/llm-judges.md, Problems). The first ones:{examples}")
 
     def _store(self) -> AnswerStore:
         with self._lock:
@@ -371,4 +479,5 @@ def _vote(several: Sequence[Grades]) -> Grades:
     read = [grades for grades in several if grades.reason is None]
     if 2 * len(read) <= len(several):
         return Grades({}, next(grades.reason for grades in several if grades.reason is not None))
-    return Grades({name: math.fsum(grades.values[name] for grades in read) / len(read) for name in read[0].values})
+    means = {name: math.fsum(grades.values[name] for grades in read) / len(read) for name in read[0].values}
+    return Grades(means, unwrapped=any(grades.unwrapped for grades in read))

@@ -52,6 +52,8 @@ class GradeState:
     mass: Moments = field(default_factory=Moments)
     reasons: dict[str, int] = field(default_factory=dict)
     """How many rows have no grade, by the reason."""
+    unwrapped: int = 0
+    """Rows with an answer from which reasoning or a code fence was removed."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,7 @@ class LLMGrades(Metric[GradeState]):
         return rubric
 
     @property
-    def needs(self) -> frozenset[Input]:
+    def needs(self) -> frozenset[Input]:  # type: ignore[override]
         return frozenset(
             {inputs.RESPONSE, inputs.LLM, *([inputs.REFERENCE] if "reference" in self._rubric.uses else [])}
         )
@@ -140,11 +142,12 @@ class LLMGrades(Metric[GradeState]):
         moments = {key: Moments.of(values, dialogues) for key, values in scores.items()}
         mass = Moments.of(np.array([grades.mass for grades in graded], np.float64))
         reasons = Counter(grades.reason for grades in graded if grades.reason is not None)
-        return Partial(GradeState(moments, mass, dict(reasons)), scores)
+        return Partial(GradeState(moments, mass, dict(reasons), sum(grades.unwrapped for grades in graded)), scores)
 
     def merge(self, left: GradeState, right: GradeState) -> GradeState:
         grades = {key: left.grades[key] + right.grades[key] for key in left.grades}
-        return GradeState(grades, left.mass + right.mass, dict(Counter(left.reasons) + Counter(right.reasons)))
+        reasons = dict(Counter(left.reasons) + Counter(right.reasons))
+        return GradeState(grades, left.mass + right.mass, reasons, left.unwrapped + right.unwrapped)
 
     def finish(self, state: GradeState) -> Mapping[str, Estimate]:
         return {key: Estimate.of_moments(state.grades[key], self.bounds_of(key)) for key in self._keys.values()}
@@ -157,6 +160,9 @@ class LLMGrades(Metric[GradeState]):
         missing = reasons.total()
         why = "".join(f"; {reason} ({count:,})" for reason, count in reasons.most_common())
         sure = f"; tokens of grades have {100 * mass.mean:.1f}% of the probability on average" if mass.scored else ""
+        unwrapped = sum(state.unwrapped for state in states)
+        if unwrapped:
+            yield f"{self.name}: reasoning or a code fence around the grades was removed from {unwrapped:,} answers"
         if rows:
             yield f"{self.name}: {missing:,} of {rows:,} have no grade ({100 * missing / rows:.1f}%){why}{sure}"
 

@@ -17,7 +17,8 @@ The request is one user message. Texts of the dialogue are between lines that be
 are drawn anew for each request, so that no text can end its own quotation. Texts are joined, never formatted.
 
 An answer is the JSON object that the schema in the request describes, and nothing else: it is parsed as a whole, and
-no grade is searched for in other text. With probabilities (`compute_expected_grades`) the grade is
+no grade is searched for in other text. One block of reasoning before it (`<think>...</think>`) and one code fence
+around it are removed, and counted. With probabilities (`compute_expected_grades`) the grade is
 sum_g g p(g) / sum_g p(g) over the tokens at the place of the grade. Of several questions, later grades are conditional
 on the earlier ones.
 """
@@ -52,6 +53,10 @@ _TOP = 20
 """Tokens per place whose probabilities are asked for: as many as every endpoint gives."""
 _AROUND = " \t\n\r\"':,{}\u0120\u2581"
 """Characters around a grade within its token: JSON, and the spaces of two kinds of tokenizers."""
+
+_REASONING = re.compile(r"\A\s*(?:<(?:think|thinking|reasoning)>)?.*?</(?:think|thinking|reasoning)>", re.DOTALL)
+"""A block of reasoning before an answer; servers may keep its first tag for themselves."""
+_FENCE = re.compile(r"\A```\w*\n(.*?)\n?```\Z", re.DOTALL)
 
 Text = Annotated[str, Meta(min_length=1, max_length=4_000)]
 Level = Literal["reply", "conversation", "pair"]
@@ -173,13 +178,28 @@ class Grades(NamedTuple):
     reason: str | None = None
     mass: float = math.nan
     """The least probability that all grades of a question have together."""
+    unwrapped: bool = False
+    """Whether a block of reasoning or a code fence was removed."""
+
+
+def unwrap_answer(text: str) -> str:
+    """Return an answer without a block of reasoning before it and a code fence around it.
+
+    Examples:
+        >>> unwrap_answer('<think>Good.</think>```json\\n{"quality": 4}\\n```')
+        '{"quality": 4}'
+    """
+    text = _REASONING.sub("", text, count=1).strip()
+    fence = _FENCE.match(text)
+    return fence[1].strip() if fence else text
 
 
 def parse_grades(rubric: Rubric, answer: Completion) -> Grades:
     """Return the grades of an answer that is the JSON object asked for; no grades for anything else."""
-    text = answer.text.strip()
+    whole = answer.text.strip()
+    text = unwrap_answer(whole)
     if not text:
-        return Grades({}, "the answer is empty")
+        return Grades({}, "the answer is empty" if not answer.is_cut else "the answer is cut off")
     try:
         grades = orjson.loads(text)
     except orjson.JSONDecodeError:
@@ -191,7 +211,7 @@ def parse_grades(rubric: Rubric, answer: Completion) -> Grades:
             return Grades({}, "a grade is not on its scale")
     if text.count(":") > len(grades):  # the object is flat, and the parser keeps the last of equal keys
         return Grades({}, "a grade is stated twice")
-    return Grades({name: float(value) for name, value in grades.items()})
+    return Grades({name: float(value) for name, value in grades.items()}, unwrapped=text != whole)
 
 
 def compute_expected_grades(rubric: Rubric, answer: Completion, least_mass: float) -> Grades:
@@ -202,9 +222,9 @@ def compute_expected_grades(rubric: Rubric, answer: Completion, least_mass: floa
     if not answer.tokens:
         what = "the endpoint returns no probabilities of tokens (logprobs), which the mode `expected` needs"
         raise SettingError(f"{what}; choose another mode: --llm-mode grade or vote")
-    values, least = {}, 1.0
+    values, least, text = {}, 1.0, unwrap_answer(answer.text.strip())
     for question in rubric.question:
-        token = _find_token(question.name, answer.tokens)
+        token = _find_token(question.name, text, answer.tokens)
         if token is None:
             return Grades({}, "the tokens of the answer are not those of its text")
         weights = dict.fromkeys(question.values, 0.0)
@@ -217,22 +237,26 @@ def compute_expected_grades(rubric: Rubric, answer: Completion, least_mass: floa
         values[question.name] = sum(grade * weight for grade, weight in weights.items()) / mass if mass else math.nan
     if least < least_mass:
         return Grades({}, f"grades have less than {least_mass:g} of the probability", min(least, 1.0))
-    return Grades(values, None, min(least, 1.0))
+    return Grades(values, None, min(least, 1.0), plain.unwrapped)
 
 
-def _find_token(name: str, tokens: Sequence[Token]) -> Token | None:
+def _find_token(name: str, text: str, tokens: Sequence[Token]) -> Token | None:
     """Return the token in which the grade of a question begins.
 
-    The text is a flat object of numbers, which was parsed as a whole: a name in quotes is in it once, as a key.
+    The text is a flat object of numbers, which was parsed as a whole: a name in quotes is in it once, as a key. It is
+    the last such object of the tokens, since reasoning may come before it.
     """
-    place = re.search(rf'"{name}"\s*:\s*(\d)', "".join(token.token for token in tokens))
+    start = "".join(token.token for token in tokens).rfind(text)
+    place = re.search(rf'"{name}"\s*:\s*(\d)', text)
+    if start < 0 or place is None:
+        return None
     ends = accumulate(len(token.token) for token in tokens)
-    return next((token for token, end in zip(tokens, ends, strict=True) if place and end > place.start(1)), None)
+    return next((token for token, end in zip(tokens, ends, strict=True) if end > start + place.start(1)), None)
 
 
-def show_request(request: Request) -> str:
-    """Return the request as it is sent, for people: the settings as JSON, then the message."""
+def show_request(request: Request, head: str = "POST /chat/completions") -> str:
+    """Return the request as it is sent, for people: `head`, the settings as JSON, then the message."""
     body = orjson.loads(request.body)
     (message,) = body.pop("messages")
     settings = orjson.dumps(body, option=orjson.OPT_INDENT_2).decode()
-    return f"POST /chat/completions\n{settings}\n\nmessages[0], role {message['role']}:\n\n{message['content']}\n"
+    return f"{head}\n{settings}\n\nmessages[0], role {message['role']}:\n\n{message['content']}\n"

@@ -1,1 +1,1 @@
-"""The package `mwzeval`, which its documents also call `multiwoz_evaluation`; the evaluator is in `metrics`."""
+"""The package `mwzeval`, which its documents also call `multiwoz_evaluation`, with its modules."""

@@ -1,5 +1,5 @@
-// The page itself: choice of colors, commands to copy, tables that fit their window, what is open on paper, causes of
-// failure. Controls that need a script are hidden until it runs.
+// The page itself: choice of colors, texts and pictures to copy, tables that sort and fit their window, what is open on
+// paper, causes of failure. Controls that need a script are hidden until it runs.
 
 const CHOICES = ["auto", "light", "dark"];
 const STORED = "dialeval-colors";
@@ -44,55 +44,127 @@ const setTheme = (button) => {
   label();
 };
 
-const copied = async (text) => {
-  if (navigator.clipboard) return navigator.clipboard.writeText(text);
-  throw new Error("no clipboard");
+const copyText = async (text) => {
+  try {
+    return await navigator.clipboard.writeText(text);
+  } catch {
+    // a page from disk may have no clipboard
+  }
+  const area = document.createElement("textarea");
+  area.value = text;
+  document.body.append(area);
+  area.select();
+  const done = document.execCommand("copy");
+  area.remove();
+  if (!done) throw new Error("not copied");
 };
 
-const selectText = (element) => {
-  const range = document.createRange();
-  range.selectNodeContents(element);
-  getSelection().removeAllRanges();
-  getSelection().addRange(range);
-};
-
-const setCopy = (button) => {
-  const code = button.parentElement.querySelector("code");
-  const status = document.getElementById("copied");
+// A button that copies, and says that it did.
+const setCopy = (button, copy) => {
+  const name = button.textContent;
   button.hidden = false;
   button.addEventListener("click", async () => {
     try {
-      await copied(code.textContent);
-      status.textContent = button.textContent = "Copied";
+      await copy();
+      button.textContent = "Copied";
     } catch {
-      selectText(code); // so that one keystroke copies it
-      status.textContent = button.textContent = "Selected";
+      button.textContent = "Not copied";
     }
     setTimeout(() => {
-      button.textContent = "Copy";
+      button.textContent = name;
     }, 2000);
   });
 };
 
-// A table that is wider than its place gets a narrower form: strips below values, then a card for each row.
+const PAINTED = ["fill", "stroke", "stroke-width", "stroke-dasharray", "stroke-linecap", "opacity", "font", "text-anchor", "paint-order"];
+
+// A figure as a picture with its title: its styles are written into a copy, which a canvas draws.
+const toPicture = async (figure) => {
+  const svg = [...figure.querySelectorAll("svg")].find((each) => each.clientWidth);
+  const [, , width, height] = svg.getAttribute("viewBox").split(" ").map(Number);
+  const copy = svg.cloneNode(true);
+  const originals = svg.querySelectorAll("*");
+  copy.querySelectorAll("*").forEach((each, at) => {
+    const style = getComputedStyle(originals[at]);
+    for (const name of PAINTED) each.setAttribute(name, style.getPropertyValue(name));
+    if (each.tagName === "text") each.setAttribute("style", `font: ${style.font}`);
+  });
+  copy.setAttribute("width", width);
+  copy.setAttribute("height", height);
+  const image = new Image();
+  image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(new XMLSerializer().serializeToString(copy))}`;
+  await image.decode();
+  const canvas = document.createElement("canvas");
+  const [scale, top, edge] = [2, 48, 24];
+  canvas.width = scale * (width + 2 * edge);
+  canvas.height = scale * (height + top + edge);
+  const pen = canvas.getContext("2d");
+  const body = getComputedStyle(document.body);
+  pen.scale(scale, scale);
+  pen.fillStyle = body.backgroundColor;
+  pen.fillRect(0, 0, canvas.width, canvas.height);
+  pen.fillStyle = body.color;
+  pen.font = `600 16px ${body.fontFamily}`;
+  pen.fillText(figure.querySelector("figcaption b")?.textContent ?? "", edge, 32);
+  pen.drawImage(image, edge, top, width, height);
+  return new Promise((done) => canvas.toBlob(done, "image/png"));
+};
+
+const copyPicture = async (figure) => {
+  const blob = await toPicture(figure);
+  try {
+    await navigator.clipboard.write([new ClipboardItem({ "image/png": blob })]);
+  } catch {
+    const link = document.createElement("a"); // without a clipboard it becomes a file
+    link.href = URL.createObjectURL(blob);
+    link.download = "figure.png";
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+  }
+};
+
+// The heads of a table sort its lines; numbers by their value, and once more the other way.
+const setSort = (head) => {
+  const button = document.createElement("button");
+  button.type = "button";
+  button.append(...head.childNodes);
+  if (!button.textContent.trim()) button.textContent = "name";
+  head.append(button);
+  const valueOf = (row) => {
+    const cell = row.cells[head.cellIndex];
+    const text = (cell.querySelector("b") ?? cell).textContent.replace(/[▲▼◆·<,\s]/g, "").replace("−", "-");
+    const found = /^[+-]?[\d.]+/.exec(text.replace(/^p=?/, ""));
+    return found ? Number(found[0]) : cell.textContent.trim().toLowerCase();
+  };
+  button.addEventListener("click", () => {
+    const way = head.getAttribute("aria-sort") === "descending" ? 1 : -1;
+    const body = head.closest("table").tBodies[0];
+    const order = (one, other) => {
+      if (typeof one === typeof other) return way * (one < other ? -1 : one > other ? 1 : 0);
+      return typeof one === "number" ? -1 : 1; // what has no number comes last
+    };
+    const ranked = [...body.rows].map((row) => [valueOf(row), row]).sort(([one], [other]) => order(one, other));
+    body.append(...ranked.map(([, row]) => row));
+    for (const other of head.parentElement.cells) other.removeAttribute("aria-sort");
+    head.setAttribute("aria-sort", way < 0 ? "descending" : "ascending");
+  });
+};
+
+// A table that is wider than its place becomes a card for each line.
 const fitTable = (holder) => {
   const table = holder.querySelector("table");
   if (!table || !holder.clientWidth) return;
-  const dense = table.dataset.dense === "1";
-  table.classList.toggle("dense", dense);
   table.classList.remove("cards");
-  const fits = () => holder.scrollWidth <= holder.clientWidth + 1;
-  if (fits()) return;
-  if (table.classList.contains("summary")) table.classList.add("dense");
-  if (fits()) return;
-  table.classList.toggle("dense", dense);
-  table.classList.add("cards");
+  table.classList.toggle("cards", holder.scrollWidth > holder.clientWidth + 1);
 };
 
 // Keep the title of each column with its cells, for cards.
 const keepHeads = (table) => {
-  table.dataset.dense = table.classList.contains("dense") ? "1" : "0";
-  const heads = [...table.querySelectorAll("thead tr:last-child > *")].map((each) => each.textContent.trim());
+  const heads = [...table.querySelectorAll("thead tr:last-child > *")].map((each) => {
+    const copy = each.cloneNode(true);
+    copy.querySelectorAll(".hidden").forEach((hidden) => hidden.remove());
+    return copy.textContent.trim();
+  });
   for (const row of table.tBodies[0]?.rows ?? []) {
     [...row.cells].forEach((cell, at) => {
       if (cell.tagName === "TD" && heads[at]) cell.dataset.head = heads[at];
@@ -103,7 +175,10 @@ const keepHeads = (table) => {
 const fitTables = (within) => {
   for (const holder of within.querySelectorAll(".wide")) {
     const table = holder.querySelector("table");
-    if (table && !("dense" in table.dataset)) keepHeads(table);
+    if (table && !table.dataset.kept) {
+      table.dataset.kept = "1";
+      keepHeads(table);
+    }
     fitTable(holder);
   }
 };
@@ -117,7 +192,6 @@ const setTables = () => {
     width = innerWidth;
   });
   document.addEventListener("toggle", (event) => fitTables(event.target), true);
-  document.addEventListener("tables", (event) => fitTables(event.target));
 };
 
 // What a link leads to is unfolded.
@@ -135,7 +209,7 @@ const reveal = () => {
 const setPaper = () => {
   const closed = [];
   addEventListener("beforeprint", () => {
-    closed.push(...document.querySelectorAll(":is(#summary, #slices) details:not([open])"));
+    closed.push(...document.querySelectorAll(".drawer:not([open])"));
     closed.forEach((each) => each.setAttribute("open", ""));
     document.documentElement.classList.add("paper");
     fitTables(document);
@@ -147,9 +221,9 @@ const setPaper = () => {
   });
 };
 
-// A number among the causes leaves only the dialogues that were lost by it; once more, and all are there again.
+// A cause leaves only the dialogues that were lost by it; once more, and all are there again.
 const setCauses = () => {
-  const buttons = document.querySelectorAll("button[data-lost]");
+  const causes = document.querySelectorAll("[data-lost].cause, .heat [data-lost]");
   const dialogues = document.querySelectorAll(".dialogue");
   const show = (chosen) => {
     let shown = 0;
@@ -157,20 +231,29 @@ const setCauses = () => {
       each.hidden = chosen !== null && !each.dataset.lost.split(" ").includes(chosen.dataset.lost);
       shown += each.hidden ? 0 : 1;
     }
-    for (const each of buttons) each.setAttribute("aria-pressed", String(each === chosen));
-    document.getElementById("lost-shown").textContent =
-      chosen === null ? "" : `${shown} of ${dialogues.length} dialogues are shown; choose the number again for all.`;
+    for (const each of causes) each.setAttribute("aria-current", String(each === chosen));
+    const status = document.getElementById("lost-shown");
+    status.textContent =
+      chosen === null ? "" : `${chosen.querySelector("b").textContent}: ${shown} of ${dialogues.length} dialogues are shown; select it again for all.`;
+    for (const rest of document.querySelectorAll("details.rest")) rest.open = chosen !== null;
+    const first = [...dialogues].find((each) => !each.hidden && each.tagName === "DETAILS");
+    if (first && chosen !== null) first.open = true;
+    status.scrollIntoView();
   };
-  for (const button of buttons) {
-    button.disabled = false;
-    button.setAttribute("aria-pressed", "false");
-    button.addEventListener("click", () => show(button.getAttribute("aria-pressed") === "true" ? null : button));
+  for (const cause of causes) {
+    cause.addEventListener("click", (event) => {
+      event.preventDefault();
+      show(cause.getAttribute("aria-current") === "true" ? null : cause);
+    });
   }
 };
 
 document.addEventListener("DOMContentLoaded", () => {
-  setTheme(document.getElementById("theme"));
-  document.querySelectorAll(".copy").forEach(setCopy);
+  if (document.getElementById("theme")) setTheme(document.getElementById("theme"));
+  for (const button of document.querySelectorAll("[data-copy]")) setCopy(button, () => copyText(button.dataset.copy));
+  for (const button of document.querySelectorAll(".copy")) setCopy(button, () => copyText(button.parentElement.querySelector("code").textContent));
+  for (const button of document.querySelectorAll(".png")) setCopy(button, () => copyPicture(button.closest("figure")));
+  document.querySelectorAll("th[data-sort]").forEach(setSort);
   setPaper();
   setCauses();
   setTables();

@@ -41,11 +41,10 @@ from dialeval.io.delimited import split
 from dialeval.io.download import UntrustedArchive, unpacked_limit
 from dialeval.io.json import parse_bytes
 from dialeval.io.opening import BYTE_ORDER_MARK, PathSource, format_of, read_bytes, read_problem, refuse_device, stem_of
+from dialeval.suites.breakdown.plain import LABELS, LOGS
 
 SYSTEM, USER = "S", "U"
 """The speakers."""
-LOGS, LABELS = "log.json", ".labels.json"
-"""How the names of files with dialogues and with labels end; any name that ends in `log.json` is a dialogue's."""
 MOST_BYTES = 1 << 33
 """What an archive may unpack to."""
 

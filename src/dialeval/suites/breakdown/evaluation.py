@@ -16,12 +16,13 @@ from dialeval.core import inputs
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.columns import NumberColumn
 from dialeval.core.errors import SettingError
-from dialeval.core.fold import Estimate, IntervalKind, Metric
+from dialeval.core.fold import Estimate, Metric
 from dialeval.core.result import Result, Run
 from dialeval.core.run_schema import Role
 from dialeval.core.signature import Signature
 from dialeval.core.version import __version__
 from dialeval.engine.folding import Options, Progress, run_sources
+from dialeval.engine.intervals import IntervalKind
 from dialeval.engine.plan import Plan
 from dialeval.io.rows import Rows
 from dialeval.io.sources import wrap_systems

@@ -26,7 +26,7 @@ from dialeval.io.reading import read_files, read_responses
 from dialeval.io.rows import Rows
 from dialeval.judges.judge import DialogueJudge, label_shares
 from dialeval.metrics.breakdown import LABELS
-from dialeval.suites.breakdown.documents import LABELS as ENDING
+from dialeval.suites.breakdown.plain import LABELS as ENDING
 from dialeval.suites.breakdown.reading import read_chats
 
 Document = dict[str, Any]

@@ -39,13 +39,11 @@ from dialeval.core.rowtable import NO_TURN
 from dialeval.io.rows import Rows
 from dialeval.suites.breakdown import documents
 from dialeval.suites.breakdown.documents import AnnotatedTurn, Findings, Place, ProblemType, SourceDocument, Store
+from dialeval.suites.breakdown.plain import LABELS, LOGS, SUM_TOLERANCE
 
 Match = Literal["turn-index", "position"]
 Label: TypeAlias = tuple[Any, ...]
 """The code of a label and its probabilities, as they are in the file."""
-
-SUM_TOLERANCE = 0.02
-"""How far a sum of probabilities may be from 1: three that are rounded to two decimals can be off by 0.015."""
 
 DATASET = "dataset"
 """The field of a row with its data set, where there are several."""
@@ -144,10 +142,10 @@ def read_logs(source: object, findings: Findings) -> AnnotatedTurns:
 def open_data(source: object) -> dict[str, Store]:
     """Open annotated dialogues, by data set; `source` may be a mapping of names to sources."""
     if not isinstance(source, Mapping) or "turns" in source:  # a single dialogue is refused there
-        return documents.open_stores(source, documents.LOGS)
+        return documents.open_stores(source, LOGS)
     opened: dict[str, Store] = {}
     for name, part in source.items():
-        stores = documents.open_stores(part, documents.LOGS)
+        stores = documents.open_stores(part, LOGS)
         opened |= {name if len(stores) == 1 else f"{name}/{inner}": store for inner, store in stores.items()}
     return opened
 
@@ -205,7 +203,7 @@ def read_chats(source: object) -> list[dict[str, Any]]:
     so, as with every other problem, all problems are raised at once.
     """
     findings, chats = Findings(), []
-    for store in documents.open_stores(source, documents.LOGS).values():
+    for store in documents.open_stores(source, LOGS).values():
         for document in store.read_all():
             dialogue = documents.decode_dialogue(document, findings)
             if dialogue is None:
@@ -276,7 +274,7 @@ class LabelsReader:
 
     def _parse_file(self, source: documents.Files, dialogue: str) -> SourceDocument | None:
         """Parse the labels file of a dialogue; None if there is no such file."""
-        name = dialogue + documents.LABELS
+        name = dialogue + LABELS
         if name not in source.names:
             return None
         try:
@@ -457,7 +455,7 @@ def open_detectors(labels: object, findings: Findings) -> dict[str, Store]:
         findings.refuse(Problem("labels", None, "name no detector", "give the labels of at least one"))
     for name, source in sources:
         try:
-            stores = documents.open_stores(source, documents.LABELS)
+            stores = documents.open_stores(source, LABELS)
         except DataError as error:
             # Nothing can be said of a detector that is not there, but the others may have problems too.
             findings.refuse(*error.problems)

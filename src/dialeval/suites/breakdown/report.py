@@ -21,19 +21,12 @@ from dialeval.reports.documents import Document, Printer, Table, format_csv
 from dialeval.reports.formatting import plain, show, show_rounded
 from dialeval.stats.resampling import draw_resamples, percentiles
 from dialeval.suites.breakdown.documents import Findings
+from dialeval.suites.breakdown.plain import Detected, format_lines
 from dialeval.suites.breakdown.reading import DATASET, open_data, open_detectors, read_categories
 
 if TYPE_CHECKING:
     from dialeval.suites.breakdown.evaluation import BreakdownRun
 
-_DISTANCES = {
-    "jsd-o-t-x": "JS divergence (O,T,X)",
-    "jsd-o-tx": "JS divergence (O,T+X)",
-    "jsd-ot-x": "JS divergence (O+T,X)",
-    "mse-o-t-x": "Mean squared error (O,T,X)",
-    "mse-o-tx": "Mean squared error (O,T+X)",
-    "mse-ot-x": "Mean squared error (O+T,X)",
-}
 _LENIENT = ("O", "T+X")
 
 
@@ -58,28 +51,13 @@ def format_original(run: BreakdownRun, system: str | None = None, threshold: flo
     """
     system = run.detectors[0] if system is None else system
     table = run.tables[system][next(iter(run.tables[system])) if threshold is None else threshold]
-    references = table.references
-    accuracy = table.correct / table.scored if table.scored else float("nan")
-    lines = [
-        "######### Data Stats #########",
-        f"File Num : \t\t{table.dialogues}",
-        f"System Utterance Num : \t{table.turns}",
-        *(f"{label} Label Num : \t\t{references[label]}" for label in LABELS),
-        "",
-        "######### Results #########",
-        f"Accuracy : \t\t{accuracy:f} ({table.correct}/{table.scored})",
-    ]
-    for name, counts in (("X", table.x), ("T+X", table.tx)):
-        lines += [
-            "",
-            f"Precision ({name}) : \t{counts.precision:f} ({counts.found}/{counts.labeled})",
-            f"Recall    ({name}) : \t{counts.recall:f} ({counts.found}/{counts.real})",
-            f"F-measure ({name}) : \t{counts.f1:f}",
-        ]
-    for key in BreakdownDistance.presets:
-        lines += [""] if key.endswith("o-t-x") else []
-        lines.append(f"{_DISTANCES[key]} : \t{run[system][key].mean:f}")
-    return "\n".join([*lines, "###########################", ""])
+    detected = {
+        name: Detected(counts.precision, counts.recall, counts.f1, *counts)
+        for name, counts in (("X", table.x), ("T+X", table.tx))
+    }
+    distances = [run[system][key].mean for key in BreakdownDistance.presets]
+    counts = table.dialogues, table.turns, table.references, table.correct, table.scored
+    return format_lines(*counts, detected, distances)
 
 
 def format_tables(run: BreakdownRun) -> str:

@@ -43,7 +43,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, pairwise
-from typing import Any, ClassVar, Literal, cast, get_args
+from typing import Any, Literal, cast, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -151,7 +151,7 @@ class GroupComparison:
 class PairAligner(ABC):
     """An aligner that scores all pairs of a comparison at once."""
 
-    lands: ClassVar[bool] = True
+    lands = True
     """Whether a hypothesis lands in some group even where it is like none."""
 
     @abstractmethod
@@ -170,21 +170,22 @@ class PairAligner(ABC):
         return float(self.scores(GroupComparison.of_words([[hypothesis_sentence]], [[reference_corpus]]))[0])
 
 
-def check_order(n: int) -> None:
-    """Refuse lengths of n-grams that cannot be counted."""
-    if n not in range(1, MOST_ORDERS + 1):
-        raise SettingError(f"n-grams have 1 to {MOST_ORDERS} words; n={n} is not possible")
-
-
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class NgramAligner(PairAligner):
-    """An aligner that counts n-grams of all orders up to n (0 means 4, as in the original)."""
+    """An aligner that counts n-grams of all orders up to n (None or 0 means 4, as in the original)."""
 
-    n: int = DEFAULT_N
+    n: int | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "n", self.n or DEFAULT_N)
-        check_order(self.n)
+        _ = self.order  # refuses what cannot be counted
+
+    @property
+    def order(self) -> int:
+        """The largest order of n-grams."""
+        n = self.n or DEFAULT_N
+        if n not in range(1, MOST_ORDERS + 1):
+            raise SettingError(f"n-grams have 1 to {MOST_ORDERS} words; n={n} is not possible")
+        return n
 
 
 class BleuAligner(NgramAligner):
@@ -197,7 +198,7 @@ class BleuAligner(NgramAligner):
     Paper: Madnani et al. 2008, "Are Multiple Reference Translations Necessary?", AMTA.
 
     Attributes:
-        n: The largest order of n-grams; 0 is 4, as in the original.
+        n: The largest order of n-grams; None is 4, as in the original.
 
     Examples:
         >>> from dialeval.lsdscc import BleuAligner
@@ -206,11 +207,12 @@ class BleuAligner(NgramAligner):
     """
 
     def scores(self, comparison: GroupComparison) -> Floats:
-        counts = comparison.count_ngrams(self.n)
+        n = self.order
+        counts = comparison.count_ngrams(n)
         total = np.zeros(len(counts))
-        for order in range(self.n):
+        for order in range(n):
             ratios = (counts.matches[:, order] + 1.0) / (counts.totals[:, order] + 1.0)
-            total += 1.0 / self.n * _apply(math.log, ratios)
+            total += 1.0 / n * _apply(math.log, ratios)
         return np.where(counts.reference_lengths == bleu.NO_REFERENCE, np.nan, _apply(math.exp, total))
 
 
@@ -218,7 +220,7 @@ class SacreAligner(NgramAligner):
     """Sentence BLEU of sacreBLEU, from 0 to 1.
 
     Attributes:
-        n: The largest order of n-grams; 0 is 4.
+        n: The largest order of n-grams; None is 4.
 
     Examples:
         >>> from dialeval.lsdscc import SacreAligner
@@ -229,8 +231,8 @@ class SacreAligner(NgramAligner):
     lands = False
 
     def scores(self, comparison: GroupComparison) -> Floats:
-        counts = comparison.count_ngrams(self.n)
-        return bleu.sacre_bleu(counts, bleu.log_precisions(counts, bleu.NIST, self.n), self.n)
+        counts = comparison.count_ngrams(self.order)
+        return bleu.sacre_bleu(counts, bleu.log_precisions(counts, bleu.NIST, self.order), self.order)
 
 
 class NLTKNistAligner(NgramAligner):
@@ -247,7 +249,7 @@ class NLTKNistAligner(NgramAligner):
     HLT.
 
     Attributes:
-        n: The largest order of n-grams; 0 is 4.
+        n: The largest order of n-grams; None is 4.
 
     Examples:
         >>> from dialeval.lsdscc import NLTKNistAligner
@@ -260,9 +262,9 @@ class NLTKNistAligner(NgramAligner):
         queries = zip(pairwise(comparison.lists.tolist()), pairwise(comparison.group_lists.tolist()), strict=True)
         scores: list[float] = []
         for (start, stop), (first, last) in queries:
-            ngrams = [(len(text), _count_ngrams(text, self.n)) for text in texts[start:stop]]
+            ngrams = [(len(text), _count_ngrams(text, self.order)) for text in texts[start:stop]]
             wanted = {gram for _, counts in ngrams for gram in counts}
-            counted = [_NistGroup(group, self.n, wanted) for group in groups[first:last]]
+            counted = [_NistGroup(group, self.order, wanted) for group in groups[first:last]]
             scores += [group.score(words, counts) for words, counts in ngrams for group in counted]
         return np.array(scores, np.float64)
 
@@ -307,14 +309,13 @@ class _NistGroup:
         return precision * (math.exp(_NIST_BETA * math.log(ratio) ** 2) if ratio < 1 else 1.0)
 
 
-@dataclass(frozen=True)
-class NLTKBleuAligner(PairAligner):
+class NLTKBleuAligner(NgramAligner):
     """Sentence BLEU of nltk with equal weights for the orders up to n.
 
     Attributes:
         smooth_function: The number of a smoothing method, or a function such as a method of nltk's
             `SmoothingFunction`, with which nltk is called. None: no smoothing.
-        n: The largest order of n-grams.
+        n: The largest order of n-grams; None is 4.
 
     Examples:
         >>> from dialeval.lsdscc import NLTKBleuAligner
@@ -322,12 +323,10 @@ class NLTKBleuAligner(PairAligner):
         0.577
     """
 
-    smooth_function: SmoothFunction | int | None = None
-    n: int = DEFAULT_N
-
-    def __post_init__(self) -> None:
-        check_order(self.n)
-        smooth, methods = self.smooth_function, get_args(bleu.Method)
+    def __init__(self, smooth_function: SmoothFunction | int | None = None, n: int | None = None) -> None:
+        super().__init__(n)
+        self.smooth_function = smooth = smooth_function
+        methods = get_args(bleu.Method)
         if isinstance(smooth, int) and smooth not in methods:
             raise SettingError(f"BLEU has the smoothing methods {', '.join(map(str, methods))}, not {smooth}")
         if not (smooth is None or isinstance(smooth, int) or callable(smooth)):
@@ -336,9 +335,9 @@ class NLTKBleuAligner(PairAligner):
     def scores(self, comparison: GroupComparison) -> Floats:
         if callable(self.smooth_function):
             return CallAligner(self._score_by_nltk).scores(comparison)
-        counts = comparison.count_ngrams(self.n)
-        smoothed = bleu.smoothed_precisions(counts, self.smooth_function or 0, self.n)
-        logs = 1.0 / self.n * _apply(math.log, np.where(smoothed > 0, smoothed, 1.0))
+        counts = comparison.count_ngrams(self.order)
+        smoothed = bleu.smoothed_precisions(counts, self.smooth_function or 0, self.order)
+        logs = 1.0 / self.order * _apply(math.log, np.where(smoothed > 0, smoothed, 1.0))
         total = np.fromiter(map(math.fsum, logs.tolist()), np.float64, len(logs))
         lengths, closest = counts.response_lengths, counts.reference_lengths
         penalty = np.where(lengths > closest, 1.0, _apply(math.exp, 1.0 - closest / np.maximum(lengths, 1)))
@@ -351,10 +350,10 @@ class NLTKBleuAligner(PairAligner):
             from nltk.translate.bleu_score import sentence_bleu
         except ImportError:
             raise SettingError("smoothing by a function needs nltk; run: pip install nltk") from None
-        return float(sentence_bleu(group, hypothesis, (1 / self.n,) * self.n, self.smooth_function))
+        return float(sentence_bleu(group, hypothesis, (1 / self.order,) * self.order, self.smooth_function))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class EmbeddingAligner(PairAligner):
     """The largest cosine of the averaged word vectors of a hypothesis and a reference of the group.
 
@@ -403,11 +402,14 @@ def _normalize_vectors(vectors: Floats) -> Floats:
     return vectors / np.where(lengths > 0, lengths, 1.0)
 
 
-@dataclass(frozen=True)
+@dataclass
 class CallAligner(PairAligner):
     """An aligner out of any callable, which is called for every pair that has a reference."""
 
     function: Aligner
+
+    def __post_init__(self) -> None:
+        self.lands = getattr(self.function, "lands", True)
 
     def scores(self, comparison: GroupComparison) -> Floats:
         texts, groups = comparison.hypotheses.words(), comparison.list_groups()
@@ -420,8 +422,8 @@ def to_aligner(aligner: object) -> PairAligner:
     """Return an aligner that scores comparisons as the given one does; None is the original's default."""
     if aligner is None:
         return BleuAligner()
-    if isinstance(aligner, PairAligner):
-        return aligner
+    if isinstance(aligner, PairAligner) and type(aligner).__call__ is PairAligner.__call__:
+        return aligner  # a subclass with its own `__call__` is called for every pair
     if not callable(aligner):
         names = ", ".join(kind.__name__ for kind in (BleuAligner, NLTKBleuAligner, NLTKNistAligner))
         raise SettingError(f"an aligner can be called with a hypothesis and a group, as {names}; {aligner!r} cannot")

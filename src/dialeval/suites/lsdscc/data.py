@@ -97,7 +97,7 @@ class HypothesisSet(list[list[str]]):
         return f"HypothesisSet({super().__repr__()})"
 
     def __str__(self) -> str:
-        return "\n".join(" ".join(words) for words in self)
+        return "\n".join(f"{number}: {words}" for number, words in enumerate(self))
 
 
 class ReferenceSet(list[list[list[str]]]):
@@ -180,10 +180,10 @@ class ReferenceSet(list[list[list[str]]]):
         return sum(map(len, self))
 
     def __str__(self) -> str:
-        lines = [] if self.query is None else [f"query: {self.query}"]
-        for name, group in zip(self.names, self, strict=True):
-            lines += [f"group {name}:", *(f"  {' '.join(words)}" for words in group)]
-        return "\n".join(lines)
+        lines = [f"query: {self.query}"]
+        for number, group in enumerate(self):
+            lines += [f"group-{number}:", *(f"  {at}: {words}" for at, words in enumerate(group))]
+        return "\n".join([*lines, ""])
 
     def __repr__(self) -> str:
         return f"ReferenceSet({super().__repr__()}, query={self.query!r}, names={self.names!r})"
@@ -291,15 +291,15 @@ def iterate(values: Any, what: str) -> Iterator[Any]:
 
 
 def split_words(text: Any, what: str) -> list[str]:
-    """Return the words of a text, which may be split already."""
+    """Return the words of a text, which may be split already; numbers of words and bytes are written as texts."""
     if isinstance(text, str):
         return text.split()
-    words = list(text) if hasattr(text, "__iter__") or hasattr(text, "__getitem__") else [text]
-    if not all(isinstance(word, str) for word in words):
-        odd = next(word for word in words if not isinstance(word, str))
-        remedy = "make it a string, or a list of words"
-        raise DataError(Problem("words", None, f"{what} holds {kind_of(odd)} where a word is expected", remedy))
-    return words
+    is_list = not isinstance(text, bytes) and (hasattr(text, "__iter__") or hasattr(text, "__getitem__"))
+    words = list(text) if is_list else [None]
+    if odd := [word for word in words if not isinstance(word, str | bytes | int | np.integer)]:
+        problem = f"{what} holds {kind_of(odd[0] if is_list else text)} where a word is expected"
+        raise DataError(Problem("words", None, problem, "make it a string, or a list of words"))
+    return [word if isinstance(word, str) else str(word) for word in words]
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any, cast
 
 import numpy as np
 
@@ -12,12 +13,13 @@ from dialeval.core import inputs
 from dialeval.core.batch import Batch
 from dialeval.core.columns import RaggedColumn, TextColumn
 from dialeval.core.errors import collect_warnings
-from dialeval.core.fold import Fact, IntervalKind
+from dialeval.core.fold import Fact, Metric
 from dialeval.core.inputs import Input
 from dialeval.core.result import Run, check_folder
 from dialeval.engine import baselines as common
 from dialeval.engine.evaluate import Execution, make_options
 from dialeval.engine.folding import Options, run_sources
+from dialeval.engine.intervals import IntervalKind
 from dialeval.engine.plan import Asked, Plan, Planner, Settings, make_planner
 from dialeval.engine.resources import Data, Resources
 from dialeval.io.opening import PathSource
@@ -51,8 +53,8 @@ class QueryAlignments(Fact[Aligned, Aligned]):
         queries = self.metric.align_batch(batch.restrict_to(self.metric.needs | self.metric.wants)).list_queries()
         return tuple(zip(queries, batch.lists(inputs.HYPOTHESES), strict=True))
 
-    def merge(self, left: Aligned, right: Aligned) -> Aligned:
-        return left + right
+    def change_metric(self, change: Callable[[Metric[Any]], Metric[Any]]) -> QueryAlignments:
+        return QueryAlignments(cast("Coverage", change(self.metric)))
 
 
 def make_baselines(systems: Sequence[Rows], groups: Groups) -> common.Baselines:

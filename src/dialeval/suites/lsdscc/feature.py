@@ -7,6 +7,7 @@ FEATURE = Feature(
     "lsdscc",
     topic="Sampled responses",
     metrics={inputs.HYPOTHESES: ("dialeval.suites.lsdscc.metrics:Coverage",)},
+    packs=("dialeval.suites.lsdscc:packs.toml",),
     details={"alignments": "dialeval.suites.lsdscc.report:AlignmentDetails"},
     sections={
         "alignments": {

@@ -29,15 +29,13 @@ _INPUT = click.option(
 _TASK = options.combine_options(
     click.option("--data", help="Folder with the data, a pack such as multiwoz-2.4, or `town`.  [default: multiwoz]"),
     click.option("--split", help="Split of the data.  [default: test]"),
+    options.choice("--names", ["published", "2023"], "Spelling of venues: of the published results, or since 2023."),
 )
 _DATA = options.combine_options(
     _TASK,
     options.choice("--fallback", ["file", "turn"], "Replace missing states: in the whole file (original), or there."),
     click.option("--lexicalized", is_flag=True, help="Replies hold values: map them to placeholders first."),
 )
-SHOWN_PLACES = 3
-"""Turns that are named where there may be many."""
-
 _RATIO = options.choice("--ratio", ["historical", "exact"], "Partial ratio by which names are compared.")
 
 
@@ -57,7 +55,10 @@ _RATIO = options.choice("--ratio", ["historical", "exact"], "Partial ratio by wh
 @click.option("-d", "--dst", is_flag=True, help="State tracking; needs a state in every turn.")
 @_DATA
 @click.option("--strict", is_flag=True, help="Dialogues without a turn count as failed, missing turns as empty.")
+@click.option("--completion", is_flag=True, help="Complete and Book rates, after ConvLab.")
 @click.option("--dst-unify-booking", "unify_booking", is_flag=True, help="For -d: bookday and day are one slot.")
+@click.option("--dst-exact", is_flag=True, help="For -d: values must be equal, not similar.")
+@click.option("--dst-ignore-dontcare", "ignore_dontcare", is_flag=True, help="For -d: leave out dontcare and none.")
 @_RATIO
 @options.baselines("gold, shuffled gold, a constant and every placeholder in every turn")
 @click.option("--failures", is_flag=True, help="Print the failed dialogues by cause instead of scores.")
@@ -84,9 +85,9 @@ def multiwoz(
 ) -> int:
     """Evaluate task dialogues: Inform, Success, BLEU, richness, state tracking.
 
-    Without -b, -s, -r and -d it is BLEU, Inform and Success, and richness. With BLEU and Success there is also the
-    combined score, 0.5 * (Inform + Success) + BLEU against the first reference set. Where the original replaces or
-    ignores something without a word, a warning says so. `dialeval compat mwzeval` writes exactly what it writes.
+    Without -b, -s, -r, -d and --completion it is BLEU, Inform and Success, and richness. With BLEU and Success there
+    is also the combined score, 0.5 * (Inform + Success) + BLEU against the first reference set. Where the original
+    replaces or ignores something silently, a warning says so. `dialeval compat mwzeval` writes exactly what it writes.
     """
     if click.get_current_context().invoked_subcommand is not None:
         return 0
@@ -94,7 +95,7 @@ def multiwoz(
 
     from dialeval.suites.multiwoz.evaluation import list_dialogue_rows
 
-    if not any(settings[name] for name in ("bleu", "success", "richness", "dst")):
+    if not any(settings[name] for name in ("bleu", "success", "richness", "dst", "completion")):
         settings |= {"bleu": True, "success": True, "richness": True}
     out.check_transpose(format_, transpose)
     out.check_places(output, predictions, files=(dialogues,))
@@ -178,35 +179,3 @@ def delexicalize_command(predictions: Predictions, output: Path | None, format_:
             raise click.UsageError("--save writes the predictions of one system; name one with -i")
         out.write_output(output, out.encode_json(systems[0][0].to_document()))
     out.print_as(format_, PRINTER, MatchReport([report for _, report in systems]))
-
-
-@multiwoz.command("dialeval multiwoz domains -i predictions.json --save with-domains.json")
-@click.option("-i", "--input", "source", required=True, type=click.Path(), help="Predictions.")
-@click.option("--save", "output", required=True, type=options.FILE, help="Where to write.")
-@click.option("--replace-domains", is_flag=True, help="Replace active_domains that are there.")
-@click.option("--force", is_flag=True, help="Overwrite the output.")
-@out.print_all_problems
-def domains(source: str, output: Path, replace_domains: bool, force: bool) -> None:
-    """Add active domains to predictions, out of the domains in slot names ([hotel_name]: hotel).
-
-    Predictions that have active_domains in some turn are refused, and so is an output that exists.
-    """
-    from dialeval.core.errors import DataError, Problem
-    from dialeval.multiwoz import add_slot_domains
-    from dialeval.suites.multiwoz.data import read_document
-
-    document = read_document(source)
-    turns = ((f"{dialogue}[{at}]", turn) for dialogue, all_ in document.items() for at, turn in enumerate(all_))
-    replaced = [place for place, turn in turns if "active_domains" in turn]
-    more = len(replaced) - SHOWN_PLACES
-    places = ", ".join(replaced[:SHOWN_PLACES]) + (f" and {more:,} more turns" if more > 0 else "")
-    problems = []
-    if replaced and not replace_domains:
-        problems.append(Problem(source, None, f"has active_domains in {places}", "pass --replace-domains"))
-    if output.exists() and not force:
-        problems.append(Problem(str(output), None, "exists", "pass --force to overwrite it"))
-    if problems:
-        raise DataError(problems)
-    out.write_output(output, out.encode_json(add_slot_domains(document)))
-    if replaced:
-        out.print_err(f"replaced the active_domains in {places}")

@@ -29,12 +29,13 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias, TypedDict
+from typing import Annotated, Any, Literal, TypeAlias, TypedDict
 
 import numpy as np
 from msgspec import Meta, Struct
@@ -42,6 +43,7 @@ from msgspec import Meta, Struct
 from dialeval import sample_data
 from dialeval.core.arrays import offsets_of, row_numbers
 from dialeval.core.columns import DIGEST_LENGTH, ColumnData, ObjectColumn, RaggedColumn, TextColumn
+from dialeval.core.display import list_some
 from dialeval.core.errors import DataError, NeedError, Problem, SettingError
 from dialeval.core.inputs import Input
 from dialeval.io import json
@@ -52,7 +54,7 @@ from dialeval.io.schemas import check_types
 from dialeval.suites.multiwoz import venues as spelling
 from dialeval.suites.multiwoz.feature import GOALS, ONTOLOGY, REFERENCE_SETS, STATES, TASK_TURNS, TRUE_STATES, VENUES
 from dialeval.suites.multiwoz.ontology import MULTIWOZ, Ontology, load_ontology
-from dialeval.suites.multiwoz.venues import State, Venues, find_file, load_venues, make_normalizer
+from dialeval.suites.multiwoz.venues import Alternatives, State, Venues, find_file, load_venues, make_normalizer
 
 DEFAULT_SPLIT = "test"
 VERSION_FILE = "version.json"
@@ -91,10 +93,17 @@ class Goals:
 
 @dataclass(frozen=True, slots=True)
 class TrueStates:
-    """The true state of each turn, as the file spells it."""
+    """The true state of each turn, as the file spells it; `states` has the first of several values."""
 
-    states: Mapping[str, Sequence[Mapping[str, Mapping[str, str]]]]
+    alternatives: Mapping[str, Sequence[Alternatives]]
+    """As the file has it: a value may be several, as in MultiWOZ 2.2."""
     digest: str
+    states: Mapping[str, Sequence[State]] = field(init=False)
+    """With the first value of each slot."""
+
+    def __post_init__(self) -> None:
+        states = {name: [_take_first(state) for state in turns] for name, turns in self.alternatives.items()}
+        object.__setattr__(self, "states", states)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +156,9 @@ def read_task(folder: Path, split: str | None = None) -> TaskFiles:
     if goals is None and not problems:
         problems.append(Problem(str(folder), None, "holds no goals.json", "name a folder with the files of a task"))
     booked = load("booked_domains.json", dict[str, list[list[str]]])
-    states = load("gold_states.json", dict[str, list[dict[str, dict[str, str]]]])
+    states = load("gold_states.json", dict[str, list[dict[str, dict[str, str | list[str]]]]])
+    for turns in (states or {}).values():
+        turns[:] = map(_freeze_values, turns)
     users = load("user_turns.json", dict[str, list[str]])
     version = load(VERSION_FILE, str, whole)
     names = sorted(_find_reference_names(folder), key=lambda name: (name != spelling.MAIN_REFERENCES, name))
@@ -171,6 +182,23 @@ def read_task(folder: Path, split: str | None = None) -> TaskFiles:
         users,
         version,
     )
+
+
+def _freeze_values(state: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Return a state whose lists of values are tuples; an empty list is no value."""
+    return {
+        domain: {
+            slot: value if isinstance(value, str) else tuple(value) for slot, value in slots.items() if value != []
+        }
+        for domain, slots in state.items()
+    }
+
+
+def _take_first(state: Alternatives) -> State:
+    return {
+        domain: {slot: value if isinstance(value, str) else value[0] for slot, value in slots.items()}
+        for domain, slots in state.items()
+    }
 
 
 def _read_file(path: Path, kind: object, remedy: str = _FORM) -> tuple[Any, str]:
@@ -235,6 +263,7 @@ def _count_turns(
 #
 # A folder without an `ontology.toml` is taken for one of MultiWOZ. Without `database/` the tables lie in the folder.
 
+Names = Literal["published", "2023"]
 PACK = "multiwoz"
 TOWN = "town"
 ONTOLOGY_FILE = "ontology.toml"
@@ -275,12 +304,16 @@ class TaskData:
         return frozenset(columns | {(domain, slot(name)) for domain, *names in frames for name in names})
 
 
-def load_task(data: str | os.PathLike[str] | None = None, split: str | None = None) -> TaskData:
+def load_task(
+    data: str | os.PathLike[str] | None = None, split: str | None = None, names: Names = "published"
+) -> TaskData:
     """Load the data of a task: goals, references, states, ontology and database.
 
     Args:
         data: A folder, or `"town"` for the sample; None: the installed data pack `multiwoz`.
         split: A split of the data, where it has several.
+        names: How names of venues are spelled: as for the `"published"` results of MultiWOZ, or as the MultiWOZ
+            evaluation does since January `"2023"`.
 
     Returns:
         The data.
@@ -296,6 +329,8 @@ def load_task(data: str | os.PathLike[str] | None = None, split: str | None = No
     folder = _find_folder(data)
     own = folder / ONTOLOGY_FILE
     ontology = load_ontology(own if own.is_file() else MULTIWOZ)
+    if names == "2023":
+        ontology = ontology.with_rule("name", "short-name")
     files = read_task(folder, split)
     database = folder / "database"
     venues = load_venues(ontology, database if database.is_dir() else folder)
@@ -369,7 +404,7 @@ _REMEDIES = {
 
 class _Turn(Struct):
     response: str
-    state: dict[str, dict[str, str]] = {}
+    state: dict[str, dict[str, str | list[str]]] = {}
     active_domains: list[str] = []
 
 
@@ -407,6 +442,8 @@ class TaskPredictions:
     with_domains: int
     short: int
     """Turns that are missing in dialogues that are there."""
+    remarks: tuple[str, ...] = ()
+    """What the original passes over silently in the document itself."""
     report: str | None = None
     """A sentence on the values that became placeholders, where replies were lexicalized."""
 
@@ -448,7 +485,22 @@ def read_predictions(source: Predictions, task: TaskFiles) -> list[TaskPredictio
 
 
 def _read(task: TaskFiles, system: str, where: str, read: Callable[[], Document]) -> TaskPredictions:
-    return make_predictions(read(), task, system, where)
+    document = read()
+    predictions = make_predictions(document, task, system, where)
+    if isinstance(read, partial) and (repeated := _find_repeated(where, document)):
+        what = f"the file has dialogues twice ({list_some(repeated, SHOWN_UNKNOWN)}); the last ones count"
+        predictions = replace(predictions, remarks=(*predictions.remarks, f"{system}: {what}"))
+    return predictions
+
+
+_LISTS = re.compile(rb'"((?:[^"\\]|\\.)*)"\s*:\s*\[')
+"""The keys of a JSON document that have a list as value, dialogue ids among them."""
+
+
+def _find_repeated(path: PathSource, document: Mapping[str, object]) -> list[str]:
+    """Return the dialogue ids that a file has more than once: parsers of JSON keep the last."""
+    counts = Counter(_LISTS.findall(strip_mark(read_bytes(path)).data))
+    return [name for name in document if counts[name.encode("utf-8", "surrogatepass")] > 1]
 
 
 def _list_documents(source: Predictions) -> Iterator[tuple[str, str, Callable[[], Document]]]:
@@ -523,11 +575,19 @@ def make_predictions(document: Document, task: TaskFiles, system: str, where: st
                 "turn": at,
                 "position": start + at if at < len(turns) else None,
                 "response": turn.get("response"),
-                "state": turn.get("state"),
+                "state": _take_first(_freeze_values(turn["state"])) if "state" in turn else None,
                 "active_domains": turn.get("active_domains"),
             }
             for at, turn in enumerate((*turns, *[{}] * (count - len(turns))))
         ]
+    lists = sum(
+        not isinstance(value, str)
+        for turns in document.values() for turn in turns
+        for slots in turn.get("state", {}).values() for value in slots.values()
+    )  # fmt: skip
+    remarks = (
+        (f"{system}: the states have lists of values for {lists:,} slots; the first of each counts",) if lists else ()
+    )
     answered = [row for row in rows if row["response"] is not None]
     with_state = sum(row["state"] is not None for row in answered)
     columns: dict[Input, ColumnData] = {TASK_TURNS: ObjectColumn(rows)}
@@ -550,6 +610,7 @@ def make_predictions(document: Document, task: TaskFiles, system: str, where: st
         with_state=with_state,
         with_domains=sum(row["active_domains"] is not None for row in answered),
         short=sum(task.turns[dialogue] - len(turns) for dialogue, turns in document.items()),
+        remarks=remarks,
     )
 
 

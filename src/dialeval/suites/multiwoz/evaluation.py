@@ -35,7 +35,7 @@ from dialeval.suites.multiwoz.data import Predictions, TaskData, TaskFiles, Task
 from dialeval.suites.multiwoz.explanations import Explanation, group_by_cause
 from dialeval.suites.multiwoz.feature import GOALS, STATES, TRUE_STATES
 from dialeval.suites.multiwoz.lexicalized import delexicalize, has_placeholders
-from dialeval.suites.multiwoz.metrics import Combined, Inform, Success, TaskBleu, Tracking
+from dialeval.suites.multiwoz.metrics import Book, Combined, Complete, Inform, Success, TaskBleu, Tracking
 from dialeval.suites.multiwoz.richness import Richness
 from dialeval.suites.multiwoz.turns import Criteria, Fallback, collect_turns
 from dialeval.suites.multiwoz.venues import count_unknown_placeholders
@@ -65,6 +65,12 @@ class Choices:
     """Also floors and ceilings, as systems called `floor/...` and `ceiling/...`."""
     lexicalized: bool = False
     """Replies hold values, which become placeholders first; a system that has placeholders is left as it is."""
+    dst_exact: bool = False
+    """Values of states are compared exactly, as in papers on joint goal accuracy."""
+    ignore_dontcare: bool = False
+    """In state tracking slots without a wish (dontcare, none) are left out on both sides."""
+    completion: bool = False
+    """Also the rates Complete and Book, after ConvLab."""
 
     @property
     def missing(self) -> Missing:
@@ -81,6 +87,9 @@ class Choices:
         metrics: Metrics = {}
         if self.success:
             metrics |= {"inform": self.inform, "success": Success(self.fallback, self.missing, self.ratio)}
+        if self.completion:
+            settings = self.fallback, self.missing, self.ratio
+            metrics |= {"complete": Complete(*settings), "book": Book(*settings)}
         if self.bleu:
             if task.files.references is None:
                 raise NeedError("the data has no references, so there is no BLEU; add references/NAME.json to it")
@@ -94,8 +103,16 @@ class Choices:
 
     def make_tracking(self) -> Metrics:
         """Return the metrics of state tracking."""
-        booking = "unified" if self.unify_booking else "apart"
-        return _make_presets(Tracking, booking=booking, missing=self.missing, ratio=self.ratio) if self.dst else {}
+        if not self.dst:
+            return {}
+        return _make_presets(
+            Tracking,
+            booking="unified" if self.unify_booking else "apart",
+            missing=self.missing,
+            ratio=self.ratio,
+            threshold=100.0 if self.dst_exact else 95.0,
+            dont_care="ignored" if self.ignore_dontcare else "counted",
+        )
 
 
 _USUAL = Choices()
@@ -108,7 +125,7 @@ def _make_presets(family: type[Metric[Any]], **settings: object) -> Metrics:
 class Evaluator:
     """Evaluates predictions against the data of a task, which is loaded once.
 
-    `fallback`, `strict`, `unify_booking` and `ratio` depart from the original program and are in the signatures.
+    What departs from the original program (`fallback`, `strict`, `names` and so on) is in the signatures.
 
     Args:
         bleu: Compute BLEU.
@@ -127,6 +144,10 @@ class Evaluator:
         baselines: Also score floor and ceiling systems, and add gold replies to explanations.
         lexicalized: Map values in replies (names, phone numbers) to placeholders first, for systems whose replies have
             none.
+        names: The spelling of venues, see `load_task`.
+        dst_exact: Compare values exactly in state tracking, as papers on joint goal accuracy do.
+        ignore_dontcare: Leave slots without a wish (dontcare, none) out of state tracking on both sides.
+        completion: Compute the rates Complete and Book, after ConvLab.
 
     Attributes:
         choices: These choices.
@@ -157,11 +178,16 @@ class Evaluator:
         ratio: Ratio = "historical",
         baselines: bool = False,
         lexicalized: bool = False,
+        names: tasks.Names = "published",
+        dst_exact: bool = False,
+        ignore_dontcare: bool = False,
+        completion: bool = False,
     ) -> None:
         self.choices = Choices(
-            bleu, success, richness, dst, fallback, strict, unify_booking, ratio, baselines, lexicalized
-        )
-        self.task = data if isinstance(data, TaskData) else tasks.load_task(data, split)
+            bleu, success, richness, dst, fallback, strict, unify_booking, ratio, baselines, lexicalized,
+            dst_exact, ignore_dontcare, completion,
+        )  # fmt: skip
+        self.task = data if isinstance(data, TaskData) else tasks.load_task(data, split, names)
         self.warnings: tuple[str, ...] = ()
 
     def read(self, predictions: Predictions) -> list[TaskPredictions]:
@@ -202,7 +228,7 @@ class Evaluator:
             predictions: A mapping of dialogue ids to turns, or a file.
 
         Returns:
-            The documented output of the original: `bleu`, `success` and `richness`.
+            The output of the original: `bleu`, `success`, `richness` and `dst`, None for what was not asked for.
 
         Raises:
             DataError: The predictions have another form.
@@ -383,6 +409,7 @@ def _refuse_tracking(
 
 def _collect_warnings(system: TaskPredictions, result: Result, task: TaskData, choices: Choices) -> Iterator[str]:
     name = system.rows.system
+    yield from system.remarks
     if system.report is not None:
         yield system.report
     elif choices.lexicalized:
@@ -496,12 +523,12 @@ def make_original_output(result: Result, choices: Choices) -> Original:
         )
 
     richness = collect(Richness.presets) or {}
-    output: Original = {
+    return {
         "bleu": {key.partition("/")[2]: result[key].mean for key in result if key.startswith("bleu/")} or None,
         "success": {name: _collect_rates(result, name) for name in ("inform", "success")} if choices.success else None,
         "richness": {name: _to_count(name, value) for name, value in richness.items()} or None,
+        "dst": collect(Tracking.presets) if choices.dst else None,
     }
-    return output | {"dst": collect(Tracking.presets)} if choices.dst else output
 
 
 def _collect_rates(result: Result, name: str) -> dict[str, float]:

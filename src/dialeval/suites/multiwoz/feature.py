@@ -20,11 +20,12 @@ FEATURE = Feature(
     topic="Task dialogues",
     metrics={
         TASK_TURNS: (
-            "dialeval.suites.multiwoz.metrics:Inform,Success,TaskBleu,Combined",
+            "dialeval.suites.multiwoz.metrics:Inform,Success,TaskBleu,Combined,Complete,Book",
             "dialeval.suites.multiwoz.richness:Richness",
         ),
         STATES: ("dialeval.suites.multiwoz.metrics:Tracking",),
     },
+    packs=("dialeval.suites.multiwoz:packs.toml",),
     details=dict.fromkeys(("transcripts", "failures"), "dialeval.suites.multiwoz.explanations:TaskDetails"),
     sections={
         "failures": {"table": "dialeval.suites.multiwoz.report:make_ceiling_table"},

@@ -33,7 +33,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
@@ -51,13 +51,13 @@ from dialeval.metrics.bleu_counts import NIST, NO_REFERENCE, BleuCounts, corpus_
 from dialeval.metrics.counting import CountMetric, Flags, Missing, SummedCounts, corpus_error, sum_by_dialogue
 from dialeval.suites.multiwoz.feature import GOALS, ONTOLOGY, REFERENCE_SETS, STATES, TASK_TURNS, TRUE_STATES, VENUES
 from dialeval.suites.multiwoz.turns import DialogueVerdict, Fallback, TurnCounting, judge_dialogues, normalize_responses
-from dialeval.suites.multiwoz.venues import MAIN_REFERENCES, State
+from dialeval.suites.multiwoz.venues import MAIN_REFERENCES, Alternatives, State
 from dialeval.text.separation import split_13a
 from dialeval.text.similarity import Ratio, partial_ratio
 from dialeval.text.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
-    from dialeval.suites.multiwoz.data import Goals, ReferenceSets, TrueStates
+    from dialeval.suites.multiwoz.data import Goal, Goals, ReferenceSets, TrueStates
     from dialeval.suites.multiwoz.ontology import Ontology
 
 ORDERS = 4
@@ -178,6 +178,14 @@ class DialogueRate(Metric[RateState]):
     def holds(self, verdict: DialogueVerdict, domain: str | None) -> bool:
         """Return whether a dialogue, or one domain of it, holds."""
 
+    def list_domains(self, goal: Goal) -> list[str]:
+        """Return the domains of a goal that have a value."""
+        return list(goal)
+
+    def rate_dialogue(self, verdict: DialogueVerdict, domains: Sequence[str]) -> float:
+        """Return the value of a dialogue, from 0 to 1."""
+        return self.holds(verdict, None)
+
     def empty(self) -> RateState:
         return {self.name: Moments()}
 
@@ -195,7 +203,9 @@ class DialogueRate(Metric[RateState]):
         for at, (name, verdict) in enumerate(zip(names, ended, strict=True)):
             if verdict is None and self.missing == "ignored":
                 continue
-            for domain in (None, *goals.goals[name]):
+            domains = self.list_domains(goals.goals[name])
+            lists[None][at] = FAILED if verdict is None else HELD * self.rate_dialogue(verdict, domains)
+            for domain in domains:
                 lists[domain][at] = HELD if verdict is not None and self.holds(verdict, domain) else FAILED
         columns = {key: np.array(lists[domain]) for domain, key in keys.items()}
         moments = {key: Moments.of(column) for key, column in columns.items()}
@@ -229,6 +239,39 @@ class Success(DialogueRate):
 
     def holds(self, verdict: DialogueVerdict, domain: str | None) -> bool:
         return verdict.success if domain is None else verdict.inform and verdict.complete[domain]
+
+
+@dataclass(frozen=True)
+class Complete(DialogueRate):
+    """Fraction of dialogues in which every request was answered and every booking made, in percent.
+
+    Whether offers meet the goal does not matter. ConvLab calls this the complete rate, and lets its user simulator
+    judge it; here the user turns are those of the data.
+    """
+
+    family = "complete"
+
+    def holds(self, verdict: DialogueVerdict, domain: str | None) -> bool:
+        return all(verdict.complete.values()) if domain is None else verdict.complete[domain]
+
+
+@dataclass(frozen=True)
+class Book(DialogueRate):
+    """Fraction of the bookings of a dialogue that were made, for offers that meet the goal; mean in percent.
+
+    Dialogues without a booking in the goal are not scored. After ConvLab's book rate, with the user turns of the data.
+    """
+
+    family = "book"
+
+    def holds(self, verdict: DialogueVerdict, domain: str | None) -> bool:
+        return domain is not None and verdict.booked[domain] and verdict.matched[domain]
+
+    def list_domains(self, goal: Goal) -> list[str]:
+        return [domain for domain, wishes in goal.items() if wishes.get("booking")]
+
+    def rate_dialogue(self, verdict: DialogueVerdict, domains: Sequence[str]) -> float:
+        return sum(self.holds(verdict, domain) for domain in domains) / len(domains) if domains else math.nan
 
 
 Value = TypeVar("Value", float, Floats)
@@ -335,7 +378,9 @@ class Tracking(CountMetric):
     Paper: Williams et al. 2013, "The Dialog State Tracking Challenge", SIGDIAL.
 
     The same as in the MultiWOZ evaluation, which takes booking slots for other slots where one side writes `bookday`
-    and the other `day`; `booking=unified` makes them one. The original also scores systems without states, against true
+    and the other `day`; `booking=unified` makes them one. Papers on joint goal accuracy compare by exact match, here
+    `threshold=100`, and some leave slots without a wish out on both sides (dontcare, none), here `dont_care=ignored`. A
+    true value that is a list is met by any of its values. The original also scores systems without states, against true
     states that it has written into its input before. Here a state in every turn is needed.
 
     Edge cases: any part of a value agrees with it ("1" with "10"), but an empty value only with another empty one.
@@ -356,9 +401,10 @@ class Tracking(CountMetric):
     missing: Missing = "ignored"
     ratio: Ratio = "historical"
     threshold: float = 95.0
+    dont_care: Literal["counted", "ignored"] = "counted"
 
     @property
-    def bounds(self) -> Bounds:
+    def bounds(self) -> Bounds:  # type: ignore[override]
         return (0.0, 1.0 if self.of in ("precision", "recall") else 100.0)
 
     @property
@@ -371,7 +417,7 @@ class Tracking(CountMetric):
 
     @property
     def contribution(self) -> str:
-        return f"slots/{self.booking}/{self.missing}/{self.ratio}/{self.threshold}"
+        return f"slots/{self.booking}/{self.missing}/{self.ratio}/{self.threshold}/{self.dont_care}"
 
     def count_rows(self, batch: Batch) -> tuple[Ints, Flags]:
         """Count slots that agree, are wrong and are missing; for joint accuracy whether the whole turn is right."""
@@ -380,11 +426,11 @@ class Tracking(CountMetric):
         rows = batch.objects(STATES)
 
         def make() -> Ints:
-            compare = make_state_comparison(ontology, self.booking, self.ratio, self.threshold)
+            compare = make_state_comparison(ontology, self)
             counts = np.full((len(rows), 3), -1)
             for at, row in enumerate(rows):
                 if row["response"] is not None or self.missing == "failed":
-                    counts[at] = compare(row["state"] or {}, true.states[row["dialogue"]][row["turn"]])
+                    counts[at] = compare(row["state"] or {}, true.alternatives[row["dialogue"]][row["turn"]])
             return counts
 
         counts = batch.derive(("tracking", self.contribution), make)
@@ -403,20 +449,27 @@ class Tracking(CountMetric):
 
 
 def make_state_comparison(
-    ontology: Ontology, booking: Booking, ratio: Ratio, threshold: float
-) -> Callable[[State, State], tuple[int, int, int]]:
+    ontology: Ontology, settings: Tracking
+) -> Callable[[State, Alternatives], tuple[int, int, int]]:
     """Return a function that counts the slots of a state that agree with the true one, are wrong and are missing."""
-    prefix = ontology.booking_prefix if booking == "unified" else ""
-    agree = cache(lambda value, true: value == true or partial_ratio(value, true, ratio) > threshold)
+    prefix = ontology.booking_prefix if settings.booking == "unified" else ""
+    nothing = {"", "none", *ontology.dont_care} if settings.dont_care == "ignored" else frozenset[str]()
 
-    def flatten(state: State) -> dict[tuple[str, str], str]:
+    @cache
+    def agree(value: str, true: str | tuple[str, ...]) -> bool:
+        if isinstance(true, tuple):
+            return any(agree(value, one) for one in true)
+        return value == true or partial_ratio(value, true, settings.ratio) > settings.threshold
+
+    def flatten(state: Alternatives) -> dict[tuple[str, str], Any]:
         return {
             (domain, slot.removeprefix(prefix) or slot): value
             for domain, slots in ontology.states(state).items()
             for slot, value in slots.items()
+            if value not in nothing
         }
 
-    def compare(state: State, true: State) -> tuple[int, int, int]:
+    def compare(state: State, true: Alternatives) -> tuple[int, int, int]:
         predicted, truth = flatten(state), flatten(true)
         right = sum(slot in truth and agree(value, truth[slot]) for slot, value in predicted.items())
         return right, len(predicted) - right, len(truth) - right

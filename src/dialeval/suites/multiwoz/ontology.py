@@ -13,7 +13,7 @@ import hashlib
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Literal
@@ -81,6 +81,11 @@ class Ontology:
     """Slot of a placeholder -> what values look like that no table lists, for lexicalized replies."""
     ordinary: tuple[re.Pattern[str], ...] = ()
     """What phrases of lexicalized replies look like in which no word is a value."""
+
+    def with_rule(self, old: Rule, new: Rule) -> Ontology:
+        """Return the ontology with another rule for the values that have one."""
+        spellings = {slot: replace(one, rule=new) if one.rule == old else one for slot, one in self.spellings.items()}
+        return replace(self, spellings=spellings, digest=f"{self.digest}+{new}")
 
     @cached_property
     def states(self) -> StateNormalizer:

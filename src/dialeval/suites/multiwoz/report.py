@@ -7,8 +7,9 @@ names. Every text is escaped.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -16,7 +17,8 @@ from dialeval.core.result import Run
 from dialeval.core.validation import dump
 from dialeval.reports import markup
 from dialeval.reports.documents import format_csv
-from dialeval.reports.formatting import plain
+from dialeval.reports.formatting import MISSING, plain, show
+from dialeval.reports.marks import draw_bars
 from dialeval.reports.markup import Section
 from dialeval.suites.multiwoz.explanations import (
     Explanation,
@@ -51,12 +53,67 @@ def make_transcripts_section(run: Run) -> Section | None:
         "from: an offer counts when its word is said while its domain is active."
     )
     colors = markup.assign_colors(run)
-    shown = "".join(_write_dialogue(name, systems, lost.get(name, ()), colors) for name, systems in dialogues.items())
+    shown = [_write_dialogue(name, systems, lost.get(name, ()), colors) for name, systems in dialogues.items()]
+    causes, first = _draw_causes(failures, tokens)
+    example = next((at for at, name in enumerate(dialogues) if first in lost.get(name, ())), 0)
+    one = shown.pop(example).replace("<details ", "<details open ", 1)
     hidden = ((markup.name(name), " ".join(sorted(mine))) for name, mine in lost.items() if name not in dialogues)
     others = "".join(f'<p class="dialogue" data-lost="{mine}">{name}</p>' for name, mine in hidden)
     if others:
         others = markup.note("Lost too, without a transcript here (dialeval multiwoz explain prints one):") + others
-    return Section("transcripts", "Task dialogues", _write_causes(failures, tokens, dialogues) + note + shown + others)
+    rest = markup.details(f"{len(shown):,} more dialogues", "".join(shown) + others, "rest") if shown or others else ""
+    status = '<p class="note" role="status" id="lost-shown"></p>'
+    return Section("transcripts", "Task dialogues", f"{causes}{_draw_domains(run)}{status}{note}{one}{rest}")
+
+
+def _draw_causes(failures: _Failures, tokens: Mapping[tuple[str, str], str]) -> tuple[str, str]:
+    """Return the causes of the system that lost most as bars next to the first system's, and the first one's token."""
+    totals = {system: sum(map(len, causes.values())) for system, causes in failures.items()}
+    if not any(totals.values()):
+        return "", ""
+    baseline, system = next(iter(failures)), max(totals, key=lambda name: totals[name])
+    causes = sorted(failures[system], key=lambda cause: -len(failures[system][cause]))
+    lines = [
+        (
+            markup.text(cause),
+            len(failures[system][cause]),
+            None if system == baseline else len(failures[baseline].get(cause, ())),
+            tokens[system, cause],
+        )
+        for cause in causes
+    ]
+    upright = "" if system == baseline else f" The upright line is {markup.name(baseline)}."
+    title = f"<h3>Why {markup.name(system)} failed {markup.count(totals[system], 'time')}</h3>"
+    about = markup.note(f"Dialogues with this failure; some have more than one.{upright} Select a bar to read them.")
+    return f"{title}{about}{draw_bars(lines, plain(baseline))}", lines[0][3]
+
+
+def _draw_domains(run: Run) -> str:
+    """Return the success by domain and system, shaded by the difference from the first system."""
+    systems = [name for name, result in run.items() if any(key.startswith("success/") for key in result)]
+    keys = dict.fromkeys(key for name in systems for key in run[name] if key.startswith("success/"))
+    lines = []
+    for key in keys:
+        cells, first = [], None
+        for name in systems:
+            mean = run[name][key].mean if key in run[name] else math.nan
+            first = mean if first is None else first
+            change = mean - first
+            kind = "" if not abs(change) >= 2 else f"{'g' if change > 0 else 'h'}{min(3, 1 + int(abs(change) // 12))}"
+            shown = MISSING if math.isnan(mean) else f"{mean:.0f}%"
+            more = f" <small>{show(change, 0)}</small>" if abs(change) >= 0.5 else ""
+            cells.append(f'<span class="{kind}">{shown}{more}</span>')
+        count = max(run[name][key].scored for name in systems if key in run[name])
+        title = f"{markup.text(key.partition('/')[2])}<small>{markup.count(count, 'dialogue')}</small>"
+        lines.append(
+            (sum(run[name][key].mean for name in systems if key in run[name]), markup.row(title, markup.cells(*cells)))
+        )
+    if not lines:
+        return ""
+    heads = markup.heads("", *map(markup.name, systems))
+    table = markup.table("heat", "", heads, [line for _, line in sorted(lines, key=lambda line: line[0])])
+    about = "Tasks completed, and the difference from the first system in points; the hardest domain first."
+    return f"<h3>By domain</h3>{markup.note(about)}{table}"
 
 
 def _number_causes(failures: _Failures) -> dict[tuple[str, str], str]:
@@ -75,29 +132,6 @@ def _group_tokens(failures: _Failures, tokens: Mapping[tuple[str, str], str]) ->
     return lost
 
 
-def _write_causes(failures: _Failures, tokens: Mapping[tuple[str, str], str], dialogues: Container[str]) -> str:
-    """Return how many dialogues each system lost by each cause."""
-    if not tokens:
-        return ""
-    totals = {cause: sum(len(mine.get(cause, ())) for mine in failures.values()) for _, cause in tokens}
-
-    def write_cell(system: str, cause: str) -> str:
-        names = failures[system].get(cause, ())
-        number, token = len(names), tokens[system, cause]
-        shown = f"{sum(name in dialogues for name in names):,} of {markup.count(number, 'dialogue')} with a transcript"
-        button = f'<button type="button" disabled data-lost="{token}" title="{shown}">{number:,}</button>'
-        return markup.span("who", markup.name(system)) + (button if number else "0")
-
-    lines = [
-        markup.row(markup.text(cause), markup.cells(*(write_cell(system, cause) for system in failures)))
-        for cause in sorted(totals, key=lambda cause: -totals[cause])
-    ]
-    caption = "Failed dialogues by cause. Select a number to show only these."
-    status = '<p class="note" role="status" id="lost-shown"></p>'
-    table = markup.table("lost-by", caption, markup.heads("Cause", *map(markup.name, failures)), lines)
-    return table + status
-
-
 def _write_dialogue(name: str, systems: Mapping[str, Transcript], lost: Iterable[str], colors: _Colors) -> str:
     verdicts = "".join(_write_verdict(system, entry) for system, entry in systems.items())
     goal = next(iter(systems.values())).domains
@@ -112,7 +146,7 @@ def _write_dialogue(name: str, systems: Mapping[str, Transcript], lost: Iterable
         asked = "" if user is None else f'<p class="user">{markup.text(user, most=SHOWN_LENGTH)}</p>'
         inside += f'<section class="turn"><h3>Turn {int(at)}</h3>{asked}{_write_sides(said, colors)}</section>'
     opening = f'<details class="dialogue" data-lost="{" ".join(sorted(lost))}">'
-    return f"{opening}<summary>{markup.name(name)} {verdicts}</summary>{inside}</details>"
+    return f'{opening}<summary>{markup.name(name)} <span class="verdicts">{verdicts}</span></summary>{inside}</details>'
 
 
 def _write_sides(parts: Mapping[str, str], colors: _Colors) -> str:
@@ -128,7 +162,7 @@ def _write_verdict(system: str, entry: Transcript) -> str:
     kind, words = (
         ("won", "success") if entry.success else ("half", "inform only") if entry.inform else ("lost", "lost inform")
     )
-    return markup.span(f"verdict {kind}", f"{markup.name(system)} {words}")
+    return markup.span(kind, f"{markup.name(system)} {words} ")
 
 
 def _write_goal(domains: Sequence[SavedDomain]) -> str:
@@ -151,7 +185,7 @@ def _write_end(entry: Transcript) -> str:
         f"</strong>; {markup.text(domain.detail)}</li>"
         for domain in entry.causes
     )
-    return f"<ul>{domains}</ul>" + (f'<ul class="causes">{causes}</ul>' if causes else "")
+    return f"<ul>{domains}</ul>" + (f'<ul class="causes-list">{causes}</ul>' if causes else "")
 
 
 def _write_check(flag: bool, yes: str, no: str) -> str:

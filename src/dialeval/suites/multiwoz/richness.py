@@ -18,8 +18,7 @@ placeholder such as NAME and the word "name" are one.
 Edge cases: msttr needs the responses in their order in the file; its state keeps each response with its place, and
 sorts in the end, so that rows may be cut and merged in any order. A last segment of fewer than 50 words is left out;
 with at most 50 words in all, msttr is the fraction of different words among them. Turns that are missing are not
-scored. msttr has no confidence interval and no test: its segments reach over the ends of dialogues, so that leaving out
-or repeating a dialogue moves all segments after it.
+scored. Only avg-lengths has a confidence interval: the other values describe all responses together, and are no merit.
 """
 
 from __future__ import annotations
@@ -43,13 +42,9 @@ from dialeval.core.fold import Better, Bounds, Estimate, Metric, Partial
 from dialeval.suites.multiwoz.feature import ONTOLOGY, TASK_TURNS
 from dialeval.suites.multiwoz.turns import normalize_responses
 from dialeval.text.ngrams import NgramColumn, NgramCounts
-from dialeval.text.resampled import cluster_grams, count_different, ngram_totals
 from dialeval.text.vocabulary import Vocabulary
 
 Of = Literal["entropy", "cond-entropy", "avg-lengths", "msttr", "num-unigrams", "num-bigrams", "num-trigrams"]
-WORDS = "task-words"
-"""The name of the contributions of single responses: their words."""
-
 SEGMENT = 50
 """Words of a segment of msttr."""
 
@@ -88,11 +83,11 @@ class Richness(Metric[RichnessState]):
     of: Of = "entropy"
 
     @property
-    def bounds(self) -> Bounds:
+    def bounds(self) -> Bounds:  # type: ignore[override]
         return (0.0, 1.0 if self.of == "msttr" else math.inf)
 
     @property
-    def better(self) -> Better | None:
+    def better(self) -> Better | None:  # type: ignore[override]
         # Counts and entropies grow with the number of words, which is no merit; msttr does not.
         return "higher" if self.of == "msttr" else None
 
@@ -110,33 +105,12 @@ class Richness(Metric[RichnessState]):
         kept = zip(rows, texts, strict=True) if self.of == "msttr" else ()
         placed = tuple((row["position"], text) for row, text in kept if text is not None)
         state = RichnessState(moments, counts, placed)
-        if self.of == "avg-lengths":
-            return Partial(state, {self.name: lengths})
-        return Partial(state, {}, {} if self.of == "msttr" else {WORDS: words})
+        return Partial(state, {self.name: lengths} if self.of == "avg-lengths" else {})
 
     def score_resamples(self, sample: Resamples) -> Floats:
         if self.of == "avg-lengths":
             return super().score_resamples(sample)
-        if self.of == "msttr":
-            raise NeedError("its segments reach over the ends of dialogues")
-        if self.of in ("entropy", "cond-entropy"):
-            return self._compute_entropies(sample)
-        kinds = count_different(sample, WORDS, self._orders[0])
-        return np.where(count_different(sample, WORDS, 1) > 0, kinds, np.nan)
-
-    def _compute_entropies(self, sample: Resamples) -> Floats:
-        """Return the same sums as of a state, by counts: sum of c / N log2(c / N) = (sum of c log2 c) / N - log2 N."""
-        words = ngram_totals(sample, WORDS, 1)
-        total = words.sum(axis=0)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            if self.of == "entropy":
-                return cast(Floats, np.log2(total) - _bits(words, words) / total + 0.0)
-            pairs = ngram_totals(sample, WORDS, 2)
-            # Pairs are in the order of their first words: per word one sum over the pairs that begin with it.
-            heads = cluster_grams(sample, WORDS, 2).heads
-            firsts = np.flatnonzero(np.diff(heads, prepend=-1))
-            begun = np.add.reduceat(pairs, firsts, axis=0) if len(firsts) else pairs[:0]
-            return cast(Floats, (_bits(begun, words[heads[firsts]]) - _bits(pairs, pairs)) / total + 0.0)
+        raise NeedError("it describes all responses together")
 
     @property
     def _orders(self) -> tuple[int, ...]:
@@ -204,12 +178,6 @@ def _remove_punctuation(text: str) -> str:
     while "  " in bare:
         bare = bare.replace("  ", " ")
     return bare.lower()
-
-
-def _bits(counts: Ids, inside: Ids) -> Floats:
-    """Return per resample the sum of c log2 d over counts c and d that are not 0."""
-    logs = np.log2(np.maximum(np.arange(int(inside.max(initial=0)) + 1), 1))
-    return np.asarray(np.einsum("kr,kr->r", counts, logs[inside]), np.float64)
 
 
 def _count_words(words: TokenColumn, texts: Sequence[str | None], dialogues: Ints) -> tuple[Floats, Moments]:

@@ -210,6 +210,8 @@ class DialogueVerdict(NamedTuple):
     provided: Mapping[str, frozenset[str]]
     complete: Mapping[str, bool]
     """Whether all requested words of a domain were provided, whether or not other domains match."""
+    booked: Mapping[str, bool]
+    """Whether each domain with a booking in the goal was booked."""
 
     @property
     def inform(self) -> bool:
@@ -278,6 +280,11 @@ def judge_dialogue(done: Sequence[TurnStep], goal: Goal, criteria: Criteria) -> 
         {domain: meets_goal(domain, wishes, offers.get(domain, NONE), criteria) for domain, wishes in goal.items()},
         provided,
         {domain: provided[domain].issuperset(wishes["requestable"]) for domain, wishes in goal.items()},
+        {
+            domain: provided[domain] >= criteria.ontology.when_booked
+            for domain, wishes in goal.items()
+            if wishes.get("booking")
+        },
     )
 
 

@@ -20,6 +20,7 @@ Slot names: lower case, spaces removed, then renamed by the ontology (`leaveat` 
 
 - `plain`: as it is; `text`: stripped and in lower case;
 - `name`: as text, `&` written out as ` and `, no space before an apostrophe;
+- `short-name`: as name, and `bed and breakfast` is `b and b`;
 - `time`: HH:MM, see `normalize_time`;
 
 and then, on exact equality, another spelling from the ontology's list.
@@ -45,7 +46,7 @@ from functools import cache, reduce
 from itertools import accumulate, chain, islice
 from operator import or_
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from dialeval.core.columns import DIGEST_LENGTH
 from dialeval.core.errors import DataError, Problem
@@ -245,13 +246,15 @@ def _make_venues(domain: Domain, ontology: Ontology, records: Sequence[object], 
     return venues
 
 
-Rule = Literal["plain", "text", "name", "time"]
+Rule = Literal["plain", "text", "name", "short-name", "time"]
 
 MAIN_REFERENCES = "mwz22"
 """The reference set that comes first where it is there."""
 
 State = Mapping[str, Mapping[str, str]]
 """Domain -> slot -> value."""
+Alternatives = Mapping[str, Mapping[str, str | tuple[str, ...]]]
+"""Domain -> slot -> the value, or several that are all right."""
 
 _TIMES = {
     "afternoon": "13:00",
@@ -291,6 +294,11 @@ def normalize_text(value: str) -> str:
 def normalize_name(value: str) -> str:
     """Return the name of a place in the one spelling."""
     return normalize_text(value).replace(" & ", " and ").replace("&", " and ").replace(" '", "'")
+
+
+def normalize_short_name(value: str) -> str:
+    """Return the name of a place as the MultiWOZ evaluation spells it since January 2023."""
+    return normalize_name(value).replace("bed and breakfast", "b and b")
 
 
 def normalize_time(value: str) -> str:
@@ -357,7 +365,12 @@ def count_minutes(value: str) -> int:
     return 60 * int(match[1]) + minute
 
 
-_RULES: Mapping[str, Callable[[str], str]] = {"text": normalize_text, "name": normalize_name, "time": normalize_time}
+_RULES: Mapping[str, Callable[[str], str]] = {
+    "text": normalize_text,
+    "name": normalize_name,
+    "short-name": normalize_short_name,
+    "time": normalize_time,
+}
 _PLAIN = Spelling()
 
 
@@ -369,13 +382,19 @@ class StateNormalizer:
         """Return the one name of a slot."""
         self.value: Callable[[str, str], str] = cache(lambda slot, value: spellings.get(slot, _PLAIN)(value))
         """Return the one spelling of a value; `slot` is a slot's one name."""
-        self._pair = cache(lambda pair: (slot := self.slot(pair[0]), self.value(slot, pair[1])))
+        self._pair = cache(self._normalize_pair)
 
-    def normalize_domain(self, slots: Mapping[str, str]) -> Mapping[str, str]:
+    def _normalize_pair(self, pair: tuple[str, Any]) -> tuple[str, Any]:
+        slot, value = self.slot(pair[0]), pair[1]
+        return slot, self.value(slot, value) if isinstance(value, str) else tuple(
+            self.value(slot, one) for one in value
+        )
+
+    def normalize_domain(self, slots: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the slots of one domain."""
         return dict(map(self._pair, slots.items()))
 
-    def __call__(self, state: State) -> State:
+    def __call__(self, state: Alternatives) -> Mapping[str, Mapping[str, Any]]:
         """Return the whole state."""
         return {domain: self.normalize_domain(slots) for domain, slots in state.items()}
 

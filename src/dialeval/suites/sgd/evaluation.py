@@ -19,11 +19,11 @@ import numpy as np
 from dialeval.core.arrays import offsets_of, row_numbers
 from dialeval.core.display import Tabular
 from dialeval.core.errors import DataError, Problem, SettingError
-from dialeval.core.fold import IntervalKind
 from dialeval.core.result import Result, Run
 from dialeval.core.run_schema import Record
 from dialeval.engine import baselines as common
 from dialeval.engine.folding import Options, Progress
+from dialeval.engine.intervals import IntervalKind
 from dialeval.engine.plan import Asked, make_planner
 from dialeval.engine.resources import Resources
 from dialeval.io.reading import is_folder

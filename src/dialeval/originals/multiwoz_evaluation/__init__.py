@@ -1,0 +1,1 @@
+"""The package `mwzeval` under the name that its documents use."""
