@@ -475,6 +475,7 @@ def _list_choices(metric: type[Metric[Any]]) -> Mapping[str, tuple[object, ...]]
     for kind in reversed(metric.__mro__):
         # Only the annotations of settings are looked up: those of all class variables would take several times as long.
         own = {name: hint for name, hint in get_annotations(kind).items() if name in settings}
+        own = {name: hint for name, hint in own.items() if not str(hint).startswith("ClassVar")}
         with suppress(NameError):  # a name that only type checkers, or the function that defines the class, can see
             hints |= get_type_hints(SimpleNamespace(__annotations__=own), vars(sys.modules[kind.__module__]))
     return {name: get_args(hint) for name, hint in hints.items() if get_origin(hint) is Literal}
