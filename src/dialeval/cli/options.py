@@ -40,7 +40,7 @@ inputs.OPTIONS.update(
     train="--train",
     vocabulary="--vocabulary",
     vectors="--vectors",
-    assertions="--assertions",
+    checks="--checks",
     judge="--judge-dir",
     llm="--llm-endpoint and --llm-model",
 )

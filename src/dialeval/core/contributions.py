@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 import numpy as np
@@ -22,29 +21,10 @@ from dialeval.core.arrays import Cache, EqualByFields, Floats, Ids, Ints, offset
 from dialeval.core.arrow import list_array, number_array, numbers_of, repeat_text, text_array
 from dialeval.core.columns import TokenColumn
 from dialeval.core.errors import NeedError
-from dialeval.core.kernels import kernel
 from dialeval.core.validation import InvalidError
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-
-# Kernel that adds up the statistics of clusters for each resample: a loop and not a matrix product, since most are 0.
-
-
-@kernel
-def add_up(counts, offsets, kinds, times, totals):  # type: ignore[no-untyped-def]
-    """Add the statistics of every cluster to `totals` (zeros before), as often as each resample contains it.
-
-    Cluster `k` adds `times[i]` to the kind `kinds[i]`, for i from `offsets[k]` to `offsets[k + 1]`. `counts` has a line
-    per cluster and `totals` one per kind, so that the inner loop runs over all resamples.
-    """
-    for k in range(counts.shape[0]):
-        taken = counts[k]
-        for i in range(offsets[k], offsets[k + 1]):
-            total, often = totals[kinds[i]], times[i]
-            for r in range(taken.shape[0]):
-                total[r] += taken[r] * often
 
 
 KEPT_ROWS = 200_000
@@ -166,16 +146,6 @@ class Resamples(Cache):
 
     def __len__(self) -> int:
         return len(self.counts)
-
-    @cached_property
-    def counts_by_cluster(self) -> Ids:
-        """The counts with a line per cluster, as kernels read them."""
-        return np.ascontiguousarray(self.counts.T, np.int32)
-
-    @cached_property
-    def most_left_out(self) -> int:
-        """The most clusters that a resample does not contain."""
-        return int(np.count_nonzero(self.counts == 0, axis=1).max(initial=0))
 
     def sum_clusters(self, by_cluster: Floats) -> Floats:
         """Add up numbers of clusters, one line each, per resample; integers stay exact."""

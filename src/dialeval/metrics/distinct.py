@@ -35,7 +35,7 @@ from dialeval.core.contributions import Resamples
 from dialeval.core.exact import Moments
 from dialeval.core.fold import Estimate, Metric, Partial
 from dialeval.text.ngrams import NgramCounts, NgramTotals, ngram_counts, ngrams
-from dialeval.text.resampled import count_different, sum_sizes
+from dialeval.text.resampled import count_ngrams
 from dialeval.text.tokenizers import DEFAULT, Oov, Tokenizer, tokens
 
 
@@ -85,9 +85,9 @@ class Distinct(Metric[DistinctState]):
         return f"words/{self.tokenizer}/{self.oov}"
 
     def score_resamples(self, sample: Resamples) -> Floats:
-        different = count_different(sample, self._words, self.n)
+        total, different = count_ngrams(sample, self._words, self.n)
         with np.errstate(invalid="ignore"):  # 0 / 0: a resample without an n-gram has no value
-            return np.asarray(different / sum_sizes(sample, self._words, self.n))
+            return np.asarray(different / total)
 
     def merge(self, left: DistinctState, right: DistinctState) -> DistinctState:
         ngrams: Any = left.ngrams  # both sides are of the same type: counts, or totals of closed parts

@@ -1,121 +1,79 @@
-"""n-grams of resampled rows: how often each occurs in every resample, and how many different ones there are.
+"""n-grams of resampled rows: how many there are in every resample, and how many different ones.
 
-The n-grams of a system are numbered once, and of each cluster only the different ones are kept with their counts; a
-resample then adds up the counts of its clusters.
-
-To count different n-grams it is enough to know which clusters a resample contains: one bit per cluster and resample. 64
-resamples are a number. An n-gram of a single cluster is counted with it; of any other, the numbers of its clusters are
-combined by `or`, which leaves the bits of the resamples that it occurs in.
+The n-grams of a system are numbered once, and of each cluster only the different ones are kept. To count different ones
+it is enough to know which clusters a resample contains: one bit per cluster and resample, 64 resamples to a number. An
+n-gram of a single cluster is counted with it; of any other, the numbers of its clusters are combined by `or`, which
+leaves the bits of the resamples that it occurs in.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple, cast
 
 import numpy as np
 
-from dialeval.core.arrays import Floats, Ids, Ints, offsets_of, row_numbers
+from dialeval.core.arrays import Floats, Ints, offsets_of, row_numbers
 from dialeval.core.columns import TokenColumn
-from dialeval.core.contributions import ClusteredRows, Resamples, add_up, sum_by_cluster
+from dialeval.core.contributions import ClusteredRows, Resamples
 from dialeval.text.ngrams import NgramColumn, NgramCounts
 from dialeval.text.vocabulary import Vocabulary
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class ClusterGrams:
-    """The different n-grams of each cluster: those of cluster `k` are `kinds[offsets[k]:offsets[k + 1]]`."""
-
-    kinds: Ids
-    """Numbers of n-grams, below `count`; a single word has the number of the word."""
-    times: Ids
-    offsets: Ints
-    count: int
-    heads: Ids
-    """The number of the first word of each n-gram of two words."""
-
-    @classmethod
-    def of(cls, rows: ClusteredRows, name: str, n: int) -> ClusterGrams:
-        """Return the n-grams of words of the rows, by cluster."""
-        words = rows.words(name)
-        column = NgramColumn.of(TokenColumn(words.ids, words.offsets, Vocabulary()), n)
-        keys, numbers = column.number_keys()
-        count = max(len(words.words) if n == 1 else len(keys), 1)
-        bounds = column.offsets[rows.offsets]
-        pairs, times = np.unique(row_numbers(bounds) * count + numbers[bounds[0] : bounds[-1]], return_counts=True)
-        offsets = np.searchsorted(pairs, np.arange(len(bounds)) * count)
-        heads = (keys >> 32).astype(np.int32)
-        return cls((pairs % count).astype(np.int32), times.astype(np.int32), offsets.astype(np.int64), count, heads)
-
-
-def cluster_grams(sample: Resamples, name: str, n: int) -> ClusterGrams:
-    """Return the n-grams of each cluster; found once for all resamples."""
-    return sample.rows.derive(("grams", name, n), lambda: ClusterGrams.of(sample.rows, name, n))
-
-
-def ngram_totals(sample: Resamples, name: str, n: int) -> Ids:
-    """Return how often each n-gram occurs in each resample, one line per n-gram; made once for all metrics."""
-    key = "gram totals", name, n
-    if key not in sample.kept:
-        grams = cluster_grams(sample, name, n)
-        totals = sample.kept[key] = np.zeros((grams.count, len(sample.counts)), np.int32)
-        add_up(sample.counts_by_cluster, grams.offsets, grams.kinds, grams.times, totals)
-    return cast("Ids", sample.kept[key])
-
 
 _WORD = 64
 """Resamples whose bits are held in one number."""
 
 
-def count_different(sample: Resamples, name: str, n: int) -> Ints:
-    """Return how many different n-grams occur in each resample; made once for all metrics."""
-    return sample.derive(("different grams", name, n), lambda: _count_different(sample, name, n))
+@dataclass(frozen=True, eq=False, slots=True)
+class ClusterGrams:
+    """The different n-grams of clusters."""
 
-
-def sum_sizes(sample: Resamples, name: str, n: int) -> Ints:
-    """Return the number of n-grams of each resample."""
-    grams = cluster_grams(sample, name, n)
-    sizes = sample.rows.derive(("sizes", name, n), lambda: sum_by_cluster(grams.times[:, None], grams.offsets))
-    return sample.sum_clusters(sizes)[:, 0].astype(np.int64)
-
-
-class KindClusters(NamedTuple):
-    """The clusters that each different n-gram occurs in."""
-
-    everywhere: int
-    """The n-grams of several clusters of which every resample contains one."""
-    single: Floats
-    """By cluster the n-grams that no other one has."""
+    sizes: Floats
+    """By cluster its n-grams, and those that no other cluster has."""
     clusters: Ints
-    """Those of any other n-gram, one n-gram after the other."""
-    starts: Ints
-    """Where those of each n-gram begin."""
+    """The clusters of n-grams that several have, one n-gram after the other."""
+    offsets: Ints
+    """Where those of each n-gram begin and end."""
 
     @classmethod
-    def of(cls, grams: ClusterGrams, most_left_out: int) -> KindClusters:
-        """Collect the clusters of n-grams; a resample contains all clusters but `most_left_out`."""
-        clusters, times = row_numbers(grams.offsets), np.bincount(grams.kinds, minlength=grams.count)
-        single = np.bincount(clusters[times[grams.kinds] == 1], minlength=len(grams.offsets) - 1)
-        some = (times > 1) & (times <= most_left_out)
-        pairs = np.flatnonzero(some[grams.kinds])
-        places = clusters[pairs[np.argsort(grams.kinds[pairs], kind="stable")]]
-        everywhere = np.count_nonzero(times > max(most_left_out, 1))
-        return cls(int(everywhere), single.astype(np.float64), places, offsets_of(times[some])[:-1])
+    def of(cls, rows: ClusteredRows, name: str, n: int) -> ClusterGrams:
+        """Return the n-grams of words of the rows."""
+        words = rows.words(name)
+        column = NgramColumn.of(TokenColumn(words.ids, words.offsets, Vocabulary()), n)
+        keys, numbers = column.number_keys()
+        bounds = column.offsets[rows.offsets]
+        clusters, count = len(bounds) - 1, max(len(words.words) if n == 1 else len(keys), 1)
+        pairs = np.unique(numbers[bounds[0] : bounds[-1]] * np.int64(clusters) + row_numbers(bounds))
+        kinds, places = np.divmod(pairs, max(clusters, 1))
+        times = np.bincount(kinds, minlength=count)
+        several = times[kinds] > 1
+        single = np.bincount(places[~several], minlength=clusters)
+        return cls(np.column_stack([np.diff(bounds), single]), places[several], offsets_of(times[times > 1]))
 
 
-def _count_different(sample: Resamples, name: str, n: int) -> Ints:
-    key = "clusters of grams", name, n, sample.most_left_out
-    of = sample.rows.derive(key, lambda: KindClusters.of(cluster_grams(sample, name, n), sample.most_left_out))
+def count_ngrams(sample: Resamples, name: str, n: int) -> tuple[Ints, Ints]:
+    """Return the n-grams of each resample, and the different ones; made once for all metrics."""
+    return sample.derive(("grams", name, n), lambda: _count_ngrams(sample, name, n))
+
+
+def _count_ngrams(sample: Resamples, name: str, n: int) -> tuple[Ints, Ints]:
+    grams = sample.rows.derive(("grams", name, n), lambda: ClusterGrams.of(sample.rows, name, n))
     contains = sample.counts > 0
-    different = (contains @ of.single).astype(np.int64) + of.everywhere
-    for first in range(0, len(sample) if len(of.starts) else 0, _WORD):
+    different = (contains @ grams.sizes[:, 1]).astype(np.int64)
+    # What more clusters have than a resample lacks is in all resamples.
+    most_lacking = int(np.count_nonzero(~contains, axis=1).max(initial=0))
+    some = np.diff(grams.offsets) <= most_lacking
+    different += np.count_nonzero(~some)
+    starts, clusters = grams.offsets[:-1], grams.clusters
+    if not some.all():
+        starts = offsets_of(np.diff(grams.offsets)[some])[:-1]
+        clusters = clusters[np.repeat(some, np.diff(grams.offsets))]
+    for first in range(0, len(sample) if len(starts) else 0, _WORD):
         part = contains[first : first + _WORD]
         bits = np.zeros((part.shape[1], _WORD), np.bool_)
         bits[:, : len(part)] = part.T
-        occurs = np.bitwise_or.reduceat(np.packbits(bits, axis=1).view(np.uint64)[:, 0][of.clusters], of.starts)
+        occurs = np.bitwise_or.reduceat(np.packbits(bits, axis=1).view(np.uint64)[:, 0][clusters], starts)
         counts = np.unpackbits(occurs.view(np.uint8).reshape(-1, _WORD // 8), axis=1).sum(axis=0, dtype=np.int64)
         different[first : first + _WORD] += counts[: len(part)]
-    return different
+    return sample.sum_clusters(grams.sizes[:, :1])[:, 0].astype(np.int64), different
 
 
 # Values of n-grams: a number for each of some n-grams, looked up for those of texts and added up by row.
