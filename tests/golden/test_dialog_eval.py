@@ -35,7 +35,7 @@ KEYS = list(METRICS_TXT)
 
 def evaluate(*given: Any, metrics: str = "dialog-eval", **more: Any) -> Run:
     """Evaluate with the metrics and the intervals of the original."""
-    return evaluating.evaluate(*given, metrics=metrics, intervals="rows", **more)
+    return evaluating.evaluate(*given, metrics=metrics, **{"intervals": "rows", **more})
 
 
 @pytest.fixture(scope="session")
