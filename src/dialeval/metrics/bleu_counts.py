@@ -410,7 +410,7 @@ def corpus_bleu(counts: Ints | Floats) -> Floats:
     """
     orders = (counts.shape[1] - 2) // 2
     matches, totals, length, reference_length = np.split(counts, (orders, 2 * orders, 2 * orders + 1), axis=1)
-    scored = matches.any(axis=1) & totals.all(axis=1)
+    scored = np.logical_and(matches.any(axis=1), totals.all(axis=1))
     halved = np.cumprod(np.where(matches > 0, 1.0, 2.0), axis=1)
     above, below = np.where(matches > 0, 100.0 * matches, 100.0), np.where(matches > 0, totals, halved * totals)
     precisions = np.divide(above, below, out=np.ones(above.shape), where=scored[:, None])
