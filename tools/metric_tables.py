@@ -1,4 +1,4 @@
-"""Print the measured tables of docs/floors.md and docs/metric-agreement.md.
+"""Print the measured tables of docs/floors.md.
 
     python tools/metric_tables.py [DATA]
 

@@ -1,4 +1,4 @@
-"""Make the pictures of the README and of the home page, light and dark: the top of a report of the shipped sample.
+"""Make the pictures of the README and of the docs, light and dark: the top of reports of the shipped sample.
 
     python tools/picture.py
 
@@ -18,35 +18,37 @@ import dialeval
 from dialeval import sample_data
 
 IMAGES = Path(__file__).parent.parent / "docs" / "images"
-PICTURES = {"light": IMAGES / "report.png", "dark": IMAGES / "report-dark.png"}
-METRICS = "bleu-4,rouge-l,chrf,embedding-greedy,distinct-2,length"
-WIDTH, HEIGHT = 1400, 680
+WIDTH, HEIGHT = 1280, 800
+
+
+def make_runs() -> dict[str, dialeval.Run]:
+    """Return the runs of the pictures by the name of their file."""
+    logs, agents = sample_data.folder() / "logs", sample_data.folder() / "agents"
+    chats = {name: logs / f"{name}.jsonl" for name in ("v1", "v2")}
+    trials = {name: agents / f"{name}.jsonl" for name in ("careful", "quick")}
+    return {
+        "report": dialeval.evaluate(chats, metrics="judge,length", keep="place"),
+        "report-agents": dialeval.evaluate(trials, metrics="pass-hat,call-f1,reward,length"),
+    }
 
 
 def main() -> None:
     """Write the pictures to docs/images/."""
-    here = sample_data.folder()
-    run = dialeval.evaluate(
-        {name: here / "responses" / f"{name}.txt" for name in ("careful", "chatty")},
-        here / "references.txt",
-        train=here / "train.txt",
-        vectors=here / "vectors.txt",
-        metrics=METRICS,
-    )
     chromium = shutil.which("chromium-headless-shell") or shutil.which("chromium")
     if chromium is None:
         sys.exit("needs Chromium on the path: sh tools/get-chromium.sh")
     with TemporaryDirectory() as folder, sync_playwright() as started:
-        path = dialeval.report(run, Path(folder) / "report.html", date="2026-01-01")
         browser = started.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
-        for scheme, picture in PICTURES.items():
-            page = browser.new_page(
-                viewport={"width": WIDTH, "height": HEIGHT},
-                color_scheme="dark" if scheme == "dark" else "light",
-            )
-            page.goto(path.as_uri())
-            page.screenshot(path=picture)
-            print(f"{picture.name}: {picture.stat().st_size} bytes")
+        for name, run in make_runs().items():
+            path = dialeval.report(run, Path(folder) / "report.html", date="2026-01-01")
+            for scheme, ending in (("light", ""), ("dark", "-dark")):
+                page = browser.new_page(
+                    viewport={"width": WIDTH, "height": HEIGHT}, color_scheme="dark" if ending else "light"
+                )
+                page.goto(path.as_uri())
+                picture = IMAGES / f"{name}{ending}.png"
+                page.screenshot(path=picture)
+                print(f"{picture.name}, {scheme}: {picture.stat().st_size} bytes")
         browser.close()
 
 

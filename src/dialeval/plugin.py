@@ -19,7 +19,7 @@ from dialeval.core.errors import DataError, DialevalError, NeedError, SettingErr
 from dialeval.core.exact import Moments
 from dialeval.core.features import Command, Feature, WrittenFile
 from dialeval.core.fold import Estimate, Fact, Level, Metric, Partial, RowMetric
-from dialeval.core.inputs import Column, Resource
+from dialeval.core.inputs import Column, Input, Resource
 from dialeval.engine.resources import JudgeProtocol as Judge
 from dialeval.io.row_shapes import RowShape as Format
 from dialeval.metrics.functions import metric_of_rows
@@ -37,6 +37,7 @@ __all__ = [
     "Feature",
     "Floats",
     "Format",
+    "Input",
     "Judge",
     "Level",
     "Metric",

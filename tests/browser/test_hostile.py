@@ -106,7 +106,7 @@ def test_hostile_text_in_every_field_does_nothing(page: Page, tmp_path: Path, te
     title = "".join(texts)[:5000]
     opened = Opened(page, report(runs, tmp_path / "report.html", title, title=title))
     page.evaluate("document.querySelectorAll('details').forEach(each => { each.open = true })")
-    for section in page.locator("main > section, .metric").all():
+    for section in page.locator("main section").all():
         section.evaluate("each => each.scrollIntoView({ behavior: 'instant' })")
     assert page.evaluate("[...document.scripts].filter(each => !each.type).length") == 2
     foreign = "img, iframe, object, base, link, textarea, form, [onerror], [onload], [style*=fixed]"
@@ -124,42 +124,49 @@ def test_hostile_text_is_shown_as_it_is(page: Page, tmp_path: Path, kind: str) -
     wanted = shown(text)
     assert page.title() == " ".join(wanted.split())
     content = "elements => elements.map(each => each.textContent)"
-    assert page.locator("h1").evaluate_all(content) == [wanted]
-    assert page.locator("#warnings li").evaluate_all(content) == [wanted, f"second {wanted}"]
-    assert wanted in page.locator("#skipped td").first.evaluate("each => each.textContent")
-    assert wanted in page.locator("#again code").first.evaluate("each => each.textContent")
-    pane = page.locator(".pane")
-    assert page.locator(".pane-bar h3").evaluate_all(content) == [f"0{wanted} · turn 0"]
-    assert pane.locator(".bubble:not(.reference) .text").evaluate_all(content) == [wanted, wanted]
-    assert pane.locator(".reference .text").evaluate_all(content) == [wanted]
-    assert pane.locator(".said .text").evaluate_all(content) == [wanted, wanted]
-    assert pane.locator("thead bdi").evaluate_all(content) == [wanted, f"other {wanted}"]
-    scores = page.get_by_label("Score", exact=True).locator("option")
+    assert page.locator("header.top bdi").first.evaluate("each => each.textContent") == wanted
+    method = page.locator("#method").evaluate("each => each.textContent")
+    for part in (wanted, f"second {wanted}", f"dialeval {wanted}"):
+        assert part in method
+    line = page.locator("#dialogues details.dlg[open]").first
+    assert line.locator(".said bdi").evaluate_all(content) == [wanted, wanted]
+    assert line.locator(".refs bdi").evaluate_all(content) == [wanted]
+    assert wanted in line.locator(".bub").first.evaluate("each => each.textContent")
+    assert wanted[:20] in line.locator(".heads").evaluate("each => each.textContent")
+    scores = page.locator("#dialogues [data-name=key] option")
     assert scores.evaluate_all(content) == [wanted, f"second {wanted}"]
     for section in ("transcripts", "curves"):
         assert wanted[:20] in page.locator(f"#{section}").evaluate("each => each.textContent")
-    page.get_by_label("Rows of", exact=True).select_option(index=1)
-    landed = pane.locator("section").filter(has=page.locator(".side"))
-    assert landed.locator("h4").evaluate_all(content) == [f"Group {wanted}"]
-    assert landed.locator(".text").evaluate_all(content) == [wanted, wanted]
+    opened.assert_quiet()
+
+
+@pytest.mark.parametrize("kind", SHORT)
+def test_hostile_answers_land_as_text(page: Page, tmp_path: Path, kind: str) -> None:
+    text = SHORT[kind]
+    run = hostile_run(text)
+    sampled = f"sampled {text}"
+    alone = Run({sampled: Result(run[text].estimates, rows=run[sampled].rows)}, "0", details=run.details)
+    opened = Opened(page, report(alone, tmp_path / "report.html"), "#d1")
+    groups = page.locator("#d1 section h4").evaluate_all("elements => elements.map(each => each.textContent)")
+    assert groups[0] == f"Group {shown(text)}"
+    assert shown(text) in page.locator("#d1 .bub").first.evaluate("each => each.textContent")
     opened.assert_quiet()
 
 
 def test_searching_for_hostile_text_finds_it(page: Page, tmp_path: Path) -> None:
     opened = Opened(page, report(hostile_run(HOSTILE["image"]), tmp_path / "report.html"))
-    page.get_by_label("Search", exact=True).fill("onerror='window.hacked")
-    page.wait_for_timeout(200)
-    assert page.locator(".count").inner_text() == "3 of 3 rows"
-    assert set(page.locator(".pane mark").all_inner_texts()) == {"onerror='window.hacked"}
+    page.locator("#dialogues").get_by_label("Search in dialogues").fill("onerror='window.hacked")
+    page.wait_for_timeout(400)
+    assert page.locator("#dialogues details.dlg").count() == 3
+    assert set(page.locator("#dialogues mark").all_inner_texts()) == {"onerror='window.hacked"}
     opened.assert_quiet()
 
 
 def test_the_address_cannot_bring_markup_in(page: Page, tmp_path: Path) -> None:
     path = report(hostile_run("plain"), tmp_path / "report.html")
-    opened = Opened(
-        page, path, "#explorer?search=%3Cimg%20src%3Dx%20onerror%3D%22window.hacked%3D1%22%3E&dialogue=%3Cb%3E"
-    )
-    assert page.locator(".count").inner_text() == "0 of 3 rows"
+    query = "q=%3Cimg%20src%3Dx%20onerror%3D%22window.hacked%3D1%22%3E&slice=%3Cb%3E&low=1e999&show=constructor"
+    opened = Opened(page, path, f"#dialogues?{query}")
+    assert page.locator("#dialogues details.dlg").count() == 0
     opened.assert_quiet()
 
 
@@ -170,13 +177,12 @@ def test_text_of_the_other_direction_stays_in_its_place(page: Page, tmp_path: Pa
     assert said.get_attribute("dir") == "auto"
     assert said.evaluate("each => getComputedStyle(each).direction") == "rtl"
     assert said.evaluate("each => getComputedStyle(each).unicodeBidi") == "isolate"
-    assert page.locator(".pane-bar h3").evaluate("each => getComputedStyle(each).direction") == "ltr"
 
 
 def test_a_long_line_is_cut_until_one_asks_for_it(page: Page, tmp_path: Path) -> None:
     opened = Opened(page, report(hostile_run(HOSTILE["long"]), tmp_path / "report.html"))
-    said = page.locator(".said .text").first
-    assert len(said.inner_text()) < 2_000
-    said.get_by_role("button", name="Show all, 98,500 more characters").click()
-    assert said.inner_text() == HOSTILE["long"]
+    reply = page.locator(".bub").first
+    assert len(reply.inner_text()) < 2_000
+    reply.get_by_role("button", name="Show all, 98,500 more characters").click()
+    assert HOSTILE["long"] in reply.inner_text()
     opened.assert_quiet()

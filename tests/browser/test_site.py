@@ -16,7 +16,7 @@ TERMS = {
     "tokenizer": "tokenizers",
     "license": "faq",
     "FAQ": "faq",
-    "troubleshooting": "troubleshooting",
+    "troubleshooting": "faq",
     "install": "start",
     "confidence interval": "statistics",
     "p-value": "statistics",
@@ -54,7 +54,7 @@ TERMS = {
     "wandb": "python",
     "slices": "slices",
     "exit status": "command-line",
-    "out of memory": "troubleshooting",
+    "out of memory": "faq",
     "cite": "citing",
 }
 """What people search for, and the page that must come first."""

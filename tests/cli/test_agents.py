@@ -11,7 +11,7 @@ import pytest
 
 from conftest import Dialeval
 
-RULES = '[[assertion]]\nrule = "before"\ncall = "verify"\nbefore = "cancel"\n'
+RULES = '[[check]]\nrule = "before"\ncall = "verify"\nbefore = "cancel"\n'
 
 
 def simulation(task: int, trial: int, reward: float | None, calls: list[str]) -> dict[str, Any]:
@@ -60,7 +60,8 @@ def test_the_grid_the_reasons_and_the_report(dialeval: Dialeval, log: Path, tmp_
         assert cells in lines, done.stdout
     assert dialeval("report", "run", "--save", "report.html").returncode == 0
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert "✓✗ NL" in page
+    assert "NL" in page
+    assert page.count('class="cell f"') == 2
     assert "llm_agent/m&lt;i&gt;" in page
     assert "m<i>" not in page
     values = json.loads(dialeval("score", str(log), "-m", "pass-hat-1,call-f1,trial-cost", "-f", "json").stdout)
@@ -72,13 +73,13 @@ def test_the_grid_the_reasons_and_the_report(dialeval: Dialeval, log: Path, tmp_
 
 def test_assertions_are_a_gate(dialeval: Dialeval, log: Path, tmp_path: Path) -> None:
     (tmp_path / "rules.toml").write_text(RULES)
-    asked = ("score", str(log), "--assertions", "rules.toml", "-m", "call-assertions")
+    asked = ("score", str(log), "--checks", "rules.toml", "-m", "call-assertions")
     done = dialeval(*asked, "--fail-under", "call-assertions=0.5")
     assert done.returncode == 0, done.stderr
     assert dialeval(*asked, "--fail-under", "call-assertions=0.6").returncode == 1
     means = json.loads(dialeval(*asked, "-f", "json").stdout)["systems"]["llm_agent/m<i>"]["metrics"]
     assert means["call-assertions/before-verify-cancel"]["mean"] == 0.5
-    (tmp_path / "rules.toml").write_text("[[assertion]]\nrule = 'never'\ncall = 'f'\n")
+    (tmp_path / "rules.toml").write_text("[[check]]\nrule = 'never'\ncall = 'f'\n")
     failed = dialeval(*asked)
     assert failed.returncode == 2
     assert "rules.toml" in failed.stderr

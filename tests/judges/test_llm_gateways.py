@@ -171,7 +171,7 @@ def test_the_documented_command_works(
         done = dialeval("score", str(rows), "-m", "llm", *given, *options, "-o", str(tmp_path / "run"), "-f", "json")
         assert done.returncode == 0, done.stderr
         assert len(server.requests) == ROWS
-    (system,) = json.loads(done.stdout)["systems"].values()
+    (system,) = (each["metrics"] for each in json.loads(done.stdout)["systems"].values())
     assert (system["llm"]["mean"], system["llm"]["scored"]) == (pytest.approx(4), ROWS)
     assert "answered the first request in" in done.stderr
     is_wrapped = answer in (fenced, thinking, half_thinking)
@@ -304,6 +304,7 @@ def serve_proxy(target: str) -> Iterator[tuple[str, list[str]]]:
         with suppress(OSError):
             while data := source.recv(1 << 16):
                 sink.sendall(data)
+        with suppress(OSError):
             sink.shutdown(socket.SHUT_WR)
 
     def talk(client: socket.socket) -> None:
@@ -344,7 +345,10 @@ def _no_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_requests_go_through_the_proxy_of_the_environment(
     dialeval: Dialeval, tmp_path: Path, rows: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with serve(vllm) as server, serve_proxy(server.address) as (proxy, heads):
+    def answer(path: str, headers: Mapping[str, str], body: Body) -> Answer:
+        return vllm(path.removeprefix("http://gateway.invalid"), headers, body)
+
+    with serve(answer) as server, serve_proxy(server.address) as (proxy, heads):
         monkeypatch.setenv("http_proxy", proxy)
         monkeypatch.setenv("DIALEVAL_LLM_KEY", KEY)
         given = [
@@ -367,7 +371,14 @@ def test_tls_goes_through_a_tunnel_with_a_ca_of_the_company(tmp_path: Path, monk
     import ssl
 
     made = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=gateway.invalid"]
-    made += ["-addext", "subjectAltName=DNS:gateway.invalid", "-keyout", tmp_path / "key", "-out", tmp_path / "ca"]
+    made += [
+        "-addext",
+        "subjectAltName=DNS:gateway.invalid",
+        "-keyout",
+        str(tmp_path / "key"),
+        "-out",
+        str(tmp_path / "ca"),
+    ]
     with suppress(OSError):
         subprocess.run(made, check=False, capture_output=True)
     if not (tmp_path / "ca").exists():
@@ -380,22 +391,30 @@ def test_tls_goes_through_a_tunnel_with_a_ca_of_the_company(tmp_path: Path, monk
         with suppress(OSError):
             while True:
                 client, _ = listening.accept()
-                with suppress(OSError), context.wrap_socket(client, server_side=True) as spoken:
-                    assert spoken.recv(1 << 16).startswith(b"POST /v1/chat/completions HTTP/1.1\r\nHost: gateway")
-                    spoken.sendall(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" + body)
+                with (
+                    suppress(OSError),
+                    context.wrap_socket(client, server_side=True) as spoken,
+                    spoken.makefile("rb") as request,
+                ):
+                    head = list(iter(request.readline, b"\r\n"))
+                    assert head[:2] == [b"POST /v1/chat/completions HTTP/1.1\r\n", b"Host: gateway.invalid\r\n"]
+                    request.read(int(next(line for line in head if line.startswith(b"Content-Length")).split()[1]))
+                    spoken.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
 
     with socket.create_server(("127.0.0.1", 0)) as listening:
         threading.Thread(target=talk, daemon=True).start()
         with serve_proxy(f"http://127.0.0.1:{listening.getsockname()[1]}") as (proxy, heads):
             monkeypatch.setenv("HTTPS_PROXY", proxy)
-            with LLM("https://gateway.invalid/v1", MODEL, cache=tmp_path / "a", ca=tmp_path / "ca") as llm:
+            with LLM(
+                "https://gateway.invalid/v1", MODEL, cache=tmp_path / "a", ca=tmp_path / "ca", timeout=10.0
+            ) as llm:
                 grades = grade_one(llm)
             assert grades == GOOD
             assert heads[0].startswith(
                 "CONNECT gateway.invalid:443 HTTP/1.1\r\nHost: gateway.invalid:443\r\nProxy-Auth"
             )
             with (
-                LLM("https://gateway.invalid/v1", MODEL, cache=tmp_path / "b") as llm,
+                LLM("https://gateway.invalid/v1", MODEL, cache=tmp_path / "b", timeout=10.0) as llm,
                 pytest.raises(SettingError, match="--llm-ca FILE"),
             ):
                 grade_one(llm)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from dialeval.core import inputs
 from dialeval.core.columns import ColumnData, RaggedColumn
 from dialeval.core.inputs import Input
-from dialeval.metrics.assertions import load_assertions
+from dialeval.metrics.check_files import load_checks
 from laws.worlds import World
 
 
@@ -52,7 +52,7 @@ WORLD = World(
     ),
     columns=columns,
     resources=lambda _vocabulary: {
-        inputs.ASSERTIONS: load_assertions(
+        **load_checks(
             [
                 {"rule": "must", "call": "f"},
                 {"rule": "must-not", "call": "h"},

@@ -50,6 +50,7 @@ WORLDS: dict[Input, World] = {
     inputs.TURN_LABELS: log_columns.WORLD,
     inputs.LATENCY: log_columns.WORLD,
     inputs.OUTCOME: log_columns.WORLD,
+    inputs.SCORES: log_columns.WORLD,
     STATES: task.WORLD,
     FRAMES: frames.WORLD,
     SPANS: frames.WORLD,
@@ -58,7 +59,7 @@ WORLDS: dict[Input, World] = {
 
 AnyMetric = Metric[Any]
 NAMED: list[AnyMetric] = [registry().parse(name) for name in registry().presets]
-AGGREGATES = ("length@dialogue-min", "judge@dialogue-first-failure", "rouge-l@dialogue-last")
+AGGREGATES = ("length@dialogue-min", "judge@dialogue-max", "rouge-l@dialogue-last")
 """Metrics over dialogues, which are no family: their settings are those of the metric that they condense."""
 LABELS = ("label:breakdown=X", "label:polite(annotators=majority)", "label:error=a(better=lower)@dialogue-mean")
 """Rates of labels, which are called by what rows hold."""
@@ -350,6 +351,8 @@ def other_values(metric: AnyMetric, name: str) -> list[Any]:
         "words": [0, 1],
         "tolerance": [0.5],
         "ignore": ["a+b"],
+        "text": ["cat"],
+        "pattern": ["c.t"],
         "range": ["-1:2"],
         "rubric": ["safety", "conversation"],
         "samples": [3],

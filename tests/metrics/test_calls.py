@@ -18,8 +18,8 @@ from scipy.optimize import linear_sum_assignment
 
 import dialeval
 from dialeval.core.errors import DataError, NeedError, SettingError
-from dialeval.metrics.assertions import load_assertions
 from dialeval.metrics.calls import Rule, compare_calls, find_best_pairs
+from dialeval.metrics.check_files import load_checks
 from laws import calls as world
 
 LOGS = Path(__file__).parents[3] / "shared" / "data" / "logs"
@@ -256,16 +256,16 @@ def test_what_is_made_as_expected_is_perfect(made: list[Any]) -> None:
 # Assertions.
 
 RULES = """
-[[assertion]]
+[[check]]
 rule = "must"
 call = "verify"
 arguments = { id = 7 }
 
-[[assertion]]
+[[check]]
 rule = "must-not"
 call = "delete_all"
 
-[[assertion]]
+[[check]]
 name = "verify-first"
 rule = "before"
 call = "verify"
@@ -300,9 +300,7 @@ def test_assertions(made: list[Any], held: list[float], shape: str, tmp_path: Pa
     if shape == "chunks":
         given = tmp_path / "rows-*.jsonl"
         (tmp_path / "rows-1.jsonl").write_text(json.dumps(row) + "\n")
-    run = dialeval.evaluate(
-        given, metrics="call-assertions", reading=dialeval.Reading(assertions=tmp_path / "rules.toml")
-    )
+    run = dialeval.evaluate(given, metrics="call-assertions", reading=dialeval.Reading(checks=tmp_path / "rules.toml"))
     (system,) = run.values()
     keys = ("must-verify", "must-not-delete_all", "verify-first")
     values = [system[f"call-assertions/{key}"].mean for key in keys]
@@ -315,20 +313,20 @@ def test_assertions(made: list[Any], held: list[float], shape: str, tmp_path: Pa
     ("text", "what"),
     [
         ("", "array"),
-        ("[[assertion]]\nrule = 'should'\ncall = 'f'", "should"),
-        ("[[assertion]]\nrule = 'must'", "call"),
-        ("[[assertion]]\nrule = 'must'\ncall = 'f'\nwhen = 3", "when"),
-        ("[[assertion]]\nrule = 'before'\ncall = 'f'", "names no later call"),
-        ("[[assertion]]\nrule = 'must'\ncall = 'f'\nbefore = 'g'", "names no later call"),
-        ("[[assertion]]\nrule = 'must'\ncall = 'f'\n[[assertion]]\nrule = 'must'\ncall = 'f'", "two assertions"),
-        ("[[assertion]]\nrule = 'must'\ncall = 'f'\nname = 'a b'", "pattern|regex"),
+        ("[[check]]\nrule = 'should'\ncall = 'f'", "should"),
+        ("[[check]]\nrule = 'must'", "call"),
+        ("[[check]]\nrule = 'must'\ncall = 'f'\nwhen = 3", "when"),
+        ("[[check]]\nrule = 'before'\ncall = 'f'", "later call"),
+        ("[[check]]\nrule = 'must'\ncall = 'f'\nbefore = 'g'", "later call"),
+        ("[[check]]\nrule = 'must'\ncall = 'f'\n[[check]]\nrule = 'must'\ncall = 'f'", "two checks"),
+        ("[[check]]\nrule = 'must'\ncall = 'f'\nname = 'a b'", "pattern|regex"),
         ("rule = ", "not TOML"),
     ],
 )
 def test_what_is_wrong_with_assertions(text: str, what: str, tmp_path: Path) -> None:
     (tmp_path / "rules.toml").write_text(text)
     with pytest.raises(DataError, match=what):
-        load_assertions(tmp_path / "rules.toml")
+        load_checks(tmp_path / "rules.toml")
 
 
 def test_assertions_are_signed() -> None:
@@ -337,7 +335,7 @@ def test_assertions_are_signed() -> None:
     def signature(name: str) -> str:
         rules = [{"rule": "must", "call": name}]
         return str(
-            dialeval.evaluate(rows, metrics="call-assertions", reading=dialeval.Reading(assertions=rules))["system"][
+            dialeval.evaluate(rows, metrics="call-assertions", reading=dialeval.Reading(checks=rules))["system"][
                 "call-assertions"
             ].signature
         )

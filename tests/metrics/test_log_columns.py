@@ -129,14 +129,6 @@ def test_names_read_back_and_missing_labels_are_named() -> None:
         dialeval.evaluate(["hello"], metrics="labels")
 
 
-def test_first_failure_counts_the_replies_before_the_first_error() -> None:
-    rows = [
-        {"dialog_id": "d", "response": "a", "labels": {"error": error}} for error in ([], ["other"], ["repetition"], [])
-    ]
-    name = "label:error=repetition(better=lower)@dialogue-first-failure"
-    assert items(rows, name) == [2]
-
-
 @pytest.fixture(scope="module")
 def abc_eval(shared_data: Path) -> list[dict[str, Any]]:
     """The behaviors of ABC-Eval by two annotators, with the dialogues that the ids of turns begin with."""

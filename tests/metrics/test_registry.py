@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -15,10 +16,10 @@ import pytest
 from dialeval.core import inputs
 from dialeval.core.arrays import Floats
 from dialeval.core.batch import Batch
-from dialeval.core.errors import SettingError
+from dialeval.core.errors import SettingError, collect_warnings
 from dialeval.core.features import list_features
 from dialeval.core.fold import RowMetric
-from dialeval.metrics.registry import _OWN, register, registry
+from dialeval.metrics.registry import _OWN, Registry, register, registry
 from metrics.evaluated import unregister
 
 
@@ -84,12 +85,17 @@ def test_mistakes_get_a_hint(text: str, message: str) -> None:
 )
 def test_names_of_the_field_in_any_case(written: str, meant: str) -> None:
     assert str(registry().parse(written)) == meant
-    assert [str(metric) for metric in registry().select([written])] == [meant]
+    with collect_warnings() as notes:
+        assert [str(metric) for metric in registry().select([written])] == [meant]
+    assert bool(notes) == (written == "BERTScore"), "an alias that stands for something else says so"
 
 
-@pytest.mark.parametrize("name", ["meteor", "METEOR", "bleurt", "comet", "perplexity"])
+@pytest.mark.parametrize(
+    "name",
+    ["meteor", "METEOR", "bleurt", "comet", "perplexity", "usr", "fed", "mauve", "cider", "self-bleu", "unieval"],
+)
 def test_what_is_not_implemented_has_an_alternative(name: str) -> None:
-    with pytest.raises(SettingError, match=r"is not implemented; .*(bertscore|judge)"):
+    with pytest.raises(SettingError, match=r"is not implemented; .*(bertscore|judge|--scores)"):
         registry().parse(name)
 
 
@@ -185,3 +191,12 @@ def test_a_group_is_no_metric() -> None:
     assert str(caught.value) == (
         "default is a group of metrics: sacrebleu, chrf, rouge-l, distinct-1, distinct-2, length"
     )
+
+
+@pytest.mark.parametrize("attempt", range(20))
+def test_threads_may_be_the_first_to_ask(attempt: int) -> None:
+    """Evaluations in threads of a server, none of which has imported the metrics before."""
+    names = ["length", "call-f1", "bleu-4", "latency"] * 4
+    fresh = Registry(_OWN)
+    with ThreadPoolExecutor(8) as pool:
+        assert list(map(str, pool.map(fresh.parse, names))) == names

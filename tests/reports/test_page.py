@@ -1,16 +1,13 @@
-"""The frame of the page: a policy of hashes, scripts that cannot end early, contents that lead to the sections."""
+"""The frame of the page: a policy of hashes, scripts that cannot end early."""
 
 from __future__ import annotations
 
-from dialeval.reports.html import make_page
-from dialeval.reports.markup import Section
+from dialeval.reports.html import make_html
 from reports.test_html import HOSTILE, Page, policy_of
-
-SECTIONS = [Section("one", "First", "<p>a</p>"), Section("two", "Second", "<p>b</p>")]
 
 
 def made(title: str = "t", scripts: tuple[str, ...] = ("first();", "second();")) -> Page:
-    return Page(make_page(title, "<p>lead</p>", SECTIONS, "", list(scripts)))
+    return Page(make_html(title, "<main><p>lead</p></main>", "p { margin: 0 }", list(scripts)))
 
 
 def test_every_script_and_the_style_have_their_hash() -> None:

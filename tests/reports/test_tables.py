@@ -79,7 +79,7 @@ def test_csv_reads_back_to_the_last_digit(run: Run) -> None:
         wanted = (est.mean, est.std, est.half_width, *(est.interval or (math.nan, math.nan)))
         found = [float(line[field] or "nan") for field in ("mean", "std", "half_width", "low", "high")]
         assert found == pytest.approx(wanted, rel=0, abs=0, nan_ok=True)
-        assert (int(line["rows"]), int(line["scored"])) == (est.units, est.scored)
+        assert (int(line["units"]), int(line["scored"])) == (est.units, est.scored)
         assert line["signature"] == str(est.signature or "")
 
 
@@ -138,7 +138,7 @@ def test_intervals_stay_at_any_width_and_columns_wrap_with_their_names(scored: R
         console.print(lay_out(scored))
         shown = console.file.getvalue()  # type: ignore[attr-defined]
         assert all(len(line) <= width for line in shown.splitlines())
-        assert "0.2036 to 0.2806" in shown
+        assert "(0.2036 to 0.2806)" in shown
         assert shown.count("metric  ") == (3 if width == 44 else 2 if width < 110 else 1)
         assert "Confidence intervals: " in shown
 

@@ -100,7 +100,7 @@ def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
     if page.meta.get("search", {}).get("exclude") is not True:
         *_others, section = (HOME, *(str(ancestor.title) for ancestor in page.ancestors))
         _SECTIONS.setdefault(section, []).append(f"- [{page.title}]({page.url}): {_summarize(markdown)}")
-    if place in ("metrics.md", "metrics-suites.md"):
+    if place == "metrics.md":
         markdown = metrics.linked(markdown)
     return fitted(markdown, place)
 

@@ -1,8 +1,8 @@
 """A page per family of metrics, made from the registry, the docstring of its module, and the tables of docs/.
 
 What a page says about formula, paper and edge cases is the docstring; names, settings, needs and ranges come from the
-class; floors, ceilings, agreement with human ratings and what to cite are the lines of docs/metrics.md, docs/floors.md,
-docs/metric-agreement.md and docs/citing.md that name a metric of the family.
+class; floors, ceilings, agreement with human ratings and what to cite are the lines of docs/metrics.md, docs/floors.md
+and docs/citing.md that name a metric of the family.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from dialeval.suites.multiwoz.feature import STATES, TASK_TURNS
 from dialeval.suites.sgd.feature import FRAMES, SPANS
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGES = ("metrics.md", "metrics-suites.md", "floors.md", "metric-agreement.md")
+PAGES = ("metrics.md", "floors.md")
 """Pages with tables about metrics."""
 ARROWS = {"higher": "higher", "lower": "lower", None: "neither"}
 GIVEN = {
@@ -52,7 +52,7 @@ dialeval score sample/labels/v1.jsonl sample/labels/v2.jsonl \\
     inputs.TRIALS: "dialeval score sample/agents/careful.jsonl sample/agents/quick.jsonl -m pass-hat,pass-at",
     inputs.CALLS: """\
 dialeval score sample/agents/careful.jsonl sample/agents/quick.jsonl \\
-  --assertions sample/agents/rules.toml -m call-match,call-order,call-exact,call-assertions""",
+  --checks sample/agents/rules.toml -m call-match,call-order,call-exact,call-assertions""",
 }
 """What computes a metric on the sample, by what it measures; responses are scored by flags for their needs."""
 
@@ -239,7 +239,7 @@ def _people(metric: MetricClass, said: Sequence[Table]) -> Iterator[str]:
     yield "## Agreement with human ratings"
     yield (
         "Pearson / Spearman with the mean human rating of single replies; `^`: above the length of the reply. "
-        '"One annotator" is the ceiling. [How it was measured](../metric-agreement.md).'
+        '"One annotator" is the ceiling. [How it was measured](../floors.md#agreement-of-metrics-with-human-ratings).'
     )
     shown = {"rated replies": lines["rated replies"], **own, "one annotator": lines["one annotator"]}
     yield table(

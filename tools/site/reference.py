@@ -21,7 +21,7 @@ can check what it reads without this page:
 dialeval schema run > run.schema.json
 ```
 
-Later versions may add fields ([versions](versions.md#saved-files)). In printed JSON (`-f json`), a number that could
+Later versions may add fields ([versions](trust.md#saved-files)). In printed JSON (`-f json`), a number that could
 not be computed is null.
 
 TABLE

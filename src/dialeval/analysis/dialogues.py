@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dialeval.analysis.alignment import Design, align
+from dialeval.analysis.alignment import Design, DesignName, align
 from dialeval.analysis.values import find_better, require_table
 from dialeval.core.arrays import Floats, Ints, offsets_of, ranges, row_numbers
 from dialeval.core.errors import SettingError
@@ -93,6 +93,27 @@ class AlignedDialogues:
         order = np.argsort(gains, kind="stable")
         return order[np.isfinite(gains[order])]
 
+    def order_turns(self, system: str, key: str, dialogue: int) -> Ints:
+        """Return the turns of a dialogue with the largest loss first; none where turns are not paired or scored."""
+        first, here = self.systems[0], np.array([dialogue])
+        rows = [self.find_rows(name, here)[0] for name in (first, system)]
+        scores = [self.results[name][key].scores for name in (first, system)]
+        whole = self.results[system][key].level is Level.DIALOGUE or not self.pairs_rows(system)
+        if whole or scores[0] is None or scores[1] is None:
+            return np.zeros(0, np.int64)
+        sign = -1.0 if find_better(self.results, key) == "lower" else 1.0
+        gains = sign * (scores[1][rows[1]] - scores[0][rows[0]])
+        order = np.argsort(gains, kind="stable")
+        return order[np.isfinite(gains[order])]
+
+    def name_dialogue(self, dialogue: int) -> str:
+        """Return the number of a dialogue and its name, if it has one."""
+        column = int(np.argmax(self.places[dialogue] != NONE))
+        table, place = require_table(list(self.results.values())[column]), int(self.places[dialogue, column])
+        kind = "row" if len(table) == len(table.offsets) - 1 else "dialogue"
+        name = table.read_ids()[place]
+        return f"{kind} {place + 1}" + (f" ({name})" if name else "")
+
     def number_dialogues(self) -> dict[str, Ints]:
         """Return by system the number of each of its dialogues, the same for dialogues that belong together."""
         numbers = {}
@@ -125,8 +146,12 @@ def _average(values: Floats, offsets: Ints) -> tuple[Floats, Ints]:
     return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan), counts
 
 
-def align_dialogues(results: Mapping[str, Result], baseline: str | None = None) -> AlignedDialogues:
+def align_dialogues(
+    results: Mapping[str, Result], baseline: str | None = None, design: DesignName | None = None
+) -> AlignedDialogues:
     """Match the dialogues of each system with those of the baseline, the first system unless another is named.
+
+    `design`: that of the comparison, if one was asked for.
 
     Raises:
         SettingError: A system does not know its rows.
@@ -142,7 +167,7 @@ def align_dialogues(results: Mapping[str, Result], baseline: str | None = None) 
             continue
         matched = (np.zeros(0, np.int64), np.zeros(0, np.int64))
         try:
-            alignment = align(known[first], known[name])
+            alignment = align(known[first], known[name], design)
             designs[name], matched = alignment.design, alignment.matched
         except SettingError:
             designs[name] = None

@@ -31,13 +31,14 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
+from msgspec.structs import replace
 
 from dialeval.analysis.alignment import Alignment, DesignName, align
 from dialeval.analysis.difference import DEFAULT_ALPHA
-from dialeval.analysis.pairing import Runs, choose_main_keys, choose_systems, collect_systems, find_keys
-from dialeval.analysis.slices import NO_VALUE, OTHER, list_kept_fields, split_by_field
+from dialeval.analysis.pairing import Runs, choose_main_keys, collect_compared, find_keys
+from dialeval.analysis.slices import OTHER, list_kept_fields, split_by_field
+from dialeval.analysis.unpaired import NO_VALUE
 from dialeval.analysis.values import average_known, find_better, regroup, require_table, sum_known
-from dialeval.core.arguments import check_arguments
 from dialeval.core.arrays import Floats, Ints, Mask, ranges
 from dialeval.core.columns import RaggedColumn, SharedColumn, TextColumn
 from dialeval.core.display import Displayable, Tabular
@@ -63,6 +64,7 @@ OPENS, JOINS = 2.75, 3.0
 _MOST_CANDIDATES, _MOST_WORDS, _LONGEST = 300, 4, 3
 """Candidates that groups are chosen from, labels of a group, and words of a phrase."""
 _MOST_PAIRED, _TRIALS, _MOST_PERMUTED = 12, 4999, 20_000
+_MOST_QUOTED = 20
 _OVERLAP = 0.5
 """The fraction of the dialogues of two groups that both have, above which they are one."""
 _CLUSTER_DIMENSIONS, _MOST_CLUSTERED, _STEPS = 64, 20_000, 12
@@ -90,8 +92,18 @@ class DiscoveredGroup(Record, frozen=True, kw_only=True):
         p: The p-value.
         adjusted_p: The p-value adjusted for all groups, metrics and systems.
         significant: Whether `adjusted_p` is below alpha.
-        examples: First user turns of three dialogues, those with the most extreme values first.
+        examples: What users said in three dialogues, those with the most extreme values first.
         ids: The dialogues of the group in both halves: their ids, or their numbers from 1.
+
+    Examples:
+        >>> import dialeval
+        >>> rows = [
+        ...     {"context": ["my refund ?" if n % 4 else "hello"], "response": "no" if n % 4 else "at nine of course"}
+        ...     for n in range(160)
+        ... ]
+        >>> found = dialeval.discover(dialeval.evaluate({"bot": rows}, metrics="length"))
+        >>> found.groups[0].dialogues, found.groups[0].significant
+        (21, True)
     """
 
     name: str
@@ -99,7 +111,7 @@ class DiscoveredGroup(Record, frozen=True, kw_only=True):
     key: str
     system: str
     baseline: str | None
-    better: Better | None
+    better: Better | None = None
     found_difference: float
     dialogues: int
     rest: int
@@ -131,6 +143,16 @@ class Discovery(Tabular, Displayable, Record, frozen=True, kw_only=True, rename=
         seed: The seed of the halves.
         left_out: Metrics that were left out, with reasons.
         notes: What the reader should know.
+
+    Examples:
+        >>> import dialeval
+        >>> rows = [
+        ...     {"context": ["my refund ?" if n % 4 else "hello"], "response": "no" if n % 4 else "at nine of course"}
+        ...     for n in range(160)
+        ... ]
+        >>> found = dialeval.discover(dialeval.evaluate({"bot": rows}, metrics="length"))
+        >>> found.halves
+        {'bot': (80, 80)}
     """
 
     version: str = __version__
@@ -189,13 +211,20 @@ class UserTurns:
             spoken = np.array([named[name] for name in roles.values.take(ranges(roles.ends - added, added))], np.bool_)
         return cls(context.values.take(places[spoken]), table.clusters[rows[spoken]])
 
+    def quote(self, dialogue: int, name: str) -> str:
+        """Return the first user turn of a dialogue with one of the words of a group, or else the first one."""
+        start, stop = np.searchsorted(self.dialogues, [dialogue, dialogue + 1]).tolist()
+        texts = list(self.texts.slice(start, stop))
+        words = name.split(", ")
+        return next((text for text in texts if any(word in text.lower() for word in words)), "".join(texts[:1]))
+
     def firsts(self, size: int) -> list[str]:
         """Return the first user turn of each of `size` dialogues; nothing for one without."""
-        found = [""] * size
+        firsts = [""] * size
         at, places = np.unique(self.dialogues, return_index=True)
         for dialogue, place in zip(at.tolist(), places.tolist(), strict=True):
-            found[dialogue] = self.texts[place]
-        return found
+            firsts[dialogue] = self.texts[place]
+        return firsts
 
 
 class Features(NamedTuple):
@@ -219,7 +248,8 @@ def find_phrases(turns: UserTurns, least: int, most: int, longest: int = _LONGES
     tokenizer = choose_installed(choose_tokenizer(count_characters(turns.texts)))
     vocabulary = Vocabulary()
     tokens = tokenize(turns.texts, vocabulary, "lower-13a" if tokenizer == "words.1" else tokenizer)
-    spelled = np.array([any(map(str.isalnum, word)) for word in vocabulary.words(np.arange(len(vocabulary)))], np.bool_)
+    words = vocabulary.words(np.arange(len(vocabulary), dtype=np.int32))
+    spelled = np.array([any(map(str.isalnum, word)) for word in words], np.bool_)
     size = int(turns.dialogues.max(initial=0)) + 1
     labels, dialogues, sizes = list[str](), [np.zeros(0, np.int64)], [np.zeros(1, np.int64)]
     for n in range(1, longest + 1):
@@ -231,8 +261,7 @@ def find_phrases(turns: UserTurns, least: int, most: int, longest: int = _LONGES
         grams = column.decode(keys[kept])
         fine = spelled[grams].all(axis=1)
         kept, grams = kept[fine], grams[fine]
-        words = np.array(vocabulary.words(grams.ravel()), object).reshape(len(kept), n)
-        labels += map(" ".join, words.tolist())
+        labels += [" ".join(words[word] for word in gram) for gram in grams.tolist()]
         starts = np.append(0, support.cumsum())
         dialogues.append((places % size)[ranges(starts[kept], support[kept])])
         sizes.append(support[kept])
@@ -248,7 +277,7 @@ def _find_fields(result: Result) -> Iterator[tuple[str, str, Ints]]:
             if label not in (OTHER, NO_VALUE):
                 single.append((name, f"{name} = {label}", np.unique(table.clusters[rows[""]])))
     yield from (("field", label, dialogues) for _, label, dialogues in single)
-    largest = sorted(single, key=lambda each: -len(each[2]))[:_MOST_PAIRED]
+    largest = sorted(single, key=lambda value: -len(value[2]))[:_MOST_PAIRED]
     for one, other in combinations(largest, 2):
         if one[0] != other[0]:
             yield "field", f"{one[1]}, {other[1]}", np.intersect1d(one[2], other[2])
@@ -276,8 +305,8 @@ def _find_texts(table: RowTable, turns: UserTurns) -> Iterator[tuple[str, str, I
     yield from (("tool", f"calls {tool}", np.array(sorted(some))) for tool, some in called.items())
     if not len(turns.texts):
         return
-    words = np.bincount(turns.dialogues, (turns.texts.ends - turns.texts.starts) / 5, size)
-    yield from _split_numbers("user-words", "words by the user (about)", words.round().tolist())
+    words = np.bincount(turns.dialogues, [len(text.split()) for text in turns.texts], size)
+    yield from _split_numbers("user-words", "words by the user", words.tolist())
     scripts: dict[str, list[int]] = {}
     for dialogue, text in enumerate(turns.firsts(size)):
         letter = next(filter(str.isalpha, text), None)
@@ -303,12 +332,14 @@ def _cluster_prompts(features: Features, size: int, seed: int) -> Iterator[tuple
     sample = vectors[lot.permutation(size)[:_MOST_CLUSTERED]]
     centers = sample[:number].copy()
     for _ in range(_STEPS):
-        own = (sample @ centers.T).argmax(axis=1)
-        sums = np.stack([sample[own == at].sum(axis=0) if (own == at).any() else centers[at] for at in range(number)])
+        nearest = (sample @ centers.T).argmax(axis=1)
+        sums = np.stack(
+            [sample[nearest == at].sum(axis=0) if (nearest == at).any() else centers[at] for at in range(number)]
+        )
         centers = sums / np.maximum(np.linalg.norm(sums, axis=1), 1e-12)[:, None]
-    own = (vectors @ centers.T).argmax(axis=1)
+    nearest = (vectors @ centers.T).argmax(axis=1)
     for at in range(number):
-        inside = own == at
+        inside = nearest == at
         counts = np.add.reduceat(inside[features.dialogues].astype(np.float64), features.offsets[:-1])
         expected = sizes * inside.mean() + 1
         typical = np.argsort((counts - expected) / np.sqrt(expected))[::-1][: _MOST_WORDS - 1]
@@ -341,7 +372,7 @@ class Pool(NamedTuple):
     alignment: Alignment | None
     candidates: Features
     kinds: Sequence[str]
-    prompts: Sequence[str]
+    turns: UserTurns
     first: Mask
     """The half that suggests groups."""
 
@@ -363,7 +394,7 @@ class Pool(NamedTuple):
 
     @staticmethod
     def _items(result: Result, key: str) -> Floats:
-        items = result[key].items
+        items = result[key].scores
         assert items is not None  # keys without are left out before  # noqa: S101
         return items
 
@@ -401,8 +432,8 @@ def choose_groups(
     """Return the groups that a half suggests: name, kind and dialogues."""
     order = np.argsort(-np.abs(score_candidates(samples, half, candidates)), kind="stable")[:_MOST_CANDIDATES]
     few, labels = candidates.select(order), [candidates.labels[at] for at in order.tolist()]
-    free, found = half.copy(), list[tuple[str, str, Mask]]()
-    while len(found) < MOST_GROUPS:
+    free, groups = half.copy(), list[tuple[str, str, Mask]]()
+    while len(groups) < MOST_GROUPS:
         scores = score_candidates(samples, free, few)
         best = int(np.abs(scores).argmax()) if len(scores) else 0
         if not len(scores) or abs(scores[best]) < OPENS:
@@ -418,9 +449,9 @@ def choose_groups(
                 break
             members[few.dialogues[few.offsets[joins] : few.offsets[joins + 1]]] = True
             names.append(labels[joins])
-        found.append((", ".join(names), kind, members))
+        groups.append((", ".join(names), kind, members))
         free &= ~members
-    return found
+    return groups
 
 
 def measure_group(
@@ -458,7 +489,6 @@ def measure_group(
 # The whole.
 
 
-@check_arguments
 def discover(
     runs: Runs,
     *,
@@ -495,42 +525,39 @@ def discover(
 
     Examples:
         >>> import dialeval
-        >>> rows = [{"context": ["my refund ?" if n % 4 else "hello"], "response": "a b"} for n in range(160)]
-        >>> for n, row in enumerate(rows):
-        ...     row["response"] = "no" if n % 4 else "at nine of course"
+        >>> rows = [
+        ...     {"context": ["my refund ?" if n % 4 else "hello"], "response": "no" if n % 4 else "at nine of course"}
+        ...     for n in range(160)
+        ... ]
         >>> run = dialeval.evaluate({"bot": rows}, metrics="length")
         >>> dialeval.discover(run).groups[0].name
-        'my refund'
+        'hello'
     """
-    known = collect_systems(runs)
-    real = [name for name, result in known.items() if result.role == "system"] or list(known)
-    alone = len(real) == 1 and systems is None and baseline is None
-    first, others = (real[0], []) if alone else choose_systems(known, baseline, systems)
-    chosen = {name: known[name] for name in (first, *others)}
+    chosen = collect_compared(runs, baseline, systems)
+    first, *others = chosen
     keys = choose_main_keys(chosen)
     if metrics is not None:
-        there = list(dict.fromkeys(key for result in chosen.values() for key in result))
-        keys = find_keys([metrics] if isinstance(metrics, str) else metrics, there, "no system has", "there are")
+        everything = list(dict.fromkeys(key for result in chosen.values() for key in result))
+        keys = find_keys([metrics] if isinstance(metrics, str) else metrics, everything, "no system has", "there are")
     left_out = {key: reason for key in keys if (reason := _explain_exclusion(chosen, key))}
     keys = [key for key in keys if key not in left_out]
     if not keys:
         raise SettingError(f"no metric has a value per dialogue: {next(iter(left_out.values()), 'there is none')}")
     if cluster is not None:
         chosen = {name: regroup(result, cluster)[0] for name, result in chosen.items()}
-    pools = [_make_pool(chosen, name, None if alone else first, design, seed) for name in others or [first]]
-    found = [one for pool in pools for key in keys for one in _find_groups(pool, key, confidence, seed)]
-    adjusted = holm([each.measured["p"] for each in found])
-    groups = []
-    for each, p in sorted(zip(found, adjusted, strict=True), key=lambda pair: pair[1]):
-        if not any(each.repeats(other) for other, _ in groups):
-            same = each.before * each.measured["difference"] > 0
-            better = find_better(chosen, each.measured["key"])
-            outcome = {"better": better, "adjusted_p": p, "significant": p < alpha and same}
-            groups.append((each, DiscoveredGroup(**each.measured, found_difference=each.before, **outcome)))
-    counts = {kind: sum(each == kind for each in pools[0].kinds) for kind in dict.fromkeys(pools[0].kinds)}
+    pools = [_make_pool(chosen, name, first if others else None, design, seed) for name in others or [first]]
+    suggested = [one for pool in pools for key in keys for one in _suggest_groups(pool, key, confidence, seed)]
+    adjusted = holm([group.p for group, _ in suggested])
+    kept: list[tuple[DiscoveredGroup, Mask]] = []
+    for (group, members), p in sorted(zip(suggested, adjusted, strict=True), key=lambda pair: pair[1]):
+        if not any(_is_repeated(group, members, *other) for other in kept):
+            same = group.found_difference * group.difference > 0
+            better = find_better(chosen, group.key)
+            kept.append((replace(group, better=better, adjusted_p=p, significant=p < alpha and same), members))
+    counts = {kind: pools[0].kinds.count(kind) for kind in dict.fromkeys(pools[0].kinds)}
     texts = any(kind == "words" for kind in counts)
     return Discovery(
-        groups=[group for _, group in groups],
+        groups=[group for group, _ in kept],
         candidates=counts,
         halves={pool.system: (int(pool.first.sum()), int((~pool.first).sum())) for pool in pools},
         alpha=alpha,
@@ -546,7 +573,7 @@ def _explain_exclusion(systems: Mapping[str, Result], key: str) -> str | None:
     for name, result in systems.items():
         if key not in result:
             return f"{name} has no {key}"
-        if result[key].corpus or result[key].items is None:
+        if result[key].corpus or result[key].scores is None:
             return f"{key} is a corpus value, which no single dialogue has"
     return None
 
@@ -580,55 +607,55 @@ def _make_pool(
         for kind, label, dialogues in (*_find_fields(result), *_find_texts(table, part)):
             by_label.setdefault((kind, label), []).append(dialogues + shift)
     listed += [(kind, label, np.concatenate(parts)) for (kind, label), parts in by_label.items()]
-    listed = [each for each in listed if least <= len(each[2]) <= size - least]
+    listed = [group for group in listed if least <= len(group[2]) <= size - least]
+    numbers = [len(group[2]) for group in listed]
     candidates = Features(
         [*phrases.labels, *(label for _, label, _ in listed)],
         np.concatenate([phrases.dialogues, *(dialogues for _, _, dialogues in listed)]).astype(np.int64),
-        np.append(phrases.offsets, phrases.offsets[-1] + np.cumsum([len(each[2]) for each in listed])).astype(np.int64),
+        np.append(phrases.offsets, phrases.offsets[-1] + np.cumsum(numbers, dtype=np.int64)),
     )
     half = np.zeros(size, np.bool_)
     lot = np.random.default_rng(seed)
     for shift, number in zip(shifts, sizes, strict=False):
         half[shift + lot.permutation(number)[: number // 2]] = True
     kinds = ["words"] * len(phrases.labels) + [kind for kind, _, _ in listed]
-    return Pool(name, baseline, results, alignment, candidates, kinds, both.firsts(size), half)
+    return Pool(name, baseline, results, alignment, candidates, kinds, both, half)
 
 
-class _Found(NamedTuple):
-    """A group that one half suggested, with its contrast there, and what the other half measured."""
-
-    members: Mask
-    before: float
-    measured: dict[str, Any]
-
-    def repeats(self, other: _Found) -> bool:
-        """Return whether the other is mostly the same group, which the other half suggested."""
-        same = all(self.measured[name] == other.measured[name] for name in ("system", "key"))
-        if not same or self.before * other.before < 0:
-            return False
-        return bool((self.members & other.members).sum() > _OVERLAP * (self.members | other.members).sum())
-
-
-def _find_groups(pool: Pool, key: str, confidence: float, seed: int) -> Iterator[_Found]:
-    """Yield the groups that each half suggests and the other half has enough of, under a key."""
+def _suggest_groups(pool: Pool, key: str, confidence: float, seed: int) -> Iterator[tuple[DiscoveredGroup, Mask]]:
+    """Yield the groups that each half suggests, with what the other half measures under a key, and their members."""
     samples = pool.collect(key)
     for half in (pool.first, ~pool.first):
         for name, kind, members in choose_groups(samples, half, pool.candidates, pool.kinds):
             before = measure_group(samples, half, members, confidence, seed)
             after = measure_group(samples, ~half, members, confidence, seed)
             if before is not None and after is not None:
-                own = {"name": name, "kind": kind, "key": key, "system": pool.system, "baseline": pool.baseline}
-                described = _describe_members(pool, samples, members, ~half)
-                yield _Found(members, before["difference"], {**own, **after, **described})
+                group = DiscoveredGroup(
+                    name=name,
+                    kind=kind,
+                    key=key,
+                    system=pool.system,
+                    baseline=pool.baseline,
+                    found_difference=before["difference"],
+                    **after,
+                    **_describe_members(pool, samples, name, members, ~half),
+                )
+                yield group, members
 
 
-def _describe_members(pool: Pool, samples: Sequence[Sample], members: Mask, half: Mask) -> dict[str, Any]:
-    """Return three first prompts of the half that tests, those with the most extreme values, and the ids of all."""
+def _is_repeated(group: DiscoveredGroup, members: Mask, other: DiscoveredGroup, of_other: Mask) -> bool:
+    """Return whether another group is mostly the same, as the other half suggested it."""
+    same = (group.system, group.key) == (other.system, other.key) and group.difference * other.difference > 0
+    return same and bool((members & of_other).sum() > _OVERLAP * (members | of_other).sum())
+
+
+def _describe_members(pool: Pool, samples: Sequence[Sample], name: str, members: Mask, half: Mask) -> dict[str, Any]:
+    """Return what users said in the most extreme dialogues of the half that tests, and the ids of all."""
     names = [name or str(at) for result in pool.results for at, name in enumerate(require_table(result).read_ids(), 1)]
     with np.errstate(invalid="ignore"):
-        values = sum(sample.sign * np.nan_to_num(sample.sums / sample.counts) for sample in samples)
+        values = np.sum([sample.sign * np.nan_to_num(sample.sums / sample.counts) for sample in samples], axis=0)
     here = np.flatnonzero(members & half)
     way = np.sign(values[here].mean() - values[half & ~members].mean())
     extreme = here[np.argsort(-way * values[here], kind="stable")]
-    examples = dict.fromkeys(pool.prompts[at] for at in extreme.tolist() if pool.prompts[at])
+    examples = filter(None, dict.fromkeys(pool.turns.quote(at, name) for at in extreme[:_MOST_QUOTED].tolist()))
     return {"examples": tuple(examples)[:3], "ids": tuple(names[at] for at in np.flatnonzero(members).tolist())}

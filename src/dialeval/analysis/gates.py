@@ -32,17 +32,17 @@ from typing import Any
 import numpy as np
 from msgspec.structs import replace
 
-from dialeval.analysis.alignment import Alignment, DesignName, align
+from dialeval.analysis.alignment import DesignName
 from dialeval.analysis.comparison import Comparison, compare
+from dialeval.analysis.dialogues import AlignedDialogues, align_dialogues
 from dialeval.analysis.difference import DEFAULT_ALPHA, Difference, Test
 from dialeval.analysis.pairing import collect_systems, find_key
 from dialeval.analysis.slices import Slices, compare_slices
+from dialeval.analysis.values import require_table
 from dialeval.analysis.verdict import check_margins, find_gain, is_acceptable
 from dialeval.core.account import FAILURES
 from dialeval.core.errors import SettingError, suggest
-from dialeval.core.fold import Level
 from dialeval.core.result import Result, Run, load
-from dialeval.core.rowtable import NO_TURN
 from dialeval.metrics.registry import split_names
 from dialeval.stats.resampling import DEFAULT_SEED
 
@@ -258,8 +258,8 @@ def assert_no_worse(
     lines: list[str] = []
     for gate in check_baseline(found, {}, named=True, allow_missing=allow_missing):
         if gate.failure is not None and gate.difference is not None:
-            alignment = align(known[names[0]], known[gate.system], design)
-            lost = _list_losses(gate.difference, alignment, rows)
+            aligned = align_dialogues({name: known[name] for name in (names[0], gate.system)}, design=design)
+            lost = _list_losses(gate.difference, aligned, rows)
             lines += [gate.failure, *_describe(gate.difference, found), *lost]
     if by is not None:
         shared: dict[str, Any] = {"alpha": alpha, "test": test, "seed": seed, "design": design, "cluster": cluster}
@@ -285,37 +285,31 @@ def _describe(row: Difference, found: Comparison) -> Iterator[str]:
         yield f"  won {row.wins:,}, tied {row.ties:,}, lost {row.losses:,}"
 
 
-def _list_losses(row: Difference, alignment: Alignment, most: int) -> Iterator[str]:
-    """List the rows in which the system lost most, with their texts; none where rows are not paired."""
-    left, right = alignment.left, alignment.right
-    before, after = left[row.key].scores, right[row.key].scores
-    if before is None or after is None or not alignment.by_row:
-        return
-    losses = (before - after) if row.better == "higher" else (after - before)
-    order = np.argsort(-np.nan_to_num(losses, nan=-np.inf), kind="stable")
-    worst = [at for at in order[:most].tolist() if losses[at] > 0]
+def _list_losses(row: Difference, aligned: AlignedDialogues, most: int) -> Iterator[str]:
+    """List the dialogues in which the system lost most, with the texts of the turn that lost most."""
+    losses = aligned.differences(row.system, row.key) * (-1.0 if row.better == "higher" else 1.0)
+    worst = [at for at in aligned.order_by_loss(row.system, row.key)[:most].tolist() if losses[at] > 0]
     if worst:
         yield "  lost most:"
+    values = [aligned.list_values(name, row.key) for name in aligned.systems]
     for at in worst:
-        yield f"    {_describe_place(right, at, right[row.key].level)}: {before[at]:.4g} -> {after[at]:.4g}"
-        if right[row.key].level is Level.TURN:
-            yield from _list_texts(left, right, at)
+        before, after = (column[at] for column in values)
+        yield f"    {aligned.name_dialogue(at)}: {before:.4g} -> {after:.4g}"
+        yield from _list_texts(row, aligned, at)
 
 
-def _describe_place(result: Result, at: int, level: Level) -> str:
-    rows = result.rows
-    number = f"{'row' if level is Level.TURN else 'dialogue'} {at + 1}"
-    if rows is None or rows.dialogues is None:
-        return number
-    name, turn = rows.dialogues[int(rows.clusters[at]) if level is Level.TURN else at], ""
-    if level is Level.TURN and rows.turns is not None and rows.turns[at] != NO_TURN:
-        turn = f", turn {rows.turns[at]}"
-    return number if name is None else f"{number} ({name}{turn})"
-
-
-def _list_texts(left: Result, right: Result, at: int) -> Iterator[str]:
-    shown = {"reference": (right, "reference"), "was": (left, "response"), "is": (right, "response")}
-    for word, (result, name) in shown.items():
-        if result.rows is not None and name in result.rows.texts:
-            text = result.rows.texts[name][at]
-            yield f"      {word:9} {text!r:.{_SHOWN_CHARACTERS}}"
+def _list_texts(row: Difference, aligned: AlignedDialogues, dialogue: int) -> Iterator[str]:
+    """List what was said in the turn of a dialogue that lost most; nothing where turns are not paired."""
+    turns = aligned.order_turns(row.system, row.key, dialogue)
+    if not len(turns):
+        return
+    for name, words in zip(
+        aligned.systems, ({"reference": "reference", "response": "was"}, {"response": "is"}), strict=True
+    ):
+        table, at = (
+            require_table(aligned.results[name]),
+            int(aligned.find_rows(name, np.array([dialogue]))[0][turns[0]]),
+        )
+        for column, word in words.items():
+            if column in table.texts:
+                yield f"      {word:9} {table.texts[column][at]!r:.{_SHOWN_CHARACTERS}}"

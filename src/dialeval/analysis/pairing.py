@@ -50,7 +50,8 @@ _INPUTS = {
     "reference-groups": "reference groups",
     "true-frames": "true frames",
     "expected-calls": "expected calls",
-    "assertions": "assertions",
+    "call-checks": "checks",
+    "text-checks": "checks",
     "tokenizer": "tokenizers",
     "train": "training texts",
     "vocabulary": "vocabularies",
@@ -299,6 +300,15 @@ def choose_systems(
         named = "" if wanted is None else f"; named: {', '.join(names) or 'none'}"
         raise SettingError(f"a comparison needs two systems; {there}{named}")
     return first, others
+
+
+def collect_compared(runs: Runs, baseline: str | None, wanted: Iterable[str] | None) -> dict[str, Result]:
+    """Return the systems to compare, the baseline first; a run of one system has only that."""
+    known = collect_systems(runs)
+    real = [name for name, result in known.items() if result.role == "system"] or list(known)
+    alone = len(real) == 1 and wanted is None and baseline is None
+    first, others = (real[0], []) if alone else choose_systems(known, baseline, wanted)
+    return {name: known[name] for name in (first, *others)}
 
 
 def find_system(systems: Mapping[str, Result], name: str) -> str:

@@ -34,7 +34,7 @@ from msgspec.structs import asdict
 from dialeval.analysis.alignment import Alignment, DesignName, align
 from dialeval.analysis.comparison import Comparison, adjust_together, choose_trials, compare_tested, draw_more
 from dialeval.analysis.difference import DEFAULT_ALPHA, MOST_DRAWS, Difference, Settings
-from dialeval.analysis.pairing import Runs, choose_main_keys, choose_systems, collect_systems, find_keys
+from dialeval.analysis.pairing import Runs, choose_main_keys, collect_compared, find_keys
 from dialeval.analysis.unpaired import NO_VALUE
 from dialeval.analysis.values import cut, find_better, require_table
 from dialeval.core.arrays import Floats, Ints
@@ -356,11 +356,8 @@ def compare_slices(
         >>> [(each.label, each.rows, each.difference("new", "length").difference) for each in found.slices]
         [('Basel', 12, 0.0), ('Bern', 12, -2.0)]
     """
-    known = collect_systems(runs)
-    real = [name for name, result in known.items() if result.role == "system"] or list(known)
-    alone = len(real) == 1 and systems is None and baseline is None
-    first, others = (real[0], []) if alone else choose_systems(known, baseline, systems)
-    whole = Run({name: known[name] for name in (first, *others)}, __version__)
+    whole = Run(collect_compared(runs, baseline, systems), __version__)
+    first, *others = whole
     keys = choose_main_keys(whole)
     if metrics is not None:
         keys = find_keys(metrics, whole.keys_in_order, "no system has", "there are")

@@ -13,16 +13,17 @@ Two systems are compared by the log-rank test. Where they answered the same dial
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 
 from dialeval.analysis.alignment import align
-from dialeval.analysis.pairing import Runs, choose_systems, collect_systems, find_keys
+from dialeval.analysis.pairing import Runs, collect_compared, find_keys
 from dialeval.analysis.values import find_bounds, find_metric, regroup, require_table
 from dialeval.core.account import FAILURES
-from dialeval.core.arguments import check_arguments
 from dialeval.core.arrays import Ints, Mask
 from dialeval.core.display import Displayable, Tabular
 from dialeval.core.errors import SettingError
@@ -47,6 +48,14 @@ class SystemSurvival(Record, frozen=True, kw_only=True):
         adjusted_p: The same, adjusted for several systems.
         earlier: Whether failures come earlier than with the baseline.
         paired: Whether both systems answered the same dialogues.
+
+    Examples:
+        >>> import dialeval
+        >>> rows = [{"dialog_id": str(n), "response": "no" if n > 2 else "yes of course"} for n in range(4)]
+        >>> run = dialeval.evaluate({"bot": rows}, metrics="length")
+        >>> survival = dialeval.estimate_survival(run, "length", below=2)
+        >>> survival.systems[0].failed
+        1
     """
 
     system: str
@@ -71,6 +80,14 @@ class Survival(Tabular, Displayable, Record, frozen=True, kw_only=True, rename={
         confidence: The confidence level of the intervals.
         cluster: The field whose values are the clusters, if one was named.
         notes: What the reader should know.
+
+    Examples:
+        >>> import dialeval
+        >>> rows = [{"dialog_id": str(n), "response": "no" if n > 2 else "yes of course"} for n in range(4)]
+        >>> run = dialeval.evaluate({"bot": rows}, metrics="length")
+        >>> survival = dialeval.estimate_survival(run, "length", below=2)
+        >>> survival
+        <Survival: length, median turn of the first failure: bot none>
     """
 
     version: str = __version__
@@ -83,7 +100,7 @@ class Survival(Tabular, Displayable, Record, frozen=True, kw_only=True, rename={
     notes: Sequence[str]
 
     def __repr__(self) -> str:
-        medians = ", ".join(f"{each.system} {each.curve.median or 'none'}" for each in self.systems)
+        medians = ", ".join(f"{row.system} {row.curve.median or 'none'}" for row in self.systems)
         return f"<Survival: {self.key}, median turn of the first failure: {medians}>"
 
     def lines(self) -> list[dict[str, Any]]:
@@ -94,13 +111,12 @@ class Survival(Tabular, Displayable, Record, frozen=True, kw_only=True, rename={
         """
         names = ("turns", "at_risk", "failures", "survival", "low", "high")
         return [
-            {"system": each.system, **dict(zip(("turn", *names[1:]), line, strict=True))}
-            for each in self.systems
-            for line in zip(*(getattr(each.curve, name) for name in names), strict=True)
+            {"system": row.system, **dict(zip(("turn", *names[1:]), line, strict=True))}
+            for row in self.systems
+            for line in zip(*(getattr(row.curve, name) for name in names), strict=True)
         ]
 
 
-@check_arguments
 def estimate_survival(
     runs: Runs,
     metric: str = FAILURES,
@@ -139,30 +155,38 @@ def estimate_survival(
         >>> run = dialeval.evaluate({"bot": rows}, metrics="length")
         >>> survival = dialeval.estimate_survival(run, "length", below=2)
         >>> survival.systems[0].failed, survival.systems[0].curve.survival
-        (2, (1.0, 0.75, 0.5))
+        (2, (0.75, 0.5))
     """
-    known = collect_systems(runs)
-    real = [name for name, result in known.items() if result.role == "system"] or list(known)
-    alone = len(real) == 1 and systems is None and baseline is None
-    first, others = (real[0], []) if alone else choose_systems(known, baseline, systems)
-    (key,) = find_keys([metric], list(known[first]), "no system has", "there are")[:1]
-    limit, upper = _find_limit(known[first], key, below, above)
-    times = {name: _find_times(name, known[name], key, limit, upper) for name in (first, *others)}
-    rows = []
-    for name, (turns, failed, _) in times.items():
-        labels = None if cluster is None else np.array(regroup(known[name], cluster)[1], np.str_)
-        clusters = None if labels is None else np.unique(labels, return_inverse=True)[1]
-        curve = estimate_curve(turns, failed, clusters, confidence)
-        row = SystemSurvival(system=name, conversations=len(turns), failed=int(failed.sum()), curve=curve)
-        both = [known[first], known[name]]
-        rows.append(row if name == first else _compare(row, both, cluster, key, limit, upper))
-    adjusted = holm([row.p for row in rows])
-    rows = [SystemSurvival(**{**_fields(row), "adjusted_p": p}) for row, p in zip(rows, adjusted, strict=True)]
-    missing = sum(count for _, _, count in times.values())
-    notes = [f"{missing:,} replies have no value, and neither fail nor pass."] if missing else []
-    fails = "above" if upper else "below"
+    compared = collect_compared(runs, baseline, systems)
+    first, *others = compared
+    (key,) = find_keys([metric], list(compared[first]), "no system has", "there are")[:1]
+    limit, upper = _find_limit(compared[first], key, below, above)
+    find = partial(_find_times, key=key, limit=limit, upper=upper)
+    times = {name: find(result) for name, result in compared.items()}
+    rows = [
+        SystemSurvival(
+            system=name,
+            conversations=len(turns),
+            failed=int(failed.sum()),
+            curve=estimate_curve(turns, failed, _number(cluster, compared[name]), confidence),
+        )
+        for name, (turns, failed, _) in times.items()
+    ]
+    tests = [_compare(compared[first], compared[name], cluster, find) for name in others]
+    adjusted = holm([p for _, p, _ in tests])
+    rows[1:] = [
+        replace(row, p=p, adjusted_p=corrected, earlier=z > 0, paired=paired)
+        for row, (z, p, paired), corrected in zip(rows[1:], tests, adjusted, strict=True)
+    ]
+    missing = sum(count for *_, count in times.values())
     return Survival(
-        key=key, limit=limit, fails=fails, systems=rows, confidence=confidence, cluster=cluster, notes=notes
+        key=key,
+        limit=limit,
+        fails="above" if upper else "below",
+        systems=rows,
+        confidence=confidence,
+        cluster=cluster,
+        notes=[f"{missing:,} replies have no value, and neither fail nor pass."] if missing else [],
     )
 
 
@@ -178,11 +202,11 @@ def _find_limit(result: Result, key: str, below: float | None, above: float | No
     return limit, metric is not None and metric.better == "lower"
 
 
-def _find_times(name: str, result: Result, key: str, limit: float, upper: bool) -> tuple[Ints, Mask, int]:
+def _find_times(result: Result, key: str, limit: float, upper: bool) -> tuple[Ints, Mask, int]:
     """Return the turn of the first failure, or of the end, of each conversation; whether it failed; missing values."""
-    if key not in result or result[key].level is not Level.TURN or result[key].items is None:
-        raise SettingError(f"{key} of {name} has no value per reply; name a metric that has one")
-    offsets, items = require_table(result).offsets, result[key].items
+    if key not in result or result[key].level is not Level.TURN or (items := result[key].scores) is None:
+        raise SettingError(f"{key} has no value per reply in every system; name a metric that has one")
+    offsets = require_table(result).offsets
     bad = np.asarray(items > limit if upper else items < limit)  # NaN is neither
     places = np.append(np.flatnonzero(bad), len(bad))
     firsts = places[np.searchsorted(places, offsets[:-1])]
@@ -190,25 +214,23 @@ def _find_times(name: str, result: Result, key: str, limit: float, upper: bool) 
     return np.where(failed, firsts + 1, offsets[1:]) - offsets[:-1], failed, int(np.isnan(items).sum())
 
 
+def _number(field: str | None, *results: Result) -> Ints | None:
+    """Return the number of the cluster of each conversation of some systems; None where no field is named."""
+    if field is None:
+        return None
+    labels = np.array([label for result in results for label in regroup(result, field)[1]], np.str_)
+    return np.asarray(np.unique(labels, return_inverse=True)[1])
+
+
 def _compare(
-    row: SystemSurvival, results: Sequence[Result], field: str | None, key: str, limit: float, upper: bool
-) -> SystemSurvival:
-    """Return a row with the log-rank test; matched dialogues are clusters, unless a field was named."""
-    aligned = align(*results)
+    left: Result, right: Result, field: str | None, find: Callable[[Result], tuple[Ints, Mask, int]]
+) -> tuple[float, float, bool]:
+    """Return the log-rank test and whether dialogues are paired; pairs are clusters, unless a field was named."""
+    aligned = align(left, right)
     paired = aligned.design.name != "unpaired"
-    sides = [aligned.left, aligned.right] if field is None and paired else results
-    times = [_find_times(row.system, side, key, limit, upper) for side in sides]
-    turns, failed = (np.concatenate([side[at] for side in times]) for at in (0, 1))
-    number = len(times[0][0])
-    clusters = None
-    if field is not None:
-        labels = np.array([label for side in sides for label in regroup(side, field)[1]], np.str_)
-        clusters = np.unique(labels, return_inverse=True)[1]
-    elif paired:
-        clusters = np.tile(np.arange(number), 2)
-    z, p = log_rank(turns, failed, np.arange(len(turns)) >= number, clusters)
-    return SystemSurvival(**{**_fields(row), "p": p, "earlier": z > 0, "paired": paired})
-
-
-def _fields(row: SystemSurvival) -> dict[str, Any]:
-    return {name: getattr(row, name) for name in row.__struct_fields__}
+    sides = (aligned.left, aligned.right) if field is None and paired else (left, right)
+    (turns, failed, _), (more_turns, more_failed, _) = map(find, sides)
+    second = np.repeat([False, True], [len(turns), len(more_turns)])
+    clusters = np.tile(np.arange(len(turns)), 2) if field is None and paired else _number(field, *sides)
+    z, p = log_rank(np.append(turns, more_turns), np.append(failed, more_failed), second, clusters)
+    return z, p, paired

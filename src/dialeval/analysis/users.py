@@ -31,7 +31,6 @@ from dialeval.analysis.difference import DEFAULT_ALPHA
 from dialeval.analysis.discovery import Features, Sample, UserTurns, find_phrases, measure_group
 from dialeval.analysis.pairing import choose_main_keys
 from dialeval.analysis.values import find_better, require_table
-from dialeval.core.arguments import check_arguments
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.columns import TextColumn
 from dialeval.core.display import Displayable, Tabular
@@ -67,6 +66,15 @@ class Habit(Record, frozen=True, kw_only=True):
         p: The p-value.
         adjusted_p: The p-value adjusted for all habits.
         advice: What to change in a simulator, where the difference is significant.
+
+    Examples:
+        >>> import dialeval
+        >>> real = [{"context": [f"cud i hav nr {n} pls"], "response": "yes"} for n in range(40)]
+        >>> simulated = [{"context": [f"Could I have number {n}?"], "response": "yes"} for n in range(40)]
+        >>> runs = [dialeval.evaluate({"bot": rows}, metrics="length") for rows in (real, simulated)]
+        >>> users = dialeval.compare_users(*runs)
+        >>> users.habits[0].real != users.habits[0].simulated
+        True
     """
 
     name: str
@@ -93,6 +101,15 @@ class UserComparison(Tabular, Displayable, Record, frozen=True, kw_only=True, re
         simulated_words: Those typical of simulated users.
         ranking: By metric the systems of both logs: their means and Kendall's tau.
         alpha: The significance level.
+
+    Examples:
+        >>> import dialeval
+        >>> real = [{"context": [f"cud i hav nr {n} pls"], "response": "yes"} for n in range(40)]
+        >>> simulated = [{"context": [f"Could I have number {n}?"], "response": "yes"} for n in range(40)]
+        >>> runs = [dialeval.evaluate({"bot": rows}, metrics="length") for rows in (real, simulated)]
+        >>> users = dialeval.compare_users(*runs)
+        >>> users.dialogues, users.interval[0] > 0.5
+        ((40, 40), True)
     """
 
     version: str = __version__
@@ -119,7 +136,6 @@ class UserComparison(Tabular, Displayable, Record, frozen=True, kw_only=True, re
         return [habit.to_dict() for habit in self.habits]
 
 
-@check_arguments
 def compare_users(
     real: Run,
     simulated: Run,
@@ -128,7 +144,7 @@ def compare_users(
     confidence: float = DEFAULT_LEVEL,
     seed: int = DEFAULT_SEED,
 ) -> UserComparison:
-    """Compare the user sides of two logs: can they be told apart, by what, and do they rank systems alike?
+    """Compare the user sides of two logs: whether they can be told apart, and by what.
 
     Args:
         real: A run of the log of real users; its metrics only matter for the ranking of systems.
@@ -154,8 +170,8 @@ def compare_users(
     sides = [_collect_turns(run) for run in (real, simulated)]
     sizes = [len(np.unique(side.dialogues)) for side in sides]
     if min(sizes) < LEAST_DIALOGUES:
-        there = f"{sizes[0]} real and {sizes[1]} simulated dialogues have user turns"
-        raise SettingError(f"{there}; {LEAST_DIALOGUES} of each are needed")
+        counts = f"{sizes[0]} real and {sizes[1]} simulated dialogues have user turns"
+        raise SettingError(f"{counts}; {LEAST_DIALOGUES} of each are needed")
     both, labels = _join(sides), np.repeat([0, 1], sizes)
     lot = np.random.default_rng(seed)
     kept = np.concatenate([lot.permutation(np.flatnonzero(labels == at))[:MOST_TESTED] for at in (0, 1)])
@@ -196,7 +212,7 @@ def _make_matrix(features: Features, kept: Ints, size: int) -> Floats:
     places = np.full(size, -1)
     places[kept] = np.arange(len(kept))
     rows, columns = places[few.dialogues], np.repeat(np.arange(len(few.labels)), np.diff(few.offsets))
-    matrix = np.zeros((len(kept), len(few.labels)), np.float32)
+    matrix: Floats = np.zeros((len(kept), len(few.labels)), np.float32)
     matrix[rows[rows >= 0], columns[rows >= 0]] = 1
     return matrix
 
@@ -208,10 +224,10 @@ def classify(matrix: Floats, labels: Ints, seed: int) -> tuple[Floats, float]:
     truth = np.column_stack([labels, *(lot.permutation(labels) for _ in range(TRIALS))]).astype(np.float32)
     taken = np.empty_like(truth)
     for fold in range(FOLDS):
-        others, own = matrix[folds != fold], truth[folds != fold]
-        second, totals = others.T @ own, own.sum(axis=0)
+        others, labeled = matrix[folds != fold], truth[folds != fold]
+        second = others.T @ labeled
         first = others.sum(axis=0)[:, None] - second
-        odds = np.log((second + 1) / (totals + 2)) - np.log((first + 1) / (len(own) - totals + 2))
+        odds = np.log((second + 1) / (second + 1).sum(axis=0)) - np.log((first + 1) / (first + 1).sum(axis=0))
         taken[folds == fold] = (np.sign(matrix[folds == fold] @ odds) + 1) / 2
     hits = np.where(truth == 1, taken, 1 - taken)
     accuracies = sum((hits * (truth == at)).sum(axis=0) / (truth == at).sum(axis=0) for at in (0, 1))
@@ -244,35 +260,39 @@ _HABITS: Mapping[str, Callable[[Sequence[str]], float]] = {
     "politeness": lambda turns: _share(turns, _POLITE.search),
     "lower-case starts": lambda turns: _share(turns, lambda turn: turn[:1].islower()),
     "missing final marks": lambda turns: _share(turns, lambda turn: turn.rstrip()[-1:].isalnum()),
-    "thanks or goodbye at the end": lambda turns: float(bool(_CLOSING.search(turns[-1]))),
+    "goodbye at the end": lambda turns: float(bool(_CLOSING.search(turns[-1]))),
 }
 """The value of the user turns of a dialogue, by name. A conversation without thanks or goodbye was often abandoned."""
+_UNCOUNTED = frozenset({"variety of words", "rephrasing", "politeness", "goodbye at the end"})
 
 
 def _compare_habits(turns: UserTurns, labels: Ints, alpha: float, confidence: float, seed: int) -> list[Habit]:
     spoken: list[list[str]] = [[] for _ in labels]
     for text, dialogue in zip(turns.texts, turns.dialogues.tolist(), strict=True):
         spoken[dialogue].append(text)
-    columns = {name: np.array([measure(each) for each in spoken]) for name, measure in _HABITS.items()}
+    columns = {name: np.array([measure(said) for said in spoken]) for name, measure in _HABITS.items()}
     columns["misspelled words"] = _find_misspelled(spoken)
     everything, measured = np.ones(len(labels), np.bool_), {}
     for name, values in columns.items():
-        known = ~np.isnan(values)
-        sample = Sample(1, np.where(known, values, 0.0), known.astype(np.float64))
-        if (found := measure_group([sample], everything, labels == 1, confidence, seed)) is not None:
-            measured[name] = found
+        scored = ~np.isnan(values)
+        sample = Sample(1, np.where(scored, values, 0.0), scored.astype(np.float64))
+        if (result := measure_group([sample], everything, labels == 1, confidence, seed)) is not None:
+            measured[name] = result
     habits = []
-    for (name, found), p in zip(measured.items(), holm([each["p"] for each in measured.values()]), strict=True):
-        advice = f"{'less' if found['difference'] > 0 else 'more'} {name}" if p < alpha else None
-        own = {"real": found["elsewhere"], "simulated": found["value"], "interval": found["interval"], "p": found["p"]}
-        habits.append(Habit(name=name, **own, adjusted_p=p, advice=advice))
+    for (name, result), p in zip(measured.items(), holm([result["p"] for result in measured.values()]), strict=True):
+        means = {"real": result["elsewhere"], "simulated": result["value"]}
+        way = "more" if result["difference"] < 0 else "less" if name in _UNCOUNTED else "fewer"
+        advice = f"{way} {name}" if p < alpha else None
+        habits.append(
+            Habit(name=name, **means, interval=result["interval"], p=result["p"], adjusted_p=p, advice=advice)
+        )
     return sorted(habits, key=lambda habit: (habit.adjusted_p, habit.p))
 
 
 def _find_misspelled(spoken: Sequence[Sequence[str]]) -> Floats:
     """Return the fraction of words, by dialogue, that are rare and one letter away from a frequent word."""
     words = [_words(turns) for turns in spoken]
-    counts = Counter(word for each in words for word in set(each) if len(word) > 3 and word.isalpha())
+    counts = Counter(word for said in words for word in set(said) if len(word) > 3 and word.isalpha())
     frequent: dict[tuple[int, str], list[str]] = {}
     for word, number in counts.items():
         if number >= _FREQUENT:
@@ -284,7 +304,7 @@ def _find_misspelled(spoken: Sequence[Sequence[str]]) -> Floats:
         for other in chain.from_iterable(frequent.get((len(word) + more, word[0]), ()) for more in (-1, 0, 1))
         if DamerauLevenshtein.distance(word.rstrip("s"), other.rstrip("s"), score_cutoff=1) == 1
     }
-    return np.array([sum(word in wrong for word in each) / len(each) if each else math.nan for each in words])
+    return np.array([sum(word in wrong for word in said) / len(said) if said else math.nan for said in words])
 
 
 # Words and rankings.

@@ -1,7 +1,7 @@
 """Options that more than one command has, each defined once, and how their values are read.
 
 An option is a decorator: `@options.contexts`. `combine_options` makes one decorator of several; the options of a group
-in `HelpCommand.groups` reach the command as one argument. `--help` imports this module, so that it imports nothing heavy.
+in `HelpCommand.groups` reach the command as one argument. `--help` imports this module: it imports nothing heavy.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ inputs.OPTIONS.update(
     train="--train",
     vocabulary="--vocabulary",
     vectors="--vectors",
-    assertions="--assertions",
+    checks="--checks",
     judge="--judge-dir",
     llm="--llm-endpoint and --llm-model",
 )

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from dialeval.engine.worker import Engine
 
 
-_FILES = ("responses", "contexts", "dialogues", "scores", "train", "vocabulary", "vectors", "assertions")
+_FILES = ("responses", "contexts", "dialogues", "scores", "train", "vocabulary", "vectors", "checks")
 """The arguments that name files to read."""
 
 
@@ -44,7 +44,7 @@ _FILES = ("responses", "contexts", "dialogues", "scores", "train", "vocabulary",
 @click.option(
     "--judge-dir", "judge", type=click.Path(file_okay=False), help="Folder of a judge.  [default: the shipped ones]"
 )
-@click.option("--assertions", type=click.Path(dir_okay=False), help="Rules about tool calls, a TOML file.")
+@click.option("--checks", type=click.Path(dir_okay=False), help="Rules about replies and tool calls, a TOML file.")
 @options.metrics("default, a short panel; all: every one that the inputs allow; dialog-eval: the original's 17")
 @options.llm
 @options.tokenizer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -311,60 +311,53 @@ def remove(name: str) -> None:
     print_err(f"{name}: removed")
 
 
-# `dialeval demo`: every family of metrics, on the sample that ships in the package.
-
-RESPONSES = ("bleu-4", "rouge-l", "embedding-average", "distinct-2", "adem")
-SAMPLED = ("mds", "pds", "max-bleu")
-TASKS = ("inform", "success", "bleu/town", "combined")
-BREAKDOWN = ("accuracy", "f1-x", "jsd-o-t-x")
-"""The metrics that are printed: all tables together fit on two screens of 80 by 24. The report has the others."""
+# `dialeval demo`: two chat logs of the sample and their page; with --all every family of metrics.
 
 
 SAMPLE_PARTS = ("breakdown", "frames", "logs", "lsdscc", "responses", "town")
 """Folders of the sample."""
 
 
-@options.command("dialeval demo", "dialeval demo -o dialeval-demo --open")
+@options.command("dialeval demo", "dialeval demo -o dialeval-demo --open", "dialeval demo --all")
 @click.option(
     "-o", "--output", type=options.FOLDER, default=Path("dialeval-demo"), help="Folder for the runs and the report."
 )
+@click.option("--all", "every", is_flag=True, help="Also show responses, sampled answers, tasks and breakdowns.")
 @options.open_page
-def demo(output: Path, opened: bool) -> None:
-    """Evaluate the shipped sample of invented chats, print the main scores, write a report and print its path."""
+def demo(output: Path, every: bool, opened: bool) -> None:
+    """Compare two versions of a chatbot on the shipped sample of invented chats, and write the report.
+
+    Two chat logs are scored, by the judge where it is installed. The page shows which version is better, by how much,
+    and which dialogues got worse.
+    """
     from dialeval import sample_data
-    from dialeval.breakdown import evaluate_breakdown
     from dialeval.engine.evaluate import Execution, evaluate
     from dialeval.engine.resources import explain_missing
-    from dialeval.lsdscc import evaluate as evaluate_hypotheses
-    from dialeval.multiwoz import Evaluator
+    from dialeval.reports.comparisons import judge_run
     from dialeval.reports.html import report
-    from dialeval.suites.breakdown.curves import with_curves
+    from dialeval.reports.tables import lay_out
 
-    here = sample_data.folder()
+    logs = sample_data.folder() / "logs"
+    missing = explain_missing(inputs.DIALOGUE_JUDGE)
     with open_meter() as meter:
         run = evaluate(
-            here / "responses",
-            here / "references.txt",
-            here / "contexts.txt",
-            train=here / "train.txt",
-            vectors=here / "vectors.txt",
-            metrics="all" if explain_missing(inputs.JUDGE) else "all,adem",
+            {"v1": logs / "v1.jsonl", "v2": logs / "v2.jsonl"},
+            metrics="length,distinct-2" if missing else "judge,length",
             execution=Execution(progress=meter.update_run),
         )
-    _save_and_print("Responses", run, output, RESPONSES, first=True)
-    sampled = evaluate_hypotheses(
-        {name: here / "lsdscc" / f"{name}.txt" for name in ("varied", "safe")},
-        reference_groups=here / "lsdscc" / "groups.json",
-    )
-    _save_and_print("Sampled answers", sampled, output / "lsdscc", SAMPLED)
-    evaluator, predictions = Evaluator(data="town", dst=True), here / "town" / "predictions"
-    town = evaluator.with_transcripts(evaluator.run(predictions), predictions)
-    _save_and_print("Task dialogues", town, output / "town", TASKS)
-    talks = here / "breakdown"
-    detected = with_curves(evaluate_breakdown(talks / "data", [talks / "keywords", talks / "cautious"]))
-    _save_and_print("Breakdown detection", detected, output / "breakdown", BREAKDOWN)
-    path = report([run, sampled, town, detected], output / "report.html", command="dialeval demo").resolve()
-    print_out("The report has every metric, test and row. Open it in a browser; it is one file:")
+    if missing:
+        print_err(f"without the judge: {missing}")
+    runs = [run]
+    verdict = judge_run(run)
+    run.save(output, comparison=verdict.dump())
+    print_content(lay_out(_select_main(run, [key for key in run.keys_in_order if "/" not in key]), verdict))
+    for title, part, keys in _evaluate_sample(logs.parent) if every else ():
+        print_out(f"\n{title}")
+        part.save(output / title.lower().replace(" ", "-"))
+        print_content(lay_out(_select_main(part, keys)))
+        runs.append(part)
+    path = report(runs, output / "report.html", command="dialeval demo").resolve()
+    print_out("\nEvery dialogue with the replies of both versions; open it in a browser:")
     print_content(f"{path}\n")
     if opened:
         click.launch(path.as_uri())
@@ -390,17 +383,46 @@ def sample_data(folder: Path, part: str | None) -> None:
     print_err(f"copied to {folder}")
 
 
-def _save_and_print(title: str, run: Run, folder: Path, keys: Sequence[str], first: bool = False) -> None:
-    """Save a run and print its main scores; with the `first` one, also the verdict and the notes of the tables."""
-    from dialeval.reports.comparisons import judge_run
-    from dialeval.reports.tables import lay_out
+@options.command("dialeval skill", "dialeval skill > SKILL.md")
+def skill() -> None:
+    """Print instructions for coding agents: how to run dialeval, read its results and act on them."""
+    print_content(Path(__file__).parents[1].joinpath("SKILL.md").read_text(encoding="utf-8"))
 
-    run.save(folder)
-    print_out(title)
+
+def _select_main(run: Run, keys: Sequence[str]) -> Run:
+    """Return a run with only some metrics, and without floors and ceilings."""
+    systems = {name: result for name, result in run.items() if result.role == "system"}
     main = {
         name: replace(result, estimates={key: result[key] for key in keys if key in result})
-        for name, result in run.items()
-        if result.role == "system"
+        for name, result in systems.items()
     }
-    print_content(lay_out(replace(run, systems=main), judge_run(run) if first else None))
-    print_out("")
+    return replace(run, systems=main)
+
+
+def _evaluate_sample(here: Path) -> Iterator[tuple[str, Run, Sequence[str]]]:
+    """Yield runs of every other type of evaluation on the sample: title, run and the metrics to print."""
+    from dialeval.breakdown import evaluate_breakdown
+    from dialeval.engine.evaluate import evaluate
+    from dialeval.engine.resources import explain_missing
+    from dialeval.lsdscc import evaluate as evaluate_hypotheses
+    from dialeval.multiwoz import Evaluator
+    from dialeval.suites.breakdown.curves import with_curves
+
+    responses = evaluate(
+        here / "responses",
+        here / "references.txt",
+        here / "contexts.txt",
+        train=here / "train.txt",
+        vectors=here / "vectors.txt",
+        metrics="all" if explain_missing(inputs.JUDGE) else "all,adem",
+    )
+    yield "Responses", responses, ("bleu-4", "rouge-l", "embedding-average", "distinct-2", "adem")
+    sampled = {name: here / "lsdscc" / f"{name}.txt" for name in ("varied", "safe")}
+    groups = here / "lsdscc" / "groups.json"
+    yield "Sampled answers", evaluate_hypotheses(sampled, reference_groups=groups), ("mds", "pds", "max-bleu")
+    evaluator, predictions = Evaluator(data="town", dst=True), here / "town" / "predictions"
+    town = evaluator.with_transcripts(evaluator.run(predictions), predictions)
+    yield "Task dialogues", town, ("inform", "success", "bleu/town", "combined")
+    talks = here / "breakdown"
+    detected = with_curves(evaluate_breakdown(talks / "data", [talks / "keywords", talks / "cautious"]))
+    yield "Breakdown detection", detected, ("accuracy", "f1-x", "jsd-o-t-x")

@@ -59,8 +59,8 @@ class Feature:
         loaders: Functions that lower layers call by what they make: the `judge` of a folder, a `language_model`, the
             `verdict` of a comparison, a `sample`, the section on `people`, the `html` and the `plot` of a result.
         details: The types of details that it saves in a run, by the name of the detail.
-        sections: Functions for the report, by a detail or the beginning of a metric's name: a `section`, a `table` of
-            the terminal, fields of the explorer's `rows`, or a `note` above these.
+        sections: Functions for the report, by a detail or the beginning of a metric's name: a `section` (a `Document`,
+            or None), a `table` of the terminal, fields of the explorer's `rows`, or a `note` above these.
         documents: Functions that describe a result in a report or notebook, by the name of its class.
         formats: TOML files with row shapes, as `package:file`; `io/row_shapes.toml` is one.
         packs: TOML files with the sources of data packs, as `package:file`; `io/packs.toml` is one.

@@ -118,8 +118,10 @@ ANNOTATIONS: Input = Column("annotations", "number", "data")
 TRAIN: Input = Resource("train")
 VOCABULARY: Input = Resource("vocabulary")
 EMBEDDINGS: Input = Resource("vectors")
-ASSERTIONS: Input = Resource("assertions")
+CALL_CHECKS: Input = Resource("call-checks", argument="checks")
 """Rules about tool calls, from a TOML file."""
+TEXT_CHECKS: Input = Resource("text-checks", argument="checks")
+"""Rules about the texts of replies, from the same file."""
 JUDGE: Input = Resource("judge", argument="judge")
 """A learned judge with its sentence encoder; available without an option wherever the encoder is installed."""
 DIALOGUE_JUDGE: Input = Resource("dialogue-judge", argument="judge")

@@ -102,9 +102,15 @@ class Result(Mapping[str, Estimate], Tabular, Displayable):
     account: Account | None = None
 
     def __getitem__(self, key: str) -> Estimate:
-        if key not in self.estimates:
+        if key in self.estimates:
+            return self.estimates[key]
+        known = find_place("loaders", "metric name")(key)
+        if known not in self.estimates:
             raise UnknownNameError("metric", key, self.estimates, self.skipped)
-        return self.estimates[key]
+        return self.estimates[known]
+
+    def __contains__(self, key: object) -> bool:
+        return key in self.estimates
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.estimates)
@@ -211,8 +217,8 @@ class Run(Mapping[str, Result], Tabular, Displayable):
         """Draw a figure.
 
         Args:
-            kind: `means`, `distribution`, `turns`, `trend`, `wins`, `scatter`, `forest`, `slices`, `causes`, `pass-k`,
-                `tasks` or `agreement`.
+            kind: `means`, `distribution`, `turns`, `trend`, `wins`, `scatter`, `forest`, `slices`, `pass-k`
+                or `agreement`.
             metric: The metric; None: the first of the panel.
             **options: `against`, `by`, `system`, `width` in inches.
 

@@ -60,7 +60,7 @@ class Reading:
         vocabulary: The in-vocabulary words, one per line, for metrics with `oov=unk`; those of `train` unless given.
         in_vocabulary: Whether words with a vector count as in-vocabulary (`"vectors"`) or only the words of the
             vocabulary (`"listed"`). None: `"listed"` for a vector file with a header line.
-        assertions: Rules about tool calls for the metric `call-assertions`: a TOML file, or a list of dictionaries.
+        checks: Rules for the metrics `checks` and `call-assertions`: a TOML file, or a list of dictionaries.
 
     Examples:
         >>> import dialeval
@@ -81,7 +81,7 @@ class Reading:
     key: str = "dialog_id"
     vocabulary: Data | None = None
     in_vocabulary: WordChoice | None = None
-    assertions: PathSource | Sequence[Mapping[str, object]] | None = None
+    checks: PathSource | Sequence[Mapping[str, object]] | None = None
 
     def __post_init__(self) -> None:
         if self.invalid not in ("refuse", "skip"):
@@ -91,8 +91,14 @@ class Reading:
     def settings(self) -> dict[str, Any]:
         """The settings of `FieldNames`."""
         names = ("system_prompts", "separator", "keep_reasoning", "roles")
-        every_call, skip = self.assertions is not None, self.invalid == "skip"
+        every_call, skip = self.checks is not None and _has_call_checks(self.checks), self.invalid == "skip"
         return {"every_call": every_call, "skip_invalid": skip, **{name: getattr(self, name) for name in names}}
+
+
+def _has_call_checks(source: object) -> bool:
+    from dialeval.metrics.check_files import load_checks
+
+    return inputs.CALL_CHECKS in load_checks(source)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -320,14 +326,14 @@ def evaluate(
     """
     reading, execution = reading or Reading(), execution or Execution()
     if output is not None:
-        read = (responses, references, contexts, train, reading.vocabulary, vectors, reading.assertions)
+        read = (responses, references, contexts, train, reading.vocabulary, vectors, reading.checks)
         sources = () if execution.force else list_file_names(responses)
         check_folder(output, *read, reading.dialogues, reading.scores, sources=sources)
         if llm is not None:
             llm.check_folder(output)
     columns, scores = list_fields(metrics)
     given = _Inputs(responses, references, contexts, fields, split_fields(keep), reading, columns, scores)
-    resources = Resources(train, reading.vocabulary, vectors, judge, reading.in_vocabulary, reading.assertions, llm)
+    resources = Resources(train, reading.vocabulary, vectors, judge, reading.in_vocabulary, reading.checks, llm)
     if llm is not None:
         metrics, settings = llm.plan(metrics, settings)
     options = make_options(execution, confidence, intervals, output)
@@ -553,6 +559,6 @@ def make_tally(
         raise SettingError(
             "dialogues and scores are of all rows together; use dialeval.evaluate, or fields of the rows"
         )
-    resources = Resources(train, reading.vocabulary, vectors, judge, reading.in_vocabulary, reading.assertions)
+    resources = Resources(train, reading.vocabulary, vectors, judge, reading.in_vocabulary, reading.checks)
     options = make_options(execution or Execution(), confidence, intervals)
     return Tally(metrics, resources, options, reading, system, settings, tokenizer, fields)

@@ -119,8 +119,8 @@ class Resources:
     judge: PathSource | JudgeProtocol | None = None
     """A folder, or a judge that can be pickled."""
     in_vocabulary: WordChoice | None = None
-    assertions: PathSource | Sequence[Mapping[str, object]] | None = None
-    """Rules about tool calls: a TOML file, or a list of dictionaries."""
+    checks: PathSource | Sequence[Mapping[str, object]] | None = None
+    """Rules about replies and tool calls: a TOML file, or a list of dictionaries."""
     llm: LanguageJudge | None = None
     """A language model as a judge, or a panel of them (`judges.llm.judge`)."""
     ready: Mapping[Input, Any] | None = None
@@ -147,16 +147,16 @@ class Resources:
         given = (self.train, self.vocabulary, self.vectors, self.in_vocabulary)
         words = self._open_words(vocabulary) if any(each is not None for each in given) else {}
         shipped = list_shipped()
-        if not self.digests.keys() <= {*words, *shipped, inputs.ASSERTIONS, inputs.LLM}:
+        if not self.digests.keys() <= {*words, *shipped, inputs.CALL_CHECKS, inputs.TEXT_CHECKS, inputs.LLM}:
             # In a worker, to which the metrics of a package were sent.
             shipped = list_shipped(everything=True)
         if self.judge is not None:
             words |= find_place("loaders", "judge")(self.judge)
             shipped = {need: place for need, place in shipped.items() if need not in _JUDGES}
-        if self.assertions is not None:
-            from dialeval.metrics.assertions import load_assertions
+        if self.checks is not None:
+            from dialeval.metrics.check_files import load_checks
 
-            words[inputs.ASSERTIONS] = load_assertions(self.assertions)
+            words |= load_checks(self.checks)
         if self.llm is not None:
             words[inputs.LLM] = self.llm
         resources = LoadedResources({**shipped, **words})

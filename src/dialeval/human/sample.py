@@ -3,8 +3,11 @@
 What is drawn is a unit of the design:
 
 - a context with the responses of all systems to it (the usual: what is hard about it is then the same for all),
-- a single response (`independent`, where systems have different rows, and where strata are systems), or
+- a single response (`independent`, and where strata are systems), or
 - a dialogue with all its rows and all systems (`dialogues`).
+
+Contexts and dialogues of several systems are matched as in comparisons (`analysis.dialogues`); what only one system has
+is a unit of its own.
 
 Units may be split into strata (`by`): a system, a turn, a field that the run kept, or quantiles of a metric. Every
 stratum gives units in proportion to what it has, and at least two, so that its variance can be estimated.
@@ -38,6 +41,7 @@ from typing import Any, get_args
 
 import numpy as np
 
+from dialeval.analysis.dialogues import align_dialogues
 from dialeval.analysis.values import collapse_dialogues, find_metric
 from dialeval.core.arrays import Floats, Ints, Mask
 from dialeval.core.errors import SettingError, escape_surrogates
@@ -208,18 +212,19 @@ def collect_row_values(result: Result, table: RowTable, key: str, name: str) -> 
 
 def _build_frame(run: Run, systems: Sequence[str] | None, dialogues: bool, independent: bool) -> _SamplingFrame:
     tables = select_tables(run, systems)
-    first, *others = tables.values()
-    if not independent and not all(np.array_equal(first.offsets, other.offsets) for other in others):
-        remedy = "sample each independently: --independent (independent=True)"
-        raise SettingError(f"the systems do not have the same rows; {remedy}")
     sizes = [len(table) for table in tables.values()]
     system = np.repeat(np.arange(len(sizes)), sizes)
     row = np.concatenate([np.arange(size) for size in sizes])
-    unit, before = row, np.cumsum([0, *sizes])
-    if dialogues:
-        unit = np.concatenate([table.clusters for table in tables.values()])
-        before = np.cumsum([0, *(len(table.offsets) - 1 for table in tables.values())])
-    return _SamplingFrame(run, tables, system, row, unit + before[system] if independent else unit)
+    if independent:
+        unit, before = row, np.cumsum([0, *sizes])
+        if dialogues:
+            unit = np.concatenate([table.clusters for table in tables.values()])
+            before = np.cumsum([0, *(len(table.offsets) - 1 for table in tables.values())])
+        return _SamplingFrame(run, tables, system, row, unit + before[system])
+    aligned = align_dialogues({name: run[name] for name in tables})
+    numbers = aligned.number_dialogues() if dialogues else aligned.number_rows()
+    units = [numbers[name][table.clusters] if dialogues else numbers[name] for name, table in tables.items()]
+    return _SamplingFrame(run, tables, system, row, np.concatenate(units))
 
 
 def _stratify(frame: _SamplingFrame, by: Sequence[str]) -> tuple[Ints, list[str]]:

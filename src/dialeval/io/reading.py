@@ -296,6 +296,8 @@ def _read_systems(source: Any, names: FieldNames, name: str | None) -> list[Rows
     if isinstance(source, Mapping):
         if not source:
             raise DataError(Problem(name or "responses", None, "is an empty mapping", "name at least one system"))
+        if name is None and (rows := _list_rows(source, names)) is not None:
+            return read_source(rows, "responses", names, UNNAMED)
         named = ((escape_surrogates(str(key)), value) for key, value in source.items())
         systems = _chain(partial(_read_systems, value, names, key) for key, value in named)
     elif not isinstance(source, str | os.PathLike):
@@ -311,6 +313,25 @@ def _read_systems(source: Any, names: FieldNames, name: str | None) -> list[Rows
     if len(systems) == 1:
         return [replace(systems[0], system=name)]
     return [replace(rows, system=f"{name}/{rows.system}") for rows in systems]
+
+
+def _list_rows(columns: Mapping[Any, Any], names: FieldNames) -> list[dict[str, Any]] | None:
+    """Return the rows of a mapping of columns, such as a slice of a Hugging Face dataset; None for one of systems.
+
+    Columns are lists of one length, one of them holds responses or messages, and another one is a field of rows too.
+    """
+    texts = {names.response, names.messages, names.context, names.reference}
+    held = {*texts, names.system, *names.dialog_ids, *names.kept} & columns.keys()
+    if len(held) < 2 or not {names.response, names.messages} & held:
+        return None
+    values = [column.tolist() if isinstance(column, np.ndarray) else column for column in columns.values()]
+    if not all(isinstance(column, Sequence) and not isinstance(column, str | bytes) for column in values):
+        return None
+    sizes = {str(key): len(column) for key, column in zip(columns, values, strict=True)}
+    if len(set(sizes.values())) > 1:
+        shown = ", ".join(f"{key}: {size:,}" for key, size in sizes.items())
+        raise DataError(Problem("responses", None, f"columns differ in length ({shown})", "pass columns of one length"))
+    return [dict(zip(map(str, columns), row, strict=True)) for row in zip(*values, strict=True)]
 
 
 def _read_dataset(folder: PathSource, names: FieldNames) -> list[Rows]:

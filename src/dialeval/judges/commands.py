@@ -270,6 +270,35 @@ def judge_pair_files(pairs: tuple[str, ...], llm: options.LanguageModel, output:
         out.write_output(output, judged.to_jsonl())
 
 
+@judge.command(
+    "dialeval judge drift old-judge/ new-judge/",
+    "dialeval judge drift old-judge/ new-judge/ --metric llm --save to-rate.jsonl",
+    'dialeval judge drift panel/ --metric "llm(model=a)" --metric "llm(model=b)"',
+    name="drift",
+)
+@click.argument("runs", nargs=-1, required=True, type=click.Path(exists=True))
+@click.option("--metric", "metrics", multiple=True, metavar="KEY", help="Grades to compare; two: those of each judge.")
+@click.option("--most", type=click.IntRange(min=1), default=50, help="Rows to rate.")
+@options.output_file
+@options.format_(("table", "json", "md"))
+def drift(runs: tuple[str, ...], metrics: tuple[str, ...], most: int, output: Path | None, format_: str) -> None:
+    """Compare the grades of two judges of the same replies: other models, rubrics or dates.
+
+    RUNS are two saved runs of the same files, or one with both judges. Prints the mean shift, which grades moved and
+    systems whose order changes. --save writes the replies whose grades moved most, without grades, for raters.
+    """
+    from dialeval.judges.drift import DRIFT, measure_judge_drift
+
+    if len(runs) > 2:
+        raise click.UsageError("name two runs, or one with both judges")
+    out.check_places(None, runs, files=(output,))
+    measured = measure_judge_drift(*runs, metrics=metrics, most=most)
+    out.print_as(format_, DRIFT, measured)
+    if output is not None:
+        out.write_output(output, measured.to_jsonl())
+        out.print_err(f"{len(measured.adjudicate):,} replies to rate in {output}")
+
+
 def _attack(
     attack: Callable[[Any], Any], table: Callable[[Any], Any], responses: tuple[str, ...], format_: str, **inputs: Any
 ) -> Any:

@@ -24,7 +24,10 @@ FEATURE = Feature(
         "panel": "dialeval.judges.llm.judge:Panel",
     },
     sections={"judge/": {"rows": "dialeval.judges.report:explain_rows"}},
-    documents={"JudgedPairs": "dialeval.reports.labels:describe_preferences"},
+    documents={
+        "JudgedPairs": "dialeval.reports.labels:describe_preferences",
+        "JudgeDrift": "dialeval.judges.drift:describe_drift",
+    },
     files={
         "judge": WrittenFile("judge.json", "adem train -o", "dialeval.judges.schemas:SavedJudge"),
         "dialogue-judge": WrittenFile("judge.json", "make checkpoint", "dialeval.judges.schemas:SavedDialogueJudge"),

@@ -84,13 +84,13 @@ class Bleu(CountMetric):
             )
 
     @property
-    def bounds(self) -> Bounds:
+    def bounds(self) -> Bounds:  # type: ignore[override]
         return (0.0, math.inf) if self.by == "nltk" and self.smooth in ABOVE_ONE else (0.0, 1.0)
 
     def __str__(self) -> str:
         return super().__str__().replace("by=sacre,", "") if self.of_corpus else super().__str__()
 
-    def with_settings(self, **changes: Any) -> Metric[Any]:
+    def with_settings(self, **changes: Any) -> Metric:
         own = ("smooth",) if self.by == "sacre" else ()  # it has a smoothing of its own
         return super().with_settings(**{name: value for name, value in changes.items() if name not in own})
 

@@ -24,9 +24,9 @@ arguments expected) over the pairs; missing and extra calls are no part of it.
 
 `call-errors` is the fraction of calls with a known result whose result is an error. `repeated-calls` is the fraction of
 calls that were made before in the same conversation, with the same arguments. `call-assertions` is the fraction of
-the rules of `--assertions` that hold, with a value for each rule:
+the rules of `--checks` about calls that hold, with a value for each rule:
 
-    [[assertion]]
+    [[check]]
     rule = "must"              # or "must-not"; "before": each call of `before` has one of `call` ahead of it
     call = "verify_identity"
     before = "cancel_booking"  # of the rule "before", which does not apply where that is never called
@@ -62,8 +62,7 @@ from dialeval.core import inputs
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.batch import Batch
 from dialeval.core.errors import SettingError
-from dialeval.core.exact import Moments
-from dialeval.core.fold import Better, Estimate, Metric, Partial, RowMetric
+from dialeval.core.fold import Better, Metric, RowMetric
 from dialeval.core.inputs import Input
 from dialeval.metrics.counting import CountMetric, Flags, Per
 
@@ -143,7 +142,7 @@ def _fold(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
-def _parse_calls(batch: Batch, need: Input) -> list[Calls | None]:
+def parse_calls(batch: Batch, need: Input) -> list[Calls | None]:
     """Return the calls of each row, parsed once; None for a row without any to look at."""
     column = batch.lists(need)
     return batch.derive(("calls", need), lambda: [orjson.loads(texts[0]) if texts else None for texts in column])
@@ -213,7 +212,7 @@ def check_pairs(made: Calls, expected: Calls) -> None:
 
 
 @dataclass(frozen=True)
-class _Expecting(Rule, Metric[Any]):
+class _Expecting(Rule, Metric):
     """A metric against expected calls."""
 
     subject = inputs.CALLS
@@ -229,7 +228,7 @@ class _Expecting(Rule, Metric[Any]):
     def compare(self, batch: Batch) -> list[ComparedCalls | None]:
         """Compare the calls of each row with the expected ones; None where a row has none."""
         rule = Rule(self.match, self.text, self.tolerance, self.arguments, self.ignore)
-        both = zip(_parse_calls(batch, inputs.CALLS), _parse_calls(batch, inputs.EXPECTED_CALLS), strict=True)
+        both = zip(parse_calls(batch, inputs.CALLS), parse_calls(batch, inputs.EXPECTED_CALLS), strict=True)
         return batch.derive(
             rule, lambda: [compare_calls(made or [], own, rule) if own is not None else None for made, own in both]
         )
@@ -427,7 +426,7 @@ class CallErrors(_CallFraction):
         return 2
 
     def count(self, batch: Batch) -> list[tuple[int, ...] | None]:
-        return [None if calls is None else self.count_calls(calls) for calls in _parse_calls(batch, inputs.CALLS)]
+        return [None if calls is None else self.count_calls(calls) for calls in parse_calls(batch, inputs.CALLS)]
 
     def count_calls(self, calls: Calls) -> tuple[int, int]:
         """Return how many calls of a conversation are counted above and below the line."""
@@ -446,38 +445,3 @@ class RepeatedCalls(CallErrors):
 
     def count_calls(self, calls: Calls) -> tuple[int, int]:
         return len(calls) - len(set(map(Rule().identify, calls))), len(calls)
-
-
-@dataclass(frozen=True)
-class CallAssertions(Metric[dict[str, Moments]]):
-    """The fraction of the rules about calls that hold in a conversation, and how often each does."""
-
-    family = "call-assertions"
-    subject = inputs.CALLS
-    needs = frozenset({inputs.CALLS, inputs.ASSERTIONS})
-    better = "higher"
-    bounds = (0.0, 1.0)
-
-    def empty(self) -> dict[str, Moments]:
-        return {}
-
-    def partial(self, batch: Batch) -> Partial[dict[str, Moments]]:
-        rules, rows = batch.resource(inputs.ASSERTIONS).rules, _parse_calls(batch, inputs.CALLS)
-        held = np.full((len(rows), len(rules)), nan)
-        for row, calls in enumerate(rows):
-            if calls is not None:
-                held[row] = [nan if (holds := rule.holds(calls)) is None else holds for rule in rules]
-        known = ~np.isnan(held)
-        with np.errstate(invalid="ignore"):
-            items = {self.name: np.where(known, held, 0.0).sum(axis=1) / known.sum(axis=1)}
-        items |= {f"{self.name}/{rule.key}": held[:, at].copy() for at, rule in enumerate(rules)}
-        state = {key: Moments.of(column, batch.dialogues) for key, column in items.items()} if len(rows) else {}
-        return Partial(state, items)
-
-    def merge(self, left: dict[str, Moments], right: dict[str, Moments]) -> dict[str, Moments]:
-        keys = dict.fromkeys((*left, *right))
-        return {key: left.get(key, Moments()) + right.get(key, Moments()) for key in keys}
-
-    def finish(self, state: dict[str, Moments]) -> Mapping[str, Estimate]:
-        moments = state or {self.name: Moments()}
-        return {key: Estimate.of_moments(each, self.bounds) for key, each in moments.items()}

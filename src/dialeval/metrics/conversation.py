@@ -28,7 +28,7 @@ from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from math import inf, isfinite, nan
+from math import inf, nan
 from operator import attrgetter
 from typing import Any, ClassVar, Literal, NamedTuple, get_args
 
@@ -41,7 +41,7 @@ from dialeval.core.errors import SettingError
 from dialeval.core.fold import Better, Bounds, Fact, Level, Metric, RowMetric
 from dialeval.core.signature import Signature
 
-How = Literal["mean", "min", "max", "last", "first-failure"]
+How = Literal["mean", "min", "max", "last"]
 AT = "@dialogue-"
 """Between the name of a metric and how its values are condensed."""
 _SYSTEM, _USER = "assistant", "user"
@@ -55,9 +55,7 @@ _SIMILAR = 0.5
 class OverDialogue(RowMetric):
     """The values of a metric over the replies of a dialogue, condensed into one.
 
-    `mean`, `min`, `max`; `last`, the value of the last reply; `first-failure`, the number of replies before the first
-    one whose value is on the wrong side of `below` (the middle of the metric's range unless given), all of them if
-    there is none. Replies without a value are left out.
+    `mean`, `min`, `max`; `last`, the value of the last reply. Replies without a value are left out.
     """
 
     level = Level.DIALOGUE
@@ -69,33 +67,24 @@ class OverDialogue(RowMetric):
     one_of: ClassVar[Any] = property(attrgetter("inner.one_of"))
     facts: ClassVar[Any] = property(attrgetter("inner.facts"))
 
-    inner: Metric[Any]
+    inner: Metric
     how: How = "mean"
-    below: float | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.inner.level is not Level.TURN:
             raise SettingError(f"{self.inner} has one value per {self.inner.level} already; leave {AT}{self.how} out")
-        if self.how == "first-failure" and not isfinite(self._limit):
-            raise SettingError(f"{self.inner} has no range; name the limit: {self.inner}{AT}first-failure(below=2)")
 
     def __str__(self) -> str:
-        return f"{self.inner}{AT}{self.how}" + (
-            "" if self.below is None else f"(below={str(self.below).removesuffix('.0')})"
-        )
+        return f"{self.inner}{AT}{self.how}"
 
     @property
-    def _limit(self) -> float:
-        return sum(self.inner.bounds) / 2 if self.below is None else self.below
+    def better(self) -> Better | None:  # type: ignore[override]
+        return self.inner.better
 
     @property
-    def better(self) -> Better | None:
-        return "higher" if self.how == "first-failure" else self.inner.better
-
-    @property
-    def bounds(self) -> Bounds:
-        return (0.0, inf) if self.how == "first-failure" else self.inner.bounds
+    def bounds(self) -> Bounds:  # type: ignore[override]
+        return self.inner.bounds
 
     def find_setting(self, name: str) -> Any:
         own = super().find_setting(name)
@@ -107,17 +96,16 @@ class OverDialogue(RowMetric):
         return replace(self, inner=self.inner.change_setting(name, value))
 
     @property
-    def survey(self) -> Fact[Any, Any] | None:
+    def survey(self) -> Fact | None:
         return self.inner.survey
 
-    def settle(self, surveyed: Any) -> Mapping[str, Metric[Any]]:
+    def settle(self, surveyed: Any) -> Mapping[str, Metric]:
         settled = self.inner.settle(surveyed)
         return {f"{name}{str(self)[len(str(self.inner)) :]}": replace(self, inner=one) for name, one in settled.items()}
 
     def signature(self) -> Signature:
         own = dict(self.inner.signature().fields)
-        limit = {"below": self._limit} if self.how == "first-failure" else {}
-        return Signature.of(self.name, **{**own, "over_dialogue": self.how, **limit})
+        return Signature.of(self.name, **{**own, "over_dialogue": self.how})
 
     def score(self, batch: Batch) -> Floats:
         items = self.inner.partial(batch).scores
@@ -132,24 +120,18 @@ class OverDialogue(RowMetric):
             return nan
         if self.how == "last":
             return float(values[-1])
-        if self.how == "first-failure":
-            failed = values > self._limit if self.inner.better == "lower" else values < self._limit
-            return float(np.argmax(failed) if failed.any() else len(values))
         return float(values.mean() if self.how == "mean" else values.min() if self.how == "min" else values.max())
 
 
 def parse_aggregate(text: str, parse: Any) -> OverDialogue | None:
-    """Return the aggregate that a name such as `judge@dialogue-min` stands for; None for a name of another form."""
+    """Return the aggregate that a name such as `judge@dialogue-min` is; None for a name of another form."""
     name, at, how = text.rpartition(AT)
-    found = re.fullmatch(r"([\w-]+)\s*(?:\(\s*below\s*=\s*([^()]+)\))?", how.strip()) if at else None
-    if found is None:
+    if not at:
         return None
-    if found[1] not in get_args(How):
-        raise SettingError(f"a metric is condensed by {', '.join(get_args(How))}, not by {found[1]!r}")
-    try:
-        return OverDialogue(parse(name), found[1], None if found[2] is None else float(found[2]))  # type: ignore[arg-type]
-    except ValueError:
-        raise SettingError(f"below is a number, not {found[2]!r}") from None
+    if how not in get_args(How):
+        remedy = "; dialeval survival has the turns until the first failure" if how.startswith("first-failure") else ""
+        raise SettingError(f"a metric is condensed by {', '.join(get_args(How))}, not by {how!r}{remedy}")
+    return OverDialogue(parse(name), how)  # type: ignore[arg-type]
 
 
 # Conversations.

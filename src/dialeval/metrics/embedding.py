@@ -275,11 +275,11 @@ class Embedding(RowMetric):
     tokenizer: Tokenizer = DEFAULT
 
     @property
-    def bounds(self) -> Bounds:
+    def bounds(self) -> Bounds:  # type: ignore[override]
         return (0.0 if self.by == "greedy" else -1.0, 1.0)
 
     @property
-    def needs(self) -> frozenset[Input]:
+    def needs(self) -> frozenset[Input]:  # type: ignore[override]
         weighted = {inputs.TRAIN} if self.by == "average" else set()
         return frozenset({inputs.RESPONSE, inputs.REFERENCE, inputs.EMBEDDINGS} | weighted)
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 import inspect
 import re
 import sys
+import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from importlib import import_module
@@ -24,8 +25,8 @@ from itertools import chain
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from dialeval.core import inputs
-from dialeval.core.errors import SettingError, suggest
-from dialeval.core.features import Feature, list_features, list_installed
+from dialeval.core.errors import SettingError, add_warning, suggest
+from dialeval.core.features import Feature, list_features, list_installed, list_known
 from dialeval.core.fold import Metric
 from dialeval.metrics.functions import DECLARED, METRIC_MARK, MetricClass, describe_collision, make_class
 
@@ -37,6 +38,8 @@ _OWN: Mapping[str, Sequence[str]] = {
         "dialeval.metrics.bleu:Bleu,NlgBleu",
         "dialeval.metrics.rouge:RougeL,RougeScore",
         "dialeval.metrics.chrf:Chrf",
+        "dialeval.metrics.checks:Contains,NotContains,StartsWith,Equals,Matches,MaxWords,IsJson,Refusal,TextChecks",
+        "dialeval.metrics.meteor:MeteorExact",
     ),
     inputs.CONTEXT: (
         "dialeval.metrics.conversation:DialogueTurns,TalkRatio,SelfRepetition",
@@ -49,7 +52,8 @@ _OWN: Mapping[str, Sequence[str]] = {
     inputs.LATENCY: ("dialeval.metrics.log_columns:Latency,LatencyPercentile",),
     inputs.CALLS: (
         "dialeval.metrics.calls:CallMatch,CallOrder,CallSequence,ArgumentMatch,MissingCalls,ExtraCalls,CallErrors",
-        "dialeval.metrics.calls:RepeatedCalls,CallAssertions",
+        "dialeval.metrics.calls:RepeatedCalls",
+        "dialeval.metrics.checks:CallAssertions",
     ),
 }
 """By what they measure, in the order in which tables show them; imported when something of the kind is asked for.
@@ -80,13 +84,27 @@ ALIASES: Mapping[str, str] = {
     "dist-1": "distinct-1",
     "dist-2": "distinct-2",
     "llm-judge": "llm",
+    "g-eval": "llm(mode=expected)",
 }
 """Names of the field for metrics that are called otherwise here; results have the name of the metric."""
 
+ALIAS_NOTES: Mapping[str, str] = {
+    "bertscore": "bertscore is computed as greedy-match: the formula of BERTScore with the encoder that is installed, "
+    "without idf weights, layers chosen by language, and rescaling; add scores of bert_score itself with --scores",
+}
+"""How a metric differs from what the name stands for elsewhere; a warning says so where the name is asked for."""
+
+_SCORES = "or add scores computed elsewhere: --scores FILE, -m score:NAME"
 _INSTEAD: Mapping[str, str] = {
-    "meteor": "chrf credits inflected words, bertscore paraphrases",
-    "bleurt": "bertscore compares with the reference, judge reads the context",
-    "comet": "bertscore compares with the reference, judge reads the context",
+    "meteor": f"meteor-exact has no synonyms, chrf credits inflected words, bertscore paraphrases; {_SCORES}",
+    "cider": f"nlg-bleu-4 and rouge-l are the other metrics of coco-caption; {_SCORES}",
+    "bleurt": f"bertscore compares with the reference, judge reads the context; {_SCORES}",
+    "comet": f"bertscore compares with the reference, judge reads the context; {_SCORES}",
+    "self-bleu": f"distinct-1, distinct-2 and self-repetition measure diversity; {_SCORES}",
+    "mauve": f"unigram-kl-div and bigram-kl-div compare distributions of words with references; {_SCORES}",
+    "usr": f"judge reads the context without references, as usr does; {_SCORES}",
+    "fed": f"judge and conversation-judge rate turns and dialogues without references; {_SCORES}",
+    "unieval": f"llm asks a language model about several qualities by a rubric; {_SCORES}",
     "perplexity": "judge/fluency of judge is a learned measure of fluency",
 }
 """Metrics that are not implemented, each with what is."""
@@ -141,6 +159,7 @@ class Registry:
         self._installed = installed
         """Gives the features of other packages, until they are loaded: looking for them takes long."""
         self._broken: dict[str, str] = {}
+        self._lock = threading.RLock()
 
     @property
     def broken(self) -> Mapping[str, str]:
@@ -161,10 +180,12 @@ class Registry:
         return self._presets
 
     def _import(self, subjects: Iterable[str]) -> None:
-        for subject in [each for each in self._waiting if each in set(subjects)]:  # in one order, whatever the set's
-            for place in self._waiting.pop(subject):
-                for metric in _import_classes(place):
-                    self._add(metric)
+        wanted = set(subjects)
+        with self._lock:  # a thread that comes second waits until the metrics are there
+            for subject in [each for each in self._waiting if each in wanted]:  # in one order, whatever the set's
+                for place in self._waiting.pop(subject):
+                    for metric in _import_classes(place):
+                        self._add(metric)
 
     def _import_all(self) -> None:
         """Import what is built in, and what installed packages add."""
@@ -189,7 +210,7 @@ class Registry:
         """Find the class of a preset or family: first among imported ones, then among those that score responses."""
         imported = [
             subject
-            for subject, places in self._waiting.items()
+            for subject, places in list(self._waiting.items())
             if all(place.partition(":")[0] in sys.modules for place in places)
         ]
         for load in (partial(self._import, imported), partial(self._import, [inputs.RESPONSE]), self._import_all):
@@ -199,7 +220,7 @@ class Registry:
                 return found
         return DECLARED.get(name)
 
-    def list_measuring(self, subjects: Collection[str]) -> list[Metric[Any]]:
+    def list_measuring(self, subjects: Collection[str]) -> list[Metric]:
         """Return all presets of metrics that measure one of some columns."""
         self._import(subjects)
         self._load_installed()
@@ -239,7 +260,7 @@ class Registry:
         is_known = lower == head or (lower not in (ALL, *GROUPS) and (":" in head or self._find(head) is not None))
         return name if is_known else f"{lower}{bracket}{settings}"
 
-    def parse(self, text: str) -> Metric[Any]:
+    def parse(self, text: str) -> Metric:
         """Return the metric that a name with or without settings stands for."""
         if isinstance(text, str) and _AT in text:
             from dialeval.metrics.conversation import parse_aggregate
@@ -257,15 +278,18 @@ class Registry:
         settings = dict(metric.presets.get(name, {})) | dict(_parse_settings(metric, inside or ""))
         return metric(**settings)
 
-    def select(self, names: str | Iterable[Any]) -> list[Metric[Any]]:
+    def select(self, names: str | Iterable[Any]) -> list[Metric]:
         """Return the metrics that names, families, groups, `all` and metric objects stand for, each once, in order.
 
         Those of a group have their defaults; a plan applies `GROUP_SETTINGS`.
         """
-        asked = split_names(names) if isinstance(names, str) else names
+        asked = split_names(names) if isinstance(names, str) else list(names)
+        for name in asked:
+            if isinstance(name, str) and (note := ALIAS_NOTES.get(name.strip().lower())) is not None:
+                add_warning(note)
         return list(dict.fromkeys(metric for name in asked for metric in self._expand(self.canonicalize(name))))
 
-    def _expand(self, name: Any) -> Iterator[Metric[Any]]:
+    def _expand(self, name: Any) -> Iterator[Metric]:
         if isinstance(name, Metric):
             yield name
         elif isinstance(name, str) and (found := _PLACE.fullmatch(name.strip())):
@@ -316,6 +340,15 @@ def registry() -> Registry:
     return Registry(waiting, list_installed)
 
 
+def canonicalize(name: Any) -> Any:
+    """Return the name of results of a metric that may be asked for by an alias or in other case."""
+    found = registry().canonicalize(name)
+    try:
+        return str(registry().parse(found)) if found != name and "(" in found else found
+    except SettingError:
+        return found
+
+
 def register(metric: Registered) -> Registered:
     """Add a metric class or a function of `metric_of_rows` to the registry of this process; a decorator."""
     return registry().register(metric)
@@ -328,13 +361,14 @@ def explain(metric: MetricClass) -> str:
 
 
 _TOPICS: Mapping[str, Sequence[str]] = {
-    "Overlap with references": ("bleu", "chrf", "rouge"),
+    "Overlap with references": ("bleu", "chrf", "rouge", "meteor"),
     "Similarity of meaning": ("embedding",),
     "Conversations": ("conversation",),
     "Learned judges": (),
     "Diversity": ("distinct",),
     "Words and entropy": ("words",),
     "Labels, scores and latency": ("log_columns", "scores"),
+    "Checks": ("checks",),
     "Agents": ("trials", "calls"),
 }
 """Topics by which metrics are listed, with the modules of `dialeval.metrics`; features name theirs."""
@@ -343,7 +377,7 @@ _TOPICS: Mapping[str, Sequence[str]] = {
 def list_topics() -> dict[str, list[str]]:
     """Return the topics, with the modules and folders of their metrics."""
     topics = {title: [f"dialeval.metrics.{name}" for name in homes] for title, homes in _TOPICS.items()}
-    for feature in list_features():
+    for feature in list_known(everything=True):
         homes = {place.partition(":")[0] for place in chain.from_iterable(feature.metrics.values())}
         if homes:
             topics.setdefault(feature.topic, []).extend(homes)

@@ -82,7 +82,7 @@ class Score(RowMetric):
 
     of: str = ""
     """The name of the score; empty: all."""
-    better: Literal["higher", "lower", None] = "auto"  # type: ignore[assignment]
+    better: Literal["higher", "lower", None] = "auto"  # type: ignore[assignment,misc]
     """Unless given, it is guessed by the name."""
     range: str = ""
     """The least and the largest value, as in `1:5`; either may be left out."""
@@ -100,7 +100,7 @@ class Score(RowMetric):
         return start + (f"({inside})" if inside else "")
 
     @property
-    def bounds(self) -> Bounds:
+    def bounds(self) -> Bounds:  # type: ignore[override]
         if not self.range:
             return ANY_NUMBER
         low, colon, high = self.range.partition(":")

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html import escape
 from importlib.util import find_spec
 from pathlib import Path
@@ -26,14 +27,12 @@ WIDTH = 460
 """Pixels of a chart in the report."""
 PIXELS_PER_INCH = 96
 """Of a chart for a paper: texts of 12 pixels are 9 points."""
-PNG_SCALE = 3.0
+PNG_SCALE = 300 / PIXELS_PER_INCH
 COLORS = 8
 """Colors of systems; the ninth has the first one's again, with another shape."""
 MARGIN = 14
 SMALLEST_WIDTH = 1e-300
 """Below this, floats have too few digits for bins."""
-HEIGHT = 24
-"""Pixels of a strip next to a value."""
 _ASSETS = Path(__file__).with_name("assets")
 CHARACTER = 6.7
 """Pixels of a character, about what fonts of 12 pixels take."""
@@ -41,6 +40,9 @@ LINE = 16
 SHAPES = 6
 _PAINTS = ("#2f7fc1", "#d0660f", "#0f8f6c", "#b9578f", "#7a6fd0", "#8f7a10", "#b8433f", "#5f8a38")
 """Colors of systems in a file, readable on light and on dark backgrounds."""
+
+
+_TITLE = re.compile(r'<text [^>]*class="title">.*?</text>')
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +90,16 @@ class Figure:
     width: int = field(repr=False)
     height: int = field(repr=False)
     content: str = field(repr=False)
+    top: float = field(default=0.0, repr=False)
+    """The upper edge in the coordinates of the content."""
+
+    def without_title(self) -> Figure:
+        """Return the chart for a paper, which has a caption: without its title, on white."""
+        content, titles = _TITLE.subn("", self.content)
+        top = float(LINE * titles)
+        size = f'y="{top:g}" width="{self.width}" height="{self.height - top:g}"'
+        white = f'<rect x="0" {size} fill="#ffffff"/>'
+        return replace(self, height=int(self.height - top), top=top, content=white + content)
 
     @property
     def inline(self) -> str:
@@ -103,15 +115,18 @@ class Figure:
 
     def _make_element(self, style: str, space: str = "") -> str:
         label = escape(f"{self.title}. {self.description}")
-        size = f'width="{self.width}" height="{self.height}" viewBox="0 0 {self.width} {self.height}"'
+        size = f'width="{self.width}" height="{self.height}" viewBox="0 {self.top:g} {self.width} {self.height}"'
         opening = f'<svg{space} class="chart" role="img" aria-label="{label}" {size}>'
         return f"{opening}{style}{self.content}</svg>"
 
     def _repr_html_(self) -> str:
         return self.svg
 
-    def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the figure to a file of the format that its suffix names, and return its path."""
+    def save(self, path: str | os.PathLike[str], scale: float = PNG_SCALE) -> Path:
+        """Write the figure to a file of the format that its suffix names, and return its path.
+
+        `scale`: pixels of a PNG file per pixel of the figure.
+        """
         form = Path(path).suffix.removeprefix(".")
         if form not in get_args(FigureFormat):
             raise SettingError(f"figures are written as {', '.join(get_args(FigureFormat))}, not as {form!r}")
@@ -122,7 +137,7 @@ class Figure:
             import vl_convert
 
             if form == "png":
-                content = bytes(vl_convert.svg_to_png(self.svg, scale=PNG_SCALE))
+                content = bytes(vl_convert.svg_to_png(self.svg, scale=scale))
             else:  # the unit of a PDF page is a point
                 pixels = f'width="{self.width}" height="{self.height}"'
                 width, height = (size * 72 / PIXELS_PER_INCH for size in (self.width, self.height))
@@ -285,21 +300,3 @@ def draw_marker(x: float, y: float, number: int, size: float = 4) -> str:
         5: f"M{-s},{-1.5}H-1.5V{-s}H1.5V-1.5H{s}V1.5H1.5V{s}H-1.5V1.5H{-s}Z",
     }[at]
     return f'<path class="mean{hollow}" transform="translate({x:.1f},{y:.1f})" d="{path}"/>'
-
-
-def draw_tick_labels(scale: ChartScale) -> str:
-    """Return the tick labels below a column of strips, hidden from screen readers: the table has all values as text."""
-    shown = "".join(f'<text class="tick" x="{scale(tick)}" y="11">{tick:.6g}</text>' for tick in scale.ticks)
-    return f'<svg aria-hidden="true" width="{scale.width}" height="14" viewBox="0 0 {scale.width} 14">{shown}</svg>'
-
-
-def draw_grid(scale: ChartScale) -> str:
-    """Return lines through a strip at the ticks of its scale."""
-    return "".join(f'<line class="grid" x1="{x}" x2="{x}" y1="0" y2="{HEIGHT}"/>' for x in map(scale, scale.ticks))
-
-
-def wrap_strip(drawn: str, width: float, label: str) -> str:
-    """Return a strip as an SVG element; its label is for screen readers and the tooltip."""
-    size = f'width="{width}" height="{HEIGHT}" viewBox="0 0 {width} {HEIGHT}"'
-    shown = escape(label)
-    return f'<svg role="img" aria-label="{shown}" {size}><title>{shown}</title>{drawn}</svg>'

@@ -1,7 +1,7 @@
 """Charts: arrays in, SVG out. No chart knows a run, a file or a page.
 
     distribution({"a": values, "b": values}, "BLEU-4 of each response", "BLEU-4")     -> Figure
-    forest(marks, ...), scatter(...), calibration(...), matrix(...), curves(...), bars(...), task_trial_grid(...)
+    forest(marks, ...), scatter(...), calibration(...), matrix(...), curves(...)
 
 Functions have the names of their charts, as in plotting libraries. Every chart has a title, axis titles, a legend
 where a color has a meaning, and a description in words for screen readers. `canvas` draws the parts.
@@ -18,7 +18,7 @@ import numpy as np
 
 from dialeval.core.arrays import Floats, Ints, Mask
 from dialeval.reports import canvas
-from dialeval.reports.canvas import LINE, SHAPES, WIDTH, Canvas, ChartScale, Figure, draw_marker, get_color_class
+from dialeval.reports.canvas import SHAPES, WIDTH, Canvas, ChartScale, Figure, draw_marker, get_color_class
 from dialeval.reports.formatting import count_supported_decimals, shorten, show, show_rounded
 from dialeval.stats.correlation import pearson, rank_values
 from dialeval.stats.intervals import DEFAULT_LEVEL, student, t_factor, wilson
@@ -282,34 +282,6 @@ def curves(
     return chart.to_figure()
 
 
-def bars(
-    counts: Mapping[str, Mapping[str, float]], title: str, axis: str, *, numbers: Numbers = None, width: int = WIDTH
-) -> Figure:
-    """Draw a bar for each system in each category, the categories below each other."""
-    systems = list(dict.fromkeys(name for values in counts.values() for name in values))
-    colors = _number_systems(systems, numbers)
-    chart = Canvas("bars", title, width)
-    chart.draw_legend(systems, colors)
-    most = max((value for values in counts.values() for value in values.values()), default=1.0) or 1.0
-    scale = ChartScale(0.0, most, width - 50.0, 0)
-    for category, values in counts.items():
-        chart.y += LINE
-        chart.write(0, chart.y - 2, category)
-        for name, value in values.items():
-            size = scale(value)
-            about = f"{shorten(category)}, {shorten(name)}: {value:,.6g}"
-            bar = f'<rect class="bar" x="0" y="{chart.y + 2:.1f}" width="{size}" height="10"/>'
-            mark = draw_marker(size + 7, chart.y + 7, colors[name], 3)
-            chart.draw_group(get_color_class(colors[name]), about, bar, mark)
-            chart.write(size + 15, chart.y + 11, f"{value:,.6g}", "small")
-            chart.words.append(f"{about}.")
-            chart.y += 14
-        chart.y += 5
-    chart.write(width / 2, chart.y + 12, axis, "axis-title")
-    chart.y += 14
-    return chart.to_figure()
-
-
 def matrix(
     values: Floats,
     rows: Sequence[str],
@@ -420,59 +392,3 @@ def length_preference(ratio: Floats, preferred: Floats, *, width: int = WIDTH) -
     x_title, y_title = "length against the other response, in doublings", "fraction preferred"
     notes = [f"{len(ratio):,} pairs, each seen from both sides; 95% confidence intervals over pairs."]
     return curves({"all pairs": series}, title, x_title, y_title, name="length-preference", notes=notes, width=width)
-
-
-def task_trial_grid(
-    outcomes: Mapping[str, Mapping[str, Sequence[float]]], title: str, *, most: int = 60, width: int = WIDTH
-) -> Figure:
-    """Draw which trials of each task passed (filled) and failed (crossed), systems side by side, tasks that flip first.
-
-    Args:
-        outcomes: By system and task the rewards of its trials: 1 passed, less failed, NaN if there was no reward.
-        title: The title.
-        most: Tasks that are drawn.
-        width: Pixels of the chart.
-    """
-    means: dict[str, dict[str, float]] = {system: {} for system in outcomes}
-    for system, tasks in outcomes.items():
-        for task, rewards in tasks.items():
-            passed = [reward >= 1 - 1e-6 for reward in rewards if not math.isnan(reward)]
-            means[system] |= {task: sum(passed) / len(passed)} if passed else {}
-    flips = {system: {task for task, mean in by_task.items() if 0 < mean < 1} for system, by_task in means.items()}
-
-    def rank_task(task: str) -> tuple[int, float]:
-        rates = [by_task[task] for by_task in means.values() if task in by_task]
-        return -sum(task in flipping for flipping in flips.values()), abs(sum(rates) / max(1, len(rates)) - 0.5)
-
-    ranked = sorted(dict.fromkeys(task for tasks in outcomes.values() for task in tasks), key=rank_task)
-    chart, shown = Canvas("task-trial-grid", title, width), ranked[:most]
-    left = chart.measure_labels(shown)
-    trials = {system: max(map(len, tasks.values()), default=1) for system, tasks in outcomes.items()}
-    size = min(22.0, (width - left - 12 * (len(trials) - 1)) / max(1, sum(trials.values())))
-    starts, x = {}, left
-    for system, number in trials.items():
-        starts[system] = x
-        words = system if len(trials) > 1 else f"trial 1 to {number}"
-        chart.write(x + 2, chart.y + 12, words, "tick start", size * number + 6)
-        x += size * number + 12
-    chart.y += 18
-    for task in shown:
-        chart.write(0, chart.y + 13, task, room=left - 8)
-        for system, tasks in outcomes.items():
-            for trial, reward in enumerate(tasks.get(task, ())):
-                if math.isnan(reward):
-                    continue
-                x, y, side, is_passed = starts[system] + trial * size + 2, chart.y + 2, size - 4, reward >= 1 - 1e-6
-                about = f"{shorten(system)}, {shorten(task)}, trial {trial + 1}: "
-                about += "passed" if is_passed else f"failed, reward {reward:g}"
-                kind = "passed" if is_passed else "failed"
-                box = f'<rect class="{kind}" x="{x}" y="{y}" width="{side}" height="{side}"/>'
-                cross = f'<path class="cross" d="M{x},{y}l{side},{side}m0,{-side}l{-side},{side}"/>'
-                chart.draw_group("", about, box, "" if is_passed else cross)
-        chart.y += max(18.0, size)
-    counts = [f"{shorten(system)}: {len(tasks)} of {len(means[system])} tasks" for system, tasks in flips.items()]
-    more = f" {len(ranked) - most:,} more tasks are not drawn." if len(ranked) > most else ""
-    note = "Filled: passed. Crossed: failed. Tasks that flip between trials come first"
-    chart.write_notes(f"{note} ({'; '.join(counts)}).{more}")
-    chart.words.append(f"Tasks that pass in some trials and fail in others: {'; '.join(counts)}.")
-    return chart.to_figure()

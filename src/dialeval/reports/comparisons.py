@@ -1,22 +1,14 @@
-"""Reports of a comparison: the verdict in sentences, tables in every format, and the strips of a forest plot.
+"""Reports of a comparison: the verdict in sentences, and tables in every format.
 
     state_verdict(comparison)           sentences for the terminal, the report and notebooks
     FORMATS["latex"](comparison)        json, csv, md, latex, each a str
     console.print(lay_out(comparison))  the terminal: a table per system, next to the baseline
-    draw_strip(row, scale)              a difference as SVG
 
-The first sentence of a verdict states the design (`analysis.alignment`). What counts as better, worse, equivalent or
+The headline comes first, what was read and compared (`analysis.alignment`) last. What is better, worse, equivalent or
 undecided is decided in `analysis.verdict`. The largest gain and loss are those with the largest effect size. Where
 nothing is decided, the sentences state the clearest difference and what difference the comparison could detect.
 Metrics that only describe the responses (length, diversity) never make a system better: their differences are stated
 separately.
-
-Marks in tables: `**` for an adjusted p below a fifth of alpha (0.01 for 0.05), `*` below alpha. JSON and CSV hold every
-digit.
-
-Metrics have different units, so strips are drawn in standard deviations: the effect size of `compare`, with the
-interval on the same scale; better is to the right, also where lower values are better. A difference beyond the scale
-is drawn at its edge.
 """
 
 from __future__ import annotations
@@ -44,7 +36,6 @@ from dialeval.core.signature import Signature
 from dialeval.metrics.registry import registry
 from dialeval.reports import formatting as fmt
 from dialeval.reports import tables
-from dialeval.reports.canvas import HEIGHT, MARGIN, ChartScale, draw_grid, wrap_strip
 from dialeval.reports.documents import Document, Layout, Table, escape_markdown, make_formats, to_markdown
 from dialeval.reports.formatting import plain, shorten, show, show_p, show_rounded, show_value, state_p
 from dialeval.reports.tables import ARROWS, PERCENT, list_signatures
@@ -67,13 +58,6 @@ _MOST_DIFFERENCES = 2
 """Differences that are no evidence of better replies that are named before the rest is counted."""
 _MOST_SYSTEMS = 8
 """Systems that an overview names before the rest is counted."""
-WIDTH = 150
-WIDEST = 4.0
-"""The largest limit of the scale, in standard deviations."""
-NARROWEST, BEYOND = 0.3, 1.3
-"""Its smallest limits: in standard deviations, and as a multiple of the largest difference."""
-SLIM = 6
-"""The margin of a strip without tick labels."""
 _KINDS: Mapping[Decision, str] = {"better": "up", "worse": "down", "different": "other"}
 _MOST_PANEL = 5
 """Metrics of the panel that are named before the rest is counted."""
@@ -200,11 +184,6 @@ def list_what_was_read(comparison: Comparison) -> list[str]:
     return [*designs, last + estimand, *(f"{shorten(name)}: {line}." for name, line in comparison.accounts.items())]
 
 
-def state_system_verdicts(comparison: Comparison) -> list[str]:
-    """Return the verdict on each system in a text."""
-    return [". ".join(state_system_verdict(comparison, system)) for system in comparison.systems]
-
-
 def _describe_left_out(row: Difference, comparison: Comparison) -> str:
     """State which side a difference cannot favor, since more of it was left out."""
     names, at = (row.baseline, row.system), int(row.left_out == "system")
@@ -290,12 +269,6 @@ def describe_ranking(ranking: SystemRanking) -> str:
     letters = letter_display(groups)
     shown = list_some([f"{shorten(name)} ({letters[name]})" for name in ranking.systems], _MOST_RANKED)
     return f"Ranking by {key}, best first: {shown}. Systems differ clearly if they share no letter."
-
-
-def describe_tests(comparison: Comparison) -> str:
-    """Return the significance level, and the number of tests it was corrected for."""
-    corrected = f", corrected for {comparison.tests} tests" if comparison.tests > 1 else ""
-    return f"significance level {comparison.alpha:g}{corrected}"
 
 
 def choose_mark(row: Difference) -> str:
@@ -504,15 +477,13 @@ FORMATS: Mapping[str, Callable[..., str]] = make_formats(to_document)
 
 
 def describe_method(comparison: Comparison) -> str:
-    """Return in one line which intervals and tests there are, and what the marks mean."""
-    tests = comparison.tests
-    adjusted = f", adjusted for {tests} tests" if tests > 1 else ""
-    baseline, level = shorten(comparison.baseline), f"{100 * comparison.confidence:g}% CI"
-    marks = [
-        f"{mark} {kind}" for kind, mark in fmt.MARK_OF.items() if any(decide(d) == kind for d in comparison.differences)
-    ]
-    shown = f"{', '.join(marks)} (p < {comparison.alpha:g}). " if marks else ""
-    return f"Differences to {baseline} with {level}: {shown}p: {describe_test(comparison)}{adjusted}."
+    """Return in one line which test there is, and what the marks mean."""
+    adjusted = f", adjusted for {comparison.tests} tests" if comparison.tests > 1 else ""
+    decided = {decide(row) for row in comparison.differences}
+    marks = [f"{mark} {kind}" for kind, mark in fmt.MARK_OF.items() if kind in decided and kind != "untested"]
+    shown = f"; {', '.join(marks)} (p < {comparison.alpha:g})" if marks else ""
+    untested = f"; {fmt.UNTESTED} not tested" if "untested" in decided else ""
+    return f"Tested against {shorten(comparison.baseline)}: {describe_test(comparison)}{adjusted}{shown}{untested}."
 
 
 def describe_methods(comparison: Comparison) -> list[str]:
@@ -637,31 +608,9 @@ def _make_cells(row: Difference, comparison: Comparison, details: bool) -> list[
     return cells
 
 
-def fit_scale(rows: Iterable[Difference], width: int = WIDTH) -> ChartScale:
-    """Return the scale in standard deviations that shows all differences, and at least half of the intervals whole."""
-    effects = list(filter(None, map(standardize_interval, rows))) or [(0.0, 1.0, 0.0)]
-    half = sorted(max(-low, high) for low, _, high in effects)[len(effects) // 2]
-    limit = min(WIDEST, max(NARROWEST, half, *(BEYOND * abs(at) for _, at, _ in effects)))
-    return ChartScale(-limit, limit, width, MARGIN if width >= WIDTH else SLIM)
-
-
 def choose_class(row: Difference) -> str:
     """Return the class of a difference: up, down, other (neither is better) or uncertain."""
     return _KINDS.get(decide(row), "unsettled")
-
-
-def draw_strip(row: Difference, scale: ChartScale) -> str:
-    """Return a difference as a dot with its interval; its values are for screen readers and the tooltip."""
-    figure = show_rounded(row.difference, row.interval, signed=True)
-    decision = decide(row).replace("inconclusive", "not significant")
-    label = f"{shorten(row.system)}, {shorten(row.key)}: {figure}, {decision}"
-    middle, drawn = HEIGHT / 2, draw_grid(scale)
-    drawn += f'<line class="zero" x1="{scale(0)}" x2="{scale(0)}" y1="0" y2="{HEIGHT}"/>'
-    if ends := standardize_interval(row):
-        low, at, high = (scale(min(scale.high, max(scale.low, value))) for value in ends)
-        drawn += f'<line class="range" x1="{low}" x2="{high}" y1="{middle}" y2="{middle}"/>'
-        drawn += f'<circle class="mean" cx="{at}" cy="{middle}" r="4"/>'
-    return wrap_strip(drawn, scale.width, label)
 
 
 def standardize_interval(row: Difference) -> tuple[float, float, float] | None:

@@ -102,8 +102,8 @@ def _show_at(curve: SurvivalCurve, turn: int) -> str:
 @to_document.register
 def _(users: UserComparison) -> Document:
     apart = "cannot be told apart from real ones" if users.p >= users.alpha else "can be told apart from real ones"
-    accuracy = f"accuracy {show_fixed(users.accuracy, 2)} {show_interval(users.interval, 2)}"
-    sentences = [f"Simulated users {apart}: {accuracy} (p {show_p(users.p)}); 0.5 is chance."]
+    accuracy = f"accuracy {show_fixed(users.accuracy, 2)} ({show_interval(users.interval, 2)})"
+    sentences = [f"Simulated users {apart}: {accuracy}, p {show_p(users.p)}; 0.5 is chance."]
     if advice := [habit.advice for habit in users.habits if habit.advice]:
         sentences.append(f"To be more like real users: {', '.join(advice)}.")
     rows = []

@@ -12,6 +12,7 @@ import math
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -42,8 +43,6 @@ if TYPE_CHECKING:
 MOST_TURNS = 30
 """Turns of the chart of scores over turns; later ones are left out."""
 MOST_SLICES = 24
-MOST_AGENTS = 4
-"""Systems whose trials are drawn side by side."""
 _NARROWEST = 240
 
 
@@ -106,14 +105,6 @@ def draw_differences(comparison: Comparison, system: str, width: int = WIDTH) ->
     axis = "difference in standard deviations, better to the right"
     note = f"Intervals: {100 * comparison.confidence:g}%. Green: better, red: worse, gray: no significant difference."
     return charts.forest(marks, title, axis, zero=True, notes=[note], width=width) if marks else None
-
-
-def is_binary(run: Run, key: str) -> bool:
-    """Return whether all per-row scores of a metric are 0 or 1 (or 100), so that only the mean is of interest."""
-    items = [
-        est.scores[np.isfinite(est.scores)] for est in collect_estimates(run, key).values() if est.scores is not None
-    ]
-    return bool(items) and all(np.isin(values, (0, 1)).all() or np.isin(values, (0, 100)).all() for values in items)
 
 
 def draw_turns(run: Run, key: str, width: int = WIDTH) -> Figure | None:
@@ -213,19 +204,6 @@ def draw_slices(slices: Slices, field: str, key: str, width: int = WIDTH) -> Fig
     )
 
 
-def draw_causes(run: Run, width: int = WIDTH) -> Figure | None:
-    """Draw how many dialogues each system lost by each cause."""
-    failures: Mapping[str, Mapping[str, Sequence[str]]] = run.details.get("failures", {})
-    causes = dict.fromkeys(cause for by_cause in failures.values() for cause in by_cause)
-    rows = {
-        plain(cause): {system: len(by_cause.get(cause, ())) for system, by_cause in failures.items()}
-        for cause in causes
-    }
-    counts = dict(sorted(rows.items(), key=lambda row: -sum(row[1].values())))
-    title = "Causes of failed dialogues"
-    return charts.bars(counts, title, "dialogues", numbers=markup.number_colors(run), width=width) if counts else None
-
-
 def draw_pass_k(run: Run, width: int = WIDTH) -> Figure | None:
     """Draw pass^k of each system over k."""
     series: dict[str, list[Point]] = {}
@@ -240,23 +218,6 @@ def draw_pass_k(run: Run, width: int = WIDTH) -> Figure | None:
     titles = "Reliability over repeated trials (pass^k)", x_title, y_title
     notes = ["95% confidence intervals over tasks."]
     return charts.curves(series, *titles, name="pass-k", numbers=markup.number_colors(run), notes=notes, width=width)
-
-
-def draw_tasks(run: Run, system: str | None = None, width: int | None = None) -> Figure | None:
-    """Draw which trials of each task passed: of one system, or of the first few side by side."""
-    systems = [system] if system else [name for name, result in run.items() if result.role == "system"]
-    outcomes: dict[str, dict[str, list[float]]] = {}
-    for name, trials in run.details.get("trials", {}).items():
-        if trials and name in systems and len(outcomes) < MOST_AGENTS:
-            tasks = outcomes.setdefault(name, {})
-            for trial in trials:
-                reward = math.nan if trial["reward"] is None else float(trial["reward"])
-                tasks.setdefault(trial["task"], []).append(reward)
-    if not outcomes:
-        return None
-    columns = sum(max(map(len, tasks.values())) for tasks in outcomes.values())
-    title = f"Trials of each task by {shorten(next(iter(outcomes)))}" if len(outcomes) == 1 else "Trials of each task"
-    return charts.task_trial_grid(outcomes, title, width=width or max(WIDTH, 150 + 24 * columns))
 
 
 def draw_wins(run: Run, key: str, width: int = WIDTH) -> Figure | None:
@@ -281,8 +242,8 @@ def draw_wins(run: Run, key: str, width: int = WIDTH) -> Figure | None:
 
 _OF_METRIC = {"means": draw_means, "distribution": draw_distribution, "turns": draw_turns}
 _OF_METRIC |= {"trend": draw_trend, "wins": draw_wins}
-_OF_RUN = {"causes": draw_causes, "pass-k": draw_pass_k}
-_OF_SYSTEM = {"tasks": draw_tasks, "agreement": draw_metric_agreement}
+_OF_RUN = {"pass-k": draw_pass_k}
+_OF_SYSTEM = {"agreement": draw_metric_agreement}
 KINDS = (*_OF_METRIC, "scatter", "forest", "slices", *_OF_RUN, *_OF_SYSTEM)
 """Names of the charts of a run."""
 
@@ -305,8 +266,7 @@ def draw_figure(
         metric: The metric; the first of the panel unless given.
         against: The second metric of `scatter`; `length` unless given.
         by: The field of `slices`; the first that the run kept unless given.
-        system: The system of `forest`, `tasks` and `agreement`; the first that has one, or of `tasks` the first four,
-            unless given.
+        system: The system of `forest` and `agreement`; the first that has one unless given.
         width: Inches; as wide as in the report unless given.
 
     Returns:
@@ -345,25 +305,44 @@ def write_figures(
     form: FigureFormat = "svg",
     width: float | None = None,
     more: Sequence[Figure] = (),
+    every: bool = False,
 ) -> list[Path]:
-    """Write the figures of a run into a folder, and return their paths.
+    """Write the figures of a run for a paper into a folder, on white and without titles, and return their paths.
 
-    A figure of means and one of distributions per metric; over turns and wins for the metrics of the panel; all others
-    that the run has numbers for. `more` are figures that were drawn before, such as those of human evaluation.
+    Four by default: differences to the baseline, and means, distributions and turns under the main metric. `every`:
+    means and distributions per metric, over turns and wins for the metrics of the panel, and all others that the run
+    has numbers for. `more` are figures that were drawn before, such as those of human evaluation.
     """
     paths: dict[str, Path] = {}
-    for name, drawn in (*_draw_all(run, _to_pixels(width)), *((figure.name, figure) for figure in more)):
+    draw = _draw_all if every else _draw_main
+    for name, drawn in (*draw(run, _to_pixels(width)), *((figure.name, figure) for figure in more)):
         stem = re.sub(r"[^\w.()=,-]+", "-", plain(name)).strip("-.")[:80]  # whatever the metric is called
         stem = re.sub("-{2,}", "-", stem) or "figure"
         numbered = (stem, *(f"{stem}-{number}" for number in range(2, len(paths) + 2)))
         stem = next(name for name in numbered if name not in paths)
-        paths[stem] = drawn.save(Path(folder) / f"{stem}.{form}")
+        paths[stem] = drawn.without_title().save(Path(folder) / f"{stem}.{form}")
     return list(paths.values())
 
 
 def _to_pixels(width: float | None) -> int:
     """Return pixels from inches; None: as wide as in the report."""
     return WIDTH if width is None else max(_NARROWEST, round(width * PIXELS_PER_INCH))
+
+
+def _draw_main(run: Run, pixels: int) -> Iterator[tuple[str, Figure]]:
+    """Yield the figures that most papers need, the differences of two systems first."""
+    if len(run) - len(run.baselines) == 2:
+        with suppress(SettingError):  # systems that cannot be compared
+            comparison = compare(run, metrics=choose_main_keys(run))
+            if (drawn := draw_differences(comparison, comparison.systems[0], pixels)) is not None:
+                yield "differences", drawn
+    for key in choose_main_keys(run)[:1]:
+        charts_of = {
+            "means": draw_means(run, key, pixels, ranked=True),
+            "distribution": draw_distribution(run, key, pixels),
+            "turns": draw_turns(run, key, pixels),
+        }
+        yield from ((f"{kind}-{key}", drawn) for kind, drawn in charts_of.items() if drawn is not None)
 
 
 def _draw_all(run: Run, pixels: int) -> Iterator[tuple[str, Figure]]:

@@ -16,6 +16,7 @@ FEATURE = Feature(
     },
     loaders={
         "verdict": "dialeval.reports.comparisons:make_verdict",
+        "metric name": "dialeval.metrics.registry:canonicalize",
         "html": "dialeval.reports.html:html",
         "plot": "dialeval.reports.html:plot",
         "write_table": "dialeval.reports.papers:write_table",

@@ -4,9 +4,9 @@
     report([monday, tuesday], "report.html", command="dialeval score ...")
     html(run), plot(run, "bleu-4")       what `_repr_html_` and `Run.plot` give
 
-The page has the verdict and the summary (metrics by systems), a plot per metric, correlations of metrics, every row
-with its texts and scores, sections of suites and judges, and the provenance of the numbers. Larger sections are
-made by modules of their own; this one combines them.
+The page has a verdict with key figures and a figure whose marks lead to dialogues, the dialogues side by side, slices,
+sections of suites and human ratings, a table of all metrics, and the method in drawers. Sections are made by modules of
+their own (`summary`, `slices`, `trials`, `explorer`); this one combines them.
 
 Equal runs give equal bytes: the page has no date unless one is passed.
 """
@@ -17,9 +17,10 @@ import base64
 import hashlib
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from weakref import ref
 
 import numpy as np
@@ -37,18 +38,20 @@ from dialeval.core.validation import JsonObject
 from dialeval.core.version import __version__
 from dialeval.reports import comparisons, markup
 from dialeval.reports.comparisons import RunVerdict, judge_run
-from dialeval.reports.documents import describe_result, find_extensions, to_html
+from dialeval.reports.documents import Document, describe_result, find_extensions, to_html
 from dialeval.reports.drawings import draw_figure
 from dialeval.reports.explorer import make_data
 from dialeval.reports.formatting import describe_intervals, list_names, plain, shorten
 from dialeval.reports.markup import Section
 from dialeval.reports.slices import MOST_TESTS, write_where
 from dialeval.reports.summary import (
+    BY_SYSTEM,
     DATA_SETS,
     Block,
     make_blocks,
     split_blocks,
     state_lead,
+    write_card,
     write_headline,
     write_hero,
     write_metrics,
@@ -96,26 +99,6 @@ MARK = '<meta name="generator" content="dialeval">'
 """The line that distinguishes our pages from other files."""
 
 
-def make_page(heading: str, lead: str, sections: Sequence[Section], data: str, scripts: Sequence[str]) -> str:
-    """Return a page of sections; `lead` and `data` are markup; the first of the `scripts` runs before it is shown."""
-    contents = "".join(f'<li><a href="#{name}">{title}</a></li>' for name, title, _ in sections)
-    body = "".join(markup.section(*section) for section in sections)
-    return make_html(
-        heading,
-        f'{_SKIP}<div class="wrap">{make_heading(heading, lead)}'
-        f'<nav aria-label="Contents"><ul>{contents}</ul></nav>\n'
-        f'<main id="main" tabindex="-1">\n{body}</main></div>\n{data}',
-        read_assets("chart.css", "report.css"),
-        scripts,
-    )
-
-
-def make_heading(title: str, lead: str) -> str:
-    """Return the head of a page: its title, the choice of colors, and some markup."""
-    shown = escape(plain(title))
-    return f'<header><div class="top"><h1><bdi dir="auto">{shown}</bdi></h1>{_THEME}</div>{lead}</header>\n'
-
-
 def make_html(title: str, body: str, style: str, scripts: Sequence[str], more_policy: str = "") -> str:
     """Return a whole document from its body, which is markup; the first script runs before anything is shown."""
     scripts = [re.sub("</(?=script)", r"<\\/", script, flags=re.IGNORECASE) for script in scripts]
@@ -145,8 +128,6 @@ COMMANDS = "commands"
 """Where a run holds the command lines that made it."""
 SHARED = 0.1
 """Fraction of prompts and references that two runs of the same data have in common, at least."""
-_BY_SYSTEM = ("standing", "alignments", "transcripts", "failures", "curves", "trials")
-"""Details of a run by system that sections are made of."""
 
 
 def report(
@@ -164,6 +145,7 @@ def report(
     rated: Mapping[str, object] | None = None,
     merged: Displayable | None = None,
     pairs: object = None,
+    card: str | os.PathLike[str] | None = None,
 ) -> Path:
     """Write the HTML report of one or several runs: one file that needs no network.
 
@@ -183,6 +165,7 @@ def report(
         rated: The rated rows by system, for figures.
         merged: The merged ratings, for a section about raters.
         pairs: The compared responses, for figures.
+        card: A file for the verdict as a picture to share, `.png` (1200 by 630) or `.svg`.
 
     Returns:
         The path.
@@ -203,9 +186,19 @@ def report(
     human = None
     if any(part is not None for part in opinions):
         human = find_place("loaders", "people")(*opinions)
-    shown = render(run, command, title=title, date=date, compared=compared, by=by, section=human, people=people)
-    write_bytes(path, shown.encode())
+    blocks = make_blocks(run, compared, _slice_blocks(run, by, bool(compared)), people)
+    write_bytes(path, _render_blocks(run, blocks, command, title, date, human).encode())
+    if card is not None:
+        write_card(blocks[0], run.version, date).save(card, scale=1.0)
     return path
+
+
+def _as_section(made: Section | Document | None) -> Section | None:
+    """Return a section of a feature; one that is plain texts and tables is escaped here."""
+    if not isinstance(made, Document):
+        return made
+    name = re.sub(r"\W+", "-", made.headline.lower())
+    return Section(name, made.headline, to_html(replace(made, headline="")))
 
 
 def render(
@@ -213,19 +206,28 @@ def render(
     command: str | None = None,
     *,
     title: str | None = None,
-    date: str | None = None,
     compared: bool | Comparison = True,
     by: str | Sequence[str] | None = None,
-    section: Section | None = None,
-    people: Any = None,
 ) -> str:
-    """Return the page as text; `section`: that about human ratings, `people`: their estimates for the first screen."""
-    blocks = make_blocks(run, compared, _slice_blocks(run, by, bool(compared)), people)
+    """Return the page of a run as text."""
+    blocks = make_blocks(run, compared, _slice_blocks(run, by, bool(compared)))
+    return _render_blocks(run, blocks, command, title)
+
+
+def _render_blocks(
+    run: Run,
+    blocks: Sequence[Block],
+    command: str | None,
+    title: str | None = None,
+    date: str | None = None,
+    section: Section | None = None,
+) -> str:
     data, body, links = [], "", []
-    sections = list(filter(None, [section, *(make(run) for make in find_extensions(run, "section"))]))
-    told = "".join(markup.section(*part) for part in sections)
+    people = [] if section is None else [section]
     for at, block in enumerate(blocks):
-        parts = [write_verdict(block, 1 if at == 0 else 2), write_hero(block), told if len(blocks) == 1 else ""]
+        sections = list(filter(None, (_as_section(make(block.run)) for make in find_extensions(block.run, "section"))))
+        told = "".join(markup.section(*part) for part in sections)
+        parts = [write_verdict(block, 1 if at == 0 else 2), write_hero(block), told]
         if (agents := write_agents(block)) is not None:
             parts.append(agents)
         if block.aligned is not None and block.dialogue_key:
@@ -238,9 +240,10 @@ def render(
         parts.append(write_metrics(block))
         body += f'<article class="block">{"".join(parts)}</article>'
         named = {"tasks": "Tasks", "dialogues": "Dialogues", "where": "Where", "metrics": "All metrics"}
-        links += [(part.name, part.title) for part in sections] if at == 0 else []
+        links += [(part.name, part.title) for part in sections]
         links += [(name, title) for name, title in named.items() if at == 0 and f'<section id="{name}"' in body]
-    body += told if len(blocks) != 1 else ""
+    body += "".join(markup.section(*part) for part in people)
+    links += [(part.name, part.title) for part in people]
     body += markup.section("method", "Method", _write_method(run, blocks, command))
     links.append(("method", "Method"))
     headline = write_headline(blocks[0])[1] if blocks else "No metric was computed"
@@ -320,7 +323,7 @@ def combine_runs(runs: Iterable[Run] | Mapping[str, Run]) -> Run:
             while name in systems:
                 name = f"{name} (run {number})"
             names[system], systems[name] = name, result
-        for kind in _BY_SYSTEM:
+        for kind in BY_SYSTEM:
             holder = run.details.get("baselines", {}) if kind == "standing" else run.details
             by_system = holder.get(kind, {}).items()
             details.setdefault(kind, {}).update({names[name]: entry for name, entry in by_system if name in names})

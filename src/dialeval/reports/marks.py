@@ -6,6 +6,8 @@ Each is drawn twice, for wide and for narrow windows, so that texts keep their s
 from __future__ import annotations
 
 import math
+import re
+import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
 from itertools import pairwise
@@ -14,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dialeval.core.arrays import Floats
-from dialeval.reports.canvas import ChartScale
+from dialeval.reports.canvas import ChartScale, Figure
 from dialeval.reports.formatting import MINUS, plain, shorten
 
 WIDE, NARROW = 770, 350
@@ -334,3 +336,43 @@ GLYPHS: Mapping[str, str] = {
 def draw_glyph(kind: str) -> str:
     """Return the mark of a kind of verdict."""
     return f'<svg class="g" viewBox="0 0 32 32" width="34" height="34" aria-hidden="true">{GLYPHS[kind]}</svg>'
+
+
+_CARD_STYLE = (
+    "text{font-family:Inter,'Segoe UI',Roboto,'Noto Sans','Liberation Sans','DejaVu Sans Condensed',sans-serif}"
+    ".chart text{font-size:13px;fill:#656e77}.chart .m{text-anchor:middle}.chart .e{text-anchor:end}"
+    ".chart .s{font-weight:620}.fb,.chart .fb{fill:#ab2e0a}.fg,.chart .fg{fill:#00796b}.fk,.chart .k{fill:#15181c}"
+    ".f3,.fn{fill:#656e77}.fz{fill:#c3c7c6}.fA{fill:#1d72bd}.fB{fill:#5a2378}.grid{stroke:#e4e5e1}.zero{stroke:#15181c}.rule{stroke:#c3c7c6;fill:none}.hit{fill:none}"
+    ".ci{stroke:#15181c;stroke-width:3}.ci.b{stroke:#ab2e0a}.ci.n{stroke:#656e77}.band{fill:#15181c;opacity:.055}"
+    ".join{stroke:#454d55;stroke-width:1.75}.gap,.dotted{stroke:#c3c7c6;stroke-dasharray:2 4}"
+)
+
+
+def draw_card(kind: str, headline: str, lead: str, figure: str, left: str, right: str) -> Figure:
+    """Return a card to share, 1200 by 630 pixels: the verdict, a sentence, the first figure, and what it is of."""
+    size = 68 if len(headline) <= 32 else 52 if len(headline) <= 56 else 40
+    lines = textwrap.wrap(plain(headline), int(1900 / size))[:3]
+    content = f'<style>{_CARD_STYLE}</style><rect width="1200" height="630" fill="#fdfdfc"/>'
+    place = f'x="72" y="{60 + 0.16 * size:.0f}" width="{0.74 * size:.0f}" height="{0.74 * size:.0f}"'
+    content += f'<svg {place} viewBox="0 0 32 32">{GLYPHS[kind]}</svg>'
+    y = 60 + 0.8 * size
+    for at, line in enumerate(lines):
+        style = f'style="font-size:{size}px;font-weight:700;fill:#15181c"'
+        content += f'<text x="{72 + size}" y="{y + 1.1 * size * at:.0f}" {style}>{escape(line)}</text>'
+    y += 1.1 * size * (len(lines) - 1) + 50
+    sentences = textwrap.wrap(plain(lead), 74)
+    for at, line in enumerate(sentences[:3]):
+        shown = f"{line} …" if at == 2 and len(sentences) > 3 else line
+        style = 'style="font-size:28px;fill:#454d55"'
+        content += f'<text x="72" y="{y + 38 * at:.0f}" {style}>{escape(shown)}</text>'
+    y += 38 * min(3, len(sentences))
+    drawn = re.search(
+        r'<svg (viewBox="0 0 [0-9]+ [0-9]+").*?>(.*)</svg>', figure.partition('<div class="n-only">')[0], re.DOTALL
+    )
+    if drawn is not None:
+        content += f'<svg x="72" y="{y:.0f}" width="1056" height="{560 - y:.0f}" {drawn[1]}>{drawn[2]}</svg>'
+    content += '<path d="M72 572H1128" stroke="#e4e5e1"/>'
+    for x, anchor, words in ((72, "start", left), (1128, "end", right)):
+        style = f'style="font-size:20px;fill:#656e77;text-anchor:{anchor}"'
+        content += f'<text x="{x}" y="604" {style}>{escape(plain(words))}</text>'
+    return Figure("card", plain(headline), plain(lead), 1200, 630, content)

@@ -33,6 +33,10 @@ from dialeval.reports.latex import Grid, PaperStyle, Spread, count_panels, escap
 Form = Literal["latex", "md", "html"]
 
 
+_MOST_SKEWED = 1.5
+"""An interval of which one side is longer than the other by this factor is shown whole, never as ±."""
+
+
 def write_table(
     result: Any,
     form: Form = "latex",
@@ -111,7 +115,11 @@ def _lay_out_runs(
     """Return the table of runs, its caption, the signatures of its values, and its label."""
     if not runs:
         raise SettingError("nothing to show: pass at least one run")
-    scaled = {name: comparisons.run_to_percent(run) if percent else run for name, run in runs.items()}
+    scaled = {
+        name: comparisons.run_to_percent(run) if percent and not run.details.get(tables.PERCENT) else run
+        for name, run in runs.items()
+    }
+    percent = percent or any(run.details.get(tables.PERCENT) for run in runs.values())
     every = list(dict.fromkeys(key for run in runs.values() for key in run.keys_in_order))
     named = [metrics] if isinstance(metrics, str) else metrics
     chosen = None if named is None else find_keys(named, every, "no run has", "there are")
@@ -146,7 +154,8 @@ def _add_spread(text: str, estimate: Estimate | None, decimals: int, spread: Spr
     if estimate is None or estimate.interval is None or spread == "none" or text == MISSING:
         return text
     low, high = estimate.interval
-    if spread == "pm":
+    below, above = estimate.mean - low, high - estimate.mean
+    if spread == "pm" and max(below, above) < _MOST_SKEWED * min(below, above):
         return f"{text} ± {show((high - low) / 2, decimals)}"
     return f"{text} [{show_interval(estimate.interval, decimals).replace(' to ', ', ')}]"
 

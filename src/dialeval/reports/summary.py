@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,20 +21,25 @@ from dialeval.analysis.pairing import choose_main_keys
 from dialeval.analysis.values import find_better, find_metric
 from dialeval.analysis.verdict import decide, judge_system
 from dialeval.core.errors import SettingError
-from dialeval.core.fold import Level
 from dialeval.core.result import Result, Run
+from dialeval.metrics.trials import count_trials
 from dialeval.reports import formatting as fmt
 from dialeval.reports import markup
+from dialeval.reports.canvas import Figure
 from dialeval.reports.comparisons import list_caveats
+from dialeval.reports.drawings import draw_pass_k
 from dialeval.reports.formatting import MISSING, list_names, plain, shorten, show_interval, show_p, show_value, state_p
-from dialeval.reports.marks import Dots, Line, draw_glyph, draw_ranking, draw_swarm
+from dialeval.reports.marks import Dots, Line, draw_card, draw_glyph, draw_ranking, draw_swarm
 
 if TYPE_CHECKING:
     from dialeval.analysis.slices import Slices
-    from dialeval.human.estimate import HumanEstimates
 
 DATA_SETS = "data_sets"
 """Where a run of several runs holds the name of the data of each system, if not all have the same."""
+BY_SYSTEM = ("standing", "alignments", "transcripts", "failures", "curves", "trials")
+"""Details of a run by system that sections are made of."""
+ALPHA = 0.05
+"""The significance level of differences of human ratings."""
 MOST_PAIRS = 20
 """Systems of which a matrix of all pairs is shown."""
 LONG = 12
@@ -61,7 +66,8 @@ class Block:
     prefix: str = ""
     """Of the addresses of the block."""
     title: str = ""
-    people: HumanEstimates | None = field(default=None, repr=False)
+    people: Any = field(default=None, repr=False)
+    """The estimates of human ratings, if there are some."""
 
     @property
     def systems(self) -> list[str]:
@@ -93,7 +99,8 @@ class Block:
         for system in self.comparison.systems:
             standing = judge_system(self.comparison.of(system), self.comparison.panel)
             decided = sorted([*standing.worse, *standing.better], key=lambda row: -row.size)
-            for row in [*decided, *standing.equivalent, *standing.undecided, *standing.other]:
+            undecided = sorted(standing.undecided, key=lambda row: (row.p, -row.size))
+            for row in [*decided, *undecided, *standing.equivalent, *standing.other]:
                 return row.key
         return next(iter(self.comparison.keys), "")
 
@@ -116,7 +123,10 @@ class Block:
 
 
 def make_blocks(
-    run: Run, compared: bool | Comparison, sliced: Mapping[int, Sequence[Slices]], people: HumanEstimates | None
+    run: Run,
+    compared: bool | Comparison,
+    sliced: Mapping[int, Sequence[Slices]],
+    people: Any = None,
 ) -> list[Block]:
     """Return the blocks of a run, each compared with its first system; `sliced`: slices by the number of the block."""
     blocks = []
@@ -153,7 +163,15 @@ def split_blocks(run: Run) -> list[Run]:
         merged = {name: other for at in near for name, other in groups[at].items()} | {system: result}
         groups = [group for at, group in enumerate(groups) if at not in near]
         groups.insert(first, merged)
-    return [Run(group, run.version, details=run.details) for group in groups]
+    return [Run(group, run.version, details=_cut_details(run, group)) for group in groups]
+
+
+def _cut_details(run: Run, systems: Mapping[str, Result]) -> dict[str, Any]:
+    """Return the details of a run, those by system of some systems only."""
+    return {
+        kind: {name: entry for name, entry in held.items() if name in systems} if kind in BY_SYSTEM else held
+        for kind, held in run.details.items()
+    }
 
 
 def name_block(run: Run, block: Run) -> str:
@@ -171,6 +189,8 @@ def write_headline(block: Block) -> tuple[str, str]:
     comparison = block.comparison
     if block.reason:
         return "refused", "These systems cannot be compared"
+    if (rated := _judge_by_people(block)) is not None:
+        return rated
     if comparison is None:
         return "single", _describe_alone(block)
     kind = "ranking" if len(comparison.systems) > 1 else comparison.verdict.kind
@@ -203,6 +223,7 @@ def write_verdict(block: Block, level: int = 1) -> str:
 def state_lead(block: Block) -> Iterator[str]:
     """Yield the sentences below the headline."""
     comparison = block.comparison
+    yield from _state_people(block)
     if block.reason:
         yield f"{block.reason[0].upper()}{block.reason[1:].rstrip('.')}."
     elif comparison is not None and comparison.ranking is not None:
@@ -211,7 +232,6 @@ def state_lead(block: Block) -> Iterator[str]:
         yield comparison.verdict.sentences[0]
     elif (estimate := block.run[block.systems[0]].get(block.key)) is not None and estimate.interval is not None:
         yield f"Likely {show_interval(estimate.interval)} for other {block.unit} of the same kind."
-    yield from _state_people(block)
 
 
 def _state_ranking(block: Block, ranking: SystemRanking, leaders: Sequence[str]) -> Iterator[str]:
@@ -236,18 +256,41 @@ def find_leaders(comparison: Comparison) -> list[str]:
     return [name for name in ranking.systems if name in first]
 
 
+def _judge_by_people(block: Block) -> tuple[str, str] | None:
+    """Return the verdict of human ratings, which no metric outvotes; None without ratings of two systems."""
+    rows = [] if block.people is None else [row for row in block.people.differences if row.system in block.systems]
+    clear = [row for row in rows if row.adjusted_p < ALPHA]
+    if not rows:
+        return None
+    if len(rows) == 1:
+        names = shorten(rows[0].system), shorten(block.people.baseline)
+        if not clear:
+            return "inconclusive", f"People do not clearly rate {names[0]} higher or lower than {names[1]}"
+        higher = rows[0].value > 0
+        return (
+            "better" if higher else "worse"
+        ), f"People rate {names[0]} {'higher' if higher else 'lower'} than {names[1]}"
+    parts = [
+        ("higher", [row.system for row in clear if row.value > 0]),
+        ("lower", [row.system for row in clear if row.value < 0]),
+    ]
+    shown = " and ".join(f"{list_names(names)} {way}" for way, names in parts if names)
+    return (
+        "ranking",
+        f"People rate {shown or 'no system clearly higher or lower'} than {shorten(block.people.baseline)}",
+    )
+
+
 def _state_people(block: Block) -> Iterator[str]:
-    """Yield what people say of the systems, where they rated some."""
-    people = block.people
-    if people is None or not set(block.systems) & {row.system for row in people.systems}:
+    """Yield the mean human ratings of the systems, and what the metrics say."""
+    if _judge_by_people(block) is None:
         return
-    rated = [f"{shorten(row.system)} {show_value(row.value, row.interval)}" for row in people.systems]
-    yield f"People rate {', '.join(rated[:4])} ({plain(people.quality)})."
-    for row in people.differences[:2]:
-        sure = "clear" if row.adjusted_p < 0.05 else "not clear"
-        what = f"{shorten(row.system)} minus {shorten(row.baseline or people.baseline)}"
+    rated = [f"{shorten(row.system)} {show_value(row.value, row.interval)}" for row in block.people.systems]
+    yield f"Mean ratings ({plain(block.people.quality)}): {', '.join(rated[:4])}."
+    for row in block.people.differences[:2]:
         size = f"{show_value(row.value, row.interval, True)} ({show_interval(row.interval)})"
-        yield f"That difference is {sure}: {what} {size}."
+        yield f"{shorten(row.system)} minus {shorten(row.baseline or block.people.baseline)}: {size}."
+    yield "" if block.comparison is None else f"By metrics: {block.comparison.verdict.headline}."
 
 
 def _describe_reading(block: Block) -> Iterator[str]:
@@ -323,6 +366,14 @@ def list_key_figures(block: Block) -> Iterator[tuple[str, str, str, str]]:
         link = f'<a href="#{block.prefix}dialogues?show={"gains" if better else "losses"}">'
         number = f"{link}{row.wins if better else row.losses:,}</a> <small>of {total:,}</small>"
         yield number, f"{block.unit} got {'better' if better else 'worse'}", rest, ""
+    trials: Mapping[str, Sequence[Mapping[str, Any]]] = block.run.details.get("trials", {})
+    if {row.baseline, row.system} <= trials.keys():
+        (judged, passed), (others_judged, others_passed) = (
+            count_trials(trials[name]) for name in (row.system, row.baseline)
+        )
+        before = f"{shorten(row.baseline)}: {others_passed:,} of {others_judged:,}"
+        yield f"{passed:,} <small>of {judged:,}</small>", "trials passed", before, ""
+        return
     others = [other for other in comparison.of(row.system) if other.key.partition("/")[0] != row.key.partition("/")[0]]
     decided = [other for other in others if decide(other) in ("better", "worse", "different")]
     changed = max(decided, key=lambda other: (other.key in comparison.panel, other.size), default=None)
@@ -355,6 +406,13 @@ def _describe_scale(run: Run, key: str) -> str:
 def draw_first_figure(block: Block) -> tuple[str, str, str]:
     """Return the title, an explanation, and the figure of the first screen, all markup."""
     comparison, aligned, key = block.comparison, block.aligned, block.dialogue_key
+    if (
+        block.run.details.get("trials", {}).keys() & set(block.systems)
+        and (figure := draw_pass_k(block.run)) is not None
+    ):
+        about = "The chance that a task is solved that many times in a row (pass^k). "
+        about += f'<a href="#{block.prefix}dialogues">Read the worst trial</a>.'
+        return markup.text("How often a success can be repeated"), about, figure.inline
     if len(block.systems) > 2:
         return _draw_systems(block)
     if aligned is None or not key:
@@ -461,6 +519,15 @@ def _draw_systems(block: Block) -> tuple[str, str, str]:
     return markup.text(title), about, draw_ranking(lines, groups, axis, baseline)
 
 
+def write_card(block: Block, version: str, date: str | None) -> Figure:
+    """Return the verdict with the first figure as a picture to share."""
+    kind, headline = write_headline(block)
+    design = None if block.comparison is None else block.comparison.design
+    left = f"{design.clusters:,} {design.unit} · {shorten(block.key)}" if design is not None else shorten(block.key)
+    right = " · ".join(filter(None, [f"dialeval {version}", date]))
+    return draw_card(kind, headline, " ".join(state_lead(block)), draw_first_figure(block)[2], left, right)
+
+
 # All metrics.
 
 
@@ -475,7 +542,6 @@ def write_metrics(block: Block) -> str:
     keys = [key for key in block.run.keys_in_order if key in panel]
     keys += [key for key in block.run.keys_in_order if key not in panel]
     heads = ["", *(markup.system_name(at, name) for at, name in enumerate(block.systems))]
-    heads += [markup.name(name) for name in block.run.baselines]
     heads += ["difference", f"{100 * comparison.confidence:g}% interval", "p", "reading"] if comparison else []
     heads += ["95% interval"] if comparison is None and len(block.systems) == 1 else []
     lines = [_write_metric(block, key, len(heads)) for key in keys]
@@ -486,6 +552,9 @@ def write_metrics(block: Block) -> str:
         table += markup.details(
             markup.count(len(folded), "more metric"), markup.table("metrics", "", markup.sortable_heads(heads), folded)
         )
+    if block.run.baselines:
+        floors = _write_system_table(block, keys[:8], block.run.baselines, Best({}, 0))
+        table += markup.details("Floors and ceilings", floors)
     about = f"{shorten(block.system)} minus {shorten(block.systems[0])}. " if comparison is not None else ""
     tests = f"p-values are corrected for {comparison.tests} tests." if comparison and comparison.tests > 1 else ""
     return markup.section(f"{block.prefix}metrics", "All metrics", table, markup.text(about + tests) if about else "")
@@ -494,7 +563,7 @@ def write_metrics(block: Block) -> str:
 def _write_metric(block: Block, key: str, width: int) -> str:
     comparison = block.comparison
     row = next((row for row in block.rows if (row.system, row.key) == (block.system, key)), None)
-    estimates = {name: block.run[name].get(key) for name in (*block.systems, *block.run.baselines)}
+    estimates = {name: block.run[name].get(key) for name in block.systems}
     known = [estimate for estimate in estimates.values() if estimate is not None]
     intervals = [row.interval] if row is not None and row.interval else [estimate.interval for estimate in known]
     decimals = fmt.align_decimals([estimate.mean for estimate in known], intervals)
@@ -625,8 +694,3 @@ def _write_pairs(block: Block, comparison: Comparison, order: Sequence[str]) -> 
     apart = math.comb(len(order), 2) - len(joined)
     summary = f"{apart:,} of the {math.comb(len(order), 2):,} pairs can be told apart"
     return markup.details(f"All pairs <span>{summary}</span>", table)
-
-
-def find_level(run: Run, key: str) -> Level:
-    """Return whether a metric has a value per turn or per dialogue."""
-    return next((result[key].level for result in run.values() if key in result), Level.TURN)

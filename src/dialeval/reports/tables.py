@@ -35,7 +35,7 @@ from dialeval.reports.formatting import MISSING, shorten, show, show_scored, sho
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from dialeval.analysis.comparison import Best, Comparison
+    from dialeval.analysis.comparison import Comparison
     from dialeval.core.fold import Better, Estimate
     from dialeval.core.result import Run
     from dialeval.reports.comparisons import RunVerdict
@@ -91,8 +91,8 @@ def describe(run: Run, verdict: RunVerdict | None, transpose: bool = False) -> D
             estimate = result.get(key)
             mean = MISSING if estimate is None else show(estimate.mean, decimals)
             spread = "" if estimate is None else show_spread(estimate, decimals)
-            doubt = "~" if spread and key in skewed.get(name, ()) else ""
-            cells[name, key] = mean, marks.get((name, key), ""), doubt + spread
+            doubt = "~" if key in skewed.get(name, ()) else ""
+            cells[name, key] = mean, marks.get((name, key), ""), f"{doubt}({spread})" if spread else ""
     metrics = {key: shorten(key) + choose_arrow(run, key) for key in keys}
     systems = {name: shorten(name) for name in run}
     if (len(run) > len(keys)) != transpose:
@@ -200,18 +200,6 @@ def list_signatures(signatures: Iterable[str]) -> list[str]:
     return ["Signatures:", *lines] if lines else []
 
 
-def explain_best(best: Best) -> list[str]:
-    """Return a sentence that explains arrows and bold values of a table."""
-    from dialeval.analysis.difference import DEFAULT_ALPHA
-
-    if not best.systems:
-        return []
-    corrected = f", corrected for {best.tests} tests" if best.tests > 1 else ""
-    tests = f"significance level {DEFAULT_ALPHA:g}{corrected}"
-    rest = f", and those that are not significantly worse ({tests})" if best.tests else ""
-    return [f"Arrows: which values are better. Bold: the best value{rest}."]
-
-
 def to_metrics_txt(run: Run, verbatim: bool = False) -> str:
     """Return the table file of dialog-eval: a line per file, its own metrics first.
 
@@ -256,9 +244,8 @@ def list_footnotes(run: Run, comparison: Comparison | None) -> Iterator[str]:
     """Yield remarks on single values of a table: skewed metrics, and differences with a note."""
     from dialeval.analysis.values import find_skewed
 
-    if skewed := dict.fromkeys(shorten(key) for keys in find_skewed(run).values() for key in keys):
-        what = "too skewed for so few dialogues, so that intervals may be too narrow"
-        yield f"~ {', '.join(skewed)}: {what}; --intervals studentized is wider."
+    if any(find_skewed(run).values()):
+        yield "~ skewed, with few dialogues: the interval may be too narrow; --intervals studentized is wider."
     for row in () if comparison is None else comparison.differences:
         if row.note is not None:
             yield f"{shorten(row.key)} of {shorten(row.system)}: {row.note}."

@@ -16,7 +16,6 @@ from urllib.parse import quote
 from dialeval.core.validation import JsonObject
 from dialeval.metrics.trials import PASSED, WITHIN, count_trials
 from dialeval.reports import markup
-from dialeval.reports.drawings import draw_pass_k
 from dialeval.reports.explorer import list_mistakes
 from dialeval.reports.formatting import MISSING, plain, shorten
 from dialeval.reports.summary import Block
@@ -156,13 +155,11 @@ def write_agents(block: Block) -> str | None:
         "what goes wrong",
     ]
     table = markup.table("trials", "", markup.heads(*heads), lines)
-    figure = draw_pass_k(block.run)
-    chart = f"<figure>{figure.inline}</figure>" if figure is not None else ""
     header, rows = _summarize(block.run)
     ends = [markup.row(_escape(line[0]), markup.cells(*map(_escape, line[1:]))) for line in rows]
     below = markup.details("How trials ended", markup.table("ends", "", markup.heads(*map(_escape, header)), ends))
     about = "Each square is one trial; select it to read it."
-    return markup.section(f"{block.prefix}tasks", "Task by task", chart + table + below, about)
+    return markup.section(f"{block.prefix}tasks", "Task by task", table + below, about)
 
 
 def _rate(trials: Sequence[Trial]) -> float:
@@ -192,8 +189,8 @@ def _write_task(
             marks += f'<a class="cell {kind}" href="{link}" title="{label}" aria-label="{label}">{mark}</a>'
             if passed is False and name == systems[-1]:
                 parts = [part for part, value in trial["parts"].items() if value < PASSED - WITHIN]
-                said = mistakes[name].get((task, str(trial["trial"]))) or ", ".join(parts) or str(trial["end"] or "")
-                wrong[said] += 1
+                call = mistakes[name].get((task, str(trial["trial"])), "")
+                wrong["; ".join(filter(None, (", ".join(parts), call))) or str(trial["end"] or "")] += 1
         cells.append(f'<span class="cells">{marks or MISSING}</span>')
         judged, passed_trials = count_trials(by_system.get(name, ()))
         counts.append(f"{passed_trials} of {judged}")

@@ -51,33 +51,43 @@ class SurvivalCurve(Struct, frozen=True):
 def estimate_curve(times: Ints, failed: Mask, clusters: Ints | None = None, level: float = 0.95) -> SurvivalCurve:
     """Estimate the curve of Kaplan and Meier; `failed` is false where a conversation ended without a failure."""
     turns, at_risk, failures = _count(times, failed)
-    survival = np.cumprod(1 - failures / at_risk)
+    survival = np.cumprod(1 - failures / at_risk).astype(np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
         steps = np.where(at_risk > failures, 1 / (at_risk - failures), 0.0)
         if clusters is None:
             errors = np.sqrt(np.cumsum(failures * steps / at_risk))
         else:  # by conversation and turn, what it adds to log S: only those at risk do
-            reached, own = times[:, None] >= turns, (times[:, None] == turns) & failed[:, None]
-            influences = np.cumsum(np.where(reached, failures / at_risk - own, 0.0) * steps, axis=1)
+            reached, here = times[:, None] >= turns, (times[:, None] == turns) & failed[:, None]
+            influences = np.cumsum(np.where(reached, failures / at_risk - here, 0.0) * steps, axis=1)
             errors = np.sqrt((_sum_by(influences, clusters) ** 2).sum(axis=0))
         reach = NormalDist().inv_cdf((1 + level) / 2) * errors / np.log(survival)
         inside = (survival > 0) & (survival < 1)
         low, high = (np.where(inside, survival ** np.exp(sign * reach), survival) for sign in (-1, 1))
+    return SurvivalCurve(
+        turns=tuple(turns.tolist()),
+        at_risk=tuple(at_risk.tolist()),
+        failures=tuple(failures.tolist()),
+        survival=tuple(survival.tolist()),
+        low=tuple(low.tolist()),
+        high=tuple(high.tolist()),
+        median=_cross(turns, survival),
+        median_low=_cross(turns, low),
+        median_high=_cross(turns, high),
+    )
 
-    def cross(curve: Floats) -> int | None:
-        below = np.flatnonzero(curve <= 0.5)
-        return int(turns[below[0]]) if len(below) else None
 
-    columns = (tuple(column.tolist()) for column in (turns, at_risk, failures, survival, low, high))
-    return SurvivalCurve(*columns, cross(survival), cross(low), cross(high))  # type: ignore[arg-type]
+def _cross(turns: Ints, curve: Floats) -> int | None:
+    """Return the first turn at which a curve is at a half or below."""
+    below = np.flatnonzero(curve <= 0.5)
+    return int(turns[below[0]]) if len(below) else None
 
 
 def log_rank(times: Ints, failed: Mask, second: Mask, clusters: Ints | None = None) -> tuple[float, float]:
     """Return the standardized difference of two groups and its p-value; above 0 the second group fails earlier."""
     turns, at_risk, failures = _count(times, failed)
     places = np.searchsorted(turns, times)
-    there = second.sum() - np.append(0, np.bincount(places, second, len(turns)).cumsum()[:-1])
-    share = there / at_risk
+    at_risk_second = second.sum() - np.append(0, np.bincount(places, second, len(turns)).cumsum()[:-1])
+    share = at_risk_second / at_risk
     observed = float((second & failed).sum() - (share * failures).sum())
     if clusters is None:
         more = at_risk > 1

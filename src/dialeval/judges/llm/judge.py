@@ -358,7 +358,7 @@ class LLM(Panel):
                     self.stop(error)
                     raise
                 sent.add(request.key)
-                if self.counts.answers:
+                if record.answer is not None:
                     self._report_first(record, read(record), time.monotonic() - start)
                     break
                 self.used[request.key] = record

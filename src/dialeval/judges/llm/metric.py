@@ -96,7 +96,7 @@ class LLMGrades(Metric[GradeState]):
         return rubric
 
     @property
-    def needs(self) -> frozenset[Input]:
+    def needs(self) -> frozenset[Input]:  # type: ignore[override]
         return frozenset(
             {inputs.RESPONSE, inputs.LLM, *([inputs.REFERENCE] if "reference" in self._rubric.uses else [])}
         )

@@ -77,13 +77,13 @@ class Coverage(RowMetric):
     tokenizer: Tokenizer = DEFAULT
 
     @property
-    def bounds(self) -> Bounds:
+    def bounds(self) -> Bounds:  # type: ignore[override]
         if self.by != "max-bleu":
             return (0.0, 1.0)
         return {"embedding": (-1.0, 1.0), "nltk-nist": (0.0, math.inf)}.get(self.aligner, (0.0, 1.0))
 
     @property
-    def needs(self) -> frozenset[Input]:
+    def needs(self) -> frozenset[Input]:  # type: ignore[override]
         vectors = {inputs.EMBEDDINGS} if self.aligner == "embedding" else set()
         return frozenset({inputs.HYPOTHESES, inputs.REFERENCE_GROUPS} | vectors)
 

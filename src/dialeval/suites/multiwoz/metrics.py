@@ -171,7 +171,7 @@ class DialogueRate(Metric[RateState]):
     ratio: Ratio = "historical"
 
     @property
-    def facts(self) -> tuple[Fact[Any, Any], ...]:
+    def facts(self) -> tuple[Fact, ...]:
         return (TurnCounting(),)
 
     @abstractmethod
@@ -404,7 +404,7 @@ class Tracking(CountMetric):
     dont_care: Literal["counted", "ignored"] = "counted"
 
     @property
-    def bounds(self) -> Bounds:
+    def bounds(self) -> Bounds:  # type: ignore[override]
         return (0.0, 1.0 if self.of in ("precision", "recall") else 100.0)
 
     @property

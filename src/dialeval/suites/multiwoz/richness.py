@@ -83,11 +83,11 @@ class Richness(Metric[RichnessState]):
     of: Of = "entropy"
 
     @property
-    def bounds(self) -> Bounds:
+    def bounds(self) -> Bounds:  # type: ignore[override]
         return (0.0, 1.0 if self.of == "msttr" else math.inf)
 
     @property
-    def better(self) -> Better | None:
+    def better(self) -> Better | None:  # type: ignore[override]
         # Counts and entropies grow with the number of words, which is no merit; msttr does not.
         return "higher" if self.of == "msttr" else None
 
