@@ -50,6 +50,7 @@ WORLDS: dict[Input, World] = {
     inputs.TURN_LABELS: log_columns.WORLD,
     inputs.LATENCY: log_columns.WORLD,
     inputs.OUTCOME: log_columns.WORLD,
+    inputs.SCORES: log_columns.WORLD,
     STATES: task.WORLD,
     FRAMES: frames.WORLD,
     SPANS: frames.WORLD,

@@ -220,7 +220,7 @@ class Registry:
                 return found
         return DECLARED.get(name)
 
-    def list_measuring(self, subjects: Collection[str]) -> list[Metric[Any]]:
+    def list_measuring(self, subjects: Collection[str]) -> list[Metric]:
         """Return all presets of metrics that measure one of some columns."""
         self._import(subjects)
         self._load_installed()
@@ -260,7 +260,7 @@ class Registry:
         is_known = lower == head or (lower not in (ALL, *GROUPS) and (":" in head or self._find(head) is not None))
         return name if is_known else f"{lower}{bracket}{settings}"
 
-    def parse(self, text: str) -> Metric[Any]:
+    def parse(self, text: str) -> Metric:
         """Return the metric that a name with or without settings stands for."""
         if isinstance(text, str) and _AT in text:
             from dialeval.metrics.conversation import parse_aggregate
@@ -278,7 +278,7 @@ class Registry:
         settings = dict(metric.presets.get(name, {})) | dict(_parse_settings(metric, inside or ""))
         return metric(**settings)
 
-    def select(self, names: str | Iterable[Any]) -> list[Metric[Any]]:
+    def select(self, names: str | Iterable[Any]) -> list[Metric]:
         """Return the metrics that names, families, groups, `all` and metric objects stand for, each once, in order.
 
         Those of a group have their defaults; a plan applies `GROUP_SETTINGS`.
@@ -289,7 +289,7 @@ class Registry:
                 add_warning(note)
         return list(dict.fromkeys(metric for name in asked for metric in self._expand(self.canonicalize(name))))
 
-    def _expand(self, name: Any) -> Iterator[Metric[Any]]:
+    def _expand(self, name: Any) -> Iterator[Metric]:
         if isinstance(name, Metric):
             yield name
         elif isinstance(name, str) and (found := _PLACE.fullmatch(name.strip())):

@@ -99,7 +99,7 @@ def make_attack_rows(attacks: Sequence[Any]) -> list[list[str]]:
 
 
 def _show(rate: RateEstimate | None) -> str:
-    return "-" if rate is None else f"{show_fixed(rate.value, 2)} {show_interval(rate.interval, 2)}"
+    return "-" if rate is None else f"{show_fixed(rate.value, 2)} ({show_interval(rate.interval, 2)})"
 
 
 def _show_percent(rate: RateEstimate | None) -> str:
