@@ -444,11 +444,15 @@ def _multiply_by_100(result: Estimate | Difference, names: Iterable[str]) -> dic
     return {name: tuple(100 * end for end in v) if isinstance(v, tuple) else 100 * v for name, v in values.items()}
 
 
-def to_document(comparison: Comparison, details: bool = False) -> Document:
-    """Describe a comparison: the verdict, a table per system, and how it was made; `details`: with further columns."""
+def to_document(comparison: Comparison, details: bool = False, percent: bool = False) -> Document:
+    """Describe a comparison: the verdict, a table per system, and how it was made; `details`: with further columns.
+
+    `percent`: scores were multiplied by 100 (`to_percent`).
+    """
     headline, explanation = _state_headline(comparison)
     shown = [make_system_table(comparison, system, details) for system in comparison.systems]
     notes = [describe_method(comparison), " ".join(list_what_was_read(comparison)), *explain_rows(comparison)]
+    notes += [tables.TIMES_100] if percent else []
     columns = explain_columns(comparison) if details else []
     signatures = list_signatures(comparison.signatures[key] for key in comparison.keys if key in comparison.signatures)
     return Document(
@@ -467,9 +471,9 @@ def choose_glyph(comparison: Comparison) -> str:
     return GLYPHS[judge_system(comparison.of(systems[0]), comparison.panel).kind] if len(systems) == 1 else ""
 
 
-def lay_out(comparison: Comparison, details: bool = False) -> Layout:
+def lay_out(comparison: Comparison, details: bool = False, percent: bool = False) -> Layout:
     """Lay out the comparison for a rich console."""
-    return Layout(to_document(comparison, details))
+    return Layout(to_document(comparison, details, percent))
 
 
 FORMATS: Mapping[str, Callable[..., str]] = make_formats(to_document)
