@@ -57,10 +57,8 @@ _MOST_RANKED = 15
 _MOST_DIFFERENCES = 2
 """Differences that are no evidence of better replies that are named before the rest is counted."""
 _MOST_SYSTEMS = 8
-"""Systems that an overview names before the rest is counted."""
+"""Systems or metrics that an overview names before the rest is counted."""
 _KINDS: Mapping[Decision, str] = {"better": "up", "worse": "down", "different": "other"}
-_MOST_PANEL = 5
-"""Metrics of the panel that are named before the rest is counted."""
 
 
 @dataclass(frozen=True)
@@ -498,7 +496,7 @@ def describe_methods(comparison: Comparison) -> list[str]:
     rest = sum(not math.isnan(row.p) for row in comparison.differences) - tests
     how = "by Holm" if unpermuted else "by the same permutations (Westfall and Young's minP)"
     adjusted = f"adjusted {how} for {tests} test{'s' * (tests != 1)}" if tests > 1 else "one test"
-    family = f"{adjusted} of {list_some(comparison.panel, _MOST_PANEL)}" if tests > 1 else adjusted
+    family = f"{adjusted} of {list_some(comparison.panel, _MOST_SYSTEMS)}" if tests > 1 else adjusted
     others = f"; the {rest} tests of other metrics are corrected separately" if rest > 1 else ""
     return [
         f"Intervals of differences: {_name_intervals(comparison)}.",
