@@ -18,7 +18,7 @@ SECTIONS = [
     "intervals",
     "comparing",
 ]
-LONG = ["memory", "scale", "sizes"]
+LONG = ["memory", "scale", "sizes", "traces"]
 
 for name in sys.argv[1:] or SECTIONS:
     section = import_module(f"benchmarks.{name}")

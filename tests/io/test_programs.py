@@ -12,7 +12,8 @@ import pytest
 import dialeval
 from dialeval.core.account import Account
 from dialeval.core.errors import DataError, collect_warnings
-from dialeval.io.reading import read_responses
+from dialeval.io.outcomes import total_account
+from dialeval.io.reading import check, read_responses
 from dialeval.io.rows import Rows
 
 PROGRAMS = Path(__file__).parents[3] / "shared" / "data" / "logs" / "programs"
@@ -66,6 +67,15 @@ def test_what_is_said_about_files_without_replies(name: str) -> None:
         read(name)
     problem = caught.value.problems[0]
     assert REFUSED[name] in f"{problem.what}; {problem.remedy}"
+
+
+@pytest.mark.parametrize("name", [*REFUSED, "oasst-sampling-report.json"])
+def test_the_account_of_a_file_that_other_commands_read_or_that_has_several_systems(name: str) -> None:
+    systems, _, _ = check(PROGRAMS / name)
+    account = total_account(systems)
+    if name != "facebook-messenger-export.json":  # whose speakers have to be named
+        expected = {key: count for key, count in COUNTS[name].items() if count is not None}
+        assert {key: getattr(account, key) for key in expected} == expected
 
 
 def flatten(systems: list[Rows]) -> list[tuple[Any, ...]]:

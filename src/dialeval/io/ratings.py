@@ -198,7 +198,7 @@ _RESPONSES = ("response", "reply", "answer", "output", "completion", "generation
 
 
 def _list_label_studio(task: RowObject) -> Iterator[tuple[str, str, Any]]:
-    """Yield rater, quality and answer of a task; annotations that were cancelled do not count."""
+    """Yield rater, quality and answer of a task; withdrawn annotations do not count."""
     for annotation in task["annotations"] if isinstance(task["annotations"], list) else ():
         rater = annotation.get("completed_by")
         rater = rater.get("email", rater.get("id")) if isinstance(rater, dict) else rater

@@ -62,8 +62,10 @@ def _list_spans(document: object) -> Iterator[Any]:
     if isinstance(document, Export):
         for raw in document.list_raw():
             text = bytes(raw)
-            if any(marker in text for marker in MARKERS):
-                yield raw
+            for marker in MARKERS:  # a generator would take as long as all the rest
+                if marker in text:
+                    yield raw
+                    break
     elif isinstance(document, list):
         for item in document:
             yield from _list_spans(item)
