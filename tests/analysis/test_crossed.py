@@ -184,4 +184,4 @@ def test_commands_cross_seeds(tmp_path: Path) -> None:
     assert compared.exit_code == 0, compared.output
     for output in (scored.output, compared.output):
         assert "Clusters are dialogues, and 3 values of seed in each system." in " ".join(output.split())
-    assert "p: Student's t test with the variances of both ways of clustering" in " ".join(compared.output.split())
+    assert "Student's t test with the variances of both ways of clustering" in " ".join(compared.output.split())

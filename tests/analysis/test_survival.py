@@ -40,13 +40,13 @@ def test_clusters_of_one_change_no_interval_and_copies_change_it_as_they_should(
     plain = estimate_curve(times, failed)
     alone = estimate_curve(times, failed, np.arange(60))
     assert alone.low == pytest.approx(plain.low, abs=1e-12)
-    copied = [np.repeat(each, 3) for each in (times, failed, np.arange(60))]
-    together = estimate_curve(*copied)
+    three_times, three_failed, users = np.repeat(times, 3), np.repeat(failed, 3), np.repeat(np.arange(60), 3)
+    together = estimate_curve(three_times, three_failed, users)
     assert together.low == pytest.approx(plain.low, abs=1e-12)
     assert together.survival == pytest.approx(plain.survival)
     second = np.arange(60) >= 30
     z = log_rank(times, failed, second, np.arange(60))[0]
-    assert log_rank(copied[0], copied[1], np.repeat(second, 3), copied[2])[0] == pytest.approx(z)
+    assert log_rank(three_times, three_failed, np.repeat(second, 3), users)[0] == pytest.approx(z)
 
 
 @pytest.mark.parametrize("users", [40, 80])

@@ -57,7 +57,7 @@ def test_the_level_of_the_two_sample_test(sets: int) -> None:
     wrong = 0
     for seed in range(sets):
         rng = np.random.default_rng(seed)
-        matrix = (rng.random((70, 150)) < rng.random(150) * 0.3).astype(np.float32)
+        matrix = (rng.random((70, 150)) < rng.random(150) * 0.3).astype(np.float64)
         wrong += classify(matrix, np.repeat([0, 1], [30, 40]), seed)[1] <= 0.05
     sys.stdout.write(f"told apart: {100 * wrong / sets:.1f}%\n")
     bounds = (0.03, 0.065) if sets == 1000 else (0.0, 0.11)

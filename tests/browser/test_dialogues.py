@@ -125,7 +125,7 @@ def test_the_worst_dialogue_is_one_click_from_the_first_screen(
     lines = page.locator("details.dlg")
     assert lines.first.get_attribute("open") is not None
     assert lines.first.locator(".bub").count() > 0
-    mark = page.locator(".hero figure .w-only svg a").first
+    mark = page.locator(".hero figcaption a" if kind == "agents" else ".hero figure .w-only svg a").first
     assert mark.bounding_box()["y"] < 900  # type: ignore[index]
     link = str(mark.get_attribute("href"))
     page.evaluate("link => { location.hash = link }", link)
@@ -217,8 +217,8 @@ def test_search_marks_what_it_finds(page: Page, path_of: Callable[[str], Path]) 
     page.get_by_label("Search in dialogues").fill("NUMBER 17")
     page.wait_for_timeout(300)
     assert page.locator("details.dlg").count() == 2, "d4 has reference number 17, and d17 has a reference"
-    page.locator("details.dlg summary").nth(1).click()
-    page.wait_for_timeout(200)
+    page.locator("details.dlg > summary").nth(1).click()
+    page.locator("details.dlg mark", has_text="17").first.wait_for()
     assert set(page.locator("details.dlg mark").all_inner_texts()) == {"number", "17"}
     page.get_by_label("Search in dialogues").fill("nobody says <this> [.*")
     page.wait_for_timeout(300)
@@ -275,6 +275,26 @@ def test_a_query_shows_its_groups_and_who_landed_there(page: Page, tmp_path: Pat
     assert "no answer here" in end
     assert "zz" in none
     opened.assert_quiet()
+
+
+@pytest.mark.parametrize("kind", ["common", "unpaired", "one"])
+def test_the_page_is_short_and_fits_every_window(page: Page, path_of: Callable[[str], Path], kind: str) -> None:
+    Opened(page, path_of(kind))
+    assert page.evaluate("document.documentElement.scrollHeight") < 4_000
+    for width in (320, 390, 768, 1280, 1920, 2560):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.wait_for_timeout(100)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, width
+
+
+def test_a_figure_becomes_a_picture(page: Page, path_of: Callable[[str], Path]) -> None:
+    opened = Opened(page, path_of("common"))
+    with page.expect_download() as got:
+        page.evaluate("() => { navigator.clipboard.write = () => Promise.reject(new Error('no clipboard')) }")
+        page.locator("figure .png").first.evaluate("each => each.click()")
+    assert got.value.suggested_filename == "figure.png"
+    assert got.value.path().read_bytes().startswith(b"\x89PNG")
+    assert opened.said == []
 
 
 def test_twenty_thousand_rows_of_twenty_systems_open_in_time(page: Page, tmp_path: Path) -> None:

@@ -93,10 +93,34 @@ def test_a_file_of_somebody_else_is_not_overwritten(dialeval: Dialeval, tmp_path
         assert dialeval("report", "run").returncode == 0, "one of ours is replaced"
 
 
-def test_a_table_for_a_paper(dialeval: Dialeval, tmp_path: Path) -> None:
+def test_tables_and_the_paragraph_for_a_paper(dialeval: Dialeval, tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("one two\nthree\n")
-    assert dialeval("score", "a.txt", "-m", "length", "-o", "run").returncode == 0
-    done = dialeval("report", "run", "--table", "t.tex", "--table-digits", "1")
+    (tmp_path / "b.txt").write_text("one two four\nthree\n")
+    (tmp_path / "refs.txt").write_text("one two\nthree four\n")
+    (tmp_path / "names.toml").write_text('"bleu-1" = "BLEU-1"\na = "Ours_1"\n')
+    assert dialeval("score", "a.txt", "b.txt", "-r", "refs.txt", "-m", "bleu-1,length", "-o", "run").returncode == 0
+    options = (
+        "--save",
+        "t.tex",
+        "--label",
+        "tab:x",
+        "--rename",
+        "names.toml",
+        "--rename",
+        "b=Base",
+        "--appendix",
+        "r.tex",
+    )
+    done = dialeval("table", "run", *options, "--width", "column", "--percent", "--spread", "none")
     assert done.returncode == 0, done.stderr
-    assert "a & 1.5" in (tmp_path / "t.tex").read_text(encoding="utf-8")
-    assert dialeval("report", "run", "--table", "t.docx").returncode == 2
+    text = (tmp_path / "t.tex").read_text(encoding="utf-8")
+    for part in (r"Ours\_1 & ", r"BLEU-1 $\uparrow$", "Base & ", r"\label{tab:x}", r"$\times$100"):
+        assert part in text
+    assert r"\item \texttt{bleu-1" in (tmp_path / "r.tex").read_text(encoding="utf-8").replace(r"\allowbreak{}", "")
+    assert dialeval("table", "run", "-f", "md").stdout.startswith("| system | bleu-1 ↑ | length |")
+    described = dialeval("describe", "run", "--bib", "refs.bib")
+    assert described.stdout.startswith("We scored 2 systems (a, b; 2 responses each) with dialeval")
+    assert "@inproceedings{papineni2002bleu," in (tmp_path / "refs.bib").read_text(encoding="utf-8")
+    refused = dialeval("score", "a.txt", "-m", "length", "--label", "tab:x")
+    assert (refused.returncode, "are for tables in LaTeX: -f latex" in refused.stderr) == (2, True)
+    assert dialeval("compare", "run", "-f", "latex", "--label", "a}b").returncode == 2

@@ -226,6 +226,7 @@ FOLDERS: dict[str, Callable[[Path], None]] = {
     "docs/human-evaluation.md": people,
     "docs/judges.md": judged,
     "docs/llm-judges.md": recorded_grades,
+    "docs/llm-gateways.md": recorded_grades,
     "docs/ranking.md": saved_run,
     "docs/rating.md": saved_run,
     "docs/scale.md": shards,

@@ -32,10 +32,13 @@ ELSEWHERE = {
 """Pages whose blocks are run by a test of their own."""
 NOT_RUN = {
     "README.md": 1,  # installs the package
+    "docs/agent-noise.md": 2,  # needs public files
     "docs/ci.md": 1,  # what a failing test prints
     "docs/command-line.md": 1,  # needs other shells
+    "docs/discover.md": 4,  # needs public data sets; what that prints
     "docs/judges.md": 1,  # installs packages
-    "docs/llm-judges.md": 3,  # needs a server
+    "docs/checks.md": 2,  # needs rows with expectations
+    "docs/llm-judges.md": 4,  # needs a server
     "docs/multiwoz.md": 2,  # needs prediction files; the official files
     "docs/rating.md": 2,  # a server that runs until it is stopped, and its database
     "docs/scale.md": 2,  # needs a cluster; a shortened error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,10 @@ import pytest
 
 import dialeval
 from conftest import Dialeval
+from dialeval.analysis.labels import measure_label_agreement
 from dialeval.core.errors import SettingError
 from dialeval.judges.drift import measure_judge_drift
+from dialeval.reports.labels import to_document
 from llm_server import MODEL, Body, ChatServer, Reply, shown_texts
 
 
@@ -39,7 +42,8 @@ def test_shift_moves_and_order() -> None:
     drift = measure_judge_drift(first, second)
     assert [(each.system, each.rows, each.ungraded) for each in drift.systems] == [("a", 35, 1), ("b", 35, 1)]
     a, b = drift.systems
-    assert (a.before, a.after) == (4, pytest.approx(4 - 18 / 35))
+    assert a.before == 4
+    assert a.after == pytest.approx(4 - 18 / 35)
     assert b.shift.value == 2
     assert drift.shift.value == pytest.approx((2 * 35 - 18) / 70)
     assert drift.shift.interval[0] > 0
@@ -100,10 +104,38 @@ def test_the_command_compares_two_models(dialeval: Dialeval, tmp_path: Path) -> 
             assert dialeval("score", "rows.jsonl", "-m", "llm", *given, "--llm-cache", "a.sqlite").returncode == 0
     done = dialeval("judge", "drift", "old", "new", "--save", "to-rate.jsonl")
     assert done.returncode == 0, done.stderr
-    assert "The second judge grades differently: mean shift -1.00 [" in " ".join(done.stdout.split())
+    assert re.search(r"The second judge grades differently: mean shift .1\.00", " ".join(done.stdout.split()))
     assert "llm: judge-1" in " ".join(done.stdout.split())
     assert "36 replies to rate" in done.stderr
     assert len((tmp_path / "to-rate.jsonl").read_text().splitlines()) == 36
     measured = json.loads(dialeval("judge", "drift", "old", "new", "-f", "json").stdout)
     assert measured["shift"]["value"] == -1
     assert dialeval("judge", "drift", "old").returncode == 2
+
+
+def test_a_yes_no_judge_is_checked_against_people_and_its_rates_corrected() -> None:
+    """A judge that says yes too often: corrected rates of both systems contain the true ones."""
+    chance = random.Random(3)
+    rows, rated = [], []
+    for number in range(1200):
+        truth = chance.random() < (0.8 if number % 2 else 0.5)
+        is_right = chance.random() < (0.95 if truth else 0.7)
+        texts = {"system": "ab"[number % 2], "dialog_id": f"d{number // 4}", "context": [f"question {number}"]}
+        row = {**texts, "response": f"reply {number}"}
+        rows.append({**row, "scores": {"ok": int(truth == is_right)}})
+        if number % 5 == 0:
+            rated.append({**row, "scores": {"overall": int(truth)}})
+    run = dialeval.evaluate(rows, metrics="score:ok")
+    fit = measure_label_agreement(run, rated).metrics["score:ok"]
+    assert fit.statistics["tpr"].interval[0] < 0.95 < fit.statistics["tpr"].interval[1]
+    assert fit.statistics["tnr"].interval[0] < 0.7 < fit.statistics["tnr"].interval[1]
+    for system, rate in (("a", 0.5), ("b", 0.8)):
+        rates = fit.rates[system]
+        assert rates.judged.n == 600
+        assert rates.judged.value > rate
+        assert rates.corrected.interval[0] < rate < rates.corrected.interval[1]
+    assert "yes of a, corrected" in " ".join(table_texts(measure_label_agreement(run, rated)))
+
+
+def table_texts(agreement: Any) -> list[str]:
+    return [cell for table in to_document(agreement).tables for line in table.rows for cell in line]

@@ -480,10 +480,10 @@ def test_what_is_recorded_travels_with_the_run(ask: Callable[..., LLM], tmp_path
     llm = LLM(model=MODEL, mode="grade", cache=tmp_path / "run" / "llm-answers.sqlite", replay=True)
     score(llm, RESPONSES, output=tmp_path / "run")
     assert sorted(path.name for path in (tmp_path / "run").iterdir()) == [
-        "scores.parquet",
         "llm-answers.sqlite",
         "rows.parquet",
         "run.json",
+        "scores.parquet",
     ]
 
 

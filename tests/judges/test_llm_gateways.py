@@ -371,7 +371,14 @@ def test_tls_goes_through_a_tunnel_with_a_ca_of_the_company(tmp_path: Path, monk
     import ssl
 
     made = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=gateway.invalid"]
-    made += ["-addext", "subjectAltName=DNS:gateway.invalid", "-keyout", tmp_path / "key", "-out", tmp_path / "ca"]
+    made += [
+        "-addext",
+        "subjectAltName=DNS:gateway.invalid",
+        "-keyout",
+        str(tmp_path / "key"),
+        "-out",
+        str(tmp_path / "ca"),
+    ]
     with suppress(OSError):
         subprocess.run(made, check=False, capture_output=True)
     if not (tmp_path / "ca").exists():

@@ -10,7 +10,7 @@ import orjson
 from hypothesis import strategies as st
 
 from dialeval.core import inputs
-from dialeval.core.columns import ColumnData, RaggedColumn, TextColumn
+from dialeval.core.columns import ColumnData, FieldColumn, RaggedColumn, TextColumn
 from dialeval.core.inputs import Input
 from dialeval.io.fields import read_labels
 from laws.worlds import World
@@ -32,7 +32,8 @@ def columns(rows: Sequence[Row]) -> dict[Input, ColumnData]:
         inputs.TURN_LABELS: RaggedColumn.from_lists([[orjson.dumps(each).decode()] if each else [] for each in labels]),
         inputs.RESPONSE: TextColumn.from_strings(["" if row.failure else "yes" for row in rows]),
         inputs.OUTCOME: RaggedColumn.from_lists([[row.failure] if row.failure else [] for row in rows]),
-        inputs.LATENCY: RaggedColumn.from_lists([[] if row.seconds is None else [repr(row.seconds)] for row in rows]),
+        inputs.LATENCY: FieldColumn.of([row.seconds for row in rows], is_number=True),
+        inputs.SCORES: FieldColumn.of([row.scores for row in rows]),
     }
 
 

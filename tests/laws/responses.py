@@ -16,11 +16,12 @@ from hypothesis import strategies as st
 
 from dialeval.core import inputs
 from dialeval.core.arrays import Floats
-from dialeval.core.columns import ColumnData, RaggedColumn, TextColumn
-from dialeval.core.inputs import Input
+from dialeval.core.columns import ColumnData, FieldColumn, RaggedColumn, TextColumn
+from dialeval.core.inputs import Column, Input
 from dialeval.judges.adem import Judge
 from dialeval.judges.judge import DialogueJudge
 from dialeval.judges.llm.rubrics import Grades, Parts, Rubric
+from dialeval.metrics.check_files import load_checks
 from dialeval.metrics.encoder import ShippedEncoder
 from dialeval.metrics.words import KnownWords, TrainText, VectorTable
 from dialeval.text.vocabulary import Vocabulary
@@ -63,12 +64,23 @@ def roles(turns: int) -> list[str]:
     return ["user" if turn % 2 else "assistant" for turn in range(turns)] if turns % 2 == 0 else [""] * turns
 
 
+EXPECTED: dict[str, Any] = {
+    **{rule: ["the", "cat"] for rule in ("contains", "not_contains", "starts_with", "equals", "regex")},
+    "max_words": 3,
+}
+"""What checks expect of every row."""
+
+
 def columns(rows: Sequence[Row]) -> dict[Input, ColumnData]:
     return {
         inputs.RESPONSE: TextColumn.from_strings([row.response for row in rows]),
         inputs.REFERENCE: RaggedColumn.from_lists([row.references for row in rows]),
         inputs.CONTEXT: RaggedColumn.from_lists([row.context for row in rows]),
         inputs.ROLES: RaggedColumn.from_lists([roles(len(row.context)) for row in rows]),
+        **{
+            Column.of_field(f"expected_{rule}"): FieldColumn.of([wanted] * len(rows))
+            for rule, wanted in EXPECTED.items()
+        },
     }
 
 
@@ -82,6 +94,7 @@ def resources(vocabulary: Vocabulary) -> dict[Input, Any]:
         inputs.VOCABULARY: known,
         inputs.TRAIN: train,
         inputs.ENCODER: encoder(),
+        **load_checks([{"rule": "contains", "text": "cat"}, {"rule": "not-max-words", "words": 3}]),
         **judges,
     }
 

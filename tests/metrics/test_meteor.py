@@ -26,6 +26,7 @@ def test_it_is_meteor_of_nltk_without_stems_and_synonyms(rows: list[tuple[str, l
         meteor_score([text.split() for text in several], response.split(), stemmer=IDENTITY, wordnet=NO_SYNONYMS)
         for response, several in rows
     ]
+    assert scored.scores is not None
     np.testing.assert_allclose(scored.scores, expected, rtol=1e-12, atol=1e-15)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -18,7 +19,7 @@ from dialeval.core.batch import Batch
 from dialeval.core.errors import SettingError, collect_warnings
 from dialeval.core.features import list_features
 from dialeval.core.fold import RowMetric
-from dialeval.metrics.registry import _OWN, register, registry
+from dialeval.metrics.registry import _OWN, Registry, register, registry
 from metrics.evaluated import unregister
 
 
@@ -190,3 +191,12 @@ def test_a_group_is_no_metric() -> None:
     assert str(caught.value) == (
         "default is a group of metrics: sacrebleu, chrf, rouge-l, distinct-1, distinct-2, length"
     )
+
+
+@pytest.mark.parametrize("attempt", range(20))
+def test_threads_may_be_the_first_to_ask(attempt: int) -> None:
+    """Evaluations in threads of a server, none of which has imported the metrics before."""
+    names = ["length", "call-f1", "bleu-4", "latency"] * 4
+    fresh = Registry(_OWN)
+    with ThreadPoolExecutor(8) as pool:
+        assert list(map(str, pool.map(fresh.parse, names))) == names

@@ -46,7 +46,7 @@ def test_the_terminal_shows_levels_ceiling_and_control(found: dialeval.Agreement
     assert f"* differs from 0 (significance level 0.05, {family})" in " ".join(text.split())
     assert "group: metrics that share a letter do not differ significantly" in text
     assert "Krippendorff's alpha: nominal" in text
-    assert re.search(rf"{found['rouge-l']['turn'].pearson:.3f}\*? \[", text)
+    assert re.search(rf"{found['rouge-l']['turn'].pearson:.3f}\*? \(", text)
 
 
 def test_a_star_stands_where_the_corrected_p_is_small(found: dialeval.Agreement) -> None:
@@ -84,7 +84,7 @@ def test_the_verdict_names_the_best_and_what_it_can_be_told_from(found: dialeval
     best = found["length"]["turn"]
     assert best.spearman_interval is not None
     assert best.spearman_interval[0] > 0
-    first = f"length has the highest correlation with human ratings: Spearman rho {best.spearman:.2f} ["
+    first = f"length has the highest correlation with human ratings: Spearman rho {best.spearman:.2f} ("
 
     def places(*groups: str) -> list[Place]:
         names = ["length", "rouge-l", "nlg-bleu-4"]
@@ -92,7 +92,7 @@ def test_the_verdict_names_the_best_and_what_it_can_be_told_from(found: dialeval
 
     some = said(found, *places("a", "b", "ab"))
     assert some.startswith(first)
-    better = "] over 60 turns. It is better than rouge-l; no significant difference from nlg-bleu-4"
+    better = ") over 60 turns. It is better than rouge-l; no significant difference from nlg-bleu-4"
     assert f"{better} (significance level 0.05, corrected for 3 tests)." in some
     every = said(found, *places("a", "b", "c"))
     assert "It is better than rouge-l and nlg-bleu-4 (significance level 0.05" in every
@@ -103,7 +103,7 @@ def test_the_verdict_names_the_best_and_what_it_can_be_told_from(found: dialeval
     assert "Not shown" not in none, "length is the best"
     assert said(found, places("a", "a", "a")[0]).endswith(" turns.")
     swapped = said(found, place("length", 0.5, turned=True))
-    assert f"rho 0.50 [-{best.spearman_interval[1]:.2f}".replace("-0.", "-.") in swapped
+    assert f"rho 0.50 (−{best.spearman_interval[1]:.2f}" in swapped
 
 
 def test_no_metric_is_said_to_agree_without_a_small_corrected_p(found: dialeval.Agreement) -> None:
@@ -115,9 +115,9 @@ def test_no_metric_is_said_to_agree_without_a_small_corrected_p(found: dialeval.
 
 
 def test_no_interval_is_broken_over_lines(found: dialeval.Agreement) -> None:
-    figures = [line for line in printed(found).splitlines() if re.match(r"(rouge-l|length)  .*\[", line)]
-    assert sum(line.count("[") for line in figures) == 2 * 6, "three systems have none"
-    assert all(line.count("[") == line.count("]") for line in figures)
+    figures = [line for line in printed(found).splitlines() if re.match(r"(rouge-l|length)  .*\(", line)]
+    assert sum(line.count("(") for line in figures) == 2 * 6, "three systems have none"
+    assert all(line.count("(") == line.count(")") for line in figures)
 
 
 def test_a_level_that_repeats_another_is_left_out() -> None:

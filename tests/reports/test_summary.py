@@ -12,10 +12,12 @@ from dialeval.core.fold import Estimate
 from dialeval.core.result import Result, Run
 from dialeval.core.rowtable import RowTable
 from dialeval.core.signature import Signature
-from dialeval.reports.html import render
+from dialeval.reports.html import render, report
 from reports.test_html import HOSTILE, Page
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from dialeval.core.arrays import Floats
 
 RANDOM = np.random.default_rng(7)
@@ -77,6 +79,17 @@ def test_one_system_has_its_value_and_its_worst_dialogues() -> None:
     page = Page(render(Run({"alone": result(LOW)}, "0")))
     assert f"alone: bleu-4 {LOW.mean():.2f}" in page.text
     assert "Read the worst dialogues" in page.text
+
+
+def test_the_verdict_is_a_picture_to_share(tmp_path: Path) -> None:
+    run = Run({HOSTILE.replace("\udc80", ""): result(LOW), "new": result(LOW - 0.05)}, "0")
+    card = tmp_path / "card.svg"
+    report(run, tmp_path / "report.html", card=card)
+    drawn = card.read_text(encoding="utf-8")
+    assert 'width="1200" height="630"' in drawn
+    assert "new is worse than" in drawn
+    assert "<script>" not in drawn
+    assert drawn.count("<circle") > 80, "the first figure is in it"
 
 
 def test_systems_that_cannot_be_compared_say_why() -> None:

@@ -12,8 +12,10 @@ from dialeval.core.arrays import Floats, Ints
 from dialeval.stats.labels import (
     STATISTICS,
     compare_labels,
+    correct_rate,
     count_confusions,
     estimate_effective_judges,
+    estimate_rate_size,
     label_statistics,
 )
 from dialeval.stats.resampling import jackknife
@@ -135,3 +137,34 @@ def test_the_effective_number_of_judges_written_out() -> None:
     names, sizes = np.unique(dialogue, return_counts=True)
     without = np.array([effective_by_hand(values[dialogue != name], human[dialogue != name]) for name in names])
     assert interval == pytest.approx(jackknife(found, without, sizes.astype(np.float64)).interval(0.9))
+
+
+@pytest.mark.parametrize(
+    ("rate", "tpr", "tnr"), [(0.5, 0.9, 0.8), (0.8, 0.95, 0.7), (0.95, 0.95, 0.8), (0.02, 0.9, 0.95)]
+)
+@pytest.mark.parametrize("labels", [60, 200])
+def test_corrected_rates_cover_the_rate_with_few_labels(rate: float, tpr: float, tnr: float, labels: int) -> None:
+    """Rows whose labels people gave at random, and 1,000 others that a judge with known errors labeled."""
+    chance, covered, drawn = np.random.default_rng(1), 0, 0
+    while drawn < 1000:
+        yes = int(chance.binomial(labels, rate))
+        if not 0 < yes < labels:
+            continue
+        drawn += 1
+        judged = chance.binomial(1000, rate * tpr + (1 - rate) * (1 - tnr)) / 1000
+        known = [(chance.binomial(n, p) / n, float(n)) for n, p in ((yes, tpr), (labels - yes, tnr))]
+        value, (low, high) = correct_rate((judged, 1000.0), known[0], known[1], 0.95)
+        assert np.isnan(value) or low <= value <= high
+        covered += low <= rate <= high
+    assert covered >= 930
+
+
+def test_a_corrected_rate_by_hand() -> None:
+    value, (low, high) = correct_rate((0.6, 1e9), (0.9, 1e9), (0.8, 1e9), 0.95)
+    assert value == pytest.approx((0.6 + 0.8 - 1) / (0.9 + 0.8 - 1))
+    assert high - low < 1e-3
+    assert np.isnan(correct_rate((0.6, 100.0), (0.5, 50.0), (0.5, 50.0), 0.95)[0])
+    # Rows of a dialogue that are all alike count as one.
+    hits = np.repeat([1.0, 0.0, 1.0, 1.0], 5)
+    assert estimate_rate_size(hits, np.repeat(np.arange(4), 5)) == pytest.approx(3)
+    assert estimate_rate_size(np.ones(20), np.repeat(np.arange(4), 5)) == 4

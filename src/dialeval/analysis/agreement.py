@@ -255,6 +255,7 @@ def measure_agreement(
     train: Any = None,
     vocabulary: Any = None,
     vectors: Any = None,
+    judge: Any = None,
     settings: Mapping[str, Mapping[str, object]] | None = None,
     tokenizer: Tokenizer | None = None,
     threads: int | None = None,
@@ -281,6 +282,7 @@ def measure_agreement(
         train: The training text, as in `dialeval.evaluate`.
         vocabulary: The in-vocabulary words, likewise.
         vectors: Word vectors, likewise.
+        judge: A judge or the folder of one, likewise.
         settings: Settings of metric families, likewise.
         tokenizer: The tokenizer, likewise.
         threads: The number of threads; None: one per core.
@@ -306,7 +308,7 @@ def measure_agreement(
     run, rated, rescaled = read_rated(subject, ratings, quality, fields, sample)
     names = split_names(metrics) if isinstance(metrics, str) else None if metrics is None else list(metrics)
     if run is None:
-        resources = Resources(train, vocabulary, vectors)
+        resources = Resources(train, vocabulary, vectors, judge)
         asked = None if names is None else [*names, CONTROL]
         rows = score_ratings(rated, quality, resources, asked, settings, tokenizer)
     else:

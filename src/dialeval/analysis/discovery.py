@@ -94,6 +94,16 @@ class DiscoveredGroup(Record, frozen=True, kw_only=True):
         significant: Whether `adjusted_p` is below alpha.
         examples: What users said in three dialogues, those with the most extreme values first.
         ids: The dialogues of the group in both halves: their ids, or their numbers from 1.
+
+    Examples:
+        >>> import dialeval
+        >>> rows = [
+        ...     {"context": ["my refund ?" if n % 4 else "hello"], "response": "no" if n % 4 else "at nine of course"}
+        ...     for n in range(160)
+        ... ]
+        >>> found = dialeval.discover(dialeval.evaluate({"bot": rows}, metrics="length"))
+        >>> found.groups[0].dialogues, found.groups[0].significant
+        (21, True)
     """
 
     name: str
@@ -133,6 +143,16 @@ class Discovery(Tabular, Displayable, Record, frozen=True, kw_only=True, rename=
         seed: The seed of the halves.
         left_out: Metrics that were left out, with reasons.
         notes: What the reader should know.
+
+    Examples:
+        >>> import dialeval
+        >>> rows = [
+        ...     {"context": ["my refund ?" if n % 4 else "hello"], "response": "no" if n % 4 else "at nine of course"}
+        ...     for n in range(160)
+        ... ]
+        >>> found = dialeval.discover(dialeval.evaluate({"bot": rows}, metrics="length"))
+        >>> found.halves
+        {'bot': (80, 80)}
     """
 
     version: str = __version__
@@ -505,9 +525,10 @@ def discover(
 
     Examples:
         >>> import dialeval
-        >>> rows = [{"context": ["my refund ?" if n % 4 else "hello"], "response": "a b"} for n in range(160)]
-        >>> for n, row in enumerate(rows):
-        ...     row["response"] = "no" if n % 4 else "at nine of course"
+        >>> rows = [
+        ...     {"context": ["my refund ?" if n % 4 else "hello"], "response": "no" if n % 4 else "at nine of course"}
+        ...     for n in range(160)
+        ... ]
         >>> run = dialeval.evaluate({"bot": rows}, metrics="length")
         >>> dialeval.discover(run).groups[0].name
         'hello'

@@ -25,6 +25,7 @@ from dialeval.core.display import Displayable, Tabular
 from dialeval.core.errors import SettingError
 from dialeval.core.exact import Moments
 from dialeval.core.fold import Bounds, Estimate
+from dialeval.core.result import Run
 from dialeval.core.run_schema import Record
 from dialeval.core.version import __version__
 from dialeval.engine.intervals import compute_interval
@@ -32,7 +33,13 @@ from dialeval.engine.resources import Resources
 from dialeval.io.ratings import OVERALL
 from dialeval.metrics.registry import split_names
 from dialeval.stats.intervals import DEFAULT_LEVEL
-from dialeval.stats.labels import compare_labels, count_confusions, estimate_effective_judges
+from dialeval.stats.labels import (
+    compare_labels,
+    correct_rate,
+    count_confusions,
+    estimate_effective_judges,
+    estimate_rate_size,
+)
 
 JUDGES = ("llm", "judge", "adem")
 """Families of metrics that are judges, which make a panel."""
@@ -47,6 +54,13 @@ class RateEstimate(Struct, frozen=True):
     n: int
 
 
+class CorrectedRate(Struct, frozen=True):
+    """How often a judge says yes about all rows of a system, and the same without its known errors."""
+
+    judged: RateEstimate
+    corrected: RateEstimate
+
+
 class LabelFit(Struct, frozen=True):
     """The agreement of the labels of a metric with human labels."""
 
@@ -54,6 +68,9 @@ class LabelFit(Struct, frozen=True):
     confusion: Sequence[Sequence[int]]
     """Rows with each label by people (a line) and by the metric (a column)."""
     statistics: Mapping[str, RateEstimate]
+    """With two labels also `tpr` and `tnr`, the fractions of human yes (the higher label) and no that it repeats."""
+    rates: Mapping[str, CorrectedRate] = {}
+    """Of two labels, the rates of yes of each system of a run."""
 
 
 class Dispute(Struct, frozen=True):
@@ -150,7 +167,16 @@ def measure_label_agreement(
         human, size = np.searchsorted(labels, majority[there]), int(there.sum())
         table = count_confusions(human, given, len(labels), np.zeros(size, np.int64))[0].astype(int).tolist()
         found = compare_labels(human, given, len(labels), rows.dialogue[there], level)
-        fits[key] = LabelFit(size, table, {name: RateEstimate(*each, size) for name, each in found.items()})
+        statistics = {name: RateEstimate(*each, size) for name, each in found.items()}
+        rates: Mapping[str, CorrectedRate] = {}
+        if len(labels) == 2 and 0 < human.sum() < size:
+            hits, dialogue = (human == given).astype(np.float64), rows.dialogue[there]
+            sides = {"tpr": human == 1, "tnr": human == 0}
+            statistics |= {name: estimate_rate(hits[side], dialogue[side], level) for name, side in sides.items()}
+            sizes = {name: estimate_rate_size(hits[side], dialogue[side]) for name, side in sides.items()}
+            tpr, tnr = ((statistics[name].value, sizes[name]) for name in sides)
+            rates = {} if run is None else _correct_rates(run, key, labels, (tpr, tnr), level)
+        fits[key] = LabelFit(size, table, statistics, rates)
     if not fits:
         raise SettingError(f"no metric has values on the scale of {quality}, {labels[0]:g} to {labels[-1]:g}")
     judges = [
@@ -169,6 +195,26 @@ def measure_label_agreement(
         disputes=_find_disputes({key: rows.metrics[key] for key in judges or fits}, rows.human, rated, most),
         level=level,
     )
+
+
+def _correct_rates(
+    run: Run, key: str, labels: Floats, known: tuple[tuple[float, float], tuple[float, float]], level: float
+) -> dict[str, CorrectedRate]:
+    """Return how often a metric says yes about each system, and the corrected rate."""
+    rates = {}
+    for name, result in run.items():
+        scores, table = (result[key].scores if key in result else None), result.rows
+        if result.role != "system" or scores is None or table is None:
+            continue
+        there = ~np.isnan(scores)
+        clusters = table.clusters if len(scores) == len(table) else np.arange(len(scores))
+        if there.any():
+            hits = (np.abs(scores[there][:, None] - labels).argmin(axis=1) == 1).astype(np.float64)
+            judged = estimate_rate(hits, clusters[there], level)
+            size = estimate_rate_size(hits, clusters[there])
+            corrected = correct_rate((judged.value, size), *known, level)
+            rates[name] = CorrectedRate(judged, RateEstimate(*corrected, judged.n))
+    return rates
 
 
 def _weigh_panel(values: Floats, human: Floats, dialogue: Ints, level: float) -> RateEstimate | None:

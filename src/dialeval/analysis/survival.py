@@ -48,6 +48,14 @@ class SystemSurvival(Record, frozen=True, kw_only=True):
         adjusted_p: The same, adjusted for several systems.
         earlier: Whether failures come earlier than with the baseline.
         paired: Whether both systems answered the same dialogues.
+
+    Examples:
+        >>> import dialeval
+        >>> rows = [{"dialog_id": str(n), "response": "no" if n > 2 else "yes of course"} for n in range(4)]
+        >>> run = dialeval.evaluate({"bot": rows}, metrics="length")
+        >>> survival = dialeval.estimate_survival(run, "length", below=2)
+        >>> survival.systems[0].failed
+        1
     """
 
     system: str
@@ -72,6 +80,14 @@ class Survival(Tabular, Displayable, Record, frozen=True, kw_only=True, rename={
         confidence: The confidence level of the intervals.
         cluster: The field whose values are the clusters, if one was named.
         notes: What the reader should know.
+
+    Examples:
+        >>> import dialeval
+        >>> rows = [{"dialog_id": str(n), "response": "no" if n > 2 else "yes of course"} for n in range(4)]
+        >>> run = dialeval.evaluate({"bot": rows}, metrics="length")
+        >>> survival = dialeval.estimate_survival(run, "length", below=2)
+        >>> survival
+        <Survival: length, median turn of the first failure: bot none>
     """
 
     version: str = __version__

@@ -66,6 +66,15 @@ class Habit(Record, frozen=True, kw_only=True):
         p: The p-value.
         adjusted_p: The p-value adjusted for all habits.
         advice: What to change in a simulator, where the difference is significant.
+
+    Examples:
+        >>> import dialeval
+        >>> real = [{"context": [f"cud i hav nr {n} pls"], "response": "yes"} for n in range(40)]
+        >>> simulated = [{"context": [f"Could I have number {n}?"], "response": "yes"} for n in range(40)]
+        >>> runs = [dialeval.evaluate({"bot": rows}, metrics="length") for rows in (real, simulated)]
+        >>> users = dialeval.compare_users(*runs)
+        >>> users.habits[0].real != users.habits[0].simulated
+        True
     """
 
     name: str
@@ -92,6 +101,15 @@ class UserComparison(Tabular, Displayable, Record, frozen=True, kw_only=True, re
         simulated_words: Those typical of simulated users.
         ranking: By metric the systems of both logs: their means and Kendall's tau.
         alpha: The significance level.
+
+    Examples:
+        >>> import dialeval
+        >>> real = [{"context": [f"cud i hav nr {n} pls"], "response": "yes"} for n in range(40)]
+        >>> simulated = [{"context": [f"Could I have number {n}?"], "response": "yes"} for n in range(40)]
+        >>> runs = [dialeval.evaluate({"bot": rows}, metrics="length") for rows in (real, simulated)]
+        >>> users = dialeval.compare_users(*runs)
+        >>> users.dialogues, users.interval[0] > 0.5
+        ((40, 40), True)
     """
 
     version: str = __version__
@@ -126,7 +144,7 @@ def compare_users(
     confidence: float = DEFAULT_LEVEL,
     seed: int = DEFAULT_SEED,
 ) -> UserComparison:
-    """Compare the user sides of two logs: can they be told apart, by what, and do they rank systems alike?
+    """Compare the user sides of two logs: whether they can be told apart, and by what.
 
     Args:
         real: A run of the log of real users; its metrics only matter for the ranking of systems.

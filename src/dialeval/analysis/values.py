@@ -44,7 +44,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -109,7 +109,7 @@ class Values:
     """The clusters, and what the rows contribute to corpus values."""
     items: Mapping[str, Floats] = field(default_factory=dict)
     """One value per row or, for a value of dialogues, per cluster."""
-    metrics: Mapping[str, Metric[Any]] = field(default_factory=dict)
+    metrics: Mapping[str, Metric] = field(default_factory=dict)
     reasons: Mapping[str, str] = field(default_factory=dict)
     """Why a key has no values."""
 
@@ -126,7 +126,7 @@ class Values:
         count, clusters = int(rows.offsets[-1]), len(rows.offsets) - 1
         nothing = Resamples(rows, np.zeros((0, clusters), np.int64))
         items: dict[str, Floats] = {}
-        metrics: dict[str, Metric[Any]] = {}
+        metrics: dict[str, Metric] = {}
         reasons: dict[str, str] = {}
         for key in keys:
             estimate, metric = result[key], find_metric(result[key])
@@ -327,7 +327,7 @@ def average_known(values: Floats, offsets: Ints) -> Floats:
         return np.asarray(sums[:, 0] / sums[:, 1])
 
 
-def find_metric(estimate: Estimate) -> Metric[Any] | None:
+def find_metric(estimate: Estimate) -> Metric | None:
     """Return the metric of an estimate, by its signature; None without one or where the metric is not installed."""
     if estimate.signature is None:
         return None

@@ -101,7 +101,7 @@ class Verdict(Record, frozen=True):
         kind: `better`, `worse`, `mixed`, `equivalent`, `different` (under metrics that do not say what is better),
             `inconclusive`, or `refused` (nothing could be tested); of several systems what holds for all, else `mixed`.
         headline: The verdict in one sentence.
-        sentences: The verdict as the command line prints it: designs, systems, and what a reader should know.
+        sentences: What explains the headline, what a reader should know about it, and what was compared.
         numbers: A line per system and metric of the verdict.
 
     Examples:
@@ -110,7 +110,7 @@ class Verdict(Record, frozen=True):
         >>> run = dialeval.evaluate({"old": ["sorry ?"] * 12, "new": references}, references, metrics="rouge-l")
         >>> verdict = dialeval.compare(run).verdict
         >>> verdict.kind, verdict.headline
-        ('better', 'new is better than old: rouge-l ~+1.00 [0.52, 1.00] (p 0.0005).')
+        ('better', 'new is better than old')
     """
 
     kind: Kind

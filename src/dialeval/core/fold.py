@@ -27,7 +27,19 @@ from functools import cache
 from inspect import get_annotations
 from math import inf, isfinite, nan, sqrt
 from types import SimpleNamespace
-from typing import Any, ClassVar, Generic, Literal, TypeAlias, TypeVar, cast, get_args, get_origin, get_type_hints
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Generic,
+    Literal,
+    TypeAlias,
+    TypeVar,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import numpy as np
 
@@ -49,8 +61,14 @@ Bounds: TypeAlias = tuple[float, float]
 
 ANY_NUMBER: Bounds = (-inf, inf)
 
-State = TypeVar("State")
-Known = TypeVar("Known")
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar as AnyVar
+
+    State = AnyVar("State", default=Any)
+    Known = AnyVar("Known", default=Any)
+else:  # a default is for type checkers: `Metric` without brackets is one of any state
+    State = TypeVar("State")
+    Known = TypeVar("Known")
 
 
 class Level(str, Enum):
@@ -234,13 +252,24 @@ class Fact(Fold[State], Generic[State, Known]):
         """Return the value of the fact: the state itself, unless a class defines it."""
         return cast("Known", state)
 
-    def change_metric(self, change: Callable[[Metric[Any]], Metric[Any]]) -> Fact[State, Known]:
+    def change_metric(self, change: Callable[[Metric], Metric]) -> Fact[State, Known]:
         """Return the fact of a changed metric, for one that computes with a metric."""
         return self
 
 
+class Declared:
+    """What a metric declares, by class variables, or by settings or properties of the same names."""
+
+    needs: ClassVar[frozenset[Input]]
+    """The required inputs."""
+    better: ClassVar[Better | None] = None
+    """Which values are better; None where neither more nor less is (length, entropy)."""
+    bounds: ClassVar[Bounds] = ANY_NUMBER
+    """The smallest and the largest possible value; intervals stay within them."""
+
+
 @dataclass(frozen=True)
-class Metric(Fold[State]):
+class Metric(Declared, Fold[State]):
     """A metric with its settings as fields; metrics of one class with equal settings are equal.
 
     `family` is its name without settings; `presets` gives short names to common settings (`distinct-2` is
@@ -254,12 +283,6 @@ class Metric(Fold[State]):
 
     family: ClassVar[str]
     presets: ClassVar[Mapping[str, Mapping[str, object]]]
-    needs: ClassVar[frozenset[Input]]
-    """The required inputs. It, `better` and `bounds` are properties where they depend on settings."""
-    better: ClassVar[Better | None] = None
-    """Which values are better; None where neither more nor less is (length, entropy)."""
-    bounds: ClassVar[Bounds] = ANY_NUMBER
-    """The smallest and the largest possible value; intervals stay within them."""
     subject: ClassVar[Input] = inputs.RESPONSE
     """The column that is scored; a metric whose column is not given is left out without a warning."""
     level: ClassVar[Level] = Level.TURN
@@ -331,7 +354,7 @@ class Metric(Fold[State]):
         return Estimate.of_moments(Moments.of(items, dialogues), self.bounds_of(key))
 
     @property
-    def facts(self) -> tuple[Fact[Any, Any], ...]:
+    def facts(self) -> tuple[Fact, ...]:
         """The statistics of all rows that it needs before it scores the first."""
         return ()
 
@@ -340,7 +363,7 @@ class Metric(Fold[State]):
         """Return the names of its settings, in order."""
         return [field.name for field in fields(cls)]
 
-    def with_settings(self, **changes: Any) -> Metric[Any]:
+    def with_settings(self, **changes: Any) -> Metric:
         """Return a preset with other defaults of its family; a metric ignores settings that it has no use for."""
         return replace(self, **changes)
 
@@ -348,16 +371,16 @@ class Metric(Fold[State]):
         """Return one of its settings, or of the metric inside it; None if it has no such setting."""
         return getattr(self, name, None) if name in self.setting_names() else None
 
-    def change_setting(self, name: str, value: object) -> Metric[Any]:
+    def change_setting(self, name: str, value: object) -> Metric:
         """Return the metric with another value of a setting that it, or the metric inside it, has."""
         return replace(self, **{name: value}) if name in self.setting_names() else self
 
     @property
-    def survey(self) -> Fact[Any, Any] | None:
+    def survey(self) -> Fact | None:
         """A statistic of the rows of all systems that decides what it measures, such as the names of all labels."""
         return None
 
-    def settle(self, surveyed: Any) -> Mapping[str, Metric[Any]]:
+    def settle(self, surveyed: Any) -> Mapping[str, Metric]:
         """Return the metrics that take its place once `surveyed`, the value of its survey, is known, by name."""
         return {self.name: self}
 
@@ -469,13 +492,13 @@ def check_column(metric: str, values: object, rows: int, of: str = "rows") -> No
 
 
 @cache
-def _list_choices(metric: type[Metric[Any]]) -> Mapping[str, tuple[object, ...]]:
+def _list_choices(metric: type[Metric]) -> Mapping[str, tuple[object, ...]]:
     """Return the possible values of every setting that is annotated `Literal[...]`."""
     settings, hints = set(metric.setting_names()), dict[str, Any]()
     for kind in reversed(metric.__mro__):
         # Only the annotations of settings are looked up: those of all class variables would take several times as long.
-        own = {name: hint for name, hint in get_annotations(kind).items() if name in settings}
-        own = {name: hint for name, hint in own.items() if not str(hint).startswith("ClassVar")}
+        plain = {name: hint for name, hint in get_annotations(kind).items() if "ClassVar" not in str(hint)}
+        own = {name: hint for name, hint in plain.items() if name in settings}
         with suppress(NameError):  # a name that only type checkers, or the function that defines the class, can see
             hints |= get_type_hints(SimpleNamespace(__annotations__=own), vars(sys.modules[kind.__module__]))
     return {name: get_args(hint) for name, hint in hints.items() if get_origin(hint) is Literal}

@@ -26,7 +26,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from msgspec import to_builtins
@@ -175,7 +174,7 @@ def derangement(offsets: Ints, seed: int) -> Ints | None:
     return taken
 
 
-def with_standing(run: Run, baselines: Baselines, metrics: Mapping[str, Metric[Any]]) -> Run:
+def with_standing(run: Run, baselines: Baselines, metrics: Mapping[str, Metric]) -> Run:
     """Return the run with the position of each system between floor and ceiling; warn of floors above a system."""
     names = [rows.system for rows in baselines.systems]
     real = [name for name in run if name not in names]
@@ -189,7 +188,7 @@ def with_standing(run: Run, baselines: Baselines, metrics: Mapping[str, Metric[A
     return replace(run, details={**run.details, "baselines": details}, warnings=(*run.warnings, *warnings))
 
 
-def _is_floor(name: str, metric: Metric[Any]) -> bool:
+def _is_floor(name: str, metric: Metric) -> bool:
     """Return whether a baseline is a floor of a metric."""
     if name not in (CONSTANT, SHUFFLED, TRAIN) or metric.better is None:
         return False
@@ -201,13 +200,13 @@ def _is_floor(name: str, metric: Metric[Any]) -> bool:
     )
 
 
-def _orient_mean(run: Run, system: str, key: str, metric: Metric[Any]) -> float:
+def _orient_mean(run: Run, system: str, key: str, metric: Metric) -> float:
     """Return the value of a system, negated where lower is better; NaN where it has none."""
     mean = run[system][key].mean if system in run and key in run[system] else math.nan
     return -mean if metric.better == "lower" else mean
 
 
-def _locate(run: Run, system: str, metrics: Mapping[str, Metric[Any]], floors: Floors) -> dict[str, SavedStanding]:
+def _locate(run: Run, system: str, metrics: Mapping[str, Metric], floors: Floors) -> dict[str, SavedStanding]:
     """Return by key the fraction of the way from the best floor to the ceiling, where both are known."""
     standings: dict[str, SavedStanding] = {}
     for key, metric in metrics.items():
@@ -219,7 +218,7 @@ def _locate(run: Run, system: str, metrics: Mapping[str, Metric[Any]], floors: F
     return standings
 
 
-def _warn_of_floors(run: Run, system: str, metrics: Mapping[str, Metric[Any]], floors: Floors) -> Iterable[str]:
+def _warn_of_floors(run: Run, system: str, metrics: Mapping[str, Metric], floors: Floors) -> Iterable[str]:
     """Yield a line for each floor that is at least as good as a system on some metric."""
     for floor in dict.fromkeys(name for names in floors.values() for name in names):
         lost = [

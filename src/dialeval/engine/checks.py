@@ -27,14 +27,14 @@ from dialeval.text.tokenizers import SPLIT_AT_SPACES, Tokenizer, UnsplitTexts, s
 _MEASURED = (inputs.RESPONSE, inputs.HYPOTHESES)
 """Columns whose texts are checked: those that are measured."""
 
-Checked = Iterable[tuple[Fact[Any, Any], Any]]
+Checked = Iterable[tuple[Fact, Any]]
 """Checks of a system with their states."""
 
 
 def with_checks(plan: Plan) -> Plan:
     """Return the plan with the checks behind its own details."""
     asked = dict.fromkeys((metric.subject, find_tokenizer(metric)) for metric in plan.folded)
-    checks: dict[str, Fact[Any, Any]] = {
+    checks: dict[str, Fact] = {
         f"unsplit {tokenizer}": UnsplitTexts(need, tokenizer)
         for need, tokenizer in asked
         if need in _MEASURED and tokenizer in SPLIT_AT_SPACES

@@ -108,8 +108,8 @@ class FinishedSystem:
     source: Source
     system: System
     plan: Plan
-    states: Mapping[Metric[Any], Any]
-    checks: Sequence[tuple[str, Fact[Any, Any], Any]]
+    states: Mapping[Metric, Any]
+    checks: Sequence[tuple[str, Fact, Any]]
     """The details of the plan and the checks of all rows, each with its name and state."""
     digests: Mapping[Input, str]
     """Of the columns and resources that are in signatures."""
@@ -252,7 +252,7 @@ def run_sources(
     return Evaluation(run, systems)
 
 
-def list_signed_needs(metric: Metric[Any]) -> list[Input]:
+def list_signed_needs(metric: Metric) -> list[Input]:
     """Return the needs whose digests a signature has: all but responses and its subject, which are what is compared."""
     return sorted((metric.needs | metric.wants) - {metric.subject, inputs.RESPONSE})
 
@@ -470,7 +470,7 @@ def _find_warnings(systems: Mapping[str, FinishedSystem], chunks: Sequence[Chunk
     checks = {name: [(fold, state) for _, fold, state in end.checks] for name, end in systems.items()}
     real = [name for name, system in systems.items() if system.source.role == "system"]
     yield from warn_of_unsplit_texts(checks[name] for name in real)
-    states: dict[Metric[Any], list[Any]] = {}
+    states: dict[Metric, list[Any]] = {}
     for name in real:
         for metric, state in systems[name].states.items():
             states.setdefault(metric, []).append(state)

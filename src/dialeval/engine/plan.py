@@ -41,7 +41,7 @@ from dialeval.text.tokenizers import (
     choose_tokenizer,
 )
 
-Asked: TypeAlias = str | Metric[Any] | Callable[..., Any] | Iterable[str | Metric[Any] | Callable[..., Any]] | None
+Asked: TypeAlias = str | Metric | Callable[..., Any] | Iterable[str | Metric | Callable[..., Any]] | None
 """Metrics by names, families, objects, and functions of `metric_of_rows`; None: the group `default`."""
 
 Settings: TypeAlias = Mapping[str, Mapping[str, object]]
@@ -63,10 +63,10 @@ _SCRIPT_COUNTS = ScriptCounts((inputs.RESPONSE, inputs.HYPOTHESES, inputs.REFERE
 class Plan:
     """The metrics to compute, in order, and those left out with the reason."""
 
-    metrics: Mapping[str, Metric[Any]]
+    metrics: Mapping[str, Metric]
     """By the name under which their results are shown: that by which they were asked for."""
     skipped: Mapping[str, str] = field(default_factory=dict)
-    details: Mapping[str, Fact[Any, Any]] = field(default_factory=dict)
+    details: Mapping[str, Fact] = field(default_factory=dict)
     """Folds next to the metrics that give no estimate but plain data, by name. They see the batch as it is."""
     by_script: frozenset[str] = frozenset()
     """Metrics that get another tokenizer where the script of the texts has no spaces."""
@@ -74,7 +74,7 @@ class Plan:
     """Whether `failure-rate` was not asked for: it is left out where no other metric leaves out what failed."""
 
     @property
-    def folded(self) -> list[Metric[Any]]:
+    def folded(self) -> list[Metric]:
         """Every metric once, whatever it is called."""
         return list(dict.fromkeys(self.metrics.values()))
 
@@ -136,7 +136,7 @@ def make_plan(
     names = [registry().canonicalize(name) for name in list_asked(asked)]
     if not names:
         raise SettingError("no metric was asked for; name some, or `all`")
-    metrics: dict[str, Metric[Any]] = {}
+    metrics: dict[str, Metric] = {}
     skipped: dict[str, str] = {}
     for name in names:
         if name == PANEL:
@@ -164,7 +164,7 @@ def make_plan(
         raise NeedError(f"nothing can be computed: {reasons}")
     skipped = {name: reason for name, reason in skipped.items() if name not in metrics}
     by_script = metrics.keys() & GROUPS[PANEL] if PANEL in names and tokenizer is None and rows is not None else ()
-    details: dict[str, Fact[Any, Any]] = {}
+    details: dict[str, Fact] = {}
     if any(metric.subject == inputs.TRIALS for metric in metrics.values()):
         from dialeval.metrics.trials import TrialTable
 
@@ -172,7 +172,7 @@ def make_plan(
     return Plan(metrics, skipped, details, frozenset(by_script), unasked)
 
 
-def _judge_if_fast(available: frozenset[Input], rows: int | None, skipped: dict[str, str]) -> list[Metric[Any]]:
+def _judge_if_fast(available: frozenset[Input], rows: int | None, skipped: dict[str, str]) -> list[Metric]:
     """Return the judge if it can run and rows are few; where they are many, explain in `skipped` how to ask for it."""
     if inputs.DIALOGUE_JUDGE not in available or _explain_missing(judge := registry().parse("judge"), available):
         return []
@@ -183,7 +183,7 @@ def _judge_if_fast(available: frozenset[Input], rows: int | None, skipped: dict[
     return []
 
 
-def _explain_missing(metric: Metric[Any], available: frozenset[Input]) -> str:
+def _explain_missing(metric: Metric, available: frozenset[Input]) -> str:
     """Return why a metric cannot run; empty if it can."""
     reasons = [explain_missing(need) or need.remedy for need in sorted(metric.needs - available)]
     if metric.one_of and not metric.one_of & available:
@@ -191,7 +191,7 @@ def _explain_missing(metric: Metric[Any], available: frozenset[Input]) -> str:
     return "; ".join(reasons)
 
 
-def _configure(metric: Metric[Any], asked: Any, settings: Settings, tokenizer: Tokenizer | None) -> Any:
+def _configure(metric: Metric, asked: Any, settings: Settings, tokenizer: Tokenizer | None) -> Any:
     """Return the metric with the settings of its group and its family, unless it was asked for with its own.
 
     It gets the tokenizer if it takes one and the name by which it was asked for has none; an object keeps its own.
@@ -211,17 +211,17 @@ def _configure(metric: Metric[Any], asked: Any, settings: Settings, tokenizer: T
 class EarlyPass(NamedTuple):
     """A pass over all rows before the metrics, from whose values the plans follow."""
 
-    facts: Sequence[Fact[Any, Any]]
-    settle: Callable[[Planner, Mapping[Fact[Any, Any], Any]], tuple[Planner, dict[str, Any]]]
+    facts: Sequence[Fact]
+    settle: Callable[[Planner, Mapping[Fact, Any]], tuple[Planner, dict[str, Any]]]
     """Return the planner of the passes that follow, and details for the run."""
 
 
 def survey_columns(plans: Sequence[Plan]) -> EarlyPass:
     """Collect what metrics have to know of the rows of all systems, such as the names of all labels."""
 
-    def settle(planner: Planner, surveyed: Mapping[Fact[Any, Any], Any]) -> tuple[Planner, dict[str, Any]]:
+    def settle(planner: Planner, surveyed: Mapping[Fact, Any]) -> tuple[Planner, dict[str, Any]]:
         @cache
-        def expand(name: str, metric: Metric[Any]) -> Mapping[str, Metric[Any]]:
+        def expand(name: str, metric: Metric) -> Mapping[str, Metric]:
             if metric.survey is None:
                 return {name: metric}
             settled = metric.settle(surveyed[metric.survey])
@@ -242,11 +242,11 @@ def choose_by_script(plans: Sequence[Plan]) -> EarlyPass:
     """Count the scripts of all texts where a metric leaves the choice of a tokenizer to the run."""
     unasked = any(plan.by_script for plan in plans)
 
-    def settle(planner: Planner, counted: Mapping[Fact[Any, Any], Any]) -> tuple[Planner, dict[str, Any]]:
+    def settle(planner: Planner, counted: Mapping[Fact, Any]) -> tuple[Planner, dict[str, Any]]:
         tokenizer = choose_tokenizer(counted[_SCRIPT_COUNTS])
         tokenizer = choose_installed(tokenizer) if unasked else tokenizer
 
-        def choose(metric: Metric[Any], by_script: bool = False) -> Metric[Any]:
+        def choose(metric: Metric, by_script: bool = False) -> Metric:
             left = (AUTO, *(SPLIT_AT_SPACES if by_script and tokenizer != DEFAULT else ()))
             return metric.change_setting(_TOKENIZER, tokenizer) if find_tokenizer(metric) in left else metric
 
@@ -266,6 +266,6 @@ EARLY_PASSES = (survey_columns, choose_by_script)
 """In this order: a metric that a survey decides on may leave the choice of a tokenizer to the run."""
 
 
-def find_tokenizer(metric: Metric[Any]) -> Tokenizer | None:
+def find_tokenizer(metric: Metric) -> Tokenizer | None:
     """Return the tokenizer of a metric that has one."""
     return cast("Tokenizer | None", metric.find_setting(_TOKENIZER))

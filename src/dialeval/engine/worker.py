@@ -129,7 +129,7 @@ class Job:
     context: Context | None = None
     """What batches are scored with, if the job stays in this process, where resources are open already."""
 
-    def list_facts(self, source: int) -> dict[Fact[Any, Any], frozenset[Input]]:
+    def list_facts(self, source: int) -> dict[Fact, frozenset[Input]]:
         """Return what must be known of all rows of a source first, with the needs of the metric that asks."""
         metrics = self.plans[source].folded
         return {fact: metric.needs | metric.wants for metric in metrics for fact in metric.facts}
@@ -140,8 +140,8 @@ class Job:
         asks = any(self.list_facts(source) for source in range(len(self.plans)))
         return ["facts", "metrics"] if asks else ["metrics"]
 
-    def list_folds(self, stage: Stage, source: int) -> Sequence[Fact[Any, Any] | Metric[Any]]:
-        """Return what has a state in a stage; metrics before details."""
+    def list_folds(self, stage: Stage, source: int) -> Sequence[Fact | Metric]:
+        """Return the folds of a stage: metrics, then details."""
         plan = self.plans[source]
         return list(self.list_facts(source)) if stage == "facts" else [*plan.folded, *plan.details.values()]
 
@@ -176,11 +176,11 @@ class StateSums:
 
     def __init__(self, job: Job, stage: Stage, vocabulary: Vocabulary | None = None) -> None:
         self._job, self._stage, self._vocabulary = job, stage, vocabulary
-        self._sums: dict[System, list[Reduction[Any]]] = {}
+        self._sums: dict[System, list[Reduction]] = {}
         self._totals: dict[System, SystemState] = {}
         """All but the states."""
 
-    def expect(self, system: System) -> list[Reduction[Any]]:
+    def expect(self, system: System) -> list[Reduction]:
         """Return the sums of a system, which may stay those of no rows."""
         if system not in self._sums:
             folds = self._job.list_folds(self._stage, system[0])
@@ -242,9 +242,9 @@ def merge_states(job: Job, stage: Stage, several: Iterable[SystemStates], *, clo
 
 @dataclass(frozen=True, slots=True)
 class ChunkResult:
-    """The states of one or more consecutive chunks together, and the items of each of them.
+    """The states of one or more consecutive chunks together, and the scores of each of them.
 
-    Without a chunk it is what was merged of all of them: a closed part of states that grow.
+    `chunks` is empty for a hash partition of states that grow, merged over all chunks and closed.
     """
 
     chunks: tuple[int, ...]

@@ -414,6 +414,7 @@ def rank(pairs: tuple[str, ...], output: Path | None, format_: str, **settings: 
 @options.metrics("all that there are")
 @options.tokenizer
 @options.resources
+@click.option("--judge-dir", "judge", type=click.Path(file_okay=False), help="Folder of a judge.  [default: shipped]")
 @click.option("--level", "levels", multiple=True, type=options.Choice(LEVELS), help="One or several.  [default: all]")
 @options.bootstrap_resamples
 @click.option("--seed", type=options.SEED, default=12345, help="Random seed.")
@@ -455,7 +456,7 @@ def agreement(
         raise click.BadParameter(f"no file {human!r} with ratings of the run's responses", param_hint="--human")
     if not saved and quality is not None:
         raise click.UsageError(f"--quality needs a run; {subject} holds rated rows: --human {quality} names it")
-    resources = [settings[name] for name in ("train", "vocabulary", "vectors")]
+    resources = [settings[name] for name in ("train", "vocabulary", "vectors", "judge")]
     out.check_places(None, files_of(subject) if saved else subject, human, resources, files=(output, disputed))
     if labels or disputed is not None:
         chosen = {name: settings[name] for name in ("metrics", "fields", "sample")}

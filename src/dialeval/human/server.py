@@ -23,7 +23,6 @@ limit for idle clients but no deadline for a whole request, and stops accepting 
 from __future__ import annotations
 
 import hmac
-import io
 import ipaddress
 import re
 import socket
@@ -51,8 +50,6 @@ from dialeval.human.store import Rating, RatingStore
 
 LARGEST = 1 << 16
 """Bytes of a rating."""
-LARGEST_HEADERS = 1 << 15
-"""Bytes of all headers; browsers send one or two thousand."""
 MOST_CONNECTIONS = 128
 SECRET_SECONDS = 5.0
 """From the connection to the end of the line with the secret."""
@@ -235,7 +232,10 @@ class _Handler(BaseHTTPRequestHandler):
         if line is None or (rater is None and not lead):
             raise _RefusedError(HTTPStatus.NOT_FOUND)
         self.server.admit(self.connection, REQUEST_SECONDS)
-        headers = self._read_headers()
+        try:
+            headers = parse_headers(self.rfile)  # at most a hundred lines of 64 KiB
+        except HTTPException:
+            raise _RefusedError(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE) from None
         hosts = headers.get_all("Host", [])
         if len(hosts) != 1 or hosts[0].lower() not in self.server.hosts:
             raise _RefusedError(HTTPStatus.NOT_FOUND)
@@ -249,19 +249,6 @@ class _Handler(BaseHTTPRequestHandler):
             self._save(rater, self._read_rating(headers))
             return HTTPStatus.NO_CONTENT, b""
         raise _RefusedError(HTTPStatus.NOT_FOUND)
-
-    def _read_headers(self) -> Message:
-        lines, left = [], LARGEST_HEADERS
-        while left > 0:
-            lines.append(self.rfile.readline(left))
-            left -= len(lines[-1])
-            if lines[-1] in (b"\r\n", b"\n"):
-                with suppress(HTTPException):  # more than a hundred headers
-                    return parse_headers(io.BytesIO(b"".join(lines)))
-                break
-            if not lines[-1].endswith(b"\n") and left > 0:  # cut off
-                raise _RefusedError(HTTPStatus.REQUEST_TIMEOUT)
-        raise _RefusedError(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
 
     def _make_page(self, rater: str) -> bytes:
         server = self.server
@@ -320,7 +307,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Answer with a status, and drop what the client still sends: a reset connection might hide the answer."""
         self._answer(status, f"{status.value} {status.phrase}\n".encode())
         self.connection.shutdown(socket.SHUT_WR)
-        left = LARGEST_HEADERS + LARGEST
+        left = 2 * LARGEST
         while left > 0 and (dropped := self.connection.recv(1 << 14)):
             left -= len(dropped)
 

@@ -239,7 +239,8 @@ def describe_drift(drift: JudgeDrift) -> Document:
         tables.append(Table(["first judge", *(f"{grade:g}" for grade in grades)], lines))
     changes = [f"{name}: {one or 'none'} and {two or 'none'}" for name, (one, two) in drift.differences.items()]
     low, high = drift.shift.interval
-    verdict = "The second judge grades differently" if low > 0 or high < 0 else "No shift is certain"
+    moved = low > 0 or high < 0 or (np.isnan(low) and drift.shift.value != 0)  # no interval where all moved alike
+    verdict = "The second judge grades differently" if moved else "No shift is certain"
     notes = [
         f"{verdict}: mean shift {_show(drift.shift)}, {100 * drift.level:g}% interval over dialogues.",
         f"Grades that differ by less than {_SAME:g}: {_show(drift.agreement)}; correlation {drift.correlation:.2f}.",

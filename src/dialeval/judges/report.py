@@ -1,4 +1,4 @@
-"""What the judge shows next to scores: reasons for low ones, in words, in the explorer of the report."""
+"""What the judge shows next to scores: reasons for low ones, in words, in the dialogues of the report."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def get_parts(result: Result) -> dict[str, Floats]:
 
 
 def explain_rows(systems: Mapping[str, Result], rows: Ints, **_: object) -> dict[str, object]:
-    """Return the reasons against some responses of each system, for the explorer; None for a system not judged."""
+    """Return the reasons against some responses of each system, for the page; None for a system not judged."""
     return {"reasons": [_list_row_reasons(result, rows) for result in systems.values()]}
 
 

@@ -107,7 +107,7 @@ def lenient_reference(share: Floats, threshold: float) -> Floats:
 
 
 def compute_shares(batch: Batch) -> Floats:
-    """Return the fractions of a batch, computed once."""
+    """Return the fraction of annotators per label (O, T, X), cached."""
     counts = batch.numbers(inputs.ANNOTATIONS)
     return batch.derive("breakdown-shares", lambda: shares(counts))
 

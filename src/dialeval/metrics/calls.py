@@ -212,7 +212,7 @@ def check_pairs(made: Calls, expected: Calls) -> None:
 
 
 @dataclass(frozen=True)
-class _Expecting(Rule, Metric[Any]):
+class _Expecting(Rule, Metric):
     """A metric against expected calls."""
 
     subject = inputs.CALLS

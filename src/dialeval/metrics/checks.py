@@ -185,7 +185,7 @@ class _TextMetric(RowMetric):
         return Column.of_field(f"expected_{self.family.replace('-', '_')}")
 
     @property
-    def needs(self) -> frozenset[Input]:
+    def needs(self) -> frozenset[Input]:  # type: ignore[override]
         return frozenset({inputs.RESPONSE, *([] if self.wanted is not None else [self._field])})
 
     def score(self, batch: Batch) -> Floats:

@@ -67,7 +67,7 @@ class OverDialogue(RowMetric):
     one_of: ClassVar[Any] = property(attrgetter("inner.one_of"))
     facts: ClassVar[Any] = property(attrgetter("inner.facts"))
 
-    inner: Metric[Any]
+    inner: Metric
     how: How = "mean"
 
     def __post_init__(self) -> None:
@@ -96,10 +96,10 @@ class OverDialogue(RowMetric):
         return replace(self, inner=self.inner.change_setting(name, value))
 
     @property
-    def survey(self) -> Fact[Any, Any] | None:
+    def survey(self) -> Fact | None:
         return self.inner.survey
 
-    def settle(self, surveyed: Any) -> Mapping[str, Metric[Any]]:
+    def settle(self, surveyed: Any) -> Mapping[str, Metric]:
         settled = self.inner.settle(surveyed)
         return {f"{name}{str(self)[len(str(self.inner)) :]}": replace(self, inner=one) for name, one in settled.items()}
 

@@ -51,7 +51,7 @@ from dialeval.core.inputs import Column, Input, Kind
 from dialeval.core.signature import Signature
 
 F = TypeVar("F", bound=Callable[..., Any])
-MetricClass = type[Metric[Any]]
+MetricClass = type[Metric]
 
 METRIC_MARK = "__dialeval_metric__"
 """The attribute of functions that are metrics."""
@@ -227,7 +227,7 @@ def make_class(function: Callable[..., Any]) -> MetricClass:
     return dataclass(frozen=True)(type(function.__qualname__, (RowFunction,), members))
 
 
-def _make_metric(function: Callable[..., Any]) -> Metric[Any]:
+def _make_metric(function: Callable[..., Any]) -> Metric:
     return make_class(function)()
 
 

@@ -118,11 +118,11 @@ class Label(RowMetric):
         return None if self.of else "it says how many replies have labels, which is a property of the data"
 
     @property
-    def survey(self) -> Fact[Any, Any] | None:
+    def survey(self) -> Fact | None:
         return None if self.of else LabelNames()
 
-    def settle(self, surveyed: Sequence[str]) -> Mapping[str, Metric[Any]]:
-        rates: list[Metric[Any]] = [replace(self, of=label) for label in surveyed]
+    def settle(self, surveyed: Sequence[str]) -> Mapping[str, Metric]:
+        rates: list[Metric] = [replace(self, of=label) for label in surveyed]
         return {metric.name: metric for metric in [self, *rates]}
 
     def score(self, batch: Batch) -> Floats:

@@ -17,6 +17,7 @@ from __future__ import annotations
 import inspect
 import re
 import sys
+import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from importlib import import_module
@@ -158,6 +159,7 @@ class Registry:
         self._installed = installed
         """Gives the features of other packages, until they are loaded: looking for them takes long."""
         self._broken: dict[str, str] = {}
+        self._lock = threading.RLock()
 
     @property
     def broken(self) -> Mapping[str, str]:
@@ -178,10 +180,12 @@ class Registry:
         return self._presets
 
     def _import(self, subjects: Iterable[str]) -> None:
-        for subject in [each for each in self._waiting if each in set(subjects)]:  # in one order, whatever the set's
-            for place in self._waiting.pop(subject):
-                for metric in _import_classes(place):
-                    self._add(metric)
+        wanted = set(subjects)
+        with self._lock:  # a thread that comes second waits until the metrics are there
+            for subject in [each for each in self._waiting if each in wanted]:  # in one order, whatever the set's
+                for place in self._waiting.pop(subject):
+                    for metric in _import_classes(place):
+                        self._add(metric)
 
     def _import_all(self) -> None:
         """Import what is built in, and what installed packages add."""
@@ -206,7 +210,7 @@ class Registry:
         """Find the class of a preset or family: first among imported ones, then among those that score responses."""
         imported = [
             subject
-            for subject, places in self._waiting.items()
+            for subject, places in list(self._waiting.items())
             if all(place.partition(":")[0] in sys.modules for place in places)
         ]
         for load in (partial(self._import, imported), partial(self._import, [inputs.RESPONSE]), self._import_all):
@@ -216,7 +220,7 @@ class Registry:
                 return found
         return DECLARED.get(name)
 
-    def list_measuring(self, subjects: Collection[str]) -> list[Metric[Any]]:
+    def list_measuring(self, subjects: Collection[str]) -> list[Metric]:
         """Return all presets of metrics that measure one of some columns."""
         self._import(subjects)
         self._load_installed()
@@ -256,7 +260,7 @@ class Registry:
         is_known = lower == head or (lower not in (ALL, *GROUPS) and (":" in head or self._find(head) is not None))
         return name if is_known else f"{lower}{bracket}{settings}"
 
-    def parse(self, text: str) -> Metric[Any]:
+    def parse(self, text: str) -> Metric:
         """Return the metric that a name with or without settings stands for."""
         if isinstance(text, str) and _AT in text:
             from dialeval.metrics.conversation import parse_aggregate
@@ -274,7 +278,7 @@ class Registry:
         settings = dict(metric.presets.get(name, {})) | dict(_parse_settings(metric, inside or ""))
         return metric(**settings)
 
-    def select(self, names: str | Iterable[Any]) -> list[Metric[Any]]:
+    def select(self, names: str | Iterable[Any]) -> list[Metric]:
         """Return the metrics that names, families, groups, `all` and metric objects stand for, each once, in order.
 
         Those of a group have their defaults; a plan applies `GROUP_SETTINGS`.
@@ -285,7 +289,7 @@ class Registry:
                 add_warning(note)
         return list(dict.fromkeys(metric for name in asked for metric in self._expand(self.canonicalize(name))))
 
-    def _expand(self, name: Any) -> Iterator[Metric[Any]]:
+    def _expand(self, name: Any) -> Iterator[Metric]:
         if isinstance(name, Metric):
             yield name
         elif isinstance(name, str) and (found := _PLACE.fullmatch(name.strip())):

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from dialeval.analysis.metric_ranking import CONTROL, LEVELS, RANKED_BY, SIGNIFICANT
 from dialeval.reports.documents import Document, Layout, Table, make_formats
-from dialeval.reports.formatting import MISSING, list_names, plain, shorten, show_fixed
+from dialeval.reports.formatting import MISSING, list_names, plain, shorten, show_fixed, show_interval
 from dialeval.stats.correlation import NAMES
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def state_verdict(agreement: Agreement) -> list[str]:
     if ends is None:
         return [f"{best} has the highest {figure}{turned}, but {over} are too few to say anything about other systems."]
     low, high = ends
-    figure += " [{}, {}]".format(*map(_show_bound, (-high, -low) if first.turned else (low, high))) + turned
+    figure += f" {_show_ends((-high, -low) if first.turned else (low, high))}{turned}"
     if not _is_significant(correlation, RANKED_BY, agreement):
         highest = f"the highest, {best}, has {figure} over {over}"
         family = f"corrected for {_count_tests(agreement, level)} coefficients, it does not differ from 0"
@@ -168,9 +168,4 @@ def _make_cells(correlation: Correlation, agreement: Agreement) -> list[str]:
 
 
 def _show_ends(ends: Interval) -> str:
-    return f"[{', '.join(map(_show_bound, ends))}]"
-
-
-def _show_bound(value: float) -> str:
-    """Return a bound in few characters, so that three intervals fit a terminal."""
-    return MISSING if math.isnan(value) else f"{value:.2f}".replace("0.", ".", 1)
+    return f"({show_interval(ends, 2)})"

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html import escape
 from importlib.util import find_spec
 from pathlib import Path
@@ -26,7 +27,7 @@ WIDTH = 460
 """Pixels of a chart in the report."""
 PIXELS_PER_INCH = 96
 """Of a chart for a paper: texts of 12 pixels are 9 points."""
-PNG_SCALE = 3.0
+PNG_SCALE = 300 / PIXELS_PER_INCH
 COLORS = 8
 """Colors of systems; the ninth has the first one's again, with another shape."""
 MARGIN = 14
@@ -39,6 +40,9 @@ LINE = 16
 SHAPES = 6
 _PAINTS = ("#2f7fc1", "#d0660f", "#0f8f6c", "#b9578f", "#7a6fd0", "#8f7a10", "#b8433f", "#5f8a38")
 """Colors of systems in a file, readable on light and on dark backgrounds."""
+
+
+_TITLE = re.compile(r'<text [^>]*class="title">.*?</text>')
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +90,16 @@ class Figure:
     width: int = field(repr=False)
     height: int = field(repr=False)
     content: str = field(repr=False)
+    top: float = field(default=0.0, repr=False)
+    """The upper edge in the coordinates of the content."""
+
+    def without_title(self) -> Figure:
+        """Return the chart for a paper, which has a caption: without its title, on white."""
+        content, titles = _TITLE.subn("", self.content)
+        top = float(LINE * titles)
+        size = f'y="{top:g}" width="{self.width}" height="{self.height - top:g}"'
+        white = f'<rect x="0" {size} fill="#ffffff"/>'
+        return replace(self, height=int(self.height - top), top=top, content=white + content)
 
     @property
     def inline(self) -> str:
@@ -101,7 +115,7 @@ class Figure:
 
     def _make_element(self, style: str, space: str = "") -> str:
         label = escape(f"{self.title}. {self.description}")
-        size = f'width="{self.width}" height="{self.height}" viewBox="0 0 {self.width} {self.height}"'
+        size = f'width="{self.width}" height="{self.height}" viewBox="0 {self.top:g} {self.width} {self.height}"'
         opening = f'<svg{space} class="chart" role="img" aria-label="{label}" {size}>'
         return f"{opening}{style}{self.content}</svg>"
 

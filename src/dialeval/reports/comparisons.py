@@ -1,18 +1,14 @@
-"""Reports of a comparison: the verdict in sentences, tables in every format.
+"""Reports of a comparison: the verdict in sentences, and tables in every format.
 
     state_verdict(comparison)           sentences for the terminal, the report and notebooks
     FORMATS["latex"](comparison)        json, csv, md, latex, each a str
     console.print(lay_out(comparison))  the terminal: a table per system, next to the baseline
 
-The first sentence of a verdict states the design (`analysis.alignment`). What counts as better, worse, equivalent or
+The headline comes first, what was read and compared (`analysis.alignment`) last. What is better, worse, equivalent or
 undecided is decided in `analysis.verdict`. The largest gain and loss are those with the largest effect size. Where
 nothing is decided, the sentences state the clearest difference and what difference the comparison could detect.
 Metrics that only describe the responses (length, diversity) never make a system better: their differences are stated
 separately.
-
-Marks in tables: `**` for an adjusted p below a fifth of alpha (0.01 for 0.05), `*` below alpha. JSON and CSV hold every
-digit.
-
 """
 
 from __future__ import annotations
@@ -188,11 +184,6 @@ def list_what_was_read(comparison: Comparison) -> list[str]:
     return [*designs, last + estimand, *(f"{shorten(name)}: {line}." for name, line in comparison.accounts.items())]
 
 
-def state_system_verdicts(comparison: Comparison) -> list[str]:
-    """Return the verdict on each system in a text."""
-    return [". ".join(state_system_verdict(comparison, system)) for system in comparison.systems]
-
-
 def _describe_left_out(row: Difference, comparison: Comparison) -> str:
     """State which side a difference cannot favor, since more of it was left out."""
     names, at = (row.baseline, row.system), int(row.left_out == "system")
@@ -278,12 +269,6 @@ def describe_ranking(ranking: SystemRanking) -> str:
     letters = letter_display(groups)
     shown = list_some([f"{shorten(name)} ({letters[name]})" for name in ranking.systems], _MOST_RANKED)
     return f"Ranking by {key}, best first: {shown}. Systems differ clearly if they share no letter."
-
-
-def describe_tests(comparison: Comparison) -> str:
-    """Return the significance level, and the number of tests it was corrected for."""
-    corrected = f", corrected for {comparison.tests} tests" if comparison.tests > 1 else ""
-    return f"significance level {comparison.alpha:g}{corrected}"
 
 
 def choose_mark(row: Difference) -> str:
@@ -492,15 +477,13 @@ FORMATS: Mapping[str, Callable[..., str]] = make_formats(to_document)
 
 
 def describe_method(comparison: Comparison) -> str:
-    """Return in one line which intervals and tests there are, and what the marks mean."""
-    tests = comparison.tests
-    adjusted = f", adjusted for {tests} tests" if tests > 1 else ""
-    baseline, level = shorten(comparison.baseline), f"{100 * comparison.confidence:g}% CI"
-    marks = [
-        f"{mark} {kind}" for kind, mark in fmt.MARK_OF.items() if any(decide(d) == kind for d in comparison.differences)
-    ]
-    shown = f"{', '.join(marks)} (p < {comparison.alpha:g}). " if marks else ""
-    return f"Differences to {baseline} with {level}: {shown}p: {describe_test(comparison)}{adjusted}."
+    """Return in one line which test there is, and what the marks mean."""
+    adjusted = f", adjusted for {comparison.tests} tests" if comparison.tests > 1 else ""
+    decided = {decide(row) for row in comparison.differences}
+    marks = [f"{mark} {kind}" for kind, mark in fmt.MARK_OF.items() if kind in decided and kind != "untested"]
+    shown = f"; {', '.join(marks)} (p < {comparison.alpha:g})" if marks else ""
+    untested = f"; {fmt.UNTESTED} not tested" if "untested" in decided else ""
+    return f"Tested against {shorten(comparison.baseline)}: {describe_test(comparison)}{adjusted}{shown}{untested}."
 
 
 def describe_methods(comparison: Comparison) -> list[str]:

@@ -13,7 +13,6 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
@@ -43,6 +42,8 @@ GAP = 3
 _LEAST_NAME = 10
 """A name is not shortened further in a narrow terminal."""
 _COLORS = {BETTER: "green", WORSE: "red"}
+_HTML_COLORS = {BETTER: "#00796b", WORSE: "#ab2e0a"}
+"""Colors with enough contrast on the page of a notebook."""
 
 
 class Table(NamedTuple):
@@ -108,8 +109,11 @@ def format_markdown_table(table: Table, figure: Callable[[str], str] = str) -> s
     return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 
 
-def format_html_table(table: Table, figure: Callable[[str], str] = escape) -> str:
-    """Return a table without style, as a notebook shows its own."""
+def format_html_table(table: Table, figure: Callable[[str], str] | None = None) -> str:
+    """Return a table without style, as a notebook shows its own; `figure` escapes a value."""
+    from html import escape
+
+    figure = figure or _color_marks
 
     head = "".join(f"<th>{escape(escape_controls(cell))}</th>" for cell in table.head)
     rows = (
@@ -118,6 +122,16 @@ def format_html_table(table: Table, figure: Callable[[str], str] = escape) -> st
     )
     body = "".join(f"<tr>{row}</tr>" for row in rows)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _color_marks(cell: str) -> str:
+    """Return an escaped cell in which the marks of better and worse have their colors."""
+    from html import escape
+
+    shown = escape(cell)
+    for mark, color in _HTML_COLORS.items():
+        shown = shown.replace(mark, f'<span style="color:{color}">{mark}</span>')
+    return shown
 
 
 def make_rich_table(columns: Iterable[Sequence[str]]) -> RichTable:
@@ -278,6 +292,8 @@ def to_latex(document: Document, style: PaperStyle | None = None) -> str:
 
 def to_html(document: Document) -> str:
     """Return paragraphs and tables without style, as a notebook shows its own."""
+    from html import escape
+
     above = f"<p><strong>{escape(escape_controls(document.headline))}</strong></p>" if document.headline else ""
     above += "".join(f"<p>{escape(escape_controls(line))}</p>" for line in document.sentences)
     notes, details = (

@@ -12,6 +12,7 @@ import math
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -304,25 +305,44 @@ def write_figures(
     form: FigureFormat = "svg",
     width: float | None = None,
     more: Sequence[Figure] = (),
+    every: bool = False,
 ) -> list[Path]:
-    """Write the figures of a run into a folder, and return their paths.
+    """Write the figures of a run for a paper into a folder, on white and without titles, and return their paths.
 
-    A figure of means and one of distributions per metric; over turns and wins for the metrics of the panel; all others
-    that the run has numbers for. `more` are figures that were drawn before, such as those of human evaluation.
+    Four by default: differences to the baseline, and means, distributions and turns under the main metric. `every`:
+    means and distributions per metric, over turns and wins for the metrics of the panel, and all others that the run
+    has numbers for. `more` are figures that were drawn before, such as those of human evaluation.
     """
     paths: dict[str, Path] = {}
-    for name, drawn in (*_draw_all(run, _to_pixels(width)), *((figure.name, figure) for figure in more)):
+    draw = _draw_all if every else _draw_main
+    for name, drawn in (*draw(run, _to_pixels(width)), *((figure.name, figure) for figure in more)):
         stem = re.sub(r"[^\w.()=,-]+", "-", plain(name)).strip("-.")[:80]  # whatever the metric is called
         stem = re.sub("-{2,}", "-", stem) or "figure"
         numbered = (stem, *(f"{stem}-{number}" for number in range(2, len(paths) + 2)))
         stem = next(name for name in numbered if name not in paths)
-        paths[stem] = drawn.save(Path(folder) / f"{stem}.{form}")
+        paths[stem] = drawn.without_title().save(Path(folder) / f"{stem}.{form}")
     return list(paths.values())
 
 
 def _to_pixels(width: float | None) -> int:
     """Return pixels from inches; None: as wide as in the report."""
     return WIDTH if width is None else max(_NARROWEST, round(width * PIXELS_PER_INCH))
+
+
+def _draw_main(run: Run, pixels: int) -> Iterator[tuple[str, Figure]]:
+    """Yield the figures that most papers need, the differences of two systems first."""
+    if len(run) - len(run.baselines) == 2:
+        with suppress(SettingError):  # systems that cannot be compared
+            comparison = compare(run, metrics=choose_main_keys(run))
+            if (drawn := draw_differences(comparison, comparison.systems[0], pixels)) is not None:
+                yield "differences", drawn
+    for key in choose_main_keys(run)[:1]:
+        charts_of = {
+            "means": draw_means(run, key, pixels, ranked=True),
+            "distribution": draw_distribution(run, key, pixels),
+            "turns": draw_turns(run, key, pixels),
+        }
+        yield from ((f"{kind}-{key}", drawn) for kind, drawn in charts_of.items() if drawn is not None)
 
 
 def _draw_all(run: Run, pixels: int) -> Iterator[tuple[str, Figure]]:

@@ -4,9 +4,9 @@
     report([monday, tuesday], "report.html", command="dialeval score ...")
     html(run), plot(run, "bleu-4")       what `_repr_html_` and `Run.plot` give
 
-The page has the verdict and the summary (metrics by systems), a plot per metric, correlations of metrics, every row
-with its texts and scores, sections of suites and judges, and the provenance of the numbers. Larger sections are
-made by modules of their own; this one combines them.
+The page has a verdict with key figures and a figure whose marks lead to dialogues, the dialogues side by side, slices,
+sections of suites and human ratings, a table of all metrics, and the method in drawers. Sections are made by modules of
+their own (`summary`, `slices`, `trials`, `explorer`); this one combines them.
 
 Equal runs give equal bytes: the page has no date unless one is passed.
 """
@@ -45,6 +45,7 @@ from dialeval.reports.formatting import describe_intervals, list_names, plain, s
 from dialeval.reports.markup import Section
 from dialeval.reports.slices import MOST_TESTS, write_where
 from dialeval.reports.summary import (
+    BY_SYSTEM,
     DATA_SETS,
     Block,
     make_blocks,
@@ -127,8 +128,6 @@ COMMANDS = "commands"
 """Where a run holds the command lines that made it."""
 SHARED = 0.1
 """Fraction of prompts and references that two runs of the same data have in common, at least."""
-_BY_SYSTEM = ("standing", "alignments", "transcripts", "failures", "curves", "trials")
-"""Details of a run by system that sections are made of."""
 
 
 def report(
@@ -224,10 +223,11 @@ def _render_blocks(
     section: Section | None = None,
 ) -> str:
     data, body, links = [], "", []
-    sections = list(filter(None, [section, *(_as_section(make(run)) for make in find_extensions(run, "section"))]))
-    told = "".join(markup.section(*part) for part in sections)
+    people = [] if section is None else [section]
     for at, block in enumerate(blocks):
-        parts = [write_verdict(block, 1 if at == 0 else 2), write_hero(block), told if len(blocks) == 1 else ""]
+        sections = list(filter(None, (_as_section(make(block.run)) for make in find_extensions(block.run, "section"))))
+        told = "".join(markup.section(*part) for part in sections)
+        parts = [write_verdict(block, 1 if at == 0 else 2), write_hero(block), told]
         if (agents := write_agents(block)) is not None:
             parts.append(agents)
         if block.aligned is not None and block.dialogue_key:
@@ -240,9 +240,10 @@ def _render_blocks(
         parts.append(write_metrics(block))
         body += f'<article class="block">{"".join(parts)}</article>'
         named = {"tasks": "Tasks", "dialogues": "Dialogues", "where": "Where", "metrics": "All metrics"}
-        links += [(part.name, part.title) for part in sections] if at == 0 else []
+        links += [(part.name, part.title) for part in sections]
         links += [(name, title) for name, title in named.items() if at == 0 and f'<section id="{name}"' in body]
-    body += told if len(blocks) != 1 else ""
+    body += "".join(markup.section(*part) for part in people)
+    links += [(part.name, part.title) for part in people]
     body += markup.section("method", "Method", _write_method(run, blocks, command))
     links.append(("method", "Method"))
     headline = write_headline(blocks[0])[1] if blocks else "No metric was computed"
@@ -322,7 +323,7 @@ def combine_runs(runs: Iterable[Run] | Mapping[str, Run]) -> Run:
             while name in systems:
                 name = f"{name} (run {number})"
             names[system], systems[name] = name, result
-        for kind in _BY_SYSTEM:
+        for kind in BY_SYSTEM:
             holder = run.details.get("baselines", {}) if kind == "standing" else run.details
             by_system = holder.get(kind, {}).items()
             details.setdefault(kind, {}).update({names[name]: entry for name, entry in by_system if name in names})

@@ -11,7 +11,7 @@ from dialeval.stats.labels import STATISTICS
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dialeval.analysis.labels import LabelAgreement, RateEstimate
+    from dialeval.analysis.labels import LabelAgreement, LabelFit, RateEstimate
 
 _HEADS = ("agreement", "Cohen's kappa", "Gwet's AC1", "alpha", "ordinal alpha")
 """Of the statistics, in order."""
@@ -29,6 +29,9 @@ def to_document(agreement: LabelAgreement) -> Document:
         lines = [[name, *map(str, line)] for name, line in zip(names, scores.confusion, strict=True)]
         tables.append(Table(["human label", *names], lines))
         titles.append(f"Confusion matrix of {shorten(key)}: rows are human labels, columns the metric")
+        if "tpr" in scores.statistics:
+            tables.append(_make_rate_table(scores))
+            titles.append(f"Errors of {shorten(key)}, and rates of yes without them")
     notes = [f"{100 * agreement.level:g}% intervals over dialogues (jackknife, Student); alpha is Krippendorff's."]
     if agreement.split:
         notes.append(f"{agreement.split:,} rows without a majority of annotators are left out.")
@@ -38,7 +41,23 @@ def to_document(agreement: LabelAgreement) -> Document:
         size, judges = _show(agreement.panel), ", ".join(map(shorten, agreement.judges))
         what = f"an effective number of {size} independent judges ({judges})"
         notes.append(f"The {len(agreement.judges)} judges have {what}.")
+    if any(scores.rates for scores in agreement.metrics.values()):
+        notes.append(
+            "Corrected rates (Rogan-Gladen) hold if the judge errs alike on all systems; `dialeval estimate` needs no "
+            "such assumption (PPI++), but ratings of each system."
+        )
     return Document([], tables, notes, titles=titles)
+
+
+def _make_rate_table(scores: LabelFit) -> Table:
+    lines = [
+        [name, f"{scores.statistics[key].n:,}", _show(scores.statistics[key])]
+        for key, name in (("tpr", "true positive rate (TPR)"), ("tnr", "true negative rate (TNR)"))
+    ]
+    for system, rates in scores.rates.items():
+        for how, rate in (("as judged", rates.judged), ("corrected", rates.corrected)):
+            lines.append([f"yes of {plain(system)}, {how}", f"{rate.n:,}", _show(rate)])
+    return Table(["rate", "rows", "value"], lines)
 
 
 LABELS = Printer(to_document)
@@ -80,7 +99,7 @@ def make_attack_rows(attacks: Sequence[Any]) -> list[list[str]]:
 
 
 def _show(rate: RateEstimate | None) -> str:
-    return "-" if rate is None else f"{show_fixed(rate.value, 2)} {show_interval(rate.interval, 2)}"
+    return "-" if rate is None else f"{show_fixed(rate.value, 2)} ({show_interval(rate.interval, 2)})"
 
 
 def _show_percent(rate: RateEstimate | None) -> str:

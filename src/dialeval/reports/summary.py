@@ -36,6 +36,10 @@ if TYPE_CHECKING:
 
 DATA_SETS = "data_sets"
 """Where a run of several runs holds the name of the data of each system, if not all have the same."""
+BY_SYSTEM = ("standing", "alignments", "transcripts", "failures", "curves", "trials")
+"""Details of a run by system that sections are made of."""
+ALPHA = 0.05
+"""The significance level of differences of human ratings."""
 MOST_PAIRS = 20
 """Systems of which a matrix of all pairs is shown."""
 LONG = 12
@@ -159,7 +163,15 @@ def split_blocks(run: Run) -> list[Run]:
         merged = {name: other for at in near for name, other in groups[at].items()} | {system: result}
         groups = [group for at, group in enumerate(groups) if at not in near]
         groups.insert(first, merged)
-    return [Run(group, run.version, details=run.details) for group in groups]
+    return [Run(group, run.version, details=_cut_details(run, group)) for group in groups]
+
+
+def _cut_details(run: Run, systems: Mapping[str, Result]) -> dict[str, Any]:
+    """Return the details of a run, those by system of some systems only."""
+    return {
+        kind: {name: entry for name, entry in held.items() if name in systems} if kind in BY_SYSTEM else held
+        for kind, held in run.details.items()
+    }
 
 
 def name_block(run: Run, block: Run) -> str:
@@ -177,6 +189,8 @@ def write_headline(block: Block) -> tuple[str, str]:
     comparison = block.comparison
     if block.reason:
         return "refused", "These systems cannot be compared"
+    if (rated := _judge_by_people(block)) is not None:
+        return rated
     if comparison is None:
         return "single", _describe_alone(block)
     kind = "ranking" if len(comparison.systems) > 1 else comparison.verdict.kind
@@ -209,6 +223,7 @@ def write_verdict(block: Block, level: int = 1) -> str:
 def state_lead(block: Block) -> Iterator[str]:
     """Yield the sentences below the headline."""
     comparison = block.comparison
+    yield from _state_people(block)
     if block.reason:
         yield f"{block.reason[0].upper()}{block.reason[1:].rstrip('.')}."
     elif comparison is not None and comparison.ranking is not None:
@@ -217,7 +232,6 @@ def state_lead(block: Block) -> Iterator[str]:
         yield comparison.verdict.sentences[0]
     elif (estimate := block.run[block.systems[0]].get(block.key)) is not None and estimate.interval is not None:
         yield f"Likely {show_interval(estimate.interval)} for other {block.unit} of the same kind."
-    yield from _state_people(block)
 
 
 def _state_ranking(block: Block, ranking: SystemRanking, leaders: Sequence[str]) -> Iterator[str]:
@@ -242,18 +256,41 @@ def find_leaders(comparison: Comparison) -> list[str]:
     return [name for name in ranking.systems if name in first]
 
 
+def _judge_by_people(block: Block) -> tuple[str, str] | None:
+    """Return the verdict of human ratings, which no metric outvotes; None without ratings of two systems."""
+    rows = [] if block.people is None else [row for row in block.people.differences if row.system in block.systems]
+    clear = [row for row in rows if row.adjusted_p < ALPHA]
+    if not rows:
+        return None
+    if len(rows) == 1:
+        names = shorten(rows[0].system), shorten(block.people.baseline)
+        if not clear:
+            return "inconclusive", f"People do not clearly rate {names[0]} higher or lower than {names[1]}"
+        higher = rows[0].value > 0
+        return (
+            "better" if higher else "worse"
+        ), f"People rate {names[0]} {'higher' if higher else 'lower'} than {names[1]}"
+    parts = [
+        ("higher", [row.system for row in clear if row.value > 0]),
+        ("lower", [row.system for row in clear if row.value < 0]),
+    ]
+    shown = " and ".join(f"{list_names(names)} {way}" for way, names in parts if names)
+    return (
+        "ranking",
+        f"People rate {shown or 'no system clearly higher or lower'} than {shorten(block.people.baseline)}",
+    )
+
+
 def _state_people(block: Block) -> Iterator[str]:
-    """Yield what people say of the systems, where they rated some."""
-    people = block.people
-    if people is None or not set(block.systems) & {row.system for row in people.systems}:
+    """Yield the mean human ratings of the systems, and what the metrics say."""
+    if _judge_by_people(block) is None:
         return
-    rated = [f"{shorten(row.system)} {show_value(row.value, row.interval)}" for row in people.systems]
-    yield f"People rate {', '.join(rated[:4])} ({plain(people.quality)})."
-    for row in people.differences[:2]:
-        sure = "clear" if row.adjusted_p < 0.05 else "not clear"
-        what = f"{shorten(row.system)} minus {shorten(row.baseline or people.baseline)}"
+    rated = [f"{shorten(row.system)} {show_value(row.value, row.interval)}" for row in block.people.systems]
+    yield f"Mean ratings ({plain(block.people.quality)}): {', '.join(rated[:4])}."
+    for row in block.people.differences[:2]:
         size = f"{show_value(row.value, row.interval, True)} ({show_interval(row.interval)})"
-        yield f"That difference is {sure}: {what} {size}."
+        yield f"{shorten(row.system)} minus {shorten(row.baseline or block.people.baseline)}: {size}."
+    yield "" if block.comparison is None else f"By metrics: {block.comparison.verdict.headline}."
 
 
 def _describe_reading(block: Block) -> Iterator[str]:
@@ -373,7 +410,8 @@ def draw_first_figure(block: Block) -> tuple[str, str, str]:
         block.run.details.get("trials", {}).keys() & set(block.systems)
         and (figure := draw_pass_k(block.run)) is not None
     ):
-        about = "The chance that a task is solved that many times in a row (pass^k)."
+        about = "The chance that a task is solved that many times in a row (pass^k). "
+        about += f'<a href="#{block.prefix}dialogues">Read the worst trial</a>.'
         return markup.text("How often a success can be repeated"), about, figure.inline
     if len(block.systems) > 2:
         return _draw_systems(block)
@@ -504,7 +542,6 @@ def write_metrics(block: Block) -> str:
     keys = [key for key in block.run.keys_in_order if key in panel]
     keys += [key for key in block.run.keys_in_order if key not in panel]
     heads = ["", *(markup.system_name(at, name) for at, name in enumerate(block.systems))]
-    heads += [markup.name(name) for name in block.run.baselines]
     heads += ["difference", f"{100 * comparison.confidence:g}% interval", "p", "reading"] if comparison else []
     heads += ["95% interval"] if comparison is None and len(block.systems) == 1 else []
     lines = [_write_metric(block, key, len(heads)) for key in keys]
@@ -515,6 +552,9 @@ def write_metrics(block: Block) -> str:
         table += markup.details(
             markup.count(len(folded), "more metric"), markup.table("metrics", "", markup.sortable_heads(heads), folded)
         )
+    if block.run.baselines:
+        floors = _write_system_table(block, keys[:8], block.run.baselines, Best({}, 0))
+        table += markup.details("Floors and ceilings", floors)
     about = f"{shorten(block.system)} minus {shorten(block.systems[0])}. " if comparison is not None else ""
     tests = f"p-values are corrected for {comparison.tests} tests." if comparison and comparison.tests > 1 else ""
     return markup.section(f"{block.prefix}metrics", "All metrics", table, markup.text(about + tests) if about else "")
@@ -523,7 +563,7 @@ def write_metrics(block: Block) -> str:
 def _write_metric(block: Block, key: str, width: int) -> str:
     comparison = block.comparison
     row = next((row for row in block.rows if (row.system, row.key) == (block.system, key)), None)
-    estimates = {name: block.run[name].get(key) for name in (*block.systems, *block.run.baselines)}
+    estimates = {name: block.run[name].get(key) for name in block.systems}
     known = [estimate for estimate in estimates.values() if estimate is not None]
     intervals = [row.interval] if row is not None and row.interval else [estimate.interval for estimate in known]
     decimals = fmt.align_decimals([estimate.mean for estimate in known], intervals)

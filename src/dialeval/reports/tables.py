@@ -35,7 +35,7 @@ from dialeval.reports.formatting import MISSING, shorten, show, show_scored, sho
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from dialeval.analysis.comparison import Best, Comparison
+    from dialeval.analysis.comparison import Comparison
     from dialeval.core.fold import Better, Estimate
     from dialeval.core.result import Run
     from dialeval.reports.comparisons import RunVerdict
@@ -198,18 +198,6 @@ def list_signatures(signatures: Iterable[str]) -> list[str]:
         lines |= {str(Signature(ours.metric, fields)): None}
         lines |= {f"sacreBLEU: {ours[SACREBLEU]}": None} if SACREBLEU in ours else {}
     return ["Signatures:", *lines] if lines else []
-
-
-def explain_best(best: Best) -> list[str]:
-    """Return a sentence that explains arrows and bold values of a table."""
-    from dialeval.analysis.difference import DEFAULT_ALPHA
-
-    if not best.systems:
-        return []
-    corrected = f", corrected for {best.tests} tests" if best.tests > 1 else ""
-    tests = f"significance level {DEFAULT_ALPHA:g}{corrected}"
-    rest = f", and those that are not significantly worse ({tests})" if best.tests else ""
-    return [f"Arrows: which values are better. Bold: the best value{rest}."]
 
 
 def to_metrics_txt(run: Run, verbatim: bool = False) -> str:

@@ -87,7 +87,7 @@ class Fits(NamedTuple):
 
 
 def fit(cells: Cells, counts: Floats, start: Fits | None = None) -> Fits:
-    """Fit the model to counts: sets by cells by (wins of the first, ties, wins of the second).
+    """Fit the model to `counts[set, cell, (wins of the first, ties, wins of the second)]`.
 
     `start`: the fit of similar counts, from which Newton's method needs fewer steps.
     """

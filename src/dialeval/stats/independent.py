@@ -64,7 +64,7 @@ class ClusterSums:
 
     @property
     def changes(self) -> Floats:
-        """What leaving out each cluster changes."""
+        """Leave-one-cluster-out deviations of the mean."""
         return np.asarray((self.sums - self.mean * self.counts) / (self.counts.sum() - self.counts))
 
     @property

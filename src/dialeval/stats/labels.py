@@ -13,15 +13,28 @@ p_i and q_j the fractions of the labels of each, and m_i = (p_i + q_i) / 2:
 Kappa is low where nearly all labels are the same, even if raters agree; AC1 is not. Intervals are Student's over
 dialogues, by the jackknife on Fisher's z scale (log odds for the plain agreement): tables of dialogues add up.
 
+With two labels (yes and no), TPR and TNR are the fractions of human yes and no that the judge repeats. They correct
+the rate p at which the judge says yes to other rows, under the assumption that it errs there as it does here:
+
+    corrected rate  (p + TNR - 1) / (TPR + TNR - 1)                                       Rogan and Gladen
+
+Its interval counts the uncertainty of all three rates: one more yes and no in each (z^2 / 2 of them for p), and a shift
+for the skewness, so that it holds with few labels and with rates near 0 and 1. Sizes are effective sizes over
+dialogues.
+
 A panel of k judges whose errors correlate by R (a matrix) says as much as `k^2 / sum(R)` judges with independent errors
 (Kish). The error of a judge is what is left of its values when human ratings are taken out by least squares.
 
 Papers: Cohen 1960, "A Coefficient of Agreement for Nominal Scales"; Gwet 2008, "Computing Inter-Rater Reliability and
 its Variance in the Presence of High Agreement"; Krippendorff 2011, "Computing Krippendorff's Alpha-Reliability"; Kish
-1965, "Survey Sampling".
+1965, "Survey Sampling"; Rogan and Gladen 1978, "Estimating Prevalence from the Results of a Screening Test"; Lee et al.
+2025, "How to Correctly Report LLM-as-a-Judge Evaluations" (arXiv 2511.21140).
 """
 
 from __future__ import annotations
+
+import math
+from statistics import NormalDist
 
 import numpy as np
 
@@ -95,6 +108,44 @@ def compare_labels(
         scale = LOG_ODDS if name == "agreement" else FISHER
         found[name] = float(value), jackknife(float(value), without[name], sizes, scale).interval(level)
     return found
+
+
+def estimate_rate_size(hits: Floats, clusters: Ints) -> float:
+    """Return the effective number of independent rows that a rate of some rows in clusters rests on."""
+    places = np.unique(clusters, return_inverse=True)[1].ravel()
+    number, mean = int(places.max(initial=-1)) + 1, float(hits.mean()) if len(hits) else 0.0
+    if number < 2 or not 0 < mean < 1:
+        return float(number)
+    sums = np.bincount(places, hits - mean)
+    variance = number / (number - 1) * float(sums @ sums) / len(hits) ** 2
+    return min(mean * (1 - mean) / variance, float(len(hits))) if variance else float(len(hits))
+
+
+def correct_rate(
+    judged: tuple[float, float], tpr: tuple[float, float], tnr: tuple[float, float], level: float
+) -> tuple[float, Interval]:
+    """Return the corrected rate of Rogan and Gladen with its interval; NaN where the judge is no better than chance.
+
+    Args:
+        judged: The rate at which the judge says yes, and its effective size.
+        tpr: Its true positive rate, and the effective number of rows with a human yes.
+        tnr: Its true negative rate, and the effective number of rows with a human no.
+        level: The level of the interval.
+    """
+    z = NormalDist().inv_cdf((1 + level) / 2)
+    if tpr[0] + tnr[0] <= 1:
+        return math.nan, (0.0, 1.0)
+    value = min(max((judged[0] + tnr[0] - 1) / (tpr[0] + tnr[0] - 1), 0.0), 1.0)
+    rate = (judged[1] * judged[0] + z * z / 2) / (judged[1] + z * z)
+    (yes, of_yes), (no, of_no) = (((size * each + 1) / (size + 2), size + 2) for each, size in (tpr, tnr))
+    if yes + no <= 1:
+        return value, (0.0, 1.0)
+    middle = min(max((rate + no - 1) / (yes + no - 1), 0.0), 1.0)
+    spread = rate * (1 - rate) / (judged[1] + z * z)
+    parts = middle * yes * (1 - yes) / of_yes, (1 - middle) * no * (1 - no) / of_no
+    error = math.sqrt(spread + middle * parts[0] + (1 - middle) * parts[1]) / (yes + no - 1)
+    middle += 2 * z * z * (parts[0] - parts[1])
+    return value, (max(min(middle - z * error, value), 0.0), min(max(middle + z * error, value), 1.0))
 
 
 def estimate_effective_judges(values: Floats, human: Floats, clusters: Ints, level: float) -> tuple[float, Interval]:

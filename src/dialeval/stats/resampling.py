@@ -339,7 +339,7 @@ _AT_END = 1e-12
 
 
 class Transformation(NamedTuple):
-    """A scale without ends, and the way back from it."""
+    """Variance-stabilizing transform and its inverse (logit, Fisher z)."""
 
     to: Callable[[Floats], Floats]
     back: Callable[[float], float]

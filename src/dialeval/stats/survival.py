@@ -51,7 +51,7 @@ class SurvivalCurve(Struct, frozen=True):
 def estimate_curve(times: Ints, failed: Mask, clusters: Ints | None = None, level: float = 0.95) -> SurvivalCurve:
     """Estimate the curve of Kaplan and Meier; `failed` is false where a conversation ended without a failure."""
     turns, at_risk, failures = _count(times, failed)
-    survival = np.cumprod(1 - failures / at_risk)
+    survival = np.cumprod(1 - failures / at_risk).astype(np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
         steps = np.where(at_risk > failures, 1 / (at_risk - failures), 0.0)
         if clusters is None:
@@ -63,14 +63,23 @@ def estimate_curve(times: Ints, failed: Mask, clusters: Ints | None = None, leve
         reach = NormalDist().inv_cdf((1 + level) / 2) * errors / np.log(survival)
         inside = (survival > 0) & (survival < 1)
         low, high = (np.where(inside, survival ** np.exp(sign * reach), survival) for sign in (-1, 1))
+    return SurvivalCurve(
+        turns=tuple(turns.tolist()),
+        at_risk=tuple(at_risk.tolist()),
+        failures=tuple(failures.tolist()),
+        survival=tuple(survival.tolist()),
+        low=tuple(low.tolist()),
+        high=tuple(high.tolist()),
+        median=_cross(turns, survival),
+        median_low=_cross(turns, low),
+        median_high=_cross(turns, high),
+    )
 
-    def cross(curve: Floats) -> int | None:
-        below = np.flatnonzero(curve <= 0.5)
-        return int(turns[below[0]]) if len(below) else None
 
-    columns = [tuple(column.tolist()) for column in (turns, at_risk, failures, survival, low, high)]
-    medians = {"median": cross(survival), "median_low": cross(low), "median_high": cross(high)}
-    return SurvivalCurve(**dict(zip(SurvivalCurve.__struct_fields__, columns, strict=False)), **medians)
+def _cross(turns: Ints, curve: Floats) -> int | None:
+    """Return the first turn at which a curve is at a half or below."""
+    below = np.flatnonzero(curve <= 0.5)
+    return int(turns[below[0]]) if len(below) else None
 
 
 def log_rank(times: Ints, failed: Mask, second: Mask, clusters: Ints | None = None) -> tuple[float, float]:

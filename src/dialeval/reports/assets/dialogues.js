@@ -368,7 +368,7 @@ class View {
     const reason = data.sides[system].reasons?.[row];
     const text = said.some(Boolean)
       ? said.map((each) => make("div", {}, textOf(each, words)))
-      : [make("span", { class: "none" }, "no reply")];
+      : [make("span", { class: data.sides[system].response ? "none" : "soft" }, data.sides[system].response ? "no reply" : "(its text is not in the run)")];
     return make("div", { class: `bub ${markOf(system, data.systems.length > 1)}` },
       make("div", {}, data.systems.length > 1 ? make("span", { class: "who" }, this.name(system)) : null, ...text, reason ? make("span", { class: "why" }, visible(reason)) : null),
       value === null ? null : make("span", { class: "v" }, number(value, rows.decimals[state.key]), change === null ? null : make("i", { class: color }, number(change, rows.decimals[state.key], true))));

@@ -76,7 +76,7 @@ const setCopy = (button, copy) => {
   });
 };
 
-const PAINTED = ["fill", "stroke", "stroke-width", "stroke-dasharray", "stroke-linecap", "opacity", "font", "text-anchor", "paint-order"];
+const PAINTED = ["fill", "stroke", "stroke-width", "stroke-dasharray", "stroke-linecap", "opacity", "font-family", "font-size", "font-weight", "text-anchor", "paint-order"];
 
 // A figure as a picture with its title: its styles are written into a copy, which a canvas draws.
 const toPicture = async (figure) => {
@@ -87,7 +87,6 @@ const toPicture = async (figure) => {
   copy.querySelectorAll("*").forEach((each, at) => {
     const style = getComputedStyle(originals[at]);
     for (const name of PAINTED) each.setAttribute(name, style.getPropertyValue(name));
-    if (each.tagName === "text") each.setAttribute("style", `font: ${style.font}`);
   });
   copy.setAttribute("width", width);
   copy.setAttribute("height", height);

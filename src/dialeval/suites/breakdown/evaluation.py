@@ -174,7 +174,7 @@ def evaluate_breakdown(
     return BreakdownRun(results, __version__, (*warnings, *run.warnings), {"breakdown": details}, tables, read_data)
 
 
-def _make_metrics(thresholds: list[float]) -> dict[str, Metric[Any]]:
+def _make_metrics(thresholds: list[float]) -> dict[str, Metric]:
     """Return what to compute by its name: the short ones at one threshold, written out at several."""
     families: tuple[Any, ...] = (detection.LabelAccuracy, detection.BreakdownDetection)
     metrics = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 
@@ -53,7 +53,7 @@ class QueryAlignments(Fact[Aligned, Aligned]):
         queries = self.metric.align_batch(batch.restrict_to(self.metric.needs | self.metric.wants)).list_queries()
         return tuple(zip(queries, batch.lists(inputs.HYPOTHESES), strict=True))
 
-    def change_metric(self, change: Callable[[Metric[Any]], Metric[Any]]) -> QueryAlignments:
+    def change_metric(self, change: Callable[[Metric], Metric]) -> QueryAlignments:
         return QueryAlignments(cast("Coverage", change(self.metric)))
 
 

@@ -47,7 +47,7 @@ class AlignmentDetails(Struct):
 def explain_rows(
     systems: Collection[str], rows: Ints, *, details: Mapping[str, object], number: Callable[[str], int]
 ) -> dict[str, object]:
-    """Return the alignments of some rows for the explorer, texts by their numbers; nothing for systems without any."""
+    """Return the alignments of some rows for the page, texts by their numbers; nothing for systems without any."""
     tables = convert(details, AlignmentDetails).alignments
     if not all(rows.max(initial=0) < len(tables.get(system, ())) for system in systems):
         return {}

@@ -43,7 +43,7 @@ from dialeval.text.similarity import Ratio
 
 Systems = Sequence[TaskPredictions]
 Explained = tuple[Explanation, ...]
-Metrics: TypeAlias = dict[str, Metric[Any]]
+Metrics: TypeAlias = dict[str, Metric]
 Original: TypeAlias = dict[str, Any]
 """The output of the MultiWOZ evaluation: `bleu`, `success`, `richness` and `dst`, each with its values by name."""
 
@@ -118,7 +118,7 @@ class Choices:
 _USUAL = Choices()
 
 
-def _make_presets(family: type[Metric[Any]], **settings: object) -> Metrics:
+def _make_presets(family: type[Metric], **settings: object) -> Metrics:
     return {name: family(**preset, **settings) for name, preset in family.presets.items()}
 
 

@@ -171,7 +171,7 @@ class DialogueRate(Metric[RateState]):
     ratio: Ratio = "historical"
 
     @property
-    def facts(self) -> tuple[Fact[Any, Any], ...]:
+    def facts(self) -> tuple[Fact, ...]:
         return (TurnCounting(),)
 
     @abstractmethod
