@@ -287,7 +287,9 @@ def state_system_verdict(comparison: Comparison, system: str) -> tuple[str, str]
         often, other = (name, baseline) if failing.worse else (baseline, name)
         low, high = sorted((failing.mean, failing.baseline_mean))
         headline = f"{often} often gives no reply"
-        lost = f"{high:.0%} of its replies are missing or failed ({other}: {low:.0%}); other scores cover the rest and"
+        by_dialogue = comparison.estimand == "dialogue"
+        share = f"On average {high:.0%} of the replies of a dialogue" if by_dialogue else f"{high:.0%} of its replies"
+        lost = f"{share} are missing or failed ({other}: {low:.0%}); other scores cover the rest and"
         sentences = [f"{lost} would flatter it. Look at the failures first.", *sentences]
     if standing.equivalent and standing.kind != "equivalent":
         sentences.append(f"Equivalent within the margin: {_list_keys(standing.equivalent)}.")

@@ -111,6 +111,8 @@ def describe(run: Run, verdict: RunVerdict | None, transpose: bool = False) -> D
         return replace(shown, sentences=sentences, notes=[" ".join(notes), " ".join(read)])
     from dialeval.reports import comparisons
 
+    if comparison.estimand == "dialogue":
+        notes.append("Values of systems are per reply; the verdict is about means per dialogue.")
     whole = comparisons.to_document(comparison)
     read = [*describe_unscored(run), *comparisons.list_what_was_read(comparison)]
     return replace(
