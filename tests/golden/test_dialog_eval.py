@@ -35,7 +35,7 @@ KEYS = list(METRICS_TXT)
 
 def evaluate(*given: Any, metrics: str = "dialog-eval", **more: Any) -> Run:
     """Evaluate with the metrics and the intervals of the original."""
-    return evaluating.evaluate(*given, metrics=metrics, intervals="rows", **more)
+    return evaluating.evaluate(*given, metrics=metrics, **{"intervals": "rows", **more})
 
 
 @pytest.fixture(scope="session")
@@ -155,7 +155,7 @@ def test_where_the_original_dies_for_want_of_words_the_rest_runs(dialog_eval: Pa
 @pytest.mark.parametrize(("case", "t"), [("t-2", 2.0), ("t-2.58", 2.58)])
 def test_the_factor_of_the_confidence(dialog_eval: Path, case: str, t: float) -> None:
     folder = dialog_eval / "nasty-a"
-    result = evaluate({"lf": existing(folder / "responses" / "lf.txt")}, **inputs(folder), t=t)["lf"]
+    result = evaluate({"lf": existing(folder / "responses" / "lf.txt")}, **inputs(folder), intervals=t)["lf"]
     summary = edge_cases(dialog_eval)[case]["summary"]
     assert isinstance(summary, dict)
     agrees(result, summary)

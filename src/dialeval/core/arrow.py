@@ -47,8 +47,8 @@ def number_array(values: npt.NDArray[Any], missing: Mask | None = None) -> pa.Ar
 
     kind = pa.from_numpy_dtype(values.dtype)
     content = _pack_bits(values) if values.dtype == np.bool_ else np.ascontiguousarray(values)
-    there = None if missing is None or not missing.any() else pa.py_buffer(_pack_bits(~missing))
-    return pa.Array.from_buffers(kind, len(values), [there, pa.py_buffer(content)])
+    validity = None if missing is None or not missing.any() else pa.py_buffer(_pack_bits(~missing))
+    return pa.Array.from_buffers(kind, len(values), [validity, pa.py_buffer(content)])
 
 
 def numbers_of(column: pa.Array | pa.ChunkedArray, missing: float = np.nan) -> npt.NDArray[Any]:
@@ -59,12 +59,12 @@ def numbers_of(column: pa.Array | pa.ChunkedArray, missing: float = np.nan) -> n
         return np.empty(0, column.type.to_pandas_dtype())
     array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     here = slice(array.offset, array.offset + len(array))
-    there, data = array.buffers()
+    validity, data = array.buffers()
     if pa.types.is_boolean(array.type):
         values = _unpack_bits(data)[here]
     else:
         values = np.frombuffer(data, array.type.to_pandas_dtype())[here]
-    return np.where(_unpack_bits(there)[here], values, values.dtype.type(missing)) if array.null_count else values
+    return np.where(_unpack_bits(validity)[here], values, values.dtype.type(missing)) if array.null_count else values
 
 
 def empty_text() -> pa.Scalar:
@@ -91,12 +91,12 @@ def text_array(values: TextColumn | Sequence[str | None]) -> pa.Array:
     lengths = values.ends - values.starts
     if lengths.sum() > _MOST_BYTES:  # an array in chunks
         return pa.array(list(values), pa.string(), mask=missing)
-    there = None if missing is None or not missing.any() else pa.py_buffer(_pack_bits(~missing))
+    validity = None if missing is None or not missing.any() else pa.py_buffer(_pack_bits(~missing))
     offsets, data = offsets_of(lengths), np.empty(int(lengths.sum()), np.uint8)
     for first, last in split_clusters(offsets, _COPIED_BYTES):  # the places of all bytes would take eight times as much
         part = ranges(values.starts[first:last], lengths[first:last])
         data[offsets[first] : offsets[last]] = values.data[part]
-    return pa.Array.from_buffers(pa.string(), len(values), [there, _offset_buffer(offsets), pa.py_buffer(data)])
+    return pa.Array.from_buffers(pa.string(), len(values), [validity, _offset_buffer(offsets), pa.py_buffer(data)])
 
 
 def repeat_text(text: str, rows: int) -> pa.Array:
@@ -231,11 +231,11 @@ def check_decoded_size(source: Any, size: int) -> None:
         group = metadata.row_group(number)
         columns = [metadata.schema.column(place) for place in range(group.num_columns)]
         # Every column has at least a value for each row. Lists may have more, which only the metadata of a chunk say.
-        sizes = (each.length for each in columns if each.physical_type == "FIXED_LEN_BYTE_ARRAY")
+        sizes = (column.length for column in columns if column.physical_type == "FIXED_LEN_BYTE_ARRAY")
         total += group.total_byte_size + group.num_rows * (_NUMBER_BYTES * len(columns) + sum(sizes))
         if total > limit:
             raise size_error()
-        texts = {each.path: at for at, each in enumerate(columns) if each.physical_type == "BYTE_ARRAY"}
+        texts = {column.path: at for at, column in enumerate(columns) if column.physical_type == "BYTE_ARRAY"}
         if texts and group.num_rows and size <= LARGEST_CHECKED:
             total += _bound_text_bytes(source, group, number, texts, limit)
         if total > limit:
@@ -259,7 +259,7 @@ def _bound_text_bytes(source: Any, group: Any, number: int, places: Mapping[str,
     try:
         first = next(iter(file.iter_batches(1, row_groups=[number], columns=paths, use_threads=False)), None)
         leaves = () if first is None else _find_text_arrays(first)
-        longest = max((int(_measure(each).max(initial=0)) for each in leaves), default=0)
+        longest = max((int(_measure(leaf).max(initial=0)) for leaf in leaves), default=0)
         # Only now: where the metadata of a chunk are damaged, asking for them ends the process, and reading does not.
         values = sum(int(group.column(place).num_values) for place in places.values())
         if (longest + _NUMBER_BYTES) * values <= limit:
@@ -278,7 +278,7 @@ def _bound_text_bytes(source: Any, group: Any, number: int, places: Mapping[str,
 def count_expanded_bytes(batches: Iterable[pa.RecordBatch]) -> int:
     """Return the bytes of all texts in dictionary-encoded columns, each as often as it occurs."""
     leaves = (leaf for batch in batches for leaf in _find_text_arrays(batch))
-    return sum(int(_measure(each)[numbers_of(each.indices.drop_null()).astype(np.int64)].sum()) for each in leaves)
+    return sum(int(_measure(leaf)[numbers_of(leaf.indices.drop_null()).astype(np.int64)].sum()) for leaf in leaves)
 
 
 def _find_text_arrays(batch: pa.RecordBatch) -> Iterator[pa.DictionaryArray]:

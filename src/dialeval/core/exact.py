@@ -61,8 +61,8 @@ def merge_sums(left: BySize, right: BySize) -> BySize:
     """Return the sums of both sets of clusters."""
     both = dict(left)
     for size, sums in right.items():
-        own = both.get(size)
-        both[size] = sums if own is None else tuple(map(int.__add__, own, sums))
+        sums_before = both.get(size)
+        both[size] = sums if sums_before is None else tuple(map(int.__add__, sums_before, sums))
     return both
 
 
@@ -72,7 +72,7 @@ def check_clusters(clusters: object, width: int, scored: int) -> None:
     if not isinstance(clusters, dict):
         raise InvalidError("sums of clusters are not by size")
     for size, sums in clusters.items():
-        whole = type(size) is int and type(sums) is tuple and all(type(each) is int for each in sums)
+        whole = type(size) is int and type(sums) is tuple and all(type(number) is int for number in sums)
         if not whole or len(sums) != length or size < 1 or sums[0] < 1:
             raise InvalidError("sums of clusters are not of that form")
     if clusters and sum(size * sums[0] for size, sums in clusters.items()) != scored:
@@ -96,7 +96,7 @@ def sum_by_size(sums: Ints, sizes: Ints) -> BySize:
     # Plain Python numbers where products might not fit.
     wide = sums if bound < 1 << 63 else sums.astype(object)
     lines = np.concatenate((wide, wide[:, left] * wide[:, right]), axis=1)
-    return {size: tuple(own) for size, own in add_by_size(lines, sizes).items()}
+    return {size: tuple(numbers) for size, numbers in add_by_size(lines, sizes).items()}
 
 
 def add_by_size(lines: Ints, sizes: Ints) -> dict[int, list[int]]:
@@ -107,7 +107,7 @@ def add_by_size(lines: Ints, sizes: Ints) -> dict[int, list[int]]:
         return {}
     ones = np.ones((len(lines), 1), lines.dtype)
     sums = np.add.reduceat(np.concatenate((ones, lines), axis=1)[order], starts)
-    return {size: own for size, own in zip(values.tolist(), sums.tolist(), strict=True) if size > 0}
+    return {size: numbers for size, numbers in zip(values.tolist(), sums.tolist(), strict=True) if size > 0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,11 +136,11 @@ def mean_error(sums: Mapping[int, Sequence[int]], unit_exponent: int, yes_no: bo
     clusters, scored, freedom = _count_clusters(sums)
     if clusters < 2:
         return None
-    total = sum(each[1] for each in sums.values())
+    total = sum(numbers[1] for numbers in sums.values())
     squared = 0
-    for size, (count, own, squares) in sums.items():
+    for size, (count, total_of_size, squares) in sums.items():
         # The exact squares of Y_k N - T n_k: a difference of rounded sums would lose the significant digits.
-        away = squares * scored**2 - 2 * own * size * total * scored + count * (size * total) ** 2
+        away = squares * scored**2 - 2 * total_of_size * size * total * scored + count * (size * total) ** 2
         squared += (away << 2 * _SPARE_BITS) // (scored - size) ** 2
     root = math.isqrt(squared * (clusters - 1) // (clusters * scored**2))
     return ClusterError(float(Fraction(root, 1 << (unit_exponent + _SPARE_BITS))), clusters, freedom, scored, yes_no)
@@ -167,9 +167,9 @@ def formula_error(sums: Mapping[int, Sequence[int]], gradient: Floats) -> Cluste
 
 def _count_clusters(sums: Mapping[int, Sequence[int]]) -> tuple[int, int, float]:
     """Return the number of clusters, the number of scored rows, and the degrees of freedom."""
-    clusters = sum(each[0] for each in sums.values())
-    scored = sum(size * each[0] for size, each in sums.items())
-    squares = sum(size * size * each[0] for size, each in sums.items())
+    clusters = sum(numbers[0] for numbers in sums.values())
+    scored = sum(size * numbers[0] for size, numbers in sums.items())
+    squares = sum(size * size * numbers[0] for size, numbers in sums.items())
     return clusters, scored, max(1.0, scored * scored / squares - 1) if scored else 1.0
 
 
@@ -300,7 +300,7 @@ class Moments:
     def from_plain(cls, rows: int, scored: int, total: int, squares: int, clusters: BySize) -> Moments:
         """Make moments from a file; InvalidError where no column has them."""
         check_clusters(clusters, 1, scored)
-        sums = [(1, scored, total, squares), *((size, *own) for size, own in clusters.items())]
+        sums = [(1, scored, total, squares), *((size, *numbers) for size, numbers in clusters.items())]
         for size, count, own_total, own_squares in sums:
             if not (0 <= scored <= rows and own_total**2 <= own_squares * count <= (count * size * _LARGEST) ** 2):
                 raise InvalidError("no values have these sums")

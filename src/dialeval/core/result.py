@@ -305,15 +305,17 @@ class Run(Mapping[str, Result], Tabular, Displayable):
             if parts is not None
             else [rowtable.make_score_table(*block) for block in display.split_scores(self)],
             "rows": [result.rows.to_arrow(name) for name, result in self.items() if result.rows is not None],
-            "contributions": [to_arrow(each.contributions, name) for name, each in self.items() if each.contributions],
+            "contributions": [
+                to_arrow(result.contributions, name) for name, result in self.items() if result.contributions
+            ],
         }
         with replace_files(folder, RUN_FILE) as files:
             files.removed |= _list_own_files(folder)
             saved: dict[str, list[dict[str, Any]]] = {"scores": []}
-            for what, each in tables.items():
-                if each:
+            for what, parts_of_kind in tables.items():
+                if parts_of_kind:
                     name = f"{what}.parquet"
-                    saved[what] = [{"file": name, "sha256": files.add(name, partial(write_tables, each))}]
+                    saved[what] = [{"file": name, "sha256": files.add(name, partial(write_tables, parts_of_kind))}]
             if comparison is not None:
                 name = f"{_COMPARISON}.json"
                 saved[_COMPARISON] = [{"file": name, "sha256": files.add_bytes(name, comparison)}]
@@ -356,10 +358,10 @@ def check_folder(folder: str | os.PathLike[str], *inputs: Any, sources: Iterable
     check_files(folder, _list_file_names(folder), _list_own_files, *inputs)
     paths = tuple(os.path.normpath(path) for path in sources)
     saved = _read_saved_run(folder) if paths else None
-    for name, each in saved.systems.items() if saved is not None else ():
+    for name, result in saved.systems.items() if saved is not None else ():
         # A source may be within a file, and is then named after it.
-        if each.role == "system" and each.source and not os.path.normpath(each.source).startswith(paths):
-            what = f"{name} is of {os.path.normpath(each.source)}, which is not among the responses now"
+        if result.role == "system" and result.source and not os.path.normpath(result.source).startswith(paths):
+            what = f"{name} is of {os.path.normpath(result.source)}, which is not among the responses now"
             _refuse_run(folder, f"holds a run in which {what}")
 
 
@@ -367,16 +369,18 @@ def _refuse_other_inputs(folder: Path, run: Run) -> None:
     """Raise DataError where the run that is saved in a folder is of other inputs."""
     if (saved := _read_saved_run(folder)) is None:
         return
-    before = {name: each for name, each in saved.systems.items() if each.role == "system"}
+    before = {name: result for name, result in saved.systems.items() if result.role == "system"}
     now = {name: result for name, result in run.items() if result.role == "system"}
     if before and before.keys() != now.keys():
         _refuse_run(folder, f"holds a run of {', '.join(before)}, and this one is of {', '.join(now)}")
-    for name, each in before.items():
-        there, here = (os.path.normpath(source) if source else None for source in (each.source, now[name].source))
-        if there != here:
-            _refuse_run(folder, f"holds a run in which {name} is of {there}, and here it is of {here}")
-        if here is None or not os.path.exists(here):  # noqa: PTH110  (a name of texts is no path)
-            old = _find_data_digests(_read_estimate(metric, None) for metric in each.metrics.values())
+    for name, saved_result in before.items():
+        old_source, new_source = (
+            os.path.normpath(source) if source else None for source in (saved_result.source, now[name].source)
+        )
+        if old_source != new_source:
+            _refuse_run(folder, f"holds a run in which {name} is of {old_source}, and here it is of {new_source}")
+        if new_source is None or not os.path.exists(new_source):  # noqa: PTH110  (a name of texts is no path)
+            old = _find_data_digests(_read_estimate(metric, None) for metric in saved_result.metrics.values())
             new = _find_data_digests(now[name].values())
             for data in old.keys() & new.keys():
                 if old[data] != new[data]:
@@ -396,8 +400,8 @@ def _find_data_digests(estimates: Iterable[Estimate]) -> dict[str, str]:
 
 def _list_file_names(folder: Path) -> list[str]:
     """Return the names that files of a run may have, in a folder that may hold parts of one."""
-    there = sorted(path.name for path in folder.glob("*-*.parquet")) if folder.is_dir() else []
-    return [*_FILES, *filter(_PART.fullmatch, there)]
+    part_names = sorted(path.name for path in folder.glob("*-*.parquet")) if folder.is_dir() else []
+    return [*_FILES, *filter(_PART.fullmatch, part_names)]
 
 
 def files_of(*runs: str | os.PathLike[str]) -> tuple[Path, ...]:
@@ -421,7 +425,7 @@ def _list_own_files(folder: Path) -> set[str]:
     saved = _read_saved_run(folder)
     if saved is None:
         return set()
-    named = {each.file for each in (*saved.scores, *saved.rows, *saved.contributions, *saved.comparison)}
+    named = {entry.file for entry in (*saved.scores, *saved.rows, *saved.contributions, *saved.comparison)}
     return {RUN_FILE, *(name for name in named if name in _FILES or _PART.fullmatch(name))}
 
 
@@ -514,11 +518,11 @@ def _read_result(
     scores = _read_lines(
         items, name, lambda lines: {level: rowtable.read_scores(lines, name, level) for level in Level}
     )
-    by_level = {level: rowtable.join_score_parts(each[level] for each in scores) for level in Level}
+    by_level = {level: rowtable.join_score_parts(block[level] for block in scores) for level in Level}
     tables = _read_lines(rows, name, RowTable.from_arrow)
     statistics = _read_lines(contributions, name, from_arrow)
     result = Result(
-        {key: _read_estimate(each, by_level[each.level].get(key)) for key, each in saved.metrics.items()},
+        {key: _read_estimate(estimate, by_level[estimate.level].get(key)) for key, estimate in saved.metrics.items()},
         saved.skipped,
         saved.source,
         RowTable.join(tables) if any(map(len, tables)) else None,  # a table without it has no rows of the system
@@ -535,15 +539,15 @@ def _read_lines(tables: list[_Table], system: str, read: Callable[[pa.Table], T]
     """Read the lines of a system in each table that has some, or in the only one."""
     import pyarrow.compute as pc
 
-    found = []
+    parts = []
     for path, table, names in tables:
-        inside = [own for own, shown in names.items() if shown == system]
+        inside = [saved_name for saved_name, shown in names.items() if shown == system]
         inside += [system] if system not in names else []
         lines = table.filter(pc.is_in(table["system"], text_array(inside)))
         if len(lines) or len(tables) == 1:
             with validation.explain_errors(path, _REMEDY):
-                found.append(read(lines))
-    return found
+                parts.append(read(lines))
+    return parts
 
 
 def _read_estimate(saved: SavedEstimate, items: Floats | None) -> Estimate:
@@ -576,9 +580,9 @@ def _check_result(name: str, result: Result) -> None:
             continue
         if len(estimate.scores) != estimate.units:
             raise InvalidError(f"{name}: {len(estimate.scores)} values of {key} are saved for {estimate.units} rows")
-        known = None if rows is None else len(rows) if estimate.level is Level.TURN else len(rows.offsets) - 1
-        if known not in (None, estimate.units):
-            raise InvalidError(f"{name}: {known} rows are saved, and {key} has {estimate.units}")
+        expected = None if rows is None else len(rows) if estimate.level is Level.TURN else len(rows.offsets) - 1
+        if expected not in (None, estimate.units):
+            raise InvalidError(f"{name}: {expected} rows are saved, and {key} has {estimate.units}")
         scored = estimate.scores[~np.isnan(estimate.scores)]
         if len(scored) != estimate.scored:
             raise InvalidError(f"{name}: {len(scored)} values of {key} are saved, and {estimate.scored} are stated")
@@ -587,7 +591,9 @@ def _check_result(name: str, result: Result) -> None:
             if not abs(mean - estimate.mean) <= _MEAN_TOLERANCE * float(np.abs(scored).max()):
                 what = f"the values of {key} have the mean {mean:.6g}, and {estimate.mean:.6g} is stated"
                 raise InvalidError(f"{name}: {what}")
-    counts = {len(each) for each in result.contributions.values()} | ({len(rows)} if rows is not None else set())
+    counts = {len(statistics) for statistics in result.contributions.values()} | (
+        {len(rows)} if rows is not None else set()
+    )
     if result.contributions and len(counts) > 1:
         raise InvalidError(f"{name}: per-row statistics are saved for another number of rows")
 

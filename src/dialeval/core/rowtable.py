@@ -91,7 +91,7 @@ class RowTable(EqualByFields):
     def nbytes(self) -> int:
         """About how much memory the rows take without their texts."""
         turns = 0 if self.turns is None else self.turns.nbytes
-        digests = sum(each.nbytes for each in self.digests.values())
+        digests = sum(column.nbytes for column in self.digests.values())
         return self.offsets.nbytes + turns + digests + _NAME_BYTES * len(self.dialogues or ())
 
     @property
@@ -126,7 +126,9 @@ class RowTable(EqualByFields):
         turns = [np.full(len(part), NO_TURN) if part.turns is None else part.turns for part in parts]
         return cls(
             offsets_of(np.concatenate([np.diff(part.offsets) for part in parts])),
-            [name for each in names for name in each] if any(part.dialogues is not None for part in parts) else None,
+            [name for several in names for name in several]
+            if any(part.dialogues is not None for part in parts)
+            else None,
             np.concatenate(turns) if any(part.turns is not None for part in parts) else None,
             digests={
                 name: np.concatenate([part.digests.get(name, np.zeros(len(part), np.uint64)) for part in parts])
@@ -136,8 +138,8 @@ class RowTable(EqualByFields):
 
     def texts_at(self, name: str, row: int) -> list[str]:
         """Return the texts of a row in a column; none where there is no such column."""
-        found = self.texts[name][row] if name in self.texts else ()
-        return [found] if isinstance(found, str) else list(found)
+        texts = self.texts[name][row] if name in self.texts else ()
+        return [texts] if isinstance(texts, str) else list(texts)
 
     def to_arrow(self, system: str) -> pa.Table:
         """Return the table as it is saved, one line per row; `row` and `dialogue` count from 1."""
@@ -153,7 +155,7 @@ class RowTable(EqualByFields):
             columns["dialog_id"] = text_array(self.dialogues).take(number_array(clusters))
         if self.turns is not None:
             columns["turn"] = number_array(self.turns, self.turns == NO_TURN)
-        columns |= {_DIGEST + name: number_array(each.view(np.int64)) for name, each in self.digests.items()}
+        columns |= {_DIGEST + name: number_array(column.view(np.int64)) for name, column in self.digests.items()}
         if rows <= SAVED_TEXT_ROWS:
             for name, column in self.texts.items():
                 columns |= _text_arrays(name, column)
@@ -348,7 +350,9 @@ class PartWriter:
                     tables["scores"].append(make_score_table(system, level, items))
             if rows := [each for _, each in several if each is not None]:
                 tables["rows"].append(RowTable.join(rows).to_arrow(system))
-        self._parts += [self._write_part(kind, each) for kind, each in tables.items() if each]
+        self._parts += [
+            self._write_part(kind, tables_of_kind) for kind, tables_of_kind in tables.items() if tables_of_kind
+        ]
         self._held, self._bytes = {}, 0
 
     def _write_part(self, kind: PartKind, tables: Sequence[pa.Table]) -> RunPart:

@@ -151,9 +151,9 @@ class Job:
             return to_bytes((*more, states) if more else states)
         except SettingError:
             for system, state in states.items():
-                for fold, own in zip(self.list_folds(stage, system[0]), state.states, strict=True):
+                for fold, part in zip(self.list_folds(stage, system[0]), state.states, strict=True):
                     try:
-                        to_bytes(own)
+                        to_bytes(part)
                     except SettingError as error:
                         raise SettingError(f"the metric {fold}: {error}") from None
             raise
@@ -191,9 +191,9 @@ class StateSums:
     def add(self, several: SystemStates) -> None:
         """Take in one more state of each system."""
         for system, state in several.items():
-            for total, each in zip(self.expect(system), state.states, strict=True):
+            for total, part in zip(self.expect(system), state.states, strict=True):
                 # Translated while it is small: states over one vocabulary merge without being sorted again.
-                total.add(each if self._vocabulary is None else translate_state(each, self._vocabulary))
+                total.add(part if self._vocabulary is None else translate_state(part, self._vocabulary))
             before = self._totals[system]
             prints = dict(before.fingerprints)
             for need, fingerprint in state.fingerprints.items():
@@ -206,7 +206,7 @@ class StateSums:
     def finish(self) -> SystemStates:
         """Return everything that was added, by system."""
         return {
-            system: replace(total, states=tuple(each.result() for each in self._sums[system]))
+            system: replace(total, states=tuple(reduction.result() for reduction in self._sums[system]))
             for system, total in self._totals.items()
         }
 
@@ -217,9 +217,9 @@ def cut_states(job: Job, stage: Stage, states: SystemStates, parts: int) -> tupl
     pieces: list[SystemStates] = [{} for _ in range(parts)]
     for system, state in states.items():
         pairs = list(zip(job.list_folds(stage, system[0]), state.states, strict=True))
-        kept = tuple(fold.close_part(fold.empty()) if fold.grows else each for fold, each in pairs)
+        kept = tuple(fold.close_part(fold.empty()) if fold.grows else part for fold, part in pairs)
         rest[system] = replace(state, states=kept)
-        cuts = [fold.split_state(each, parts) if fold.grows else [fold.empty()] * parts for fold, each in pairs]
+        cuts = [fold.split_state(part, parts) if fold.grows else [fold.empty()] * parts for fold, part in pairs]
         for number, piece in enumerate(pieces):
             piece[system] = SystemState(0, tuple(several[number] for several in cuts))
     return rest, pieces
@@ -235,7 +235,7 @@ def merge_states(job: Job, stage: Stage, several: Iterable[SystemStates], *, clo
         return merged
     for system, state in merged.items():
         pairs = zip(job.list_folds(stage, system[0]), state.states, strict=True)
-        closed = tuple(fold.close_part(each) if fold.grows else each for fold, each in pairs)
+        closed = tuple(fold.close_part(part) if fold.grows else part for fold, part in pairs)
         merged[system] = replace(state, states=closed)
     return merged
 
@@ -408,7 +408,7 @@ class _ChunkFold:
                 if self._in_memory:
                     values.setdefault(metric.level.value, {}).update(partial.scores)
                 elif self._writer is not None:  # what is in memory is named at the end
-                    names = [name for name, each in self._plan.metrics.items() if each == metric]
+                    names = [name for name, planned in self._plan.metrics.items() if planned == metric]
                     labels = [pair for name in names for pair in self._plan.name_results(name, partial.scores).items()]
                     values.setdefault(metric.level.value, {}).update(
                         {name: partial.scores[key] for key, name in labels}

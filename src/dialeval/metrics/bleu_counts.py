@@ -38,7 +38,7 @@ import numpy as np
 from numpy import int64, uint64
 
 from dialeval.core import inputs
-from dialeval.core.arrays import Floats, Ints
+from dialeval.core.arrays import Floats, Ints, Mask
 from dialeval.core.batch import Batch
 from dialeval.core.columns import TokenColumn
 from dialeval.core.kernels import count_ones, kernel
@@ -410,7 +410,7 @@ def corpus_bleu(counts: Ints | Floats) -> Floats:
     """
     orders = (counts.shape[1] - 2) // 2
     matches, totals, length, reference_length = np.split(counts, (orders, 2 * orders, 2 * orders + 1), axis=1)
-    scored = matches.any(axis=1) & totals.all(axis=1)
+    scored: Mask = np.asarray(matches.any(axis=1) & totals.all(axis=1))
     halved = np.cumprod(np.where(matches > 0, 1.0, 2.0), axis=1)
     above, below = np.where(matches > 0, 100.0 * matches, 100.0), np.where(matches > 0, totals, halved * totals)
     precisions = np.divide(above, below, out=np.ones(above.shape), where=scored[:, None])

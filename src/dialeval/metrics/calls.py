@@ -93,12 +93,12 @@ class Rule:
     def select_arguments(self, expected: Call, made: Call) -> tuple[Any, Any]:
         """Return the arguments of both that count."""
         both = expected["arguments"], made["arguments"]
-        if not all(isinstance(each, dict) for each in both):
+        if not all(isinstance(call, dict) for call in both):
             return both
         only, without = expected.get("compare"), set(self.ignore.split("+"))
         first, second = (
-            {key: value for key, value in each.items() if key not in without and (only is None or key in only)}
-            for each in both
+            {key: value for key, value in call.items() if key not in without and (only is None or key in only)}
+            for call in both
         )
         return first, second
 
@@ -130,7 +130,7 @@ class Rule:
 
     def _identify(self, value: Any) -> Any:
         if isinstance(value, dict):
-            return dict, frozenset((key, self._identify(each)) for key, each in value.items())
+            return dict, frozenset((key, self._identify(item)) for key, item in value.items())
         if isinstance(value, list):
             return list, tuple(map(self._identify, value))
         if isinstance(value, bool):
@@ -256,9 +256,9 @@ class _CallFraction(CountMetric):
         return 2 * counts[:, 0], counts[:, 1] + counts[:, 2]
 
     def count_rows(self, batch: Batch) -> tuple[Ints, Flags]:
-        given = self.count(batch)
-        counts = np.array([each or (0,) * self.width for each in given], np.int64).reshape(-1, self.width)
-        return counts, np.array([each is not None for each in given], np.bool_) & (self.ratio(counts)[1] > 0)
+        counted = self.count(batch)
+        counts = np.array([numbers or (0,) * self.width for numbers in counted], np.int64).reshape(-1, self.width)
+        return counts, np.array([numbers is not None for numbers in counted], np.bool_) & (self.ratio(counts)[1] > 0)
 
     def formula(self, counts: Ints | Floats) -> Floats:
         above, below = self.ratio(counts)
@@ -280,7 +280,7 @@ class CallMatch(_Expecting, _CallFraction):
 
     def count(self, batch: Batch) -> list[tuple[int, ...] | None]:
         pairs = self.compare(batch)
-        return [None if each is None else (each.matched, len(each.made), len(each.expected)) for each in pairs]
+        return [None if pair is None else (pair.matched, len(pair.made), len(pair.expected)) for pair in pairs]
 
     def ratio(self, counts: Any) -> tuple[Any, Any]:
         return super().ratio(counts) if self.of == "f1" else (counts[:, 0], counts[:, 1 + (self.of == "recall")])
@@ -294,7 +294,7 @@ class CallOrder(_Expecting, _CallFraction):
 
     def count(self, batch: Batch) -> list[tuple[int, ...] | None]:
         pairs = self.compare(batch)
-        return [None if each is None else (each.common, len(each.made), len(each.expected)) for each in pairs]
+        return [None if pair is None else (pair.common, len(pair.made), len(pair.expected)) for pair in pairs]
 
 
 @dataclass(frozen=True)
@@ -306,7 +306,7 @@ class _PerConversation(_Expecting, RowMetric):
         """Return the value of a conversation."""
 
     def score(self, batch: Batch) -> Floats:
-        return np.array([nan if each is None else self.value(each) for each in self.compare(batch)], np.float64)
+        return np.array([nan if pair is None else self.value(pair) for pair in self.compare(batch)], np.float64)
 
 
 @dataclass(frozen=True)
@@ -348,7 +348,7 @@ class ArgumentMatch(_Expecting, _CallFraction):
     family = "call-arguments"
 
     def count(self, batch: Batch) -> list[tuple[int, ...] | None]:
-        return [None if each is None else self._count(each) for each in self.compare(batch)]
+        return [None if pair is None else self._count(pair) for pair in self.compare(batch)]
 
     def _count(self, pair: ComparedCalls) -> tuple[int, ...]:
         """Return how many arguments are equal, made and expected, in the pairs of calls that agree most."""
@@ -376,8 +376,8 @@ class ArgumentMatch(_Expecting, _CallFraction):
 def _list_leaves(value: Any, path: tuple[object, ...] = ()) -> Iterator[tuple[tuple[object, ...], Any]]:
     """Yield the values inside nested arguments with their paths; an empty object or list inside is a value."""
     if isinstance(value, dict | list) and (value or not path):
-        for key, each in value.items() if isinstance(value, dict) else enumerate(value):
-            yield from _list_leaves(each, (*path, key))
+        for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _list_leaves(inner, (*path, key))
     else:
         yield path, value
 
@@ -430,8 +430,8 @@ class CallErrors(_CallFraction):
 
     def count_calls(self, calls: Calls) -> tuple[int, int]:
         """Return how many calls of a conversation are counted above and below the line."""
-        known = [call["error"] for call in calls if "error" in call]
-        return sum(known), len(known)
+        errors = [call["error"] for call in calls if "error" in call]
+        return sum(errors), len(errors)
 
     def ratio(self, counts: Any) -> tuple[Any, Any]:
         return counts[:, 0], counts[:, 1]
