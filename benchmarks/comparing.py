@@ -75,22 +75,24 @@ def list_commands(place: Path) -> Iterator[tuple[str, Sequence[str]]]:
         write_pairs(place / f"pairs-{systems}.jsonl", systems)
         yield f"rank, {systems} systems, {PAIRS:,} pairs", ["rank", f"pairs-{systems}.jsonl"]
     yield "the same with --length --position", ["rank", f"pairs-{RANKED[-1]}.jsonl", "--length", "--position"]
-    rows = [{"dialog_id": f"d{at // 20}", "turn": at % 20, "response": text} for at, text in enumerate(lines(40_000))]
-    for at, row in enumerate(rows):
-        row["context"] = [rows[before]["response"] for before in range(at - at % 20, at)] * 2
-    (place / "chats.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    size = (place / "chats.jsonl").stat().st_size / 1e6
+    texts = lines(40_000)
+    with (place / "chats.jsonl").open("w") as stream:
+        for at, text in enumerate(texts):
+            context = texts[at - at % 20 : at] * 2
+            row = {"dialog_id": f"d{at // 20}", "turn": at % 20, "context": context, "response": text}
+            stream.write(json.dumps(row) + "\n")
+    megabytes = (place / "chats.jsonl").stat().st_size / 1e6
     chats = ["score", "chats.jsonl", "-m", "length", "-o", "RUN-chats"]
-    yield f"score, rows that repeat contexts, {size:.0f} MB, -o", chats
+    yield f"score, rows that repeat contexts, {megabytes:.0f} MB, -o", chats
 
 
 def write_pairs(path: Path, systems: int) -> None:
     """Write preferences of systems of different strengths."""
     rng = np.random.default_rng(systems)
-    strengths, rows = rng.normal(size=systems), []
+    strengths, rows = rng.normal(size=systems).tolist(), []
     for at in range(PAIRS):
         one, other = rng.choice(systems, 2, replace=False).tolist()
-        wins = rng.random() < 1 / (1 + math.exp(strengths[other] - strengths[one]))
+        wins = bool(rng.random() < 1 / (1 + math.exp(strengths[other] - strengths[one])))
         better = "tie" if rng.random() < 0.15 else "a" if wins else "b"
         texts = {side: "word " * int(rng.integers(3, 20)) for side in ("response_a", "response_b")}
         rows.append({"dialog_id": f"d{at}", "a": f"s{one}", "b": f"s{other}", "better": better, **texts})

@@ -118,7 +118,7 @@ def test_exchanged_dialogues_are_scored_as_if_they_were_the_other_systems(
         return dialeval.evaluate(rows, references, metrics=metrics)["system"]
 
     one, other = (Values.of(evaluate(texts)) for texts in (left, right))
-    swaps = rng.integers(2, size=(70, min(groups, 9)), dtype=np.int8)
+    swaps = rng.integers(2, size=(70, min(groups, 9)))
     found = one.group().exchange(other.group(), [swaps[:66], swaps[66:]])
     bounds = np.arange(len(swaps[0]) + 1) * 9 // len(swaps[0])
     of_dialogue = np.repeat(np.arange(len(swaps[0])), np.diff(bounds))

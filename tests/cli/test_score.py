@@ -93,6 +93,7 @@ def test_percent(dialeval: Dialeval, format_: str) -> None:
     assert re.search(r"Scores .* (times|\$\\times\$) ?100", " ".join(percent.split()))
     assert package.load("run")["careful"]["chrf"].mean == pytest.approx(0.5431, abs=5e-5)
     compared = dialeval("compare", "run", "--percent", "-f", "md").stdout
+    assert "shown times 100" in compared
     assert "| chrf ↑ | 54.3 | 19.5 | ▼ −34.8 (−38.2 to −31.4)" in compared
     assert "| length | 14.0 | 23.6 | ◆ +9.6 (8.5 to 10.7)" in compared
     sliced = dialeval(*given[:-2], "--by", "length", "--percent").stdout

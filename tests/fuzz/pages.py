@@ -17,7 +17,7 @@ TEXTS = (
     "<img src=x onerror=x>",
     "<!--",
     "]]>",
-    "&lt;b&gt;",
+    "&lt;u&gt;",
     "\u202ex",
     "\x1b[31m",
     "'\"",
@@ -30,7 +30,7 @@ def hostile_rows() -> list[Files]:
     import orjson
 
     fields = ("dialog_id", "context", "response", "reference")
-    rows = [{"system": system, **dict.fromkeys(fields, text)} for system in ("a", "<b>") for text in TEXTS]
+    rows = [{"system": system, **dict.fromkeys(fields, text)} for system in ("a", "<u>") for text in TEXTS]
     lines = b"".join(orjson.dumps(row) + b"\n" for row in rows)
     return [checked_in("jsonl")[0], {"rows.jsonl": lines}]
 
@@ -69,12 +69,8 @@ def sound_tags() -> Counter[str]:
         return tags_of(path).tags
 
 
-OWN = {"bdi", "br", "details", "summary", "ul", "li", "title", "small"} | {
-    "polyline",
-    "polygon",
-    "rect",
-    "circle",
-    "path",
+OWN = {"bdi", "br", "details", "summary", "ul", "li", "title", "small", "b", "i", "dl", "dt", "dd", "figure"} | {
+    *("figcaption", "polyline", "polygon", "rect", "circle", "path", "line", "text", "tspan", "svg", "g"),
 }
 """Elements of longer pages and of figures."""
 
@@ -86,4 +82,4 @@ def pages(folder: Path) -> None:
     assert not found.handlers, found.handlers
     assert set(found.tags) <= set(sound_tags()) | OWN
     assert found.tags["script"] == sound_tags()["script"]
-    assert not {"img", "b", "iframe", "object", "link", "base", "form"} & set(found.tags)
+    assert not {"img", "u", "iframe", "object", "link", "base", "form"} & set(found.tags)

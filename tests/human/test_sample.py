@@ -206,8 +206,8 @@ def test_logs_with_some_dialogues_in_common_are_sampled_together() -> None:
 def test_systems_with_other_rows_are_drawn_from_apart() -> None:
     other, _ = run_of(dialogues=20)
     run = Run({"a": RUN["a"], "c": other["a"]}, "0")
-    for settings in ({}, {"independent": True}):
-        assert abs(len(dialeval.sample(run, 24, **settings).rows) - 24) <= 1
+    for independent in (False, True):
+        assert abs(len(dialeval.sample(run, 24, independent=independent).rows) - 24) <= 1
 
 
 def test_roles_come_along(tmp_path: Path) -> None:

@@ -828,7 +828,7 @@ def test_after_each_kill_at_most_64_requests_are_repeated(tmp_path: Path, kills:
 def relative_rate(rows: Path, number: int, delay: float, cache: Path) -> float:
     """Score rows 64 at a time and return the rate over what is possible, by the time that the server really takes."""
     with ChatServer(Reply(grades=GOOD, delay=delay)) as server:
-        running = run_command(rows, server, cache)
+        running = run_command(rows, server, cache, "--no-probe")
         _, said = running.communicate(timeout=300)
         assert running.returncode == 0, said
         assert len(server.bodies) == number

@@ -72,7 +72,7 @@ def test_markdown_of_a_comparison(run: Run, comparison: Comparison) -> None:
     assert text.startswith("### dialeval: 2 of 2 gates failed\n\n- distinct-1 of a&lt;b&gt;&amp;")
     assert "significantly worse" in text
     assert '| metric | main | a&lt;b&gt;&amp;"c"\\\\x1b\\|\\*x\\* |' in text
-    assert "<details><summary>How these values were computed</summary>\n\n- Differences to main" in text
+    assert "<details><summary>How these values were computed</summary>\n\n- Tested against main" in text
     assert "distinct-1\\|n:1" in text
     assert text.endswith("</details>\n")
     assert HOSTILE not in text

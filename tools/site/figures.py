@@ -10,7 +10,6 @@ import numpy as np
 
 import dialeval
 from dialeval import sample_data
-from dialeval.multiwoz import Evaluator
 from dialeval.reports import charts
 from dialeval.reports.canvas import Figure
 
@@ -35,11 +34,8 @@ def gallery_figures() -> Iterator[tuple[str, Figure]]:
     )
     yield "turns", logs.plot("turns", "length")
     yield "trend", logs.plot("trend", "length")
-    evaluator, predictions = Evaluator(data="town"), here / "town" / "predictions"
-    yield "causes", evaluator.with_transcripts(evaluator.run(predictions), predictions).plot("causes")
     trials = dialeval.evaluate(_tried(), metrics="pass-hat")
     yield "pass-k", trials.plot("pass-k")
-    yield "tasks", trials.plot("tasks")
     yield from _of_ratings()
 
 

@@ -226,7 +226,7 @@ def _describe_overlap(design: Design) -> str:
 def _name_others(table: RowTable, matched: Ints) -> tuple[str, ...]:
     """Name the units that were not matched."""
     ids, units = table.read_ids(), len(table.offsets) - 1
-    others = np.setdiff1d(np.arange(units), matched).tolist()
+    others = np.flatnonzero(np.bincount(matched, minlength=units) == 0).tolist()
     return tuple(ids[at] or (f"dialogue {at + 1}" if len(table) > units else f"row {at + 1}") for at in others)
 
 

@@ -349,7 +349,7 @@ def _cluster_prompts(features: Features, size: int, seed: int) -> Iterator[tuple
 # Contrasts.
 
 
-class SideSums(NamedTuple):
+class SideValues(NamedTuple):
     """The values of one side: sums and numbers of rows of each dialogue of the pool; none of those of another side."""
 
     sign: int
@@ -376,16 +376,16 @@ class Pool(NamedTuple):
     first: Mask
     """The half that suggests groups."""
 
-    def collect(self, key: str) -> list[SideSums]:
+    def collect(self, key: str) -> list[SideValues]:
         """Return the values under a key."""
         sides = [sum_known(self._items(result, key), require_table(result).offsets) for result in self.results]
         if self.baseline is None:
-            return [SideSums(1, *sides[0].T)]
+            return [SideValues(1, *sides[0].T)]
         if len(sides) == 2:
             zeros = [np.zeros_like(side) for side in sides]
             return [
-                SideSums(-1, *np.vstack([sides[0], zeros[1]]).T),
-                SideSums(1, *np.vstack([zeros[0], sides[1]]).T),
+                SideValues(-1, *np.vstack([sides[0], zeros[1]]).T),
+                SideValues(1, *np.vstack([zeros[0], sides[1]]).T),
             ]
         assert self.alignment is not None  # a paired design  # noqa: S101
         left, right = self.alignment.left, self.alignment.right
@@ -393,7 +393,7 @@ class Pool(NamedTuple):
         items = self._items(left, key), self._items(right, key)
         if not self.alignment.by_row or len(items[0]) != offsets[0][-1]:
             items = average_known(items[0], offsets[0]), average_known(items[1], offsets[1])
-        return [SideSums(1, *sum_known(items[1] - items[0], offsets[0]).T)]
+        return [SideValues(1, *sum_known(items[1] - items[0], offsets[0]).T)]
 
     @staticmethod
     def _items(result: Result, key: str) -> Floats:
@@ -402,7 +402,7 @@ class Pool(NamedTuple):
         return items
 
 
-def _moments(sample: SideSums, half: Mask) -> Floats:
+def _moments(sample: SideValues, half: Mask) -> Floats:
     """Return, by dialogue of a half, what the mean of a group and its variance are made of."""
     here = half & (sample.counts > 0)
     center = sample.sums[here].sum() / max(float(sample.counts[here].sum()), 1.0)
@@ -410,7 +410,7 @@ def _moments(sample: SideSums, half: Mask) -> Floats:
     return np.column_stack([left, sample.counts, here]) * here[:, None]
 
 
-def score_candidates(samples: Sequence[SideSums], half: Mask, groups: Features) -> Floats:
+def score_candidates(samples: Sequence[SideValues], half: Mask, groups: Features) -> Floats:
     """Return the score statistic of each candidate: the contrast over its error if the group were like the rest."""
     contrast, variance = np.zeros(len(groups.labels)), np.zeros(len(groups.labels))
     enough = np.ones(len(groups.labels), np.bool_)
@@ -430,7 +430,7 @@ def score_candidates(samples: Sequence[SideSums], half: Mask, groups: Features) 
 
 
 def choose_groups(
-    samples: Sequence[SideSums], half: Mask, candidates: Features, kinds: Sequence[str]
+    samples: Sequence[SideValues], half: Mask, candidates: Features, kinds: Sequence[str]
 ) -> list[tuple[str, str, Mask]]:
     """Return the groups that a half suggests: name, kind and dialogues."""
     order = np.argsort(-np.abs(score_candidates(samples, half, candidates)), kind="stable")[:_MOST_CANDIDATES]
@@ -458,7 +458,7 @@ def choose_groups(
 
 
 def measure_group(
-    samples: Sequence[SideSums], half: Mask, members: Mask, level: float, seed: int
+    samples: Sequence[SideValues], half: Mask, members: Mask, level: float, seed: int
 ) -> dict[str, Any] | None:
     """Return the contrast of a group in a half, with its interval and p-value; None where too little is there."""
     means, spreads, sizes = [], list[Spread](), []
@@ -652,7 +652,9 @@ def _is_repeated(group: DiscoveredGroup, members: Mask, other: DiscoveredGroup, 
     return same and bool((members & of_other).sum() > _OVERLAP * (members | of_other).sum())
 
 
-def _describe_members(pool: Pool, samples: Sequence[SideSums], name: str, members: Mask, half: Mask) -> dict[str, Any]:
+def _describe_members(
+    pool: Pool, samples: Sequence[SideValues], name: str, members: Mask, half: Mask
+) -> dict[str, Any]:
     """Return what users said in the most extreme dialogues of the half that tests, and the ids of all."""
     names = [name or str(at) for result in pool.results for at, name in enumerate(require_table(result).read_ids(), 1)]
     with np.errstate(invalid="ignore"):

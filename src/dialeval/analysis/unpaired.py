@@ -208,11 +208,11 @@ def _compare_thinned(plain: Difference, left: Values, right: Values, settings: S
         if side.clusters > least:
             generator = np.random.default_rng(settings.seed)
             subsets = [np.sort(generator.choice(side.clusters, least, replace=False)) for _ in range(THINNINGS)]
-            taken = np.zeros((THINNINGS, side.clusters), np.int8)
+            taken = np.zeros((THINNINGS, side.clusters), np.int64)
             np.put_along_axis(taken, np.array(subsets), 1, axis=1)
             value, part = float(one.compute([taken])[key].mean()), one.take(subsets[0])
         groups = part.group()
-        own = float(groups.compute([np.ones((1, groups.clusters), np.int8)])[key][0])
+        own = float(groups.compute([np.ones((1, groups.clusters), np.int64)])[key][0])
         influence = compute_influences(groups, {key: own})[key]
         if math.isnan(influence.error) or math.isnan(value):
             return Tested(replace(plain, reason=_TOO_LITTLE))

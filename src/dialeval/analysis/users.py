@@ -28,7 +28,7 @@ import numpy as np
 from rapidfuzz.distance import DamerauLevenshtein
 
 from dialeval.analysis.difference import DEFAULT_ALPHA
-from dialeval.analysis.discovery import Features, SideSums, UserTurns, find_phrases, measure_group
+from dialeval.analysis.discovery import Features, SideValues, UserTurns, find_phrases, measure_group
 from dialeval.analysis.pairing import choose_main_keys
 from dialeval.analysis.values import find_better, require_table
 from dialeval.core.arrays import Floats, Ints
@@ -275,7 +275,7 @@ def _compare_habits(turns: UserTurns, labels: Ints, alpha: float, confidence: fl
     everything, measured = np.ones(len(labels), np.bool_), {}
     for name, values in columns.items():
         scored = ~np.isnan(values)
-        sample = SideSums(1, np.where(scored, values, 0.0), scored.astype(np.float64))
+        sample = SideValues(1, np.where(scored, values, 0.0), scored.astype(np.float64))
         if (result := measure_group([sample], everything, labels == 1, confidence, seed)) is not None:
             measured[name] = result
     habits = []

@@ -243,9 +243,10 @@ class Values:
 
         def work(swaps: Ints) -> Floats:
             moved, values = swaps.astype(np.float64) @ apart, []
-            for way, total in ((swaps, all_right + moved), (1 - swaps, all_left - moved)):
+            ways, size = np.hstack([swaps, 1 - swaps, swaps]), swaps.shape[1]
+            for counts, total in ((ways[:, : 2 * size], all_right + moved), (ways[:, size:], all_left - moved)):
                 items, *sums = np.hsplit(total, ends)
-                sample = Resamples(both.rows, np.hstack([way, 1 - way]))
+                sample = Resamples(both.rows, counts)
                 sample.kept.update({("totals", name): each for name, each in zip(names, sums, strict=True)})
                 values.append(both.score(sample, items))
             return values[0] - values[1]

@@ -117,6 +117,7 @@ def compare(
     from dialeval.core.result import files_of
     from dialeval.metrics.registry import split_names
     from dialeval.reports import comparisons
+    from dialeval.reports.documents import to_markdown
     from dialeval.reports.labels import JUDGED
 
     out.check_percent(format_, percent)
@@ -156,7 +157,7 @@ def compare(
         gates += check_baseline(comparison, {}, metrics is not None, limits.missing)
         gates += check_slices(sliced, limits.missing) if sliced is not None else ()
     comparison = comparisons.to_percent(comparison, comparisons.find_percent_keys(scored)) if percent else comparison
-    table = comparisons.lay_out(comparison, details)
+    table = comparisons.lay_out(comparison, details, percent)
     if format_ in options.GATE_FORMATS:
         out.print_gates(format_, gates, comparison, results, output)
     elif sliced is not None:
@@ -168,6 +169,8 @@ def compare(
         out.print_content(write_table(comparison, best=best, transpose=transpose, **out.get_style()), output)
     elif format_ == "table":
         out.print_content(table, output, _FILE_WIDTH)
+    elif format_ == "md":
+        out.print_content(to_markdown(comparisons.to_document(comparison, details, percent)), output)
     else:
         out.print_as(format_, comparisons, comparison, output)
     return out.print_failed_gates(gates)

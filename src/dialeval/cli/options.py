@@ -424,7 +424,7 @@ intervals = combine_options(
     click.option("--seed", "intervals_seed", type=SEED, help="Random seed.  [default: 12345]"),
 )
 open_page = click.option("--open", "opened", is_flag=True, help="Open the page in the browser.")
-percent = click.option("--percent", is_flag=True, help="Show scores from 0 to 1 times 100 (table, md, latex).")
+percent = click.option("--percent", is_flag=True, help="Show scores between -1 and 1 times 100 (table, md, latex).")
 transpose = click.option("--transpose", is_flag=True, help="Swap rows and columns (table, md, latex).")
 limits = combine_options(
     numbers("--fail-under", "limits_lowest", "Exit 1 if the mean of a system is lower."),

@@ -126,7 +126,7 @@ class Score(RowMetric):
         for name in [self.of] if self.of else sorted(surveyed):
             _, low, high = surveyed[name]
             limits = self.range or ("0:1" if low >= 0 and high <= 1 else "")
-            own = self if self.of else Score(name, self.better or "auto", self.range)  # type: ignore[arg-type]
+            own = self if self.of else Score(of=name, better=self.better or "auto", range=self.range)  # type: ignore[arg-type]
             settled[str(own)] = replace(own, range=limits)
             if limits != own.range or str(own) == f"score:{name}":
                 guesses.append(f"score:{name}(better={own.better}{f',range={limits}' if limits else ''})")

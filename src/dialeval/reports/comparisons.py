@@ -57,10 +57,8 @@ _MOST_RANKED = 15
 _MOST_DIFFERENCES = 2
 """Differences that are no evidence of better replies that are named before the rest is counted."""
 _MOST_SYSTEMS = 8
-"""Systems that an overview names before the rest is counted."""
+"""Systems or metrics that an overview names before the rest is counted."""
 _KINDS: Mapping[Decision, str] = {"better": "up", "worse": "down", "different": "other"}
-_MOST_PANEL = 5
-"""Metrics of the panel that are named before the rest is counted."""
 
 
 @dataclass(frozen=True)
@@ -287,7 +285,9 @@ def state_system_verdict(comparison: Comparison, system: str) -> tuple[str, str]
         often, other = (name, baseline) if failing.worse else (baseline, name)
         low, high = sorted((failing.mean, failing.baseline_mean))
         headline = f"{often} often gives no reply"
-        lost = f"{high:.0%} of its replies are missing or failed ({other}: {low:.0%}); other scores cover the rest and"
+        by_dialogue = comparison.estimand == "dialogue"
+        share = f"On average {high:.0%} of the replies of a dialogue" if by_dialogue else f"{high:.0%} of its replies"
+        lost = f"{share} are missing or failed ({other}: {low:.0%}); other scores cover the rest and"
         sentences = [f"{lost} would flatter it. Look at the failures first.", *sentences]
     if standing.equivalent and standing.kind != "equivalent":
         sentences.append(f"Equivalent within the margin: {_list_keys(standing.equivalent)}.")
@@ -444,11 +444,15 @@ def _multiply_by_100(result: Estimate | Difference, names: Iterable[str]) -> dic
     return {name: tuple(100 * end for end in v) if isinstance(v, tuple) else 100 * v for name, v in values.items()}
 
 
-def to_document(comparison: Comparison, details: bool = False) -> Document:
-    """Describe a comparison: the verdict, a table per system, and how it was made; `details`: with further columns."""
+def to_document(comparison: Comparison, details: bool = False, percent: bool = False) -> Document:
+    """Describe a comparison: the verdict, a table per system, and how it was made; `details`: with further columns.
+
+    `percent`: scores were multiplied by 100 (`to_percent`).
+    """
     headline, explanation = _state_headline(comparison)
     shown = [make_system_table(comparison, system, details) for system in comparison.systems]
     notes = [describe_method(comparison), " ".join(list_what_was_read(comparison)), *explain_rows(comparison)]
+    notes += [tables.TIMES_100] if percent else []
     columns = explain_columns(comparison) if details else []
     signatures = list_signatures(comparison.signatures[key] for key in comparison.keys if key in comparison.signatures)
     return Document(
@@ -467,9 +471,9 @@ def choose_glyph(comparison: Comparison) -> str:
     return GLYPHS[judge_system(comparison.of(systems[0]), comparison.panel).kind] if len(systems) == 1 else ""
 
 
-def lay_out(comparison: Comparison, details: bool = False) -> Layout:
+def lay_out(comparison: Comparison, details: bool = False, percent: bool = False) -> Layout:
     """Lay out the comparison for a rich console."""
-    return Layout(to_document(comparison, details))
+    return Layout(to_document(comparison, details, percent))
 
 
 FORMATS: Mapping[str, Callable[..., str]] = make_formats(to_document)
@@ -492,7 +496,7 @@ def describe_methods(comparison: Comparison) -> list[str]:
     rest = sum(not math.isnan(row.p) for row in comparison.differences) - tests
     how = "by Holm" if unpermuted else "by the same permutations (Westfall and Young's minP)"
     adjusted = f"adjusted {how} for {tests} test{'s' * (tests != 1)}" if tests > 1 else "one test"
-    family = f"{adjusted} of {list_some(comparison.panel, _MOST_PANEL)}" if tests > 1 else adjusted
+    family = f"{adjusted} of {list_some(comparison.panel, _MOST_SYSTEMS)}" if tests > 1 else adjusted
     others = f"; the {rest} tests of other metrics are corrected separately" if rest > 1 else ""
     return [
         f"Intervals of differences: {_name_intervals(comparison)}.",

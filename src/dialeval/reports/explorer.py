@@ -157,19 +157,10 @@ def _make_side(aligned: AlignedDialogues, system: str, shown: Ints, numbers: dic
     rows, offsets = aligned.find_rows(system, shown)
     trials = _list_trials(table, rows)
     firsts = set(offsets[:-1].tolist()) | set(trials)
-    side: JsonObject = {
-        "offsets": offsets,
-        "context": _list_new_texts(table, "context", rows, firsts, numbers),
-        "roles": _list_new_texts(table, "roles", rows, firsts, numbers),
-        "reference": _list_new_texts(table, "reference", rows, set(range(len(rows))), numbers),
-        "response": _list_new_texts(
-            table,
-            "response" if "response" in table.texts else "hypotheses",
-            rows,
-            set(range(len(rows))),
-            numbers,
-        ),
-    }
+    whole, said = set(range(len(rows))), "response" if "response" in table.texts else "hypotheses"
+    side: JsonObject = {"offsets": offsets}
+    for name, new in (("context", firsts), ("roles", firsts), ("reference", whole), (said, whole)):
+        side["response" if name == said else name] = _list_new_texts(table, name, rows, new, numbers)
     if trials:
         side |= {"trials": trials, "calls": _list_calls(aligned.results[system], rows)}
     return side

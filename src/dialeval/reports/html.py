@@ -226,7 +226,7 @@ def _render_blocks(
     people = [] if section is None else [section]
     for at, block in enumerate(blocks):
         sections = list(filter(None, (_as_section(make(block.run)) for make in find_extensions(block.run, "section"))))
-        told = "".join(markup.section(*part) for part in sections)
+        told = "".join(markup.section(f"{block.prefix}{part.name}", *part[1:]) for part in sections)
         parts = [write_verdict(block, 1 if at == 0 else 2), write_hero(block), told]
         if (agents := write_agents(block)) is not None:
             parts.append(agents)
@@ -240,7 +240,7 @@ def _render_blocks(
         parts.append(write_metrics(block))
         body += f'<article class="block">{"".join(parts)}</article>'
         named = {"tasks": "Tasks", "dialogues": "Dialogues", "where": "Where", "metrics": "All metrics"}
-        links += [(part.name, part.title) for part in sections]
+        links += [(f"{block.prefix}{part.name}", part.title) for part in sections]
         links += [(name, title) for name, title in named.items() if at == 0 and f'<section id="{name}"' in body]
     body += "".join(markup.section(*part) for part in people)
     links += [(part.name, part.title) for part in people]
@@ -262,7 +262,8 @@ def _write_top(
     """Return the bar at the top: what the page is about, links to its parts, and the verdict to be copied."""
     names = [name for name, result in run.items() if result.role == "system"] or list(run)
     about = " against ".join(map(shorten, names[::-1])) if len(names) == 2 else list_names(names, _MOST_NAMED)
-    shown = "".join(f'<a href="#{name}">{text}</a>' for name, text in links)
+    first = {text: name for name, text in reversed(links)}
+    shown = "".join(f'<a href="#{name}">{text}</a>' for name, text in links if first[text] == name)
     verdicts = [f"{write_headline(block)[1]}. {' '.join(state_lead(block))}".strip() for block in blocks]
     copied = "\n".join([*verdicts, f"dialeval {run.version}"])
     day = f'<span class="opt">{markup.text(date)}</span>' if date else ""

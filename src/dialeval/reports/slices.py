@@ -165,7 +165,8 @@ def _make_cell(estimate: Estimate | None, decimals: int, row: Difference | None)
     if estimate is None:
         return MISSING
     mark = "" if row is None else choose_mark(row)
-    return " ".join(filter(None, (show(estimate.mean, decimals), mark, show_spread(estimate, decimals))))
+    spread = show_spread(estimate, decimals)
+    return " ".join(filter(None, (show(estimate.mean, decimals), mark, f"({spread})" if spread else "")))
 
 
 # Slices on the page: where a system lost, a line per slice that leads to its dialogues.

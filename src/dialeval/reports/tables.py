@@ -58,6 +58,7 @@ def choose_arrow(run: Run, key: str) -> str:
     return "" if metric is not None and metric.descriptive else ARROWS[find_better(run, key)]
 
 
+TIMES_100 = "Scores between −1 and 1 are shown times 100."
 PERCENT = "percent"
 """The detail of a run whose scores from 0 to 1 are shown times 100."""
 _MOST_NAMED = 3
@@ -111,6 +112,8 @@ def describe(run: Run, verdict: RunVerdict | None, transpose: bool = False) -> D
         return replace(shown, sentences=sentences, notes=[" ".join(notes), " ".join(read)])
     from dialeval.reports import comparisons
 
+    if comparison.estimand == "dialogue":
+        notes.append("Values of systems are per reply; the verdict is about means per dialogue.")
     whole = comparisons.to_document(comparison)
     read = [*describe_unscored(run), *comparisons.list_what_was_read(comparison)]
     return replace(
@@ -231,7 +234,7 @@ def _describe_values(run: Run, intervals: bool = True) -> list[str]:
     if cluster := run.details.get("cluster"):
         words = re.sub("over (dialogues|rows)", lambda _: f"over values of {cluster}", words)
     lines = [f"Confidence intervals: {words}."] if words else []
-    return [*lines, "Scores from 0 to 1 are shown times 100."] if run.details.get(PERCENT) else lines
+    return [*lines, TIMES_100] if run.details.get(PERCENT) else lines
 
 
 def choose_decimals(run: Run, key: str) -> int:

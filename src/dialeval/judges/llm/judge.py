@@ -332,14 +332,16 @@ class LLM(Panel):
             futures = {key: self._submit(request, read) for key, request in missing.items()}
             records |= {key: future.result() for key, future in futures.items()}
         except BaseException as error:
-            self.stop(error)
             for future in futures.values():
                 future.cancel()
-            if isinstance(error, StoppedError | CancelledError):
-                raise self._error or KeyboardInterrupt from None
-            raise
+            raise self._find_reason(error) from None
         self.used |= {key: record if record.answer is None else None for key, record in records.items()}
         return [records[key] for key in keys]
+
+    def _find_reason(self, error: BaseException) -> BaseException:
+        """Send nothing more, and return why the run ends: for a request that was not sent any more, what ended it."""
+        self.stop(error)
+        return (self._error or KeyboardInterrupt()) if isinstance(error, StoppedError | CancelledError) else error
 
     def _send_first(self, requests: Sequence[Request], read: Callable[[AnswerRecord], Grades]) -> set[str]:
         """Send single requests until one is answered, and return their keys; SettingError where none of three is."""
@@ -355,8 +357,7 @@ class LLM(Panel):
                 try:
                     record = self._submit(request, read).result()
                 except BaseException as error:
-                    self.stop(error)
-                    raise
+                    raise self._find_reason(error) from None
                 sent.add(request.key)
                 if record.answer is not None:
                     self._report_first(record, read(record), time.monotonic() - start)
