@@ -58,7 +58,7 @@ def test_commands_are_listed_in_their_groups() -> None:
     for title in dict.fromkeys(command.section for command in _COMMANDS.values()):
         (line,) = re.findall(rf"^\| {title} \| (.*) \|$", PAGE, re.MULTILINE)
         commands = [name for name, command in _COMMANDS.items() if command.section == title]
-        assert re.findall(r"`(\w+)`", line) == commands
+        assert re.findall(r"`([\w-]+)`", line) == commands
 
 
 OTHERS = {"--no-deps", "--only"}

@@ -36,14 +36,14 @@ _SECTIONS: Mapping[str, str] = {
     "llm-retries max-requests max-tokens llm-price llm-cache llm-replay llm-key-env system-model show-prompt row",
     "Statistics": "intervals confidence factor resamples seed alpha trials test design weight adjust detect sequential "
     "trend compare baseline by cluster replicate level population raters assume-random correlation std "
-    "sample:width length position",
+    "sample:width length position below above",
     "Sampling": "n stratify uncertainty dialogues independent plan",
     "Training": "steps batch-size learning-rate rating-steps rank license kind strength response-strength turns tokens "
     "breakdown validate",
     "Server": "host port per-row",
     "Output": "output save force format percent transpose row-scores open title card figures every-figure figures-dir "
     "report:width disputed failures multiwoz:dialogues breakdown:turns adjudicate "
-    "most progress details verbose label width spread rename appendix bib version help",
+    "most progress details verbose label width spread rename appendix bib to version help",
     "Checks": "fail-under fail-over allow-missing no-worse-than margin",
     "Scale": "threads jobs engine address resume device",
 }
