@@ -287,7 +287,6 @@ CASES: Mapping[str, tuple[Callable[..., Case], tuple[Any, ...]]] = {
     "groups: skewed values, 1,500 dialogues of 1 to 30 turns": (converse, (1500,)),
     "groups: skewed values, 6,000 dialogues of 1 to 30 turns": (converse, (6000,)),
     "groups: distinct-2 of 1,500 lines": (speak, (1500,)),
-    "groups: distinct-2 of 6,000 lines": (speak, (6000,)),
 }
 
 

@@ -34,9 +34,9 @@ def batch() -> Batch:
         ("texts", inputs.REFERENCE, "does not hold one text per row"),
         ("lists", STATES, "holds objects and not texts"),
         ("objects", inputs.RESPONSE, "holds texts"),
-        ("lists", inputs.CONTEXT, "needs contexts: -c on"),
+        ("lists", inputs.CONTEXT, "needs contexts"),
         ("numbers", STATES, "does not hold numbers"),
-        ("texts", inputs.CONTEXT, "needs contexts: -c on"),
+        ("texts", inputs.CONTEXT, "needs contexts"),
         ("resource", inputs.EMBEDDINGS, "needs vectors"),
     ],
 )

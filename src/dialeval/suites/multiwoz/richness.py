@@ -18,7 +18,8 @@ placeholder such as NAME and the word "name" are one.
 Edge cases: msttr needs the responses in their order in the file; its state keeps each response with its place, and
 sorts in the end, so that rows may be cut and merged in any order. A last segment of fewer than 50 words is left out;
 with at most 50 words in all, msttr is the fraction of different words among them. Turns that are missing are not
-scored. Only avg-lengths has a confidence interval: the other values describe all responses together, and are no merit.
+scored. msttr and the entropies have no confidence interval and no test: segments reach over the ends of dialogues, and
+entropies would be computed anew from all words of each resample.
 """
 
 from __future__ import annotations
@@ -42,7 +43,11 @@ from dialeval.core.fold import Better, Bounds, Estimate, Metric, Partial
 from dialeval.suites.multiwoz.feature import ONTOLOGY, TASK_TURNS
 from dialeval.suites.multiwoz.turns import normalize_responses
 from dialeval.text.ngrams import NgramColumn, NgramCounts
+from dialeval.text.resampled import count_ngrams
 from dialeval.text.vocabulary import Vocabulary
+
+WORDS = "task-words"
+"""The name of the contributions of single responses: their words."""
 
 Of = Literal["entropy", "cond-entropy", "avg-lengths", "msttr", "num-unigrams", "num-bigrams", "num-trigrams"]
 SEGMENT = 50
@@ -105,12 +110,17 @@ class Richness(Metric[RichnessState]):
         kept = zip(rows, texts, strict=True) if self.of == "msttr" else ()
         placed = tuple((row["position"], text) for row, text in kept if text is not None)
         state = RichnessState(moments, counts, placed)
-        return Partial(state, {self.name: lengths} if self.of == "avg-lengths" else {})
+        if self.of == "avg-lengths":
+            return Partial(state, {self.name: lengths})
+        return Partial(state, {}, {WORDS: words} if self.of.startswith("num-") else {})
 
     def score_resamples(self, sample: Resamples) -> Floats:
         if self.of == "avg-lengths":
             return super().score_resamples(sample)
-        raise NeedError("it describes all responses together")
+        if not self.of.startswith("num-"):
+            raise NeedError("it describes all responses together")
+        _, different = count_ngrams(sample, WORDS, self._orders[0])
+        return np.where(count_ngrams(sample, WORDS, 1)[1] > 0, different, np.nan)
 
     @property
     def _orders(self) -> tuple[int, ...]:
