@@ -97,7 +97,6 @@ LONG = (
     "metrics/test_texts_of_all_kinds.py::test_long_lines",
     "metrics/test_trials.py::test_intervals_of_differences_cover",
     "packaging/",
-    "reports/test_html.py::test_page_has_all_sections_in_order",
     "reports/test_drawings.py",
     "simulations/",
     "stats/test_sequences.py::test_a_thousand_looks",

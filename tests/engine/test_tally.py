@@ -285,8 +285,3 @@ def test_ranks_of_torch_distributed_have_the_same_figures() -> None:
         rank.join()
     whole = dialeval.evaluate(RESPONSES, REFERENCES, metrics="bleu-4,distinct-2")
     assert [pickle.loads(found[rank]) == whole for rank in range(2)] == [True, True]
-
-
-def test_only_a_meter_is_merged() -> None:
-    with pytest.raises(SettingError, match=r"merge: other is a dict; a Tally is expected"):
-        Tally.merge(dialeval.make_tally("length"), {})  # type: ignore[arg-type]

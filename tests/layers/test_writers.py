@@ -14,6 +14,7 @@ ALLOWED = {
     "core/files.py": "the writer itself",
     "cli/help.py": "it writes texts of the help into click's formatter, and no file",
     "human/store.py": "an empty database; SQLite changes it in place and loses nothing",
+    "cli/tools.py": "a copy of the sample in a new folder",
     "cli/main.py": "the null device takes the place of a closed stream",
     "cli/output.py": "the null device takes the place of a closed pipe",
     "io/download.py": "a part of a download, which is gone on with; and its lock",

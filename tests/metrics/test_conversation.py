@@ -108,7 +108,7 @@ def test_runs_are_compared_over_dialogues(dialeval: Dialeval, tmp_path: Path) ->
     done = dialeval("score", "v1.jsonl", "v2.jsonl", "-m", keys, "-o", "run", "-f", "json")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)["systems"]["v2"]["metrics"]["dialogue-turns"]
-    assert (found["mean"], found["rows"], found["level"]) == (2.0, 12, "dialogue")
+    assert (found["mean"], found["units"], found["level"]) == (2.0, 12, "dialogue")
     compared = dialeval("compare", "run", "-m", keys, "-f", "json")
     assert compared.returncode == 0, compared.stderr
     differences = {each["key"]: each["difference"] for each in json.loads(compared.stdout)["differences"]}

@@ -225,7 +225,8 @@ def state_lead(block: Block) -> Iterator[str]:
     comparison = block.comparison
     yield from _state_people(block)
     if block.reason:
-        yield f"{block.reason[0].upper()}{block.reason[1:].rstrip('.')}."
+        # The first word may be the name of a system, which keeps its letters.
+        yield f"{block.reason.rstrip('.')}."
     elif comparison is not None and comparison.ranking is not None:
         yield from _state_ranking(block, comparison.ranking, find_leaders(comparison))
     elif comparison is not None:
