@@ -15,9 +15,8 @@ from dialeval.cli.main import _COMMANDS, dialeval_command
 
 PAGE = (Path(__file__).parents[2] / "docs" / "command-line.md").read_text(encoding="utf-8")
 NAMES = PAGE.partition("## Names in Python")[2].partition("\n## ")[0]
-FUNCTIONS = {"score": "evaluate"} | {
-    name: name for name in ("compare", "report", "sample", "estimate", "rank", "agreement")
-}
+FUNCTIONS = {"score": "evaluate", "estimate": "estimate_ratings", "agreement": "measure_agreement"}
+FUNCTIONS |= {name: name for name in ("compare", "report", "sample", "rank")}
 
 
 def exceptions(command: str) -> tuple[set[str], str]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dialeval.core.arrays import Floats, Ints, offsets_of, row_numbers
+from dialeval.core.arrays import Floats, Ids, Ints, offsets_of, row_numbers
 from dialeval.core.columns import TokenColumn
 from dialeval.core.contributions import ClusteredRows, Resamples
 from dialeval.text.ngrams import NgramColumn, NgramCounts
@@ -75,6 +75,29 @@ def _count_ngrams(sample: Resamples, name: str, n: int) -> tuple[Ints, Ints]:
         counts = np.unpackbits(occurs.view(np.uint8).reshape(-1, _WORD // 8), axis=1).sum(axis=0, dtype=np.int64)
         different[first : first + _WORD] += counts[: len(part)]
     return sample.sum_clusters(grams.sizes[:, :1])[:, 0].astype(np.int64), different
+
+
+def sum_ngrams(sample: Resamples, name: str, n: int) -> tuple[Ids, Ids]:
+    """Return how often each n-gram occurs in each resample, a line per n-gram, and its first word if it has two."""
+    return sample.derive(("gram totals", name, n), lambda: _sum_ngrams(sample, name, n))
+
+
+def _sum_ngrams(sample: Resamples, name: str, n: int) -> tuple[Ids, Ids]:
+    words = sample.rows.words(name)
+    column = NgramColumn.of(TokenColumn(words.ids, words.offsets, Vocabulary()), n)
+    keys, numbers = column.number_keys()
+    bounds = column.offsets[sample.rows.offsets]
+    clusters = max(len(bounds) - 1, 1)
+    pairs, times = np.unique(
+        numbers[bounds[0] : bounds[-1]] * np.int64(clusters) + row_numbers(bounds), return_counts=True
+    )
+    kinds, places = np.divmod(pairs, clusters)
+    starts = np.flatnonzero(np.diff(kinds, prepend=-1))
+    totals = np.zeros((max(len(words.words) if n == 1 else len(keys), 1), len(sample)), np.int32)
+    for first in range(0, len(sample) if len(starts) else 0, _WORD):
+        part = sample.counts[first : first + _WORD][:, places] * times
+        totals[kinds[starts], first : first + _WORD] = np.add.reduceat(part, starts, axis=1).T
+    return totals, (keys >> 32).astype(np.int32)
 
 
 # Values of n-grams: a number for each of some n-grams, looked up for those of texts and added up by row.
