@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dialeval.core.arrays import Floats
+from dialeval.core.arrays import Floats, Mask
 from dialeval.reports.canvas import ChartScale, Figure
 from dialeval.reports.formatting import MINUS, plain, shorten
 
@@ -25,6 +25,9 @@ MOST_DOTS = 400
 _BINS = 40
 _LABEL = 7.0
 """Pixels of a character."""
+_TALLEST = 110.0
+"""Pixels that a pile of dots of few values may reach above and below the middle; of a taller one, bins are drawn."""
+_FEW_VALUES = 12
 Interval = tuple[float, float] | None
 
 
@@ -39,6 +42,18 @@ class Dots(NamedTuple):
     labeled: Sequence[tuple[int, str]] = ()
     """Those with a text next to them."""
     name: str = ""
+
+    def select(self, chosen: Mask) -> Dots:
+        """Return some of the dialogues."""
+        rows = np.flatnonzero(chosen).tolist()
+        places = {row: place for place, row in enumerate(rows)}
+        return self._replace(
+            values=self.values[chosen],
+            sizes=self.sizes[chosen],
+            links=[self.links[row] for row in rows],
+            titles=[self.titles[row] for row in rows],
+            labeled=[(places[row], words) for row, words in self.labeled if row in places],
+        )
 
 
 def draw_twice(draw: Callable[[int], tuple[str, float]], label: str) -> str:
@@ -127,6 +142,8 @@ def _draw_strip(
     dots: Dots, scale: ChartScale, width: int, top: float, color: tuple[str | None, str], prefix: str
 ) -> tuple[str, float]:
     """Return the dots or bins of a strip, and where it ends."""
+    if color[0] is not None:  # those that did not change are a link above the chart
+        dots = dots.select(dots.values != 0)
     if len(dots.values) > MOST_DOTS:
         return _draw_bins(dots, scale, top, color, prefix)
     most = float(dots.sizes.max(initial=1.0))
@@ -135,6 +152,8 @@ def _draw_strip(
     xs = np.array([scale(value) for value in dots.values.tolist()])
     ys = _place_dots(xs, radii)
     reach = float((np.abs(ys) + radii).max(initial=0.0))
+    if reach > _TALLEST and len(np.unique(dots.values)) <= _FEW_VALUES:
+        return _draw_bins(dots, scale, top, color, prefix)
     middle = top + max(reach, 24.0) + (24.0 if dots.labeled else 4.0)
     shown = ""
     for at in np.argsort(-radii, kind="stable").tolist():

@@ -42,6 +42,7 @@ ALPHA = 0.05
 """The significance level of differences of human ratings."""
 MOST_PAIRS = 20
 """Systems of which a matrix of all pairs is shown."""
+_DOTS = "One dot per {}; larger dots have more replies. Select one to read it."
 LONG = 12
 """Metrics of a table before the others are folded."""
 _READINGS = {
@@ -419,7 +420,7 @@ def draw_first_figure(block: Block) -> tuple[str, str, str]:
     if aligned is None or not key:
         return "", "", ""
     better, axis = find_better(block.run, key), shorten(key)
-    about = f"One dot per {block.unit.removesuffix('s')}; larger dots have more replies. Select one to read it."
+    about = _DOTS.format(block.unit.removesuffix("s"))
     design = None if comparison is None else comparison.design
     if comparison is not None and design is not None and design.name != "unpaired":
         values, counts = aligned.measure(block.system, key)
@@ -444,6 +445,8 @@ def draw_first_figure(block: Block) -> tuple[str, str, str]:
         )
         axis = f"{axis}, {shorten(block.system)} minus {shorten(aligned.systems[0])}"
         drawn = draw_swarm([dots], mean, interval, axis, words, better=better, prefix=block.prefix)
+        if f"#{block.prefix}dialogues?low=" in drawn:
+            about = about.replace(_DOTS.format(block.unit.removesuffix("s")), f"Select a bar to list its {block.unit}.")
         return markup.text(title), about, drawn
     strips = []
     for name in aligned.systems:
