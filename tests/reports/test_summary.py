@@ -82,7 +82,7 @@ def test_one_system_has_its_value_and_its_worst_dialogues() -> None:
 
 
 def test_the_verdict_is_a_picture_to_share(tmp_path: Path) -> None:
-    run = Run({HOSTILE.replace("\udc80", ""): result(LOW), "new": result(LOW - 0.05)}, "0")
+    run = Run({HOSTILE.replace("\udc80", ""): result(LOW), "new": result(LOW * 0.8)}, "0")
     card = tmp_path / "card.svg"
     report(run, tmp_path / "report.html", card=card)
     drawn = card.read_text(encoding="utf-8")
