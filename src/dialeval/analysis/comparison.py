@@ -266,6 +266,15 @@ def load_comparison(path: str | PathLike[str], run: Run, **settings: Any) -> Com
     return saved.comparison if (saved.dialeval, saved.settings) == (__version__, _drop_defaults(given)) else None
 
 
+def load_choices(path: str | PathLike[str]) -> dict[str, Any]:
+    """Return the margin, clusters and replicates of the comparison that was saved with a run."""
+    document = read_comparison(path)
+    if document is None:
+        return {}
+    saved = validation.convert(document, SavedComparison, str(path), "delete the run, and score again", strict=False)
+    return {name: saved.settings[name] for name in ("margin", "cluster", "replicate") if name in saved.settings}
+
+
 def _drop_defaults(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of `compare` that differ from their defaults, as plain data."""
     defaults = signature(compare).parameters
