@@ -177,3 +177,24 @@ def test_a_forged_comparison_passes_no_gate(
             sys.argv = ["dialeval", "compare", str(tmp_path / "run"), "--no-worse-than", "old", *more]
             main()
         assert end.value.code == 1, capsys.readouterr()
+
+
+@pytest.mark.parametrize("older", [False, True])
+def test_a_report_decides_with_the_margin_that_the_run_was_scored_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, older: bool
+) -> None:
+    references = [f"one two three four five {n}" for n in range(30)]
+    texts = {"old": references, "new": [f"{text} six" for text in references]}
+    run = dialeval.evaluate(texts, references, metrics="rouge-l")
+    judged = judge_run(run, margin={"rouge-l": 0.5})
+    assert judged.comparison is not None
+    assert "new is worse than old" in judge_run(run).sentences[0]
+    saved = judged.dump()
+    assert saved is not None
+    run.save(tmp_path / "run", comparison=saved.replace(b'"0.1.0"', b'"0.0.9"', 1) if older else saved)
+    monkeypatch.setattr(sys, "argv", ["dialeval", "report", str(tmp_path / "run"), "--save", str(tmp_path / "r.html")])
+    with pytest.raises(SystemExit):
+        main()
+    page = (tmp_path / "r.html").read_text()
+    assert "new is as good as old" in page
+    assert "new is worse than old" not in page

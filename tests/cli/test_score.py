@@ -206,7 +206,7 @@ def test_gates(dialeval: Dialeval) -> None:
     assert dialeval("score", "a.txt", "--fail-under", "length=2").returncode == 0
     done = dialeval("score", "a.txt", "b.txt", "-m", "length", "--fail-under", "length=1.9")
     assert done.returncode == 1
-    assert done.stderr == "gate failed: length of b is 1.5, limit 1.9\n"
+    assert done.stderr == "gate failed: length of b is 1.50, limit 1.9\n"
     assert dialeval("score", "a.txt", "-m", "length", "--fail-over", "length=2").returncode == 0
     done = dialeval("score", "a.txt", "b.txt", "-m", "length", "--fail-over", "length=1.9")
     assert (done.returncode, done.stderr.count("gate failed")) == (1, 1)

@@ -160,3 +160,12 @@ def test_a_comparison_of_two_shows_differences_and_of_several_marks() -> None:
     three = dialeval.compare(run).to_latex()
     assert "$^{+}$" in three
     assert "Against a: $^{+}$ better" in three
+
+
+def test_the_caption_states_that_a_test_is_over_fewer_dialogues_than_the_values() -> None:
+    first = result(np.where(np.arange(len(LOW)) == 0, np.nan, LOW), "rouge-l")
+    run = Run({"a": first, "b": result(LOW + 0.3, "rouge-l"), "c": result(LOW + 0.1, "rouge-l")}, "0")
+    of_all = f"{len(LOW) - 1} of {len(LOW)}"
+    assert of_all in write_table(dialeval.compare(run))
+    assert f"{float(LOW.mean()) + 0.3:.2f}" in write_table(dialeval.compare(run)), "values are over all rows"
+    assert of_all not in write_table(dialeval.compare(run, baseline="b", systems=["c"]))

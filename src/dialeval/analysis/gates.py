@@ -51,6 +51,9 @@ Saved = Run | str | os.PathLike[str]
 
 _SHOWN_CHARACTERS = 300
 """A text of a row is shown up to here."""
+_LEAST_P = 0.001
+"""Smaller p-values are not shown in full."""
+_MOST_DECIMALS = 15
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +91,7 @@ def check_limits(
             for system, result in results.items():
                 if result.role == "system":
                     mean = result[key].mean if key in result else None
-                    shown = "not computed" if mean is None else f"{mean:.6g}"
+                    shown = "not computed" if mean is None else _round(mean, limit)[0]
                     fails = mean is None or not sign * mean >= sign * limit
                     failure = f"{key} of {system} is {shown}, limit {limit:g}" if fails else None
                     if failure is None:
@@ -141,13 +144,12 @@ def check_baseline(
     for row in gated:
         if _is_lacking(row):
             continue
-        means = f"{row.key} of {row.system} is {row.mean:.6g}, of {row.baseline} {row.baseline_mean:.6g}"
         if row.margin is not None:
-            asked = f"worse than {row.baseline} by at most {row.margin:g}"
-            failure = f"{means}: it may be worse by {-find_gain(row)[0]:.4g}, the margin is {row.margin:g}"
+            asked, loss = f"worse than {row.baseline} by at most {row.margin:g}", -find_gain(row)[0]
+            by = "could not be tested" if math.isnan(loss) else f"may be worse by {_round(loss, row.margin)[0]}"
+            failure = f"{_state_means(row)}: it {by}, the margin is {row.margin:g}"
         else:
-            asked = f"no worse than {row.baseline}"
-            failure = f"{means}: significantly worse (adjusted p {row.adjusted_p:.4g})"
+            asked, failure = f"no worse than {row.baseline}", f"{_state_means(row)}: {_state_loss(row)}"
         missing = _explain_missing(row.key, row.system, row.missing[1], row.due[1], allow_missing)
         allowed = row.key == FAILURES and 0 < row.mean <= allow_missing
         yield Gate(row.system, row.key, asked, missing if allowed or is_acceptable(row) else failure, row)
@@ -164,13 +166,33 @@ def check_slices(found: Slices, allow_missing: float = 0.0) -> Iterator[Gate]:
         place = f"{each.field} is {each.label}"
         for row in each.differences:
             if row.evidence and not math.isnan(row.p):
-                means = f"{row.key} of {row.system} is {row.mean:.6g}, of {row.baseline} {row.baseline_mean:.6g}"
-                failure = f"{means} where {place}: significantly worse (adjusted p {row.adjusted_p:.4g})"
+                failure = f"{_state_means(row)} where {place}: {_state_loss(row)}"
                 asked = f"no worse than {row.baseline} where {place}"
                 missing = _explain_missing(row.key, row.system, row.missing[1], row.due[1], allow_missing)
                 missing = missing and f"{missing} (where {place})"
                 allowed = row.key == FAILURES and 0 < row.mean <= allow_missing
                 yield Gate(row.system, row.key, asked, missing if allowed or is_acceptable(row) else failure, row)
+
+
+def _state_means(row: Difference) -> str:
+    mean, baseline = _round(row.mean, row.baseline_mean)
+    return f"{row.key} of {row.system} is {mean}, of {row.baseline} {baseline}"
+
+
+def _state_loss(row: Difference) -> str:
+    p = "< 0.001" if row.adjusted_p < _LEAST_P else f"= {row.adjusted_p:.3f}"
+    return f"significantly worse (adjusted p {p})"
+
+
+def _round(*values: float) -> list[str]:
+    """Return numbers with three significant digits of the largest, or more if it takes more to tell them apart."""
+    size = max(map(abs, filter(math.isfinite, values)), default=0.0)
+    decimals = max(2 - math.floor(math.log10(size)), 0) if size else 0
+    while True:
+        texts = [f"{value:,.{decimals}f}" for value in values]
+        if len({*texts}) >= len({*values}) or decimals > _MOST_DECIMALS:
+            return texts
+        decimals += 1
 
 
 def assert_no_worse(
@@ -229,7 +251,7 @@ def assert_no_worse(
         ...     dialeval.assert_no_worse(after, before, "rouge-l")
         ... except AssertionError as error:
         ...     print(str(error).splitlines()[0])
-        rouge-l of new is 0, of old 1: significantly worse (adjusted p 0.000532)
+        rouge-l of new is 0.00, of old 1.00: significantly worse (adjusted p < 0.001)
     """
     runs = {label: one if isinstance(one, Run) else load(one) for label, one in (("baseline", baseline), ("run", run))}
     known = collect_systems(runs)

@@ -72,15 +72,16 @@ def describe(
     dialogues and what failed, models of judges, and with --human raters and their agreement.
     """
     import dialeval
-    from dialeval.analysis.comparison import MOST_TESTS, load_comparison
+    from dialeval.analysis.comparison import MOST_TESTS, load_choices, load_comparison
     from dialeval.core.result import files_of
     from dialeval.reports.comparisons import judge_run
     from dialeval.reports.methods import describe_methods
 
     out.check_places(None, files_of(run), human, files=(output, bib))
     loaded = dialeval.load(run)
-    stored = load_comparison(run, loaded, most_tests=MOST_TESTS)
-    comparison = stored or judge_run(loaded).comparison
+    chosen = load_choices(run)
+    stored = load_comparison(run, loaded, most_tests=MOST_TESTS, **chosen)
+    comparison = stored or judge_run(loaded, **chosen).comparison
     agreement = None
     if human:
         agreement = dialeval.measure_agreement(loaded, list(human), quality=quality, sample=sample)

@@ -74,12 +74,13 @@ def report(
     from time import strftime
 
     import dialeval
-    from dialeval.analysis.comparison import MOST_TESTS, load_comparison
+    from dialeval.analysis.comparison import MOST_TESTS, load_choices, load_comparison
     from dialeval.core.result import files_of
     from dialeval.human.estimate import join_ratings
     from dialeval.human.merge import merge_ratings
     from dialeval.human.report import draw_human_figures
     from dialeval.io.ratings import read_pairs
+    from dialeval.reports.comparisons import judge_run
     from dialeval.reports.drawings import write_figures
     from dialeval.reports.html import combine_runs
 
@@ -106,7 +107,9 @@ def report(
         written = write_figures(combine_runs(loaded), folder, figures, width, opinions, every_figure)
         print_err(f"{len(written)} {'figure' if len(written) == 1 else 'figures'} in {folder}")
     if page["compared"] and len(runs) == 1:
-        page["compared"] = load_comparison(runs[0], loaded[0], most_tests=MOST_TESTS) or True
+        chosen = load_choices(runs[0])
+        stored = load_comparison(runs[0], loaded[0], most_tests=MOST_TESTS, **chosen)
+        page["compared"] = stored or (chosen and judge_run(loaded[0], **chosen).comparison) or True
     names = [Path(run).resolve().name for run in runs]  # those that are the same get the number of the run
     unique = [name if names.count(name) == 1 else f"{name} ({at})" for at, name in enumerate(names, 1)]
     named = dict(zip(unique, loaded, strict=True))

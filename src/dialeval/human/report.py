@@ -186,7 +186,7 @@ def _explain_ranking(ranking: Ranking) -> list[str]:
     ):
         if not math.isnan(value):
             factor, low, high = map(to_odds, (value, *interval))
-            odds = f"multiplies the odds by {show_fixed(factor, 2)} {show_interval((low, high), 2)}"
+            odds = f"multiplies the odds by {show_fixed(factor, 2)} ({show_interval((low, high), 2)})"
             lines.append(f"Controlled for {control} {odds}, and the strengths are free of this effect.")
     lines += _describe_raters(ranking)
     if ranking.left_out:

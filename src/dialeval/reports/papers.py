@@ -17,10 +17,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any, Literal
 
-from dialeval.analysis.comparison import Best, Comparison, find_best_systems
+from dialeval.analysis.best import Best, find_best_systems
+from dialeval.analysis.comparison import Comparison
 from dialeval.analysis.difference import DEFAULT_ALPHA, Difference
 from dialeval.analysis.pairing import find_keys
 from dialeval.analysis.verdict import decide
+from dialeval.core.display import list_some
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Estimate
 from dialeval.core.result import Result, Run
@@ -35,6 +37,8 @@ Form = Literal["latex", "md", "html"]
 
 _MOST_SKEWED = 1.5
 """An interval of which one side is longer than the other by this factor is shown whole, never as ±."""
+_MOST_FEWER = 2
+"""Metrics that a caption names because their tests are over less than their values."""
 
 
 def write_table(
@@ -238,6 +242,13 @@ def _caption_comparison(comparison: Comparison, percent: bool, bold: bool) -> li
     adjusted = f", adjusted for {comparison.tests} tests" if comparison.tests > 1 else ""
     caption = [f"{what} ({comparison.design.clusters:,} {comparison.design.unit}; {comparison.test} test{adjusted})."]
     caption += ["Scores between −1 and 1 are shown ×100."] if percent else []
+    fewer: dict[str, Difference] = {}  # by metric, the comparison of the fewest
+    for row in comparison.differences:
+        if row.units < row.of and row.values != (row.baseline_mean, row.mean):
+            fewer[row.key] = min(row, fewer.get(row.key, row), key=lambda one: one.units)
+    if fewer:
+        listed = list_some([f"{key} {row.units:,} of {row.of:,}" for key, row in fewer.items()], _MOST_FEWER)
+        caption.append(f"Tests are over what both systems have: {listed}.")
     if bold:
         caption.append("Bold: clearly better." if two else "Bold: the best, and those not significantly worse.")
     marks = [f"{mark} {kind}" for kind, mark in MARK_OF.items() if kind in decided]
