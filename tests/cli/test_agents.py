@@ -147,15 +147,16 @@ def test_pairs_of_other_programs_are_ranked(dialeval: Dialeval, tmp_path: Path, 
 
 def test_formats_say_what_was_seen(dialeval: Dialeval) -> None:
     printed = dialeval("formats").stdout
-    assert "tau2-bench: a simulation of tau2-bench (seen in a real file)" in printed
-    assert "rasa: a tracker of Rasa (from documentation, not seen in a real file)" in printed
+    assert "tau2-bench: a simulation of tau2-bench (read in a real file" in printed
+    assert "rasa: a tracker of Rasa (read in a real file: Rasa 3)" in printed
+    assert "rasa-events: an event of Rasa's event broker (from documentation, not read in a real file)" in printed
 
 
-def test_an_unreadable_file_ends_in_one_message_with_the_nearest_shape(dialeval: Dialeval, tmp_path: Path) -> None:
-    row = {"ans_id": "x", "model": "m", "tstamp": 3.5, "uid": "u", "answer_text": "hi"}
+def test_an_unreadable_file_ends_in_one_message_with_a_field_to_try(dialeval: Dialeval, tmp_path: Path) -> None:
+    row = {"ans_id": "x", "model": "m", "tstamp": 3.5, "uid": "u", "answer_text": "Here is the answer to that."}
     (tmp_path / "log.jsonl").write_text((json.dumps(row) + "\n") * 500)
     failed = dialeval("score", "log.jsonl")
     assert failed.returncode == 2
-    assert "arena-hard" in failed.stderr
+    assert "--field response=answer_text" in failed.stderr
     assert failed.stderr.count("log.jsonl:") == 1
     assert "and 499 more rows" in failed.stderr

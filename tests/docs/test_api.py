@@ -68,7 +68,7 @@ def own_methods(kind: type) -> Iterator[tuple[str, Any]]:
 
 
 def attributes_of(kind: type) -> list[str]:
-    if is_dataclass(kind):
+    if is_dataclass(kind) and "__dataclass_fields__" in vars(kind):
         return [each.name for each in fields(kind)]
     return list(getattr(kind, "__struct_fields__", getattr(kind, "_fields", ())))
 

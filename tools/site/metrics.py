@@ -33,6 +33,7 @@ GIVEN = {
     inputs.CONTEXT: "-c sample/contexts.txt",
     inputs.TRAIN: "--train sample/train.txt",
     inputs.EMBEDDINGS: "--vectors sample/vectors.txt",
+    inputs.TEXT_CHECKS: "--checks sample/checks.toml",
     inputs.LLM: "--llm-endpoint http://localhost:8000/v1 --llm-model NAME",
 }
 COMMANDS = {
@@ -55,6 +56,13 @@ dialeval score sample/agents/careful.jsonl sample/agents/quick.jsonl \\
   --checks sample/agents/rules.toml -m call-match,call-order,call-exact,call-assertions""",
 }
 """What computes a metric on the sample, by what it measures; responses are scored by flags for their needs."""
+
+EXPECTED = {
+    **dict.fromkeys(("contains", "not-contains", "starts-with", "equals"), "text=The"),
+    "regex": "pattern=[Tt]he",
+    "max-words": "words=12",
+}
+"""What checks compare with in their examples."""
 
 MetricClass = type[Metric[Any]]
 
@@ -128,7 +136,8 @@ def command(metric: MetricClass) -> str:
     asked = {need for name in metric.presets for need in registry().parse(name).needs} | metric.one_of
     given = [flag for need, flag in GIVEN.items() if need in asked]
     systems = "sample/responses/careful.txt" if metric.costly else "sample/responses"
-    first, *others = [f"dialeval score {systems} -m {metric.family}", *given]
+    asked_for = f"'{metric.family}({EXPECTED[metric.family]})'" if metric.family in EXPECTED else metric.family
+    first, *others = [f"dialeval score {systems} -m {asked_for}", *given]
     return " \\\n  ".join([first, " ".join(others)]) if others else first
 
 

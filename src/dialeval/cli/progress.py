@@ -77,7 +77,9 @@ class Meter:
 
     def note(self, text: str) -> None:
         """Print a line about the work."""
-        click.echo(text, err=True)
+        from dialeval.cli.output import print_err
+
+        print_err(text)
 
 
 class _JsonMeter(Meter):
