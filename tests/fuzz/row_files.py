@@ -98,6 +98,13 @@ def delimited(folder: Path) -> None:
     evaluated(only(folder), fields=_fields(only(folder)))
 
 
+_REPLIES: dict[str, list[dict[str, Any]]] = {
+    "codex-old": [{"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "At nine."}]}],
+    "rasa-events": [{"sender_id": "c1", "event": "bot", "text": "At nine.", "timestamp": 2.0}],
+}
+"""Lines to add where the example of a shape is a line without a reply."""
+
+
 def shapes() -> list[Files]:
     """Rows of other programs, three a file: as lines, in a document where they have one, and one with all of them."""
     seeds: list[Files] = []
@@ -108,6 +115,7 @@ def shapes() -> list[Files]:
         ids = (trial, *shape.paths.get("dialog_id", "").split(" | "))
         number = 1 if shape.assembler else 3
         rows = [{key: n if key in ids else value for key, value in shape.example.items()} for n in range(number)]
+        rows += _REPLIES.get(shape.name, [])
         seeds.append({f"{shape.name}.jsonl": "".join(json.dumps(row) + "\n" for row in rows).encode()})
         if shape.document:
             log = {shape.document[0]: {}, shape.document[-1]: rows}

@@ -105,6 +105,9 @@ def test_lines_of_items_in_documents_of_any_form(write: Write, problems_of: Caug
     assert lines('\n{"b": ["x"],\n"a"\n:\n[\n1]}') == [6]
     assert lines('{"results": {"results":\n[\n"x",\n1]}}') == [2], "items of an inner list are only numbered"
     assert lines('{"eval": {},\n"samples": [\n1]}') == [3]
+    assert lines('{"response": "a"}\n\n{"response": 1}\n{"b": ""}') == [3, 4], "documents that follow each other"
+    assert lines('{"response": "a"} {"response": 1} NaN') == [1], "not JSON, like a single NaN"
+    assert lines(f'[{{"response": "a", "b": {"9" * 300}}},\n1]') == [2]
 
 
 def test_documents_that_hold_no_rows_are_a_row_without_a_reply(write: Write, problems_of: Caught) -> None:

@@ -52,7 +52,7 @@ from dialeval.core import validation
 from dialeval.core.account import FAILURES, describe_accounts
 from dialeval.core.arrays import Ints
 from dialeval.core.display import Displayable, Tabular, count_names, flatten_intervals
-from dialeval.core.errors import SettingError, escape_controls
+from dialeval.core.errors import SettingError, escape_controls, escape_lines
 from dialeval.core.features import find_place
 from dialeval.core.result import Run, read_comparison
 from dialeval.core.run_schema import Record
@@ -188,7 +188,7 @@ class Comparison(Tabular, Displayable, Record, frozen=True, kw_only=True):
         return made
 
     def __str__(self) -> str:
-        return "\n".join([self.verdict.headline, *self.verdict.sentences])
+        return escape_lines("\n".join([self.verdict.headline, *self.verdict.sentences]))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data for JSON, with the verdict; NaN is None.

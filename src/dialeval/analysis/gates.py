@@ -41,7 +41,7 @@ from dialeval.analysis.slices import Slices, compare_slices
 from dialeval.analysis.values import require_table
 from dialeval.analysis.verdict import check_margins, find_gain, is_acceptable
 from dialeval.core.account import FAILURES
-from dialeval.core.errors import SettingError, suggest
+from dialeval.core.errors import SettingError, escape_lines, suggest
 from dialeval.core.result import Result, Run, load
 from dialeval.metrics.registry import split_names
 from dialeval.stats.resampling import DEFAULT_SEED
@@ -288,7 +288,7 @@ def assert_no_worse(
         sliced = compare_slices(runs, by, baseline=names[0], systems=names, metrics=found.keys, **shared)
         lines += [gate.failure for gate in check_slices(sliced, allow_missing) if gate.failure is not None]
     if lines:
-        raise AssertionError("\n".join(lines))
+        raise AssertionError(escape_lines("\n".join(lines)))
     return found
 
 

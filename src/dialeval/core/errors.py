@@ -23,7 +23,7 @@ def add_warning(line: str) -> None:
     """Add a warning to those that are collected, or raise it as a warning of Python."""
     collected = _COLLECTING.get()
     if collected is None:
-        warnings.warn(line, UserWarning, stacklevel=2)
+        warnings.warn(escape_lines(line), UserWarning, stacklevel=2)
     else:
         collected[line] = None
 
@@ -95,6 +95,9 @@ class DialevalError(Exception):
         ...     print(type(error).__name__)
         DataError
     """
+
+    def __str__(self) -> str:
+        return escape_lines(super().__str__())
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +206,7 @@ class UnknownNameError(KeyError):
         super().__init__(f"no {what} is called {name!r}; {hint}")
 
     def __str__(self) -> str:
-        return str(self.args[0])
+        return escape_lines(self.args[0])
 
 
 class SettingError(DialevalError):

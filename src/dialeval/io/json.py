@@ -16,7 +16,7 @@ import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import chain
 from typing import Any
@@ -34,6 +34,8 @@ from dialeval.io.rows import Records, kind_of
 
 _FORMS = "give a list of strings, a list of row objects, or an object of system name -> list"
 _READ_BYTES = 1 << 20
+_DECODER = json.JSONDecoder(parse_int=str)
+"""Finds where values end; any number of digits is read."""
 _GAP = re.compile(r"[ \t\r\n,:]*")
 
 
@@ -62,8 +64,10 @@ def read_json(path: PathSource) -> dict[str | None, Records]:
     try:
         document = parse_bytes(data, where, _FORMS)
     except DataError:
-        if not (document := _parse_several(data)):
+        if len(several := _parse_several(data)) < 2:
             raise
+        starts, documents = zip(*several, strict=True)
+        return {None: Records(where, enumerate(documents, 1), lines=lambda: starts)}
     if isinstance(document, list):
         return {None: Records(where, enumerate(document, 1), lines=partial(_find_item_lines, data, None))}
     if not isinstance(document, dict) or not document:
@@ -95,16 +99,12 @@ def read_json(path: PathSource) -> dict[str | None, Records]:
     }
 
 
-def _parse_several(data: Bytes) -> list[Any]:
-    """Return documents that follow each other, as SDKs print spans; none where one of them is not JSON."""
+def _parse_several(data: Bytes) -> list[tuple[int, Any]]:
+    """Return documents that follow each other, as SDKs print spans, with their lines; none if one is not JSON."""
     try:
-        text, documents, position = data.tobytes().decode(), list[Any](), 0
-        while (position := _skip_gap(text, position)) < len(text):
-            document, position = json.JSONDecoder().raw_decode(text, position)
-            documents.append(document)
+        return [(line, orjson.loads(text)) for line, text in _read_items(data.tobytes().decode(), 0, "")]
     except (ValueError, RecursionError):
         return []
-    return documents
 
 
 _MEMBER = re.compile(
@@ -200,30 +200,32 @@ def _explain_archive_errors(where: str) -> Iterator[None]:
 
 def _find_item_lines(data: Bytes, name: str | None) -> list[int]:
     """Return the line on which each item of a list starts; fewer where the document is nested too deeply."""
-    text, decoder = data.tobytes().decode(), json.JSONDecoder()
-    lines: list[int] = []
-    line, counted = 1, 0
-    try:
+    text, lines = data.tobytes().decode(), list[int]()
+    with suppress(RecursionError):
         position = _skip_gap(text, 0) + 1 if name is None else _find_list_start(text, name)
-        while text[position := _skip_gap(text, position)] != "]":
-            line, counted = line + text.count("\n", counted, position), position
+        for line, _ in _read_items(text, position, "]"):
             lines.append(line)
-            _, position = decoder.raw_decode(text, position)
-    except RecursionError:
-        pass
     return lines
+
+
+def _read_items(text: str, position: int, end: str) -> Iterator[tuple[int, str]]:
+    """Yield the line and the text of each item from a position on, until `end` follows."""
+    line, counted = 1, 0
+    while text[(position := _skip_gap(text, position)) : position + 1] != end:
+        line, counted = line + text.count("\n", counted, position), position
+        _, position = _DECODER.raw_decode(text, position)
+        yield line, text[counted:position]
 
 
 def _find_list_start(text: str, name: str) -> int:
     """Return where the items of the list called `name` begin; the last one of that name, as in the parsed document."""
-    decoder = json.JSONDecoder()
     start = position = _skip_gap(text, 0) + 1
     while text[position := _skip_gap(text, position)] != "}":
-        key, position = decoder.raw_decode(text, position)
+        key, position = _DECODER.raw_decode(text, position)
         position = _skip_gap(text, position)
         if key == name:
             start = position + 1
-        _, position = decoder.raw_decode(text, position)
+        _, position = _DECODER.raw_decode(text, position)
     return start
 
 

@@ -461,7 +461,7 @@ def read_objects(
 
     if isinstance(sources, list) and sources and all(isinstance(row, dict) for row in sources):
         return read_list(Records(what, enumerate(sources, 1)), what)
-    given = [sources] if isinstance(sources, str | os.PathLike) else list(sources)
+    given = list(sources) if isinstance(sources, Iterable) and not isinstance(sources, str) else [sources]
     for each in given:
         if not isinstance(each, str | os.PathLike | Records):
             raise SettingError(f"{each!r:.40} is not a path")

@@ -31,6 +31,7 @@ from functools import cached_property
 
 from msgspec import Struct
 
+from dialeval.core.errors import escape_lines
 from dialeval.core.run_schema import Count
 from dialeval.suites.multiwoz import turns as rules
 from dialeval.suites.multiwoz.data import Goal
@@ -190,7 +191,7 @@ class Explanation:
         return SavedStep(step.domain, sorted(step.provided), sorted(step.early), venues)
 
     def __str__(self) -> str:
-        return "\n".join(self.lines())
+        return escape_lines("\n".join(self.lines()))
 
     def lines(self) -> Iterator[str]:
         """Yield the explanation line by line."""
