@@ -465,7 +465,7 @@ def test_gates_as_test_results_and_for_a_pull_request(dialeval: Dialeval, tmp_pa
     gated = ["score", "a.txt", "-m", "length", "--fail-under", "length=3"]
     done = dialeval(*gated, "-f", "junit")
     assert done.returncode == 1
-    assert done.stderr == "gate failed: length of a is 2, limit 3\n"
+    assert done.stderr == "gate failed: length of a is 2.00, limit 3\n"
     assert ET.fromstring(done.stdout).get("failures") == "1"
     done = dialeval(*gated, "-f", "github")
     assert (done.returncode, done.stdout.splitlines()[0]) == (1, "### dialeval: 1 of 1 gate failed")

@@ -103,7 +103,7 @@ def test_version(dialeval):
 
 def run_pytest(folder: Path, responses: str, *options: str) -> tuple[int, str]:
     (folder / "test_version.py").write_text(TESTS.format(responses=responses))
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "dialeval.pytest_plugin", "-p", "no:cacheprovider", *options]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     return done.returncode, done.stdout + done.stderr
 

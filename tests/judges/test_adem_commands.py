@@ -101,7 +101,7 @@ def test_scoring_with_a_judge(place: Path) -> None:
     judge = ["--judge-dir", place / "judge", "--encoder", place / "encoder"]
     done = run("adem", "score", rows, *judge, "-f", "json", "-o", place / "run")
     found = json.loads(done.stdout)["systems"]["other"]["metrics"]["adem"]
-    assert (found["rows"], found["scored"]) == (60, 60)
+    assert (found["units"], found["scored"]) == (60, 60)
     assert 1 <= found["mean"] <= 5
     assert "|judge:adem@" in found["signature"]
     assert (place / "run" / "run.json").is_file()

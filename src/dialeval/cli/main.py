@@ -20,7 +20,7 @@ from pkgutil import resolve_name
 import click
 
 from dialeval.cli.help import Group
-from dialeval.cli.output import UNSAVED, drop_output, print_err, print_saved, print_warnings, quote_command
+from dialeval.cli.output import SAVED, UNSAVED, drop_output, print_err, print_saved, print_warnings, quote_command
 from dialeval.core.errors import DialevalError, collect_warnings
 from dialeval.core.features import Command, find_command, list_features
 from dialeval.core.version import __version__
@@ -127,6 +127,8 @@ def main() -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     with suppress(ValueError):  # only the first thread of a process may do that
         signal.signal(signal.SIGTERM, _terminate)
+    SAVED.clear()
+    UNSAVED.clear()
     try:
         _open_closed_streams()
         if isinstance(sys.stdout, TextIOWrapper):
