@@ -28,6 +28,10 @@ class Html(HTMLParser):
         self.links: list[str] = []
         self.loads: list[str] = []
         self.feed(text)
+        # Addresses of dialogues, which the script of a report draws when they are opened.
+        shown = re.search(r'<script[^>]* id="explorer-data"[^>]*>(.*?)</script>', text, re.DOTALL)
+        for block in json.loads(shown[1]) if shown else ():
+            self.places |= {f"{block['prefix']}{name}" for name in ("dialogues", *(f"d{n}" for n in block["numbers"]))}
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         given = dict(attrs)
@@ -59,7 +63,7 @@ def test_no_link_is_dead(site: Path, pages: dict[Path, Html]) -> None:
             if parts.scheme in ("http", "https", "data", "mailto") or path.name == "404.html":
                 continue
             target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
-            anchor = unquote(parts.fragment)
+            anchor = unquote(parts.fragment).partition("?")[0]
             if not target.is_file() or (anchor and target in pages and anchor not in pages[target].places):
                 dead.append(f"{path.relative_to(site)}: {link}")
     assert dead == []
