@@ -19,30 +19,37 @@ from dialeval.text.tokenizers import Tokenizer, tokens
 
 
 @kernel
-def count_aligned(ids, offsets, reference_ids, reference_offsets, lists, partners, matches, chunks):  # type: ignore[no-untyped-def]
-    """Fill `matches` and `chunks` per reference; `partners` is scratch for the longest response and reference."""
+def count_aligned(ids, offsets, reference_ids, reference_offsets, lists, last_free, earlier, partners, matches, chunks):  # type: ignore[no-untyped-def]
+    """Fill `matches` and `chunks` per reference.
+
+    The rest is scratch: `last_free` has for each word -1 or its last free place in the reference, `earlier` for each
+    place of the reference the place before it with the same word, `partners` the place that a word is aligned with.
+    """
     for row in range(offsets.shape[0] - 1):
         start, stop = offsets[row], offsets[row + 1]
         for text in range(lists[row], lists[row + 1]):
             first, last = reference_offsets[text], reference_offsets[text + 1]
             for j in range(last - first):
-                partners[1, j] = 0
+                word = reference_ids[first + j]
+                earlier[j] = last_free[word]
+                last_free[word] = j
             matched, runs, before = 0, 0, -2
             for i in range(stop - start - 1, -1, -1):
-                partners[0, i] = -1
-                for j in range(last - first - 1, -1, -1):
-                    if partners[1, j] == 0 and ids[start + i] == reference_ids[first + j]:
-                        partners[0, i] = j
-                        partners[1, j] = 1
-                        matched += 1
-                        break
+                word = ids[start + i]
+                j = last_free[word]
+                partners[i] = j
+                if j >= 0:
+                    last_free[word] = earlier[j]
+                    matched += 1
             follows = False
             for i in range(stop - start):
-                here = partners[0, i]
+                here = partners[i]
                 if here >= 0 and not (follows and here == before + 1):
                     runs += 1
                 follows = here >= 0
                 before = here
+            for j in range(last - first):
+                last_free[reference_ids[first + j]] = -1
             matches[text] = matched
             chunks[text] = runs
 
@@ -82,10 +89,12 @@ class MeteorExact(RowMetric):
         responses = tokens(batch, inputs.RESPONSE, self.tokenizer)
         references = tokens(batch, inputs.REFERENCE, self.tokenizer)
         lists = batch.lists(inputs.REFERENCE).offsets
+        words = 1 + max(int(texts.ids.max(initial=-1)) for texts in (responses, references))
         longest = max(int(texts.lengths.max(initial=0)) for texts in (responses, references))
+        last_free, earlier, partners = np.full(words, -1), np.empty(longest, np.int64), np.empty(longest, np.int64)
         matches, chunks = (np.empty(len(references), np.int64) for _ in range(2))
         texts = (responses.ids, responses.offsets, references.ids, references.offsets, lists)
-        count_aligned(*texts, np.empty((2, longest), np.int64), matches, chunks)
+        count_aligned(*texts, last_free, earlier, partners, matches, chunks)
         rows = row_numbers(lists)
         precision = matches / np.maximum(responses.lengths[rows], 1)
         recall = matches / np.maximum(references.lengths, 1)
