@@ -94,6 +94,26 @@ def test_the_steps_of_the_action(folder: Path) -> None:
     assert "secret" not in (folder / "summary.md").read_text()
 
 
+def test_the_workflow_of_the_page(dialeval: Dialeval, tmp_path: Path) -> None:
+    """Its YAML is what GitHub expects, and the action accepts its arguments."""
+    texts = [block.code for block in blocks((ROOT / "docs" / "ci.md").read_text()) if "runs-on" in block.code]
+    workflow = yaml.safe_load(texts[0])
+    assert set(workflow) == {"name", True, "permissions", "jobs"}  # YAML 1.1 takes `on` for a yes
+    assert workflow[True] == "pull_request"
+    assert workflow["permissions"] == {"contents": "read", "pull-requests": "write"}
+    ((job),) = workflow["jobs"].values()
+    (step,) = [step for step in job["steps"] if step["uses"].startswith("OWNER/dialeval@v")]
+    assert set(step["with"]) <= set(ACTION["inputs"])
+    shutil.copy(sample_data.folder() / "references.txt", tmp_path)
+    for name in ("main", "branch"):
+        shutil.copy(sample_data.folder() / "responses" / "careful.txt", tmp_path / f"{name}.txt")
+    assert dialeval("score", "main.txt", *step["with"]["score"].split(), "-o", step["with"]["baseline"]).returncode == 0
+    status, summary, _ = run_action(tmp_path, step["with"])
+    assert (status, "rouge-l" in summary) == (0, True)
+    (upload,) = [step for step in job["steps"] if "upload" in step["uses"]]
+    assert (tmp_path / upload["with"]["path"]).exists()
+
+
 TESTS = """
 def test_version(dialeval):
     run = dialeval.evaluate("{responses}", "references.txt", metrics="rouge-l")
