@@ -243,7 +243,7 @@ def test_the_first_screen_answers_and_links_land_where_they_say(
         padding = float(page.evaluate("parseFloat(getComputedStyle(document.documentElement).scrollPaddingTop)"))
         for link in page.locator("nav[aria-label=Contents] a").all():
             link.evaluate("each => each.click()")
-            target = page.locator(str(link.get_attribute("href")))
+            target = page.locator(f"[id='{str(link.get_attribute('href'))[1:]}']")
             top = float(target.evaluate("each => each.getBoundingClientRect().top"))
             bar = float(page.locator("header.top").evaluate("each => Math.max(0, each.getBoundingClientRect().bottom)"))
             at_end = page.evaluate("Math.ceil(scrollY + innerHeight) >= document.documentElement.scrollHeight - 1")

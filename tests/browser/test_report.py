@@ -69,6 +69,7 @@ def test_colors_can_be_chosen_and_are_remembered(page: Page, path: Path) -> None
     assert opened.background == "light"
     page.get_by_role("button", name="Colors: light").click()
     assert opened.background == "dark"
+    page.wait_for_timeout(500)  # the browser passes what is stored to its other processes in its own time
     page.reload()
     assert opened.background == "dark"
     page.emulate_media(media="print")

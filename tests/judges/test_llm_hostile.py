@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import signal
 import socket
 import sqlite3
@@ -60,13 +61,21 @@ ENDLESS = {
 }
 
 
+def is_whole(request: bytes) -> bool:
+    head, end, body = request.partition(b"\r\n\r\n")
+    stated = re.search(rb"(?i)content-length: (\d+)", head)
+    return bool(end) and len(body) >= int(stated[1] if stated else 0)
+
+
 @contextmanager
 def listen(talk: Callable[[socket.socket], object], tls: ssl.SSLContext | None = None) -> Iterator[str]:
     """Serve every connection by a function, on loopback; yield the address."""
 
     def serve(client: socket.socket) -> None:
         with suppress(OSError), closing(tls.wrap_socket(client, server_side=True) if tls else client) as spoken:
-            spoken.recv(1 << 16)
+            request = spoken.recv(1 << 16)
+            while request.startswith(b"POST") and not is_whole(request) and (more := spoken.recv(1 << 16)):
+                request += more  # what is left unread would cut the answer off
             talk(spoken)
 
     def accept() -> None:

@@ -15,6 +15,7 @@ import hashlib
 import os
 import sqlite3
 import threading
+import time
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -68,14 +69,21 @@ class AnswerStore:
             # A reader that may not write would leave the files of the journal behind.
             mode = "rwc" if not read_only else "rw" if os.access(self.path, os.W_OK) else "ro"
             address = f"{self.path.absolute().as_uri()}?mode={mode}"
-            self._connection = sqlite3.connect(
-                address, _PATIENCE, isolation_level=None, check_same_thread=False, uri=True
-            )
-            try:
-                self._prepare(read_only)
-            except BaseException:
-                self._connection.close()
-                raise
+            until = time.monotonic() + _PATIENCE
+            while True:
+                self._connection = sqlite3.connect(
+                    address, _PATIENCE, isolation_level=None, check_same_thread=False, uri=True
+                )
+                try:
+                    self._prepare(read_only)
+                    break
+                except BaseException as error:
+                    self._connection.close()
+                    # SQLite itself does not wait for a process that changes the mode of the journal.
+                    locked = isinstance(error, sqlite3.OperationalError) and "locked" in str(error)
+                    if not locked or time.monotonic() > until:
+                        raise
+                    time.sleep(0.01)
 
     def _prepare(self, read_only: bool) -> None:
         run = self._connection.execute
