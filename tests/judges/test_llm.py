@@ -129,6 +129,18 @@ def test_a_vote_is_the_mean_of_the_answers_that_can_be_read(server: ChatServer, 
     assert len(server.bodies) == 8
 
 
+def test_the_variance_of_votes_is_split(server: ChatServer, ask: Callable[..., LLM]) -> None:
+    """Grades of 2 and 4, and of 5 and 5: the means 3 and 5 have the variances 1 and 0, and 1 between them."""
+    grades = {"yes": (2, 4), "no": (5, 5)}
+    server.answer = lambda request: Reply(
+        grades={"quality": grades[graded_text(request)][request["seed"]], "relevance": 3}
+    )
+    run = score(ask(mode="vote", samples=2), ["yes", "no"])
+    what = "50.0% of the variance of grades within systems is the sampling of the judge, 66.7% with one answer"
+    assert any(line.endswith(what) for line in run.warnings), run.warnings
+    assert any(line.endswith(what) for line in score(ask(mode="vote", samples=2, replay=True), ["yes", "no"]).warnings)
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
@@ -623,6 +635,8 @@ def test_threads_that_store_at_once_lose_nothing(tmp_path: Path) -> None:
         {"least_mass": -0.1},
         {"least_mass": 1.1},
         {"mode": "guess"},
+        {"mode": "grade", "samples": 3},
+        {"samples": 3},
     ],
 )
 def test_impossible_settings_are_refused(settings: dict[str, Any]) -> None:
