@@ -30,7 +30,6 @@ from dialeval.core.errors import DataError, DialevalError, SettingError
 from dialeval.judges import LLM, Panel
 from dialeval.judges.llm import connections
 from dialeval.judges.llm.answers import AnswerRecord, AnswerStore
-from dialeval.judges.llm.attack import _summarize
 from dialeval.judges.llm.client import Client, Completion, Counts, FailedRequestError
 from dialeval.judges.llm.gateway import Gateway
 from dialeval.judges.llm.judge import name_family
@@ -683,13 +682,12 @@ def test_a_panel_has_a_column_for_each_judge(server: ChatServer, ask: Callable[.
 
 
 def test_families_of_models() -> None:
-    same = [("gpt-4o", "o3-mini"), ("Qwen/Qwen2.5-7B", "qwq-32b"), ("meta-llama/Llama-3-8B", "llama3:70b")]
-    assert all(name_family(left) == name_family(right) for left, right in same)
-    assert name_family("claude-4") != name_family("gpt-4o")
-    assert name_family("123") == ""
-    aliases = {"chatgpt-4o": "gpt", "o1": "gpt", "mixtral-8x7b": "mistral", "ministral-3b": "mistral"}
-    aliases |= {"gemma-2": "gemini", "qwq-32b": "qwen", "meta-llama/Meta-Llama-3": "llama", "Claude-4": "claude"}
-    assert {model: name_family(model) for model in aliases} == aliases
+    families = {
+        **dict.fromkeys(("gpt-4o", "chatgpt-4o", "o3-mini"), "gpt"),
+        **dict.fromkeys(("llama3:70b", "meta-llama/Meta-Llama-3"), "llama"),
+        **{"mixtral-8x7b": "mistral", "gemma-2": "gemini", "qwq-32b": "qwen", "Claude-4": "claude", "123": ""},
+    }
+    assert {model: name_family(model) for model in families} == families
 
 
 def test_a_judge_of_the_family_of_a_system_is_named(ask: Callable[..., LLM]) -> None:
@@ -887,17 +885,6 @@ def test_prices_are_of_a_million_tokens() -> None:
     counts = Counts(prompt_tokens=2_000_000, completion_tokens=500_000)
     assert counts.compute_cost((0.25, 4.0)) == 2.5
     assert counts.compute_cost(None) is None
-
-
-def test_changes_of_grades_are_as_large_as_the_scale_allows() -> None:
-    rubric = read_rubric("reply")
-    lowest, highest = rubric.question[0].values[0], rubric.question[0].values[-1]
-    rises = np.full(30, float(highest - lowest))
-    rises[0] -= 0.5
-    found = _summarize("planted", rises, np.arange(30), rubric)
-    assert found.change is not None
-    assert found.change.value == pytest.approx(rises.mean())
-    assert found.change.value < found.change.interval[1] <= highest - lowest
 
 
 def test_replies_that_failed_are_not_graded(server: ChatServer, ask: Callable[..., LLM]) -> None:
