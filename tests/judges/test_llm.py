@@ -685,7 +685,11 @@ def test_families_of_models() -> None:
     families = {
         **dict.fromkeys(("gpt-4o", "chatgpt-4o", "o3-mini"), "gpt"),
         **dict.fromkeys(("llama3:70b", "meta-llama/Meta-Llama-3"), "llama"),
-        **{"mixtral-8x7b": "mistral", "gemma-2": "gemini", "qwq-32b": "qwen", "Claude-4": "claude", "123": ""},
+        "mixtral-8x7b": "mistral",
+        "gemma-2": "gemini",
+        "qwq-32b": "qwen",
+        "Claude-4": "claude",
+        "123": "",
     }
     assert {model: name_family(model) for model in families} == families
 

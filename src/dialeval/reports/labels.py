@@ -32,6 +32,9 @@ def to_document(agreement: LabelAgreement) -> Document:
         if "tpr" in scores.statistics:
             tables.append(_make_rate_table(scores))
             titles.append(f"Errors of {shorten(key)}, and rates of yes without them")
+        if scores.bias:
+            tables.append(Table(["reply with", "change"], [[name, _show(each)] for name, each in scores.bias.items()]))
+            titles.append(f"Bias of {shorten(key)}: change of its value less the human label, by one regression")
     notes = [f"{100 * agreement.level:g}% intervals over dialogues (jackknife, Student); alpha is Krippendorff's."]
     if agreement.split:
         notes.append(f"{agreement.split:,} rows without a majority of annotators are left out.")
