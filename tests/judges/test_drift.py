@@ -135,17 +135,17 @@ def test_a_yes_no_judge_is_checked_against_people_and_its_rates_corrected() -> N
 
 def test_errors_of_a_judge_are_explained_by_length_place_and_format() -> None:
     """A judge that likes lists by 1 and each doubling of the length by 0.5, and no turn or code."""
-    chance, rated = np.random.default_rng(5), []
+    chance, rated, graded = np.random.default_rng(5), list[Any](), list[Any]()
     for number in range(400):
         words, has_list, label = 2 ** int(chance.integers(1, 5)) - 1, chance.random() < 0.3, int(chance.integers(1, 6))
         text = "\n".join(["- a", "- b", "c " * (words - 4)] if has_list else ["w " * words])
         grade = label + has_list + 0.5 * np.log2(1 + len(text.split())) - 1.5 + chance.normal(0, 0.3)
         context = ["hi"] * int(chance.integers(1, 6))
         row = {"dialog_id": f"d{number // 4}", "context": context, "response": text, "system": "bot"}
-        rated.append({**row, "scores": {"overall": label, "judge": float(np.clip(grade, 0.6, 5.4))}})
-    plain = [{**row, "scores": {"overall": row["scores"]["overall"]}} for row in rated]
-    graded = [{**row, "scores": {"judge": row["scores"]["judge"]}} for row in rated]
-    found = measure_label_agreement(dialeval.evaluate(graded, metrics="score:judge"), plain)
+        rated.append({**row, "scores": {"overall": label}})
+        graded.append({**row, "scores": {"judge": float(np.clip(grade, 0.6, 5.4))}})
+    run = dialeval.evaluate(graded, metrics="score:judge")
+    found = measure_label_agreement(run, rated)
     bias = found.metrics["score:judge"].bias
     assert list(bias) == ["twice as many words", "twice as many turns before", "a list"]
     assert bias["a list"].interval[0] > 0.3

@@ -92,8 +92,10 @@ def test_the_metric_scores_rows_by_what_they_have(tmp_path: Path) -> None:
     said, asked = ["i am not fine", "a dog"], ["how are you ?", "hello there"]
     for references, contexts in ((said, asked), (said, None), (None, asked)):
         run = dialeval.evaluate({"a": responses}, references=references, contexts=contexts, metrics="adem", judge=judge)
-        texts = [[[text] for text in given] if given else [[], []] for given in (contexts, references)]
-        assert run["a"]["adem"].scores.tolist() == judge.score(texts[0], responses, texts[1]).tolist()  # type: ignore[union-attr]
+        around, closest = ([[text] for text in texts] if texts else [[], []] for texts in (contexts, references))
+        scores = run["a"]["adem"].scores
+        assert scores is not None
+        assert scores.tolist() == judge.score(around, responses, closest).tolist()
 
 
 def test_attacks(tmp_path: Path) -> None:
