@@ -87,12 +87,16 @@ def test_a_pair_is_cut_to_what_an_encoder_takes() -> None:
                 PairShape(*[wrong if place == at else 1 for at in range(3)])
 
 
+def wrap(texts: list[str] | None) -> list[list[str]]:
+    return [[text] for text in texts] if texts else [[], []]
+
+
 def test_the_metric_scores_rows_by_what_they_have(tmp_path: Path) -> None:
     judge, responses = tiny_judge(tmp_path / "e"), ["i am fine", "the cat"]
     said, asked = ["i am not fine", "a dog"], ["how are you ?", "hello there"]
     for references, contexts in ((said, asked), (said, None), (None, asked)):
         run = dialeval.evaluate({"a": responses}, references=references, contexts=contexts, metrics="adem", judge=judge)
-        around, closest = ([[text] for text in texts] if texts else [[], []] for texts in (contexts, references))
+        around, closest = wrap(contexts), wrap(references)
         scores = run["a"]["adem"].scores
         assert scores is not None
         assert scores.tolist() == judge.score(around, responses, closest).tolist()

@@ -291,9 +291,7 @@ class DialogueJudge(adem.TrainedJudge[JudgeWeights]):
     _shipped_folder, _load = SHIPPED, staticmethod(load_judge)
 
     def __init__(
-        self,
-        source: str | os.PathLike[str] | JudgeWeights | None = None,
-        encoder: str | os.PathLike[str] | None = None,
+        self, source: str | os.PathLike[str] | JudgeWeights | None = None, encoder: str | os.PathLike[str] | None = None
     ) -> None:
         super().__init__(source, encoder)
 

@@ -61,8 +61,7 @@ PRESETS: Mapping[str, Preset] = {
     "ollama": Preset("http://localhost:11434/v1", mode="grade"),
     "llama.cpp": Preset("http://localhost:8080/v1"),
     "reasoning": Preset(
-        mode="grade",
-        options={"max_tokens": None, "temperature": None, "seed": None, "max_completion_tokens": 8192},
+        mode="grade", options={"max_tokens": None, "temperature": None, "seed": None, "max_completion_tokens": 8192}
     ),
 }
 
