@@ -100,7 +100,8 @@ def test_the_command_compares_two_models(dialeval: Dialeval, tmp_path: Path) -> 
             assert dialeval("score", "rows.jsonl", "-m", "llm", *given, "--llm-cache", "a.sqlite").returncode == 0
     done = dialeval("judge", "drift", "old", "new", "--save", "to-rate.jsonl")
     assert done.returncode == 0, done.stderr
-    assert re.search(r"The second judge grades differently: mean shift .1\.00", " ".join(done.stdout.split()))
+    assert re.search(r"grades differently: mean shift .1\.00 \(.1\.00 to .1\.00\)", " ".join(done.stdout.split()))
+    assert "nan" not in done.stdout
     assert "llm: judge-1" in " ".join(done.stdout.split())
     assert "36 replies to rate" in done.stderr
     assert len((tmp_path / "to-rate.jsonl").read_text().splitlines()) == 36

@@ -20,7 +20,7 @@ _HEADS = ("agreement", "Cohen's kappa", "Gwet's AC1", "alpha", "ordinal alpha")
 def to_document(agreement: LabelAgreement) -> Document:
     """Return a table of statistics, and a confusion matrix per metric."""
     rows = [
-        [shorten(key), f"{scores.n:,}", *(_show(scores.statistics[name]) for name in STATISTICS)]
+        [shorten(key), f"{scores.n:,}", *(show_rate(scores.statistics[name]) for name in STATISTICS)]
         for key, scores in agreement.metrics.items()
     ]
     tables, titles = [Table(["metric", "rows", *_HEADS], rows)], [f"Labels of {plain(agreement.quality)}"]
@@ -33,7 +33,9 @@ def to_document(agreement: LabelAgreement) -> Document:
             tables.append(_make_rate_table(scores))
             titles.append(f"Errors of {shorten(key)}, and rates of yes without them")
         if scores.bias:
-            tables.append(Table(["reply with", "change"], [[name, _show(each)] for name, each in scores.bias.items()]))
+            tables.append(
+                Table(["reply with", "change"], [[name, show_rate(each)] for name, each in scores.bias.items()])
+            )
             titles.append(f"Bias of {shorten(key)}: change of its value less the human label, by one regression")
     notes = [f"{100 * agreement.level:g}% intervals over dialogues (jackknife, Student); alpha is Krippendorff's."]
     if agreement.split:
@@ -41,7 +43,7 @@ def to_document(agreement: LabelAgreement) -> Document:
     if agreement.excluded:
         notes.append(f"Not on the scale of the labels: {', '.join(map(shorten, agreement.excluded))}.")
     if agreement.panel is not None:
-        size, judges = _show(agreement.panel), ", ".join(map(shorten, agreement.judges))
+        size, judges = show_rate(agreement.panel), ", ".join(map(shorten, agreement.judges))
         what = f"an effective number of {size} independent judges ({judges})"
         notes.append(f"The {len(agreement.judges)} judges have {what}.")
     if any(scores.rates for scores in agreement.metrics.values()):
@@ -54,12 +56,12 @@ def to_document(agreement: LabelAgreement) -> Document:
 
 def _make_rate_table(scores: LabelFit) -> Table:
     lines = [
-        [name, f"{scores.statistics[key].n:,}", _show(scores.statistics[key])]
+        [name, f"{scores.statistics[key].n:,}", show_rate(scores.statistics[key])]
         for key, name in (("tpr", "true positive rate (TPR)"), ("tnr", "true negative rate (TNR)"))
     ]
     for system, rates in scores.rates.items():
         for how, rate in (("as judged", rates.judged), ("corrected", rates.corrected)):
-            lines.append([f"yes of {plain(system)}, {how}", f"{rate.n:,}", _show(rate)])
+            lines.append([f"yes of {plain(system)}, {how}", f"{rate.n:,}", show_rate(rate)])
     return Table(["rate", "rows", "value"], lines)
 
 
@@ -95,13 +97,19 @@ JUDGED = Printer(describe_preferences)
 def make_attack_rows(attacks: Sequence[Any]) -> list[list[str]]:
     """Return a head and a row per attack on a language model."""
     rows = (
-        [attack.name, f"{attack.rows:,}", *map(_show_percent, (attack.changed, attack.raised)), _show(attack.change)]
+        [
+            attack.name,
+            f"{attack.rows:,}",
+            *map(_show_percent, (attack.changed, attack.raised)),
+            show_rate(attack.change),
+        ]
         for attack in attacks
     )
     return [["attack", "rows", "grade changed", "raised", "mean change"], *rows]
 
 
-def _show(rate: RateEstimate | None) -> str:
+def show_rate(rate: RateEstimate | None) -> str:
+    """Return a value with its interval."""
     return "-" if rate is None else f"{show_fixed(rate.value, 2)} ({show_interval(rate.interval, 2)})"
 
 
