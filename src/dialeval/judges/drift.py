@@ -225,14 +225,8 @@ def _list_moved(names: Sequence[str], graded: Mapping[str, Graded], most: int) -
 def describe_drift(drift: JudgeDrift) -> Document:
     """Return the drift of a judge as tables and sentences."""
     rows = [
-        [
-            plain(each.system),
-            f"{each.rows:,}",
-            show_fixed(each.before, 2),
-            show_fixed(each.after, 2),
-            show_rate(each.shift),
-        ]
-        for each in drift.systems
+        [plain(one.system), f"{one.rows:,}", show_fixed(one.before, 2), show_fixed(one.after, 2), show_rate(one.shift)]
+        for one in drift.systems
     ]
     means = [
         sum(getattr(each, side) * each.rows for each in drift.systems if each.rows) / drift.rows for side in _SIDES
@@ -250,7 +244,8 @@ def describe_drift(drift: JudgeDrift) -> Document:
     verdict = "The second judge grades differently" if moved else "No shift is certain"
     notes = [
         f"{verdict}: mean shift {show_rate(drift.shift)}, {100 * drift.level:g}% interval over dialogues.",
-        f"Grades that differ by less than {_SAME:g}: {show_rate(drift.agreement)}; correlation {show_fixed(drift.correlation, 2)}.",
+        f"Grades that differ by less than {_SAME:g}: {show_rate(drift.agreement)}.",
+        f"Correlation of the grades: {show_fixed(drift.correlation, 2)}.",
         *(f"{plain(one)} and {plain(two)} change their order." for one, two in drift.reordered),
         f"Differences of the signatures: {plain('; '.join(changes)) if changes else 'none'}.",
     ]

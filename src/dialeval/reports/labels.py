@@ -97,13 +97,8 @@ JUDGED = Printer(describe_preferences)
 def make_attack_rows(attacks: Sequence[Any]) -> list[list[str]]:
     """Return a head and a row per attack on a language model."""
     rows = (
-        [
-            attack.name,
-            f"{attack.rows:,}",
-            *map(_show_percent, (attack.changed, attack.raised)),
-            show_rate(attack.change),
-        ]
-        for attack in attacks
+        [each.name, f"{each.rows:,}", *map(_show_percent, (each.changed, each.raised)), show_rate(each.change)]
+        for each in attacks
     )
     return [["attack", "rows", "grade changed", "raised", "mean change"], *rows]
 
@@ -117,4 +112,4 @@ def _show_percent(rate: RateEstimate | None) -> str:
     if rate is None:
         return "-"
     low, high = (100 * end for end in rate.interval)
-    return f"{100 * rate.value:.1f}% [{low:.1f}, {high:.1f}]"
+    return f"{100 * rate.value:.1f}% ({show_interval((low, high), 1)})"
