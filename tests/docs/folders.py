@@ -61,18 +61,13 @@ def readme(folder: Path) -> None:
 
 
 def judged(folder: Path) -> None:
-    """Rated rows, and a run of them."""
-    files(folder)
-    lines(folder / "ratings.jsonl", _rated_rows())
+    """Rated rows."""
     for name, part in {"mine": slice(0, 120), "other": slice(120, 240)}.items():
         lines(folder / f"{name}.jsonl", _rated_rows()[part])
     (folder / "more.csv").write_text(
         "context,response,overall\n" + "".join(f"hi,hello {n},{n % 5}\n" for n in range(60))
     )
-    dialeval.evaluate(folder / "ratings.jsonl", metrics="length,rouge-l").save(folder / "results")
     lines(folder / "rows.jsonl", [{**ROW, "dialog_id": f"d{n}", "response": f"hello to {n} of you"} for n in range(6)])
-    shutil.copy(HERE / "chats.jsonl", folder)
-    shutil.copytree(HERE / "breakdown" / "data", folder / "data")
 
 
 def shards(folder: Path) -> None:
@@ -239,7 +234,6 @@ FOLDERS: dict[str, Callable[[Path], None]] = {
     "docs/agreement.md": human_ratings,
     "docs/ci.md": versions,
     "docs/migrate.md": other_programs,
-    "docs/faq.md": files,
     "docs/formats.md": formats,
     "docs/statistics.md": human_ratings,
     "docs/human-evaluation.md": people,
