@@ -56,6 +56,7 @@ from dialeval.io.outcomes import account_for, mark_outcomes
 from dialeval.io.row_shapes import (
     Filters,
     explain_shape,
+    find,
     find_shape,
     list_unlike,
     map_fields,
@@ -484,7 +485,9 @@ def _read_given(reader: FieldReader, given: object, gathered: _RowCollector) -> 
         known = {"id": "dialog_id", "reply": "response" if "response" in shape.paths else "messages"}
         known |= {name: name for name in ("system", "reference", "latency", "reward")}
         reader.fields |= {"shape": shape.name}
-        reader.fields |= {name: shape.paths[own] for name, own in known.items() if own in shape.paths}
+        paths = {name: shape.paths.get(own, "").split(" | ") for name, own in known.items()}
+        there = {name: [path for path in own if path and find(given, path) is not None] for name, own in paths.items()}
+        reader.fields |= {name: own[0] for name, own in there.items() if own}
     labels = [reader.read_labels(value_at(given, name), name) for name in names.kept]
     parts = [row] if row is given or names.mapped else split_turns(row, given, names)
     named = given if row is given or row.get("scores") is None else {**given, "scores": row["scores"]}

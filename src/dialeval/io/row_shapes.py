@@ -157,6 +157,15 @@ def parse_list(value: Any) -> Any:
         return value
 
 
+def parse_reply(value: Any) -> Any:
+    """Return messages, or an object with one, that are written as JSON; anything else as it is."""
+    if not isinstance(value, str) or not value.startswith(("{", "[{")):
+        return value
+    parsed = parse_list(f"[{value}]" if value[0] == "{" else value)
+    said = [find(each, "choices.0.message | message | .") if isinstance(each, dict) else None for each in parsed]
+    return said if all(isinstance(each, dict) and "role" in each for each in said) else value
+
+
 def find(row: RowObject, paths: str) -> Any:
     """Return what is at the first path that leads to something; of paths joined by `&`, all that do."""
     for path in paths.split(" | "):
@@ -233,6 +242,8 @@ def map_fields(row: RowObject, names: FieldNames) -> RowObject | None:
         own: find(row, shape.paths[name]) if own == name else value_at(row, own) for name, own in ours.items()
     } | found
     taken = {own: None if value in ("{}", {}) else value for own, value in taken.items()}  # removed before logging
+    if isinstance(taken.get(names.response), str):
+        taken[names.response] = parse_reply(taken[names.response])
     if shape.main == "":  # scores of replies that are somewhere else
         taken[names.response] = None
     if shape.roles and isinstance(messages := taken.get(names.messages), list):
