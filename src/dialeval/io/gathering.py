@@ -58,6 +58,7 @@ from dialeval.io.row_shapes import (
     explain_shape,
     find,
     find_shape,
+    list_paths,
     list_unlike,
     map_fields,
     may_hold_rows,
@@ -485,7 +486,8 @@ def _read_given(reader: FieldReader, given: object, gathered: _RowCollector) -> 
         known = {"id": "dialog_id", "reply": "response" if "response" in shape.paths else "messages"}
         known |= {name: name for name in ("system", "reference", "latency", "reward")}
         reader.fields |= {"shape": shape.name}
-        paths = {name: shape.paths.get(own, "").split(" | ") for name, own in known.items()}
+        mapped = list_paths(shape, names)
+        paths = {name: mapped.get(own, "").split(" | ") for name, own in known.items()}
         there = {name: [path for path in own if path and find(given, path) is not None] for name, own in paths.items()}
         reader.fields |= {name: own[0] for name, own in there.items() if own}
     labels = [reader.read_labels(value_at(given, name), name) for name in names.kept]

@@ -237,10 +237,9 @@ def map_fields(row: RowObject, names: FieldNames) -> RowObject | None:
     if shape.refused:
         return None
     found = {name: row[name] for name in names.beside if name not in shape.unlike and row.get(name) is not None}
-    ours = {name: getattr(names, name) for name in shape.paths}
-    taken = {
-        own: find(row, shape.paths[name]) if own == name else value_at(row, own) for name, own in ours.items()
-    } | found
+    paths = list_paths(shape, names)
+    ours = {name: getattr(names, name) for name in paths}
+    taken = {own: find(row, paths[name]) if own == name else value_at(row, own) for name, own in ours.items()} | found
     taken = {own: None if value in ("{}", {}) else value for own, value in taken.items()}  # removed before logging
     if isinstance(taken.get(names.response), str):
         taken[names.response] = parse_reply(taken[names.response])
@@ -251,6 +250,19 @@ def map_fields(row: RowObject, names: FieldNames) -> RowObject | None:
     if isinstance(parts := taken.get(names.system), list):  # such as an agent and its model
         taken[names.system] = "/".join(map(str, parts)) or None
     return taken
+
+
+def list_paths(shape: RowShape, names: FieldNames) -> Mapping[str, str]:
+    """Return where rows of a shape have our fields: a dialogue's id also by its usual names, ahead of a row's own id."""
+    if "trial" in shape.paths or names.dialog_id != "dialog_id":
+        return shape.paths
+    return {**shape.paths, "dialog_id": _add_ids(shape.paths.get("dialog_id", ""), names.dialog_ids)}
+
+
+@cache
+def _add_ids(paths: str, ids: Sequence[str]) -> str:
+    *first, last = paths.split(" | ")
+    return " | ".join(filter(None, dict.fromkeys((*first, *ids, last))))
 
 
 def _map_role(message: Any, roles: Mapping[str, str]) -> Any:

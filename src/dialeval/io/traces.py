@@ -128,7 +128,9 @@ def assemble(rows: Iterable[tuple[int, object]], where: str, names: FieldNames) 
                 named = True
             traces.setdefault(trace, []).append((line, given))
             if named and trace not in conversations:
-                conversation = read_name(find_value(flatten(open_span(given)), "conversation"))
+                flat = flatten(open_span(given))
+                session = None if "run_type" in flat else flat.get("session_id")  # of LangSmith it is the project
+                conversation = read_name(find_value(flat, "conversation") or session)
                 conversations |= {} if conversation is None else {trace: conversation}
     groups: dict[str, list[str]] = {}
     for trace in traces:
