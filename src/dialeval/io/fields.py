@@ -189,7 +189,11 @@ class FieldReader:
         self.fields.setdefault("reply", name)
         if type(value) is str:
             return self.read_text(value, name), failure
-        if value is None or (isinstance(value, float) and value != value):
+        if (
+            value is None
+            or (isinstance(value, float) and value != value)
+            or (failure is not None and value in ([], {}))
+        ):
             if failure is None and (name not in row or explain_shape(row, self.names) is not None):
                 self.add_unknown_shape(row)
             return "", failure or MISSING

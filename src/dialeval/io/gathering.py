@@ -326,6 +326,7 @@ class _RowCollector:
             prompts = {name for name in systems if name and " " in name}
             if len(prompts) > _MOST_PROMPTS and 2 * len(prompts) > len(rows.dialogue_offsets()) - 1:
                 systems = [None if name in prompts else name for name in systems]
+        systems = _name_failures(systems, rows.columns.get(inputs.OUTCOME))
         if tried:  # rows of a task are brought together; one without a task is alone
             first: dict[_Task, int] = {}
             tasks = enumerate(zip(systems, dialogues, strict=True))
@@ -342,6 +343,16 @@ class _RowCollector:
         continues = np.zeros(len(column), np.bool_)
         continues[self._continued] = True
         return SharedColumn.from_steps(column, continues)
+
+
+def _name_failures(systems: list[str | None], outcomes: ColumnData | None) -> list[str | None]:
+    """Return the systems of rows, with the only one that is named for requests that failed and do not name it."""
+    named = {*systems} - {None}
+    if len(named) != 1 or not isinstance(outcomes, RaggedColumn):
+        return systems
+    failed = np.diff(outcomes.offsets) > 0
+    nameless = [row for row, name in enumerate(systems) if name is None]
+    return [*named] * len(systems) if failed[nameless].all() else systems
 
 
 def _name_dialogues(names: Sequence[str | None]) -> TextColumn | None:

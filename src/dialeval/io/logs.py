@@ -7,6 +7,7 @@ which fields a file is recognized, and names its assembler.
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import chain, islice
@@ -233,6 +234,8 @@ def _read_adk_session(session: dict[str, Any]) -> Iterator[RowObject]:
         if parts and not event.get("partial"):
             role = USER if event.get("author") == USER or is_result else ASSISTANT
             messages.append({"role": role, "parts": parts, "timestamp": event.get("timestamp")})
+        elif (error := find(event, "error_message | errorMessage | error_code | errorCode")) is not None:
+            messages.append({"role": ASSISTANT, "content": "", "error": error, "timestamp": event.get("timestamp")})
     yield _chat(session.get("id"), messages, system=session.get("app_name") or session.get("appName"))
 
 
@@ -366,10 +369,13 @@ def _read_promptfoo(rows: Numbered, where: str) -> Iterator[tuple[int, RowObject
     if len(numbers) > 1:
         listed = "; ".join(f"{name}: {label!r:.60}" for label, name in numbers.items())
         add_warning(f"{where}: each of {len(numbers)} prompts is a system: {listed}")
+    met = Counter[tuple[object, ...]]()
     for (line, row), label in zip(given, labels, strict=True):
         provider = find(row, "provider.label | provider.id | provider") or stem_of(where)
         system = f"{provider}/{numbers[label]}" if len(numbers) > 1 else provider
         output, is_error = value_at(row, "response.output"), row.get("failureReason") == 2
+        test = dump(row.get("vars") or row.get("testIdx"))
+        met[system, test] += 1  # tests with equal variables, and repeated ones, are kept apart
         parts = [read_scores(value_at(row, path)) for path in ("namedScores", "gradingResult.componentResults")]
         scores = collect_scores(row, ("score=score",))
         for named in parts:  # a single one is the score itself
@@ -379,7 +385,7 @@ def _read_promptfoo(rows: Numbered, where: str) -> Iterator[tuple[int, RowObject
             {
                 "response": output if output is None or isinstance(output, str) else dump(output),
                 "context": value_at(row, "prompt.raw"),
-                "dialog_id": dump(row.get("vars") or row.get("testIdx")),
+                "dialog_id": test if met[system, test] == 1 else f"{test} ({met[system, test]})",
                 "system": system,
                 "scores": scores,
                 "success": row.get("success"),

@@ -116,7 +116,7 @@ def read_message(reader: FieldReader, message: RowObject, what: str, role: str) 
         if message.get("refusal") is not None:
             return Message(role, reader.read_text(message["refusal"], what))
         if not calls:
-            is_null = any(key in message for key in CONTENT_KEYS)
+            is_null = message.keys() <= {"role"} or any(key in message for key in CONTENT_KEYS)
             if role == ASSISTANT and (is_null or is_failed(*read_status(message, reader.names))):
                 return Message(role, "", failure=MISSING)
             lacking = "is null" if is_null else f"has neither text nor content, only {join_names(message)}"

@@ -127,8 +127,11 @@ def value_at(row: Mapping[str, Any], path: str) -> Any:
     if path in row:
         return row[path]
     value: Any = row
-    for step in _steps(path):
+    steps = _steps(path)
+    for at, step in enumerate(steps):
         if type(value) is dict or isinstance(value, Mapping):
+            if step not in value and at and (rest := ".".join(steps[at:])) in value:  # a key with dots in it
+                return value[rest]
             value = value.get(step)
         elif isinstance(value, list | tuple) and step.isdecimal() and len(step) < 10 and int(step) < len(value):
             value = value[int(step)]
@@ -253,7 +256,7 @@ def map_fields(row: RowObject, names: FieldNames) -> RowObject | None:
 
 
 def list_paths(shape: RowShape, names: FieldNames) -> Mapping[str, str]:
-    """Return where rows of a shape have our fields: a dialogue's id also by its usual names, ahead of a row's own id."""
+    """Return where rows of a shape have our fields: a dialogue's id also by its usual names, ahead of that of a row."""
     if "trial" in shape.paths or names.dialog_id != "dialog_id":
         return shape.paths
     return {**shape.paths, "dialog_id": _add_ids(shape.paths.get("dialog_id", ""), names.dialog_ids)}
