@@ -515,14 +515,14 @@ def cut(result: Result, rows: Ints, called: str | None = None, intervals: bool =
 
 def add_failure_rates(systems: Mapping[str, Result]) -> dict[str, Result]:
     """Return systems with a failure rate of 0 where no reply failed, if another one, of another run, has a rate."""
-    known = next((result[FAILURES] for result in systems.values() if FAILURES in result), None)
     found = dict(systems)
-    for name, result in systems.items() if known is not None else ():
-        if FAILURES not in result and result.account and not result.account.failed and result.rows is not None:
-            rows = len(result.rows)
-            zeros = replace(known, scores=np.zeros(rows), units=rows, missing=0)  # type: ignore[type-var]
-            rate = _recompute_mean(FAILURES, zeros, result.rows)
-            found[name] = replace(result, estimates={FAILURES: rate, **result.estimates})
+    for known in [result[FAILURES] for result in systems.values() if FAILURES in result][:1]:
+        for name, result in systems.items():
+            if FAILURES not in result and result.account and not result.account.failed and result.rows is not None:
+                rows = len(result.rows)
+                zeros = replace(known, scores=np.zeros(rows), units=rows, missing=0)
+                rate = _recompute_mean(FAILURES, zeros, result.rows)
+                found[name] = replace(result, estimates={FAILURES: rate, **result.estimates})
     return found
 
 
