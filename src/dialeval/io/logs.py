@@ -13,12 +13,10 @@ from functools import partial
 from itertools import chain, islice
 from typing import Any, TypeAlias
 
-import numpy as np
-
 from dialeval.core.errors import DataError, Problem, add_warning
-from dialeval.io import json, opening
+from dialeval.io import opening
 from dialeval.io.calls import dump
-from dialeval.io.delimited import read_lines, split
+from dialeval.io.delimited import read_lines
 from dialeval.io.messages import ROLES
 from dialeval.io.opening import stem_of
 from dialeval.io.row_shapes import find, find_document_rows, find_shape, value_at
@@ -28,7 +26,7 @@ from dialeval.io.scores import collect_scores, read_scores
 Numbered: TypeAlias = Iterable[tuple[int, object]]
 Assembler: TypeAlias = Callable[[Numbered, str], Iterator[tuple[int, RowObject]]]
 
-_PEEKED = 8
+PEEKED = 8
 """Rows among which the first one with a known shape is looked for."""
 
 
@@ -37,7 +35,7 @@ def peek_rows(records: Records, names: FieldNames) -> tuple[object, Iterator[tup
     rows = iter(records.rows)
     held: list[tuple[int, object]] = []
     first: object = None
-    for line, row in islice(rows, _PEEKED):
+    for line, row in islice(rows, PEEKED):
         held.append((line, row))
         if not isinstance(row, dict) or names.response in row or find_shape(row) is not None:
             first = row
@@ -76,15 +74,6 @@ def _assemble(assembler: Assembler, title: str, rows: Numbered, where: str) -> I
         what = f"looks like {title}, but is built in another way ({type(error).__name__}: {error})"
         remedy = "export it again; or write its chats as messages with role and content"
         raise DataError(Problem(where, place, what, remedy)) from None
-
-
-def is_assembled(path: str) -> bool:
-    """Return whether the rows of a file of lines belong together in conversations that only all of them tell."""
-    if opening.format_of(path) != "jsonl":
-        return False
-    with opening.open_unpacked(path) as stream:
-        lines = split(np.frombuffer(b"".join(opening.LineStream(stream, where=path).take(_PEEKED)), np.uint8), path)
-    return find_assembler(peek_rows(json.parse_lines(lines, path), FieldNames())[0], FieldNames()) is not None
 
 
 def _chat(name: object, messages: Iterable[RowObject], **more: object) -> RowObject:
