@@ -102,7 +102,8 @@ def test_an_adjusted_interval_is_never_narrower() -> None:
         for side in (before, {key: items + gains[key] for key, items in before.items()})
     )
     row = dialeval.compare(pair(old, new), resamples=99, trials=200).differences[0]
-    assert row.interval is not None and row.adjusted_interval is not None
+    assert row.interval is not None
+    assert row.adjusted_interval is not None
     assert row.p < row.adjusted_p < 0.05
     assert 0 < row.adjusted_interval[0] <= row.interval[0] < row.interval[1] <= row.adjusted_interval[1]
 

@@ -346,7 +346,8 @@ def _state_kind(standing: Standing, comparison: Comparison, name: str, baseline:
         headline = f"{name} looks {looks} than {baseline}, but {many} are too few to be sure"
     doubt = f"Its unadjusted {state_p(clearest.p)} does not hold after correction for {comparison.tests} tests."
     change = _state_change(clearest, comparison).removesuffix(".")
-    sentences = [f"{change}, but {many} are not enough to rule out chance.", *([doubt] if alone else [])]
+    what = "chance" if clearest.difference else "a difference"
+    sentences = [f"{change}, but {many} are not enough to rule out {what}.", *([doubt] if alone else [])]
     sizes = ((row, show_value(row.detectable, row.interval)) for row in compared if row.detectable > 0)
     if detectable := [f"{shorten(row.key)} {size}" for row, size in sizes]:
         sentences.append(f"Detectable at {100 * POWER:g}% power: {list_some(detectable, _MOST_NAMED)}.")
@@ -362,7 +363,8 @@ def _state_change(row: Difference, comparison: Comparison, inside: bool = False)
     interval = f"{100 * comparison.confidence:g}% CI {fmt.show_interval(row.interval)}, " if row.interval else ""
     start = "it scores" if inside else "It scores"
     values = f"{_show_values(row)}; {interval}{state_p(row.adjusted_p)}"
-    return f"{start} {'about ' * row.rough}{size} {way} on {shorten(row.key)} ({values})."
+    much = f"{'about ' * row.rough}{size} {way}" if row.difference else "the same"
+    return f"{start} {much} on {shorten(row.key)} ({values})."
 
 
 def _show_values(row: Difference) -> str:
