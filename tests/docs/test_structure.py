@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from itertools import zip_longest
 from pathlib import Path
@@ -76,6 +77,13 @@ def test_the_readme_says_little() -> None:
     tools = ("sacreBLEU", "Hugging Face evaluate", "deepeval", "inspect_ai", "MultiWOZ_Evaluation")
     assert all(f"| {name}" in table for name in tools)
     assert len(re.findall(r"^\| ", table, re.MULTILINE)) == 6
+
+
+def test_the_picture_of_a_terminal_prints_what_the_readme_prints() -> None:
+    picture = (ROOT / "docs" / "images" / "terminal.svg").read_text(encoding="utf-8")
+    shown = " ".join(html.unescape(re.sub(r"<[^>]*>", "", picture)).split())
+    (output,) = re.findall(r"^```text\n(.*?)^```", README, re.DOTALL | re.MULTILINE)
+    assert " ".join(output.split()) in shown, "run python tools/picture.py"
 
 
 def test_links_of_the_readme_are_absolute_in_the_package() -> None:
