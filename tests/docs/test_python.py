@@ -55,7 +55,7 @@ def test_a_tally_and_a_function() -> None:
 
 
 def test_every_block_of_python_is_tried_here() -> None:
-    tried = ("tally.reset()", "metric_of_rows", "all_gather_object", "ray.remote", "mlflow", "wandb", "SummaryWriter")
+    tried = ("tally.reset()", "metric_of_rows", "all_gather_object", "mlflow", "wandb", "SummaryWriter")
     programs = [block.code for block in blocks((DOCS / "python.md").read_text("utf-8")) if block.language == "python"]
     assert [code for code in programs if not any(word in code for word in (*tried, "Feature("))] == []
 
@@ -80,17 +80,6 @@ def test_ranks_of_torch_distributed(capsys: pytest.CaptureFixture[str], tmp_path
         dist.destroy_process_group()
     expected = dialeval.evaluate(["hello there"], ["hello"], metrics="bleu-4")["system"]["bleu-4"].mean
     assert capsys.readouterr().out == f"{expected}\n"
-
-
-def test_tasks_of_ray(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As the page has it, with a Ray that works at once; tests/engine/test_cluster.py has a real one."""
-    ray = ModuleType("ray")
-    remote = lambda function: SimpleNamespace(remote=function)  # noqa: E731
-    ray.__dict__.update(remote=remote, get=list)
-    monkeypatch.setitem(sys.modules, "ray", ray)
-    names: dict[str, Any] = {"dialeval": dialeval}
-    exec(block_with("ray.remote"), names)
-    assert len(names["whole"]) == 2
 
 
 def test_pytest(folder: Path) -> None:
