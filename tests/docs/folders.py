@@ -195,8 +195,11 @@ def other_programs(folder: Path) -> None:
     (folder / "dstc8" / "train").mkdir()
     shutil.copy(HERE / "frames" / "train-schema.json", folder / "dstc8" / "train" / "schema.json")
     shutil.copytree(HERE / "frames" / "steady", folder / "mine")
-    shutil.copy(HERE / "lsdscc" / "varied.txt", folder / "hypotheses.txt")
-    shutil.copy(HERE / "lsdscc" / "groups.json", folder)
+    (folder / "some" / "json").mkdir(parents=True)
+    for name in ("hypotheses.txt", "some/file"):
+        shutil.copy(HERE / "lsdscc" / "varied.txt", folder / name)
+    for name in ("groups.json", "some/json/file"):
+        shutil.copy(HERE / "lsdscc" / "groups.json", folder / name)
     shutil.copytree(HERE / "breakdown" / "data", folder / "data")
     shutil.copytree(HERE / "breakdown" / "keywords", folder / "labels")
 
