@@ -174,7 +174,7 @@ def number_clusters(tables: Mapping[str, RowTable], name: str) -> dict[str, Ints
     for system, table in tables.items():
         if name not in table.fields:
             kept = ", ".join(table.fields) or "none"
-            raise SettingError(f"the run kept no field {name!r} (dialeval score --keep); there is {kept}")
+            raise SettingError(f"the run kept no field {name!r} (dialeval score --by); there is {kept}")
         keys = [tuple(values) or (system, row) for row, values in enumerate(table.fields[name])]
         clusters[system] = np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.int64)
     return clusters
