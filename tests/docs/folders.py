@@ -50,15 +50,6 @@ def _rated_rows() -> list[dict[str, Any]]:
     ]
 
 
-def readme(folder: Path) -> None:
-    """The files of the README, with a saved run to draw from."""
-    files(folder)
-    for name in ("v1", "v2"):
-        shutil.copy(HERE / "logs" / f"{name}.jsonl", folder)
-    lines(folder / "ratings.jsonl", _rated_rows())
-    dialeval.evaluate(folder / "ratings.jsonl", metrics="length,rouge-l").save(folder / "logs-results")
-
-
 def judged(folder: Path) -> None:
     """Rated rows, and a run of them."""
     files(folder)
@@ -215,8 +206,6 @@ def recorded_grades(folder: Path) -> None:
 
 
 FOLDERS: dict[str, Callable[[Path], None]] = {
-    "README.md": readme,
-    "docs/index.md": readme,
     "docs/agreement.md": human_ratings,
     "docs/ci.md": versions,
     "docs/migrate.md": other_programs,
