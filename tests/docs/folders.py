@@ -51,15 +51,6 @@ def _rated_rows() -> list[dict[str, Any]]:
     ]
 
 
-def readme(folder: Path) -> None:
-    """The files of the README, with a saved run to draw from."""
-    files(folder)
-    for name in ("v1", "v2"):
-        shutil.copy(HERE / "logs" / f"{name}.jsonl", folder)
-    lines(folder / "ratings.jsonl", _rated_rows())
-    dialeval.evaluate(folder / "ratings.jsonl", metrics="length,rouge-l").save(folder / "logs-results")
-
-
 def judged(folder: Path) -> None:
     """Rated rows."""
     for name, part in {"mine": slice(0, 120), "other": slice(120, 240)}.items():
@@ -152,6 +143,12 @@ def saved_run(folder: Path) -> None:
     Runner(folder).command("dialeval score logs -m rouge-l,length -o results")
 
 
+def gates(folder: Path) -> None:
+    """Make a run of 200 dialogues to test sequentially, and the logs of two versions."""
+    saved_run(folder)
+    versions(folder)
+
+
 def opinion(response: str, reference: str, rng: np.random.Generator) -> int:
     """What a person says of a response, from 1 to 5: how much of the reference it has, and a mood."""
     said, meant = response.split(), reference.split()
@@ -232,10 +229,8 @@ def recorded_grades(folder: Path) -> None:
 
 
 FOLDERS: dict[str, Callable[[Path], None]] = {
-    "README.md": readme,
-    "docs/index.md": readme,
     "docs/agreement.md": human_ratings,
-    "docs/ci.md": versions,
+    "docs/ci.md": gates,
     "docs/migrate.md": other_programs,
     "docs/formats.md": formats,
     "docs/statistics.md": human_ratings,
