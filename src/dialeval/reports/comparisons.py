@@ -344,9 +344,9 @@ def _state_kind(standing: Standing, comparison: Comparison, name: str, baseline:
     doubt = f"Its unadjusted {state_p(clearest.p)} does not hold after correction for {comparison.tests} tests."
     change = _state_change(clearest, comparison).removesuffix(".")
     sentences = [f"{change}, but {many} are not enough to rule out chance.", *([doubt] if alone else [])]
-    sizes = ((row, show_value(row.detectable, row.interval)) for row in compared if row.detectable > 0)
-    if detectable := [f"{shorten(row.key)} {size}" for row, size in sizes]:
-        sentences.append(f"Detectable at {100 * POWER:g}% power: {list_some(detectable, _MOST_NAMED)}.")
+    if clearest.detectable > 0:
+        size = show_value(clearest.detectable, clearest.interval)
+        sentences.append(f"Detectable at {100 * POWER:g}% power: {shorten(clearest.key)} {size}.")
     if comparison.detect is not None and clearest.needed is not None:
         sentences.append(f"About {clearest.needed:,} {design.unit} would detect a difference of {comparison.detect:g}.")
     return headline, sentences
@@ -525,7 +525,8 @@ def explain_rows(comparison: Comparison) -> list[str]:
         1 / math.comb(design.clusters, design.baseline_units) if design.name == "unpaired" else least_p(design.common)
         for design in designs
     )
-    if least * tests >= comparison.alpha:
+    by_holm = comparison.test == "bootstrap" or comparison.adjusted_for  # joint permutations may adjust by nothing
+    if least * (tests if by_holm else 1) >= comparison.alpha:
         why = f"p is at least {least:.2g} with so few {unit}, before it is adjusted for {tests} tests"
         lines.append(f"No difference can be significant: {why}.")
     if comparison.adjusted_for:

@@ -144,7 +144,7 @@ class View {
       box.dataset.name = name;
       this.tools.append(make("label", {}, label, box));
     };
-    if (this.data.systems.length > 2) select("System", "system", this.data.systems.map((name, at) => [at, name]));
+    if (this.data.systems.length > 2 || this.data.unpaired.some(Boolean)) select("System", "system", this.data.systems.map((name, at) => [at, name]));
     if (this.data.metrics.length > 1) select("by", "key", this.data.metrics.map((metric, at) => [at, metric.name]));
     select("Order", "sort", [["loss", "worst first"], ["gain", "best first"], ["file", "as in the file"], ...(this.data.systems.length > 2 ? [["hard", "hard for all"], ["apart", "systems differ most"]] : [])]);
     const search = make("input", { type: "search", placeholder: "Search", "aria-label": "Search in dialogues" });
@@ -289,7 +289,9 @@ class View {
     const id = `${this.prefix}d${this.data.numbers[at]}`;
     if (!document.getElementById(id)) {
       const place = this.found.indexOf(at);
-      if (place < 0) { this.state = { ...this.start }; this.draw(); }
+      const { system } = this.start;
+      const own = this.data.unpaired[system] && !this.rows.has(system, at) ? this.data.systems.findIndex((_, one) => this.rows.has(one, at)) : system;
+      if (place < 0) { this.state = { ...this.start, system: own }; this.draw(); }
       this.shown = Math.max(this.shown, this.found.indexOf(at) + 1);
       this.draw();
     }
