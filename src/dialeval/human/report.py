@@ -35,6 +35,7 @@ from dialeval.reports.drawings import lay_out_figures
 from dialeval.reports.formatting import MISSING, plain, shorten, show_fixed, show_interval, show_p, show_rounded
 from dialeval.reports.markup import Section
 from dialeval.stats.correlation import FEWEST_POINTS
+from dialeval.stats.significance import POWER
 
 if TYPE_CHECKING:
     from dialeval.analysis.agreement import Agreement
@@ -50,6 +51,8 @@ _MERGED_NOTES = (
     "of the two answers. higher: mean difference from the other raters."
 )
 
+MINUTES = 0.5
+"""The time that a rating is assumed to take."""
 HASTY = 1.0
 """Median seconds for a row below which a rater is flagged."""
 FEWEST_ANSWERS = 5
@@ -152,6 +155,12 @@ def _(plan: RatingPlan) -> Document:
     notes = [f"This holds if {'; '.join(plan.assumptions)}."]
     if any(need.with_judge is None for need in plan.needed):
         notes.append("more dialogues: ratings of all rows would not give that width.")
+    if len(systems := [need for need in plan.needed if not need.difference]) > 1:
+        what = f"a difference of {plan.detectable:.2g} between two of these systems"
+        notes.append(f"With such intervals, {what} is detected with {100 * POWER:g}% power.")
+    if (total := sum(need.with_judge or 0 for need in systems)) > 0:
+        time = f"{total * MINUTES / 60:.1f} hours at {MINUTES:g} minutes each"
+        notes.append(f"{total:,} ratings take one rater {time}; two raters of each row, twice that.")
     title = f"Ratings for a {100 * plan.confidence:g}% interval of width {plan.width:g}:"
     return Document([title], [Table(["system", "with the judge", "ratings alone", "of"], rows)], notes)
 
