@@ -110,7 +110,7 @@ const textOf = (text, words = []) => {
   return make("span", {}, holder, " ", more);
 };
 
-const markOf = (system, pair) => (system === 0 && pair ? "A" : pair ? "B" : "A");
+const markOf = (system, pair) => (pair && system ? "B" : "A");
 
 class View {
   constructor(holder, data) {
@@ -430,7 +430,6 @@ class View {
     }));
     const names = [...new Set([...listed.values()].flat().map((trial) => String(trial.trial)))];
     const asked = query.get("trial");
-    const wanted = Number(query.get("system") ?? sides.at(-1));
     const failed = listed.get(sides.at(-1))?.find((trial) => trial.reward !== null && trial.reward < 1 - 1e-6);
     let chosen = names.includes(asked) ? asked : String(failed?.trial ?? names[0]);
     const holder = make("div", { class: "body" });
@@ -455,8 +454,7 @@ class View {
           ...trial.rows.map((row) => make("div", { class: "turn" }, ...this.before(system, row, words), this.reply(system, at, row, null, words))),
           diff.length ? make("h4", {}, "Expected and actual calls") : null, diff.length ? make("ul", { class: "diff" }, ...diff) : null);
       };
-      const order = sides.includes(wanted) ? sides : sides;
-      holder.replaceChildren(make("div", { class: "chips" }, ...tabs), make("div", { class: "two" }, ...order.map(column)));
+      holder.replaceChildren(make("div", { class: "chips" }, ...tabs), make("div", { class: "two" }, ...sides.map(column)));
       holder.querySelectorAll(".wrong").forEach((each) => { each.open = true; });
     };
     draw();

@@ -101,7 +101,7 @@ def _draw_domains(run: Run) -> str:
             change = mean - first
             kind = "" if not abs(change) >= 2 else f"{'g' if change > 0 else 'h'}{min(3, 1 + int(abs(change) // 12))}"
             shown = MISSING if math.isnan(mean) else f"{mean:.0f}%"
-            more = f" <small>{show(change, 0)}</small>" if abs(change) >= 0.5 else ""
+            more = f" <small>{'+' * (change > 0)}{show(change, 0)}</small>" if abs(change) >= 0.5 else ""
             cells.append(f'<span class="{kind}">{shown}{more}</span>')
         count = max(run[name][key].scored for name in systems if key in run[name])
         title = f"{markup.text(key.partition('/')[2])}<small>{markup.count(count, 'dialogue')}</small>"
