@@ -1,4 +1,4 @@
-"""Print the tables of docs/simulations-human.md: coverage of estimates, rankings, agreement and sequential tests.
+"""Print the tables of docs/simulation-tables.md: coverage of estimates, rankings, agreement and sequential tests.
 
     python tools/simulate_people.py [--sets NUMBER] [--seed 1] [--only coverage,rank,agreement] [--ratings FOLDER]
 

@@ -222,17 +222,14 @@ FOLDERS: dict[str, Callable[[Path], None]] = {
     "docs/migrate.md": other_programs,
     "docs/faq.md": files,
     "docs/formats.md": formats,
-    "docs/human-estimates.md": human_ratings,
+    "docs/statistics.md": human_ratings,
     "docs/human-evaluation.md": people,
     "docs/judges.md": judged,
     "docs/llm-judges.md": recorded_grades,
     "docs/llm-gateways.md": recorded_grades,
-    "docs/ranking.md": saved_run,
     "docs/rating.md": saved_run,
     "docs/scale.md": shards,
-    "docs/sequential.md": saved_run,
     "docs/slices.md": versions,
-    "docs/train-judge.md": judged,
 }
 """What a page finds beside a copy of the sample, which all find unless they make it themselves."""
 RATING = "-o to-rate"

@@ -16,7 +16,7 @@ from dialeval.metrics.registry import registry
 DOCS = Path(__file__).parent.parent.parent / "docs"
 
 
-@pytest.mark.parametrize("pages", [("metrics.md",), ("citing.md",)], ids=str)
+@pytest.mark.parametrize("pages", [("metrics.md",), ("papers.md",)], ids=str)
 def test_every_family_is_named(pages: tuple[str, ...]) -> None:
     prose = "".join((DOCS / page).read_text(encoding="utf-8") for page in pages)
     prose = re.sub(r"```.*?```", "", prose, flags=re.DOTALL)
@@ -48,7 +48,7 @@ def test_the_figures_of_the_sample_come_out() -> None:
 
 
 def test_the_signature_of_the_page_is_one() -> None:
-    (line,) = re.findall(r"^bleu-4\|.*$", (DOCS / "citing.md").read_text(encoding="utf-8"), re.MULTILINE)
+    (line,) = re.findall(r"^bleu-4\|.*$", (DOCS / "papers.md").read_text(encoding="utf-8"), re.MULTILINE)
     run = dialeval.evaluate(["a"], ["b"], metrics="bleu-4")
     signature = run["system"]["bleu-4"].signature
     assert signature is not None

@@ -1,6 +1,6 @@
 """Estimates of people's opinion cover it, and are as narrow as theory says: on data with a known truth.
 
-`tools/simulate_people.py` has the simulations, and docs/simulations-human.md its tables.
+`tools/simulate_people.py` has the simulations, and docs/simulation-tables.md its tables.
 What runs with every commit is small and
 has a fixed seed; `pytest -m slow` runs what the tables are made of.
 """

