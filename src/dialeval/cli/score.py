@@ -38,7 +38,7 @@ _FILES = ("responses", "contexts", "dialogues", "scores", "train", "vocabulary",
 @options.contexts
 @click.option("--dialogues", metavar="FILE", help="Dialogue id of each line; empty-lines: these separate dialogues.")
 @click.option("--scores", metavar="FILE", help="Table with scores of dialogues, for -m score:NAME.")
-@click.option("--key", default="dialog_id", help="Column of --scores with the ids of dialogues.")
+@click.option("--key", default="dialog_id", help="Column of --scores with the ids of dialogues, or of replies.")
 @options.resources
 @options.in_vocabulary
 @click.option(

@@ -56,7 +56,7 @@ class Reading:
             a list, or `"empty-lines"` if empty lines (in all files) separate dialogues.
         scores: Scores of the dialogues from another tool, for metrics such as `score:csat`: a file or a list of rows
             with the id of a dialogue and numbers, and with `turn` for scores of replies and `system` for several.
-        key: The column of `scores` with the ids.
+        key: The column of `scores` with the ids of dialogues; or a field of the rows that is unique for each reply.
         vocabulary: The in-vocabulary words, one per line, for metrics with `oov=unk`; those of `train` unless given.
         in_vocabulary: Whether words with a vector count as in-vocabulary (`"vectors"`) or only the words of the
             vocabulary (`"listed"`). None: `"listed"` for a vector file with a header line.
@@ -216,7 +216,9 @@ class _Inputs:
 
     def read(self) -> list[Rows]:
         """Read the rows of every system."""
-        systems = read_responses(self.responses, self.fields, keep=self.keep, **self._reading)
+        key = self.reading.key
+        joined = {key} - {*self.keep, *self.names.dialog_ids} if self.reading.scores is not None else set()
+        systems = read_responses(self.responses, self.fields, None, self.keep, tuple(joined), **self._reading)
         for need, source in {inputs.REFERENCE: self.references, inputs.CONTEXT: self.contexts}.items():
             if source is not None:
                 column = read_texts(source, need, self.fields, **self._reading)
@@ -228,7 +230,9 @@ class _Inputs:
             named = (name_dialogues(rows, self.reading.dialogues) for rows in systems)
             systems = account_for(mark_outcomes(rows, {}, self.reading.keep_reasoning) for rows in named)
         if self.reading.scores is not None:
-            systems = join_scores(systems, self.reading.scores, self.reading.key, self.scores)
+            systems = join_scores(systems, self.reading.scores, key, self.scores)
+            kept = [{name: own for name, own in rows.fields.items() if name not in joined} for rows in systems]
+            systems = [replace(rows, fields=own) for rows, own in zip(systems, kept, strict=True)]
         return systems
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -34,7 +35,17 @@ from dialeval.io.logs import read_markdown
 from dialeval.io.opening import LINES, PathSource, format_of, stem_of
 from dialeval.io.outcomes import account_for, mark_outcomes
 from dialeval.io.row_shapes import count_values, find_shape
-from dialeval.io.rows import LISTS, FieldNames, Records, RowObject, Rows, kind_of, length_problem, read_each
+from dialeval.io.rows import (
+    DIALOGUE_IDS,
+    LISTS,
+    FieldNames,
+    Records,
+    RowObject,
+    Rows,
+    kind_of,
+    length_problem,
+    read_each,
+)
 
 T = TypeVar("T")
 
@@ -63,14 +74,15 @@ def read_responses(
     fields: Mapping[str, str] | None = None,
     name: str | None = None,
     keep: Sequence[str] = (),
+    optional: Sequence[str] = (),
     **reading: Any,
 ) -> list[Rows]:
     """Read the rows of every system in a source, in order of appearance; `keep` names further fields that they keep.
 
-    With `name`, a single system is called that, and several are called `name/system`. `reading`: the settings of
+    A field in `optional` is kept where rows have it. With `name`, a single system is called that, and several are called `name/system`. `reading`: the settings of
     `FieldNames`, such as `system_prompts`.
     """
-    names = FieldNames.of(fields, keep, **reading)
+    names = FieldNames.of(fields, (*keep, *optional), **reading)
     systems = _check_names(_read_systems(source, names, name))
     remedy = "check its name; only files and tables of rows have further fields"
     problems = [
@@ -178,12 +190,14 @@ def name_dialogues(rows: Rows, source: Any) -> Rows:
 
 
 def join_scores(systems: Sequence[Rows], source: Any, key: str, asked: Sequence[str]) -> list[Rows]:
-    """Return the rows with the scores of a table: a row per dialogue, or per reply if it has a column `turn`.
+    """Return the rows with the scores of a table: a row per dialogue, or per reply.
+
+    A reply is found by its own id, where the rows have a field `key` next to the ids of dialogues, or by its turn.
 
     Args:
         systems: The rows of every system.
         source: A file or a list of rows with the key and scores, and with `system` where there are several systems.
-        key: The column with the id of the dialogue.
+        key: The column with the id of the dialogue or of the reply.
         asked: The names of the scores; `*` for all.
     """
     where = os.fspath(source) if isinstance(source, str | os.PathLike) else "scores"
@@ -198,27 +212,37 @@ def join_scores(systems: Sequence[Rows], source: Any, key: str, asked: Sequence[
         place = (reader.read_identifier(row, "system"), dialogue, reader.read_turn(row))
         if place in found:
             reader.add_problem(f"has scores of {dialogue} a second time", "keep one row per dialogue, or number turns")
-        own = {name: value for name, value in row.items() if name not in (key, "system", "turn")}
-        found[place] = reader.read_columns(own).get(inputs.SCORES)
+        own = {name: value for name, value in row.items() if name not in (key, "id", "system", "turn", *DIALOGUE_IDS)}
+        found[place] = reader.read_columns({**own, "scores": own} if "*" in asked else own).get(inputs.SCORES)
     records.raise_problems()
-    return [_add_scores(rows, found, where, several=len(systems) > 1) for rows in systems]
+    return [_add_scores(rows, found, where, key, several=len(systems) > 1) for rows in systems]
 
 
-def _add_scores(rows: Rows, found: Mapping[tuple[str | None, str, int | None], Any], where: str, several: bool) -> Rows:
-    """Return the rows of a system with the scores of its dialogues and turns."""
+def _add_scores(
+    rows: Rows, found: Mapping[tuple[str | None, str, int | None], Any], where: str, key: str, several: bool
+) -> Rows:
+    """Return the rows of a system with the scores of its dialogues and turns, or of its replies by id."""
     offsets = rows.dialogue_offsets()
-    dialogues = list(rows.names().take(offsets[:-1]))
+    dialogues, unit = list(rows.names().take(offsets[:-1])), "dialogues"
     by_system = any(system is not None for system, _, _ in found)
     mine = {place[1:]: scores for place, scores in found.items() if place[0] in (None, rows.system)}
+    if (ids := rows.fields.get(key)) is not None and (names := [" ".join(texts) for texts in ids]) != list(
+        rows.names()
+    ):
+        offsets, dialogues, unit = np.arange(len(rows) + 1), names, "replies"
+        mine = {(name, None): scores for (name, _), scores in mine.items()}
+        if len(named := list(filter(None, names))) > len(set(named)):
+            what = f"has several replies with the same {key}, such as {Counter(named).most_common(1)[0][0]}"
+            raise DataError(Problem(rows.where, None, what, "join scores by a field that is unique: --key NAME"))
     known = {dialogue for dialogue, _ in mine}.intersection(dialogues)
     if not known:
-        what = f"names none of the {len(dialogues):,} dialogues of {rows.system}"
+        what = f"names none of the {len(dialogues):,} {unit} of {rows.system}"
         remedy = "check --key, and name the ids of the log: --field dialog_id=NAME"
         raise DataError(Problem(where, None, what, remedy))
     if several and not by_system:
         raise DataError(Problem(where, None, "does not say of which system its scores are", "add a column system"))
     if unknown := len({dialogue for dialogue, _ in mine} - known):
-        add_warning(f"{where}: scores of dialogues that are not in {rows.system} are unused ({unknown:,})")
+        add_warning(f"{where}: scores of {unit} that are not in {rows.system} are unused ({unknown:,})")
     column = rows.columns.get(inputs.SCORES)
     values: list[Any] = [None] * len(rows) if column is None else list(column)
     counted = np.zeros(len(rows), np.bool_)

@@ -113,7 +113,7 @@ Registered = TypeVar("Registered", bound=Callable[..., Any])
 
 _AT = "@dialogue-"
 """As in `metrics.conversation`, which is imported when a name has it."""
-_LABEL = re.compile(r"\s*(label|score):([^\s(),@]+)\s*(?:\(([^()]*)\))?\s*")
+_LABEL = re.compile(r"\s*(label|score):([^\s(),@]+(?: +[^\s(),@]+)*)\s*(?:\(([^()]*)\))?\s*")
 """The rate of a label or the mean of a score, and further settings."""
 _PLACE = re.compile(r"([A-Za-z_][\w.]*):([A-Za-z_]\w*)")
 """A module and a name in it."""

@@ -125,11 +125,14 @@ class Score(RowMetric):
         guesses = []
         for name in [self.of] if self.of else sorted(surveyed):
             _, low, high = surveyed[name]
+            lowest, highest = self.bounds
+            if low < lowest or high > highest:
+                raise SettingError(f"score:{name} is from {low:g} to {high:g}, beyond its range {self.range}")
             limits = self.range or ("0:1" if low >= 0 and high <= 1 else "")
             own = self if self.of else Score(of=name, better=self.better or "auto", range=self.range)  # type: ignore[arg-type]
             settled[str(own)] = replace(own, range=limits)
             if limits != own.range or str(own) == f"score:{name}":
-                guesses.append(f"score:{name}(better={own.better}{f',range={limits}' if limits else ''})")
+                guesses.append(f"score:{name}(better={own.better or 'neither'}{f',range={limits}' if limits else ''})")
         if guesses:
             add_warning(f"read as {', '.join(guesses)}; give such settings to change them")
         return settled
