@@ -79,8 +79,8 @@ def read_responses(
 ) -> list[Rows]:
     """Read the rows of every system in a source, in order of appearance; `keep` names further fields that they keep.
 
-    A field in `optional` is kept where rows have it. With `name`, a single system is called that, and several are called `name/system`. `reading`: the settings of
-    `FieldNames`, such as `system_prompts`.
+    With `name`, a single system is called that, and several are called `name/system`. A field in `optional` is kept
+    where rows have it. `reading`: the settings of `FieldNames`, such as `system_prompts`.
     """
     names = FieldNames.of(fields, (*keep, *optional), **reading)
     systems = _check_names(_read_systems(source, names, name))
