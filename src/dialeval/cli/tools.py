@@ -406,7 +406,7 @@ def _evaluate_sample(here: Path) -> Iterator[tuple[str, Run, Sequence[str]]]:
     from dialeval.engine.resources import explain_missing
     from dialeval.lsdscc import evaluate as evaluate_hypotheses
     from dialeval.multiwoz import Evaluator
-    from dialeval.suites.breakdown.curves import with_curves
+    from dialeval.suites.breakdown.report import with_curves
 
     responses = evaluate(
         here / "responses",

@@ -29,9 +29,16 @@ from dialeval.core.inputs import Input
 from dialeval.core.result import TRAINED_ON, Result, Run
 from dialeval.core.rowtable import RowTable, RunPart
 from dialeval.core.version import __version__
-from dialeval.engine.checks import warn_of_split_dialogues, warn_of_unsplit_texts, with_checks
 from dialeval.engine.intervals import IntervalChoice, IntervalKind
-from dialeval.engine.plan import EARLY_PASSES, TRIALS, Plan, Planner
+from dialeval.engine.plan import (
+    EARLY_PASSES,
+    TRIALS,
+    Plan,
+    Planner,
+    warn_of_split_dialogues,
+    warn_of_unsplit_texts,
+    with_checks,
+)
 from dialeval.engine.resources import Resources
 from dialeval.engine.stores import ItemStore, Journal, MemoryItems, PartItems
 from dialeval.engine.worker import (

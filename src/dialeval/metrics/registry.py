@@ -39,7 +39,7 @@ _OWN: Mapping[str, Sequence[str]] = {
         "dialeval.metrics.rouge:RougeL,RougeScore",
         "dialeval.metrics.chrf:Chrf",
         "dialeval.metrics.checks:Contains,NotContains,StartsWith,Equals,Matches,MaxWords,IsJson,Refusal,TextChecks",
-        "dialeval.metrics.meteor:MeteorExact",
+        "dialeval.metrics.rouge:MeteorExact",
     ),
     inputs.CONTEXT: (
         "dialeval.metrics.conversation:DialogueTurns,TalkRatio,SelfRepetition",
@@ -48,7 +48,7 @@ _OWN: Mapping[str, Sequence[str]] = {
     inputs.TRIALS: ("dialeval.metrics.trials:PassHat,PassAt,Flips,TaskVariance,TrialVariance,Reward,TrialCost",),
     inputs.OUTCOME: ("dialeval.metrics.log_columns:FailureRate",),
     inputs.TURN_LABELS: ("dialeval.metrics.log_columns:Label",),
-    inputs.SCORES: ("dialeval.metrics.scores:Score",),
+    inputs.SCORES: ("dialeval.metrics.log_columns:Score",),
     inputs.LATENCY: ("dialeval.metrics.log_columns:Latency,LatencyPercentile",),
     inputs.CALLS: (
         "dialeval.metrics.calls:CallMatch,CallOrder,CallSequence,ArgumentMatch,MissingCalls,ExtraCalls,CallErrors",
@@ -361,13 +361,13 @@ def explain(metric: MetricClass) -> str:
 
 
 _TOPICS: Mapping[str, Sequence[str]] = {
-    "Overlap with references": ("bleu", "chrf", "rouge", "meteor"),
+    "Overlap with references": ("bleu", "chrf", "rouge"),
     "Similarity of meaning": ("embedding",),
     "Conversations": ("conversation",),
     "Learned judges": (),
     "Diversity": ("distinct",),
     "Words and entropy": ("words",),
-    "Labels, scores and latency": ("log_columns", "scores"),
+    "Labels, scores and latency": ("log_columns",),
     "Checks": ("checks",),
     "Agents": ("trials", "calls"),
 }

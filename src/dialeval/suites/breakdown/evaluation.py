@@ -29,9 +29,9 @@ from dialeval.io.sources import wrap_systems
 from dialeval.metrics import breakdown as detection
 from dialeval.metrics.breakdown import LABELS, BreakdownDistance, Codes, Tables, shares
 from dialeval.stats.correlation import Distance, compute_krippendorff_alpha
-from dialeval.suites.breakdown.curves import CURVES, with_curves
 from dialeval.suites.breakdown.documents import Findings
 from dialeval.suites.breakdown.reading import BreakdownData, Match, read, read_logs
+from dialeval.suites.breakdown.report import CURVES, with_curves
 
 _ANNOTATOR, _ORACLE = "ceiling/annotator", "ceiling/oracle"
 
