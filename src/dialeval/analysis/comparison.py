@@ -234,7 +234,7 @@ class SavedComparison(Record, frozen=True):
             raise ValueError("the systems, designs and differences of a comparison do not belong together")
 
 
-def dump_comparison(comparison: Comparison, **settings: Any) -> bytes:
+def dump_comparison(comparison: Comparison, **settings: object) -> bytes:
     """Return the document to save with the run; `settings` are the arguments of `compare`.
 
     Numbers that are not finite are texts: JSON has no others, and every digit counts.
@@ -246,7 +246,7 @@ def dump_comparison(comparison: Comparison, **settings: Any) -> bytes:
     return validation.dump(_spell_infinite(to_builtins(saved, enc_hook=float)))
 
 
-def load_comparison(path: str | PathLike[str], run: Run, **settings: Any) -> Comparison | None:
+def load_comparison(path: str | PathLike[str], run: Run, **settings: object) -> Comparison | None:
     """Return the comparison that was saved with a run, if `compare` would give the same with these arguments.
 
     Raises:
@@ -275,14 +275,14 @@ def load_choices(path: str | PathLike[str]) -> dict[str, Any]:
     return {name: saved.settings[name] for name in ("margin", "cluster", "replicate") if name in saved.settings}
 
 
-def _drop_defaults(settings: Mapping[str, Any]) -> dict[str, Any]:
+def _drop_defaults(settings: Mapping[str, object]) -> dict[str, Any]:
     """Return the arguments of `compare` that differ from their defaults, as plain data."""
     defaults = signature(compare).parameters
     plain = {name: list(value) if isinstance(value, tuple) else value for name, value in settings.items()}
     return {name: value for name, value in plain.items() if value != defaults[name].default}
 
 
-def _spell_infinite(value: Any) -> Any:
+def _spell_infinite(value: object) -> Any:
     """Return plain data with texts for numbers that are not finite."""
     if isinstance(value, dict):
         return {name: _spell_infinite(each) for name, each in value.items()}

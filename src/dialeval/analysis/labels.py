@@ -112,8 +112,8 @@ class LabelAgreement(Displayable, Tabular, Record, frozen=True, kw_only=True, re
 
 
 def measure_label_agreement(
-    subject: Any,
-    ratings: Any = None,
+    subject: object,
+    ratings: object = None,
     *,
     quality: str = OVERALL,
     metrics: str | Iterable[str] | None = None,

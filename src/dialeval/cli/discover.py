@@ -20,7 +20,7 @@ _seed = click.option("--seed", type=options.SEED, default=12345, help="Random se
 _runs = click.argument("runs", nargs=-1, required=True, type=click.Path(exists=True))
 
 
-def _print(result: Any, format_: str, output: Path | None) -> None:
+def _print(result: object, format_: str, output: Path | None) -> None:
     from dialeval.reports import discoveries
 
     out.print_as(format_, discoveries, result, output)

@@ -173,7 +173,7 @@ def schema(name: str | None) -> None:
 @options.row_fields
 @options.reading
 @options.format_(("table", "json"))
-def validate(files: tuple[str, ...], fields: Mapping[str, str], format_: str, **reading: Any) -> int:
+def validate(files: tuple[str, ...], fields: Mapping[str, str], format_: str, **reading: object) -> int:
     """List every problem of every file, or the account of what each holds. Exit status 2 if there is a problem.
 
     The account counts conversations, user turns and replies, and what is missing; the first conversation is shown as

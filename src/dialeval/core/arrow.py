@@ -126,7 +126,7 @@ def _offset_buffer(offsets: Ints) -> pa.Buffer:
     return pa.py_buffer(offsets.astype(np.int32))
 
 
-def write_tables(tables: Sequence[pa.Table], target: Any) -> None:
+def write_tables(tables: Sequence[pa.Table], target: object) -> None:
     """Write tables one below the other to a Parquet file, with null where one lacks a column of another."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -216,7 +216,7 @@ def decoded_limit(size: int) -> int:
     return max(SURELY_DECODED, MOST_TIMES * size)
 
 
-def check_decoded_size(source: Any, size: int) -> None:
+def check_decoded_size(source: object, size: int) -> None:
     """Raise InvalidError where the values of a Parquet file of `size` bytes, open for reading, take too much memory.
 
     Raises:

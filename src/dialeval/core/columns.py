@@ -352,7 +352,7 @@ class FieldColumn(ObjectColumn):
 
     @classmethod
     def of(
-        cls, values: Sequence[Any], counted: Sequence[bool] | Mask | None = None, is_number: bool = False
+        cls, values: Sequence[object], counted: Sequence[bool] | Mask | None = None, is_number: bool = False
     ) -> FieldColumn:
         """Return the column of some values, of which all count unless it is said."""
         made = np.array([nan if value is None else value for value in values]) if is_number else list(values)

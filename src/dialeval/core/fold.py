@@ -363,7 +363,7 @@ class Metric(Declared, Fold[State]):
         """Return the names of its settings, in order."""
         return [field.name for field in fields(cls)]
 
-    def with_settings(self, **changes: Any) -> Metric:
+    def with_settings(self, **changes: object) -> Metric:
         """Return a preset with other defaults of its family; a metric ignores settings that it has no use for."""
         return replace(self, **changes)
 
@@ -380,7 +380,7 @@ class Metric(Declared, Fold[State]):
         """A statistic of the rows of all systems that decides what it measures, such as the names of all labels."""
         return None
 
-    def settle(self, surveyed: Any) -> Mapping[str, Metric]:
+    def settle(self, surveyed: object) -> Mapping[str, Metric]:
         """Return the metrics that take its place once `surveyed`, the value of its survey, is known, by name."""
         return {self.name: self}
 

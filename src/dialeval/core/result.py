@@ -213,7 +213,7 @@ class Run(Mapping[str, Result], Tabular, Displayable):
         """The per-row scores as a table: `run.score_table.to_pandas()`."""
         return ScoreTable(self)
 
-    def plot(self, kind: str = "distribution", metric: str | None = None, **options: Any) -> Any:
+    def plot(self, kind: str = "distribution", metric: str | None = None, **options: object) -> Any:
         """Draw a figure.
 
         Args:
@@ -348,7 +348,7 @@ def _estimate_to_dict(estimate: Estimate) -> dict[str, Any]:
 # Preflight checks.
 
 
-def check_folder(folder: str | os.PathLike[str], *inputs: Any, sources: Iterable[str] = ()) -> None:
+def check_folder(folder: str | os.PathLike[str], *inputs: object, sources: Iterable[str] = ()) -> None:
     """Raise DataError unless a run may be saved in a folder; call it before a long evaluation.
 
     `inputs`: the inputs of the run, see `core.files.refuse_inputs`. A saved run may be replaced, other files not; with
@@ -601,7 +601,7 @@ def _check_result(name: str, result: Result) -> None:
 # Joining.
 
 
-def name_systems(labeled: Mapping[str, Mapping[str, Any]]) -> dict[tuple[str, str], str]:
+def name_systems(labeled: Mapping[str, Mapping[str, object]]) -> dict[tuple[str, str], str]:
     """Return the name of each system by its run's label and its own name; a name that two have gets the label."""
     times = Counter(system for systems in labeled.values() for system in systems)
     return {
@@ -625,7 +625,7 @@ def _join_runs(left: Run, right: Run) -> Run:
     return Run(systems, version, tuple(dict.fromkeys((*left.warnings, *right.warnings))), details)
 
 
-def _rename_systems(details: Any, names: Mapping[str, str]) -> Any:
+def _rename_systems(details: object, names: Mapping[str, str]) -> Any:
     """Rename systems wherever details are by system."""
     if not isinstance(details, Mapping):
         return details

@@ -121,7 +121,7 @@ def _to_tree(value: Any, arrays: dict[str, npt.NDArray[Any]]) -> Any:
     return {"class": _name_class(type(value)), "parts": [_to_tree(part, arrays) for part in _list_parts(value)]}
 
 
-def _list_parts(value: Any) -> tuple[Any, ...]:
+def _list_parts(value: object) -> tuple[Any, ...]:
     if hasattr(value, "to_plain"):
         return tuple(value.to_plain())
     if is_dataclass(value) and not isinstance(value, type):
@@ -130,7 +130,7 @@ def _list_parts(value: Any) -> tuple[Any, ...]:
     raise SettingError(f"a state that holds a {kind} cannot be sent or saved; use dicts, lists, arrays or a dataclass")
 
 
-def _collect_classes(value: Any) -> dict[str, type]:
+def _collect_classes(value: object) -> dict[str, type]:
     """Return the classes of all objects in a tree, by name."""
     if isinstance(value, list | tuple | set | frozenset):
         return {name: kind for part in value for name, kind in _collect_classes(part).items()}
@@ -141,7 +141,7 @@ def _collect_classes(value: Any) -> dict[str, type]:
     return {}
 
 
-def _from_tree(tree: Any, arrays: Mapping[str, npt.NDArray[Any]], classes: Mapping[str, type]) -> Any:
+def _from_tree(tree: object, arrays: Mapping[str, npt.NDArray[Any]], classes: Mapping[str, type]) -> Any:
     if not isinstance(tree, dict):
         if tree is None or isinstance(tree, bool | str | int):
             return tree

@@ -176,7 +176,7 @@ def run_sources(
     *,
     names: FieldNames | None = None,
     warnings: Sequence[str] = (),
-    details: Mapping[str, Any] | None = None,
+    details: Mapping[str, object] | None = None,
     context: Context | None = None,
 ) -> Evaluation:
     """Plan, fold and finish: what every evaluation ends in.

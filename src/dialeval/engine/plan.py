@@ -207,7 +207,7 @@ def _explain_missing(metric: Metric, available: frozenset[Input]) -> str:
     return "; ".join(reasons)
 
 
-def _configure(metric: Metric, asked: Any, settings: Settings, tokenizer: Tokenizer | None) -> Any:
+def _configure(metric: Metric, asked: object, settings: Settings, tokenizer: Tokenizer | None) -> Any:
     """Return the metric with the settings of its group and its family, unless it was asked for with its own.
 
     It gets the tokenizer if it takes one and the name by which it was asked for has none; an object keeps its own.
@@ -235,7 +235,7 @@ class EarlyPass(NamedTuple):
 def survey_columns(plans: Sequence[Plan]) -> EarlyPass:
     """Collect what metrics have to know of the rows of all systems, such as the names of all labels."""
 
-    def settle(planner: Planner, surveyed: Mapping[Fact, Any]) -> tuple[Planner, dict[str, Any]]:
+    def settle(planner: Planner, surveyed: Mapping[Fact, object]) -> tuple[Planner, dict[str, Any]]:
         @cache
         def expand(name: str, metric: Metric) -> Mapping[str, Metric]:
             if metric.survey is None:

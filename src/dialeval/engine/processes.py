@@ -153,7 +153,7 @@ class _Workers:
         """Return what a worker answers to the same part of all chunks."""
         return self._answer((_merge, stage, files), f"a worker died {TRIES} times while it merged counts")
 
-    def _answer(self, request: tuple[Any, ...], failed: str) -> bytes:
+    def _answer(self, request: tuple[object, ...], failed: str) -> bytes:
         """Return what a worker answers; DialevalError where it dies of the request."""
         cause = ""
         for tried in range(TRIES):
@@ -164,7 +164,7 @@ class _Workers:
                 cause = _explain_death(death.code)
         raise DialevalError(f"{failed}, {cause}")
 
-    def _ask(self, request: tuple[Any, ...], alone: bool = False) -> bytes:
+    def _ask(self, request: tuple[object, ...], alone: bool = False) -> bytes:
         """Return what a worker answers; _DeathError where it dies."""
         asked = pickle.dumps(request)
         with self._hold_place(alone):

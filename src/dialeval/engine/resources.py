@@ -209,7 +209,7 @@ class Resources:
                 )
 
 
-def _read_vocabulary(source: Any) -> Vocabulary:
+def _read_vocabulary(source: object) -> Vocabulary:
     """Read the words of a list; of a vector file such as the `vocab.npy` of dialog-eval, those that have a vector."""
     from dialeval.io.vectors import load_embeddings
 
@@ -218,7 +218,7 @@ def _read_vocabulary(source: Any) -> Vocabulary:
     return Vocabulary(line.strip() for line in read_texts(source, inputs.CONTEXT).values)
 
 
-def read_train_texts(train: Any) -> TextColumn | None:
+def read_train_texts(train: object) -> TextColumn | None:
     """Read the training text, if there is one: its source side, so that of rows the contexts are taken."""
     return train if train is None or isinstance(train, TextColumn) else read_texts(train, inputs.CONTEXT).values
 

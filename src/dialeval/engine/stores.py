@@ -235,7 +235,7 @@ def _read_content(file: Path) -> bytes | None:
     return rest if hashlib.sha256(rest).digest() == digest else None
 
 
-def _check_states(states: Any, job: Job, stage: Stage) -> None:
+def _check_states(states: object, job: Job, stage: Stage) -> None:
     """Raise InvalidError for what is not the states of systems, each with a part for every fold of its source."""
     if not isinstance(states, dict) or not all(isinstance(each, SystemState) for each in states.values()):
         raise InvalidError("there is no SystemState by system")
@@ -304,7 +304,7 @@ def _read_manifest(file: Path) -> dict[str, Any]:
     return validation.read_json(file, dict[str, Any], "remove the folder to start again")
 
 
-def _refuse_changes(before: Mapping[str, Any], now: Mapping[str, Any], folder: Path) -> None:
+def _refuse_changes(before: Mapping[str, object], now: Mapping[str, object], folder: Path) -> None:
     changed = list(_list_differences(before, now))
     if changed:
         differences = "; ".join(changed[:_SAMPLES])
@@ -313,7 +313,7 @@ def _refuse_changes(before: Mapping[str, Any], now: Mapping[str, Any], folder: P
         )
 
 
-def _list_differences(before: Any, now: Any, where: str = "") -> Iterator[str]:
+def _list_differences(before: object, now: object, where: str = "") -> Iterator[str]:
     """Yield every difference between two manifests, in words."""
     if isinstance(before, dict) and isinstance(now, dict):
         for key in dict.fromkeys([*before, *now]):

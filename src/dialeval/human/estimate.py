@@ -215,7 +215,7 @@ class HumanEstimates(Tabular, Displayable, Record, frozen=True, kw_only=True, re
 
 def estimate_ratings(
     run: Run | str | PathLike[str],
-    human: Any,
+    human: object,
     *,
     judge: str | Sequence[str] = (),
     sample: Sample | str | PathLike[str] | None = None,
@@ -362,7 +362,7 @@ def _generalize_to_raters(
 
 def join_ratings(
     run: Run,
-    human: Any,
+    human: object,
     *,
     judge: str | Sequence[str] = (),
     sample: Sample | str | PathLike[str] | None = None,

@@ -37,7 +37,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import get_args
 
 import numpy as np
 
@@ -360,7 +360,7 @@ def _build_sample(
     probabilities: Floats,
     strata: Sequence[str],
     rng: np.random.Generator,
-    **design: Any,
+    **design: object,
 ) -> Sample:
     chosen = rng.permutation(np.flatnonzero(taken[frame.unit]))
     units, drawn = Counter(strata), Counter(name for name, was in zip(strata, taken, strict=True) if was)

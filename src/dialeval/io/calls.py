@@ -103,7 +103,7 @@ def read_call(value: object) -> Call:
     return Call(text, _text(name), parse_text(raw, {}), _text(_first(given, _CALL_IDS, _first(value, _CALL_IDS, None))))
 
 
-def read_result(value: Mapping[str, Any], content: str = "") -> ToolResult:
+def read_result(value: Mapping[str, object], content: str = "") -> ToolResult:
     """Return the result that a message of a tool or a part of one holds; `content` is its text."""
     inner = _first(value, ("functionResponse", "function_response", "toolResult"), value)
     body = inner.get("response") if isinstance(inner, dict) else None
@@ -149,7 +149,7 @@ def unwrap(message: RowObject) -> RowObject | None:
     return None if kind == "reasoning" or (kind is not None and kind.startswith("mcp_")) else message
 
 
-def join_chunks(chunks: Iterable[Any]) -> RowObject | None:
+def join_chunks(chunks: Iterable[object]) -> RowObject | None:
     """Return the message that the events of a stream add up to; None for what are no such events."""
     events = [chunk for chunk in chunks if isinstance(chunk, dict)]
     texts = [text for event in events if isinstance(text := find(event, _CHUNK_TEXTS), str)]
@@ -251,5 +251,5 @@ def _text(value: object) -> str | None:
     return value if isinstance(value, str) else str(value) if type(value) is int else None
 
 
-def _first(given: Mapping[str, Any], keys: Iterable[str], default: Any) -> Any:
+def _first(given: Mapping[str, object], keys: Iterable[str], default: object) -> Any:
     return next((given[key] for key in keys if given.get(key) is not None), default)

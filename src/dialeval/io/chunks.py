@@ -513,7 +513,7 @@ def _find_end_of_open_dialogue(file: Any, group: int, stop: int, starts: Sequenc
     return starts[stop]
 
 
-def _find_last_start(ids: Sequence[Any]) -> int:
+def _find_last_start(ids: Sequence[object]) -> int:
     """Return the row on which the last dialogue of some rows starts; their end where the last row is of none."""
     if ids[-1] in _UNNAMED:
         return len(ids)

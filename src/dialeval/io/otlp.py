@@ -47,7 +47,7 @@ read_export = msgspec.json.Decoder(Export).decode
 read_head = msgspec.json.Decoder(_Head).decode
 
 
-def unpack(value: Any) -> Any:
+def unpack(value: object) -> Any:
     """Return the value of an attribute, which is an object with the name of its type; anything else as it is."""
     if not isinstance(value, dict) or len(value) != 1:
         return value
@@ -58,7 +58,7 @@ def unpack(value: Any) -> Any:
     return int(inner) if kind == "intValue" else inner if kind.endswith("Value") else value
 
 
-def unpack_pairs(pairs: Any) -> Any:
+def unpack_pairs(pairs: object) -> Any:
     """Return attributes as an object, also where they are a list of keys and values."""
     if not isinstance(pairs, list):
         return pairs

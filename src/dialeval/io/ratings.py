@@ -225,7 +225,7 @@ def _list_argilla(record: RowObject) -> Iterator[tuple[str, str, Any]]:
             yield str(each.get("user_id") or at), str(question), answer.get("value")
 
 
-def _counts(response: Mapping[str, Any]) -> bool:
+def _counts(response: Mapping[str, object]) -> bool:
     return response.get("status") in (None, "submitted")
 
 

@@ -70,12 +70,12 @@ MOST_SYSTEMS = 1_000
 
 
 def read_responses(
-    source: Any,
+    source: object,
     fields: Mapping[str, str] | None = None,
     name: str | None = None,
     keep: Sequence[str] = (),
     optional: Sequence[str] = (),
-    **reading: Any,
+    **reading: object,
 ) -> list[Rows]:
     """Read the rows of every system in a source, in order of appearance; `keep` names further fields that they keep.
 
@@ -315,7 +315,7 @@ def is_folder(source: PathSource) -> bool:
     return os.path.isdir(source)  # noqa: PTH112  (Path.is_dir raises for some, and takes an empty one for ".")
 
 
-def _read_systems(source: Any, names: FieldNames, name: str | None) -> list[Rows]:
+def _read_systems(source: object, names: FieldNames, name: str | None) -> list[Rows]:
     """Return the rows of every system in a source; those of a named source are called by its name."""
     if isinstance(source, Mapping):
         if not source:
@@ -375,7 +375,7 @@ def _read_dataset(folder: PathSource, names: FieldNames) -> list[Rows]:
     return gather_rows(records, names, escape_surrogates(Path(where).resolve().name))
 
 
-def read_source(source: Any, where: str, names: FieldNames, system: str) -> list[Rows]:
+def read_source(source: object, where: str, names: FieldNames, system: str) -> list[Rows]:
     """Return the rows of every system in a file or an object; `system` is the name of those that give none."""
     content = _read_content(source, where, names)
     if isinstance(content, TextColumn):
@@ -385,7 +385,7 @@ def read_source(source: Any, where: str, names: FieldNames, system: str) -> list
     return _chain(partial(gather_rows, records, names, inner or system) for inner, records in content.items())
 
 
-def _read_texts(source: Any, need: Input, names: FieldNames, where: str) -> RaggedColumn:
+def _read_texts(source: object, need: Input, names: FieldNames, where: str) -> RaggedColumn:
     if isinstance(source, Mapping):
         sets = read_each(partial(_read_texts, value, need, names, f"{where} {key!r}") for key, value in source.items())
         return join_rowwise(dict(zip(map(str, source), sets, strict=True)), where)
@@ -397,7 +397,7 @@ def _read_texts(source: Any, need: Input, names: FieldNames, where: str) -> Ragg
     return join_rowwise(dict(zip(map(str, content), sets, strict=True)), where)
 
 
-def _read_content(source: Any, where: str, names: FieldNames, need: Input = inputs.RESPONSE) -> _Content:
+def _read_content(source: object, where: str, names: FieldNames, need: Input = inputs.RESPONSE) -> _Content:
     """Return what a file or an object holds."""
     if isinstance(source, TextColumn):
         return source

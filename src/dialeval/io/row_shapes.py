@@ -122,7 +122,7 @@ def _steps(path: str) -> tuple[str, ...]:
     return tuple(path.split("."))
 
 
-def value_at(row: Mapping[str, Any], path: str) -> Any:
+def value_at(row: Mapping[str, object], path: str) -> Any:
     """Return what is at a path of a row, None where nothing is; a key that is the whole path comes first."""
     if path in row:
         return row[path]
@@ -147,7 +147,7 @@ def _parse_object(text: str) -> dict[str, Any]:
         return {}
 
 
-def parse_list(value: Any) -> Any:
+def parse_list(value: object) -> Any:
     """Return a list that is written as JSON, anything else as it is."""
     if not isinstance(value, str) or not value.startswith("["):
         return value

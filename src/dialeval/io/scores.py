@@ -131,7 +131,7 @@ def collect_scores(row: dict[str, object], places: Iterable[str], taken: Iterabl
     return scores
 
 
-def count_scores(row: Mapping[str, Any], messages: object = None) -> int:
+def count_scores(row: Mapping[str, object], messages: object = None) -> int:
     """Return the number of scores of a row and of its messages."""
     inner = [message for message in messages if isinstance(message, Mapping)] if isinstance(messages, LISTS) else []
     return sum(len(read_scores(given["scores"])) for given in (row, *inner) if given.get("scores"))

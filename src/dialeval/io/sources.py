@@ -72,7 +72,7 @@ class Source:
         )
 
 
-def list_file_names(responses: Any) -> list[str]:
+def list_file_names(responses: object) -> list[str]:
     """Return the files and patterns among responses; a folder may be read in several ways, and is not among them."""
     given = responses.values() if isinstance(responses, Mapping) else [responses]
     paths = [os.fspath(each) for each in given if isinstance(each, str | os.PathLike)]
@@ -102,7 +102,9 @@ def wrap_systems(systems: Sequence[Rows], roles: Mapping[str, Role] | None = Non
     ]
 
 
-def find_sources(responses: Any, references: Any = None, contexts: Any = None, as_shards: bool = False) -> list[Source]:
+def find_sources(
+    responses: object, references: object = None, contexts: object = None, as_shards: bool = False
+) -> list[Source]:
     """Return the sources behind paths, patterns and folders, or a mapping of names to these."""
     named: Mapping[str | None, Any] = responses if isinstance(responses, Mapping) else {None: responses}
     if not named:
@@ -133,7 +135,7 @@ def _find_systems(where: str, name: str | None, as_shards: bool) -> list[tuple[s
     return [(name or name_system(where), _find_paths(where, as_shards, "responses"), where)]
 
 
-def _find_paths(given: Any, as_shards: bool, what: str) -> list[str]:
+def _find_paths(given: object, as_shards: bool, what: str) -> list[str]:
     """Return the files of one system."""
     where = _check_path(given, what)
     if opening.is_pattern(where):
@@ -149,7 +151,7 @@ def _find_paths(given: Any, as_shards: bool, what: str) -> list[str]:
     return opening.drop_repeated([str(file) for file in find_response_files(opening.local_path(where))])
 
 
-def _check_path(given: Any, what: str) -> str:
+def _check_path(given: object, what: str) -> str:
     if isinstance(given, str | os.PathLike):
         return os.fspath(given)
     raise SettingError(

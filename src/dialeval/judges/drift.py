@@ -100,7 +100,7 @@ class JudgeDrift(Displayable, Tabular, Record, frozen=True, kw_only=True):
 
 
 def measure_judge_drift(
-    first: Any, second: Any = None, *, metrics: Sequence[str] = (), most: int = 50, level: float = DEFAULT_LEVEL
+    first: object, second: object = None, *, metrics: Sequence[str] = (), most: int = 50, level: float = DEFAULT_LEVEL
 ) -> JudgeDrift:
     """Compare the grades of two judges of the same replies.
 

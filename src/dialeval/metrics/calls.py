@@ -102,7 +102,7 @@ class Rule:
         )
         return first, second
 
-    def is_same(self, expected: Any, made: Any) -> bool:
+    def is_same(self, expected: object, made: object) -> bool:
         """Return whether two values are the same."""
         if isinstance(expected, dict) and isinstance(made, dict):
             enough = made.keys() >= expected.keys() if self.arguments == "expected" else made.keys() == expected.keys()
@@ -128,7 +128,7 @@ class Rule:
         arguments = None if self.match == "name" else self._identify(self.select_arguments(call, call)[0])
         return call["name"], arguments
 
-    def _identify(self, value: Any) -> Any:
+    def _identify(self, value: object) -> Any:
         if isinstance(value, dict):
             return dict, frozenset((key, self._identify(item)) for key, item in value.items())
         if isinstance(value, list):
@@ -373,7 +373,7 @@ class ArgumentMatch(_Expecting, _CallFraction):
         return equal, len(given), len(own)
 
 
-def _list_leaves(value: Any, path: tuple[object, ...] = ()) -> Iterator[tuple[tuple[object, ...], Any]]:
+def _list_leaves(value: object, path: tuple[object, ...] = ()) -> Iterator[tuple[tuple[object, ...], Any]]:
     """Yield the values inside nested arguments with their paths; an empty object or list inside is a value."""
     if isinstance(value, dict | list) and (value or not path):
         for key, inner in value.items() if isinstance(value, dict) else enumerate(value):

@@ -110,7 +110,7 @@ class Checks(NamedTuple):
         return short_digest(msgspec.json.encode(list(self.rules), order="sorted"))
 
 
-def load_checks(source: Any) -> Mapping[Input, Any]:
+def load_checks(source: object) -> Mapping[Input, Any]:
     """Read rules from a TOML file, or from a list of dictionaries.
 
     Args:

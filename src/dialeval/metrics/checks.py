@@ -132,7 +132,7 @@ def _prepare_regex(pattern: str, case: Case) -> Test:
     return test
 
 
-def _prepare_schema(schema: Any) -> Callable[[str], bool]:
+def _prepare_schema(schema: object) -> Callable[[str], bool]:
     validator: Any = None
     if schema is not None:
         try:

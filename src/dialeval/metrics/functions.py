@@ -202,7 +202,7 @@ def _iterate_column(batch: Batch, name: str, need: Input) -> Iterator[Any]:
 
 
 @cache
-def make_class(function: Callable[..., Any]) -> MetricClass:
+def make_class(function: Callable[..., object]) -> MetricClass:
     """Return the metric class of a decorated function, one for each function."""
     mark: _Mark = getattr(function, METRIC_MARK)
     parameters = _read_parameters(function, mark.name)
@@ -227,11 +227,11 @@ def make_class(function: Callable[..., Any]) -> MetricClass:
     return dataclass(frozen=True)(type(function.__qualname__, (RowFunction,), members))
 
 
-def _make_metric(function: Callable[..., Any]) -> Metric:
+def _make_metric(function: Callable[..., object]) -> Metric:
     return make_class(function)()
 
 
-def _read_parameters(function: Callable[..., Any], name: str) -> dict[str, tuple[Input, bool]]:
+def _read_parameters(function: Callable[..., object], name: str) -> dict[str, tuple[Input, bool]]:
     given = inspect.signature(function).parameters
     for parameter in given.values():
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY):
@@ -249,7 +249,7 @@ def _read_parameters(function: Callable[..., Any], name: str) -> dict[str, tuple
     return {name: (find_input(name), parameter.default is parameter.empty) for name, parameter in given.items()}
 
 
-def _digest_source(function: Callable[..., Any]) -> str:
+def _digest_source(function: Callable[..., object]) -> str:
     try:
         source = dedent(inspect.getsource(function)).encode()
     except (OSError, TypeError):  # typed at a prompt

@@ -119,7 +119,7 @@ _PLACE = re.compile(r"([A-Za-z_][\w.]*):([A-Za-z_]\w*)")
 """A module and a name in it."""
 
 
-def _require_class(given: Any) -> MetricClass:
+def _require_class(given: object) -> MetricClass:
     """Return the class that a metric is registered by; SettingError for what is none."""
     if hasattr(given, METRIC_MARK):
         return make_class(given)
@@ -247,7 +247,7 @@ class Registry:
             if taken is not None and taken is not metric:
                 raise SettingError(describe_collision(name, taken, metric))
 
-    def canonicalize(self, name: Any) -> Any:
+    def canonicalize(self, name: object) -> Any:
         """Return a name as it is spelled here: not an alias, in lower case unless it is known as it is."""
         if not isinstance(name, str):
             return name
@@ -278,7 +278,7 @@ class Registry:
         settings = dict(metric.presets.get(name, {})) | dict(_parse_settings(metric, inside or ""))
         return metric(**settings)
 
-    def select(self, names: str | Iterable[Any]) -> list[Metric]:
+    def select(self, names: str | Iterable[object]) -> list[Metric]:
         """Return the metrics that names, families, groups, `all` and metric objects stand for, each once, in order.
 
         Those of a group have their defaults; a plan applies `GROUP_SETTINGS`.
@@ -310,7 +310,7 @@ class Registry:
         else:
             yield self.parse(name)
 
-    def is_group(self, name: Any) -> bool:
+    def is_group(self, name: object) -> bool:
         """Return whether a name stands for whatever of a group can be computed rather than for one metric."""
         name = self.canonicalize(name)
         return isinstance(name, str) and (name == ALL or name in GROUPS or self._is_family(name))
@@ -340,7 +340,7 @@ def registry() -> Registry:
     return Registry(waiting, list_installed)
 
 
-def canonicalize(name: Any) -> Any:
+def canonicalize(name: object) -> Any:
     """Return the name of results of a metric that may be asked for by an alias or in other case."""
     found = registry().canonicalize(name)
     try:

@@ -82,7 +82,7 @@ class RunVerdict:
         return None if self.comparison is None else dump_comparison(self.comparison, **self.settings)
 
 
-def judge_run(run: Run, **chosen: Any) -> RunVerdict:
+def judge_run(run: Run, **chosen: object) -> RunVerdict:
     """Compare the systems of a run with the first; a sentence gives the reason where that is impossible.
 
     All metrics are tested unless that takes many tests; then only the panel is, if it says which system is better.

@@ -281,7 +281,7 @@ def _diff_calls(made: Calls, expected: Calls | None, rule: Rule) -> list[list[st
     return found
 
 
-def _write_call(call: Mapping[str, Any]) -> str:
+def _write_call(call: Mapping[str, object]) -> str:
     arguments = call.get("arguments")
     if isinstance(arguments, dict):
         shown = (

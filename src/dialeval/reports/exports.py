@@ -118,7 +118,7 @@ def _dump_lines(rows: Sequence[object]) -> bytes:
     return b"".join(orjson.dumps(row) + b"\n" for row in rows)
 
 
-def _write_table(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> bytes:
+def _write_table(columns: Sequence[str], rows: Sequence[Mapping[str, object]]) -> bytes:
     """Return a table as CSV; lists are JSON, and a cell that a spreadsheet would compute begins with an apostrophe."""
     sink = io.StringIO()
     table = csv.writer(sink)
@@ -348,7 +348,7 @@ def _make_tables(run: Run, _date: datetime) -> Iterator[tuple[str, bytes]]:
         yield "scores.csv", _write_table(list(rows[0]), rows)
 
 
-def _clean(cell: Any) -> Any:
+def _clean(cell: object) -> Any:
     return None if isinstance(cell, float) and not math.isfinite(cell) else cell
 
 

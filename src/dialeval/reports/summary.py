@@ -128,7 +128,7 @@ def make_blocks(
     run: Run,
     compared: bool | Comparison,
     sliced: Mapping[int, Sequence[Slices]],
-    people: Any = None,
+    people: object = None,
 ) -> list[Block]:
     """Return the blocks of a run, each compared with its first system; `sliced`: slices by the number of the block."""
     blocks = []
