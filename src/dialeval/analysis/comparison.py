@@ -56,6 +56,7 @@ from dialeval.core.errors import SettingError, escape_controls, escape_lines
 from dialeval.core.features import find_place
 from dialeval.core.result import Run, read_comparison
 from dialeval.core.run_schema import Record
+from dialeval.core.validation import JsonObject
 from dialeval.core.version import __version__
 from dialeval.stats.intervals import DEFAULT_LEVEL
 from dialeval.stats.resampling import DEFAULT_RESAMPLES, DEFAULT_SEED
@@ -190,7 +191,7 @@ class Comparison(Tabular, Displayable, Record, frozen=True, kw_only=True):
     def __str__(self) -> str:
         return escape_lines("\n".join([self.verdict.headline, *self.verdict.sentences]))
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """Return plain data for JSON, with the verdict; NaN is None.
 
         Returns:
@@ -209,7 +210,7 @@ class Comparison(Tabular, Displayable, Record, frozen=True, kw_only=True):
         """
         return [row for row in self.differences if row.system == system]
 
-    def lines(self) -> list[dict[str, Any]]:
+    def lines(self) -> list[JsonObject]:
         """Return a line per system and metric: the fields of `Difference`, with `low` and `high` for the interval.
 
         Returns:
@@ -266,7 +267,7 @@ def load_comparison(path: str | PathLike[str], run: Run, **settings: object) -> 
     return saved.comparison if (saved.dialeval, saved.settings) == (__version__, _drop_defaults(given)) else None
 
 
-def load_choices(path: str | PathLike[str]) -> dict[str, Any]:
+def load_choices(path: str | PathLike[str]) -> JsonObject:
     """Return the margin, clusters and replicates of the comparison that was saved with a run."""
     document = read_comparison(path)
     if document is None:

@@ -27,6 +27,7 @@ from dialeval.core.exact import Moments
 from dialeval.core.fold import Bounds, Estimate
 from dialeval.core.result import Run
 from dialeval.core.run_schema import Record
+from dialeval.core.validation import JsonObject
 from dialeval.core.version import __version__
 from dialeval.engine.intervals import compute_interval
 from dialeval.engine.resources import Resources
@@ -101,7 +102,7 @@ class LabelAgreement(Displayable, Tabular, Record, frozen=True, kw_only=True, re
     disputes: Sequence[Dispute]
     level: float
 
-    def lines(self) -> list[dict[str, Any]]:
+    def lines(self) -> list[JsonObject]:
         """Return one line per metric and statistic."""
         return [
             {"metric": key, "statistic": name, "rows": each.n, "value": each.value}

@@ -380,7 +380,7 @@ class Metric(Declared, Fold[State]):
         """A statistic of the rows of all systems that decides what it measures, such as the names of all labels."""
         return None
 
-    def settle(self, surveyed: object) -> Mapping[str, Metric]:
+    def settle(self, surveyed: Any) -> Mapping[str, Metric]:
         """Return the metrics that take its place once `surveyed`, the value of its survey, is known, by name."""
         return {self.name: self}
 

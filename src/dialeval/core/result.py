@@ -49,7 +49,7 @@ from dialeval.core.fold import Estimate, Level
 from dialeval.core.rowtable import RUN_FILE, RowTable, RunPart
 from dialeval.core.run_schema import FORMAT, Role, SavedEstimate, SavedFile, SavedResult, SavedRun, check_details
 from dialeval.core.signature import Signature
-from dialeval.core.validation import InvalidError, nan_to_null
+from dialeval.core.validation import InvalidError, JsonObject, nan_to_null
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -253,7 +253,7 @@ class Run(Mapping[str, Result], Tabular, Displayable):
         """Every result key that some system has, in the order of the first system that has it."""
         return list(dict.fromkeys(key for result in self.systems.values() for key in result))
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """Return the run without per-row scores as plain data, as `-f json` prints it; NaN is None.
 
         Returns:
@@ -311,7 +311,7 @@ class Run(Mapping[str, Result], Tabular, Displayable):
         }
         with replace_files(folder, RUN_FILE) as files:
             files.removed |= _list_own_files(folder)
-            saved: dict[str, list[dict[str, Any]]] = {"scores": []}
+            saved: dict[str, list[JsonObject]] = {"scores": []}
             for what, parts_of_kind in tables.items():
                 if parts_of_kind:
                     name = f"{what}.parquet"
@@ -329,7 +329,7 @@ class Run(Mapping[str, Result], Tabular, Displayable):
         return folder
 
 
-def _estimate_to_dict(estimate: Estimate) -> dict[str, Any]:
+def _estimate_to_dict(estimate: Estimate) -> JsonObject:
     return {
         "mean": estimate.mean,
         "std": estimate.std,
@@ -634,7 +634,7 @@ def _rename_systems(details: object, names: Mapping[str, str]) -> Any:
     return {name: _rename_systems(value, names) for name, value in details.items()}
 
 
-def _merge_details(left: Mapping[str, Any], right: Mapping[str, Any]) -> dict[str, Any]:
+def _merge_details(left: Mapping[str, Any], right: Mapping[str, Any]) -> JsonObject:
     """Merge nested mappings; what is not the same in both is left out."""
     merged = {**left, **right}
     for name in left.keys() & right.keys():

@@ -23,7 +23,7 @@ import orjson
 
 from dialeval.core.columns import Words
 from dialeval.core.errors import SettingError
-from dialeval.core.validation import InvalidError, check_array
+from dialeval.core.validation import InvalidError, JsonObject, check_array
 
 T = TypeVar("T")
 
@@ -57,7 +57,7 @@ def translate_state(state: T, vocabulary: Words) -> T:
 
 def to_bytes(state: object) -> bytes:
     """Write a state as bytes; SettingError for one that holds something else than plain data."""
-    arrays: dict[str, Any] = {}
+    arrays: JsonObject = {}
     arrays[_TREE_NAME] = np.frombuffer(orjson.dumps(_to_tree(state, arrays)), np.uint8)
     target = io.BytesIO()
     np.savez(target, **arrays)

@@ -26,7 +26,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast, get_args
+from typing import TYPE_CHECKING, cast, get_args
 
 import msgspec
 from msgspec import Struct
@@ -40,7 +40,7 @@ from dialeval.core.fingerprint import Fingerprint
 from dialeval.core.fold import Level
 from dialeval.core.rowtable import PartKind, RunPart
 from dialeval.core.states import check_like, from_bytes
-from dialeval.core.validation import InvalidError
+from dialeval.core.validation import InvalidError, JsonObject
 from dialeval.core.version import __version__
 from dialeval.engine.worker import ChunkScores, Job, Stage, System, SystemState, SystemStates
 from dialeval.io.chunks import Chunk, FileChunk, MemoryChunk
@@ -257,9 +257,9 @@ class JournalManifest(Struct):
     dialeval: str
     metrics: dict[str, str]
     resources: dict[str, str]
-    fields: dict[str, Any]
+    fields: JsonObject
     systems: dict[str, str | None]
-    inputs: dict[str, dict[str, Any]]
+    inputs: dict[str, JsonObject]
     chunks: list[list[str]]
 
 
@@ -279,7 +279,7 @@ def _make_manifest(job: Job, sources: Sequence[Source], chunks: Sequence[Chunk])
     )
 
 
-def stamp(path: str) -> dict[str, Any]:
+def stamp(path: str) -> JsonObject:
     """Return what distinguishes two contents of a file without reading all of it."""
     size, (changed, touched) = size_of(path), change_times(path)
     known = {"bytes": size, "changed": changed, "sample": _digest_samples(path)}
@@ -300,8 +300,8 @@ def _digest_samples(path: str) -> str:
     return sha.hexdigest()
 
 
-def _read_manifest(file: Path) -> dict[str, Any]:
-    return validation.read_json(file, dict[str, Any], "remove the folder to start again")
+def _read_manifest(file: Path) -> JsonObject:
+    return validation.read_json(file, JsonObject, "remove the folder to start again")
 
 
 def _refuse_changes(before: Mapping[str, object], now: Mapping[str, object], folder: Path) -> None:

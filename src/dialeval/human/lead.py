@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
+from dialeval.core.validation import JsonObject
 from dialeval.human.form import Form
 from dialeval.human.merge import merge_ratings
 from dialeval.human.report import flag_raters
 from dialeval.human.store import RatingStore
 
 
-def describe_study(store: RatingStore, form: Form, links: Mapping[str, str]) -> dict[str, Any]:
+def describe_study(store: RatingStore, form: Form, links: Mapping[str, str]) -> JsonObject:
     """Return the state as plain data: of raters their progress and consistency, of qualities alpha and all answers."""
-    raters: dict[str, dict[str, Any]] = {
+    raters: dict[str, JsonObject] = {
         name: {"name": name, "link": links[name], "rated": rated, "assigned": assigned}
         for name, (rated, assigned) in store.count_ratings().items()
     }

@@ -48,6 +48,7 @@ from dialeval.core.errors import SettingError
 from dialeval.core.errors import escape_controls as shown
 from dialeval.core.result import Run
 from dialeval.core.run_schema import Record
+from dialeval.core.validation import JsonObject
 from dialeval.core.version import __version__
 from dialeval.human.estimate import Raters, require_raters
 from dialeval.human.sample import collect_row_values, number_clusters, select_tables
@@ -168,7 +169,7 @@ class Ranking(Tabular, Displayable, Record, frozen=True, kw_only=True, rename={"
         """The groups of each system as letters: systems that share one do not differ significantly."""
         return significance.letter_display(self.groups)
 
-    def lines(self) -> list[dict[str, Any]]:
+    def lines(self) -> list[JsonObject]:
         """Return a line per system, best first: rank, strength, score, their intervals, counts and groups.
 
         Returns:

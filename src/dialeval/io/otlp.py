@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import orjson
 
+from dialeval.core.validation import JsonObject
 from dialeval.io.rows import RowObject
 
 
@@ -69,7 +70,7 @@ def open_span(given: Any) -> RowObject:
     """Return a span as an object; a log record becomes an event of its span."""
     if not isinstance(given, msgspec.Raw):
         return dict(given)
-    span: dict[str, Any] = orjson.loads(bytes(given))
+    span: JsonObject = orjson.loads(bytes(given))
     if "timeUnixNano" not in span:
         return span
     attributes, body = unpack_pairs(span.pop("attributes", [])), unpack(span.pop("body", None))

@@ -22,7 +22,7 @@ from dialeval.core.arrow import count_expanded_bytes, decoded_limit, empty_text,
 from dialeval.core.columns import RaggedColumn, TextColumn
 from dialeval.core.errors import DataError, Problem
 from dialeval.core.inputs import Input
-from dialeval.core.validation import InvalidError
+from dialeval.core.validation import InvalidError, JsonObject
 from dialeval.io.opening import PathSource, format_of, is_utf8, read_bytes
 from dialeval.io.rows import NO_TURN, FieldNames, Records
 
@@ -165,14 +165,14 @@ def _find_column_problems(table: pa.Table, where: str) -> list[Problem]:
     return problems
 
 
-def list_rows(table: pa.Table, where: str) -> Iterator[dict[str, Any]]:
+def list_rows(table: pa.Table, where: str) -> Iterator[JsonObject]:
     """Return the rows of a table as plain data; DataError where that is not possible."""
     if problems := _find_column_problems(table, where):
         raise DataError(problems)
     return _read_rows(table, where)
 
 
-def _read_rows(table: pa.Table, where: str) -> Iterator[dict[str, Any]]:
+def _read_rows(table: pa.Table, where: str) -> Iterator[JsonObject]:
     import pyarrow as pa
 
     for batch in table.to_batches(_ROWS):

@@ -292,7 +292,7 @@ class TrainedJudge(Generic[AnyWeights]):
 
     _shipped_folder: ClassVar[Path]
 
-    def __init__(self, source: str | os.PathLike[str] | AnyWeights | None, encoder: object, *more: str) -> None:
+    def __init__(self, source: str | os.PathLike[str] | AnyWeights | None, encoder: Any, *more: str) -> None:
         self._source, self._encoder, self._more = source, encoder, more
 
     def __reduce__(self) -> tuple[type[Any], tuple[object, ...]]:

@@ -29,6 +29,7 @@ from dialeval.core.fold import ANY_NUMBER
 from dialeval.core.result import Result, Run, load
 from dialeval.core.rowtable import RowTable
 from dialeval.core.run_schema import Record
+from dialeval.core.validation import JsonObject
 from dialeval.reports.documents import Document, Printer, Table
 from dialeval.reports.formatting import plain, shorten, show_fixed, show_interval
 from dialeval.stats.intervals import DEFAULT_LEVEL
@@ -81,7 +82,7 @@ class JudgeDrift(Displayable, Tabular, Record, frozen=True, kw_only=True):
     """Rows to rate by people, the largest moves first."""
     level: float
 
-    def lines(self) -> list[dict[str, Any]]:
+    def lines(self) -> list[JsonObject]:
         """Return one line per system."""
         return [
             {name: getattr(each, name) for name in ("system", "rows", "ungraded", "before", "after")}

@@ -17,7 +17,7 @@ from dialeval.core import inputs
 from dialeval.core.errors import DataError, Problem, SettingError
 from dialeval.core.fingerprint import short_digest
 from dialeval.core.inputs import Input
-from dialeval.core.validation import convert, parse_toml, read_bytes
+from dialeval.core.validation import JsonObject, convert, parse_toml, read_bytes
 from dialeval.metrics.calls import Calls, Rule
 from dialeval.metrics.checks import TextRule, prepare_test
 
@@ -34,7 +34,7 @@ class CallCheck(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     rule: _CallRule
     call: str
     before: str | None = None
-    arguments: dict[str, Any] = {}
+    arguments: JsonObject = {}
     name: Name | None = None
 
     def __post_init__(self) -> None:
@@ -63,7 +63,7 @@ class TextCheck(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     text: str | list[str] | None = None
     pattern: str | None = None
     words: Annotated[int, msgspec.Meta(ge=0)] | None = None
-    schema: dict[str, Any] | None = None
+    schema: JsonObject | None = None
     case: Literal["exact", "ignore"] = "exact"
     name: Name | None = None
 
@@ -134,7 +134,7 @@ def load_checks(source: object) -> Mapping[Input, Any]:
         given = content.pop("check", None)
         if content:
             raise DataError(Problem(where, None, f"has {next(iter(content))!r}, which is no check", _REMEDY))
-    given = convert(given or None, list[dict[str, Any]], where, _REMEDY)
+    given = convert(given or None, list[JsonObject], where, _REMEDY)
     is_call = [rule.get("rule") in get_args(_CallRule) for rule in given]
     calls = convert([rule for rule, call in zip(given, is_call, strict=True) if call], list[CallCheck], where, _REMEDY)
     texts = convert(

@@ -30,7 +30,7 @@ from dialeval.core import validation
 from dialeval.core.errors import DataError, Problem, SettingError
 from dialeval.core.files import sha256_of
 from dialeval.core.fingerprint import short_digest
-from dialeval.core.validation import InvalidError
+from dialeval.core.validation import InvalidError, JsonObject
 
 if TYPE_CHECKING:
     from dialeval.io.schemas import TransformerConfig
@@ -123,7 +123,7 @@ class EncoderFiles:
     @cached_property
     def pooling(self) -> str:
         """How a text's vector is made of those of its tokens: cls or mean."""
-        config = validation.read_json(self._modules["Pooling"][0] / "config.json", dict[str, Any], _WHOLE)
+        config = validation.read_json(self._modules["Pooling"][0] / "config.json", JsonObject, _WHOLE)
         chosen = [key for key in (*_POOLINGS, *_OTHER_POOLINGS) if config.get(key)]
         known = len(chosen) == 1 and chosen[0] in _POOLINGS
         self._check(known, f"pools by {' and '.join(chosen) or 'another way'}", _POOLINGS)

@@ -29,8 +29,9 @@ from dialeval.analysis.values import find_better, find_metric
 from dialeval.core.errors import DataError, Problem, SettingError, suggest
 from dialeval.core.fold import Estimate, Level
 from dialeval.core.result import Result, Run
+from dialeval.core.validation import JsonObject
 
-Row: TypeAlias = dict[str, Any]
+Row: TypeAlias = JsonObject
 
 _SCHEMA = "0.2.2"
 _OVERALL = "dialeval"

@@ -20,6 +20,7 @@ from dialeval.core.fold import Estimate, Metric
 from dialeval.core.result import Result, Run
 from dialeval.core.run_schema import Role
 from dialeval.core.signature import Signature
+from dialeval.core.validation import JsonObject
 from dialeval.core.version import __version__
 from dialeval.engine.folding import Options, Progress, run_sources
 from dialeval.engine.intervals import IntervalKind
@@ -79,7 +80,7 @@ class BreakdownRun(Run):
         """The systems that are neither floors nor ceilings."""
         return list(self.tables)
 
-    def turns(self, threshold: float | None = None) -> Iterator[dict[str, Any]]:
+    def turns(self, threshold: float | None = None) -> Iterator[JsonObject]:
         """Yield a row per detector and annotated turn.
 
         Args:

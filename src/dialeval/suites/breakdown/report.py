@@ -29,6 +29,7 @@ from dialeval.core.errors import SettingError
 from dialeval.core.fold import Estimate
 from dialeval.core.result import Run
 from dialeval.core.run_schema import Record
+from dialeval.core.validation import JsonObject
 from dialeval.metrics.breakdown import LABELS, BreakdownDistance, Tables
 from dialeval.reports import markup
 from dialeval.reports.documents import Document, Printer, Table, format_csv
@@ -299,7 +300,7 @@ class Curve(Struct):
 class BreakdownDetails(Struct):
     """What a saved run of breakdown detectors holds in addition, by detector."""
 
-    breakdown: dict[str, list[dict[str, Any]]] = {}
+    breakdown: dict[str, list[JsonObject]] = {}
     """Counts and confusion tables, by threshold."""
     curves: dict[str, list[Curve]] = {}
 
