@@ -150,8 +150,8 @@ class IntervalOptions:
             return run
         from dialeval.analysis.values import with_intervals
 
-        given = {"resamples": self.resamples, "seed": self.seed, "confidence": confidence}
-        chosen: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+        settings = {"resamples": self.resamples, "seed": self.seed, "confidence": confidence}
+        chosen: dict[str, Any] = {name: value for name, value in settings.items() if value is not None}
         return with_intervals(run, **chosen)
 
 

@@ -188,8 +188,8 @@ def _evaluate(
     threads, row_scores, resume, factor = (inputs.pop(name) for name in ("threads", "row_scores", "resume", "t"))
     workers = _make_engine(engine, jobs, address, threads)
     scoring = Options(engine=workers if jobs or engine else None, row_scores=row_scores, resume=resume)
-    given = (inputs["responses"], inputs["references"], inputs["contexts"])
-    chunked = is_chunked(*given, reading.shards, scoring, large_too=not needs_all_rows)
+    sources = (inputs["responses"], inputs["references"], inputs["contexts"])
+    chunked = is_chunked(*sources, reading.shards, scoring, large_too=not needs_all_rows)
     if chunked and needs_all_rows:
         flags = "--baselines, --dialogues, --scores, --by, --cluster, --replicate and --intervals studentized"
         raise click.UsageError(f"{flags} need all rows in memory, which a run in chunks does not keep")

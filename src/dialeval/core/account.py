@@ -99,8 +99,8 @@ class Account:
 
     def __add__(self, other: Account) -> Account:
         """Return the account of both inputs."""
-        own, more = vars(self), vars(other)
-        counts = {each.name: own[each.name] + more[each.name] for each in fields(self) if each.name not in _LISTED}
+        mine, more = vars(self), vars(other)
+        counts = {each.name: mine[each.name] + more[each.name] for each in fields(self) if each.name not in _LISTED}
         problems = (self.problems + other.problems)[:MOST_LISTED]
         return Account(**counts, fields={**other.fields, **self.fields}, problems=problems)
 
@@ -140,5 +140,5 @@ def _count(number: int, name: str) -> str:
 
 def describe_accounts(accounts: Mapping[str, Account | None]) -> dict[str, str]:
     """Return the counts of each system of which something is missing."""
-    found = {name: account for name, account in accounts.items() if account is not None}
-    return {name: account.describe() for name, account in found.items() if not account.complete}
+    counted = {name: account for name, account in accounts.items() if account is not None}
+    return {name: account.describe() for name, account in counted.items() if not account.complete}

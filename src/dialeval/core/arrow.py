@@ -176,11 +176,11 @@ def read_table(
             if name not in names and not name.endswith("?"):
                 raise InvalidError(f"has no column {name}")
         for name in names:
-            kind, found = columns.get(name, columns.get(f"{name}?")), table[name].type
-            if kind is None and found not in others:
-                raise InvalidError(f"column {name!r} holds {found}")
-            if kind not in (None, found):
-                raise InvalidError(f"column {name} holds {found}, not {kind}")
+            kind, actual = columns.get(name, columns.get(f"{name}?")), table[name].type
+            if kind is None and actual not in others:
+                raise InvalidError(f"column {name!r} holds {actual}")
+            if kind not in (None, actual):
+                raise InvalidError(f"column {name} holds {actual}, not {kind}")
             if name in columns and table[name].null_count:
                 raise InvalidError(f"column {name} has gaps")
     return table

@@ -83,7 +83,7 @@ class TextColumn(_Digested):
                 lengths = np.fromiter((len(text.encode()) for text in texts), np.int64, len(texts))
         except UnicodeEncodeError:
             remedy = "decode the text with the right encoding first"
-            halves = [(row, found[0]) for row, text in enumerate(texts, 1) if (found := LONE_SURROGATES.search(text))]
+            halves = [(row, hit[0]) for row, text in enumerate(texts, 1) if (hit := LONE_SURROGATES.search(text))]
             raise DataError(
                 Problem(where, row, f"{half!r} is half of a surrogate pair, not a character", remedy)
                 for row, half in halves

@@ -68,8 +68,8 @@ def number_by_first_use(ids: Ids, below: int) -> tuple[Ids, Ids]:
     """Return the distinct ids in the order of their first use, and the ids numbered in that order."""
     first = np.full(below, len(ids))
     first[ids[::-1]] = np.arange(len(ids))[::-1]  # of several assignments the last one remains: the first use
-    there = np.flatnonzero(first < len(ids))
-    used: Ids = there[np.argsort(first[there])].astype(np.int32)
+    present = np.flatnonzero(first < len(ids))
+    used: Ids = present[np.argsort(first[present])].astype(np.int32)
     number = np.empty(below, np.int32)
     number[used] = np.arange(len(used))
     return used, number[ids]
@@ -187,8 +187,8 @@ def from_arrow(table: pa.Table) -> dict[str, Contributions]:
         if name != "system" and column.null_count < len(column):
             if column.null_count or column.flatten().null_count:
                 raise InvalidError(f"{name} has gaps")
-            contributions[name] = own = _from_lists(column)
-            if isinstance(own, RowSums) and not np.isfinite(own.values).all():
+            contributions[name] = rows_of_name = _from_lists(column)
+            if isinstance(rows_of_name, RowSums) and not np.isfinite(rows_of_name.values).all():
                 raise InvalidError(f"{name} has numbers that are not finite")
     return contributions
 

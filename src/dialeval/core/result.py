@@ -104,10 +104,10 @@ class Result(Mapping[str, Estimate], Tabular, Displayable):
     def __getitem__(self, key: str) -> Estimate:
         if key in self.estimates:
             return self.estimates[key]
-        known = find_place("loaders", "metric name")(key)
-        if known not in self.estimates:
+        registered = find_place("loaders", "metric name")(key)
+        if registered not in self.estimates:
             raise UnknownNameError("metric", key, self.estimates, self.skipped)
-        return self.estimates[known]
+        return self.estimates[registered]
 
     def __contains__(self, key: object) -> bool:
         return key in self.estimates

@@ -204,7 +204,7 @@ class Cluster(Engine):
             if not ahead:
                 break
             group, merged, references = ahead.popleft()
-            items = [self._fetch(own, chunk) for own, (_, chunk) in zip(references, group, strict=True)]
+            items = [self._fetch(held, chunk) for held, (_, chunk) in zip(references, group, strict=True)]
             yield ChunkResult(tuple(number for number, _ in group), self._fetch(merged, group[0][1]), tuple(items))
         for closed in [tree.close() for tree in trees]:
             yield ChunkResult((), self._fetch(closed, "counts"), ())

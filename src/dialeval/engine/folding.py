@@ -196,8 +196,8 @@ def run_sources(
     asked = frozenset([*names.columns, *([inputs.SCORES] if names.scores else [])])
     columns = [source.columns if source.rows is not None else source.columns | asked for source in sources]
     ready = frozenset(context.resources)
-    given = (columns, resources, names, options.batch_rows, context, engine.in_process)
-    job, versions = make_job(planner, *given), Versions.of(sources)
+    settings = (columns, resources, names, options.batch_rows, context, engine.in_process)
+    job, versions = make_job(planner, *settings), Versions.of(sources)
     with versions.report_changes():
         chunks = split_sources(sources, job.batch_rows, options.chunk_bytes)
         if not in_memory:
@@ -223,7 +223,7 @@ def run_sources(
                     for number, fact in enumerate(early.facts)
                 }
                 planner, chosen = early.settle(planner, values)
-                job = make_job(planner, *given)
+                job = make_job(planner, *settings)
             details |= chosen
             notes |= more
         store = stack.enter_context(_open_store(options, job, sources, chunks, in_memory))
@@ -235,7 +235,7 @@ def run_sources(
         results = {name: system.make_result(intervals) for name, system in systems.items()}
         if any(system.plan.unasked for system in systems.values()) and not _leave_out_failures(results.values()):
             results = {
-                name: replace(result, estimates={key: own for key, own in result.items() if key != FAILURES})
+                name: replace(result, estimates={key: estimate for key, estimate in result.items() if key != FAILURES})
                 for name, result in results.items()
             }
         notes |= {line: None for total in totals.values() for line in total.notes}
@@ -275,7 +275,7 @@ def make_job(
 ) -> Job:
     """Make the job of a planner for sources with such columns."""
     ready = context.resources
-    plans = [planner(number, own | frozenset(ready)) for number, own in enumerate(columns)]
+    plans = [planner(number, available | frozenset(ready)) for number, available in enumerate(columns)]
     metrics = [metric for plan in plans for metric in plan.folded]
     rows = min([batch_rows, *(metric.costly_rows for metric in metrics if metric.costly)])
     used = dict.fromkeys(need for metric in metrics for need in list_signed_needs(metric) if need in ready)
@@ -289,10 +289,10 @@ def _refuse_missing_columns(
 ) -> None:
     """Look into a few chunks of each file, so that a metric that was named and lacks its column is refused now."""
     for number in range(len(sources)):
-        own = [chunk for chunk in chunks if chunk.source == number]
+        of_source = [chunk for chunk in chunks if chunk.source == number]
         columns: set[Input] = set()
         with collect_warnings():  # whoever folds the chunks collects these notes again
-            for chunk in own[:: max(1, len(own) // _PEEKED_CHUNKS)]:
+            for chunk in of_source[:: max(1, len(of_source) // _PEEKED_CHUNKS)]:
                 for block in read_blocks(chunk, names, _PEEKED_ROWS):
                     columns |= {need for rows in block.rows() for need in rows.columns}
                     break
@@ -382,8 +382,8 @@ class _Passes:
             self._rows += sum(state.rows for state in result.states.values())
         if self.progress is not None:
             everything = max(1, sum(chunk.size for chunk in self.chunks)) * len(self.job.stages)
-            known = [len(source.rows) for source in self.sources if source.rows is not None]
-            total = sum(known) if len(known) == len(self.sources) else None
+            counts = [len(source.rows) for source in self.sources if source.rows is not None]
+            total = sum(counts) if len(counts) == len(self.sources) else None
             self.progress(Done(self._rows, total, self._work / everything))
 
 
@@ -423,7 +423,7 @@ def _leave_out_failures(results: Collection[Result]) -> bool:
     """Return whether systems are compared by a metric that does not score every reply that failed."""
     several = sum(result.role == "system" for result in results) > 1
     failed = any(FAILURES in result and result[FAILURES].mean for result in results)
-    return several and failed and any(own.scored < own.units for result in results for own in result.values())
+    return several and failed and any(one.scored < one.units for result in results for one in result.values())
 
 
 def _has_failures(state: SystemState) -> bool:

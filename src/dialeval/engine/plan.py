@@ -99,8 +99,10 @@ class Plan:
 
         The main result is called as the metric was asked for, and so are its parts (`inform/hotel`).
         """
-        own = self.metrics[name].name
-        return {key: name + key[len(own) :] if key == own or key.startswith(f"{own}/") else key for key in results}
+        prefix = self.metrics[name].name
+        return {
+            key: name + key[len(prefix) :] if key == prefix or key.startswith(f"{prefix}/") else key for key in results
+        }
 
 
 Planner: TypeAlias = Callable[[int, frozenset[Input]], Plan]

@@ -279,13 +279,13 @@ def _exclude_working_folder() -> Iterator[None]:
 
     A worker is given the path of this process before it unpickles anything, so no installed module is missing.
     """
-    own: Any = util
-    flags = own._args_from_interpreter_flags  # noqa: SLF001
-    own._args_from_interpreter_flags = lambda: [*flags(), _SAFE_PATH]  # noqa: SLF001
+    module: Any = util
+    flags = module._args_from_interpreter_flags  # noqa: SLF001
+    module._args_from_interpreter_flags = lambda: [*flags(), _SAFE_PATH]  # noqa: SLF001
     try:
         yield
     finally:
-        own._args_from_interpreter_flags = flags  # noqa: SLF001
+        module._args_from_interpreter_flags = flags  # noqa: SLF001
 
 
 def _explain_death(code: int | None) -> str:
@@ -309,13 +309,13 @@ def _serve(pipe: Connection) -> None:
     threading.Thread(target=_leave_with_parent, daemon=True).start()
     worker: Worker | None = None
     with suppress(*_LOST):
-        given = pipe.recv_bytes()
+        message = pipe.recv_bytes()
         pipe.send_bytes(b"ready")
         while True:
             asked = pipe.recv_bytes()
             try:
                 # Opened with the first chunk, where an error is not taken for a death.
-                worker = worker or Worker(*_load_message(given))
+                worker = worker or Worker(*_load_message(message))
                 answer_to, *what = _load_message(asked)
                 answer = pickle.dumps((answer_to(worker, *what), None, ""))
             except Exception as error:
@@ -338,9 +338,9 @@ def _fold(
 ) -> tuple[SystemStates, tuple[ChunkScores, ...], list[str]]:
     sums, items = StateSums(worker.job, stage), []
     for chunk in chunks:
-        states, own = worker.fold(stage, chunk)
+        states, arrays = worker.fold(stage, chunk)
         sums.add(states)
-        items.append(own)
+        items.append(arrays)
     states = sums.finish()
     if folder is None:
         return states, tuple(items), []

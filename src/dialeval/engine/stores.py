@@ -113,11 +113,11 @@ class MemoryItems(ItemStore):
             for level, values in each.values.items():
                 is_turn = level == Level.TURN.value
                 first, size = (chunk.first_row, rows) if is_turn else (chunk.first_dialogue, dialogues)
-                for key, own in values.items():
+                for key, column in values.items():
                     if key not in columns:  # where a chunk has no values for a key, they stay NaN
                         columns[key] = make_unscored_column(size)
-                    part = columns[key][first : first + len(own)]
-                    part[:] = own
+                    part = columns[key][first : first + len(column)]
+                    part[:] = column
                     release(part)
             if rows <= KEPT_ROWS:
                 parts = self._contributions.setdefault(system, {})
@@ -282,8 +282,8 @@ def _make_manifest(job: Job, sources: Sequence[Source], chunks: Sequence[Chunk])
 def stamp(path: str) -> JsonObject:
     """Return what distinguishes two contents of a file without reading all of it."""
     size, (changed, touched) = size_of(path), change_times(path)
-    known = {"bytes": size, "changed": changed, "sample": _digest_samples(path)}
-    return known if size < _SAMPLES * _SAMPLE_BYTES else {**known, "touched": touched}
+    facts = {"bytes": size, "changed": changed, "sample": _digest_samples(path)}
+    return facts if size < _SAMPLES * _SAMPLE_BYTES else {**facts, "touched": touched}
 
 
 def _digest_samples(path: str) -> str:

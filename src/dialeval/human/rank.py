@@ -237,16 +237,16 @@ def rank(
         return rank_pairs(compared, metric, length=length, confidence=confidence, cluster=cluster)
     if metric is not None or tie or level != "turn":
         raise SettingError("pairs state the preferred response themselves; metric, tie and level are for runs")
-    known = pairs if isinstance(pairs, Pairs) else read_pairs(pairs, fields, cluster)
+    outcomes = pairs if isinstance(pairs, Pairs) else read_pairs(pairs, fields, cluster)
     if systems is not None:
-        unknown = [name for name in systems if name not in known.systems]
+        unknown = [name for name in systems if name not in outcomes.systems]
         if unknown:
-            raise SettingError(f"no system is called {unknown[0]!r}; there are {', '.join(known.systems)}")
+            raise SettingError(f"no system is called {unknown[0]!r}; there are {', '.join(outcomes.systems)}")
         names = list(dict.fromkeys(systems))
-        code = np.array([names.index(name) if name in names else -1 for name in known.systems])
-        known = replace(known, systems=names, left=code[known.left], right=code[known.right])
-        known = _keep(known, (known.left >= 0) & (known.right >= 0))
-    return rank_pairs(known, length=length, confidence=confidence, position=position, raters=raters, cluster=cluster)
+        code = np.array([names.index(name) if name in names else -1 for name in outcomes.systems])
+        outcomes = replace(outcomes, systems=names, left=code[outcomes.left], right=code[outcomes.right])
+        outcomes = _keep(outcomes, (outcomes.left >= 0) & (outcomes.right >= 0))
+    return rank_pairs(outcomes, length=length, confidence=confidence, position=position, raters=raters, cluster=cluster)
 
 
 def _keep(pairs: Pairs, kept: npt.NDArray[np.bool_]) -> Pairs:

@@ -139,10 +139,10 @@ def measure_judge_drift(
     owner = np.repeat(np.arange(len(names)), [len(pair[0]) for pair in graded.values()])
     systems = []
     for number, name in enumerate(names):
-        own, have = owner == number, both & (owner == number)
+        of_system, have = owner == number, both & (owner == number)
         old, new = (float(side[have].mean()) if have.any() else float("nan") for side in (before, after))
         estimate = estimate_rate(shift[have], clusters[have], level, ANY_NUMBER)
-        systems.append(SystemDrift(name, int(have.sum()), int((own & ~have).sum()), old, new, estimate))
+        systems.append(SystemDrift(name, int(have.sum()), int((of_system & ~have).sum()), old, new, estimate))
     moves = Counter(zip(np.rint(before[both]).tolist(), np.rint(after[both]).tolist(), strict=True))
     spread = before[both].std() * after[both].std()
     return JudgeDrift(

@@ -91,8 +91,8 @@ class Bleu(CountMetric):
         return super().__str__().replace("by=sacre,", "") if self.of_corpus else super().__str__()
 
     def with_settings(self, **changes: object) -> Metric:
-        own = ("smooth",) if self.by == "sacre" else ()  # it has a smoothing of its own
-        return super().with_settings(**{name: value for name, value in changes.items() if name not in own})
+        fixed = ("smooth",) if self.by == "sacre" else ()  # it has a smoothing of its own
+        return super().with_settings(**{name: value for name, value in changes.items() if name not in fixed})
 
     def signature(self) -> Signature:
         plain = super().signature()

@@ -101,8 +101,8 @@ class EncoderFiles:
         from dialeval.io.schemas import TransformerConfig
 
         config = validation.read_json(self._transformer / "config.json", TransformerConfig, _WHOLE)
-        known = config.model_type == "bert" and config.position_embedding_type == "absolute"
-        self._check(known, f"is a {config.model_type} encoder", ["bert with absolute positions"])
+        supported = config.model_type == "bert" and config.position_embedding_type == "absolute"
+        self._check(supported, f"is a {config.model_type} encoder", ["bert with absolute positions"])
         self._check(config.hidden_act == "gelu", f"uses {config.hidden_act!r}", ["gelu"])
         return config
 
@@ -125,8 +125,8 @@ class EncoderFiles:
         """How a text's vector is made of those of its tokens: cls or mean."""
         config = validation.read_json(self._modules["Pooling"][0] / "config.json", JsonObject, _WHOLE)
         chosen = [key for key in (*_POOLINGS, *_OTHER_POOLINGS) if config.get(key)]
-        known = len(chosen) == 1 and chosen[0] in _POOLINGS
-        self._check(known, f"pools by {' and '.join(chosen) or 'another way'}", _POOLINGS)
+        supported = len(chosen) == 1 and chosen[0] in _POOLINGS
+        self._check(supported, f"pools by {' and '.join(chosen) or 'another way'}", _POOLINGS)
         return _POOLINGS[chosen[0]]
 
     @property
@@ -212,15 +212,15 @@ class EncoderFiles:
         """The folders of the parts in order, by what they are."""
         from dialeval.io.schemas import EncoderModule
 
-        found: dict[str, list[Path]] = {kind: [] for kind in _MODULES}
+        folders: dict[str, list[Path]] = {kind: [] for kind in _MODULES}
         for part in validation.read_json(self.folder / "modules.json", list[EncoderModule], _WHOLE):
             kind = part.type.removeprefix(_HUB_TYPE)
-            self._check(kind in found, f"has a part {kind!r}", _MODULES)
-            found[kind].append(self.folder / part.path)
+            self._check(kind in folders, f"has a part {kind!r}", _MODULES)
+            folders[kind].append(self.folder / part.path)
         for kind in ("Transformer", "Pooling"):
-            if not found[kind]:
+            if not folders[kind]:
                 raise DataError(Problem(str(self.folder / "modules.json"), None, f"names no {kind}", _WHOLE))
-        return found
+        return folders
 
 
 def _name_weights(tensors: Mapping[str, Singles], config: TransformerConfig) -> TransformerWeights:
@@ -252,8 +252,8 @@ def _name_weights(tensors: Mapping[str, Singles], config: TransformerConfig) -> 
 
 def find_install_command() -> str | None:
     """Return the command that installs what `minilm` lacks here, or None; nothing is imported to find out."""
-    there = all(find_spec(module) is not None for module in (*_LIBRARIES, _MODULE))
-    return None if there else INSTALL
+    installed = all(find_spec(module) is not None for module in (*_LIBRARIES, _MODULE))
+    return None if installed else INSTALL
 
 
 def check_libraries() -> None:

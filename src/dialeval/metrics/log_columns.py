@@ -150,11 +150,11 @@ class LabelNames(Fact[dict[str, tuple[str, ...]], list[str]]):
     def gather(self, batch: Batch) -> dict[str, tuple[str, ...]]:
         if not batch.has(inputs.TURN_LABELS):
             return {}
-        found: dict[str, set[str]] = defaultdict(set)
+        values: dict[str, set[str]] = defaultdict(set)
         for row in _parse_labels(batch):
             for name, (_, counts) in row.items():
-                found[name].update(counts)
-        return _limit_values(found)
+                values[name].update(counts)
+        return _limit_values(values)
 
     def merge(self, left: dict[str, tuple[str, ...]], right: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
         return _limit_values({name: {*left.get(name, ()), *right.get(name, ())} for name in (*left, *right)})
@@ -214,10 +214,10 @@ class LatencyPercentile(Metric[_Durations]):
 
     def partial(self, batch: Batch) -> Partial[_Durations]:
         values = _parse_seconds(batch)
-        known = ~np.isnan(values)
-        sizes = np.diff(offsets_of(known)[batch.dialogues])
-        sums = RowSums(np.column_stack([np.where(known, values, 0.0), known]))
-        return Partial((values[known], sizes[sizes > 0], len(batch)), {}, {"latency": sums})
+        timed = ~np.isnan(values)
+        sizes = np.diff(offsets_of(timed)[batch.dialogues])
+        sums = RowSums(np.column_stack([np.where(timed, values, 0.0), timed]))
+        return Partial((values[timed], sizes[sizes > 0], len(batch)), {}, {"latency": sums})
 
     def merge(self, left: _Durations, right: _Durations) -> _Durations:
         return np.concatenate((left[0], right[0])), np.concatenate((left[1], right[1])), left[2] + right[2]
@@ -248,9 +248,9 @@ class LatencyPercentile(Metric[_Durations]):
         return value, replace(error, error=(high - low) / 4), (high - low) / (4 * spread)
 
     def score_resamples(self, sample: Resamples) -> Floats:
-        values, known = sample.rows.sums("latency").T
+        values, timed = sample.rows.sums("latency").T
         order, sizes = np.argsort(values, kind="stable"), np.diff(sample.rows.offsets)
-        ordered, taken = values[order], known[order].astype(np.int64)
+        ordered, taken = values[order], timed[order].astype(np.int64)
 
         def percentile(counts: Ints) -> float:
             up_to = np.cumsum(np.repeat(counts, sizes)[order] * taken)
@@ -261,18 +261,18 @@ class LatencyPercentile(Metric[_Durations]):
     def score_jackknife(self, sample: Resamples) -> Floats:
         """Return the linear part of the percentile: the jackknife of the percentile itself is not consistent."""
         value, slope = sample.rows.derive(("percentile", self), lambda: self._find_slope(sample.rows))
-        seconds, known = sample.rows.sums("latency").T
-        within = sum_by_cluster(np.column_stack([(seconds <= value) * known, known]), sample.rows.offsets)
+        seconds, counts = sample.rows.sums("latency").T
+        within = sum_by_cluster(np.column_stack([(seconds <= value) * counts, counts]), sample.rows.offsets)
         with np.errstate(invalid="ignore"):  # 0 / 0: no known latency
             every, some = (within.sum(axis=0)[None], sample.sum_clusters(within))
             return np.asarray(value + slope * (every[:, 0] / every[:, 1] - some[:, 0] / some[:, 1]))
 
     def _find_slope(self, rows: ClusteredRows) -> tuple[float, float]:
-        seconds, known = rows.sums("latency").T
-        there = known > 0
-        if not there.any():
+        seconds, counts = rows.sums("latency").T
+        timed = counts > 0
+        if not timed.any():
             return nan, nan
-        value, _, slope = self._estimate_error(seconds[there], np.unique(offsets_of(there)[rows.offsets]))
+        value, _, slope = self._estimate_error(seconds[timed], np.unique(offsets_of(timed)[rows.offsets]))
         return value, slope
 
 
@@ -299,10 +299,10 @@ class ScoreRanges(Fact[_Ranges, _Ranges]):
         return {}
 
     def gather(self, batch: Batch) -> _Ranges:
-        found: _Ranges = {}
+        ranges: _Ranges = {}
         for scores in batch.fields(inputs.SCORES).values if batch.has(inputs.SCORES) else ():
-            found = self.merge(found, {name: (1, value, value) for name, value in (scores or {}).items()})
-        return found
+            ranges = self.merge(ranges, {name: (1, value, value) for name, value in (scores or {}).items()})
+        return ranges
 
     def merge(self, left: _Ranges, right: _Ranges) -> _Ranges:
         both = dict(left)
@@ -348,8 +348,8 @@ class Score(RowMetric):
     """The least and the largest value, as in `1:5`; either may be left out."""
 
     def __post_init__(self) -> None:
-        known = {"auto": _guess_direction(self.of), "neither": None}
-        object.__setattr__(self, "better", known.get(self.better or "", self.better))
+        spelled = {"auto": _guess_direction(self.of), "neither": None}
+        object.__setattr__(self, "better", spelled.get(self.better or "", self.better))
         super().__post_init__()
         _ = self.bounds  # refuses a range that is none
 
@@ -389,10 +389,12 @@ class Score(RowMetric):
             if low < lowest or high > highest:
                 raise SettingError(f"score:{name} is from {low:g} to {high:g}, beyond its range {self.range}")
             limits = self.range or ("0:1" if low >= 0 and high <= 1 else "")
-            own = self if self.of else Score(of=name, better=self.better or "auto", range=self.range)  # type: ignore[arg-type]
-            settled[str(own)] = replace(own, range=limits)
-            if limits != own.range or str(own) == f"score:{name}":
-                guesses.append(f"score:{name}(better={own.better or 'neither'}{f',range={limits}' if limits else ''})")
+            score = self if self.of else Score(of=name, better=self.better or "auto", range=self.range)  # type: ignore[arg-type]
+            settled[str(score)] = replace(score, range=limits)
+            if limits != score.range or str(score) == f"score:{name}":
+                guesses.append(
+                    f"score:{name}(better={score.better or 'neither'}{f',range={limits}' if limits else ''})"
+                )
         if guesses:
             add_warning(f"read as {', '.join(guesses)}; give such settings to change them")
         return settled

@@ -215,17 +215,17 @@ class Registry:
         ]
         for load in (partial(self._import, imported), partial(self._import, [inputs.RESPONSE]), self._import_all):
             load()
-            found = self._presets.get(name) or self._families.get(name)
-            if found is not None:
-                return found
+            metric = self._presets.get(name) or self._families.get(name)
+            if metric is not None:
+                return metric
         return DECLARED.get(name)
 
     def list_measuring(self, subjects: Collection[str]) -> list[Metric]:
         """Return all presets of metrics that measure one of some columns."""
         self._import(subjects)
         self._load_installed()
-        found = [(name, metric) for name, metric in self._presets.items() if metric.subject in subjects]
-        return [metric(**metric.presets[name]) for name, metric in found]
+        measuring = [(name, metric) for name, metric in self._presets.items() if metric.subject in subjects]
+        return [metric(**metric.presets[name]) for name, metric in measuring]
 
     def register(self, metric: Registered) -> Registered:
         """Add a metric class, or a function of `metric_of_rows` (also usable as a decorator).
@@ -251,8 +251,8 @@ class Registry:
         """Return a name as it is spelled here: not an alias, in lower case unless it is known as it is."""
         if not isinstance(name, str):
             return name
-        if found := _LABEL.fullmatch(name):
-            name = f"{found[1]}(of={','.join(filter(None, found.groups()[1:]))})"
+        if label := _LABEL.fullmatch(name):
+            name = f"{label[1]}(of={','.join(filter(None, label.groups()[1:]))})"
         head, bracket, settings = name.strip().partition("(")
         lower = head.strip().lower()
         if lower in ALIASES:
@@ -292,8 +292,8 @@ class Registry:
     def _expand(self, name: Any) -> Iterator[Metric]:
         if isinstance(name, Metric):
             yield name
-        elif isinstance(name, str) and (found := _PLACE.fullmatch(name.strip())):
-            yield from self._expand(_import_name(*found.groups()))
+        elif isinstance(name, str) and (place := _PLACE.fullmatch(name.strip())):
+            yield from self._expand(_import_name(*place.groups()))
         elif isinstance(name, type) and issubclass(name, Metric):
             raise SettingError(f"{name.__qualname__} is a class; pass a metric made of it: {name.__qualname__}(...)")
         elif callable(name):
@@ -326,8 +326,8 @@ class Registry:
             return f"{name} is a group of metrics: {', '.join(GROUPS[name])}"
         if (instead := _INSTEAD.get(name.lower().replace("_", "-"))) is not None:
             return f"{name} is not implemented; {instead}"
-        known = [*self.presets, *self.families, *DECLARED, *GROUPS, *ALIASES]
-        return f"no metric is called {name!r}; {suggest(name, known, '`dialeval metrics` lists all of them')}"
+        names = [*self.presets, *self.families, *DECLARED, *GROUPS, *ALIASES]
+        return f"no metric is called {name!r}; {suggest(name, names, '`dialeval metrics` lists all of them')}"
 
 
 @cache
@@ -342,11 +342,11 @@ def registry() -> Registry:
 
 def canonicalize(name: object) -> Any:
     """Return the name of results of a metric that may be asked for by an alias or in other case."""
-    found = registry().canonicalize(name)
+    canonical = registry().canonicalize(name)
     try:
-        return str(registry().parse(found)) if found != name and "(" in found else found
+        return str(registry().parse(canonical)) if canonical != name and "(" in canonical else canonical
     except SettingError:
-        return found
+        return canonical
 
 
 def register(metric: Registered) -> Registered:
@@ -356,8 +356,8 @@ def register(metric: Registered) -> Registered:
 
 def explain(metric: MetricClass) -> str:
     """Return formula, papers and edge cases of a metric: its docstring without the first line, else its module's."""
-    own = (inspect.getdoc(metric) or "").partition("\n")[2]
-    return (own or sys.modules[metric.__module__].__doc__ or "").strip()
+    text = (inspect.getdoc(metric) or "").partition("\n")[2]
+    return (text or sys.modules[metric.__module__].__doc__ or "").strip()
 
 
 _TOPICS: Mapping[str, Sequence[str]] = {
@@ -395,11 +395,11 @@ def split_names(text: str) -> list[str]:
 
 
 def _parse_settings(metric: MetricClass, inside: str) -> Iterator[tuple[str, object]]:
-    known = metric.setting_names()
+    settings = metric.setting_names()
     for part in filter(None, map(str.strip, inside.split(","))):
         name, equals, value = (piece.strip() for piece in part.partition("="))
-        if not equals or name not in known:
-            hint = suggest(name, known, f"it has {', '.join(known) or 'no settings'}")
+        if not equals or name not in settings:
+            hint = suggest(name, settings, f"it has {', '.join(settings) or 'no settings'}")
             raise SettingError(f"{metric.family} has no setting {name!r}; {hint}")
         yield name, _parse_value(metric, name, value, get_type_hints(metric)[name])
 

@@ -241,8 +241,8 @@ def _variance_between(sums: Floats) -> Floats:
     """Return the variance between tasks from sums over tasks: how many, rates, squared rates, chance of a rate."""
     number, rates, squares, chance = sums.T
     with np.errstate(invalid="ignore", divide="ignore"):
-        found: Floats = (squares - rates**2 / number) / (number - 1) - chance / number
-    return np.where(number > 1, found, nan)
+        variances: Floats = (squares - rates**2 / number) / (number - 1) - chance / number
+    return np.where(number > 1, variances, nan)
 
 
 @dataclass(frozen=True)
@@ -254,8 +254,10 @@ class TrialMean(RowMetric):
     number: ClassVar[str]
 
     def score(self, batch: Batch) -> Floats:
-        given = [[trial[self.number] for trial in row if trial[self.number] is not None] for row in parse_trials(batch)]
-        return np.array([sum(numbers) / len(numbers) if numbers else nan for numbers in given], np.float64)
+        by_row = [
+            [trial[self.number] for trial in row if trial[self.number] is not None] for row in parse_trials(batch)
+        ]
+        return np.array([sum(numbers) / len(numbers) if numbers else nan for numbers in by_row], np.float64)
 
 
 @dataclass(frozen=True)

@@ -404,12 +404,12 @@ def find_percent_keys(subject: Mapping[str, Result] | Comparison) -> set[str]:
     else:
         signatures = {key: est.signature for result in subject.values() for key, est in result.items()}
         metrics = {key: signature.metric for key, signature in signatures.items() if signature is not None}
-    found = set()
+    unbounded = set()
     for key, name in metrics.items():
         with suppress(DialevalError):  # a metric that is not installed
             low, high = registry().parse(name).bounds_of(key)
-            found |= {key} if low in (0.0, -1.0) and high == 1.0 else set()
-    return found
+            unbounded |= {key} if low in (0.0, -1.0) and high == 1.0 else set()
+    return unbounded
 
 
 def run_to_percent(run: Run) -> Run:

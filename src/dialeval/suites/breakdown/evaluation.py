@@ -144,19 +144,19 @@ def evaluate_breakdown(
         >>> run["keywords"]["accuracy"].mean
         0.625
     """
-    given = [threshold] if isinstance(threshold, int | float) else list(threshold)
-    if not given:
+    levels = [threshold] if isinstance(threshold, int | float) else list(threshold)
+    if not levels:
         raise SettingError("give at least one threshold")
-    thresholds = list(dict.fromkeys(map(float, given)))
+    thresholds = list(dict.fromkeys(map(float, levels)))
     read_data = read(data, labels, match, lenient)
     warnings, systems = list(read_data.warnings), list(read_data.systems)
     if baselines:
-        known = None
+        development_counts = None
         if development is not None:
             findings = Findings(lenient)
-            known = read_logs(development, findings).counts
+            development_counts = read_logs(development, findings).counts
             warnings += findings.raise_or_count()
-        systems += _make_baselines(read_data, thresholds, known)
+        systems += _make_baselines(read_data, thresholds, development_counts)
     # All needs of these metrics are met; and without the registry, which imports every metric, the start is faster.
     plan, roles = Plan(_make_metrics(thresholds)), dict[str, Role]()
     for rows in systems[len(read_data.systems) :]:

@@ -328,8 +328,8 @@ def load_task(
         8
     """
     folder = _find_folder(data)
-    own = folder / ONTOLOGY_FILE
-    ontology = load_ontology(own if own.is_file() else MULTIWOZ)
+    ontology_file = folder / ONTOLOGY_FILE
+    ontology = load_ontology(ontology_file if ontology_file.is_file() else MULTIWOZ)
     if names == "2023":
         ontology = ontology.with_rule("name", "short-name")
     files = read_task(folder, split)
