@@ -240,10 +240,10 @@ def dump_comparison(comparison: Comparison, **settings: object) -> bytes:
 
     Numbers that are not finite are texts: JSON has no others, and every digit counts.
     """
-    given = _drop_defaults(settings)
+    changed = _drop_defaults(settings)
     if not comparison.untested:
-        given.pop("most_tests", None)  # it left nothing out
-    saved = SavedComparison(__version__, given, comparison)
+        changed.pop("most_tests", None)  # it left nothing out
+    saved = SavedComparison(__version__, changed, comparison)
     return validation.dump(_spell_infinite(to_builtins(saved, enc_hook=float)))
 
 
@@ -259,12 +259,12 @@ def load_comparison(path: str | PathLike[str], run: Run, **settings: object) -> 
     saved = validation.convert(document, SavedComparison, str(path), "delete the run, and score again", strict=False)
     if not {saved.comparison.baseline, *saved.comparison.systems} <= run.keys():
         return None
-    given = _drop_defaults(settings)
-    if given.get("baseline") == saved.comparison.baseline:
-        given["baseline"] = saved.settings.get("baseline")
+    changed = _drop_defaults(settings)
+    if changed.get("baseline") == saved.comparison.baseline:
+        changed["baseline"] = saved.settings.get("baseline")
     if "most_tests" not in saved.settings:
-        given.pop("most_tests", None)
-    return saved.comparison if (saved.dialeval, saved.settings) == (__version__, _drop_defaults(given)) else None
+        changed.pop("most_tests", None)
+    return saved.comparison if (saved.dialeval, saved.settings) == (__version__, _drop_defaults(changed)) else None
 
 
 def load_choices(path: str | PathLike[str]) -> JsonObject:

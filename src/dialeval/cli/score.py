@@ -179,7 +179,7 @@ def _evaluate(
 
         inputs["keep"] = [field for field in dict.fromkeys(kept) if field not in FOUND or field in over]
     inputs["invalid"] = "skip" if inputs.pop("skip_invalid") else "refuse"
-    reading = Reading(**{each.name: inputs.pop(each.name) for each in fields(Reading) if each.name in inputs})
+    reading = Reading(**{option.name: inputs.pop(option.name) for option in fields(Reading) if option.name in inputs})
     needs_all_rows = baselines or bool(kept) or intervals.is_resampled
     needs_all_rows |= reading.dialogues is not None or reading.scores is not None
     if over and (intervals.is_resampled or as_there):

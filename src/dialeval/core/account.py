@@ -100,7 +100,9 @@ class Account:
     def __add__(self, other: Account) -> Account:
         """Return the account of both inputs."""
         mine, more = vars(self), vars(other)
-        counts = {each.name: mine[each.name] + more[each.name] for each in fields(self) if each.name not in _LISTED}
+        counts = {
+            count.name: mine[count.name] + more[count.name] for count in fields(self) if count.name not in _LISTED
+        }
         problems = (self.problems + other.problems)[:MOST_LISTED]
         return Account(**counts, fields={**other.fields, **self.fields}, problems=problems)
 

@@ -133,7 +133,7 @@ class EqualByFields:
     def __eq__(self, other: object) -> bool:
         if type(self) is not type(other):
             return NotImplemented
-        names = [each.name for each in fields(cast(Any, self))]
+        names = [item.name for item in fields(cast(Any, self))]
         return all(is_equal(getattr(self, name), getattr(other, name)) for name in names)
 
 

@@ -105,7 +105,10 @@ def join_batches(parts: Sequence[BatchContributions]) -> Contributions:
     # Of several processes, or no words at all.
     if len(tokens) < len(parts) or any(part.vocabulary is not tokens[0].vocabulary for part in tokens):
         return join_parts([RowWords.of(part) if isinstance(part, TokenColumn) else part for part in parts])
-    ids, sizes = (np.concatenate(each) for each in zip(*((part.ids, part.lengths) for part in tokens), strict=True))
+    ids, sizes = (
+        np.concatenate(parts_of_kind)
+        for parts_of_kind in zip(*((part.ids, part.lengths) for part in tokens), strict=True)
+    )
     return RowWords.of(TokenColumn(ids, offsets_of(sizes), tokens[0].vocabulary))
 
 
@@ -170,12 +173,12 @@ def to_arrow(contributions: Mapping[str, Contributions], system: str) -> pa.Tabl
     import pyarrow as pa
 
     columns = {"system": repeat_text(system, len(next(iter(contributions.values()))))}
-    for name, each in contributions.items():
-        if isinstance(each, RowSums):
-            rows, width = each.values.shape
-            columns[name] = list_array(np.arange(rows + 1) * width, number_array(each.values.ravel()))
+    for name, column in contributions.items():
+        if isinstance(column, RowSums):
+            rows, width = column.values.shape
+            columns[name] = list_array(np.arange(rows + 1) * width, number_array(column.values.ravel()))
         else:
-            columns[name] = list_array(each.offsets, text_array(each.words).take(number_array(each.ids)))
+            columns[name] = list_array(column.offsets, text_array(column.words).take(number_array(column.ids)))
     return pa.table(columns)
 
 

@@ -94,8 +94,8 @@ def check_like(value: Any, example: Any, where: str = "state") -> None:
         for number, (part, one) in enumerate(zip(value, example, strict=True)):
             check_like(part, one, f"{where}[{number}]")
     elif is_dataclass(example):
-        for each in fields(example):
-            check_like(getattr(value, each.name), getattr(example, each.name), f"{where}.{each.name}")
+        for item in fields(example):
+            check_like(getattr(value, item.name), getattr(example, item.name), f"{where}.{item.name}")
 
 
 def _name_class(kind: type) -> str:

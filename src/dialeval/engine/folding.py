@@ -408,12 +408,17 @@ def _finish_systems(
             asked = {need for metric in metrics for need in list_signed_needs(metric)}
             columns = {need: digest_of(column) for need, column in source.rows.columns.items() if need in asked}
         else:
-            columns = {Input(need): each.digest for need, each in state.fingerprints.items() if each.texts}
+            columns = {
+                Input(need): fingerprint.digest for need, fingerprint in state.fingerprints.items() if fingerprint.texts
+            }
             # What rows really had may be less than what they might have had.
             available = frozenset({inputs.RESPONSE, *columns, *failed})
         plan = planner(number, available | resources)
         states = dict(zip(metrics, state.states, strict=False))  # details follow the metrics
-        details = [(*check, each) for check, each in zip(checks.items(), state.states[len(metrics) :], strict=True)]
+        details = [
+            (*check, fingerprint)
+            for check, fingerprint in zip(checks.items(), state.states[len(metrics) :], strict=True)
+        ]
         digests = {**job.resources.digests, **columns}
         finished[name] = FinishedSystem(source, system, plan, states, details, digests, store, state)
     return finished
@@ -436,7 +441,7 @@ def _drop_empty_systems(totals: Mapping[System, SystemState]) -> dict[System, Sy
     """Return the systems that have rows; what was left out where there are none is counted in the first of a source."""
     kept = {system: state for system, state in totals.items() if state.rows}
     for system, state in totals.items():
-        first = next((each for each in kept if each[0] == system[0]), None)
+        first = next((one for one in kept if one[0] == system[0]), None)
         if not state.rows and first is not None and system not in kept:
             kept[first] = replace(kept[first], account=kept[first].account + state.account)
     return kept

@@ -244,9 +244,9 @@ class _WorkerProcess:
             process.start()
         self._process = process
 
-    def begin(self, given: bytes) -> None:
+    def begin(self, content: bytes) -> None:
         """Give it its job, and wait until it has it."""
-        self._pipe.send_bytes(given)
+        self._pipe.send_bytes(content)
         self._pipe.recv_bytes()
 
     def answer(self, asked: bytes) -> bytes:

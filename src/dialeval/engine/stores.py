@@ -108,9 +108,9 @@ class MemoryItems(ItemStore):
         if stage != "metrics":
             return
         chunk = self._chunks[number]
-        for system, each in items.systems.items():
+        for system, values_of_system in items.systems.items():
             columns, (rows, dialogues) = self._columns.setdefault(system, {}), self._sizes[system]
-            for level, values in each.values.items():
+            for level, values in values_of_system.values.items():
                 is_turn = level == Level.TURN.value
                 first, size = (chunk.first_row, rows) if is_turn else (chunk.first_dialogue, dialogues)
                 for key, column in values.items():
@@ -122,7 +122,7 @@ class MemoryItems(ItemStore):
             if rows <= KEPT_ROWS:
                 parts = self._contributions.setdefault(system, {})
                 # Those of one name are the same for every metric.
-                named = {name: added for by_name in each.contributions for name, added in by_name.items()}
+                named = {name: added for by_name in values_of_system.contributions for name, added in by_name.items()}
                 for name, added in named.items():
                     parts.setdefault(name, []).append(added)
 

@@ -326,7 +326,7 @@ def rank_pairs(
         require_raters(len(people), None not in pairs.rater)
         rater = np.array([people.index(str(who)) for who in pairs.rater], np.int64)
         clusters += [rater, pairs.dialogue * len(people) + rater]
-    ways = [_fit_without_each(cells, codes, pairs, each, whole) for each in clusters]
+    ways = [_fit_without_each(cells, codes, pairs, cluster_left, whole) for cluster_left in clusters]
 
     def measure(name: str, at: int, less: int | None = None) -> Jackknifed:
         """Return a parameter, or its difference to another one, with its error over all clusters."""
@@ -347,7 +347,13 @@ def rank_pairs(
     counts = np.rint(sums).astype(np.int64)
     counts += counts.transpose(1, 0, 2)[..., ::-1]  # wins, ties and losses of each system against each other
     raw = {pair: measure("strengths", pair[0], less=pair[1]).p for pair in combinations(order, 2)}
-    p = dict(zip(raw, significance.holm([1.0 if math.isnan(each) else each for each in raw.values()]), strict=True))
+    p = dict(
+        zip(
+            raw,
+            significance.holm([1.0 if math.isnan(cluster_left) else cluster_left for cluster_left in raw.values()]),
+            strict=True,
+        )
+    )
     systems = []
     for place in order:
         strength, score = float(whole.strengths[0, place]), float(whole.scores[0, place])
@@ -370,7 +376,7 @@ def rank_pairs(
         systems=systems,
         groups=significance.find_homogeneous_groups(
             [names[place] for place in order],
-            {frozenset((names[one], names[other])) for (one, other), each in p.items() if each < ALPHA},
+            {frozenset((names[one], names[other])) for (one, other), cluster_left in p.items() if cluster_left < ALPHA},
         ),
         between={
             names[left]: {names[right]: tuple(counts[left, right].tolist()) for right in order if left != right}

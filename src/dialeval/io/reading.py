@@ -129,11 +129,11 @@ def _account_for_others(path: PathSource, names: FieldNames) -> list[Rows]:
     try:
         for records in read_records(path, names, None).values():
             for _, row in records.rows:
-                given: dict[str, Any] = row if isinstance(row, dict) else {}
-                shape = find_shape(given)
+                row_fields: dict[str, Any] = row if isinstance(row, dict) else {}
+                shape = find_shape(row_fields)
                 if shape is None or not shape.counts:
                     return []
-                counts: Any = {name: count_values(given, paths) for name, paths in shape.counts.items()}
+                counts: Any = {name: count_values(row_fields, paths) for name, paths in shape.counts.items()}
                 total += Account(**{"conversations": 1, **counts})
                 title = shape.name
     except DataError:
@@ -156,8 +156,8 @@ def attach(rows: Rows, need: Input, column: RaggedColumn, where: str) -> Rows:
     """Return the rows with a column from `where`, in place of one of their own; both must have as many rows."""
     if len(column) != len(rows):
         raise DataError(length_problem(rows.where, len(rows), where, len(column)))
-    own = {each: kept for each, kept in rows.columns.items() if each != inputs.ROLES or need != inputs.CONTEXT}
-    return account_for([replace(rows, columns={**own, need: column})])[0]
+    columns = {each: kept for each, kept in rows.columns.items() if each != inputs.ROLES or need != inputs.CONTEXT}
+    return account_for([replace(rows, columns={**columns, need: column})])[0]
 
 
 def name_dialogues(rows: Rows, source: Any) -> Rows:
@@ -212,8 +212,10 @@ def join_scores(systems: Sequence[Rows], source: Any, key: str, asked: Sequence[
         place = (reader.read_identifier(row, "system"), dialogue, reader.read_turn(row))
         if place in found:
             reader.add_problem(f"has scores of {dialogue} a second time", "keep one row per dialogue, or number turns")
-        own = {name: value for name, value in row.items() if name not in (key, "id", "system", "turn", *DIALOGUE_IDS)}
-        found[place] = reader.read_columns({**own, "scores": own} if "*" in asked else own).get(inputs.SCORES)
+        fields = {
+            name: value for name, value in row.items() if name not in (key, "id", "system", "turn", *DIALOGUE_IDS)
+        }
+        found[place] = reader.read_columns({**fields, "scores": fields} if "*" in asked else fields).get(inputs.SCORES)
     records.raise_problems()
     return [_add_scores(rows, found, where, key, several=len(systems) > 1) for rows in systems]
 
@@ -234,14 +236,14 @@ def _add_scores(
         if len(named := list(filter(None, names))) > len(set(named)):
             what = f"has several replies with the same {key}, such as {Counter(named).most_common(1)[0][0]}"
             raise DataError(Problem(rows.where, None, what, "join scores by a field that is unique: --key NAME"))
-    known = {dialogue for dialogue, _ in mine}.intersection(dialogues)
-    if not known:
+    joined = {dialogue for dialogue, _ in mine}.intersection(dialogues)
+    if not joined:
         what = f"names none of the {len(dialogues):,} {unit} of {rows.system}"
         remedy = "check --key, and name the ids of the log: --field dialog_id=NAME"
         raise DataError(Problem(where, None, what, remedy))
     if several and not by_system:
         raise DataError(Problem(where, None, "does not say of which system its scores are", "add a column system"))
-    if unknown := len({dialogue for dialogue, _ in mine} - known):
+    if unknown := len({dialogue for dialogue, _ in mine} - joined):
         add_warning(f"{where}: scores of {unit} that are not in {rows.system} are unused ({unknown:,})")
     column = rows.columns.get(inputs.SCORES)
     values: list[Any] = [None] * len(rows) if column is None else list(column)
@@ -261,13 +263,13 @@ def find_response_files(folder: PathSource) -> list[Path]:
     """Return the files of a folder that hold responses, in the order of their names."""
     entries = _list_files(folder)
     facts = _DATASET if {entry.name for entry in entries} >= _DATASET else frozenset()
-    own: set[str] = set()
+    run_files: set[str] = set()
     if any(entry.name == RUN_FILE for entry in entries):
         from dialeval.core.result import files_of  # loads msgspec
 
-        own = {path.name for path in files_of(folder)}
-    files = [entry for entry in entries if _is_response_file(entry) and entry.name not in facts | own]
-    if own and not files:
+        run_files = {path.name for path in files_of(folder)}
+    files = [entry for entry in entries if _is_response_file(entry) and entry.name not in facts | run_files]
+    if run_files and not files:
         remedy = "pass the files that were scored, or give the run to `dialeval compare` or `dialeval report`"
         raise DataError(Problem(os.fspath(folder), None, "is a saved run and no folder of responses", remedy))
     if not files:
@@ -485,11 +487,11 @@ def read_objects(
 
     if isinstance(sources, list) and sources and all(isinstance(row, dict) for row in sources):
         return read_list(Records(what, enumerate(sources, 1)), what)
-    given = list(sources) if isinstance(sources, Iterable) and not isinstance(sources, str) else [sources]
-    for each in given:
+    several = list(sources) if isinstance(sources, Iterable) and not isinstance(sources, str) else [sources]
+    for each in several:
         if not isinstance(each, str | os.PathLike | Records):
             raise SettingError(f"{each!r:.40} is not a path")
-    return _chain(partial(read_list_or_file, each) for each in given)  # type: ignore[arg-type]
+    return _chain(partial(read_list_or_file, each) for each in several)  # type: ignore[arg-type]
 
 
 def join_rowwise(sets: Mapping[str, RaggedColumn], where: str) -> RaggedColumn:

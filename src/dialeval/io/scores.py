@@ -55,13 +55,13 @@ def read_grade(value: object) -> float | None:
     return GRADES.get(value.lower()) if isinstance(value, str) and value.lower() in GRADES else read_number(value)
 
 
-def read_scores(given: object) -> JsonObject:
+def read_scores(listed: object) -> JsonObject:
     """Return the scores in an object of names and values, or in a list of objects with both."""
-    given = parse_text(given, None)
-    if isinstance(given, Mapping):
-        named = [(str(name), value) for name, value in given.items()]
-    elif isinstance(given, LISTS):
-        named = [(_find_name(item), item) for item in given if isinstance(item, Mapping)]
+    listed = parse_text(listed, None)
+    if isinstance(listed, Mapping):
+        named = [(str(name), value) for name, value in listed.items()]
+    elif isinstance(listed, LISTS):
+        named = [(_find_name(item), item) for item in listed if isinstance(item, Mapping)]
     else:
         return {}
     scores: JsonObject = {}
@@ -135,4 +135,4 @@ def collect_scores(row: dict[str, object], places: Iterable[str], taken: Iterabl
 def count_scores(row: Mapping[str, object], messages: object = None) -> int:
     """Return the number of scores of a row and of its messages."""
     inner = [message for message in messages if isinstance(message, Mapping)] if isinstance(messages, LISTS) else []
-    return sum(len(read_scores(given["scores"])) for given in (row, *inner) if given.get("scores"))
+    return sum(len(read_scores(holder["scores"])) for holder in (row, *inner) if holder.get("scores"))

@@ -85,9 +85,9 @@ class JudgeDrift(Displayable, Tabular, Record, frozen=True, kw_only=True):
     def lines(self) -> list[JsonObject]:
         """Return one line per system."""
         return [
-            {name: getattr(each, name) for name in ("system", "rows", "ungraded", "before", "after")}
-            | {"shift": each.shift.value, "low": each.shift.interval[0], "high": each.shift.interval[1]}
-            for each in self.systems
+            {name: getattr(system, name) for name in ("system", "rows", "ungraded", "before", "after")}
+            | {"shift": system.shift.value, "low": system.shift.interval[0], "high": system.shift.interval[1]}
+            for system in self.systems
         ]
 
     def to_jsonl(self) -> bytes:
@@ -225,11 +225,18 @@ def _list_moved(names: Sequence[str], graded: Mapping[str, Graded], most: int) -
 def describe_drift(drift: JudgeDrift) -> Document:
     """Return the drift of a judge as tables and sentences."""
     rows = [
-        [plain(each.system), f"{each.rows:,}", show_fixed(each.before, 2), show_fixed(each.after, 2), _show(each.shift)]
-        for each in drift.systems
+        [
+            plain(system.system),
+            f"{system.rows:,}",
+            show_fixed(system.before, 2),
+            show_fixed(system.after, 2),
+            _show(system.shift),
+        ]
+        for system in drift.systems
     ]
     means = [
-        sum(getattr(each, side) * each.rows for each in drift.systems if each.rows) / drift.rows for side in _SIDES
+        sum(getattr(system, side) * system.rows for system in drift.systems if system.rows) / drift.rows
+        for side in _SIDES
     ]
     rows.append(["all", f"{drift.rows:,}", *(show_fixed(mean, 2) for mean in means), _show(drift.shift)])
     tables = [Table(["system", "rows", "first judge", "second judge", "shift"], rows)]
@@ -248,7 +255,7 @@ def describe_drift(drift: JudgeDrift) -> Document:
         *(f"{plain(one)} and {plain(two)} change their order." for one, two in drift.reordered),
         f"Differences of the signatures: {plain('; '.join(changes)) if changes else 'none'}.",
     ]
-    ungraded = sum(each.ungraded for each in drift.systems)
+    ungraded = sum(system.ungraded for system in drift.systems)
     if ungraded:
         notes.append(f"{ungraded:,} rows without a grade of one of the judges are left out.")
     titles = [f"Drift from {shorten(drift.metrics[0])} to {shorten(drift.metrics[1])}", "Grades before and after, rows"]

@@ -197,7 +197,7 @@ class ShippedEncoder:
         new = [text for text in dict.fromkeys(texts) if text not in kept]
         encoded = kept | dict(zip(new, self.encoder.encode_tokens(new), strict=True))
         choices: list[dict[str, Singles]] = [encoded, {text: encoded[text] for text in texts}, {}]
-        self._kept = next(each for each in choices if sum(map(len, each.values())) <= KEPT_TOKENS)
+        self._kept = next(choice for choice in choices if sum(map(len, choice.values())) <= KEPT_TOKENS)
         return [encoded[text] for text in texts]
 
 
@@ -283,7 +283,7 @@ class Transformer:
                 # No token is read by others from here on.
                 taken, lengths = _number_rows(starts, kept), list(map(len, kept))
                 starts, size = self._place_texts(lengths)
-                rows, mixed = (self._move(each, taken, starts, lengths, size) for each in (rows, mixed))
+                rows, mixed = (self._move(side, taken, starts, lengths, size) for side in (rows, mixed))
             for start in range(0, size, TILE):
                 self._transform(layer, rows[start : start + TILE], mixed[start : start + TILE])
         return [rows[start : start + length] for start, length in zip(starts, lengths, strict=True)]

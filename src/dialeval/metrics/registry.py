@@ -119,15 +119,15 @@ _PLACE = re.compile(r"([A-Za-z_][\w.]*):([A-Za-z_]\w*)")
 """A module and a name in it."""
 
 
-def _require_class(given: object) -> MetricClass:
+def _require_class(candidate: object) -> MetricClass:
     """Return the class that a metric is registered by; SettingError for what is none."""
-    if hasattr(given, METRIC_MARK):
-        return make_class(given)
-    name = getattr(given, "__qualname__", repr(given))
-    if isinstance(given, type) and issubclass(given, Metric):
-        return given
+    if hasattr(candidate, METRIC_MARK):
+        return make_class(candidate)
+    name = getattr(candidate, "__qualname__", repr(candidate))
+    if isinstance(candidate, type) and issubclass(candidate, Metric):
+        return candidate
     way = "a function becomes one by @dialeval.metric_of_rows(name=...)"
-    if hasattr(given, "update_metrics"):
+    if hasattr(candidate, "update_metrics"):
         way = "a class of dialog-eval becomes one by dialeval.originals.dialog_eval.adapt"
     raise SettingError(f"{name} is not a metric; {way}")
 

@@ -226,7 +226,9 @@ class TaskVariance(TrialVariance):
 
     def finish(self, state: TaskCounts) -> Mapping[str, Estimate]:
         pairs = [pair for _, pair in sorted(state.counts.items()) if pair[0] > 1]
-        rates, chance = (np.array(each) for each in ([c / n for n, c in pairs], [self.value(*p) / p[0] for p in pairs]))
+        rates, chance = (
+            np.array(column) for column in ([c / n for n, c in pairs], [self.value(*p) / p[0] for p in pairs])
+        )
         sums = np.array([[len(pairs), sum(sorted(rates)), sum(sorted(rates**2)), sum(sorted(chance))]], np.float64)
         enough = len(pairs) > 1
         mean = float(_variance_between(sums)[0]) if enough else nan
