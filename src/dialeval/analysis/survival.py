@@ -15,7 +15,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any
 
 import numpy as np
 from msgspec.structs import replace
@@ -30,6 +29,7 @@ from dialeval.core.errors import SettingError
 from dialeval.core.fold import Level
 from dialeval.core.result import Result
 from dialeval.core.run_schema import Record
+from dialeval.core.validation import JsonObject
 from dialeval.core.version import __version__
 from dialeval.stats.intervals import DEFAULT_LEVEL
 from dialeval.stats.significance import holm
@@ -103,7 +103,7 @@ class Survival(Tabular, Displayable, Record, frozen=True, kw_only=True, rename={
         medians = ", ".join(f"{row.system} {row.curve.median or 'none'}" for row in self.systems)
         return f"<Survival: {self.key}, median turn of the first failure: {medians}>"
 
-    def lines(self) -> list[dict[str, Any]]:
+    def lines(self) -> list[JsonObject]:
         """Return a line per system and turn.
 
         Returns:

@@ -37,7 +37,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import get_args
 
 import numpy as np
 
@@ -273,10 +273,10 @@ def _label_quantiles(frame: _SamplingFrame, name: str) -> list[str]:
     scored = ~np.isnan(items)
     sums = np.bincount(frame.unit[scored], items[scored], frame.units)
     counts = np.bincount(frame.unit[scored], minlength=frame.units)
-    known, values = counts > 0, sums / np.maximum(counts, 1)
-    ends = np.quantile(values[known], np.arange(1, parts) / parts) if known.any() else np.zeros(parts - 1)
+    present, values = counts > 0, sums / np.maximum(counts, 1)
+    ends = np.quantile(values[present], np.arange(1, parts) / parts) if present.any() else np.zeros(parts - 1)
     which = np.searchsorted(ends, values, side="left") + 1
-    return [f"{key}={code}/{parts}" if there else f"{key}=none" for code, there in zip(which, known, strict=True)]
+    return [f"{key}={code}/{parts}" if has else f"{key}=none" for code, has in zip(which, present, strict=True)]
 
 
 def _measure_units(frame: _SamplingFrame, key: str) -> Floats:
@@ -364,7 +364,7 @@ def _build_sample(
     probabilities: Floats,
     strata: Sequence[str],
     rng: np.random.Generator,
-    **design: Any,
+    **design: object,
 ) -> Sample:
     chosen = rng.permutation(np.flatnonzero(taken[frame.unit]))
     units, drawn = Counter(strata), Counter(name for name, was in zip(strata, taken, strict=True) if was)

@@ -179,7 +179,7 @@ class Chat:
         failure: str | None,
         turn_labels: str | None = None,
         latency: float | None = None,
-        values: Mapping[Input, Any] = MappingProxyType({}),
+        values: Mapping[Input, object] = MappingProxyType({}),
     ) -> None:
         labels, kept, asked = self._labels, self._reader.names.kept, self._roles.count(USER) - self._earlier
         self._earlier = 0
@@ -226,7 +226,7 @@ class Chat:
         self._said, self._roles = self._said[:first], self._roles[:first]
 
 
-def _sort_by_time(messages: Sequence[Any]) -> Sequence[Any]:
+def _sort_by_time(messages: Sequence[object]) -> Sequence[Any]:
     """Return messages in the order of their times, if all have one; newest first is reversed."""
     if not messages or not isinstance(messages[0], dict) or read_message_time(messages[0]) is None:
         return messages

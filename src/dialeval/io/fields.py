@@ -107,7 +107,7 @@ def describe_missing(name: str, wanted: str, there: Iterable[object], kind: str 
     return f"has no {kind} {name!r}, only {join_names(names)}", remedy
 
 
-def _search_texts(row: Mapping[Any, Any], path: str = "", depth: int = 3) -> tuple[dict[str, str], list[str]]:
+def _search_texts(row: Mapping[Any, object], path: str = "", depth: int = 3) -> tuple[dict[str, str], list[str]]:
     """Return the texts in a row that are sentences, by path, and the paths of lists of objects with texts."""
     texts: dict[str, str] = {}
     chats: list[str] = []

@@ -415,7 +415,7 @@ def read_plain_rows(columns: Mapping[str, list[Any]], names: FieldNames) -> Plai
     return PlainRows(responses, references, contexts, systems, dialogues, turns)
 
 
-def _may_be_plain(columns: Mapping[str, Any], names: FieldNames) -> bool:
+def _may_be_plain(columns: Mapping[str, object], names: FieldNames) -> bool:
     """Return whether rows with these fields have a response and nothing that only `FieldReader` reads."""
     simple = names.response in columns and not (names.kept or names.columns or names.scores or names.paths)
     return simple and columns.keys().isdisjoint(names.careful) and not list_unlike(columns, names)

@@ -434,7 +434,7 @@ class _Builder:
             self._messages.append({"role": TOOL, **told, **({"is_error": True} if span.error else {})})
 
 
-def _unwrap_only(value: Any, name: str) -> Any:
+def _unwrap_only(value: object, name: str) -> Any:
     """Return the input or the output of a tool, without an object that holds nothing else."""
     value = parse_object(decode(value))
     return parse_object(decode(value[name])) if isinstance(value, dict) and value.keys() == {name} else value
