@@ -51,15 +51,6 @@ def _rated_rows() -> list[dict[str, Any]]:
     ]
 
 
-def readme(folder: Path) -> None:
-    """The files of the README, with a saved run to draw from."""
-    files(folder)
-    for name in ("v1", "v2"):
-        shutil.copy(HERE / "logs" / f"{name}.jsonl", folder)
-    lines(folder / "ratings.jsonl", _rated_rows())
-    dialeval.evaluate(folder / "ratings.jsonl", metrics="length,rouge-l").save(folder / "logs-results")
-
-
 def judged(folder: Path) -> None:
     """Rated rows."""
     for name, part in {"mine": slice(0, 120), "other": slice(120, 240)}.items():
@@ -152,6 +143,12 @@ def saved_run(folder: Path) -> None:
     Runner(folder).command("dialeval score logs -m rouge-l,length -o results")
 
 
+def gates(folder: Path) -> None:
+    """Make a run of 200 dialogues to test sequentially, and the logs of two versions."""
+    saved_run(folder)
+    versions(folder)
+
+
 def opinion(response: str, reference: str, rng: np.random.Generator) -> int:
     """What a person says of a response, from 1 to 5: how much of the reference it has, and a mood."""
     said, meant = response.split(), reference.split()
@@ -191,8 +188,11 @@ def other_programs(folder: Path) -> None:
     (folder / "dstc8" / "train").mkdir()
     shutil.copy(HERE / "frames" / "train-schema.json", folder / "dstc8" / "train" / "schema.json")
     shutil.copytree(HERE / "frames" / "steady", folder / "mine")
-    shutil.copy(HERE / "lsdscc" / "varied.txt", folder / "hypotheses.txt")
-    shutil.copy(HERE / "lsdscc" / "groups.json", folder)
+    (folder / "some" / "json").mkdir(parents=True)
+    for name in ("hypotheses.txt", "some/file"):
+        shutil.copy(HERE / "lsdscc" / "varied.txt", folder / name)
+    for name in ("groups.json", "some/json/file"):
+        shutil.copy(HERE / "lsdscc" / "groups.json", folder / name)
     shutil.copytree(HERE / "breakdown" / "data", folder / "data")
     shutil.copytree(HERE / "breakdown" / "keywords", folder / "labels")
 
@@ -229,10 +229,8 @@ def recorded_grades(folder: Path) -> None:
 
 
 FOLDERS: dict[str, Callable[[Path], None]] = {
-    "README.md": readme,
-    "docs/index.md": readme,
     "docs/agreement.md": human_ratings,
-    "docs/ci.md": versions,
+    "docs/ci.md": gates,
     "docs/migrate.md": other_programs,
     "docs/formats.md": formats,
     "docs/statistics.md": human_ratings,
