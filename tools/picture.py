@@ -47,6 +47,16 @@ TERMINAL = """\
 </svg>
 """
 """As of Rich, without the fonts that its own template loads from a network."""
+ANNOTATED = "report"
+PARTS = (".verdict svg", ".lead", ".read", ".key", "figure", "#dialogues", "#where")
+"""What the picture of docs/report.md numbers, in the order of its list."""
+MARK = """parts => parts.forEach((part, n) => {
+    const mark = document.body.appendChild(document.createElement("b"));
+    const {left, top} = document.querySelector(part).getBoundingClientRect();
+    mark.textContent = n + 1;
+    mark.style = `position: absolute; left: ${left - 42}px; top: ${top}px; width: 28px; border-radius: 50%;
+        background: #7b3fc4; color: #fff; font: bold 16px/28px sans-serif; text-align: center`;
+})"""
 
 
 def make_runs() -> dict[str, dialeval.Run]:
@@ -88,9 +98,15 @@ def main() -> None:
                     viewport={"width": WIDTH, "height": HEIGHT}, color_scheme="dark" if ending else "light"
                 )
                 page.goto(path.as_uri())
-                picture = IMAGES / f"{name}{ending}.png"
-                page.screenshot(path=picture)
-                print(f"{picture.name}, {scheme}: {picture.stat().st_size} bytes")
+                pictures = [IMAGES / f"{name}{ending}.png"]
+                page.screenshot(path=pictures[0])
+                if name == ANNOTATED:
+                    page.set_viewport_size({"width": WIDTH, "height": 3 * HEIGHT // 2})
+                    page.evaluate(MARK, PARTS)
+                    pictures.append(IMAGES / f"{name}-annotated{ending}.png")
+                    page.screenshot(path=pictures[1])
+                for picture in pictures:
+                    print(f"{picture.name}, {scheme}: {picture.stat().st_size} bytes")
         browser.close()
 
 

@@ -56,6 +56,7 @@ from dialeval.core.errors import SettingError, escape_controls, escape_lines
 from dialeval.core.features import find_place
 from dialeval.core.result import Run, read_comparison
 from dialeval.core.run_schema import Record
+from dialeval.core.validation import JsonObject
 from dialeval.core.version import __version__
 from dialeval.stats.intervals import DEFAULT_LEVEL
 from dialeval.stats.resampling import DEFAULT_RESAMPLES, DEFAULT_SEED
@@ -190,7 +191,7 @@ class Comparison(Tabular, Displayable, Record, frozen=True, kw_only=True):
     def __str__(self) -> str:
         return escape_lines("\n".join([self.verdict.headline, *self.verdict.sentences]))
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """Return plain data for JSON, with the verdict; NaN is None.
 
         Returns:
@@ -209,7 +210,7 @@ class Comparison(Tabular, Displayable, Record, frozen=True, kw_only=True):
         """
         return [row for row in self.differences if row.system == system]
 
-    def lines(self) -> list[dict[str, Any]]:
+    def lines(self) -> list[JsonObject]:
         """Return a line per system and metric: the fields of `Difference`, with `low` and `high` for the interval.
 
         Returns:
@@ -234,19 +235,19 @@ class SavedComparison(Record, frozen=True):
             raise ValueError("the systems, designs and differences of a comparison do not belong together")
 
 
-def dump_comparison(comparison: Comparison, **settings: Any) -> bytes:
+def dump_comparison(comparison: Comparison, **settings: object) -> bytes:
     """Return the document to save with the run; `settings` are the arguments of `compare`.
 
     Numbers that are not finite are texts: JSON has no others, and every digit counts.
     """
-    given = _drop_defaults(settings)
+    changed = _drop_defaults(settings)
     if not comparison.untested:
-        given.pop("most_tests", None)  # it left nothing out
-    saved = SavedComparison(__version__, given, comparison)
+        changed.pop("most_tests", None)  # it left nothing out
+    saved = SavedComparison(__version__, changed, comparison)
     return validation.dump(_spell_infinite(to_builtins(saved, enc_hook=float)))
 
 
-def load_comparison(path: str | PathLike[str], run: Run, **settings: Any) -> Comparison | None:
+def load_comparison(path: str | PathLike[str], run: Run, **settings: object) -> Comparison | None:
     """Return the comparison that was saved with a run, if `compare` would give the same with these arguments.
 
     Raises:
@@ -258,15 +259,15 @@ def load_comparison(path: str | PathLike[str], run: Run, **settings: Any) -> Com
     saved = validation.convert(document, SavedComparison, str(path), "delete the run, and score again", strict=False)
     if not {saved.comparison.baseline, *saved.comparison.systems} <= run.keys():
         return None
-    given = _drop_defaults(settings)
-    if given.get("baseline") == saved.comparison.baseline:
-        given["baseline"] = saved.settings.get("baseline")
+    changed = _drop_defaults(settings)
+    if changed.get("baseline") == saved.comparison.baseline:
+        changed["baseline"] = saved.settings.get("baseline")
     if "most_tests" not in saved.settings:
-        given.pop("most_tests", None)
-    return saved.comparison if (saved.dialeval, saved.settings) == (__version__, _drop_defaults(given)) else None
+        changed.pop("most_tests", None)
+    return saved.comparison if (saved.dialeval, saved.settings) == (__version__, _drop_defaults(changed)) else None
 
 
-def load_choices(path: str | PathLike[str]) -> dict[str, Any]:
+def load_choices(path: str | PathLike[str]) -> JsonObject:
     """Return the margin, clusters and replicates of the comparison that was saved with a run."""
     document = read_comparison(path)
     if document is None:
@@ -275,14 +276,14 @@ def load_choices(path: str | PathLike[str]) -> dict[str, Any]:
     return {name: saved.settings[name] for name in ("margin", "cluster", "replicate") if name in saved.settings}
 
 
-def _drop_defaults(settings: Mapping[str, Any]) -> dict[str, Any]:
+def _drop_defaults(settings: Mapping[str, object]) -> dict[str, Any]:
     """Return the arguments of `compare` that differ from their defaults, as plain data."""
     defaults = signature(compare).parameters
     plain = {name: list(value) if isinstance(value, tuple) else value for name, value in settings.items()}
     return {name: value for name, value in plain.items() if value != defaults[name].default}
 
 
-def _spell_infinite(value: Any) -> Any:
+def _spell_infinite(value: object) -> Any:
     """Return plain data with texts for numbers that are not finite."""
     if isinstance(value, dict):
         return {name: _spell_infinite(each) for name, each in value.items()}
@@ -410,12 +411,13 @@ def compare_tested(
         ranked = _choose_ranked(selection, untestable, most_tests) if pairwise and not fields else None
         counted = any(each.row.key == ranked and each.row.interval_by == "tango" for each in tested)
         between = _test_pairs(selection, ranked, settings, not counted) if ranked is not None else []
-        rows = _adjust([*tested, *between], alpha, selection.panel)
+        rows = _adjust([*tested, *between], settings, selection.panel)
         again = settings if trials is not None else draw_more([*tested, *between], rows, selection.designs, settings)
         if again == settings:
             break
         settings = again  # of all tests, since p-values are adjusted by the same permutations
     rows, pairs = mark_left_out(rows[: len(tested)], selection.alignments, alpha), rows[len(tested) :]
+    rows = [_note_replies(row, selection, settings) if selection.designs[row.system].whole else row for row in rows]
     ranking = None if ranked is None else _rank_systems(selection, ranked, rows, pairs)
     comparison = Comparison(
         baseline=selection.first,
@@ -504,6 +506,15 @@ def _find_margins(
         margins = {key: margin for key in panel if directions.get(key) is not None}
     check_margins(margins, directions)
     return margins
+
+
+def _note_replies(row: Difference, selection: Selection, settings: Settings) -> Difference:
+    """Return a difference of dialogues as wholes, with a note where that of replies has another sign."""
+    means = [selection.known[name][row.key].mean for name in (row.baseline, row.system)]
+    if row.corpus or not row.p < settings.alpha or (means[1] - means[0]) * row.difference >= 0:
+        return row
+    per = f"per reply the mean is {means[1]:.4g}, was {means[0]:.4g}"
+    return replace(row, note=f"{per}; dialogues with different numbers of turns are compared as wholes")
 
 
 def _choose_ranked(selection: Selection, untestable: Container[str], most_tests: int | None) -> str | None:
@@ -635,7 +646,7 @@ def adjust_together(compared: Sequence[tuple[Comparison, list[Tested]]]) -> list
         for tested in each
     ]
     panel = tuple(dict.fromkeys(tested.row.key for tested in everything))
-    rows = iter(_adjust(everything, compared[0][0].alpha, panel) if compared else [])
+    rows = iter(_adjust(everything, compared[0][0], panel) if compared else [])
     return [
         replace(
             comparison,
@@ -648,14 +659,18 @@ def adjust_together(compared: Sequence[tuple[Comparison, list[Tested]]]) -> list
     ]
 
 
-def _adjust(tested: Sequence[Tested], alpha: float, panel: Sequence[str]) -> list[Difference]:
+def _adjust(tested: Sequence[Tested], settings: Settings | Comparison, panel: Sequence[str]) -> list[Difference]:
     """Return the differences with adjusted p-values, and the intervals that agree with these."""
-    ps = adjust_families([each.row for each in tested], panel, [each.draws for each in tested])
-    tails = [alpha * each.row.p / p if p else alpha for each, p in zip(tested, ps, strict=True)]
-    return [
-        replace(each.row, adjusted_p=p, significant=p < alpha, adjusted_interval=each.find_interval(tail))
-        for each, p, tail in zip(tested, ps, tails, strict=True)
-    ]
+    ps, alpha = adjust_families([each.row for each in tested], panel, [each.draws for each in tested]), settings.alpha
+    rows = []
+    for each, p in zip(tested, ps, strict=True):
+        tail = alpha * each.row.p / p if p else alpha
+        interval = each.find_interval(tail)
+        if interval is not None and each.row.interval is not None and tail <= 1 - settings.confidence:
+            (low, high), (least, largest) = interval, each.row.interval  # a higher level is never narrower
+            interval = min(low, least), max(high, largest)
+        rows.append(replace(each.row, adjusted_p=p, significant=p < alpha, adjusted_interval=interval))
+    return rows
 
 
 def choose_trials(tests: int, alpha: float, share: float = STRONG) -> int:

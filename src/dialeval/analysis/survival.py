@@ -15,13 +15,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any
 
 import numpy as np
 from msgspec.structs import replace
 
 from dialeval.analysis.alignment import align
-from dialeval.analysis.pairing import Runs, collect_compared, find_keys
+from dialeval.analysis.pairing import Runs, collect_compared, find_keys, warn_of_users
 from dialeval.analysis.values import find_bounds, find_metric, regroup, require_table
 from dialeval.core.account import FAILURES
 from dialeval.core.arrays import Ints, Mask
@@ -30,6 +29,7 @@ from dialeval.core.errors import SettingError
 from dialeval.core.fold import Level
 from dialeval.core.result import Result
 from dialeval.core.run_schema import Record
+from dialeval.core.validation import JsonObject
 from dialeval.core.version import __version__
 from dialeval.stats.intervals import DEFAULT_LEVEL
 from dialeval.stats.significance import holm
@@ -103,7 +103,7 @@ class Survival(Tabular, Displayable, Record, frozen=True, kw_only=True, rename={
         medians = ", ".join(f"{row.system} {row.curve.median or 'none'}" for row in self.systems)
         return f"<Survival: {self.key}, median turn of the first failure: {medians}>"
 
-    def lines(self) -> list[dict[str, Any]]:
+    def lines(self) -> list[JsonObject]:
         """Return a line per system and turn.
 
         Returns:
@@ -179,6 +179,9 @@ def estimate_survival(
         for row, (z, p, paired), corrected in zip(rows[1:], tests, adjusted, strict=True)
     ]
     missing = sum(count for *_, count in times.values())
+    notes = [f"{missing:,} replies have no value, and neither fail nor pass."] if missing else []
+    if cluster is None:
+        notes += dict.fromkeys(filter(None, (warn_of_users(require_table(result)) for result in compared.values())))
     return Survival(
         key=key,
         limit=limit,
@@ -186,7 +189,7 @@ def estimate_survival(
         systems=rows,
         confidence=confidence,
         cluster=cluster,
-        notes=[f"{missing:,} replies have no value, and neither fail nor pass."] if missing else [],
+        notes=notes,
     )
 
 

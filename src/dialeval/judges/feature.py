@@ -25,7 +25,7 @@ FEATURE = Feature(
     },
     sections={"judge/": {"rows": "dialeval.judges.report:explain_rows"}},
     documents={
-        "JudgedPairs": "dialeval.reports.labels:describe_preferences",
+        "JudgedPairs": "dialeval.reports.analyses:describe_preferences",
         "JudgeDrift": "dialeval.judges.drift:describe_drift",
     },
     files={
