@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import singledispatch
 
 from dialeval.analysis.discovery import Discovery
-from dialeval.analysis.survival import Survival
+from dialeval.analysis.survival import Survival, SurvivalCurve
 from dialeval.analysis.users import UserComparison
 from dialeval.reports.documents import Document, Layout, Table, make_formats
 from dialeval.reports.formatting import (
@@ -20,7 +20,6 @@ from dialeval.reports.formatting import (
     show_p,
     show_rounded,
 )
-from dialeval.stats.survival import SurvivalCurve
 
 _MOST_TURNS = 12
 

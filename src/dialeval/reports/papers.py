@@ -17,8 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any, Literal
 
-from dialeval.analysis.best import Best, find_best_systems
-from dialeval.analysis.comparison import Comparison
+from dialeval.analysis.comparison import Best, Comparison, find_best_systems
 from dialeval.analysis.difference import DEFAULT_ALPHA, Difference
 from dialeval.analysis.pairing import find_keys
 from dialeval.analysis.verdict import decide
