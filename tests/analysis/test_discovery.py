@@ -71,7 +71,7 @@ def test_a_planted_theme_is_found_by_its_word(design: str) -> None:
 
 
 def test_theme_by_half_and_nothing_by_chance() -> None:
-    """A smaller form of the table in docs/discover.md: a theme of half a standard deviation, and none at all."""
+    """A smaller form of the table in docs/slices.md: a theme of half a standard deviation, and none at all."""
     hits, false = 0, 0
     for seed in range(20):
         themed = [group for group in dialeval.discover(run_of(rows_of(seed))).groups if group.significant]
@@ -83,7 +83,7 @@ def test_theme_by_half_and_nothing_by_chance() -> None:
 
 @pytest.mark.slow
 def test_planted_slices_and_errors_over_many_data_sets() -> None:
-    """What docs/discover.md states; without the split nearly every data set has a "significant" group."""
+    """What docs/slices.md states; without the split nearly every data set has a "significant" group."""
     hits = named = false = unsplit = 0
     for seed in range(200):
         themed = [group for group in dialeval.discover(run_of(rows_of(seed))).groups if group.significant]

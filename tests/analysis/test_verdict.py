@@ -98,7 +98,10 @@ def test_an_adjusted_interval_is_never_narrower() -> None:
     before = {key: rng.normal(size=12) for key in ("reward", "latency")}
     gains = {"reward": rng.normal(size=12) + 0.75, "latency": rng.normal(size=12)}
     old, new = (
-        Result({key: result(items, turns, key=key)[key] for key, items in side.items()}, rows=result(before["reward"], turns).rows)
+        Result(
+            {key: result(items, turns, key=key)[key] for key, items in side.items()},
+            rows=result(turns.astype(np.float64), turns).rows,
+        )
         for side in (before, {key: items + gains[key] for key, items in before.items()})
     )
     row = dialeval.compare(pair(old, new), resamples=99, trials=200).differences[0]

@@ -57,6 +57,7 @@ from dialeval.core.errors import SettingError, escape_controls, escape_lines
 from dialeval.core.features import find_place
 from dialeval.core.result import Result, Run, read_comparison
 from dialeval.core.run_schema import Record
+from dialeval.core.validation import JsonObject
 from dialeval.core.version import __version__
 from dialeval.stats.intervals import DEFAULT_LEVEL
 from dialeval.stats.resampling import DEFAULT_RESAMPLES, DEFAULT_SEED
@@ -191,7 +192,7 @@ class Comparison(Tabular, Displayable, Record, frozen=True, kw_only=True):
     def __str__(self) -> str:
         return escape_lines("\n".join([self.verdict.headline, *self.verdict.sentences]))
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """Return plain data for JSON, with the verdict; NaN is None.
 
         Returns:
@@ -210,7 +211,7 @@ class Comparison(Tabular, Displayable, Record, frozen=True, kw_only=True):
         """
         return [row for row in self.differences if row.system == system]
 
-    def lines(self) -> list[dict[str, Any]]:
+    def lines(self) -> list[JsonObject]:
         """Return a line per system and metric: the fields of `Difference`, with `low` and `high` for the interval.
 
         Returns:
@@ -235,19 +236,19 @@ class SavedComparison(Record, frozen=True):
             raise ValueError("the systems, designs and differences of a comparison do not belong together")
 
 
-def dump_comparison(comparison: Comparison, **settings: Any) -> bytes:
+def dump_comparison(comparison: Comparison, **settings: object) -> bytes:
     """Return the document to save with the run; `settings` are the arguments of `compare`.
 
     Numbers that are not finite are texts: JSON has no others, and every digit counts.
     """
-    given = _drop_defaults(settings)
+    changed = _drop_defaults(settings)
     if not comparison.untested:
-        given.pop("most_tests", None)  # it left nothing out
-    saved = SavedComparison(__version__, given, comparison)
+        changed.pop("most_tests", None)  # it left nothing out
+    saved = SavedComparison(__version__, changed, comparison)
     return validation.dump(_spell_infinite(to_builtins(saved, enc_hook=float)))
 
 
-def load_comparison(path: str | PathLike[str], run: Run, **settings: Any) -> Comparison | None:
+def load_comparison(path: str | PathLike[str], run: Run, **settings: object) -> Comparison | None:
     """Return the comparison that was saved with a run, if `compare` would give the same with these arguments.
 
     Raises:
@@ -259,15 +260,15 @@ def load_comparison(path: str | PathLike[str], run: Run, **settings: Any) -> Com
     saved = validation.convert(document, SavedComparison, str(path), "delete the run, and score again", strict=False)
     if not {saved.comparison.baseline, *saved.comparison.systems} <= run.keys():
         return None
-    given = _drop_defaults(settings)
-    if given.get("baseline") == saved.comparison.baseline:
-        given["baseline"] = saved.settings.get("baseline")
+    changed = _drop_defaults(settings)
+    if changed.get("baseline") == saved.comparison.baseline:
+        changed["baseline"] = saved.settings.get("baseline")
     if "most_tests" not in saved.settings:
-        given.pop("most_tests", None)
-    return saved.comparison if (saved.dialeval, saved.settings) == (__version__, _drop_defaults(given)) else None
+        changed.pop("most_tests", None)
+    return saved.comparison if (saved.dialeval, saved.settings) == (__version__, _drop_defaults(changed)) else None
 
 
-def load_choices(path: str | PathLike[str]) -> dict[str, Any]:
+def load_choices(path: str | PathLike[str]) -> JsonObject:
     """Return the margin, clusters and replicates of the comparison that was saved with a run."""
     document = read_comparison(path)
     if document is None:
@@ -276,14 +277,14 @@ def load_choices(path: str | PathLike[str]) -> dict[str, Any]:
     return {name: saved.settings[name] for name in ("margin", "cluster", "replicate") if name in saved.settings}
 
 
-def _drop_defaults(settings: Mapping[str, Any]) -> dict[str, Any]:
+def _drop_defaults(settings: Mapping[str, object]) -> dict[str, Any]:
     """Return the arguments of `compare` that differ from their defaults, as plain data."""
     defaults = signature(compare).parameters
     plain = {name: list(value) if isinstance(value, tuple) else value for name, value in settings.items()}
     return {name: value for name, value in plain.items() if value != defaults[name].default}
 
 
-def _spell_infinite(value: Any) -> Any:
+def _spell_infinite(value: object) -> Any:
     """Return plain data with texts for numbers that are not finite."""
     if isinstance(value, dict):
         return {name: _spell_infinite(each) for name, each in value.items()}

@@ -28,7 +28,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from msgspec.structs import replace
@@ -47,6 +47,7 @@ from dialeval.core.fold import Better
 from dialeval.core.result import Result, Run
 from dialeval.core.rowtable import RowTable
 from dialeval.core.run_schema import Record
+from dialeval.core.validation import JsonObject
 from dialeval.core.version import __version__
 from dialeval.stats.independent import ClusterSums, Spread, permute, rank_first, welch
 from dialeval.stats.intervals import DEFAULT_LEVEL, t_factor, two_sided_p
@@ -168,7 +169,7 @@ class Discovery(Tabular, Displayable, Record, frozen=True, kw_only=True, rename=
         clear = sum(group.significant for group in self.groups)
         return f"<Discovery: {len(self.groups)} groups out of {sum(self.candidates.values()):,}, {clear} significant>"
 
-    def lines(self) -> list[dict[str, Any]]:
+    def lines(self) -> list[JsonObject]:
         """Return a line per group.
 
         Returns:
@@ -463,7 +464,7 @@ def choose_groups(
 
 def measure_group(
     samples: Sequence[SideValues], half: Mask, members: Mask, level: float, seed: int, clusters: Ints | None = None
-) -> dict[str, Any] | None:
+) -> JsonObject | None:
     """Return the contrast of a group in a half, with its interval and p-value; None where too little is there.
 
     `clusters`: the number of the cluster of each dialogue, such as its user; p is then Student's over clusters.
@@ -680,9 +681,7 @@ def _is_repeated(group: DiscoveredGroup, members: Mask, other: DiscoveredGroup, 
     return same and bool((members & of_other).sum() > _OVERLAP * (members | of_other).sum())
 
 
-def _describe_members(
-    pool: Pool, samples: Sequence[SideValues], name: str, members: Mask, half: Mask
-) -> dict[str, Any]:
+def _describe_members(pool: Pool, samples: Sequence[SideValues], name: str, members: Mask, half: Mask) -> JsonObject:
     """Return what users said in the most extreme dialogues of the half that tests, and the ids of all."""
     names = [name or str(at) for result in pool.results for at, name in enumerate(require_table(result).read_ids(), 1)]
     with np.errstate(invalid="ignore"):

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from dialeval.analysis.alignment import Alignment, Design, DesignName, align, count_different
 from dialeval.analysis.crossed import list_replicates, list_ways, pool_replicates
-from dialeval.analysis.values import find_metric, regroup, weigh_dialogues
+from dialeval.analysis.values import add_failure_rates, find_metric, regroup, weigh_dialogues
 from dialeval.core.account import FAILURES
 from dialeval.core.arrays import Floats
 from dialeval.core.errors import SettingError, suggest
@@ -87,6 +87,7 @@ def collect_systems(runs: Runs, weight: Weight = "rows") -> dict[str, Result]:
     else:
         labeled = {str(number): run for number, run in enumerate(runs, 1)}
     systems = {name: labeled[label][system] for (label, system), name in name_systems(labeled).items()}
+    systems = add_failure_rates(systems)
     return systems if weight == "rows" else {name: weigh_dialogues(result) for name, result in systems.items()}
 
 

@@ -26,7 +26,6 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from statistics import NormalDist
-from typing import Any
 
 import numpy as np
 from msgspec import Struct
@@ -42,6 +41,7 @@ from dialeval.core.errors import SettingError
 from dialeval.core.fold import Level
 from dialeval.core.result import Result
 from dialeval.core.run_schema import Record
+from dialeval.core.validation import JsonObject
 from dialeval.core.version import __version__
 from dialeval.stats.intervals import DEFAULT_LEVEL
 from dialeval.stats.significance import holm
@@ -140,7 +140,7 @@ class Survival(Tabular, Displayable, Record, frozen=True, kw_only=True, rename={
         medians = ", ".join(f"{row.system} {row.curve.median or 'none'}" for row in self.systems)
         return f"<Survival: {self.key}, median turn of the first failure: {medians}>"
 
-    def lines(self) -> list[dict[str, Any]]:
+    def lines(self) -> list[JsonObject]:
         """Return a line per system and turn.
 
         Returns:

@@ -37,6 +37,7 @@ from dialeval.core.display import Displayable, Tabular
 from dialeval.core.errors import SettingError
 from dialeval.core.result import Run
 from dialeval.core.run_schema import Record
+from dialeval.core.validation import JsonObject
 from dialeval.core.version import __version__
 from dialeval.metrics.conversation import SpokenTurn, UserRephrasing
 from dialeval.stats.intervals import DEFAULT_LEVEL, two_sided_t, wilson
@@ -127,7 +128,7 @@ class UserComparison(Tabular, Displayable, Record, frozen=True, kw_only=True, re
     def __repr__(self) -> str:
         return f"<UserComparison: told apart with accuracy {self.accuracy:.2f}, p {self.p:.3g}>"
 
-    def lines(self) -> list[dict[str, Any]]:
+    def lines(self) -> list[JsonObject]:
         """Return a line per habit.
 
         Returns:

@@ -82,7 +82,7 @@ class RunVerdict:
         return None if self.comparison is None else dump_comparison(self.comparison, **self.settings)
 
 
-def judge_run(run: Run, **chosen: Any) -> RunVerdict:
+def judge_run(run: Run, **chosen: object) -> RunVerdict:
     """Compare the systems of a run with the first; a sentence gives the reason where that is impossible.
 
     All metrics are tested unless that takes many tests; then only the panel is, if it says which system is better.
@@ -409,12 +409,12 @@ def find_percent_keys(subject: Mapping[str, Result] | Comparison) -> set[str]:
     else:
         signatures = {key: est.signature for result in subject.values() for key, est in result.items()}
         metrics = {key: signature.metric for key, signature in signatures.items() if signature is not None}
-    found = set()
+    unbounded = set()
     for key, name in metrics.items():
         with suppress(DialevalError):  # a metric that is not installed
             low, high = registry().parse(name).bounds_of(key)
-            found |= {key} if low in (0.0, -1.0) and high == 1.0 else set()
-    return found
+            unbounded |= {key} if low in (0.0, -1.0) and high == 1.0 else set()
+    return unbounded
 
 
 def run_to_percent(run: Run) -> Run:
@@ -530,7 +530,8 @@ def explain_rows(comparison: Comparison) -> list[str]:
         1 / math.comb(design.clusters, design.baseline_units) if design.name == "unpaired" else least_p(design.common)
         for design in designs
     )
-    if least * tests >= comparison.alpha:
+    by_holm = comparison.test == "bootstrap" or comparison.adjusted_for  # joint permutations may adjust by nothing
+    if least * (tests if by_holm else 1) >= comparison.alpha:
         why = f"p is at least {least:.2g} with so few {unit}, before it is adjusted for {tests} tests"
         lines.append(f"No difference can be significant: {why}.")
     if comparison.adjusted_for:
