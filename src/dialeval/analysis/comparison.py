@@ -514,8 +514,8 @@ def _note_replies(row: Difference, selection: Selection, settings: Settings) -> 
     means = [selection.known[name][row.key].mean for name in (row.baseline, row.system)]
     if row.corpus or not row.p < settings.alpha or (means[1] - means[0]) * row.difference >= 0:
         return row
-    per = f"per reply the mean is {means[1]:.4g}, was {means[0]:.4g}"
-    return replace(row, note=f"{per}; dialogues with different numbers of turns are compared as wholes")
+    way = "higher" if means[1] > means[0] else "lower"
+    return replace(row, note=f"per reply it is {way}; dialogues with different numbers of turns are compared as wholes")
 
 
 def _choose_ranked(selection: Selection, untestable: Container[str], most_tests: int | None) -> str | None:
