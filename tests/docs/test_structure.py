@@ -78,6 +78,14 @@ def test_the_readme_says_little() -> None:
     assert len(re.findall(r"^\| ", table, re.MULTILINE)) == 6
 
 
+def test_the_recording_shows_the_output_of_the_readme() -> None:
+    recorded = (ROOT / "docs" / "images" / "terminal.svg").read_text(encoding="utf-8")
+    shown = " ".join(re.sub("<[^>]+>", "", recorded).split())
+    for block in (block for block in blocks(README) if block.reason is None):
+        parts = {"sh": commands(block.code), "text": [block.code]}.get(block.language, [])
+        assert all(" ".join(part.split()) in shown for part in parts)
+
+
 def test_links_of_the_readme_are_absolute_in_the_package() -> None:
     source = "https://example.org/owner/name"
     made = make_links_absolute(README, source)
