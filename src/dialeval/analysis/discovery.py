@@ -105,7 +105,7 @@ class DiscoveredGroup(Record, frozen=True, kw_only=True):
         ... ]
         >>> found = dialeval.discover(dialeval.evaluate({"bot": rows}, metrics="length"))
         >>> found.groups[0].dialogues, found.groups[0].significant
-        (21, True)
+        (20, True)
     """
 
     name: str
