@@ -74,7 +74,7 @@ bench-long: $(VENV)/.installed-dev
 	$(BIN)/pytest -m slow
 
 pins: $(VENV)/.installed-dev
-	$(BIN)/uv pip compile pyproject.toml --extra dev --extra encoder --extra vectors --extra report --extra cluster --extra docs --universal --python-version 3.10 --no-header --no-annotate --upgrade -o constraints.txt
+	$(BIN)/uv pip compile pyproject.toml --extra dev --extra judge --extra vectors --extra report --extra cluster --extra docs --universal --python-version 3.10 --no-header --no-annotate --upgrade -o constraints.txt
 
 checkpoint: $(VENV)/.installed-dev
 	$(BIN)/python tools/make_checkpoint.py $(RATINGS)

@@ -36,8 +36,7 @@ NOT_RUN = {
     "docs/command-line.md": 1,  # needs other shells
     "docs/slices.md": 4,  # needs public data sets; what that prints
     "docs/judges.md": 2,  # installs packages; needs a GPU
-    "docs/labels.md": 2,  # needs rows with expectations
-    "docs/llm-judges.md": 4,  # needs a server
+    "docs/llm-judges.md": 2,  # needs a server
     "docs/multiwoz.md": 2,  # needs prediction files; the official files
     "docs/rating.md": 2,  # a server that runs until it is stopped, and its database
     "docs/scale.md": 2,  # needs a cluster; a shortened error

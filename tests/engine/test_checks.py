@@ -14,7 +14,7 @@ from dialeval.core.batch import Batch
 from dialeval.core.columns import TextColumn
 from dialeval.core.fold import Reduction
 from dialeval.core.validation import InvalidError
-from dialeval.engine.checks import DialogueIds, SeenIds
+from dialeval.engine.plan import DialogueIds, SeenIds
 from dialeval.io.rows import Rows
 from dialeval.text.vocabulary import Vocabulary
 

@@ -14,6 +14,7 @@ import pytest
 import dialeval
 import evaluating
 from dialeval.core.errors import DataError, NeedError, SettingError
+from dialeval.metrics.registry import registry
 
 
 def chat(name: str, replies: int, **fields: Any) -> dict[str, Any]:
@@ -84,6 +85,7 @@ def test_plain_rows_tables_and_chunks_agree(tmp_path: Path) -> None:
         ("score:nope", NeedError, "no row has the score nope"),
         ("score:channel", DataError, "channel is the text 'web'; make it a number"),
         ("score:csat(range=5)", SettingError, "LOW:HIGH"),
+        ("score:csat(range=1:3)", SettingError, "from 2 to 5, beyond its range 1:3"),
         ("score:csat(better=up)", SettingError, "better"),
     ],
 )
@@ -119,6 +121,29 @@ def test_scores_of_another_tool_are_joined_by_id(tmp_path: Path) -> None:
         dialeval.evaluate(
             {"a": CHATS, "b": CHATS}, metrics="score:quality", reading=dialeval.Reading(scores=rows, key="conversation")
         )
+
+
+def test_scores_of_another_tool_are_joined_by_the_ids_of_replies(tmp_path: Path) -> None:
+    rows = [{"dialogue_id": f"d{n // 2}", "id": n, "response": f"reply {n}"} for n in range(6)]
+    table = tmp_path / "judged.csv"
+    table.write_text("id,turn,ok,toxicity,note\n" + "".join(f"{n},{n % 2},yes,0.{n},fine\n" for n in (5, 4, 2, 1, 0)))
+    result = score(rows, "scores", scores=table, key="id")
+    assert sorted(result) == ["score:ok", "score:toxicity"]
+    np.testing.assert_array_equal(result["score:toxicity"].scores, [0, 0.1, 0.2, np.nan, 0.4, 0.5])
+    assert result["score:ok"].missing == 1
+    with pytest.raises(DataError, match="names none of the 6 replies"):
+        score(rows, "scores", scores=[{"id": 9, "ok": 1}], key="id")
+    with pytest.raises(DataError, match="several replies with the same id, such as 1"):
+        score([{**row, "id": 1} for row in rows], "scores", scores=table, key="id")
+
+
+def test_names_of_scores_may_have_spaces(tmp_path: Path) -> None:
+    table = tmp_path / "rows.csv"
+    table.write_text("response,Thumbs Up\nhi,yes\nhello,No\n")
+    run = dialeval.evaluate(table, metrics="score:Thumbs Up(range=0:1)")
+    assert run["rows"]["score:Thumbs Up(range=0:1)"].mean == 0.5
+    (name,) = dialeval.evaluate(table, metrics="scores")["rows"]
+    assert registry().parse(name).better == "higher"
 
 
 @dialeval.metric_of_rows("csat-share", better="higher", bounds=(0, 1))

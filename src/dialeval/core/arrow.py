@@ -126,7 +126,7 @@ def _offset_buffer(offsets: Ints) -> pa.Buffer:
     return pa.py_buffer(offsets.astype(np.int32))
 
 
-def write_tables(tables: Sequence[pa.Table], target: Any) -> None:
+def write_tables(tables: Sequence[pa.Table], target: object) -> None:
     """Write tables one below the other to a Parquet file, with null where one lacks a column of another."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -176,11 +176,11 @@ def read_table(
             if name not in names and not name.endswith("?"):
                 raise InvalidError(f"has no column {name}")
         for name in names:
-            kind, found = columns.get(name, columns.get(f"{name}?")), table[name].type
-            if kind is None and found not in others:
-                raise InvalidError(f"column {name!r} holds {found}")
-            if kind not in (None, found):
-                raise InvalidError(f"column {name} holds {found}, not {kind}")
+            kind, actual = columns.get(name, columns.get(f"{name}?")), table[name].type
+            if kind is None and actual not in others:
+                raise InvalidError(f"column {name!r} holds {actual}")
+            if kind not in (None, actual):
+                raise InvalidError(f"column {name} holds {actual}, not {kind}")
             if name in columns and table[name].null_count:
                 raise InvalidError(f"column {name} has gaps")
     return table
@@ -216,7 +216,7 @@ def decoded_limit(size: int) -> int:
     return max(SURELY_DECODED, MOST_TIMES * size)
 
 
-def check_decoded_size(source: Any, size: int) -> None:
+def check_decoded_size(source: object, size: int) -> None:
     """Raise InvalidError where the values of a Parquet file of `size` bytes, open for reading, take too much memory.
 
     Raises:

@@ -108,11 +108,11 @@ def _merge(job: _JobReference, stage: Stage, close: bool, *states: SystemStates)
 class _Tree:
     """References to states of one part, merged sixteen at a time as they come."""
 
-    def __init__(self, merge: Callable[..., Any]) -> None:
+    def __init__(self, merge: Callable[..., object]) -> None:
         self._merge = merge
         self._ranks: list[list[Any]] = []
 
-    def add(self, reference: Any, rank: int = 0) -> None:
+    def add(self, reference: object, rank: int = 0) -> None:
         """Take in one more state, by its reference."""
         while len(self._ranks) <= rank:
             self._ranks.append([])
@@ -204,12 +204,12 @@ class Cluster(Engine):
             if not ahead:
                 break
             group, merged, references = ahead.popleft()
-            items = [self._fetch(own, chunk) for own, (_, chunk) in zip(references, group, strict=True)]
+            items = [self._fetch(held, chunk) for held, (_, chunk) in zip(references, group, strict=True)]
             yield ChunkResult(tuple(number for number, _ in group), self._fetch(merged, group[0][1]), tuple(items))
         for closed in [tree.close() for tree in trees]:
             yield ChunkResult((), self._fetch(closed, "counts"), ())
 
-    def _fetch(self, reference: Any, chunk: Chunk | str) -> Any:
+    def _fetch(self, reference: object, chunk: Chunk | str) -> Any:
         errors = self._ray.exceptions
         try:
             return self._ray.get(reference)

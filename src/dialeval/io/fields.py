@@ -107,7 +107,7 @@ def describe_missing(name: str, wanted: str, there: Iterable[object], kind: str 
     return f"has no {kind} {name!r}, only {join_names(names)}", remedy
 
 
-def _search_texts(row: Mapping[Any, Any], path: str = "", depth: int = 3) -> tuple[dict[str, str], list[str]]:
+def _search_texts(row: Mapping[Any, object], path: str = "", depth: int = 3) -> tuple[dict[str, str], list[str]]:
     """Return the texts in a row that are sentences, by path, and the paths of lists of objects with texts."""
     texts: dict[str, str] = {}
     chats: list[str] = []
@@ -146,7 +146,9 @@ class FieldReader:
 
     def add_unknown_shape(self, row: RowObject) -> None:
         """Add the problem of a row without a response, once for all rows with the same problem."""
-        what, remedy = explain_shape(row, self.names) or describe_missing(self.names.response, "response", row)
+        lacking, by_fields = describe_missing(self.names.response, "response", row)
+        what, remedy = explain_shape(row, self.names) or (lacking, by_fields)
+        remedy = by_fields if "=NAME" in remedy else remedy
         if what not in self._unknown:
             self.add_problem(what, remedy)
         self._unknown[what] += 1
@@ -187,7 +189,11 @@ class FieldReader:
         self.fields.setdefault("reply", name)
         if type(value) is str:
             return self.read_text(value, name), failure
-        if value is None or (isinstance(value, float) and value != value):
+        if (
+            value is None
+            or (isinstance(value, float) and value != value)
+            or (failure is not None and value in ([], {}))
+        ):
             if failure is None and (name not in row or explain_shape(row, self.names) is not None):
                 self.add_unknown_shape(row)
             return "", failure or MISSING

@@ -121,8 +121,8 @@ def _prepare_regex(pattern: str, case: Case) -> Test:
 
     def test(replies: Sequence[str]) -> Floats:
         texts = pa.array(replies, pa.large_string())
-        found = pc.match_substring_regex(texts, pattern=pattern, ignore_case=case == "ignore")
-        return np.asarray(found.to_numpy(zero_copy_only=False), np.float64)
+        matched = pc.match_substring_regex(texts, pattern=pattern, ignore_case=case == "ignore")
+        return np.asarray(matched.to_numpy(zero_copy_only=False), np.float64)
 
     try:
         test([""])
@@ -132,7 +132,7 @@ def _prepare_regex(pattern: str, case: Case) -> Test:
     return test
 
 
-def _prepare_schema(schema: Any) -> Callable[[str], bool]:
+def _prepare_schema(schema: object) -> Callable[[str], bool]:
     validator: Any = None
     if schema is not None:
         try:
@@ -303,9 +303,9 @@ class TextChecks(Metric[dict[str, Moments]]):
 
     def partial(self, batch: Batch) -> Partial[dict[str, Moments]]:
         rules, held = self.hold(batch)
-        known = ~np.isnan(held)
+        scored = ~np.isnan(held)
         with np.errstate(invalid="ignore"):
-            items = {self.name: np.where(known, held, 0.0).sum(axis=1) / known.sum(axis=1)}
+            items = {self.name: np.where(scored, held, 0.0).sum(axis=1) / scored.sum(axis=1)}
         items |= {f"{self.name}/{rule.key}": held[:, at].copy() for at, rule in enumerate(rules)}
         state = {key: Moments.of(column, batch.dialogues) for key, column in items.items()} if len(held) else {}
         return Partial(state, items)

@@ -156,10 +156,10 @@ class RowFunction(RowMetric):
         return super().signature().with_fields(code=self.code)
 
     def score(self, batch: Batch) -> Floats:
-        given = {name: need for name, (need, must) in self.parameters.items() if must or batch.has(need)}
-        columns = [_iterate_column(batch, name, need) for name, need in given.items()]
-        values = [self._score_row(dict(zip(given, row, strict=True))) for row in zip(*columns, strict=True)]
-        return np.where(self._find_counted(batch, given.values()), np.array(values, np.float64), math.nan)
+        needed = {name: need for name, (need, must) in self.parameters.items() if must or batch.has(need)}
+        columns = [_iterate_column(batch, name, need) for name, need in needed.items()]
+        values = [self._score_row(dict(zip(needed, row, strict=True))) for row in zip(*columns, strict=True)]
+        return np.where(self._find_counted(batch, needed.values()), np.array(values, np.float64), math.nan)
 
     def _find_counted(self, batch: Batch, needs: Iterable[Input]) -> Mask:
         """Return the rows in which a value counts: where only fields of chats are looked at, one row of each."""
@@ -202,7 +202,7 @@ def _iterate_column(batch: Batch, name: str, need: Input) -> Iterator[Any]:
 
 
 @cache
-def make_class(function: Callable[..., Any]) -> MetricClass:
+def make_class(function: Callable[..., object]) -> MetricClass:
     """Return the metric class of a decorated function, one for each function."""
     mark: _Mark = getattr(function, METRIC_MARK)
     parameters = _read_parameters(function, mark.name)
@@ -227,16 +227,16 @@ def make_class(function: Callable[..., Any]) -> MetricClass:
     return dataclass(frozen=True)(type(function.__qualname__, (RowFunction,), members))
 
 
-def _make_metric(function: Callable[..., Any]) -> Metric:
+def _make_metric(function: Callable[..., object]) -> Metric:
     return make_class(function)()
 
 
-def _read_parameters(function: Callable[..., Any], name: str) -> dict[str, tuple[Input, bool]]:
-    given = inspect.signature(function).parameters
-    for parameter in given.values():
+def _read_parameters(function: Callable[..., object], name: str) -> dict[str, tuple[Input, bool]]:
+    declared = inspect.signature(function).parameters
+    for parameter in declared.values():
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY):
             raise SettingError(f"{name}: what is {parameter}? Name each field of the rows as a parameter")
-    if not given:
+    if not declared:
         raise SettingError(f"{name} looks at nothing; name what it needs: {', '.join(_NEEDS)}, or fields of the rows")
     try:
         hints = get_type_hints(function)
@@ -246,10 +246,10 @@ def _read_parameters(function: Callable[..., Any], name: str) -> dict[str, tuple
     def find_input(parameter: str) -> Input:
         return _NEEDS.get(parameter) or Column.of_field(parameter, _KINDS.get(hints.get(parameter), "object"))
 
-    return {name: (find_input(name), parameter.default is parameter.empty) for name, parameter in given.items()}
+    return {name: (find_input(name), parameter.default is parameter.empty) for name, parameter in declared.items()}
 
 
-def _digest_source(function: Callable[..., Any]) -> str:
+def _digest_source(function: Callable[..., object]) -> str:
     try:
         source = dedent(inspect.getsource(function)).encode()
     except (OSError, TypeError):  # typed at a prompt

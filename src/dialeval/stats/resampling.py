@@ -159,10 +159,10 @@ def _split_rows(total: int, clusters: int) -> Iterator[int]:
 
 def percentiles(values: Floats, level: float = DEFAULT_LEVEL) -> tuple[float, float]:
     """Return the percentile interval of resampled values; resamples without a value (NaN) are left out."""
-    known = values[~np.isnan(values)]
-    if not len(known):
+    finite = values[~np.isnan(values)]
+    if not len(finite):
         return math.nan, math.nan
-    low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2])
+    low, high = np.quantile(finite, [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)
 
 

@@ -6,8 +6,8 @@ import pytest
 
 from dialeval import sample_data
 from dialeval.core.result import Run
-from dialeval.suites.breakdown.curves import with_curves
 from dialeval.suites.breakdown.evaluation import BreakdownRun, evaluate_breakdown
+from dialeval.suites.breakdown.report import with_curves
 
 HERE = sample_data.folder() / "breakdown"
 

@@ -11,7 +11,7 @@ from dialeval import sample_data
 from dialeval.breakdown import BreakdownRun, evaluate_breakdown
 from dialeval.core.result import Run
 from dialeval.reports.html import combine_runs, render
-from dialeval.suites.breakdown.curves import make_curves_section, with_curves
+from dialeval.suites.breakdown.report import make_curves_section, with_curves
 from reports.test_html import HOSTILE, Page
 
 if TYPE_CHECKING:

@@ -390,7 +390,7 @@ class StateNormalizer:
             self.value(slot, one) for one in value
         )
 
-    def normalize_domain(self, slots: Mapping[str, Any]) -> Mapping[str, Any]:
+    def normalize_domain(self, slots: Mapping[str, object]) -> Mapping[str, Any]:
         """Return the slots of one domain."""
         return dict(map(self._pair, slots.items()))
 
