@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from dialeval import sample_data
+from dialeval.breakdown import BreakdownRun, evaluate_breakdown
 from dialeval.core.result import Run
-from dialeval.suites.breakdown.evaluation import BreakdownRun, evaluate_breakdown
 from dialeval.suites.breakdown.report import with_curves
 
 HERE = sample_data.folder() / "breakdown"
