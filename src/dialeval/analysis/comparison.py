@@ -411,12 +411,13 @@ def compare_tested(
         ranked = _choose_ranked(selection, untestable, most_tests) if pairwise and not fields else None
         counted = any(each.row.key == ranked and each.row.interval_by == "tango" for each in tested)
         between = _test_pairs(selection, ranked, settings, not counted) if ranked is not None else []
-        rows = _adjust([*tested, *between], alpha, selection.panel)
+        rows = _adjust([*tested, *between], settings, selection.panel)
         again = settings if trials is not None else draw_more([*tested, *between], rows, selection.designs, settings)
         if again == settings:
             break
         settings = again  # of all tests, since p-values are adjusted by the same permutations
     rows, pairs = mark_left_out(rows[: len(tested)], selection.alignments, alpha), rows[len(tested) :]
+    rows = [_note_replies(row, selection, settings) if selection.designs[row.system].whole else row for row in rows]
     ranking = None if ranked is None else _rank_systems(selection, ranked, rows, pairs)
     comparison = Comparison(
         baseline=selection.first,
@@ -505,6 +506,15 @@ def _find_margins(
         margins = {key: margin for key in panel if directions.get(key) is not None}
     check_margins(margins, directions)
     return margins
+
+
+def _note_replies(row: Difference, selection: Selection, settings: Settings) -> Difference:
+    """Return a difference of dialogues as wholes, with a note where that of replies has another sign."""
+    means = [selection.known[name][row.key].mean for name in (row.baseline, row.system)]
+    if row.corpus or not row.p < settings.alpha or (means[1] - means[0]) * row.difference >= 0:
+        return row
+    per = f"per reply the mean is {means[1]:.4g}, was {means[0]:.4g}"
+    return replace(row, note=f"{per}; dialogues with different numbers of turns are compared as wholes")
 
 
 def _choose_ranked(selection: Selection, untestable: Container[str], most_tests: int | None) -> str | None:
@@ -636,7 +646,7 @@ def adjust_together(compared: Sequence[tuple[Comparison, list[Tested]]]) -> list
         for tested in each
     ]
     panel = tuple(dict.fromkeys(tested.row.key for tested in everything))
-    rows = iter(_adjust(everything, compared[0][0].alpha, panel) if compared else [])
+    rows = iter(_adjust(everything, compared[0][0], panel) if compared else [])
     return [
         replace(
             comparison,
@@ -649,14 +659,18 @@ def adjust_together(compared: Sequence[tuple[Comparison, list[Tested]]]) -> list
     ]
 
 
-def _adjust(tested: Sequence[Tested], alpha: float, panel: Sequence[str]) -> list[Difference]:
+def _adjust(tested: Sequence[Tested], settings: Settings | Comparison, panel: Sequence[str]) -> list[Difference]:
     """Return the differences with adjusted p-values, and the intervals that agree with these."""
-    ps = adjust_families([each.row for each in tested], panel, [each.draws for each in tested])
-    tails = [alpha * each.row.p / p if p else alpha for each, p in zip(tested, ps, strict=True)]
-    return [
-        replace(each.row, adjusted_p=p, significant=p < alpha, adjusted_interval=each.find_interval(tail))
-        for each, p, tail in zip(tested, ps, tails, strict=True)
-    ]
+    ps, alpha = adjust_families([each.row for each in tested], panel, [each.draws for each in tested]), settings.alpha
+    rows = []
+    for each, p in zip(tested, ps, strict=True):
+        tail = alpha * each.row.p / p if p else alpha
+        interval = each.find_interval(tail)
+        if interval is not None and each.row.interval is not None and tail <= 1 - settings.confidence:
+            (low, high), (least, largest) = interval, each.row.interval  # a higher level is never narrower
+            interval = min(low, least), max(high, largest)
+        rows.append(replace(each.row, adjusted_p=p, significant=p < alpha, adjusted_interval=interval))
+    return rows
 
 
 def choose_trials(tests: int, alpha: float, share: float = STRONG) -> int:

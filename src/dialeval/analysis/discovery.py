@@ -35,10 +35,10 @@ from msgspec.structs import replace
 
 from dialeval.analysis.alignment import Alignment, DesignName, align
 from dialeval.analysis.difference import DEFAULT_ALPHA
-from dialeval.analysis.pairing import Runs, choose_main_keys, collect_compared, find_keys
+from dialeval.analysis.pairing import Runs, choose_main_keys, collect_compared, find_keys, warn_of_users
 from dialeval.analysis.slices import OTHER, list_kept_fields, split_by_field
 from dialeval.analysis.unpaired import NO_VALUE
-from dialeval.analysis.values import average_known, find_better, regroup, require_table, sum_known
+from dialeval.analysis.values import average_known, find_better, regroup, require_table, sort_clusters, sum_known
 from dialeval.core.arrays import Floats, Ints, Mask, ranges
 from dialeval.core.columns import RaggedColumn, SharedColumn, TextColumn
 from dialeval.core.display import Displayable, Tabular
@@ -376,6 +376,10 @@ class Pool(NamedTuple):
     turns: UserTurns
     first: Mask
     """The half that suggests groups."""
+    clusters: Ints | None
+    """The number of the cluster of each dialogue; None: dialogues are independent."""
+    halves: Mapping[str, tuple[int, int]]
+    """Dialogues of both halves, by system."""
 
     def collect(self, key: str) -> list[SideValues]:
         """Return the values under a key."""
@@ -459,23 +463,32 @@ def choose_groups(
 
 
 def measure_group(
-    samples: Sequence[SideValues], half: Mask, members: Mask, level: float, seed: int
+    samples: Sequence[SideValues], half: Mask, members: Mask, level: float, seed: int, clusters: Ints | None = None
 ) -> JsonObject | None:
-    """Return the contrast of a group in a half, with its interval and p-value; None where too little is there."""
-    means, spreads, sizes = [], list[Spread](), []
+    """Return the contrast of a group in a half, with its interval and p-value; None where too little is there.
+
+    `clusters`: the number of the cluster of each dialogue, such as its user; p is then Student's over clusters.
+    """
+    means, spreads, sizes, influences = [], list[Spread](), [], np.zeros(len(half))
     for sample in samples:
         for chosen in (half & members, half & ~members):
-            part = sample.take(chosen)
-            if len(part.sums) < LEAST_DIALOGUES:
+            part, here = sample.take(chosen), chosen & (sample.counts > 0)
+            if (len(part.sums) if clusters is None else len(np.unique(clusters[here]))) < LEAST_DIALOGUES:
                 return None
             means.append(sample.sign * part.mean)
             spreads.append(part.spread)
             sizes.append(len(part.sums))
+            way = sample.sign * (1 if len(means) % 2 else -1)
+            influences[here] += way * (part.sums - part.mean * part.counts) / part.counts.sum()
     value, elsewhere = sum(means[::2]), sum(means[1::2])
     difference, error = value - elsewhere, math.sqrt(sum(spread.variance for spread in spreads))
     freedom = welch(*spreads) if error else math.inf
+    if clusters is not None:
+        number = len(np.unique(clusters[half]))
+        error = math.sqrt(number / (number - 1) * float((np.bincount(clusters, influences) ** 2).sum()))
+        freedom = float(number - 1)
     p = two_sided_p(difference / error, freedom) if error else 1.0 if not difference else 1 / (_TRIALS + 1)
-    if len(samples) == 1 and sum(sizes) <= _MOST_PERMUTED and error:
+    if len(samples) == 1 and sum(sizes) <= _MOST_PERMUTED and error and clusters is None:
         sides = samples[0].take(half & ~members), samples[0].take(half & members)
         p = max(p, rank_first(permute(*sides, _TRIALS, seed)))
     reach = t_factor(level, freedom) * error if error else 0.0
@@ -519,7 +532,8 @@ def discover(
         confidence: The confidence level of the intervals.
         seed: The seed of the halves.
         design: As in `dialeval.compare`.
-        cluster: A field that the runs kept, such as the user, all of whose dialogues are in the same half.
+        cluster: A field that the runs kept, such as the user, all of whose dialogues are in the same half, and that
+            intervals and p-values are over.
 
     Returns:
         The groups, with what the second half says of them.
@@ -547,9 +561,7 @@ def discover(
     keys = [key for key in keys if key not in left_out]
     if not keys:
         raise SettingError(f"no metric has a value per dialogue: {next(iter(left_out.values()), 'there is none')}")
-    if cluster is not None:
-        chosen = {name: regroup(result, cluster)[0] for name, result in chosen.items()}
-    pools = [_make_pool(chosen, name, first if others else None, design, seed) for name in others or [first]]
+    pools = [_make_pool(chosen, name, first if others else None, design, seed, cluster) for name in others or [first]]
     suggested = [one for pool in pools for key in keys for one in _suggest_groups(pool, key, confidence, seed)]
     adjusted = holm([group.p for group, _ in suggested])
     kept: list[tuple[DiscoveredGroup, Mask]] = []
@@ -559,17 +571,19 @@ def discover(
             better = find_better(chosen, group.key)
             kept.append((replace(group, better=better, adjusted_p=p, significant=p < alpha and same), members))
     counts = {kind: pools[0].kinds.count(kind) for kind in dict.fromkeys(pools[0].kinds)}
-    texts = any(kind == "words" for kind in counts)
+    notes = (
+        [] if "words" in counts else ["The run has no texts of users: groups are of fields and numbers of turns only."]
+    )
+    if cluster is None:
+        notes += dict.fromkeys(filter(None, (warn_of_users(require_table(result)) for result in chosen.values())))
     return Discovery(
         groups=[group for group, _ in kept],
         candidates=counts,
-        halves={pool.system: (int(pool.first.sum()), int((~pool.first).sum())) for pool in pools},
+        halves={name: sizes for pool in pools for name, sizes in pool.halves.items()},
         alpha=alpha,
         seed=seed,
         left_out=left_out,
-        notes=[]
-        if texts
-        else ["The run has no texts of users, so groups are made of fields and numbers of turns only."],
+        notes=notes,
     )
 
 
@@ -583,7 +597,12 @@ def _explain_exclusion(systems: Mapping[str, Result], key: str) -> str | None:
 
 
 def _make_pool(
-    systems: Mapping[str, Result], name: str, baseline: str | None, design: DesignName | None, seed: int
+    systems: Mapping[str, Result],
+    name: str,
+    baseline: str | None,
+    design: DesignName | None,
+    seed: int,
+    cluster: str | None = None,
 ) -> Pool:
     alignment = None if baseline is None else align(systems[baseline], systems[name], design)
     results = [systems[name]] if alignment is None else [alignment.left]
@@ -591,11 +610,15 @@ def _make_pool(
         results.append(alignment.right)
     tables = [require_table(result) for result in results]
     sizes = [len(table.offsets) - 1 for table in tables]
-    size = sum(sizes)
-    if min(sizes) < 4 * LEAST_DIALOGUES:
+    size, clusters = sum(sizes), None
+    if cluster is not None:
+        labels = [label for result in results for label in regroup(result, cluster)[1]]
+        clusters = np.asarray(np.unique(np.array(labels, np.str_), return_inverse=True)[1])
+    units = min(sizes) if clusters is None else int(clusters.max()) + 1
+    if units < 4 * LEAST_DIALOGUES:
         raise SettingError(
-            f"{min(sizes)} dialogues are too few to find groups in one half and test them in the other; "
-            f"at least {4 * LEAST_DIALOGUES} are needed"
+            f"{units} {'dialogues' if cluster is None else f'values of {cluster}'} are too few to find groups in one "
+            f"half and test them in the other; at least {4 * LEAST_DIALOGUES} are needed"
         )
     turns = [UserTurns.of(table) for table in tables]
     shifts = np.append(0, np.cumsum(sizes))
@@ -620,10 +643,15 @@ def _make_pool(
     )
     half = np.zeros(size, np.bool_)
     lot = np.random.default_rng(seed)
-    for shift, number in zip(shifts, sizes, strict=False):
-        half[shift + lot.permutation(number)[: number // 2]] = True
+    for result, shift, number in zip(results, shifts, sizes, strict=False):
+        half[shift + sort_clusters(result)[lot.permutation(number)[: number // 2]]] = True
+    if clusters is not None:
+        half = np.isin(clusters, lot.permutation(units)[: units // 2])
+    names = [name] if len(results) == 1 or baseline is None else [baseline, name]
+    parts = [half[shift : shift + number] for shift, number in zip(shifts, sizes, strict=False)]
+    halves = {each: (int(part.sum()), int((~part).sum())) for each, part in zip(names, parts, strict=True)}
     kinds = ["words"] * len(phrases.labels) + [kind for kind, _, _ in listed]
-    return Pool(name, baseline, results, alignment, candidates, kinds, both, half)
+    return Pool(name, baseline, results, alignment, candidates, kinds, both, half, clusters, halves)
 
 
 def _suggest_groups(pool: Pool, key: str, confidence: float, seed: int) -> Iterator[tuple[DiscoveredGroup, Mask]]:
@@ -631,8 +659,8 @@ def _suggest_groups(pool: Pool, key: str, confidence: float, seed: int) -> Itera
     samples = pool.collect(key)
     for half in (pool.first, ~pool.first):
         for name, kind, members in choose_groups(samples, half, pool.candidates, pool.kinds):
-            before = measure_group(samples, half, members, confidence, seed)
-            after = measure_group(samples, ~half, members, confidence, seed)
+            before = measure_group(samples, half, members, confidence, seed, pool.clusters)
+            after = measure_group(samples, ~half, members, confidence, seed, pool.clusters)
             if before is not None and after is not None:
                 group = DiscoveredGroup(
                     name=name,

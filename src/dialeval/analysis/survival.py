@@ -20,7 +20,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from dialeval.analysis.alignment import align
-from dialeval.analysis.pairing import Runs, collect_compared, find_keys
+from dialeval.analysis.pairing import Runs, collect_compared, find_keys, warn_of_users
 from dialeval.analysis.values import find_bounds, find_metric, regroup, require_table
 from dialeval.core.account import FAILURES
 from dialeval.core.arrays import Ints, Mask
@@ -179,6 +179,9 @@ def estimate_survival(
         for row, (z, p, paired), corrected in zip(rows[1:], tests, adjusted, strict=True)
     ]
     missing = sum(count for *_, count in times.values())
+    notes = [f"{missing:,} replies have no value, and neither fail nor pass."] if missing else []
+    if cluster is None:
+        notes += dict.fromkeys(filter(None, (warn_of_users(require_table(result)) for result in compared.values())))
     return Survival(
         key=key,
         limit=limit,
@@ -186,7 +189,7 @@ def estimate_survival(
         systems=rows,
         confidence=confidence,
         cluster=cluster,
-        notes=[f"{missing:,} replies have no value, and neither fail nor pass."] if missing else [],
+        notes=notes,
     )
 
 

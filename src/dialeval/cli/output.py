@@ -236,6 +236,13 @@ def print_as(format_: str, reports: Any, value: object, output: Path | None = No
     print_content(content, output, width)
 
 
+def print_result(format_: str, result: object, output: Path | None = None, width: int | None = None) -> None:
+    """Print the result of an analysis in a format, or write it, see `print_content`."""
+    from dialeval.reports import documents
+
+    print_as(format_, documents, result, output, width)
+
+
 def print_content(content: RenderableType, output: Path | None = None, width: int | None = None) -> None:
     """Print a text as it is, or a rich table; or write it to a file, where a table is `width` characters wide."""
     if not isinstance(content, str):

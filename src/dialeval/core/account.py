@@ -108,17 +108,12 @@ class Account:
 
     def describe(self) -> str:
         """Return the counts in one line: `40 conversations, 26 replies; 14 without a reply`."""
-        parts = [
-            f"{count:,} {(words.partition('|')[0] if count == 1 else words.rpartition('|')[2])}"
-            for name, words in _CLASSES.items()
-            if (count := getattr(self, name))
-        ]
-        counted = ", ".join(_count(number, name) for number, name in self._headline)
-        return counted + ("; " + ", ".join(parts) if parts else "")
-
-    @property
-    def _headline(self) -> list[tuple[int, str]]:
-        return [(self.conversations, "conversation"), (self.replies, "reply")]
+        headline = (
+            count_things(self.conversations, "conversation|conversations"),
+            count_things(self.replies, "reply|replies"),
+        )
+        missing = [count_things(count, words) for name, words in _CLASSES.items() if (count := getattr(self, name))]
+        return ", ".join(headline) + ("; " + ", ".join(missing) if missing else "")
 
     def to_dict(self) -> dict[str, Any]:
         """Return the attributes as plain data for JSON.
@@ -132,12 +127,10 @@ class Account:
 _LISTED = ("fields", "problems")
 
 
-def _count(number: int, name: str) -> str:
-    return (
-        f"{number:,} {name}"
-        if number == 1
-        else f"{number:,} {name.removesuffix('y')}{'ies' if name[-1] == 'y' else 's'}"
-    )
+def count_things(number: int, words: str) -> str:
+    """Return `1 reply` or `2 replies`, of the words `reply|replies`; one word stands for both."""
+    one, _, several = words.partition("|")
+    return f"{number:,} {one if number == 1 or not several else several}"
 
 
 def describe_accounts(accounts: Mapping[str, Account | None]) -> dict[str, str]:

@@ -628,6 +628,7 @@ class NeededRatings(Struct, frozen=True):
     """Responses that could be rated."""
     with_judge: int | None
     alone: int | None
+    difference: bool = False
 
 
 class RatingPlan(Record, frozen=True):
@@ -638,6 +639,12 @@ class RatingPlan(Record, frozen=True):
     needed: list[NeededRatings]
     assumptions: list[str]
     """What the numbers rest on, in sentences."""
+
+    @property
+    def detectable(self) -> float:
+        """The difference of two systems with such intervals, rated independently, that is found with 80% power."""
+        z = NormalDist().inv_cdf((1 + self.confidence) / 2)
+        return math.sqrt(2) * (z + NormalDist().inv_cdf(significance.POWER)) * self.width / 2 / z
 
 
 def plan_ratings(
@@ -677,7 +684,7 @@ def plan_from_pilot(
         floor = max(whole.error**2 - drawn.error**2, 0.0)
         share = 1 / rated - 1 / number if rated < number else math.inf
         judged, alone = (_count_needed(e**2 / share, floor, number, wanted) for e in (drawn.error, drawn.alone_error))
-        needed.append(NeededRatings(" - ".join(names), number, judged, alone))
+        needed.append(NeededRatings(" - ".join(names), number, judged, alone, len(names) > 1))
     assumptions = [
         f"further ratings are like the {sum(estimates.ratings for estimates in over_dialogues.systems)} of the pilot",
         "they are sampled in the same way",

@@ -102,4 +102,5 @@ def _make_html(title: str, name: str, data: Mapping[str, object], scripts: Seque
         '<main id="main" tabindex="-1"><noscript><p class="notice">This page needs JavaScript.</p></noscript></main>'
     )
     body = f"{empty}\n{markup.embed_json(name, data)}"
-    return make_html(title, body, read_assets("rate.css"), [make_script(), make_script(*scripts)], more_policy)
+    style = read_assets("base.css", "rate.css")
+    return make_html(title, body, style, [make_script(), make_script(*scripts)], more_policy)

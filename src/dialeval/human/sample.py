@@ -74,6 +74,8 @@ class _SamplingFrame:
     """The number of its row there."""
     unit: Ints
     """The number of its unit, from 0 on."""
+    aligned: Ints | None = None
+    """The number that it shares with the responses it is paired with; None for systems sampled by themselves."""
 
     @property
     def units(self) -> int:
@@ -174,7 +176,7 @@ def number_clusters(tables: Mapping[str, RowTable], name: str) -> dict[str, Ints
     for system, table in tables.items():
         if name not in table.fields:
             kept = ", ".join(table.fields) or "none"
-            raise SettingError(f"the run kept no field {name!r} (dialeval score --keep); there is {kept}")
+            raise SettingError(f"the run kept no field {name!r} (dialeval score --by); there is {kept}")
         keys = [tuple(values) or (system, row) for row, values in enumerate(table.fields[name])]
         clusters[system] = np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.int64)
     return clusters
@@ -222,9 +224,11 @@ def _build_frame(run: Run, systems: Sequence[str] | None, dialogues: bool, indep
             before = np.cumsum([0, *(len(table.offsets) - 1 for table in tables.values())])
         return _SamplingFrame(run, tables, system, row, unit + before[system])
     aligned = align_dialogues({name: run[name] for name in tables})
-    numbers = aligned.number_dialogues() if dialogues else aligned.number_rows()
-    units = [numbers[name][table.clusters] if dialogues else numbers[name] for name, table in tables.items()]
-    return _SamplingFrame(run, tables, system, row, np.concatenate(units))
+    numbers, rows = aligned.number_dialogues(), aligned.number_rows()
+    units = [numbers[name][table.clusters] if dialogues else rows[name] for name, table in tables.items()]
+    return _SamplingFrame(
+        run, tables, system, row, *(np.concatenate(each) for each in (units, [rows[n] for n in tables]))
+    )
 
 
 def _stratify(frame: _SamplingFrame, by: Sequence[str]) -> tuple[Ints, list[str]]:
@@ -385,7 +389,8 @@ def _build_sample(
         dialogue = None if table.dialogues is None else table.dialogues[int(clusters[system][row])] or None
         chance, own_turn = float(probabilities[unit]), None if turn == NO_TURN else turn
         drawn_row = identifier, names[system], row + 1, chance, strata[unit]
-        rows.append(SampledRow(*drawn_row, response[0], context, roles, reference, dialogue, own_turn))
+        paired = None if frame.aligned is None else int(frame.aligned[place])
+        rows.append(SampledRow(*drawn_row, response[0], context, roles, reference, dialogue, own_turn, paired))
     return Sample(saved, rows)
 
 

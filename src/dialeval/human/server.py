@@ -44,8 +44,8 @@ import orjson
 
 from dialeval.core.errors import DataError, SettingError
 from dialeval.human.form import Form
-from dialeval.human.lead import describe_study
 from dialeval.human.page import Thing, make_lead_page, make_served_page
+from dialeval.human.report import describe_study
 from dialeval.human.store import Rating, RatingStore
 
 LARGEST = 1 << 16

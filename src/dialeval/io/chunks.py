@@ -31,13 +31,14 @@ from dialeval.core.columns import ColumnData, RaggedColumn, TextColumn
 from dialeval.core.errors import DataError, Problem
 from dialeval.core.inputs import Input
 from dialeval.io import json, opening, parquet
+from dialeval.io.chats import is_message
 from dialeval.io.delimited import find_encoding_problems, split
 from dialeval.io.gathering import gather_rows
-from dialeval.io.logs import find_assembler, is_assembled
+from dialeval.io.logs import PEEKED, find_assembler, peek_rows
 from dialeval.io.outcomes import account_for, mark_outcomes
 from dialeval.io.reading import join_rowwise, read_source
 from dialeval.io.row_shapes import map_fields
-from dialeval.io.rows import FieldNames, Rows, length_problem
+from dialeval.io.rows import FieldNames, Records, Rows, length_problem
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -142,7 +143,7 @@ def _split_rows(source: int, rows: Rows, batch_rows: int) -> list[MemoryChunk]:
 
 def _split_shard(shard: Shard, size: int, most: int) -> Iterable[FileChunk]:
     packed = any(map(opening.packing_of, shard.paths))
-    pieces = "whole" if packed or is_assembled(shard.path) else opening.file_format(shard.path).pieces
+    pieces = "whole" if packed or _is_assembled(shard.path) else opening.file_format(shard.path).pieces
     if pieces == "groups":
         return _split_row_groups(shard.path, most)
     if pieces == "rows" and size > most:
@@ -156,6 +157,21 @@ def _split_shard(shard: Shard, size: int, most: int) -> Iterable[FileChunk]:
     return [FileChunk(0, "", "whole", Span(shard.path, 0, size), size, beside)]
 
 
+def _is_assembled(path: str) -> bool:
+    """Return whether the rows of a file of lines belong together in conversations that only all of them tell."""
+    if opening.format_of(path) != "jsonl":
+        return False
+    with opening.open_unpacked(path) as stream:
+        lines = _split(opening.LineStream(stream, where=path).take(PEEKED), path, first=True)
+    records = json.parse_lines(lines, path)
+    return _belong_together(peek_rows(records, FieldNames())[0], records)
+
+
+def _belong_together(row: object, records: Records) -> bool:
+    """Return whether rows like this one are spans, events or messages."""
+    return find_assembler(row, FieldNames()) is not None or is_message(row, records, FieldNames())
+
+
 def _split_row_groups(path: str, most: int) -> Iterator[FileChunk]:
     import pyarrow.parquet as pq
 
@@ -164,7 +180,7 @@ def _split_row_groups(path: str, most: int) -> Iterator[FileChunk]:
         facts = pq.ParquetFile(stream).metadata
         names = facts.schema.to_arrow_schema().names
         sizes = [facts.row_group(number).total_byte_size for number in range(facts.num_row_groups)]
-    if find_assembler(dict.fromkeys(names, ""), FieldNames()) is not None:
+    if _belong_together(dict.fromkeys(names, "?"), Records(path, ())):
         yield FileChunk(0, "", "whole", Span(path, 0, sum(sizes)), sum(sizes))
         return
     first = held = 0
@@ -313,7 +329,7 @@ def read_blocks(chunk: Chunk, names: FieldNames, rows: int) -> Iterator[RowBlock
     pieces = opening.file_format(chunk.span.path).pieces
     if pieces == "lines":
         return _read_line_blocks(chunk, names, rows)
-    if pieces == "rows" and not is_assembled(chunk.span.path):
+    if pieces == "rows" and not _is_assembled(chunk.span.path):
         return _read_json_blocks(chunk, names, rows)
     return (_read_table_blocks if chunk.kind == "groups" else _read_whole_file)(chunk, names, rows)
 

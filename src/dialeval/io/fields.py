@@ -146,7 +146,9 @@ class FieldReader:
 
     def add_unknown_shape(self, row: RowObject) -> None:
         """Add the problem of a row without a response, once for all rows with the same problem."""
-        what, remedy = explain_shape(row, self.names) or describe_missing(self.names.response, "response", row)
+        lacking, by_fields = describe_missing(self.names.response, "response", row)
+        what, remedy = explain_shape(row, self.names) or (lacking, by_fields)
+        remedy = by_fields if "=NAME" in remedy else remedy
         if what not in self._unknown:
             self.add_problem(what, remedy)
         self._unknown[what] += 1
@@ -187,7 +189,11 @@ class FieldReader:
         self.fields.setdefault("reply", name)
         if type(value) is str:
             return self.read_text(value, name), failure
-        if value is None or (isinstance(value, float) and value != value):
+        if (
+            value is None
+            or (isinstance(value, float) and value != value)
+            or (failure is not None and value in ([], {}))
+        ):
             if failure is None and (name not in row or explain_shape(row, self.names) is not None):
                 self.add_unknown_shape(row)
             return "", failure or MISSING

@@ -56,7 +56,9 @@ from dialeval.io.outcomes import account_for, mark_outcomes
 from dialeval.io.row_shapes import (
     Filters,
     explain_shape,
+    find,
     find_shape,
+    list_paths,
     list_unlike,
     map_fields,
     may_hold_rows,
@@ -324,6 +326,7 @@ class _RowCollector:
             prompts = {name for name in systems if name and " " in name}
             if len(prompts) > _MOST_PROMPTS and 2 * len(prompts) > len(rows.dialogue_offsets()) - 1:
                 systems = [None if name in prompts else name for name in systems]
+        systems = _name_failures(systems, rows.columns.get(inputs.OUTCOME))
         if tried:  # rows of a task are brought together; one without a task is alone
             first: dict[_Task, int] = {}
             tasks = enumerate(zip(systems, dialogues, strict=True))
@@ -340,6 +343,16 @@ class _RowCollector:
         continues = np.zeros(len(column), np.bool_)
         continues[self._continued] = True
         return SharedColumn.from_steps(column, continues)
+
+
+def _name_failures(systems: list[str | None], outcomes: ColumnData | None) -> list[str | None]:
+    """Return the systems of rows, with the only one that is named for requests that failed and do not name it."""
+    named = {*systems} - {None}
+    if len(named) != 1 or not isinstance(outcomes, RaggedColumn):
+        return systems
+    failed = np.diff(outcomes.offsets) > 0
+    nameless = [row for row, name in enumerate(systems) if name is None]
+    return [*named] * len(systems) if failed[nameless].all() else systems
 
 
 def _name_dialogues(names: Sequence[str | None]) -> TextColumn | None:
@@ -484,7 +497,10 @@ def _read_given(reader: FieldReader, given: object, gathered: _RowCollector) -> 
         known = {"id": "dialog_id", "reply": "response" if "response" in shape.paths else "messages"}
         known |= {name: name for name in ("system", "reference", "latency", "reward")}
         reader.fields |= {"shape": shape.name}
-        reader.fields |= {name: shape.paths[own] for name, own in known.items() if own in shape.paths}
+        mapped = list_paths(shape, names)
+        paths = {name: mapped.get(own, "").split(" | ") for name, own in known.items()}
+        there = {name: [path for path in own if path and find(given, path) is not None] for name, own in paths.items()}
+        reader.fields |= {name: own[0] for name, own in there.items() if own}
     labels = [reader.read_labels(value_at(given, name), name) for name in names.kept]
     parts = [row] if row is given or names.mapped else split_turns(row, given, names)
     named = given if row is given or row.get("scores") is None else {**given, "scores": row["scores"]}

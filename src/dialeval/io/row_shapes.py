@@ -128,8 +128,11 @@ def value_at(row: Mapping[str, object], path: str) -> Any:
     if path in row:
         return row[path]
     value: Any = row
-    for step in _steps(path):
+    steps = _steps(path)
+    for at, step in enumerate(steps):
         if type(value) is dict or isinstance(value, Mapping):
+            if step not in value and at and (rest := ".".join(steps[at:])) in value:  # a key with dots in it
+                return value[rest]
             value = value.get(step)
         elif isinstance(value, list | tuple) and step.isdecimal() and len(step) < 10 and int(step) < len(value):
             value = value[int(step)]
@@ -156,6 +159,15 @@ def parse_list(value: object) -> Any:
         return orjson.loads(value)
     except orjson.JSONDecodeError:
         return value
+
+
+def parse_reply(value: Any) -> Any:
+    """Return messages, or an object with one, that are written as JSON; anything else as it is."""
+    if not isinstance(value, str) or not value.startswith(("{", "[{")):
+        return value
+    parsed = parse_list(f"[{value}]" if value[0] == "{" else value)
+    said = [find(each, "choices.0.message | message | .") if isinstance(each, dict) else None for each in parsed]
+    return said if all(isinstance(each, dict) and "role" in each for each in said) else value
 
 
 def find(row: RowObject, paths: str) -> Any:
@@ -229,11 +241,12 @@ def map_fields(row: RowObject, names: FieldNames) -> RowObject | None:
     if shape.refused:
         return None
     found = {name: row[name] for name in names.beside if name not in shape.unlike and row.get(name) is not None}
-    ours = {name: getattr(names, name) for name in shape.paths}
-    taken = {
-        own: find(row, shape.paths[name]) if own == name else value_at(row, own) for name, own in ours.items()
-    } | found
+    paths = list_paths(shape, names)
+    ours = {name: getattr(names, name) for name in paths}
+    taken = {own: find(row, paths[name]) if own == name else value_at(row, own) for name, own in ours.items()} | found
     taken = {own: None if value in ("{}", {}) else value for own, value in taken.items()}  # removed before logging
+    if isinstance(taken.get(names.response), str):
+        taken[names.response] = parse_reply(taken[names.response])
     if shape.main == "":  # scores of replies that are somewhere else
         taken[names.response] = None
     if shape.roles and isinstance(messages := taken.get(names.messages), list):
@@ -241,6 +254,19 @@ def map_fields(row: RowObject, names: FieldNames) -> RowObject | None:
     if isinstance(parts := taken.get(names.system), list):  # such as an agent and its model
         taken[names.system] = "/".join(map(str, parts)) or None
     return taken
+
+
+def list_paths(shape: RowShape, names: FieldNames) -> Mapping[str, str]:
+    """Return where rows of a shape have our fields: a dialogue's id also by its usual names, ahead of that of a row."""
+    if "trial" in shape.paths or names.dialog_id != "dialog_id":
+        return shape.paths
+    return {**shape.paths, "dialog_id": _add_ids(shape.paths.get("dialog_id", ""), names.dialog_ids)}
+
+
+@cache
+def _add_ids(paths: str, ids: Sequence[str]) -> str:
+    *first, last = paths.split(" | ")
+    return " | ".join(filter(None, dict.fromkeys((*first, *ids, last))))
 
 
 def _map_role(message: Any, roles: Mapping[str, str]) -> Any:

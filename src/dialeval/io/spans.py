@@ -133,13 +133,13 @@ def flatten(given: RowObject) -> RowObject:
 
 
 def parse_object(value: object) -> Any:
-    """Return an object in a cell of a table, as Python or JSON writes it; anything else as it is."""
-    if not isinstance(value, str) or not value.startswith("{'"):
+    """Return an object or a list of objects in a cell of a table, as Python or NumPy prints it; others as they are."""
+    if not isinstance(value, str) or not value.startswith(("{'", "[{'")):
         return value
     import ast
 
     try:
-        return ast.literal_eval(value)
+        return ast.literal_eval(value.replace("}\n {'", "}, {'"))
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return value
 

@@ -30,7 +30,7 @@ from dialeval.core.result import Result, Run, load
 from dialeval.core.rowtable import RowTable
 from dialeval.core.run_schema import Record
 from dialeval.core.validation import JsonObject
-from dialeval.reports.documents import Document, Printer, Table
+from dialeval.reports.documents import Document, Table
 from dialeval.reports.formatting import plain, shorten, show_fixed, show_interval
 from dialeval.stats.intervals import DEFAULT_LEVEL
 
@@ -267,6 +267,3 @@ _SIDES = ("before", "after")
 
 def _show(rate: RateEstimate) -> str:
     return f"{show_fixed(rate.value, 2)} {show_interval(rate.interval, 2)}"
-
-
-DRIFT = Printer(describe_drift)

@@ -21,7 +21,7 @@ from dialeval.core.validation import JsonObject, convert, parse_toml, read_bytes
 from dialeval.metrics.calls import Calls, Rule
 from dialeval.metrics.checks import TextRule, prepare_test
 
-_REMEDY = "write tables [[check]]: docs/checks.md lists the rules and what each of them has"
+_REMEDY = "write tables [[check]]: docs/labels.md lists the rules and what each of them has"
 _FREE = Rule(arguments="expected")
 """Arguments of a rule are compared exactly, and a call may have others."""
 _CallRule = Literal["must", "must-not", "before"]

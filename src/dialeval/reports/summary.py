@@ -210,14 +210,14 @@ def _describe_alone(block: Block) -> str:
 def write_verdict(block: Block, level: int = 1) -> str:
     """Return the verdict as markup: glyph, headline, sentences, and what was read."""
     kind, headline = write_headline(block)
-    lead = " ".join(filter(None, state_lead(block)))
+    lead = markup.text(" ".join(filter(None, state_lead(block)))).replace("p = ", "p\u00a0=\u00a0")
     caveats = [] if block.comparison is None else list_caveats(block.comparison)
     read = " ".join(f"<span>{part}</span>" for part in _describe_reading(block))
     about = f'<p class="about">{markup.name(block.title)}</p>' if block.title else ""
     return (
         f'{about}<div class="verdict" id="{block.prefix}verdict">{draw_glyph(kind)}'
         f'<h{level} class="headline{" long" if len(headline) > 60 else ""}">{markup.text(headline)}</h{level}>'
-        f'<p class="lead">{markup.text(lead)}</p>{markup.bullets(caveats, "caveats")}'
+        f'<p class="lead">{lead}</p>{markup.bullets(caveats, "caveats")}'
         f'<p class="read"><b>Read:</b> {read}</p></div>'
     )
 
@@ -232,6 +232,10 @@ def state_lead(block: Block) -> Iterator[str]:
     elif comparison is not None and comparison.ranking is not None:
         yield from _state_ranking(block, comparison.ranking, find_leaders(comparison))
     elif comparison is not None:
+        if (counts := _count_passed(block)) is not None:
+            (judged, passed), (others_judged, others_passed) = counts
+            before = f"{shorten(comparison.baseline)} {others_passed:,} of {others_judged:,}"
+            yield f"It passed {passed:,} of {judged:,} trials, {before}."
         yield comparison.verdict.sentences[0]
     elif (estimate := block.run[block.systems[0]].get(block.key)) is not None and estimate.interval is not None:
         yield f"Likely {show_interval(estimate.interval)} for other {block.unit} of the same kind."
@@ -353,6 +357,11 @@ def list_key_figures(block: Block) -> Iterator[tuple[str, str, str, str]]:
         return
     if len(comparison.systems) > 1 or row is None:
         return
+    counts = _count_passed(block)
+    if counts is not None:
+        (judged, passed), (others_judged, others_passed) = counts
+        before = f"{shorten(row.baseline)}: {others_passed:,} of {others_judged:,}"
+        yield f"{passed:,} <small>of {judged:,}</small>", "trials passed", before, ""
     kind = {"better": "good", "worse": "bad"}.get(decide(row), "")
     scale = _describe_scale(block.run, row.key)
     likely = f"{100 * comparison.confidence:g}% interval {show_interval(row.interval)}, " if row.interval else ""
@@ -369,13 +378,7 @@ def list_key_figures(block: Block) -> Iterator[tuple[str, str, str, str]]:
         link = f'<a href="#{block.prefix}dialogues?show={"gains" if better else "losses"}">'
         number = f"{link}{row.wins if better else row.losses:,}</a> <small>of {total:,}</small>"
         yield number, f"{block.unit} got {'better' if better else 'worse'}", rest, ""
-    trials: Mapping[str, Sequence[Mapping[str, Any]]] = block.run.details.get("trials", {})
-    if {row.baseline, row.system} <= trials.keys():
-        (judged, passed), (others_judged, others_passed) = (
-            count_trials(trials[name]) for name in (row.system, row.baseline)
-        )
-        before = f"{shorten(row.baseline)}: {others_passed:,} of {others_judged:,}"
-        yield f"{passed:,} <small>of {judged:,}</small>", "trials passed", before, ""
+    if counts is not None:
         return
     others = [other for other in comparison.of(row.system) if other.key.partition("/")[0] != row.key.partition("/")[0]]
     decided = [other for other in others if decide(other) in ("better", "worse", "different")]
@@ -398,6 +401,13 @@ def list_key_figures(block: Block) -> Iterator[tuple[str, str, str, str]]:
         )
 
 
+def _count_passed(block: Block) -> list[tuple[int, int]] | None:
+    """Return the trials that have a reward and those that passed, of the system and the baseline."""
+    trials: Mapping[str, Sequence[Mapping[str, Any]]] = block.run.details.get("trials", {})
+    pair = [block.system, block.systems[0]]
+    return [count_trials(trials[name]) for name in pair] if {*pair} <= trials.keys() else None
+
+
 def _describe_scale(run: Run, key: str) -> str:
     """Return the range of a metric with finite ends, in words."""
     estimate = next((result[key] for result in run.values() if key in result), None)
@@ -416,6 +426,8 @@ def draw_first_figure(block: Block) -> tuple[str, str, str]:
         about = "The chance that a task is solved that many times in a row (pass^k). "
         about += f'<a href="#{block.prefix}dialogues">Read the worst trial</a>.'
         return markup.text("How often a success can be repeated"), about, figure.inline
+    if _judge_by_people(block) is not None:
+        return _draw_people(block)
     if len(block.systems) > 2:
         return _draw_systems(block)
     if aligned is None or not key:
@@ -526,6 +538,17 @@ def _draw_systems(block: Block) -> tuple[str, str, str]:
     )
     axis = f"{shorten(key)}{_describe_scale(block.run, key)}"
     return markup.text(title), about, draw_ranking(lines, groups, axis, baseline)
+
+
+def _draw_people(block: Block) -> tuple[str, str, str]:
+    """Return the dot plot of mean human ratings, the highest first."""
+    people, lines = block.people, []
+    for row in sorted(people.systems, key=lambda row: -row.value):
+        link = f"#{block.prefix}dialogues?system={block.systems.index(row.system)}"
+        lines.append(Line(row.system, row.value, row.interval, show_value(row.value, row.interval), link, "n"))
+    about = f"Mean rating with its {100 * people.confidence:g}% interval. Select a system to read its dialogues."
+    quality = shorten(people.quality)
+    return f"{len(lines)} systems by human ratings", about, draw_ranking(lines, [], quality, people.baseline or "")
 
 
 def write_card(block: Block, version: str, date: str | None) -> Figure:

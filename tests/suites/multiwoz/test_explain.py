@@ -76,10 +76,10 @@ def test_an_explanation_shows_the_turns(task: TaskData) -> None:
     for part in (
         "town01: inform no, success no",
         "goal eatery: dish=fish, area=harbour, price=fair; asked for PHONE",
-        "[0] there are COUNT places with DISH. NAME is nice.",
+        "[1] there are COUNT places with DISH. NAME is nice.",
         "active: eatery (estimated)",
         "eatery: offers 2 venues (the salt spoon, pier seven)",
-        "lost inform, eatery: wrong venue; turn 1",
+        "lost inform, eatery: wrong venue; turn 2",
     ):
         assert part in text
     [[good]] = Evaluator(data=task).explain(predictions("patient"), "town01").values()
@@ -137,7 +137,7 @@ def test_a_goal_that_no_venue_meets() -> None:
     found = explain([turn_of(0, "NAME", {"inn": {"price": "3"}}, "inn")], {"area": "nowhere"})
     (cause,) = found.causes
     assert cause.detail == (
-        "turn 0: 2 venues (willow, mill) on offer, 2 of them wrong: area 'nowhere' excludes 2 (the state lacks it); "
+        "turn 1: 2 venues (willow, mill) on offer, 2 of them wrong: area 'nowhere' excludes 2 (the state lacks it); "
         "no venue at all meets the goal"
     )
     assert found.find_origin(cause) == "no venue meets the goal"

@@ -50,7 +50,8 @@ class Connections:
         headers = {**self._gateway.sent_headers, **({} if self._tls else self._gateway.proxy_headers)}
         try:
             with self._limit(connection.sock, end):
-                connection.request("POST", self._target, body, headers)
+                with suppress(BrokenPipeError, ConnectionResetError):  # an answer may come before all is sent
+                    connection.request("POST", self._target, body, headers)
                 response = connection.getresponse()
                 content = response.read(MOST_BYTES + 1)
             if len(content) > MOST_BYTES or int(response.getheader("Content-Length") or len(content)) != len(content):
