@@ -45,7 +45,7 @@ import numpy as np
 import pyarrow as pa
 
 import dialeval
-from dialeval.analysis.best import find_best_systems
+from dialeval.analysis.comparison import find_best_systems
 from dialeval.analysis.difference import Test
 from dialeval.core import inputs
 from dialeval.core.arrays import Floats, Ints

@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dialeval
-from dialeval.analysis.best import find_best_systems
-from dialeval.analysis.comparison import Comparison, compare
+from dialeval.analysis.comparison import Comparison, compare, find_best_systems
 from dialeval.analysis.difference import Difference, Test
 from dialeval.analysis.gates import check_baseline
 from dialeval.analysis.verdict import decide

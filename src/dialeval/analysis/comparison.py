@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from dataclasses import replace as replace_fields
 from inspect import signature
 from itertools import islice
@@ -47,14 +48,14 @@ from dialeval.analysis.pairing import (
 )
 from dialeval.analysis.unpaired import check_adjusted, compare_mixes, compare_unpaired, list_strata
 from dialeval.analysis.values import Values, find_better, find_bounds, find_metric, sort_clusters
-from dialeval.analysis.verdict import Verdict, check_margins, mark_left_out
+from dialeval.analysis.verdict import Verdict, check_margins, decide, mark_left_out
 from dialeval.core import validation
 from dialeval.core.account import FAILURES, describe_accounts
 from dialeval.core.arrays import Ints
 from dialeval.core.display import Displayable, Tabular, count_names, flatten_intervals
 from dialeval.core.errors import SettingError, escape_controls, escape_lines
 from dialeval.core.features import find_place
-from dialeval.core.result import Run, read_comparison
+from dialeval.core.result import Result, Run, read_comparison
 from dialeval.core.run_schema import Record
 from dialeval.core.validation import JsonObject
 from dialeval.core.version import __version__
@@ -67,7 +68,7 @@ MOST_TRIALS = 1_000_000
 STRONG = 0.2
 """Below this fraction of alpha an adjusted p has two marks."""
 MOST_TESTS = 300
-"""Tests that tables and reports make, and `best.find_best_systems`."""
+"""Tests that tables and reports make, and `find_best_systems`."""
 _SPLIT = "sort the rows by dialogue"
 """Part of the warning of a run whose dialogues are not whole: its intervals are too narrow."""
 _MOST_CORPUS_PAIRS = 28
@@ -513,8 +514,8 @@ def _note_replies(row: Difference, selection: Selection, settings: Settings) -> 
     means = [selection.known[name][row.key].mean for name in (row.baseline, row.system)]
     if row.corpus or not row.p < settings.alpha or (means[1] - means[0]) * row.difference >= 0:
         return row
-    per = f"per reply the mean is {means[1]:.4g}, was {means[0]:.4g}"
-    return replace(row, note=f"{per}; dialogues with different numbers of turns are compared as wholes")
+    way = "higher" if means[1] > means[0] else "lower"
+    return replace(row, note=f"per reply it is {way}; dialogues with different numbers of turns are compared as wholes")
 
 
 def _choose_ranked(selection: Selection, untestable: Container[str], most_tests: int | None) -> str | None:
@@ -686,3 +687,87 @@ def choose_trials(tests: int, alpha: float, share: float = STRONG) -> int:
             f"{MOST_TRIALS:,}; choose a larger --alpha, fewer metrics (-m), or --trials"
         )
     return enough
+
+
+# Best systems of a table: the system with the best value of each metric, and those not significantly worse.
+#
+# The system with the best value of a metric is compared with all others. It was chosen by the data, so its comparisons
+# are corrected as if every two systems had been compared under every metric (multiple comparisons with the best, by
+# Bonferroni over all pairs): with equal systems, one is left out with a probability of at most alpha. Where that would
+# take very many tests, only the best value is returned; systems that were not scored on the same units have no best.
+
+
+@dataclass(frozen=True)
+class Best:
+    """The best systems by key; none where neither higher nor lower is better, or for one system only."""
+
+    systems: Mapping[str, list[str]]
+    tests: int
+    """Pairs that were corrected for; 0 where nothing was tested."""
+
+
+def find_best_systems(
+    results: Mapping[str, Result], keys: Iterable[str], tested: bool = True, comparison: Comparison | None = None
+) -> Best:
+    """Find the system with the best value of each key and, if tested, those not significantly worse.
+
+    Floors and ceilings are never the best, and a key under which no system is worse than the best has none. What a
+    `comparison` says of the same systems holds: none that it calls worse than the baseline is the best, nor is the
+    baseline where another one is better. Of two systems it decides alone, under the ranked metric its groups do.
+    """
+    real = {name: result for name, result in results.items() if result.role == "system"}
+    best: dict[str, list[str]] = {}
+    sizes: list[int] = []
+    for key in keys:
+        means = {name: result[key].mean for name, result in real.items() if key in result}
+        known, better = [mean for mean in means.values() if not math.isnan(mean)], find_better(real, key)
+        if len(means) > 1 and known and better is not None:
+            top = max(known) if better == "higher" else min(known)
+            best[key] = [name for name, mean in means.items() if mean == top]
+            sizes.append(len(means))
+    pairs = sum(size * (size - 1) // 2 for size in sizes)
+    two = comparison is not None and len(real) == 2
+    if two or not tested or not 0 < sum(sizes) - len(sizes) <= MOST_TESTS:
+        every = {key: [name for name in real if key in real[name]] for key in best} if two else best
+        return _agree(Best(every, pairs if two else 0), comparison, real)
+    try:
+        comparisons = list(_compare_with_best(real, best, choose_trials(pairs, DEFAULT_ALPHA, 1.0)))
+    except SettingError:  # the run does not know its rows
+        return _agree(Best(best, 0), comparison, real)
+    if any(design.name == "unpaired" for each in comparisons for design in each.designs.values()):
+        return Best({}, 0)
+    for row in (row for each in comparisons for row in each.differences):
+        undecided = row.p * pairs >= DEFAULT_ALPHA or row.left_out is not None
+        if undecided and row.system not in best.get(row.key, [row.system]):
+            best[row.key].append(row.system)
+    return _agree(Best(best, pairs), comparison, real)
+
+
+def _agree(best: Best, comparison: Comparison | None, real: Mapping[str, Result]) -> Best:
+    """Return the best systems without those that a comparison calls worse, and without keys where nothing differs."""
+    systems = {key: list(names) for key, names in best.systems.items()}
+    ranking = None if comparison is None else comparison.ranking
+    if ranking is not None and ranking.key in systems:
+        first = {name for group in ranking.groups if ranking.systems[0] in group for name in group}
+        systems[ranking.key] = [name for name in ranking.systems if name in first]
+    for row in () if comparison is None else comparison.differences:
+        beaten = {"worse": row.system, "better": row.baseline}.get(decide(row))
+        if row.key in systems and beaten in systems[row.key]:
+            systems[row.key].remove(beaten)
+    sizes = {key: sum(key in result for result in real.values()) for key in systems}
+    decided = best.tests > 0 or ranking is not None
+    kept = {key: names for key, names in systems.items() if names and (len(names) < sizes[key] or not decided)}
+    return replace_fields(best, systems=kept)
+
+
+def _compare_with_best(real: Mapping[str, Result], best: Mapping[str, list[str]], trials: int) -> Iterator[Comparison]:
+    """Compare each best system with the others, those together that have the same keys."""
+    run = Run(dict(real), __version__)
+    for first in dict.fromkeys(names[0] for names in best.values()):
+        own = [key for key, names in best.items() if names[0] == first]
+        by_keys: dict[tuple[str, ...], list[str]] = {}
+        for other in (name for name in real if name != first):
+            by_keys.setdefault(tuple(key for key in own if key in real[other]), []).append(other)
+        for shared, others in by_keys.items():
+            if shared:
+                yield compare(run, baseline=first, systems=others, metrics=shared, trials=trials, pairwise=False)

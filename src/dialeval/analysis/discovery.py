@@ -45,7 +45,7 @@ from dialeval.core.display import Displayable, Tabular
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Better
 from dialeval.core.result import Result, Run
-from dialeval.core.rowtable import RowTable
+from dialeval.core.rowtable import SAVED_TEXT_ROWS, RowTable
 from dialeval.core.run_schema import Record
 from dialeval.core.validation import JsonObject
 from dialeval.core.version import __version__
@@ -69,6 +69,7 @@ _MOST_QUOTED = 20
 _OVERLAP = 0.5
 """The fraction of the dialogues of two groups that both have, above which they are one."""
 _CLUSTER_DIMENSIONS, _MOST_CLUSTERED, _STEPS = 64, 20_000, 12
+NO_TEXTS = f"The run has no texts of users; those of more than {SAVED_TEXT_ROWS:,} rows are not saved."
 _USER = re.compile("user|human|customer", re.IGNORECASE)
 _CALL = re.compile(r"\[call ([\w.-]{1,60})")
 
@@ -571,9 +572,7 @@ def discover(
             better = find_better(chosen, group.key)
             kept.append((replace(group, better=better, adjusted_p=p, significant=p < alpha and same), members))
     counts = {kind: pools[0].kinds.count(kind) for kind in dict.fromkeys(pools[0].kinds)}
-    notes = (
-        [] if "words" in counts else ["The run has no texts of users: groups are of fields and numbers of turns only."]
-    )
+    notes = [] if len(pools[0].turns.texts) else [f"{NO_TEXTS} Groups are of fields and numbers of turns only."]
     if cluster is None:
         notes += dict.fromkeys(filter(None, (warn_of_users(require_table(result)) for result in chosen.values())))
     return Discovery(

@@ -28,7 +28,7 @@ import numpy as np
 from rapidfuzz.distance import DamerauLevenshtein
 
 from dialeval.analysis.difference import DEFAULT_ALPHA
-from dialeval.analysis.discovery import Features, SideValues, UserTurns, find_phrases, measure_group
+from dialeval.analysis.discovery import NO_TEXTS, Features, SideValues, UserTurns, find_phrases, measure_group
 from dialeval.analysis.pairing import choose_main_keys
 from dialeval.analysis.values import find_better, require_table
 from dialeval.core.arrays import Floats, Ints
@@ -170,6 +170,8 @@ def compare_users(
     """
     sides = [_collect_turns(run) for run in (real, simulated)]
     sizes = [len(np.unique(side.dialogues)) for side in sides]
+    if not min(sizes):
+        raise SettingError(NO_TEXTS.removesuffix("."))
     if min(sizes) < LEAST_DIALOGUES:
         counts = f"{sizes[0]} real and {sizes[1]} simulated dialogues have user turns"
         raise SettingError(f"{counts}; {LEAST_DIALOGUES} of each are needed")

@@ -109,9 +109,8 @@ def compare(
     baseline against a limit. With --llm-model a language model is asked which of two responses is better, in both
     orders, and the systems are ranked by its verdicts.
     """
-    from dialeval.analysis.best import find_best_systems
     from dialeval.analysis.comparison import compare as compare_runs
-    from dialeval.analysis.comparison import load_comparison
+    from dialeval.analysis.comparison import find_best_systems, load_comparison
     from dialeval.analysis.gates import check_baseline, check_slices
     from dialeval.analysis.pairing import collect_systems
     from dialeval.analysis.slices import compare_slices

@@ -6,7 +6,7 @@ What is drawn is a unit of the design:
 - a single response (`independent`, and where strata are systems), or
 - a dialogue with all its rows and all systems (`dialogues`).
 
-Contexts and dialogues of several systems are matched as in comparisons (`analysis.dialogues`); what only one system has
+Contexts and dialogues of several systems are matched as in comparisons (`analysis.alignment`); what only one system has
 is a unit of its own.
 
 Units may be split into strata (`by`): a system, a turn, a field that the run kept, or quantiles of a metric. Every
@@ -41,7 +41,7 @@ from typing import get_args
 
 import numpy as np
 
-from dialeval.analysis.dialogues import align_dialogues
+from dialeval.analysis.alignment import align_dialogues
 from dialeval.analysis.values import collapse_dialogues, find_metric
 from dialeval.core.arrays import Floats, Ints, Mask
 from dialeval.core.errors import SettingError, escape_surrogates

@@ -1,6 +1,6 @@
 """The dialogues of a run for the page: what users said, the replies of every system side by side, and every score.
 
-`make_data` writes aligned dialogues (`analysis.dialogues`) as columns of plain data. Each distinct text is stored once
+`make_data` writes aligned dialogues (`analysis.alignment`) as columns of plain data. Each distinct text is stored once
 and rows refer to it by number. Of the context of a row only the turns since the reply before it are stored, so that a
 long chat takes as much room as it has turns. Of very many rows a part is shown, in whole dialogues: half of it those in
 which systems differ most, half of it drawn at random with a fixed seed.
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import orjson
 
-from dialeval.analysis.dialogues import NONE, AlignedDialogues
+from dialeval.analysis.alignment import NONE, AlignedDialogues
 from dialeval.analysis.values import find_better, find_metric, require_table
 from dialeval.core import inputs
 from dialeval.core.arrays import Floats, Ints

@@ -25,8 +25,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from dialeval.analysis.best import Best, find_best_systems
-from dialeval.analysis.comparison import Comparison
+from dialeval.analysis.comparison import Best, Comparison, find_best_systems
 from dialeval.analysis.difference import DEFAULT_ALPHA, Difference
 from dialeval.analysis.pairing import find_keys
 from dialeval.analysis.values import find_metric

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dialeval.analysis.best import Best, find_best_systems
-from dialeval.analysis.comparison import MOST_TESTS, Comparison, SystemRanking, compare
-from dialeval.analysis.dialogues import AlignedDialogues, align_dialogues
+from dialeval.analysis.alignment import AlignedDialogues, align_dialogues
+from dialeval.analysis.comparison import MOST_TESTS, Best, Comparison, SystemRanking, compare, find_best_systems
 from dialeval.analysis.difference import Difference
 from dialeval.analysis.pairing import choose_main_keys
 from dialeval.analysis.values import find_better, find_metric
