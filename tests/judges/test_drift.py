@@ -17,7 +17,7 @@ from dialeval.analysis.labels import estimate_rate, measure_label_agreement
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import ANY_NUMBER
 from dialeval.judges.drift import measure_judge_drift
-from dialeval.reports.labels import to_document
+from dialeval.reports.documents import describe_result
 from llm_server import MODEL, Body, ChatServer, Reply, shown_texts
 
 
@@ -157,4 +157,4 @@ def test_errors_of_a_judge_are_explained_by_length_place_and_format() -> None:
 
 
 def table_texts(agreement: Any) -> list[str]:
-    return [cell for table in to_document(agreement).tables for line in table.rows for cell in line]
+    return [cell for table in describe_result(agreement).tables for line in table.rows for cell in line]

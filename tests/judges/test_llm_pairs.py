@@ -20,7 +20,7 @@ from dialeval.judges.llm.attack import GradeAttack, attack_llm
 from dialeval.judges.llm.pairs import PairTexts, judge_pairs, list_run_pairs, read_pair_texts
 from dialeval.judges.llm.rubrics import read_rubric
 from dialeval.judges.validation import read_attacked
-from dialeval.reports.labels import make_attack_rows
+from dialeval.reports.analyses import make_attack_rows
 from llm_server import MODEL, Body, ChatServer, Reply, asked_text, shown_texts
 from realistic_logs import make_log, make_prompts
 
