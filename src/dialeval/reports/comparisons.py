@@ -242,10 +242,10 @@ def _state_many(comparison: Comparison) -> tuple[str, str]:
     if not behind:
         headline = f"Too close to call: no two of the {len(ranking.systems)} systems can be told apart"
         return headline, f"{describe_ranking(ranking)} {explanation}"
+    others = fmt.list_names(behind) if len(behind) <= _MOST_NAMED else f"the other {len(behind)}"
     headline = f"{fmt.list_names(leaders)} {_inflect('{lead}', leaders)}; "
-    return f"{headline}{fmt.list_names(behind)} {_inflect('{are} clearly behind', behind)}", (
-        f"{describe_ranking(ranking)} {explanation}"
-    )
+    headline += f"{others} {_inflect('{are} clearly behind', behind)}"
+    return headline, f"{describe_ranking(ranking)} {explanation}"
 
 
 def _inflect(words: str, names: Sequence[str]) -> str:
