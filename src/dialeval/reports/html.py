@@ -2,7 +2,7 @@
 
     report(run, "report.html")
     report([monday, tuesday], "report.html", command="dialeval score ...")
-    html(run), plot(run, "bleu-4")       what `_repr_html_` and `Run.plot` give
+    html(run)                            what `_repr_html_` gives
 
 The page has a verdict with key figures and a figure whose marks lead to dialogues, the dialogues side by side, slices,
 sections of suites and human ratings, a table of all metrics, and the method in drawers. Sections are made by modules of
@@ -39,7 +39,6 @@ from dialeval.core.version import __version__
 from dialeval.reports import comparisons, markup
 from dialeval.reports.comparisons import RunVerdict, judge_run
 from dialeval.reports.documents import Document, describe_result, find_extensions, to_html
-from dialeval.reports.drawings import draw_figure
 from dialeval.reports.explorer import make_data
 from dialeval.reports.formatting import describe_intervals, list_names, plain, shorten
 from dialeval.reports.markup import Section
@@ -72,10 +71,6 @@ if TYPE_CHECKING:
 # A content security policy forbids every request. It allows the page's own style and scripts by their hashes and
 # nothing else: no handler in an attribute, no `eval`, no style attribute. What the scripts show comes from JSON in
 # the page.
-
-__all__ = ["html", "plot", "report"]
-
-plot = draw_figure
 
 ASSETS = Path(__file__).with_name("assets")
 

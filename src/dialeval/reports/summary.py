@@ -575,11 +575,10 @@ def write_metrics(block: Block) -> str:
     lines = [_write_metric(block, key, len(heads)) for key in keys]
     cut = max(LONG, len(panel))
     folded = lines[cut:] if len(lines) > cut + 3 else []
-    table = markup.table("metrics", "", markup.sortable_heads(heads), lines[: cut if folded else None])
+    head = markup.heads(*heads, sortable=True)
+    table = markup.table("metrics", "", head, lines[: cut if folded else None])
     if folded:
-        table += markup.details(
-            markup.count(len(folded), "more metric"), markup.table("metrics", "", markup.sortable_heads(heads), folded)
-        )
+        table += markup.details(markup.count(len(folded), "more metric"), markup.table("metrics", "", head, folded))
     if block.run.baselines:
         floors = _write_system_table(block, keys[:8], block.run.baselines, Best({}, 0))
         table += markup.details("Floors and ceilings", floors)
@@ -697,7 +696,7 @@ def _write_system_table(block: Block, keys: Sequence[str], systems: Sequence[str
         title = f'<a href="{link}">{markup.name(name)}</a>' if link and block.aligned is not None else markup.name(name)
         lines.append(markup.row(title + (f"<small>{role}</small>" if role != "system" else ""), markup.cells(*cells)))
     heads = ["system", *(markup.name(key) + markup.arrow(find_better(block.run, key)) for key in keys)]
-    return markup.table("systems", "", markup.sortable_heads(heads), lines)
+    return markup.table("systems", "", markup.heads(*heads, sortable=True), lines)
 
 
 def _write_pairs(block: Block, comparison: Comparison, order: Sequence[str]) -> str:
