@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 from weakref import ref
 
 import numpy as np
+from msgspec import structs
 
 from dialeval.analysis.comparison import Comparison
 from dialeval.analysis.slices import compare_slices, list_kept_fields
@@ -39,6 +40,7 @@ from dialeval.core.version import __version__
 from dialeval.reports import comparisons, markup
 from dialeval.reports.comparisons import RunVerdict, judge_run
 from dialeval.reports.documents import Document, describe_result, find_extensions, to_html
+from dialeval.reports.drawings import draw_differences
 from dialeval.reports.explorer import make_data
 from dialeval.reports.formatting import describe_intervals, list_names, plain, shorten
 from dialeval.reports.markup import Section
@@ -439,15 +441,27 @@ def _list_commands(run: Run, commands: Sequence[str]) -> str:
 def html(shown: Displayable) -> str:
     """Return the markup of a result for a notebook, which `_repr_html_` gives.
 
-    Sentences and values are those of the terminal. Tables have no style and no script of their own, so that they look
-    like all tables of the notebook; every text from outside is escaped.
+    Sentences and values are those of the terminal; of two systems there is a figure of the differences that decide.
+    Tables have no style and no script of their own, so that they look like all tables of the notebook; every text from
+    outside is escaped.
     """
-    if not isinstance(shown, Run | Result):
-        return to_html(describe_result(shown))
-    run = shown if isinstance(shown, Run) else Run({"value": shown}, __version__)
-    return to_html(describe(run, _compare(run)))
+    comparison = shown if isinstance(shown, Comparison) else None
+    if isinstance(shown, Run | Result):
+        run = shown if isinstance(shown, Run) else Run({"value": shown}, __version__)
+        verdict = _compare(run)
+        document, comparison = describe(run, verdict), verdict.comparison
+    else:
+        document = describe_result(shown)
+    if comparison is None or len(comparison.systems) > 1:
+        return to_html(document)
+    panel = [row for row in comparison.differences if row.key in comparison.panel]
+    figure = draw_differences(structs.replace(comparison, differences=panel), comparison.systems[0], NOTEBOOK_WIDTH)
+    above = to_html(replace(document, tables=[], notes=[], details=[]))
+    below = to_html(replace(document, headline="", sentences=[]))
+    return f"{above}{figure.svg if figure is not None else ''}{below}"
 
 
+NOTEBOOK_WIDTH = 420
 _last: list[tuple[ref[Run], RunVerdict]] = []
 
 
