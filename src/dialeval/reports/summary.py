@@ -27,7 +27,7 @@ from dialeval.metrics.trials import count_trials
 from dialeval.reports import formatting as fmt
 from dialeval.reports import markup
 from dialeval.reports.canvas import Figure
-from dialeval.reports.comparisons import list_caveats
+from dialeval.reports.comparisons import find_leaders, list_caveats
 from dialeval.reports.drawings import draw_pass_k
 from dialeval.reports.formatting import MISSING, list_names, plain, shorten, show_interval, show_p, show_value, state_p
 from dialeval.reports.marks import Dots, Line, draw_card, draw_glyph, draw_ranking, draw_swarm
@@ -252,15 +252,6 @@ def _state_ranking(block: Block, ranking: SystemRanking, leaders: Sequence[str])
         way = "lower" if last.mean < first.mean else "higher"
         others = f"The other {len(behind)} are clearly behind; " if len(behind) > 1 else ""
         yield f"{others}{shorten(ranking.systems[-1])} is last on {shorten(ranking.key)}, {gap} {way}."
-
-
-def find_leaders(comparison: Comparison) -> list[str]:
-    """Return the best system and those that cannot be told apart from it."""
-    ranking = comparison.ranking
-    if ranking is None:
-        return []
-    first = {name for group in ranking.groups if ranking.systems[0] in group for name in group}
-    return [name for name in ranking.systems if name in first]
 
 
 def _judge_by_people(block: Block) -> tuple[str, str] | None:
