@@ -143,7 +143,9 @@ def _measure(cell: str) -> float:
 
 def test_names_of_the_paper_and_the_label() -> None:
     run = run_of(a=0.0, b=0.3)
-    table = run.to_latex(rename={"rouge-l": "ROUGE-L", "a": "Ours & theirs"}, label="tab:main", width="column")
+    names = {"rouge-l": "ROUGE-L", "a": "Ours & theirs", "ruoge-l": "ROUGE"}
+    table = run.to_latex(rename=names, label="tab:main", width="column")
+    assert "% Not in this table, so not renamed: ruoge-l\n" in table
     assert r"\label{tab:main}" in table
     assert r"ROUGE-L $\uparrow$" in table
     assert r"Ours \& theirs" in table
