@@ -3,7 +3,7 @@
 # make check  in a minute: lint, types, layers, tests without browser, cluster and PyTorch
 # make test   everything: lint, types, layers, the whole test suite
 # make fuzz   attack every reader with broken files, FUZZ_SECONDS each (60)
-# make simulations  how often intervals cover and tests err: the tables of docs/simulation-tables.md and simulations-human.md, half an hour
+# make simulations  how often intervals cover and tests err: the tables of docs/simulation-tables.md, half an hour
 # make docs   the site: site/index.html opens from disk
 # make picture      the picture of the README, in a browser
 # make bench  the measurements that docs/speed.md quotes

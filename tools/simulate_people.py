@@ -701,7 +701,7 @@ def table_named(name: str, sets: int, seed: int, folder: Path) -> str:
     else:
         title, head, lines = TABLES[name]
         table = markdown(head, lines(seeds))
-    return f"## {title}\n\n{sets} data sets per case.\n\n{table}"
+    return f"### {title}\n\n{sets} data sets per case.\n\n{table}"
 
 
 def main() -> None:

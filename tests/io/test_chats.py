@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -131,6 +132,14 @@ def test_a_reply_next_to_the_messages_of_a_request() -> None:
     assert list(found.responses) == ["Yes.", "Yes.", "Yes.", "!", ""]
     assert [list(context) for context in found.columns[inputs.CONTEXT]] == [*[["hi", "ho", "?"]] * 4, ["hi"]]
     assert (found.account.replies, found.account.merged, found.account.without_reply) == (4, 1, 1)
+
+
+def test_replies_that_are_messages_in_json_are_decoded_and_other_json_is_a_text() -> None:
+    said = {"role": "assistant", "content": "Yes."}
+    outputs = [said, [said], {"choices": [{"message": said}]}, {"answer": "Yes."}]
+    for given in ({"messages": CHAT[:2]}, {"input": "hi"}):
+        [rows] = gathered([{**given, "output": json.dumps(output)} for output in outputs])
+        assert list(rows.responses) == ["Yes.", "Yes.", "Yes.", '{"answer": "Yes."}']
 
 
 def test_chats_without_a_reply_are_rows_that_failed() -> None:

@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dialeval.core import inputs
+from dialeval.core.account import Account
 from dialeval.core.errors import DataError
 from dialeval.io import chunks as chunks_module
 from dialeval.io import opening
@@ -273,6 +274,21 @@ def test_spans_in_row_groups_are_read_together(tmp_path: Path) -> None:
     rows = {"context.trace_id": ["t", "t", "u"], "span_kind": kinds, "attributes.output.value": outputs}
     pq.write_table(pa.table(rows), path, row_group_size=1)
     assert read_all(path, 1, 1) == ["b", "c"]
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "parquet"])
+def test_messages_in_rows_of_their_own_are_read_together(tmp_path: Path, suffix: str) -> None:
+    roles = ("user", "assistant")
+    rows = [{"chat_id": f"c{at % 9}", "role": roles[at // 9], "text": f"{at}"} for at in range(18)]
+    path = tmp_path / f"x.{suffix}"
+    if suffix == "parquet":
+        pq.write_table(pa.Table.from_pylist(rows), path, row_group_size=4)
+    else:
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    [chunk] = split_sources(find_sources(str(path)), 4, chunk_bytes=64)
+    systems = [rows for block in read_blocks(chunk, FieldNames(), 4) for rows in block.rows()]
+    account = sum((rows.account for rows in systems), Account())
+    assert (account.conversations, account.replies, account.without_reply) == (9, 9, 0)
 
 
 def test_where_the_last_dialogue_of_rows_starts() -> None:

@@ -200,6 +200,22 @@ def test_messages_in_rows_of_their_own(tmp_path: Path, suffix: str) -> None:
         assert (account.conversations, account.user_turns, account.replies, account.without_reply) == (2, 3, 2, 1)
 
 
+def test_messages_of_a_table_with_other_spellings_and_speakers(tmp_path: Path) -> None:
+    header, times = "Conversation ID,Sender,Message,Created At", [f"2026-01-01 10:00:0{at}" for at in range(2)]
+    path = tmp_path / "x.csv"
+    path.write_text(f"{header}\nc1,HELPDESK,At nine.,{times[1]}\nc1,Ann,When?,{times[0]}\n")
+    with collect_warnings():
+        with pytest.raises(DataError) as refusal:
+            read_responses(path)
+        assert [problem.remedy.split(" (")[0].split("map it: ")[1] for problem in refusal.value.problems] == [
+            "--role Ann=user",
+            "--role HELPDESK=assistant",
+        ]
+        [rows] = read_responses(path, roles={"Ann": "user", "HELPDESK": "assistant"})
+    assert (list(rows.responses), list(rows.dialogues or ())) == (["At nine."], ["c1"])
+    assert next(iter(rows.columns[inputs.CONTEXT])) == ["When?"]
+
+
 def test_messages_that_name_no_conversation_are_one_and_some_of_them_are_refused() -> None:
     messages: list[dict[str, str]] = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]
     with collect_warnings() as warned:

@@ -37,7 +37,6 @@ REFUSED = {
     "every-eval-ever-aggregate.json": "give its samples",
     "label-studio-export.json": "dialeval agreement",
     "tau2-voice/results.json": "give the files of its simulations",
-    "facebook-messenger-export.json": "--role 'User 1'=user",
 }
 """Files without a reply to score, each with what is said about it."""
 DIFFERENT: dict[str, dict[str, int]] = {
@@ -53,7 +52,11 @@ DIFFERENT: dict[str, dict[str, int]] = {
 """Counts that differ from those of the file, each with the reason."""
 
 
-@pytest.mark.parametrize("name", [name for name in COUNTS if name not in REFUSED])
+NAMED = {*REFUSED, "facebook-messenger-export.json"}
+"""Files that are not read without further arguments."""
+
+
+@pytest.mark.parametrize("name", [name for name in COUNTS if name not in NAMED])
 def test_counts(name: str) -> None:
     with collect_warnings():
         account = account_of(read(name))
@@ -73,9 +76,19 @@ def test_what_is_said_about_files_without_replies(name: str) -> None:
 def test_the_account_of_a_file_that_other_commands_read_or_that_has_several_systems(name: str) -> None:
     systems, _, _ = check(PROGRAMS / name)
     account = total_account(systems)
-    if name != "facebook-messenger-export.json":  # whose speakers have to be named
-        expected = {key: count for key, count in COUNTS[name].items() if count is not None}
-        assert {key: getattr(account, key) for key in expected} == expected
+    expected = {key: count for key, count in COUNTS[name].items() if count is not None}
+    assert {key: getattr(account, key) for key in expected} == expected
+
+
+def test_speakers_of_a_messenger_are_named_as_the_refusal_says() -> None:
+    path, roles = PROGRAMS / "facebook-messenger-export.json", {"User 1": "user"}
+    with collect_warnings():
+        with pytest.raises(DataError) as caught:
+            read_responses(path)
+        assert "--role 'User 1'=user" in caught.value.problems[0].remedy
+        [rows] = read_responses(path, roles={**roles, "User 2": "assistant"})
+    assert (rows.account.conversations, rows.account.user_turns, rows.account.replies) == (1, 5, 6)
+    assert "[image]" in {*rows.responses}
 
 
 def flatten(systems: list[Rows]) -> list[tuple[Any, ...]]:
@@ -188,7 +201,7 @@ def test_two_prompts_of_promptfoo_are_two_systems_on_the_same_tests() -> None:
     assert account_of(systems).scores == 10
 
 
-ALL = [name for name in COUNTS if name not in REFUSED]
+ALL = [name for name in COUNTS if name not in NAMED]
 
 
 @pytest.mark.parametrize("name", ALL)

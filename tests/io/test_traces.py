@@ -600,6 +600,20 @@ def test_scores_at_their_levels() -> None:
     assert row["messages"][-1]["scores"] == {"tone": 0.25}  # type: ignore[index]
 
 
+def test_scores_of_several_traces_of_a_session_are_those_of_their_last_replies() -> None:
+    def trace(number: int) -> dict[str, Any]:
+        scores = [{"name": "helpful", "value": number, "traceId": f"t{number}"}]
+        times = {"startTime": f"2026-01-01T00:00:0{number}Z", "endTime": f"2026-01-01T00:00:0{number}.5Z"}
+        call = {"id": f"o{number}", "traceId": f"t{number}", "type": "GENERATION", **times}
+        said = {"input": [{"role": "user", "content": f"q{number}"}], "output": f"a{number}"}
+        return {"trace": {"id": f"t{number}", "sessionId": "s", "scores": scores}, "observations": [{**call, **said}]}
+
+    [(_, row)] = assemble(enumerate([trace(1), trace(2)]), "x", FieldNames())
+    said = [message for message in row["messages"] if message["role"] == "assistant"]  # type: ignore[attr-defined]
+    assert [message["scores"] for message in said] == [{"helpful": 1.0}, {"helpful": 2.0}]
+    assert "scores" not in row
+
+
 def test_chunks_of_spans_are_read_as_a_whole(tmp_path: Path) -> None:
     from dialeval.io.chunks import read_blocks, split_sources
     from dialeval.io.sources import find_sources

@@ -26,5 +26,6 @@ def test_counts(tmp_path: Path, variant: dict[str, Any]) -> None:
     path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
     with collect_warnings():
         systems = read_responses(path)
+    assert len({rows.system for rows in systems}) == variant.get("systems", 1)
     account = sum((rows.account for rows in systems), Account())
     assert {name: getattr(account, name) for name in variant["counts"]} == variant["counts"]

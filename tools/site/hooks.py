@@ -100,6 +100,8 @@ def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
         _SECTIONS.setdefault(section, []).append(f"- [{page.title}]({page.url}): {_summarize(markdown)}")
     if place == "metrics.md":
         markdown = metrics.linked(markdown)
+    elif place == "formats.md":
+        markdown = reference.list_formats(markdown)
     return fitted(markdown, place)
 
 

@@ -1,8 +1,8 @@
 """A page per family of metrics, made from the registry, the docstring of its module, and the tables of docs/.
 
 What a page says about formula, paper and edge cases is the docstring; names, settings, needs and ranges come from the
-class; floors, ceilings, agreement with human ratings and what to cite are the lines of docs/metrics.md, docs/floors.md
-and docs/papers.md that name a metric of the family.
+class; floors, ceilings and agreement with human ratings are the lines of docs/metrics.md and docs/floors.md that name a
+metric of the family.
 """
 
 from __future__ import annotations
@@ -75,12 +75,11 @@ def page_of(family: str) -> str:
 def pages() -> Iterator[tuple[str, str]]:
     """The place and the text of each family's page."""
     said = [each for name in PAGES for each in tables((DOCS / name).read_text(encoding="utf-8"))]
-    cited = list(tables((DOCS / "papers.md").read_text(encoding="utf-8")))
     for family, metric in registry().families.items():
-        yield page_of(family), page(metric, said, cited)
+        yield page_of(family), page(metric, said)
 
 
-def page(metric: MetricClass, said: Sequence[Table], cited: Sequence[Table]) -> str:
+def page(metric: MetricClass, said: Sequence[Table]) -> str:
     """The page of a family."""
     presets = [registry().parse(name) for name in metric.presets]
     parts = [
@@ -102,7 +101,6 @@ def page(metric: MetricClass, said: Sequence[Table], cited: Sequence[Table]) -> 
         f"{_reason(presets[0])}```sh\n{command(metric)}\n```",
         f"`dialeval metrics {presets[0]}` prints these facts in a terminal. The signature, without digests of data:",
         f"```text\n{presets[0].signature()}\n```",
-        *_sources(metric, cited),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -247,10 +245,3 @@ def _people(metric: MetricClass, said: Sequence[Table]) -> Iterator[str]:
         ["data", *shown],
         [[name, *(cells[column] for cells in shown.values())] for column, name in enumerate(measured.head[1:])],
     )
-
-
-def _sources(metric: MetricClass, cited: Sequence[Table]) -> Iterator[str]:
-    found = [row[1] for _, row in _of_family(metric, cited, "cite")]
-    if found:
-        yield "## What to cite"
-        yield from (f"{source[:1].upper()}{source[1:]}.".replace("](", "](../") for source in found)

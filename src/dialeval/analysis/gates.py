@@ -32,9 +32,8 @@ from typing import Any
 import numpy as np
 from msgspec.structs import replace
 
-from dialeval.analysis.alignment import DesignName
+from dialeval.analysis.alignment import AlignedDialogues, DesignName, align_dialogues
 from dialeval.analysis.comparison import Comparison, compare
-from dialeval.analysis.dialogues import AlignedDialogues, align_dialogues
 from dialeval.analysis.difference import DEFAULT_ALPHA, Difference, Test
 from dialeval.analysis.pairing import collect_systems, find_key
 from dialeval.analysis.slices import Slices, compare_slices
@@ -104,12 +103,12 @@ def _check_fraction(allow_missing: float) -> None:
         raise SettingError(f"what may be missing is a fraction from 0 to 1, not {allow_missing:g}")
 
 
-def _explain_missing(key: str, system: str, missing: int, due: int, allowed: float) -> str | None:
-    """Return why a value does not count: more than the allowed fraction of what is due has none."""
+def _explain_missing(key: str, system: str, missing: int, due: int, allowed: float, what: str = "") -> str | None:
+    """Return why a value does not count: more than the allowed fraction of what is due has none (`what`: in words)."""
     if missing <= allowed * due:
         return None
-    what = f"{key} of {system} is a value of {due - missing:,} of {due:,}: {missing:,} failed or have none"
-    return f"{what}; --allow-missing {math.ceil(1000 * missing / due) / 1000:g} lets so many pass"
+    what = what or f"is a value of {due - missing:,} of {due:,}: {missing:,} failed or have none"
+    return f"{key} of {system} {what}; --allow-missing {math.ceil(1000 * missing / due) / 1000:g} lets so many pass"
 
 
 def check_baseline(
@@ -151,6 +150,11 @@ def check_baseline(
         else:
             asked, failure = f"no worse than {row.baseline}", f"{_state_means(row)}: {_state_loss(row)}"
         missing = _explain_missing(row.key, row.system, row.missing[1], row.due[1], allow_missing)
+        design = comparison.designs[row.system]
+        if missing is None and design.name == "common":  # what the baseline answered, and the system was not asked
+            own, all_units = design.system_units, design.baseline_units
+            what = f"is of {own:,} {design.unit}, and that of {row.baseline} of {all_units:,}"
+            missing = _explain_missing(row.key, row.system, all_units - own, all_units, allow_missing, what)
         allowed = row.key == FAILURES and 0 < row.mean <= allow_missing
         yield Gate(row.system, row.key, asked, missing if allowed or is_acceptable(row) else failure, row)
 

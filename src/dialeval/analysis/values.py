@@ -48,6 +48,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from dialeval.core.account import FAILURES
 from dialeval.core.arrays import Floats, Ints, offsets_of, ranges
 from dialeval.core.columns import TextColumn
 from dialeval.core.contributions import (
@@ -510,6 +511,19 @@ def cut(result: Result, rows: Ints, called: str | None = None, intervals: bool =
         found = {key: _with_signature(estimate, slice=called) for key, estimate in found.items()}
     made = replace(result, estimates=found, skipped=skipped, rows=part, contributions=contributions)
     return _recompute_corpus(made, result, intervals)
+
+
+def add_failure_rates(systems: Mapping[str, Result]) -> dict[str, Result]:
+    """Return systems with a failure rate of 0 where no reply failed, if another one, of another run, has a rate."""
+    found = dict(systems)
+    for known in [result[FAILURES] for result in systems.values() if FAILURES in result][:1]:
+        for name, result in systems.items():
+            if FAILURES not in result and result.account and not result.account.failed and result.rows is not None:
+                rows = len(result.rows)
+                zeros = replace(known, scores=np.zeros(rows), units=rows, missing=0)
+                rate = _recompute_mean(FAILURES, zeros, result.rows)
+                found[name] = replace(result, estimates={FAILURES: rate, **result.estimates})
+    return found
 
 
 def weigh_dialogues(result: Result) -> Result:

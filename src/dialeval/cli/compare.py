@@ -104,14 +104,13 @@ def compare(
 
     Differences come with confidence intervals, p-values (also adjusted for the number of tests), effect sizes and rows
     won, tied and lost. Systems are matched by dialogue ids, prompts, references or position: those with the same units
-    are compared in pairs, logs of different users as independent samples, and the first line of the output states
-    which. With several runs, systems of the same name are called RUN/NAME. --fail-under and --fail-over check every
-    system except the baseline against a limit. With --llm-model a language model is asked which of two responses is
-    better, in both orders, and the systems are ranked by its verdicts.
+    are compared in pairs, logs of different users as independent samples, and the output states which. With several
+    runs, systems of the same name are called RUN/NAME. --fail-under and --fail-over check every system except the
+    baseline against a limit. With --llm-model a language model is asked which of two responses is better, in both
+    orders, and the systems are ranked by its verdicts.
     """
-    from dialeval.analysis.best import find_best_systems
     from dialeval.analysis.comparison import compare as compare_runs
-    from dialeval.analysis.comparison import load_comparison
+    from dialeval.analysis.comparison import find_best_systems, load_comparison
     from dialeval.analysis.gates import check_baseline, check_slices
     from dialeval.analysis.pairing import collect_systems
     from dialeval.analysis.slices import compare_slices

@@ -79,7 +79,7 @@ def compare_and_save(
     folder: Path | None,
     force: bool = False,
     saved: Run | None = None,
-    chosen: Mapping[str, Any] | None = None,
+    chosen: Mapping[str, object] | None = None,
 ) -> RunVerdict | None:
     """Compare the systems of a run for a format that shows a verdict, and save both in a folder.
 

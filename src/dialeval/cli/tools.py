@@ -173,7 +173,7 @@ def schema(name: str | None) -> None:
 @options.row_fields
 @options.reading
 @options.format_(("table", "json"))
-def validate(files: tuple[str, ...], fields: Mapping[str, str], format_: str, **reading: Any) -> int:
+def validate(files: tuple[str, ...], fields: Mapping[str, str], format_: str, **reading: object) -> int:
     """List every problem of every file, or the account of what each holds. Exit status 2 if there is a problem.
 
     The account counts conversations, user turns and replies, and what is missing; the first conversation is shown as
@@ -210,6 +210,7 @@ _SHOWN_TEXT = 100
 
 def _describe(file: str, systems: Sequence[Rows]) -> str:
     """Return what a file, or a folder of files, holds, and the first conversation of each system."""
+    from dialeval.core.account import count_things
     from dialeval.io.opening import format_of
     from dialeval.io.reading import is_folder
 
@@ -220,10 +221,18 @@ def _describe(file: str, systems: Sequence[Rows]) -> str:
         columns = [str(need) for need in rows.columns if str(need) != "outcome"]
         lines.append(f"{file}: {kind}, system {rows.system}: {account.describe()}")
         read = "; ".join(f"{name}: {where}" for name, where in account.fields.items())
-        lines.append(
-            f"  {account.user_turns:,} user turns, {account.tool_calls:,} tool calls, {account.scores:,} scores; "
-            f"columns {', '.join(columns)}{'; ' * bool(read)}{read}"
+        words = (
+            ("user_turns", "user turn|user turns"),
+            ("tool_calls", "tool call|tool calls"),
+            ("scores", "score|scores"),
         )
+        counts = ", ".join(count_things(getattr(account, name), each) for name, each in words)
+        lines.append(f"  {counts}; columns {', '.join(columns)}{'; ' * bool(read)}{read}")
+        ids = list(rows.ids(rows.dialogue_offsets()) or ())
+        if parts := len(ids) - len(set(ids)):
+            lines.append(
+                f"  rows of a conversation are not consecutive, and {parts:,} parts count as others: sort them by id"
+            )
         lines += [f"  skipped: {problem}" for problem in account.problems]
         lines += _show_conversation(rows)
     return "\n".join(lines)
@@ -406,7 +415,7 @@ def _evaluate_sample(here: Path) -> Iterator[tuple[str, Run, Sequence[str]]]:
     from dialeval.engine.resources import explain_missing
     from dialeval.lsdscc import evaluate as evaluate_hypotheses
     from dialeval.multiwoz import Evaluator
-    from dialeval.suites.breakdown.curves import with_curves
+    from dialeval.suites.breakdown.report import with_curves
 
     responses = evaluate(
         here / "responses",

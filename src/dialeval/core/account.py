@@ -99,24 +99,21 @@ class Account:
 
     def __add__(self, other: Account) -> Account:
         """Return the account of both inputs."""
-        own, more = vars(self), vars(other)
-        counts = {each.name: own[each.name] + more[each.name] for each in fields(self) if each.name not in _LISTED}
+        mine, more = vars(self), vars(other)
+        counts = {
+            count.name: mine[count.name] + more[count.name] for count in fields(self) if count.name not in _LISTED
+        }
         problems = (self.problems + other.problems)[:MOST_LISTED]
         return Account(**counts, fields={**other.fields, **self.fields}, problems=problems)
 
     def describe(self) -> str:
         """Return the counts in one line: `40 conversations, 26 replies; 14 without a reply`."""
-        parts = [
-            f"{count:,} {(words.partition('|')[0] if count == 1 else words.rpartition('|')[2])}"
-            for name, words in _CLASSES.items()
-            if (count := getattr(self, name))
-        ]
-        counted = ", ".join(_count(number, name) for number, name in self._headline)
-        return counted + ("; " + ", ".join(parts) if parts else "")
-
-    @property
-    def _headline(self) -> list[tuple[int, str]]:
-        return [(self.conversations, "conversation"), (self.replies, "reply")]
+        headline = (
+            count_things(self.conversations, "conversation|conversations"),
+            count_things(self.replies, "reply|replies"),
+        )
+        missing = [count_things(count, words) for name, words in _CLASSES.items() if (count := getattr(self, name))]
+        return ", ".join(headline) + ("; " + ", ".join(missing) if missing else "")
 
     def to_dict(self) -> dict[str, Any]:
         """Return the attributes as plain data for JSON.
@@ -130,15 +127,13 @@ class Account:
 _LISTED = ("fields", "problems")
 
 
-def _count(number: int, name: str) -> str:
-    return (
-        f"{number:,} {name}"
-        if number == 1
-        else f"{number:,} {name.removesuffix('y')}{'ies' if name[-1] == 'y' else 's'}"
-    )
+def count_things(number: int, words: str) -> str:
+    """Return `1 reply` or `2 replies`, of the words `reply|replies`; one word stands for both."""
+    one, _, several = words.partition("|")
+    return f"{number:,} {one if number == 1 or not several else several}"
 
 
 def describe_accounts(accounts: Mapping[str, Account | None]) -> dict[str, str]:
     """Return the counts of each system of which something is missing."""
-    found = {name: account for name, account in accounts.items() if account is not None}
-    return {name: account.describe() for name, account in found.items() if not account.complete}
+    counted = {name: account for name, account in accounts.items() if account is not None}
+    return {name: account.describe() for name, account in counted.items() if not account.complete}

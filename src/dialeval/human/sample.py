@@ -6,7 +6,7 @@ What is drawn is a unit of the design:
 - a single response (`independent`, and where strata are systems), or
 - a dialogue with all its rows and all systems (`dialogues`).
 
-Contexts and dialogues of several systems are matched as in comparisons (`analysis.dialogues`); what only one system has
+Contexts and dialogues of several systems are matched as in comparisons (`analysis.alignment`); what only one system has
 is a unit of its own.
 
 Units may be split into strata (`by`): a system, a turn, a field that the run kept, or quantiles of a metric. Every
@@ -37,11 +37,11 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import get_args
 
 import numpy as np
 
-from dialeval.analysis.dialogues import align_dialogues
+from dialeval.analysis.alignment import align_dialogues
 from dialeval.analysis.values import collapse_dialogues, find_metric
 from dialeval.core.arrays import Floats, Ints, Mask
 from dialeval.core.errors import SettingError, escape_surrogates
@@ -176,7 +176,7 @@ def number_clusters(tables: Mapping[str, RowTable], name: str) -> dict[str, Ints
     for system, table in tables.items():
         if name not in table.fields:
             kept = ", ".join(table.fields) or "none"
-            raise SettingError(f"the run kept no field {name!r} (dialeval score --keep); there is {kept}")
+            raise SettingError(f"the run kept no field {name!r} (dialeval score --by); there is {kept}")
         keys = [tuple(values) or (system, row) for row, values in enumerate(table.fields[name])]
         clusters[system] = np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.int64)
     return clusters
@@ -273,10 +273,10 @@ def _label_quantiles(frame: _SamplingFrame, name: str) -> list[str]:
     scored = ~np.isnan(items)
     sums = np.bincount(frame.unit[scored], items[scored], frame.units)
     counts = np.bincount(frame.unit[scored], minlength=frame.units)
-    known, values = counts > 0, sums / np.maximum(counts, 1)
-    ends = np.quantile(values[known], np.arange(1, parts) / parts) if known.any() else np.zeros(parts - 1)
+    present, values = counts > 0, sums / np.maximum(counts, 1)
+    ends = np.quantile(values[present], np.arange(1, parts) / parts) if present.any() else np.zeros(parts - 1)
     which = np.searchsorted(ends, values, side="left") + 1
-    return [f"{key}={code}/{parts}" if there else f"{key}=none" for code, there in zip(which, known, strict=True)]
+    return [f"{key}={code}/{parts}" if has else f"{key}=none" for code, has in zip(which, present, strict=True)]
 
 
 def _measure_units(frame: _SamplingFrame, key: str) -> Floats:
@@ -364,7 +364,7 @@ def _build_sample(
     probabilities: Floats,
     strata: Sequence[str],
     rng: np.random.Generator,
-    **design: Any,
+    **design: object,
 ) -> Sample:
     chosen = rng.permutation(np.flatnonzero(taken[frame.unit]))
     units, drawn = Counter(strata), Counter(name for name, was in zip(strata, taken, strict=True) if was)

@@ -126,7 +126,7 @@ class RatingServer(ThreadingHTTPServer):
     def find_rater(self, secret: bytes) -> str | None:
         """Return the rater who has this secret."""
         # Every secret is compared, so that the time reveals nothing.
-        names = [name for name, own in self._secrets.items() if hmac.compare_digest(own.encode(), secret)]
+        names = [name for name, stored in self._secrets.items() if hmac.compare_digest(stored.encode(), secret)]
         return names[0] if names else None
 
     def process_request(self, request: Any, client_address: object) -> None:

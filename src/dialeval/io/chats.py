@@ -17,7 +17,9 @@ in the order of their times or numbers (`_ORDERS`), else in that of the file.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from operator import itemgetter
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -31,10 +33,11 @@ from dialeval.io.calls import CallLog, read_result, unwrap
 from dialeval.io.fields import FieldReader, looks_like_prompt, parse_cell, read_message_time
 from dialeval.io.messages import Message, find_role, read_message, read_plain_message, read_role
 from dialeval.io.outcomes import remove_reasoning
-from dialeval.io.row_shapes import find, find_shape
+from dialeval.io.row_shapes import find, find_shape, parse_reply
 from dialeval.io.rows import (
     ASSISTANT,
     CONTENT_KEYS,
+    DIALOGUE_IDS,
     LISTS,
     ROLE_KEYS,
     SYSTEM,
@@ -58,6 +61,9 @@ JOINED = "\0reply next to messages"
 """A mark of rows whose messages became their context."""
 _ORDERS = ("turn", "turn_index", "turn_id", "index", "message_index", "position", "sequence", "seq")
 """The fields by which the messages of a conversation are ordered, where they are rows of their own without a time."""
+_SPELLINGS = {
+    re.sub("[^a-z]", "", name.lower()): name for name in (*DIALOGUE_IDS, *ROLE_KEYS, *CONTENT_KEYS, *TIME_KEYS)
+}
 _OF_MESSAGES = frozenset({*ROLE_KEYS, *CONTENT_KEYS, *TIME_KEYS, *_ORDERS, "id", "latency", "labels"})
 
 
@@ -87,7 +93,7 @@ class ReplyRow(NamedTuple):
     """User turns since the reply before; -1 where they are counted by contexts."""
     values: Mapping[Input, Any] = MappingProxyType({})
     """Values of its own fields that metrics ask for."""
-    shared: Mapping[Input, Any] = MappingProxyType({})
+    shared: Mapping[Input, object] = MappingProxyType({})
     """Values that are of the whole conversation, and count in its last reply."""
 
 
@@ -173,7 +179,7 @@ class Chat:
         failure: str | None,
         turn_labels: str | None = None,
         latency: float | None = None,
-        values: Mapping[Input, Any] = MappingProxyType({}),
+        values: Mapping[Input, object] = MappingProxyType({}),
     ) -> None:
         labels, kept, asked = self._labels, self._reader.names.kept, self._roles.count(USER) - self._earlier
         self._earlier = 0
@@ -220,7 +226,7 @@ class Chat:
         self._said, self._roles = self._said[:first], self._roles[:first]
 
 
-def _sort_by_time(messages: Sequence[Any]) -> Sequence[Any]:
+def _sort_by_time(messages: Sequence[object]) -> Sequence[object]:
     """Return messages in the order of their times, if all have one; newest first is reversed."""
     if not messages or not isinstance(messages[0], dict) or read_message_time(messages[0]) is None:
         return messages
@@ -256,7 +262,7 @@ def join_output(reader: FieldReader, row: RowObject) -> tuple[RowObject, bool]:
     messages = parse_cell(row[names.messages])
     if name is None or not isinstance(messages, LISTS):
         return row, False
-    output = row[name]
+    output = parse_reply(row[name])
     reader.fields.setdefault("reply", name)
     if isinstance(output, dict):
         output = find(output, "choices.0.message | message") or output
@@ -278,17 +284,38 @@ def join_output(reader: FieldReader, row: RowObject) -> tuple[RowObject, bool]:
 
 def is_message(row: object, records: Records, names: FieldNames) -> bool:
     """Return whether the first row of an input is a message, so that all of them are."""
-    has_roles = records.header is None or any(key in records.header for key in ROLE_KEYS)
+    header = records.header
+    has_roles = header is None or not {*header, *_find_spellings(header).values()}.isdisjoint(ROLE_KEYS)
     return has_roles and isinstance(row, dict) and _is_message(row, names)
 
 
 def _is_message(row: RowObject, names: FieldNames) -> bool:
-    """Return whether a row is a message, and neither a row with a response nor a chat."""
+    """Return whether a row is a message, and neither a row with a response nor a chat.
+
+    Where the row names its conversation, a role may be one that the user has yet to map.
+    """
     if row.get(names.messages) is not None or (names.response == "response" and row.get("response") is not None):
         return False
+    row = _rename(row)
+    if not names.mapped and find_shape(row) is not None:
+        return False
+    may_map = not names.mapped and row.get(names.find_dialog_id(row)) is not None
+    has_role = _find_row_role(row, names) is not None or (may_map and any(row.get(key) for key in ROLE_KEYS))
+    return has_role and _find_content(row, names) is not None
+
+
+@lru_cache(maxsize=64)
+def _find_spellings(keys: tuple[str, ...]) -> dict[str, str]:
+    """Return the fields of messages whose names are written in another way, such as `Created At`, with the usual."""
+    names = {key: _SPELLINGS.get(re.sub("[^a-z]", "", key.lower())) for key in keys}
+    return {key: name for key, name in names.items() if name is not None and name not in keys}
+
+
+def _rename(row: RowObject) -> RowObject:
+    """Return a message with its role outside of any wrapper, and with the usual names of its fields."""
     row = unwrap(row) or row
-    is_known = not names.mapped and find_shape(row) is not None
-    return not is_known and _find_row_role(row, names) is not None and _find_content(row, names) is not None
+    spellings = _find_spellings(tuple(row))
+    return {spellings.get(key, key): value for key, value in row.items()} if spellings else row
 
 
 def _find_row_role(message: RowObject, names: FieldNames) -> str | None:
@@ -323,7 +350,7 @@ def group_messages(reader: FieldReader, rows: Iterator[tuple[int, object]]) -> I
         if not isinstance(row, dict):
             reader.add_problem(f"the row is {kind_of(row)}", "make it an object with a role and a text, as others are")
             continue
-        row = unwrap(row) or row
+        row = _rename(row)
         dialogue = reader.read_dialogue(row)
         alone += [reader.line] if dialogue is None else []
         key = _find_content(row, names)

@@ -31,13 +31,14 @@ from dialeval.core.columns import ColumnData, RaggedColumn, TextColumn
 from dialeval.core.errors import DataError, Problem
 from dialeval.core.inputs import Input
 from dialeval.io import json, opening, parquet
+from dialeval.io.chats import is_message
 from dialeval.io.delimited import find_encoding_problems, split
 from dialeval.io.gathering import gather_rows
-from dialeval.io.logs import find_assembler, is_assembled
+from dialeval.io.logs import PEEKED, find_assembler, peek_rows
 from dialeval.io.outcomes import account_for, mark_outcomes
 from dialeval.io.reading import join_rowwise, read_source
 from dialeval.io.row_shapes import map_fields
-from dialeval.io.rows import FieldNames, Rows, length_problem
+from dialeval.io.rows import FieldNames, Records, Rows, length_problem
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -142,7 +143,7 @@ def _split_rows(source: int, rows: Rows, batch_rows: int) -> list[MemoryChunk]:
 
 def _split_shard(shard: Shard, size: int, most: int) -> Iterable[FileChunk]:
     packed = any(map(opening.packing_of, shard.paths))
-    pieces = "whole" if packed or is_assembled(shard.path) else opening.file_format(shard.path).pieces
+    pieces = "whole" if packed or _is_assembled(shard.path) else opening.file_format(shard.path).pieces
     if pieces == "groups":
         return _split_row_groups(shard.path, most)
     if pieces == "rows" and size > most:
@@ -156,6 +157,21 @@ def _split_shard(shard: Shard, size: int, most: int) -> Iterable[FileChunk]:
     return [FileChunk(0, "", "whole", Span(shard.path, 0, size), size, beside)]
 
 
+def _is_assembled(path: str) -> bool:
+    """Return whether the rows of a file of lines belong together in conversations that only all of them tell."""
+    if opening.format_of(path) != "jsonl":
+        return False
+    with opening.open_unpacked(path) as stream:
+        lines = _split(opening.LineStream(stream, where=path).take(PEEKED), path, first=True)
+    records = json.parse_lines(lines, path)
+    return _belong_together(peek_rows(records, FieldNames())[0], records)
+
+
+def _belong_together(row: object, records: Records) -> bool:
+    """Return whether rows like this one are spans, events or messages."""
+    return find_assembler(row, FieldNames()) is not None or is_message(row, records, FieldNames())
+
+
 def _split_row_groups(path: str, most: int) -> Iterator[FileChunk]:
     import pyarrow.parquet as pq
 
@@ -164,7 +180,7 @@ def _split_row_groups(path: str, most: int) -> Iterator[FileChunk]:
         facts = pq.ParquetFile(stream).metadata
         names = facts.schema.to_arrow_schema().names
         sizes = [facts.row_group(number).total_byte_size for number in range(facts.num_row_groups)]
-    if find_assembler(dict.fromkeys(names, ""), FieldNames()) is not None:
+    if _belong_together(dict.fromkeys(names, "?"), Records(path, ())):
         yield FileChunk(0, "", "whole", Span(path, 0, sum(sizes)), sum(sizes))
         return
     first = held = 0
@@ -258,8 +274,8 @@ def read_dialogue(line: bytes, names: FieldNames) -> str | None:
         row = orjson.loads(line.removeprefix(opening.BYTE_ORDER_MARK))
     except orjson.JSONDecodeError:
         return None
-    known = map_fields(row, names) if isinstance(row, dict) else None
-    name = None if known is None else known.get(names.find_dialog_id(known))
+    fields = map_fields(row, names) if isinstance(row, dict) else None
+    name = None if fields is None else fields.get(names.find_dialog_id(fields))
     return str(name) if isinstance(name, str | int) and name != "" else None
 
 
@@ -313,7 +329,7 @@ def read_blocks(chunk: Chunk, names: FieldNames, rows: int) -> Iterator[RowBlock
     pieces = opening.file_format(chunk.span.path).pieces
     if pieces == "lines":
         return _read_line_blocks(chunk, names, rows)
-    if pieces == "rows" and not is_assembled(chunk.span.path):
+    if pieces == "rows" and not _is_assembled(chunk.span.path):
         return _read_json_blocks(chunk, names, rows)
     return (_read_table_blocks if chunk.kind == "groups" else _read_whole_file)(chunk, names, rows)
 
@@ -331,19 +347,19 @@ def _read_line_blocks(chunk: FileChunk, names: FieldNames, rows: int) -> Iterato
     beside = [(need, span) for need, spans in chunk.beside for span in spans]
     with ExitStack() as files:
         spans = [chunk.span, *(span for _, span in beside)]
-        own, *others = [files.enter_context(_open_lines(span, chunk.kind)) for span in spans]
+        responses, *others = [files.enter_context(_open_lines(span, chunk.kind)) for span in spans]
         while True:
-            taken = own.lines
+            taken = responses.lines
             first = chunk.span.start == 0 and not taken
-            column = _split(own.take(rows), chunk.span.path, first)
+            column = _split(responses.take(rows), chunk.span.path, first)
             sets: dict[Input, dict[str, TextColumn]] = {need: {} for need, _ in beside}
             for (need, span), other in zip(beside, others, strict=True):
                 texts = _split(other.take(rows), span.path, first)
                 if len(texts) != len(column):
-                    for stream in (own, other):  # to their ends, for the message
+                    for stream in (responses, other):  # to their ends, for the message
                         while stream.take(rows):
                             pass
-                    raise DataError(length_problem(chunk.span.path, own.lines, span.path, other.lines))
+                    raise DataError(length_problem(chunk.span.path, responses.lines, span.path, other.lines))
                 sets[need][f"{len(sets[need])} {span.path}" if span.path in sets[need] else span.path] = texts
             if not len(column):
                 return
@@ -500,7 +516,7 @@ def read_row_groups(span: Span, names: FieldNames, rows: int) -> Iterator[tuple[
 def _find_end_of_open_dialogue(file: Any, group: int, stop: int, starts: Sequence[int], names: FieldNames) -> int:
     """Return the row on which the dialogue ends that is open where a row group begins, or group `stop` begins."""
 
-    def read_ids(number: int) -> list[Any]:
+    def read_ids(number: int) -> list[object]:
         return list(file.read_row_group(number, columns=[names.dialog_id]).column(0).to_pylist())
 
     before = next((ids for number in range(group - 1, -1, -1) if (ids := read_ids(number))), [None])
@@ -513,7 +529,7 @@ def _find_end_of_open_dialogue(file: Any, group: int, stop: int, starts: Sequenc
     return starts[stop]
 
 
-def _find_last_start(ids: Sequence[Any]) -> int:
+def _find_last_start(ids: Sequence[object]) -> int:
     """Return the row on which the last dialogue of some rows starts; their end where the last row is of none."""
     if ids[-1] in _UNNAMED:
         return len(ids)

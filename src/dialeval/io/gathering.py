@@ -56,7 +56,9 @@ from dialeval.io.outcomes import account_for, mark_outcomes
 from dialeval.io.row_shapes import (
     Filters,
     explain_shape,
+    find,
     find_shape,
+    list_paths,
     list_unlike,
     map_fields,
     may_hold_rows,
@@ -225,7 +227,7 @@ class _RowCollector:
         self._continued: list[int] = []
         self._labels: list[Sequence[Sequence[str]]] = []
         self._texts: dict[Input, dict[int, str]] = {need: {} for need in OF_SOME_ROWS}
-        self._values: dict[Input, dict[int, Any]] = {}
+        self._values: dict[Input, dict[int, object]] = {}
         self._uncounted: dict[Input, set[int]] = {}
         """Rows in which a value of the whole conversation does not count."""
         self.trials = _Trials()
@@ -324,6 +326,7 @@ class _RowCollector:
             prompts = {name for name in systems if name and " " in name}
             if len(prompts) > _MOST_PROMPTS and 2 * len(prompts) > len(rows.dialogue_offsets()) - 1:
                 systems = [None if name in prompts else name for name in systems]
+        systems = _name_failures(systems, rows.columns.get(inputs.OUTCOME))
         if tried:  # rows of a task are brought together; one without a task is alone
             first: dict[_Task, int] = {}
             tasks = enumerate(zip(systems, dialogues, strict=True))
@@ -342,6 +345,16 @@ class _RowCollector:
         return SharedColumn.from_steps(column, continues)
 
 
+def _name_failures(systems: list[str | None], outcomes: ColumnData | None) -> list[str | None]:
+    """Return the systems of rows, with the only one that is named for requests that failed and do not name it."""
+    named = {*systems} - {None}
+    if len(named) != 1 or not isinstance(outcomes, RaggedColumn):
+        return systems
+    failed = np.diff(outcomes.offsets) > 0
+    nameless = [row for row, name in enumerate(systems) if name is None]
+    return [*named] * len(systems) if failed[nameless].all() else systems
+
+
 def _name_dialogues(names: Sequence[str | None]) -> TextColumn | None:
     """Return the column of dialogue names; a row without one is a dialogue of its own, and none at all is no column."""
     if not any(names):
@@ -349,7 +362,7 @@ def _name_dialogues(names: Sequence[str | None]) -> TextColumn | None:
     return TextColumn.from_strings([name or f"row {row}" for row, name in enumerate(names, 1)])
 
 
-def _collect_columns(rows: Sequence[Any], names: FieldNames) -> tuple[Mapping[str, list[Any]], dict[str, str]]:
+def _collect_columns(rows: Sequence[Any], names: FieldNames) -> tuple[Mapping[str, list[object]], dict[str, str]]:
     """Return the values of rows by field, null where a row does not have it, and which field was read as what.
 
     There is nothing where rows differ in type.
@@ -402,7 +415,7 @@ def read_plain_rows(columns: Mapping[str, list[Any]], names: FieldNames) -> Plai
     return PlainRows(responses, references, contexts, systems, dialogues, turns)
 
 
-def _may_be_plain(columns: Mapping[str, Any], names: FieldNames) -> bool:
+def _may_be_plain(columns: Mapping[str, object], names: FieldNames) -> bool:
     """Return whether rows with these fields have a response and nothing that only `FieldReader` reads."""
     simple = names.response in columns and not (names.kept or names.columns or names.scores or names.paths)
     return simple and columns.keys().isdisjoint(names.careful) and not list_unlike(columns, names)
@@ -484,7 +497,10 @@ def _read_given(reader: FieldReader, given: object, gathered: _RowCollector) -> 
         known = {"id": "dialog_id", "reply": "response" if "response" in shape.paths else "messages"}
         known |= {name: name for name in ("system", "reference", "latency", "reward")}
         reader.fields |= {"shape": shape.name}
-        reader.fields |= {name: shape.paths[own] for name, own in known.items() if own in shape.paths}
+        mapped = list_paths(shape, names)
+        paths = {name: mapped.get(own, "").split(" | ") for name, own in known.items()}
+        there = {name: [path for path in own if path and find(given, path) is not None] for name, own in paths.items()}
+        reader.fields |= {name: own[0] for name, own in there.items() if own}
     labels = [reader.read_labels(value_at(given, name), name) for name in names.kept]
     parts = [row] if row is given or names.mapped else split_turns(row, given, names)
     named = given if row is given or row.get("scores") is None else {**given, "scores": row["scores"]}

@@ -7,17 +7,17 @@ which fields a file is recognized, and names its assembler.
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import chain, islice
-from typing import Any, TypeAlias
-
-import numpy as np
+from typing import TypeAlias
 
 from dialeval.core.errors import DataError, Problem, add_warning
-from dialeval.io import json, opening
+from dialeval.core.validation import JsonObject
+from dialeval.io import opening
 from dialeval.io.calls import dump
-from dialeval.io.delimited import read_lines, split
+from dialeval.io.delimited import read_lines
 from dialeval.io.messages import ROLES
 from dialeval.io.opening import stem_of
 from dialeval.io.row_shapes import find, find_document_rows, find_shape, value_at
@@ -27,7 +27,7 @@ from dialeval.io.scores import collect_scores, read_scores
 Numbered: TypeAlias = Iterable[tuple[int, object]]
 Assembler: TypeAlias = Callable[[Numbered, str], Iterator[tuple[int, RowObject]]]
 
-_PEEKED = 8
+PEEKED = 8
 """Rows among which the first one with a known shape is looked for."""
 
 
@@ -36,7 +36,7 @@ def peek_rows(records: Records, names: FieldNames) -> tuple[object, Iterator[tup
     rows = iter(records.rows)
     held: list[tuple[int, object]] = []
     first: object = None
-    for line, row in islice(rows, _PEEKED):
+    for line, row in islice(rows, PEEKED):
         held.append((line, row))
         if not isinstance(row, dict) or names.response in row or find_shape(row) is not None:
             first = row
@@ -75,15 +75,6 @@ def _assemble(assembler: Assembler, title: str, rows: Numbered, where: str) -> I
         what = f"looks like {title}, but is built in another way ({type(error).__name__}: {error})"
         remedy = "export it again; or write its chats as messages with role and content"
         raise DataError(Problem(where, place, what, remedy)) from None
-
-
-def is_assembled(path: str) -> bool:
-    """Return whether the rows of a file of lines belong together in conversations that only all of them tell."""
-    if opening.format_of(path) != "jsonl":
-        return False
-    with opening.open_unpacked(path) as stream:
-        lines = split(np.frombuffer(b"".join(opening.LineStream(stream, where=path).take(_PEEKED)), np.uint8), path)
-    return find_assembler(peek_rows(json.parse_lines(lines, path), FieldNames())[0], FieldNames()) is not None
 
 
 def _chat(name: object, messages: Iterable[RowObject], **more: object) -> RowObject:
@@ -224,7 +215,7 @@ def _read_documents(rows: Numbered, _where: str) -> Iterator[tuple[int, RowObjec
             yield line, row
 
 
-def _read_adk_session(session: dict[str, Any]) -> Iterator[RowObject]:
+def _read_adk_session(session: JsonObject) -> Iterator[RowObject]:
     messages = []
     for event in session["events"]:
         content = event.get("content") or {}
@@ -233,10 +224,12 @@ def _read_adk_session(session: dict[str, Any]) -> Iterator[RowObject]:
         if parts and not event.get("partial"):
             role = USER if event.get("author") == USER or is_result else ASSISTANT
             messages.append({"role": role, "parts": parts, "timestamp": event.get("timestamp")})
+        elif (error := find(event, "error_message | errorMessage | error_code | errorCode")) is not None:
+            messages.append({"role": ASSISTANT, "content": "", "error": error, "timestamp": event.get("timestamp")})
     yield _chat(session.get("id"), messages, system=session.get("app_name") or session.get("appName"))
 
 
-def _read_adk_evalset(document: dict[str, Any]) -> Iterator[RowObject]:
+def _read_adk_evalset(document: JsonObject) -> Iterator[RowObject]:
     for case in find(document, "eval_cases | evalCases"):
         messages = []
         for turn in case.get("conversation") or ():
@@ -248,7 +241,7 @@ def _read_adk_evalset(document: dict[str, Any]) -> Iterator[RowObject]:
         yield _chat(find(case, "eval_id | evalId"), messages)
 
 
-def _read_sdialog(document: dict[str, Any]) -> Iterator[RowObject]:
+def _read_sdialog(document: JsonObject) -> Iterator[RowObject]:
     """Yield a dialogue; who is the assistant is told by the roles of the personas, else it is the second to speak."""
     personas = document.get("personas") or {}
     speakers = list(dict.fromkeys(str(turn.get("speaker")) for turn in document["turns"]))
@@ -269,7 +262,7 @@ _SERVED = ("customer", "user", "client", "patient", "caller", "student", "guest"
 _SERVING = ("agent", "support", "assistant", "system", "bot", "doctor", "clerk", "teacher", "representative")
 
 
-def _read_rasa(tracker: dict[str, Any]) -> Iterator[RowObject]:
+def _read_rasa(tracker: JsonObject) -> Iterator[RowObject]:
     """Yield the chat of a tracker; without texts of the bot its actions are all that is known of what it did."""
     events = [event for event in tracker["events"] if isinstance(event, dict)]
     has_texts = any(event.get("event") == "bot" for event in events)
@@ -302,12 +295,12 @@ _RASA_ACTIONS = frozenset(
 """Actions of Rasa itself."""
 
 
-def _read_tree(document: dict[str, Any]) -> Iterator[RowObject]:
+def _read_tree(document: JsonObject) -> Iterator[RowObject]:
     """Yield a row for each reply in a tree of messages, with those above it as its context.
 
     A message of the user counts as a turn of the first reply to it; one without a reply, of the reply above it.
     """
-    waiting: list[tuple[dict[str, Any], list[RowObject], int]] = [(document["prompt"], [], 0)]
+    waiting: list[tuple[JsonObject, list[RowObject], int]] = [(document["prompt"], [], 0)]
     while waiting:
         node, above, asked = waiting.pop()
         replies = [reply for reply in node.get("replies") or () if isinstance(reply, dict)]
@@ -325,7 +318,7 @@ def _read_tree(document: dict[str, Any]) -> Iterator[RowObject]:
         waiting += [(reply, turns, count) for reply, count in zip(reversed(replies), reversed(counts), strict=True)]
 
 
-def _read_samples(document: dict[str, Any]) -> Iterator[RowObject]:
+def _read_samples(document: JsonObject) -> Iterator[RowObject]:
     """Yield a row for each sampled reply; each configuration is a system."""
     for number, asked in enumerate(document["prompts"], 1):
         for result in asked["results"]:
@@ -334,9 +327,9 @@ def _read_samples(document: dict[str, Any]) -> Iterator[RowObject]:
             yield from ({"response": text, ASKED: int(not at), **row} for at, text in enumerate(result["outputs"]))
 
 
-def _read_ticks(document: dict[str, Any]) -> Iterator[RowObject]:
+def _read_ticks(document: JsonObject) -> Iterator[RowObject]:
     """Yield the chat of a simulation by voice, of whose ticks each holds a part of what is said."""
-    messages: list[dict[str, Any]] = []
+    messages: list[JsonObject] = []
     for tick in document["ticks"]:
         for name, role in (("user_chunk", USER), ("agent_chunk", ASSISTANT)):
             text = value_at(tick, f"{name}.content")
@@ -347,7 +340,7 @@ def _read_ticks(document: dict[str, Any]) -> Iterator[RowObject]:
     yield _chat(document.get("id"), messages)
 
 
-_DOCUMENTS: dict[str, Callable[[dict[str, Any]], Iterator[RowObject]]] = {
+_DOCUMENTS: dict[str, Callable[[JsonObject], Iterator[RowObject]]] = {
     "adk-session": _read_adk_session,
     "adk-evalset": _read_adk_evalset,
     "sdialog": _read_sdialog,
@@ -366,10 +359,13 @@ def _read_promptfoo(rows: Numbered, where: str) -> Iterator[tuple[int, RowObject
     if len(numbers) > 1:
         listed = "; ".join(f"{name}: {label!r:.60}" for label, name in numbers.items())
         add_warning(f"{where}: each of {len(numbers)} prompts is a system: {listed}")
+    met = Counter[tuple[object, ...]]()
     for (line, row), label in zip(given, labels, strict=True):
         provider = find(row, "provider.label | provider.id | provider") or stem_of(where)
         system = f"{provider}/{numbers[label]}" if len(numbers) > 1 else provider
         output, is_error = value_at(row, "response.output"), row.get("failureReason") == 2
+        test = dump(row.get("vars") or row.get("testIdx"))
+        met[system, test] += 1  # tests with equal variables, and repeated ones, are kept apart
         parts = [read_scores(value_at(row, path)) for path in ("namedScores", "gradingResult.componentResults")]
         scores = collect_scores(row, ("score=score",))
         for named in parts:  # a single one is the score itself
@@ -379,7 +375,7 @@ def _read_promptfoo(rows: Numbered, where: str) -> Iterator[tuple[int, RowObject
             {
                 "response": output if output is None or isinstance(output, str) else dump(output),
                 "context": value_at(row, "prompt.raw"),
-                "dialog_id": dump(row.get("vars") or row.get("testIdx")),
+                "dialog_id": test if met[system, test] == 1 else f"{test} ({met[system, test]})",
                 "system": system,
                 "scores": scores,
                 "success": row.get("success"),

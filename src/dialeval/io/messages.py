@@ -53,9 +53,9 @@ PARTS: Mapping[str, str] = {
     **dict.fromkeys(
         ("functionResponse", "function_response", "toolResult", "codeExecutionResult", "tool-result"), "result"
     ),
-    **dict.fromkeys(("image", "image_url", "input_image", "image_file"), "[image]"),
-    **dict.fromkeys(("audio", "input_audio", "audio_url"), "[audio]"),
-    **dict.fromkeys(("video", "video_url"), "[video]"),
+    **dict.fromkeys(("image", "image_url", "input_image", "image_file", "photos", "gifs", "sticker"), "[image]"),
+    **dict.fromkeys(("audio", "input_audio", "audio_url", "audio_files"), "[audio]"),
+    **dict.fromkeys(("video", "video_url", "videos"), "[video]"),
     **dict.fromkeys(("file", "input_file", "document", "inlineData", "inline_data", "fileData", "file_data"), "[file]"),
     **dict.fromkeys(("blob", "uri"), "[file]"),
     **dict.fromkeys(("tool_use", "tool_call", "tool-call", "toolUse", "functionCall", "function_call"), "call"),
@@ -115,8 +115,11 @@ def read_message(reader: FieldReader, message: RowObject, what: str, role: str) 
     if key is None:
         if message.get("refusal") is not None:
             return Message(role, reader.read_text(message["refusal"], what))
+        marks = [PARTS[name] for name in message if PARTS.get(name, "").startswith("[") and message[name]]
+        if marks:  # such as the photos of a messenger
+            return Message(role, " ".join(marks), tuple(calls))
         if not calls:
-            is_null = any(key in message for key in CONTENT_KEYS)
+            is_null = message.keys() <= {"role"} or any(key in message for key in CONTENT_KEYS)
             if role == ASSISTANT and (is_null or is_failed(*read_status(message, reader.names))):
                 return Message(role, "", failure=MISSING)
             lacking = "is null" if is_null else f"has neither text nor content, only {join_names(message)}"

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import orjson
 
+from dialeval.core.validation import JsonObject
 from dialeval.io.rows import RowObject
 
 
@@ -47,7 +48,7 @@ read_export = msgspec.json.Decoder(Export).decode
 read_head = msgspec.json.Decoder(_Head).decode
 
 
-def unpack(value: Any) -> Any:
+def unpack(value: object) -> Any:
     """Return the value of an attribute, which is an object with the name of its type; anything else as it is."""
     if not isinstance(value, dict) or len(value) != 1:
         return value
@@ -58,7 +59,7 @@ def unpack(value: Any) -> Any:
     return int(inner) if kind == "intValue" else inner if kind.endswith("Value") else value
 
 
-def unpack_pairs(pairs: Any) -> Any:
+def unpack_pairs(pairs: object) -> Any:
     """Return attributes as an object, also where they are a list of keys and values."""
     if not isinstance(pairs, list):
         return pairs
@@ -69,7 +70,7 @@ def open_span(given: Any) -> RowObject:
     """Return a span as an object; a log record becomes an event of its span."""
     if not isinstance(given, msgspec.Raw):
         return dict(given)
-    span: dict[str, Any] = orjson.loads(bytes(given))
+    span: JsonObject = orjson.loads(bytes(given))
     if "timeUnixNano" not in span:
         return span
     attributes, body = unpack_pairs(span.pop("attributes", [])), unpack(span.pop("body", None))

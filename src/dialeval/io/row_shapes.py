@@ -22,6 +22,7 @@ import orjson
 
 from dialeval.core.errors import add_warning
 from dialeval.core.features import list_installed, read_table
+from dialeval.core.validation import JsonObject
 
 if TYPE_CHECKING:
     from dialeval.io.rows import FieldNames, RowObject
@@ -44,7 +45,7 @@ class RowShape:
     """What a row of it is, in words: it follows "looks like"."""
     signs: Sequence[str]
     """The paths that identify it, the most specific one first."""
-    example: dict[str, Any]
+    example: JsonObject
     paths: Mapping[str, str] = field(default_factory=dict)
     """Our fields, and where they are."""
     document: Sequence[str] = ()
@@ -122,13 +123,16 @@ def _steps(path: str) -> tuple[str, ...]:
     return tuple(path.split("."))
 
 
-def value_at(row: Mapping[str, Any], path: str) -> Any:
+def value_at(row: Mapping[str, object], path: str) -> Any:
     """Return what is at a path of a row, None where nothing is; a key that is the whole path comes first."""
     if path in row:
         return row[path]
     value: Any = row
-    for step in _steps(path):
+    steps = _steps(path)
+    for at, step in enumerate(steps):
         if type(value) is dict or isinstance(value, Mapping):
+            if step not in value and at and (rest := ".".join(steps[at:])) in value:  # a key with dots in it
+                return value[rest]
             value = value.get(step)
         elif isinstance(value, list | tuple) and step.isdecimal() and len(step) < 10 and int(step) < len(value):
             value = value[int(step)]
@@ -140,14 +144,14 @@ def value_at(row: Mapping[str, Any], path: str) -> Any:
 
 
 @lru_cache(maxsize=4)
-def _parse_object(text: str) -> dict[str, Any]:
+def _parse_object(text: str) -> JsonObject:
     try:
         return dict(orjson.loads(text))
     except orjson.JSONDecodeError:
         return {}
 
 
-def parse_list(value: Any) -> Any:
+def parse_list(value: object) -> Any:
     """Return a list that is written as JSON, anything else as it is."""
     if not isinstance(value, str) or not value.startswith("["):
         return value
@@ -155,6 +159,15 @@ def parse_list(value: Any) -> Any:
         return orjson.loads(value)
     except orjson.JSONDecodeError:
         return value
+
+
+def parse_reply(value: Any) -> Any:
+    """Return messages, or an object with one, that are written as JSON; anything else as it is."""
+    if not isinstance(value, str) or not value.startswith(("{", "[{")):
+        return value
+    parsed = parse_list(f"[{value}]" if value[0] == "{" else value)
+    said = [find(each, "choices.0.message | message | .") if isinstance(each, dict) else None for each in parsed]
+    return said if all(isinstance(each, dict) and "role" in each for each in said) else value
 
 
 def find(row: RowObject, paths: str) -> Any:
@@ -228,11 +241,12 @@ def map_fields(row: RowObject, names: FieldNames) -> RowObject | None:
     if shape.refused:
         return None
     found = {name: row[name] for name in names.beside if name not in shape.unlike and row.get(name) is not None}
-    ours = {name: getattr(names, name) for name in shape.paths}
-    taken = {
-        own: find(row, shape.paths[name]) if own == name else value_at(row, own) for name, own in ours.items()
-    } | found
+    paths = list_paths(shape, names)
+    ours = {name: getattr(names, name) for name in paths}
+    taken = {own: find(row, paths[name]) if own == name else value_at(row, own) for name, own in ours.items()} | found
     taken = {own: None if value in ("{}", {}) else value for own, value in taken.items()}  # removed before logging
+    if isinstance(taken.get(names.response), str):
+        taken[names.response] = parse_reply(taken[names.response])
     if shape.main == "":  # scores of replies that are somewhere else
         taken[names.response] = None
     if shape.roles and isinstance(messages := taken.get(names.messages), list):
@@ -240,6 +254,19 @@ def map_fields(row: RowObject, names: FieldNames) -> RowObject | None:
     if isinstance(parts := taken.get(names.system), list):  # such as an agent and its model
         taken[names.system] = "/".join(map(str, parts)) or None
     return taken
+
+
+def list_paths(shape: RowShape, names: FieldNames) -> Mapping[str, str]:
+    """Return where rows of a shape have our fields: a dialogue's id also by its usual names, ahead of that of a row."""
+    if "trial" in shape.paths or names.dialog_id != "dialog_id":
+        return shape.paths
+    return {**shape.paths, "dialog_id": _add_ids(shape.paths.get("dialog_id", ""), names.dialog_ids)}
+
+
+@cache
+def _add_ids(paths: str, ids: Sequence[str]) -> str:
+    *first, last = paths.split(" | ")
+    return " | ".join(filter(None, dict.fromkeys((*first, *ids, last))))
 
 
 def _map_role(message: Any, roles: Mapping[str, str]) -> Any:
@@ -325,7 +352,7 @@ def list_columns() -> frozenset[str]:
     return frozenset(paths) | frozenset(_steps(path)[0] for path in paths)
 
 
-def find_document_rows(document: dict[str, Any]) -> tuple[str, list[Any]] | None:
+def find_document_rows(document: JsonObject) -> tuple[str, list[Any]] | None:
     """Return the path of a JSON document at which the rows of a known log are, and these rows.
 
     They have what the document says of all of them; a list that does not hold objects is left as it is. Where no shape

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dialeval.core.validation import parse_toml
+from dialeval.core.validation import JsonObject, parse_toml
 from dialeval.io.calls import parse_text, read_call, unwrap
 from dialeval.io.fields import FieldReader, read_time
 from dialeval.io.messages import Message, find_role, read_message, read_plain_message
@@ -64,7 +64,7 @@ class TraceSpan:
     error: str | None
     given: RowObject
     """All of its fields and attributes."""
-    scores: dict[str, Any] = field(default_factory=dict)
+    scores: JsonObject = field(default_factory=dict)
 
     @property
     def has_texts(self) -> bool:
@@ -83,7 +83,7 @@ class TraceSpan:
         return self.start <= other.end and other.start <= self.end  # type: ignore[operator]
 
 
-def find_value(given: Mapping[str, Any], name: str) -> Any:
+def find_value(given: Mapping[str, object], name: str) -> Any:
     """Return what is at the first path of a name that leads to something."""
     for path, head in PATHS[name]:
         value = given.get(path) if path is head or path in given else value_at(given, path) if head in given else None
@@ -94,7 +94,7 @@ def find_value(given: Mapping[str, Any], name: str) -> Any:
 
 def _collect_indexed(flat: RowObject) -> None:
     """Add the lists that indexed keys are, such as `llm.input_messages.0.message.role`."""
-    trees: dict[str, dict[str, Any]] = {}
+    trees: dict[str, JsonObject] = {}
     for key in [key for key in flat if key.startswith(_INDEXED)]:
         prefix = next(prefix for prefix in _INDEXED if key.startswith(prefix))
         *steps, last = key[len(prefix) :].split(".")
@@ -107,7 +107,7 @@ def _collect_indexed(flat: RowObject) -> None:
         flat.setdefault(prefix[:-1], _make_lists(tree))
 
 
-def _make_lists(tree: Any) -> Any:
+def _make_lists(tree: object) -> Any:
     if not isinstance(tree, dict):
         return tree
     if all(key.isdecimal() for key in tree):
@@ -133,13 +133,13 @@ def flatten(given: RowObject) -> RowObject:
 
 
 def parse_object(value: object) -> Any:
-    """Return an object in a cell of a table, as Python or JSON writes it; anything else as it is."""
-    if not isinstance(value, str) or not value.startswith("{'"):
+    """Return an object or a list of objects in a cell of a table, as Python or NumPy prints it; others as they are."""
+    if not isinstance(value, str) or not value.startswith(("{'", "[{'")):
         return value
     import ast
 
     try:
-        return ast.literal_eval(value)
+        return ast.literal_eval(value.replace("}\n {'", "}, {'"))
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return value
 
@@ -321,14 +321,14 @@ def _read_simple(given: RowObject, reader: FieldReader) -> Message | None:
     return Message(role, part["content"]) if is_text else None
 
 
-def decode(value: Any) -> Any:
+def decode(value: object) -> Any:
     """Return what a text of JSON says, also one that was encoded twice."""
     for _ in range(2):
         value = parse_text(value, None) if isinstance(value, str) and value.lstrip()[:1] in ('"', "[", "{") else value
     return value
 
 
-def _list_messages(value: Any, role: str) -> Iterator[RowObject]:
+def _list_messages(value: object, role: str) -> Iterator[RowObject]:
     given, value = value, decode(value)
     if isinstance(given, str) and isinstance(value, (dict, list)):  # a text of JSON that holds no messages is a text
         messages = list(_list_messages(value, role))
@@ -349,7 +349,7 @@ def _list_messages(value: Any, role: str) -> Iterator[RowObject]:
         yield from _list_inside(value, role)
 
 
-def _list_inside(value: dict[str, Any], role: str) -> Iterator[RowObject]:
+def _list_inside(value: JsonObject, role: str) -> Iterator[RowObject]:
     """Yield the message that an object is, or those in it."""
     kind = value.get("type")
     if "role" in value or "message.role" in value or (isinstance(kind, str) and unwrap(value) is not value):

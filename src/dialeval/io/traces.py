@@ -20,7 +20,7 @@ in the file; other spans are held as they are.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -128,7 +128,9 @@ def assemble(rows: Iterable[tuple[int, object]], where: str, names: FieldNames) 
                 named = True
             traces.setdefault(trace, []).append((line, given))
             if named and trace not in conversations:
-                conversation = read_name(find_value(flatten(open_span(given)), "conversation"))
+                flat = flatten(open_span(given))
+                session = None if "run_type" in flat else flat.get("session_id")  # of LangSmith it is the project
+                conversation = read_name(find_value(flat, "conversation") or session)
                 conversations |= {} if conversation is None else {trace: conversation}
     groups: dict[str, list[str]] = {}
     for trace in traces:
@@ -242,7 +244,7 @@ class _Builder:
         self._mark_instructions(spans)
         models = _drop_repeated(self._choose(spans))
         told = [span for span in models if span.has_texts]
-        silent = [span for span in models if not span.has_texts and not any(map(span.overlaps, told))]
+        silent = {span for span in models if not span.has_texts and not any(map(span.overlaps, told))}
         met = [self._was_met(span) for span in told if span.trace == self._conversation]
         if met and all(met):
             self._met.merged += len(met)
@@ -251,23 +253,29 @@ class _Builder:
         if not told and not silent:
             return None
         self._met.told += bool(told)
+        last, with_texts, called = {span.trace: span for span in told if _answers(span)}, {*told}, {*models}
+        scores: dict[str, Any] = {}
         for span in spans:
-            if span in tools:
+            if span not in called:  # a score of one of several traces is one of its last reply
+                place = last.get(span.trace) if len(last) > 1 else None
+                if place is None:
+                    scores |= span.scores
+                else:
+                    place.scores = span.scores | place.scores
+        for span in spans:
+            if span.kind == "tool":
                 self._add_tool(span, tools)
-            elif span in told or (span in silent and span.error):
+            elif span in with_texts or (span in silent and span.error):
                 self._add_call(span)
             elif span in silent:
                 self._met.silent += 1
                 self._messages.append({"role": ASSISTANT, "content": None, **_describe(span)})
-        return self._finish(spans, models)
+        return self._finish(spans, models, scores)
 
-    def _finish(self, spans: Sequence[TraceSpan], models: Sequence[TraceSpan]) -> RowObject:
+    def _finish(self, spans: Sequence[TraceSpan], models: Sequence[TraceSpan], scores: Mapping[str, Any]) -> RowObject:
         messages = [message for message in self._messages if message is not None]
         prompt = [{"role": SYSTEM, "content": self._prompt}] if self._prompt else []
         answered = any(message.get("role") == ASSISTANT and message.get("content") for message in messages)
-        scores: dict[str, Any] = {}
-        for span in spans:
-            scores |= {} if span in models else span.scores
         row = {
             "id": self._conversation,
             "history": [*prompt, *self._history] if self._history else None,
@@ -280,15 +288,17 @@ class _Builder:
 
     def _choose(self, spans: Sequence[TraceSpan]) -> list[TraceSpan]:
         """Return the calls of models; of a trace whose calls have no texts the outermost span that has some."""
-        chosen: list[TraceSpan] = []
-        for trace in dict.fromkeys(span.trace for span in spans):
-            members = [span for span in spans if span.trace == trace]
+        chosen: set[TraceSpan] = set()
+        traces: dict[str, list[TraceSpan]] = {}
+        for span in spans:
+            traces.setdefault(span.trace, []).append(span)
+        for members in traces.values():
             models = [span for span in members if span.kind == "llm"]
             if not any(map(_answers, models)):
                 outer = [span for span in members if span.kind == "" and span.has_texts]
                 outer.sort(key=lambda span: (not _answers(span), not span.is_root))
                 models = outer[:1] or models
-            chosen += models
+            chosen.update(models)
         return [span for span in spans if span in chosen]
 
     def _mark_instructions(self, spans: Sequence[TraceSpan]) -> None:
@@ -409,8 +419,10 @@ class _Builder:
         known = [one for one in self._calls if (call_id is not None and one["id"] == call_id) or one["key"] == key]
         known = known or [one for one in self._calls if call_id is None and one["name"] == name and not one["answered"]]
         waiting = [one for one in known if not one["answered"]]
-        outer = [other for other in tools if other is not span and other.start is not None and other.overlaps(span)]
-        if not known or (not waiting and not outer and call_id is None):
+        is_new = not known or (not waiting and call_id is None)
+        if known and is_new:  # the outer of two spans about the same call
+            is_new = not any(other is not span and other.start is not None and other.overlaps(span) for other in tools)
+        if is_new:
             call = {"id": call_id, "name": name, "arguments": arguments}
             waiting = [{"id": call_id, "key": key, "name": name, "answered": False}]
             self._calls += waiting
@@ -422,7 +434,7 @@ class _Builder:
             self._messages.append({"role": TOOL, **told, **({"is_error": True} if span.error else {})})
 
 
-def _unwrap_only(value: Any, name: str) -> Any:
+def _unwrap_only(value: object, name: str) -> Any:
     """Return the input or the output of a tool, without an object that holds nothing else."""
     value = parse_object(decode(value))
     return parse_object(decode(value[name])) if isinstance(value, dict) and value.keys() == {name} else value

@@ -31,7 +31,7 @@ from dialeval.core import validation
 from dialeval.core.errors import DataError, Problem, SettingError
 from dialeval.core.files import sha256_of
 from dialeval.core.fingerprint import short_digest
-from dialeval.core.validation import InvalidError
+from dialeval.core.validation import InvalidError, JsonObject
 
 if TYPE_CHECKING:
     from dialeval.io.schemas import TransformerConfig
@@ -102,8 +102,8 @@ class EncoderFiles:
         from dialeval.io.schemas import TransformerConfig
 
         config = validation.read_json(self._transformer / "config.json", TransformerConfig, _WHOLE)
-        known = config.model_type == "bert" and config.position_embedding_type == "absolute"
-        self._check(known, f"is a {config.model_type} encoder", ["bert with absolute positions"])
+        supported = config.model_type == "bert" and config.position_embedding_type == "absolute"
+        self._check(supported, f"is a {config.model_type} encoder", ["bert with absolute positions"])
         self._check(config.hidden_act == "gelu", f"uses {config.hidden_act!r}", ["gelu"])
         return config
 
@@ -124,10 +124,10 @@ class EncoderFiles:
     @cached_property
     def pooling(self) -> str:
         """How a text's vector is made of those of its tokens: cls or mean."""
-        config = validation.read_json(self._modules["Pooling"][0] / "config.json", dict[str, Any], _WHOLE)
+        config = validation.read_json(self._modules["Pooling"][0] / "config.json", JsonObject, _WHOLE)
         chosen = [key for key in (*_POOLINGS, *_OTHER_POOLINGS) if config.get(key)]
-        known = len(chosen) == 1 and chosen[0] in _POOLINGS
-        self._check(known, f"pools by {' and '.join(chosen) or 'another way'}", _POOLINGS)
+        supported = len(chosen) == 1 and chosen[0] in _POOLINGS
+        self._check(supported, f"pools by {' and '.join(chosen) or 'another way'}", _POOLINGS)
         return _POOLINGS[chosen[0]]
 
     @property
@@ -213,15 +213,15 @@ class EncoderFiles:
         """The folders of the parts in order, by what they are."""
         from dialeval.io.schemas import EncoderModule
 
-        found: dict[str, list[Path]] = {kind: [] for kind in _MODULES}
+        folders: dict[str, list[Path]] = {kind: [] for kind in _MODULES}
         for part in validation.read_json(self.folder / "modules.json", list[EncoderModule], _WHOLE):
             kind = part.type.removeprefix(_HUB_TYPE)
-            self._check(kind in found, f"has a part {kind!r}", _MODULES)
-            found[kind].append(self.folder / part.path)
+            self._check(kind in folders, f"has a part {kind!r}", _MODULES)
+            folders[kind].append(self.folder / part.path)
         for kind in ("Transformer", "Pooling"):
-            if not found[kind]:
+            if not folders[kind]:
                 raise DataError(Problem(str(self.folder / "modules.json"), None, f"names no {kind}", _WHOLE))
-        return found
+        return folders
 
 
 def _name_weights(tensors: Mapping[str, Singles], config: TransformerConfig) -> TransformerWeights:

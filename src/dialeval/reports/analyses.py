@@ -38,9 +38,8 @@ if TYPE_CHECKING:
     from dialeval.analysis.discovery import Discovery
     from dialeval.analysis.labels import LabelAgreement, LabelFit, RateEstimate
     from dialeval.analysis.sequential import MetricTrend, SequentialDifference, SequentialTest, Trend
-    from dialeval.analysis.survival import Survival
+    from dialeval.analysis.survival import Survival, SurvivalCurve
     from dialeval.analysis.users import UserComparison
-    from dialeval.stats.survival import SurvivalCurve
 
 DIFFERS = "*"
 HEADS = {"pearson": "Pearson r", "spearman": "Spearman rho", "kendall": "Kendall tau"}
@@ -294,7 +293,7 @@ def describe_discovery(found: Discovery) -> Document:
             examples += [f"{plain(group.name)}: “{shorten(group.examples[0])}”." for _ in group.examples[:1]]
     head = ["group", "system", "metric", "dialogues", "group minus rest", "adjusted p"]
     sizes = ", ".join(f"{one:,} and {other:,} of {shorten(name)}" for name, (one, other) in found.halves.items())
-    looked = ", ".join(f"{number:,} {kind}" for kind, number in found.candidates.items())
+    looked = ", ".join(f"{number:,} {kind}" for kind, number in found.candidates.items()) or "none"
     notes = [
         *examples,
         f"One half of the dialogues ({sizes}) suggests groups, the other tests them; then they change places.",

@@ -25,8 +25,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from dialeval.analysis.best import Best, find_best_systems
-from dialeval.analysis.comparison import Comparison
+from dialeval.analysis.comparison import Best, Comparison, find_best_systems
 from dialeval.analysis.difference import DEFAULT_ALPHA, Difference
 from dialeval.analysis.pairing import find_keys
 from dialeval.analysis.values import find_metric
@@ -264,8 +263,10 @@ def _caption_comparison(comparison: Comparison, percent: bool, bold: bool) -> li
     two, decided = len(comparison.systems) == 1, {decide(row) for row in comparison.differences}
     what = f"Scores and differences with {100 * comparison.confidence:g}% confidence intervals" if two else "Scores"
     adjusted = f", adjusted for {comparison.tests} tests" if comparison.tests > 1 else ""
-    caption = [f"{what} ({comparison.design.clusters:,} {comparison.design.unit}; {comparison.test} test{adjusted})."]
+    units = f"{comparison.design.clusters:,} {comparison.design.unit}"
+    caption = [f"{what} ({units}; {comparisons.describe_test(comparison)}{adjusted})."]
     caption += ["Scores between −1 and 1 are shown ×100."] if percent else []
+    caption += [f"Means are per {comparison.estimand}."] if comparison.estimand is not None else []
     fewer: dict[str, Difference] = {}  # by metric, the comparison of the fewest
     for row in comparison.differences:
         if row.units < row.of and row.values != (row.baseline_mean, row.mean):

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dialeval.analysis.best import Best, find_best_systems
-from dialeval.analysis.comparison import MOST_TESTS, Comparison, SystemRanking, compare
-from dialeval.analysis.dialogues import AlignedDialogues, align_dialogues
+from dialeval.analysis.alignment import AlignedDialogues, align_dialogues
+from dialeval.analysis.comparison import MOST_TESTS, Best, Comparison, SystemRanking, compare, find_best_systems
 from dialeval.analysis.difference import Difference
 from dialeval.analysis.pairing import choose_main_keys
 from dialeval.analysis.values import find_better, find_metric
@@ -128,7 +127,7 @@ def make_blocks(
     run: Run,
     compared: bool | Comparison,
     sliced: Mapping[int, Sequence[Slices]],
-    people: Any = None,
+    people: object = None,
 ) -> list[Block]:
     """Return the blocks of a run, each compared with its first system; `sliced`: slices by the number of the block."""
     blocks = []
@@ -142,9 +141,9 @@ def make_blocks(
             except SettingError as error:
                 reason = str(error)
         real = {name: result for name, result in group.items() if result.role == "system"} or dict(group.items())
-        known = all(result.rows is not None and len(result.rows) for result in real.values())
+        has_rows = all(result.rows is not None and len(result.rows) for result in real.values())
         first = comparison.baseline if comparison is not None else None
-        aligned = align_dialogues(real, first) if known else None
+        aligned = align_dialogues(real, first) if has_rows else None
         title = name_block(run, group) if len(groups) > 1 else ""
         prefix = f"{at + 1}-" if at else ""
         blocks.append(Block(group, comparison, aligned, sliced.get(at, ()), reason, prefix, title, people))
@@ -469,16 +468,20 @@ def draw_first_figure(block: Block) -> tuple[str, str, str]:
 def _make_dots(block: Block, values: np.ndarray, counts: np.ndarray) -> Dots:
     """Return the dialogues that have a value; the two worst have the user's first words next to them."""
     aligned = block.aligned
-    known = np.flatnonzero(np.isfinite(values))
+    places = np.flatnonzero(np.isfinite(values))
     sign = -1 if find_better(block.run, block.dialogue_key) == "lower" else 1
-    chosen, titles = values[known], []
-    openings = [find_opening(aligned, at) for at in known.tolist()] if aligned is not None and len(known) <= 400 else []
+    chosen, titles = values[places], []
+    openings = (
+        [find_opening(aligned, at) for at in places.tolist()] if aligned is not None and len(places) <= 400 else []
+    )
     for value, opening in zip(chosen.tolist(), openings, strict=False):
         titles.append(f"{opening}  {fmt.show(value, 2)}")
-    worst = np.argsort(sign * chosen, kind="stable")[:2].tolist() if len(known) > 2 else []
+    worst = np.argsort(sign * chosen, kind="stable")[:2].tolist() if len(places) > 2 else []
     labeled = [(at, openings[at]) for at in worst if at < len(openings) and openings[at]]
-    links = [f"#{block.prefix}d{at + 1}" for at in known.tolist()]
-    return Dots(chosen, np.maximum(counts[known].astype(np.float64), 1.0), links, titles or [""] * len(known), labeled)
+    links = [f"#{block.prefix}d{at + 1}" for at in places.tolist()]
+    return Dots(
+        chosen, np.maximum(counts[places].astype(np.float64), 1.0), links, titles or [""] * len(places), labeled
+    )
 
 
 def find_opening(aligned: AlignedDialogues, dialogue: int) -> str:
@@ -495,27 +498,27 @@ def find_opening(aligned: AlignedDialogues, dialogue: int) -> str:
 def _draw_systems(block: Block) -> tuple[str, str, str]:
     """Return the dot plot of many systems, sorted, with the groups that tests do not tell apart."""
     key, comparison = block.key, block.comparison
-    known = {name: block.run[name][key] for name in block.systems if key in block.run[name]}
-    if not known:
+    estimates = {name: block.run[name][key] for name in block.systems if key in block.run[name]}
+    if not estimates:
         return "", "", ""
     sign = 1 if find_better(block.run, key) == "lower" else -1
     ranking = comparison.ranking if comparison is not None and comparison.ranking is not None else None
-    order = ranking.systems if ranking is not None else sorted(known, key=lambda name: sign * known[name].mean)
+    order = ranking.systems if ranking is not None else sorted(estimates, key=lambda name: sign * estimates[name].mean)
     leaders = find_leaders(comparison) if comparison is not None else []
     decided = {row.system: decide(row) for row in block.rows if row.key == key}
     kinds = {"worse": "b", "better": "k"} if ranking is None else {}
-    decimals = fmt.align_decimals([e.mean for e in known.values()], [e.interval for e in known.values()])
+    decimals = fmt.align_decimals([e.mean for e in estimates.values()], [e.interval for e in estimates.values()])
     lines = [
         Line(
             name,
-            known[name].mean,
-            known[name].interval,
-            fmt.show(known[name].mean, decimals),
+            estimates[name].mean,
+            estimates[name].interval,
+            fmt.show(estimates[name].mean, decimals),
             f"#{block.prefix}dialogues?system={block.systems.index(name)}",
             kinds.get(decided.get(name, ""), "n") if ranking is None else "k" if name in leaders else "b",
         )
         for name in order
-        if name in known
+        if name in estimates
     ]
     groups = ranking.groups if ranking is not None else []
     baseline = comparison.baseline if comparison is not None else ""
@@ -582,9 +585,9 @@ def _write_metric(block: Block, key: str, width: int) -> str:
     comparison = block.comparison
     row = next((row for row in block.rows if (row.system, row.key) == (block.system, key)), None)
     estimates = {name: block.run[name].get(key) for name in block.systems}
-    known = [estimate for estimate in estimates.values() if estimate is not None]
-    intervals = [row.interval] if row is not None and row.interval else [estimate.interval for estimate in known]
-    decimals = fmt.align_decimals([estimate.mean for estimate in known], intervals)
+    present = [estimate for estimate in estimates.values() if estimate is not None]
+    intervals = [row.interval] if row is not None and row.interval else [estimate.interval for estimate in present]
+    decimals = fmt.align_decimals([estimate.mean for estimate in present], intervals)
     values = {name: math.nan if estimate is None else estimate.mean for name, estimate in estimates.items()}
     if row is not None and not math.isnan(row.mean):
         values |= {row.baseline: row.baseline_mean, row.system: row.mean}
@@ -602,11 +605,11 @@ def _write_metric(block: Block, key: str, width: int) -> str:
             f"<span{note}>{read_difference(row)}</span>",
         ]
     elif len(block.systems) == 1:
-        likely = known[0].interval if known else None
+        likely = present[0].interval if present else None
         cells.append(markup.span("iv", show_interval(likely) if likely else MISSING))
     cells += [MISSING] * (width - 1 - len(cells))
     scored = [
-        f"{estimate.scored:,} of {estimate.units:,} scored" for estimate in known if estimate.scored != estimate.units
+        f"{estimate.scored:,} of {estimate.units:,} scored" for estimate in present if estimate.scored != estimate.units
     ]
     better = find_better(block.run, key)
     small = "; ".join(
@@ -663,8 +666,8 @@ def _write_system_table(block: Block, keys: Sequence[str], systems: Sequence[str
     rows = {(row.system, row.key): row for row in block.rows}
     decimals = {}
     for key in keys:
-        known = [block.run[name][key] for name in systems if key in block.run[name]]
-        decimals[key] = fmt.align_decimals([each.mean for each in known], [each.interval for each in known])
+        present = [block.run[name][key] for name in systems if key in block.run[name]]
+        decimals[key] = fmt.align_decimals([each.mean for each in present], [each.interval for each in present])
     lines = []
     for name in systems:
         cells = []
