@@ -106,7 +106,7 @@ def _has_name(argument: str) -> bool:
 def combine_options(*options: Decorator) -> Decorator:
     """Combine several options into one decorator, in the order in which the help lists them."""
 
-    def decorate(command: object) -> Any:
+    def decorate(command: object) -> object:
         for option in reversed(options):
             command = option(command)
         return command
