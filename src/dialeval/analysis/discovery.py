@@ -28,7 +28,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 from msgspec.structs import replace
@@ -105,7 +105,7 @@ class DiscoveredGroup(Record, frozen=True, kw_only=True):
         ... ]
         >>> found = dialeval.discover(dialeval.evaluate({"bot": rows}, metrics="length"))
         >>> found.groups[0].dialogues, found.groups[0].significant
-        (21, True)
+        (20, True)
     """
 
     name: str
@@ -220,13 +220,15 @@ class UserTurns:
         words = name.split(", ")
         return next((text for text in texts if any(word in text.lower() for word in words)), "".join(texts[:1]))
 
-    def firsts(self, size: int) -> list[str]:
-        """Return the first user turn of each of `size` dialogues; nothing for one without."""
-        firsts = [""] * size
-        at, places = np.unique(self.dialogues, return_index=True)
-        for dialogue, place in zip(at.tolist(), places.tolist(), strict=True):
-            firsts[dialogue] = self.texts[place]
-        return firsts
+    @classmethod
+    def join(cls, parts: Sequence[UserTurns], sizes: Sequence[int]) -> UserTurns:
+        """Join the turns of logs of some numbers of dialogues, one after the other."""
+        shifts = np.append(0, np.cumsum(sizes))[:-1].tolist()
+        texts = (
+            parts[0].texts if len(parts) == 1 else TextColumn.from_strings([t for part in parts for t in part.texts])
+        )
+        dialogues = [part.dialogues + shift for part, shift in zip(parts, shifts, strict=True)]
+        return cls(texts or parts[0].texts, np.concatenate(dialogues))
 
 
 class Features(NamedTuple):
@@ -310,10 +312,10 @@ def _find_texts(table: RowTable, turns: UserTurns) -> Iterator[tuple[str, str, I
     words = np.bincount(turns.dialogues, [len(text.split()) for text in turns.texts], size)
     yield from _split_numbers("user-words", "words by the user", words.tolist())
     scripts: dict[str, list[int]] = {}
-    for dialogue, text in enumerate(turns.firsts(size)):
-        letter = next(filter(str.isalpha, text), None)
+    for dialogue, place in zip(*np.unique(turns.dialogues, return_index=True), strict=True):
+        letter = next(filter(str.isalpha, turns.texts[int(place)]), None)
         if letter is not None:
-            scripts.setdefault(unicodedata.name(letter, "other").split()[0].lower(), []).append(dialogue)
+            scripts.setdefault(unicodedata.name(letter, "other").split()[0].lower(), []).append(int(dialogue))
     if len(scripts) > 1:
         yield from (("script", f"in {name} script", np.array(some)) for name, some in scripts.items())
 
@@ -384,28 +386,18 @@ class Pool(NamedTuple):
 
     def collect(self, key: str) -> list[SideValues]:
         """Return the values under a key."""
-        sides = [sum_known(self._items(result, key), require_table(result).offsets) for result in self.results]
-        if self.baseline is None:
+        results = self.results if self.alignment is None else (self.alignment.left, self.alignment.right)
+        offsets = [require_table(result).offsets for result in results]
+        items = [cast("Floats", result[key].scores) for result in results]  # keys without are left out before
+        if self.alignment is not None and len(self.results) == 1:
+            if not self.alignment.by_row or len(items[0]) != offsets[0][-1]:
+                items = [average_known(*each) for each in zip(items, offsets, strict=True)]
+            return [SideValues(1, *sum_known(items[1] - items[0], offsets[0]).T)]
+        sides = [sum_known(*each) for each in zip(items, offsets, strict=True)]
+        if len(sides) == 1:
             return [SideValues(1, *sides[0].T)]
-        if len(sides) == 2:
-            zeros = [np.zeros_like(side) for side in sides]
-            return [
-                SideValues(-1, *np.vstack([sides[0], zeros[1]]).T),
-                SideValues(1, *np.vstack([zeros[0], sides[1]]).T),
-            ]
-        assert self.alignment is not None  # a paired design  # noqa: S101
-        left, right = self.alignment.left, self.alignment.right
-        offsets = require_table(left).offsets, require_table(right).offsets
-        items = self._items(left, key), self._items(right, key)
-        if not self.alignment.by_row or len(items[0]) != offsets[0][-1]:
-            items = average_known(items[0], offsets[0]), average_known(items[1], offsets[1])
-        return [SideValues(1, *sum_known(items[1] - items[0], offsets[0]).T)]
-
-    @staticmethod
-    def _items(result: Result, key: str) -> Floats:
-        items = result[key].scores
-        assert items is not None  # keys without are left out before  # noqa: S101
-        return items
+        both, first = np.vstack(sides), np.arange(sum(map(len, sides))) < len(sides[0])
+        return [SideValues(way, *np.where(here[:, None], both, 0.0).T) for way, here in ((-1, first), (1, ~first))]
 
 
 def _moments(sample: SideValues, half: Mask) -> Floats:
@@ -620,11 +612,7 @@ def _make_pool(
             f"half and test them in the other; at least {4 * LEAST_DIALOGUES} are needed"
         )
     turns = [UserTurns.of(table) for table in tables]
-    shifts = np.append(0, np.cumsum(sizes))
-    both = UserTurns(
-        TextColumn.from_strings([text for part in turns for text in part.texts]) if len(turns) > 1 else turns[0].texts,
-        np.concatenate([part.dialogues + shift for part, shift in zip(turns, shifts, strict=False)]),
-    )
+    shifts, both = np.append(0, np.cumsum(sizes)), UserTurns.join(turns, sizes)
     least = 2 * LEAST_DIALOGUES
     phrases = find_phrases(both, least, size - least)
     listed = list(_cluster_prompts(phrases, size, seed))

@@ -32,7 +32,6 @@ from dialeval.analysis.discovery import NO_TEXTS, Features, SideValues, UserTurn
 from dialeval.analysis.pairing import choose_main_keys
 from dialeval.analysis.values import find_better, require_table
 from dialeval.core.arrays import Floats, Ints
-from dialeval.core.columns import TextColumn
 from dialeval.core.display import Displayable, Tabular
 from dialeval.core.errors import SettingError
 from dialeval.core.result import Run
@@ -204,9 +203,7 @@ def _collect_turns(run: Run) -> UserTurns:
 
 
 def _join(parts: Sequence[UserTurns]) -> UserTurns:
-    shifts = np.append(0, np.cumsum([part.dialogues.max(initial=-1) + 1 for part in parts]))
-    texts = TextColumn.from_strings([text for part in parts for text in part.texts])
-    return UserTurns(texts, np.concatenate([part.dialogues + at for part, at in zip(parts, shifts, strict=False)]))
+    return UserTurns.join(parts, [int(part.dialogues.max(initial=-1)) + 1 for part in parts])
 
 
 def _make_matrix(features: Features, kept: Ints, size: int) -> Floats:
