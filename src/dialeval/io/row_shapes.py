@@ -150,22 +150,14 @@ def _parse_object(text: str) -> dict[str, Any]:
         return {}
 
 
-def parse_list(value: Any) -> Any:
-    """Return a list that is written as JSON, anything else as it is."""
-    if not isinstance(value, str) or not value.startswith("["):
-        return value
+def parse_reply(value: str) -> Any:
+    """Return messages, or an object with one, that are written as JSON; any other text as it is."""
     try:
-        return orjson.loads(value)
+        parsed = orjson.loads(value) if value.startswith(("{", "[{")) else None
     except orjson.JSONDecodeError:
         return value
-
-
-def parse_reply(value: Any) -> Any:
-    """Return messages, or an object with one, that are written as JSON; anything else as it is."""
-    if not isinstance(value, str) or not value.startswith(("{", "[{")):
-        return value
-    parsed = parse_list(f"[{value}]" if value[0] == "{" else value)
-    said = [find(each, "choices.0.message | message | .") if isinstance(each, dict) else None for each in parsed]
+    items = parsed if isinstance(parsed, list) else [parsed]
+    said = [find(each, "choices.0.message | message | .") if isinstance(each, dict) else None for each in items]
     return said if all(isinstance(each, dict) and "role" in each for each in said) else value
 
 
@@ -244,8 +236,8 @@ def map_fields(row: RowObject, names: FieldNames) -> RowObject | None:
     ours = {name: getattr(names, name) for name in paths}
     taken = {own: find(row, paths[name]) if own == name else value_at(row, own) for name, own in ours.items()} | found
     taken = {own: None if value in ("{}", {}) else value for own, value in taken.items()}  # removed before logging
-    if isinstance(taken.get(names.response), str):
-        taken[names.response] = parse_reply(taken[names.response])
+    if isinstance(said := taken.get(names.response), str):
+        taken[names.response] = parse_reply(said)
     if shape.main == "":  # scores of replies that are somewhere else
         taken[names.response] = None
     if shape.roles and isinstance(messages := taken.get(names.messages), list):

@@ -31,7 +31,6 @@ from dialeval.core.errors import DataError, Problem, add_warning
 from dialeval.io.calls import dump
 from dialeval.io.fields import FieldReader
 from dialeval.io.messages import Message
-from dialeval.io.otlp import Export, open_span, read_export, read_head, unpack_pairs
 from dialeval.io.row_shapes import value_at
 from dialeval.io.rows import ASSISTANT, SYSTEM, TOOL, USER, FieldNames, RowObject, read_number
 from dialeval.io.scores import read_scores
@@ -42,14 +41,19 @@ from dialeval.io.spans import (
     MARKERS,
     PATHS,
     SESSION,
+    Export,
     TraceSpan,
     decode,
     find_value,
     flatten,
     list_span_scores,
     make_span,
+    open_span,
     parse_object,
+    read_export,
+    read_head,
     read_name,
+    unpack_pairs,
 )
 
 # Conversations.
