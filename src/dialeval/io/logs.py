@@ -7,6 +7,7 @@ which fields a file is recognized, and names its assembler.
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
@@ -54,6 +55,8 @@ def find_assembler(row: object, names: FieldNames) -> Assembler | None:
         from dialeval.io.traces import assemble  # loads msgspec
 
         return partial(_assemble, partial(assemble, names=names), "a trace")
+    if shape is None and isinstance(row, dict) and any(map(_GRADED.match, filter(None, map(str, row.values())))):
+        return _read_promptfoo_table
     known = shape is not None and shape.assembler
     return partial(_assemble, ASSEMBLERS[shape.assembler], shape.title) if shape is not None and known else None
 
@@ -374,6 +377,22 @@ def _read_promptfoo(rows: Numbered, where: str) -> Iterator[tuple[int, RowObject
                 "error": value_at(row, "response.error") or (row.get("error") if is_error or output is None else None),
             },
         )
+
+
+_GRADED = re.compile(r"\[(PASS|FAIL|ERROR)\] (?:\(([\d.]+)\) ?)?")
+"""How promptfoo begins the cells of its tables."""
+
+
+def _read_promptfoo_table(rows: Numbered, _where: str) -> Iterator[tuple[int, RowObject]]:
+    """Yield a row for each graded cell of a table, whose columns are prompts, and else variables of tests."""
+    for line, row in _list_events(rows):
+        cells = {name: found for name, cell in row.items() if (found := _GRADED.match(str(cell or ""))) is not None}
+        test = dump({name: cell for name, cell in row.items() if name not in cells})
+        for number, (name, found) in enumerate(cells.items(), 1):
+            said, is_error = row[name][found.end() :], found[1] == "ERROR"
+            scores = {"score": float(found[2])} if found[2] else {}
+            told = {"scores": scores, "success": found[1] == "PASS", "error": said if is_error else None}
+            yield line, {"response": said, "dialog_id": test, "system": f"prompt-{number}", **told}
 
 
 def _read_samples_with_scores(rows: Numbered, _where: str) -> Iterator[tuple[int, RowObject]]:
