@@ -209,11 +209,12 @@ def _read_table(table: pa.Table, names: FieldNames, system: str, where: str) -> 
         named = dialogues
     else:
         named = _name_dialogues(list(dialogues))
-    given = [None] * len(table) if systems is None else list(systems)
+    given: list[str | None] = [None] * len(table) if systems is None else [*systems]
     if any(map(looks_like_prompt, {name for name in given if name})):
         return None
     rows = mark_outcomes(Rows(system, found, named, turns, where), {}, names.keep_reasoning)
     there = {name: name for name in columns} | ({names.dialog_id: ids[0]} if ids[0] in columns else {})
+    given = _name_failures(given, rows.columns.get(inputs.OUTCOME))
     return account_for(split_systems(rows, given, system), Account(fields=name_fields(there, names)))
 
 
@@ -347,12 +348,11 @@ class _RowCollector:
 
 def _name_failures(systems: list[str | None], outcomes: ColumnData | None) -> list[str | None]:
     """Return the systems of rows, with the only one that is named for requests that failed and do not name it."""
-    named = {*systems} - {None}
+    named = {*filter(None, systems)}
     if len(named) != 1 or not isinstance(outcomes, RaggedColumn):
         return systems
-    failed = np.diff(outcomes.offsets) > 0
-    nameless = [row for row, name in enumerate(systems) if name is None]
-    return [*named] * len(systems) if failed[nameless].all() else systems
+    nameless = [row for row, name in enumerate(systems) if not name]
+    return [*named] * len(systems) if (np.diff(outcomes.offsets)[nameless] > 0).all() else systems
 
 
 def _name_dialogues(names: Sequence[str | None]) -> TextColumn | None:
