@@ -56,7 +56,7 @@ from dialeval.io.outcomes import account_for, mark_outcomes
 from dialeval.io.row_shapes import (
     Filters,
     explain_shape,
-    find,
+    find_path,
     find_shape,
     list_paths,
     list_unlike,
@@ -491,18 +491,18 @@ def _read_given(reader: FieldReader, given: object, gathered: _RowCollector) -> 
         reader.add_unknown_shape(given)
         return
     shape = None if row is given or names.mapped else find_shape(given)
-    if shape is not None and shape.scores:
-        row = {**row, "scores": collect_scores(given, shape.scores, (*shape.paths.values(), *shape.signs))}
-    if shape is not None and "shape" not in reader.fields:
-        known = {"id": "dialog_id", "reply": "response" if "response" in shape.paths else "messages"}
-        known |= {name: name for name in ("system", "reference", "latency", "reward")}
-        reader.fields |= {"shape": shape.name}
-        mapped = list_paths(shape, names)
-        paths = {name: mapped.get(own, "").split(" | ") for name, own in known.items()}
-        there = {name: [path for path in own if path and find(given, path) is not None] for name, own in paths.items()}
-        reader.fields |= {name: own[0] for name, own in there.items() if own}
+    if shape is not None:
+        paths = list_paths(shape, names)
+        if shape.scores:
+            taken = (*paths.values(), *shape.signs, *names.all, "id")
+            row = {**row, "scores": collect_scores(given, shape.scores, taken)}
+        if "shape" not in reader.fields:
+            known = {"id": "dialog_id", "reply": "response" if "response" in paths else "messages"}
+            known |= {name: name for name in ("system", "reference", "latency", "reward")}
+            there = {name: find_path(given, paths[own]) for name, own in known.items() if own in paths}
+            reader.fields |= {"shape": shape.name, **{name: path for name, path in there.items() if path is not None}}
     labels = [reader.read_labels(value_at(given, name), name) for name in names.kept]
-    parts = [row] if row is given or names.mapped else split_turns(row, given, names)
+    parts = [row] if shape is None else split_turns(row, shape, names)
     named = given if row is given or row.get("scores") is None else {**given, "scores": row["scores"]}
     replies = [reply for part in parts for reply in _read_row(reader, part, labels, gathered)]
     yield from _add_values(replies, reader.read_columns(named)) if names.columns or names.scores else replies

@@ -178,6 +178,11 @@ def find(row: RowObject, paths: str) -> Any:
     return None
 
 
+def find_path(row: RowObject, paths: str) -> str | None:
+    """Return the first of some paths that leads to something."""
+    return next((path for path in paths.split(" | ") if find(row, path) is not None), None)
+
+
 def _find_prompt(messages: object) -> list[Any] | None:
     """Return the messages before the first one of the assistant; None where there are none."""
     given = messages if isinstance(messages, list) else []
@@ -265,10 +270,10 @@ def _map_role(message: Any, roles: Mapping[str, str]) -> Any:
     return message if key is None else {**message, key: roles.get(str(message[key]), message[key])}
 
 
-def split_turns(row: RowObject, given: RowObject, names: FieldNames) -> list[RowObject]:
-    """Return a row of its own for each turn, where the shape of what was given has those of several turns in one."""
+def split_turns(row: RowObject, shape: RowShape, names: FieldNames) -> list[RowObject]:
+    """Return a row of its own for each turn, where rows of a shape have those of several turns in one."""
     said = row.get(names.response)
-    if not isinstance(said, list) or (shape := find_shape(given)) is None or not shape.several:
+    if not isinstance(said, list) or not shape.several:
         return [row]
     return [{**row, names.response: text, names.turn: turn} for turn, text in enumerate(said)]
 
