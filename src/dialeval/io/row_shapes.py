@@ -275,7 +275,7 @@ def split_turns(row: RowObject, shape: RowShape, names: FieldNames) -> list[RowO
     said = row.get(names.response)
     if not isinstance(said, list) or not shape.several:
         return [row]
-    return [{**row, names.response: text, names.turn: turn} for turn, text in enumerate(said)]
+    return [{**row, names.response: text, names.turn: turn} for turn, text in enumerate(said, 1)]
 
 
 _UNLIKE = [shape for shape in SHAPES if shape.unlike]
