@@ -194,6 +194,7 @@ def test_sessions_of_claude_code(tmp_path: Path) -> None:
         event(4, "assistant", said(call)),
         event(5, "user", {"role": "user", "content": [error]}),
         event(6, "assistant", said({"type": "text", "text": SAID}, name="m2")),
+        event(6, "user", {"role": "user", "content": "<command-name>/exit</command-name>"}, uuid="exit"),
         event(7, "user", {"role": "user", "content": "Look around."}, isSidechain=True, agentId="a1"),
         event(8, "assistant", said({"type": "text", "text": "Done."}, name="m3"), isSidechain=True, agentId="a1"),
     ]
@@ -203,7 +204,7 @@ def test_sessions_of_claude_code(tmp_path: Path) -> None:
     assert (rows.system, list(rows.dialogues)) == ("claude", ["s", "s", "s a1"])
     assert list(rows.responses) == ["I look it up.", SAID, "Done."]
     account = rows.account
-    assert (account.user_turns, account.tool_calls) == (2, 1)
+    assert (account.user_turns, account.tool_calls, account.without_reply) == (2, 1, 0)
     assert json.loads(cells(rows, "calls")[1][0])[0]["error"] is True
 
 

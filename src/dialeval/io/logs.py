@@ -113,7 +113,16 @@ def _read_claude_code(rows: Numbered, _where: str) -> Iterator[tuple[int, RowObj
         known["content"] = [*known["content"], *parts]  # type: ignore[misc]
         models += [str(message["model"])] if message.get("model") else []
     for session, (line, messages, models) in chats.items():
-        yield line, _chat(session, messages.values(), system=models[0] if models else None)
+        said = list(messages.values())
+        for message, after in zip(said, [*said[1:], {}], strict=True):
+            if str(value_at(message, "content.0.text")).startswith(_CLAUDE_FRAMES) and after.get("role") != ASSISTANT:
+                message["role"] = SYSTEM
+        if any(message.get("role") != SYSTEM for message in said):
+            yield line, _chat(session, said, system=models[0] if models else None)
+
+
+_CLAUDE_FRAMES = ("<command-", "<local-command-", "<bash-", "[Request interrupted by user")
+"""How what the user does to Claude Code itself begins, such as /exit, which no model answers."""
 
 
 def _read_codex(rows: Numbered, where: str) -> Iterator[tuple[int, RowObject]]:
