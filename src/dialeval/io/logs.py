@@ -163,7 +163,7 @@ def _read_codex_exec(rows: Numbered, where: str) -> Iterator[tuple[int, RowObjec
     yield 1, _chat(name, messages)
 
 
-_CODEX_FRAMES = ("<environment_context>", "<user_instructions>", "# AGENTS.md", "<permissions")
+_CODEX_FRAMES = ("<environment_context>", "<user_", "# AGENTS.md", "<permissions", "<turn_aborted>")
 """What Codex says to the model in the name of the user."""
 
 
