@@ -3,9 +3,8 @@
 # make check  in a minute: lint, types, layers, tests without browser, cluster and PyTorch
 # make test   everything: lint, types, layers, the whole test suite
 # make fuzz   attack every reader with broken files, FUZZ_SECONDS each (60)
-# make simulations  how often intervals cover and tests err: the tables of docs/simulation-tables.md and simulations-human.md, half an hour
+# make simulations  how often intervals cover and tests err: the tables of docs/simulation-tables.md, half an hour
 # make docs   the site: site/index.html opens from disk
-# make notebooks    execute the notebooks of docs/notebooks and store their outputs
 # make picture      the picture of the README, in a browser
 # make bench  the measurements that docs/speed.md quotes
 # make bench-long   memory, scale, other libraries and the long tests: two hours or so, and 6 GB of disk
@@ -31,7 +30,7 @@ PARALLEL := -n auto --no-loadscope-reorder
 # Tests start hundreds of programs, which would compile the package each time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo docs notebooks picture lint check quick test fuzz simulations bench bench-long pins checkpoint clean
+.PHONY: demo docs picture lint check quick test fuzz simulations bench bench-long pins checkpoint clean
 
 demo: $(VENV)/.installed
 	$(BIN)/dialeval demo
@@ -39,9 +38,6 @@ demo: $(VENV)/.installed
 docs: $(VENV)/.installed-docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 	@echo "site/index.html"
-
-notebooks: $(VENV)/.installed-dev
-	$(BIN)/python tools/notebooks.py
 
 picture: $(VENV)/.installed-dev chromium
 	$(BIN)/python tools/picture.py
@@ -78,7 +74,7 @@ bench-long: $(VENV)/.installed-dev
 	$(BIN)/pytest -m slow
 
 pins: $(VENV)/.installed-dev
-	$(BIN)/uv pip compile pyproject.toml --extra dev --extra encoder --extra vectors --extra report --extra cluster --extra docs --universal --python-version 3.10 --no-header --no-annotate --upgrade -o constraints.txt
+	$(BIN)/uv pip compile pyproject.toml --extra dev --extra judge --extra vectors --extra report --extra cluster --extra docs --universal --python-version 3.10 --no-header --no-annotate --upgrade -o constraints.txt
 
 checkpoint: $(VENV)/.installed-dev
 	$(BIN)/python tools/make_checkpoint.py $(RATINGS)

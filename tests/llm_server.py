@@ -123,13 +123,13 @@ class ChatServer:
 
     def __enter__(self) -> ChatServer:
         self._thread.start()
-        assert self._ready.wait(10)
+        assert self._ready.wait(600)
         return self
 
     def __exit__(self, *_error: object) -> None:
         if self._thread.is_alive():
             self._loop.call_soon_threadsafe(self._stop.set)
-            self._thread.join(10)
+            self._thread.join(600)
 
     def _run(self) -> None:
         self._loop.run_until_complete(self._serve())

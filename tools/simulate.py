@@ -45,7 +45,7 @@ import numpy as np
 import pyarrow as pa
 
 import dialeval
-from dialeval.analysis.best import find_best_systems
+from dialeval.analysis.comparison import find_best_systems
 from dialeval.analysis.difference import Test
 from dialeval.core import inputs
 from dialeval.core.arrays import Floats, Ints
@@ -639,40 +639,40 @@ def hard_table_named(name: str, simulations: Simulations) -> str:
     below = f"\n\n{simulations.sets} data sets per case.\n\n"
     if name == "heavy":
         table = of_hits(simulations.hits(heavy, HEAVY), METHODS, ("values", "lengths", "rows"))
-        return f"## Coverage of 95% intervals with heavy tails{below}{table}"
+        return f"### Coverage of 95% intervals with heavy tails{below}{table}"
     if name == "trials":
         columns = [f"pass^{k}" for k in PASSES]
         table = of_hits(simulations.hits(trials, TRIED), columns, ("tasks are", "each", "tasks"))
-        return f"## Coverage of 95% intervals of pass^k{below}{table}"
+        return f"### Coverage of 95% intervals of pass^k{below}{table}"
     if name == "variances":
-        return f"## Variance of tasks and trials{below}{markdown(SPLIT_HEAD, simulations.variances())}"
+        return f"### Variance of tasks and trials{below}{markdown(SPLIT_HEAD, simulations.variances())}"
     if name == "sorted":
         table = markdown(["order", "value", "rows", "covers", "width"], simulations.kinds(ordered, ORDERED))
-        return f"## Coverage of 95% intervals of sorted rows{below}{table}"
+        return f"### Coverage of 95% intervals of sorted rows{below}{table}"
     if name == "kl":
         table = of_hits(simulations.hits(divergence, DIVERGED), TESTS, ("words", "lengths", "rows"))
-        return f"## Differences of KL divergence found at 5% where there are none{below}{table}"
+        return f"### Differences of KL divergence found at 5% where there are none{below}{table}"
     if name == "best":
         table = of_hits(simulations.hits(best, COMPARED), ["left out"], ("value", "lengths", "systems"))
-        return f"## Equal systems that are called worse than the best{below}{table}"
+        return f"### Equal systems that are called worse than the best{below}{table}"
     head = ["differences", "sequence", "misses", *(f"width at {number}" for number in WIDTHS)]
-    return f"## A thousand interim looks at a difference of 0{below}{markdown(head, simulations.interim())}"
+    return f"### A thousand interim looks at a difference of 0{below}{markdown(head, simulations.interim())}"
 
 
 def table_named(name: str, simulations: Simulations) -> str:
     """A table with its title."""
     below = f"\n\n{simulations.sets} data sets per case.\n\n"
     if name == "coverage":
-        return f"## Coverage of 95% intervals{below}{of_hits(simulations.hits(coverage, COVERED), METHODS)}"
+        return f"### Coverage of 95% intervals{below}{of_hits(simulations.hits(coverage, COVERED), METHODS)}"
     if name == "kinds":
         lines = [line[:4] for line in simulations.kinds(kinds, KINDS)]
         table = markdown(["text", "value", "dialogues", "jackknife"], lines)
-        return f"## Coverage of 95% intervals of distinct{below}{table}"
+        return f"### Coverage of 95% intervals of distinct{below}{table}"
     if name == "size":
         found = of_hits(simulations.hits(size, SIZED), TESTS)
-        return f"## Differences found at 5% where there are none{below}{found}"
+        return f"### Differences found at 5% where there are none{below}{found}"
     if name == "power":
-        return f"## Detectable differences that are found{below}{of_hits(simulations.hits(power, POWERED), TESTS)}"
+        return f"### Detectable differences that are found{below}{of_hits(simulations.hits(power, POWERED), TESTS)}"
     return hard_table_named(name, simulations)
 
 

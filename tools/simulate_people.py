@@ -1,4 +1,4 @@
-"""Print the tables of docs/simulations-human.md: coverage of estimates, rankings, agreement and sequential tests.
+"""Print the tables of docs/simulation-tables.md: coverage of estimates, rankings, agreement and sequential tests.
 
     python tools/simulate_people.py [--sets NUMBER] [--seed 1] [--only coverage,rank,agreement] [--ratings FOLDER]
 
@@ -701,7 +701,7 @@ def table_named(name: str, sets: int, seed: int, folder: Path) -> str:
     else:
         title, head, lines = TABLES[name]
         table = markdown(head, lines(seeds))
-    return f"## {title}\n\n{sets} data sets per case.\n\n{table}"
+    return f"### {title}\n\n{sets} data sets per case.\n\n{table}"
 
 
 def main() -> None:

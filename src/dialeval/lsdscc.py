@@ -10,7 +10,7 @@ Hypothesis sets and reference sets are anything of the right shape: lists of lis
 `ReferenceSet`, strings in place of lists of words. `suites.lsdscc.alignment` defines the figures. `dialeval lsdscc`
 and `evaluate` give the same figures with intervals, signatures and one value per query.
 
-Nothing is computed here; see `dialeval.suites.lsdscc.scores`.
+Nothing is computed here; see `dialeval.suites.lsdscc.evaluation`.
 """
 
 from dialeval.suites.lsdscc.alignment import (
@@ -22,13 +22,13 @@ from dialeval.suites.lsdscc.alignment import (
     SacreAligner,
 )
 from dialeval.suites.lsdscc.data import HypothesisSet, ReferenceSet
-from dialeval.suites.lsdscc.evaluation import evaluate_hypotheses as evaluate
-from dialeval.suites.lsdscc.scores import (
+from dialeval.suites.lsdscc.evaluation import (
     LSDSCCScore,
     align_corpus,
     compute_score_on_corpus,
     compute_score_on_hypothesis_set,
 )
+from dialeval.suites.lsdscc.evaluation import evaluate_hypotheses as evaluate
 
 __all__ = [
     "BleuAligner",

@@ -9,7 +9,7 @@ A package adds them by one record and one entry point:
     [project.entry-points."dialeval.features"]
     my-lab = "my_lab:FEATURE"
 
-Names that are not listed here may change between versions. `docs/plugins.md` shows a whole package.
+Names that are not listed here may change between versions. `docs/python.md` shows a whole package.
 """
 
 from dialeval.core import inputs

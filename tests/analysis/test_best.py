@@ -7,8 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 import dialeval
-from dialeval.analysis.best import find_best_systems
-from dialeval.analysis.comparison import compare
+from dialeval.analysis.comparison import compare, find_best_systems
 from dialeval.core.arrays import Floats
 from dialeval.core.fold import Estimate
 from dialeval.core.result import Result

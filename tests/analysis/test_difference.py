@@ -152,6 +152,13 @@ def test_rows_that_one_side_lacks_count_on_neither() -> None:
     assert nothing.reason == "too few rows have a score"
 
 
+def test_dialogues_win_under_metrics_of_the_corpus_too() -> None:
+    answers = [{"dialog_id": f"d{n // 3}", "response": f"tea {n}", "reference": f"tea {n % 4}"} for n in range(30)]
+    others = [{**row, "response": "coffee"} for row in answers]
+    (row,) = dialeval.compare(dialeval.evaluate({"a": answers, "b": others}, metrics="sacrebleu")).differences
+    assert (row.wins or 0) + (row.ties or 0) + (row.losses or 0) == 10
+
+
 def test_where_lower_is_better_the_lower_value_wins() -> None:
     row = difference(result([1.0, 2.0, 3.0], key="jsd-o-t-x"), result([0.0, 2.0, 4.5], key="jsd-o-t-x"))
     assert (row.better, row.wins, row.ties, row.losses) == ("lower", 1, 1, 1)

@@ -66,11 +66,12 @@ def test_a_planted_theme_is_found_by_its_word(design: str) -> None:
     assert all("refund" in example or best.name != "refund" for example in best.examples)
     assert best.dialogues + best.rest == (800 if design == "unpaired" else 400) // 2
     assert best.baseline == (None if design == "alone" else "old")
-    assert found.halves[best.system][0] == best.dialogues + best.rest
+    assert sum(one for one, _ in found.halves.values()) == best.dialogues + best.rest
+    assert found.halves.keys() == ({"old", "new"} if design == "unpaired" else {best.system})
 
 
 def test_theme_by_half_and_nothing_by_chance() -> None:
-    """A smaller form of the table in docs/discover.md: a theme of half a standard deviation, and none at all."""
+    """A smaller form of the table in docs/slices.md: a theme of half a standard deviation, and none at all."""
     hits, false = 0, 0
     for seed in range(20):
         themed = [group for group in dialeval.discover(run_of(rows_of(seed))).groups if group.significant]
@@ -82,7 +83,7 @@ def test_theme_by_half_and_nothing_by_chance() -> None:
 
 @pytest.mark.slow
 def test_planted_slices_and_errors_over_many_data_sets() -> None:
-    """What docs/discover.md states; without the split nearly every data set has a "significant" group."""
+    """What docs/slices.md states; without the split nearly every data set has a "significant" group."""
     hits = named = false = unsplit = 0
     for seed in range(200):
         themed = [group for group in dialeval.discover(run_of(rows_of(seed))).groups if group.significant]
@@ -116,8 +117,11 @@ def test_fields_tools_and_lengths_are_candidates_and_a_user_stays_in_one_half() 
     assert {"words", "tool", "field"} <= found.candidates.keys()
     assert found.groups[0].significant
     assert sum(group.significant for group in found.groups) == 1, "one group, however many names it has"
+    assert any("--cluster user" in note for note in found.notes)
     by_user = dialeval.discover(run, metrics=[KEY], cluster="user")
-    assert sum(by_user.halves["bot"]) == 200
+    assert sum(by_user.halves["bot"]) == 400
+    assert by_user.groups[0].significant
+    assert by_user.groups[0].dialogues + by_user.groups[0].rest == 200, "dialogues make groups, and not users"
 
 
 def test_user_turns_are_those_of_users() -> None:

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import dialeval
+from dialeval.analysis.survival import estimate_curve, log_rank
 from dialeval.core.errors import SettingError
-from dialeval.stats.survival import estimate_curve, log_rank
 
 TREATED = [6, 6, 6, 6, 7, 9, 10, 10, 11, 13, 16, 17, 19, 20, 22, 23, 25, 32, 32, 34, 35]
 FAILED = [1, 1, 1, 0, 1, 0, 1, 0, 0, 1, 1, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0]

@@ -93,6 +93,24 @@ def test_the_verdict_states_what_could_be_detected_and_not_the_power_at_what_was
     assert "takes about" not in text
 
 
+def test_an_adjusted_interval_is_never_narrower() -> None:
+    rng, turns = np.random.default_rng(58), np.ones(12, np.int64)
+    before = {key: rng.normal(size=12) for key in ("reward", "latency")}
+    gains = {"reward": rng.normal(size=12) + 0.75, "latency": rng.normal(size=12)}
+    old, new = (
+        Result(
+            {key: result(items, turns, key=key)[key] for key, items in side.items()},
+            rows=result(turns.astype(np.float64), turns).rows,
+        )
+        for side in (before, {key: items + gains[key] for key, items in before.items()})
+    )
+    row = dialeval.compare(pair(old, new), resamples=99, trials=200).differences[0]
+    assert row.interval is not None
+    assert row.adjusted_interval is not None
+    assert row.p < row.adjusted_p < 0.05
+    assert 0 < row.adjusted_interval[0] <= row.interval[0] < row.interval[1] <= row.adjusted_interval[1]
+
+
 def users(rng: np.random.Generator, number: int, start: int) -> Result:
     who = np.repeat(np.arange(start, start + number), 4)
     values = 2 * rng.normal(size=number)[who - start] + rng.normal(size=len(who))
@@ -144,6 +162,8 @@ def test_dialogues_that_are_compared_as_wholes_count_once() -> None:
     assert found.differences[0].difference == pytest.approx(0.06)
     assert found.verdict.kind == "better"
     assert "Means are per dialogue." in " ".join(found.verdict.sentences)
+    per_reply = next(line for line in found.verdict.sentences if line.startswith("The weights decide about reward of"))
+    assert "per reply it is lower;" in per_reply
     by_row = dialeval.compare(pair(result(old, short), result(old + 0.1, short)))
     assert "Means are per reply." in " ".join(by_row.verdict.sentences)
 

@@ -305,3 +305,20 @@ def test_twenty_thousand_rows_of_twenty_systems_open_in_time(page: Page, tmp_pat
     took = page.evaluate("performance.getEntriesByType('navigation')[0].domContentLoadedEventEnd")
     assert took < 2000
     opened.assert_quiet()
+
+
+def test_unpaired_logs_list_the_worst_dialogues_of_each_system(page: Page, path_of: Callable[[str], Path]) -> None:
+    """A mark of the first system opens its dialogue in the list of that system, with values."""
+    Opened(page, path_of("unpaired"), "#d3")
+    assert page.get_by_label("System").input_value() == "0"
+    values = page.locator("details.dlg .d").all_inner_texts()
+    assert values
+    assert "–" not in values
+    page.get_by_label("System").select_option("april")
+    assert page.locator("details.dlg[open]").count() == 1
+
+
+def test_the_first_screen_on_agents_counts_passed_trials(page: Page, path_of: Callable[[str], Path]) -> None:
+    Opened(page, path_of("agents"))
+    assert "It passed 14 of 31 trials, careful 27 of 32." in page.locator(".lead").inner_text()
+    assert page.locator(".key dd").first.inner_text() == "14 of 31"

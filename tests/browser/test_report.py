@@ -60,21 +60,8 @@ def test_dark_mode_is_dark(page: Page, path: Path) -> None:
     assert opened.background == "light"
     page.emulate_media(color_scheme="dark")
     assert opened.background == "dark"
-
-
-def test_colors_can_be_chosen_and_are_remembered(page: Page, path: Path) -> None:
-    opened = Opened(page, path)
-    button = page.get_by_role("button", name="Colors: auto")
-    button.click()
-    assert opened.background == "light"
-    page.get_by_role("button", name="Colors: light").click()
-    assert opened.background == "dark"
-    page.wait_for_timeout(500)  # the browser passes what is stored to its other processes in its own time
-    page.reload()
-    assert opened.background == "dark"
     page.emulate_media(media="print")
     assert opened.background == "light"
-    opened.assert_quiet()
 
 
 @pytest.mark.parametrize("width", [1280, 420, 390])
@@ -115,7 +102,6 @@ def test_without_scripts_everything_but_the_rows_is_there(browser: Browser, path
     page.goto(path.as_uri())
     assert page.locator("table.systems").first.locator("tbody tr").count() == 3
     assert page.locator(".hero svg").first.is_visible()
-    assert not page.locator("#theme").is_visible()
     assert not page.locator(".copy").first.is_visible()
     context.close()
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 TERMS = {
-    "tokenizer": "tokenizers",
+    "tokenizer": "metrics",
     "license": "faq",
     "FAQ": "faq",
     "troubleshooting": "faq",
@@ -27,14 +27,14 @@ TERMS = {
     "statistical power": "verdicts",
     "sample size": "verdicts",
     "multiple testing": "statistics",
-    "sequential testing": "sequential",
+    "sequential testing": "ci",
     "non-inferiority": "ci",
     "CI": "ci",
     "GitHub Actions": "ci",
     "pytest": "ci",
     "inter-annotator agreement": "agreement",
     "Krippendorff": "agreement",
-    "LLM judge": "agreement",
+    "LLM judge": "llm-judges",
     "human evaluation": "human-evaluation",
     "reference-free": "judges",
     "GPU": "judges",
@@ -42,20 +42,20 @@ TERMS = {
     "HuggingFace": "faq",
     "pandas": "faq",
     "BERTScore": "faq",
-    "METEOR": "faq",
+    "METEOR": "metrics/meteor-exact",
     "ROUGE": "metrics/rouge-score",
     "BLEU": "metrics/bleu",
-    "sacreBLEU": "migrate",
+    "sacreBLEU": "faq",
     "MultiWOZ": "task-dialogues",
     "repeated trials": "agents",
     "OpenAI": "formats",
     "CSV": "formats",
-    "Chinese": "tokenizers",
+    "Chinese": "metrics",
     "wandb": "python",
     "slices": "slices",
     "exit status": "command-line",
     "out of memory": "faq",
-    "cite": "citing",
+    "cite": "papers",
 }
 """What people search for, and the page that must come first."""
 
@@ -78,7 +78,7 @@ def test_search_from_disk(page: Page, site: Path) -> None:
     assert [url for url in asked if not url.startswith(("file:", "data:", "about:", "blob:"))] == []
 
 
-@pytest.mark.parametrize("name", ["index", "statistics", "metrics", "which-metric", "floors", "command-line"])
+@pytest.mark.parametrize("name", ["index", "statistics", "metrics", "floors", "command-line"])
 def test_pages_fit_a_phone(browser: Browser, site: Path, name: str) -> None:
     """A wide table scrolls by itself; the page does not."""
     page = browser.new_page(viewport={"width": 390, "height": 844})

@@ -8,13 +8,14 @@ import shutil
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import numpy as np
-from tools.site.blocks import Runner
+from tools.site.blocks import Runner, blocks
 
 import dialeval
 from dialeval import sample_data
-from llm_server import Body, ChatServer, Reply, shown_texts
+from llm_server import Body, ChatServer, Reply, asked_text, shown_texts
 
 HERE = sample_data.folder()
 WORDS = (
@@ -50,28 +51,14 @@ def _rated_rows() -> list[dict[str, Any]]:
     ]
 
 
-def readme(folder: Path) -> None:
-    """The files of the README, with a saved run to draw from."""
-    files(folder)
-    for name in ("v1", "v2"):
-        shutil.copy(HERE / "logs" / f"{name}.jsonl", folder)
-    lines(folder / "ratings.jsonl", _rated_rows())
-    dialeval.evaluate(folder / "ratings.jsonl", metrics="length,rouge-l").save(folder / "logs-results")
-
-
 def judged(folder: Path) -> None:
-    """Rated rows, and a run of them."""
-    files(folder)
-    lines(folder / "ratings.jsonl", _rated_rows())
+    """Rated rows."""
     for name, part in {"mine": slice(0, 120), "other": slice(120, 240)}.items():
         lines(folder / f"{name}.jsonl", _rated_rows()[part])
     (folder / "more.csv").write_text(
         "context,response,overall\n" + "".join(f"hi,hello {n},{n % 5}\n" for n in range(60))
     )
-    dialeval.evaluate(folder / "ratings.jsonl", metrics="length,rouge-l").save(folder / "results")
     lines(folder / "rows.jsonl", [{**ROW, "dialog_id": f"d{n}", "response": f"hello to {n} of you"} for n in range(6)])
-    shutil.copy(HERE / "chats.jsonl", folder)
-    shutil.copytree(HERE / "breakdown" / "data", folder / "data")
 
 
 def shards(folder: Path) -> None:
@@ -156,6 +143,12 @@ def saved_run(folder: Path) -> None:
     Runner(folder).command("dialeval score logs -m rouge-l,length -o results")
 
 
+def gates(folder: Path) -> None:
+    """Make a run of 200 dialogues to test sequentially, and the logs of two versions."""
+    saved_run(folder)
+    versions(folder)
+
+
 def opinion(response: str, reference: str, rng: np.random.Generator) -> int:
     """What a person says of a response, from 1 to 5: how much of the reference it has, and a mood."""
     said, meant = response.split(), reference.split()
@@ -195,44 +188,58 @@ def other_programs(folder: Path) -> None:
     (folder / "dstc8" / "train").mkdir()
     shutil.copy(HERE / "frames" / "train-schema.json", folder / "dstc8" / "train" / "schema.json")
     shutil.copytree(HERE / "frames" / "steady", folder / "mine")
-    shutil.copy(HERE / "lsdscc" / "varied.txt", folder / "hypotheses.txt")
-    shutil.copy(HERE / "lsdscc" / "groups.json", folder)
+    (folder / "some" / "json").mkdir(parents=True)
+    for name in ("hypotheses.txt", "some/file"):
+        shutil.copy(HERE / "lsdscc" / "varied.txt", folder / name)
+    for name in ("groups.json", "some/json/file"):
+        shutil.copy(HERE / "lsdscc" / "groups.json", folder / name)
     shutil.copytree(HERE / "breakdown" / "data", folder / "data")
     shutil.copytree(HERE / "breakdown" / "keywords", folder / "labels")
 
 
 def recorded_grades(folder: Path) -> None:
-    """Save a run with the recorded grades of an invented language model."""
-    shutil.copy(HERE / "chats.jsonl", folder / "rows.jsonl")
+    """Save runs with the recorded grades of invented language models, and ratings by people."""
+    page = (Path(__file__).parents[2] / "docs" / "llm-judges.md").read_text(encoding="utf-8")
+    (folder / "polite.toml").write_text(next(block.code for block in blocks(page) if block.title == "polite.toml"))
+
+    def is_polite(reply: str) -> int:
+        return int(crc32(reply.encode()) % 100 < 75 - len(reply) // 4)
 
     def grade(request: Body) -> Reply:
-        words = len(shown_texts(request)["reply to grade"].split())
-        return Reply(grades={"quality": 2 + words % 4, "relevance": 3 + words % 3})
+        reply = shown_texts(request)["reply to grade"]
+        noise, shift = crc32(f"{request['model']} {reply}".encode()) % 10, request["model"] == "new-model"
+        quality = 3 + is_polite(reply) - (noise < 3) + (noise > (4 if shift else 8))
+        if "Is the reply polite?" in asked_text(request):
+            return Reply(grades={"polite": is_polite(reply) ^ (noise == 1)})
+        return Reply(grades={"quality": quality, "relevance": 3 + noise % 3})
 
     with ChatServer(grade) as server:
-        endpoint = f"--llm-endpoint {server.address} --llm-model my-model --llm-cache recorded.sqlite"
-        Runner(folder).command(f"dialeval score rows.jsonl -m llm,length {endpoint} -o results")
+        judged = f"dialeval score {HERE}/logs/v1.jsonl {HERE}/logs/v2.jsonl --llm-endpoint {server.address}"
+        for name, options in {
+            "results": "-m llm,length --llm-model my-model",
+            "new-judge": "-m llm,length --llm-model new-model",
+            "polite": "-m llm --llm-model my-model --rubric polite.toml",
+        }.items():
+            Runner(folder).command(f"{judged} {options} --llm-cache recorded.sqlite -o {name}")
+    graded = dialeval.load(folder / "polite").score_table.lines()
+    for row in graded:
+        row["scores"] = {"polite": is_polite(row["response"])}
+    names = ("dialog_id", "system", "response", "scores")
+    lines(folder / "people.jsonl", ({name: row[name] for name in names} for row in graded if row["row"] % 3))
 
 
 FOLDERS: dict[str, Callable[[Path], None]] = {
-    "README.md": readme,
-    "docs/index.md": readme,
     "docs/agreement.md": human_ratings,
-    "docs/ci.md": versions,
+    "docs/ci.md": gates,
     "docs/migrate.md": other_programs,
-    "docs/faq.md": files,
     "docs/formats.md": formats,
-    "docs/human-estimates.md": human_ratings,
+    "docs/statistics.md": human_ratings,
     "docs/human-evaluation.md": people,
     "docs/judges.md": judged,
     "docs/llm-judges.md": recorded_grades,
-    "docs/llm-gateways.md": recorded_grades,
-    "docs/ranking.md": saved_run,
     "docs/rating.md": saved_run,
     "docs/scale.md": shards,
-    "docs/sequential.md": saved_run,
     "docs/slices.md": versions,
-    "docs/train-judge.md": judged,
 }
 """What a page finds beside a copy of the sample, which all find unless they make it themselves."""
 RATING = "-o to-rate"

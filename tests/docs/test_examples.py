@@ -56,7 +56,7 @@ def test_the_version_is_written_once() -> None:
 def test_the_citation_is_that_of_the_package_and_of_the_page() -> None:
     cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    page = (ROOT / "docs" / "citing.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "papers.md").read_text(encoding="utf-8")
     assert {"cff-version", "message", "title", "authors"} <= set(cited)  # what the format asks for
     assert cited["version"] == dialeval.__version__
     assert cited["license"] == project["license"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 import shutil
@@ -60,44 +59,25 @@ def test_commands(
     assert not end.value.code, capsys.readouterr().err
 
 
-LINES = re.findall(r"^\| (?:`([^`]+)`) \| (.+) \|$", SECTIONS["Every line of their documents"], re.MULTILINE)
-STATEMENTS = [
-    statement.replace("`", "")
-    for line, here in LINES
-    if not here.startswith("`dialeval ")
-    for statement in (re.findall(r"`(from [^`]+)`", here), [line] if here.startswith("the same") else [here])
-    for statement in statement
-]
-
-
-def test_every_python_line_of_the_documents_runs(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_lines_for_adem_run(folder: Path) -> None:
+    """Blocks of the page hold the lines for other programs, and `test_pages` runs them."""
     pytest.importorskip("torch")
-    monkeypatch.chdir(folder)
-    (folder / "some" / "json").mkdir(parents=True)
-    shutil.copy("hypotheses.txt", "some/file")
-    shutil.copy("groups.json", "some/json/file")
     vectors = [[0.5, 0.25]]
     names: dict[str, object] = {
-        "hypothesis_set": [["if", "a", "thing", "quakes", "like", "a", "duck"]], "epoch": 1, "train_session": None,
-        "reference_set": [[["A", "man", "can", "never", "have", "too", "many", "ties"]]],
-        "learning_rate": 0.1, "human_score": [3.0],
-        "my_predictions": json.loads(Path("predictions.json").read_text()),
+        "train_session": None, "learning_rate": 0.1, "human_score": [3.0],
         **dict.fromkeys(("context_dim", "model_response_dim", "reference_response_dim"), 2),
         **dict.fromkeys(("context", "model_response", "reference_response"), vectors),
     }  # fmt: skip
-    for statement in STATEMENTS:
-        exec(statement, names)
-    printed = capsys.readouterr().out
-    assert "0: ['if', 'a', 'thing', 'quakes', 'like', 'a', 'duck']" in printed
-    assert "Epoch 1 BLEU: {'bleu': {'town': " in printed
+    lines = re.findall(r"`((?:from dialeval.originals.adem import ADEM|model = |model.train).*?)`", PROSE)
+    assert len(lines) == 4
+    for line in lines:
+        exec(line, names)
 
 
 @pytest.mark.golden
 def test_no_line_of_the_documents_is_left_out(shared_data: Path) -> None:
     code = r"\s*\$?((?:from \w+ import|python |[a-z_]+ = (?:[A-Z]\w+|e)[.(]|print\(|compute_|model\.).*)"
-    known = {line for line, _ in LINES}
+    known = {*QUOTED, *PAGE.splitlines()}
     seeds = [path.read_text("utf-8") for path in sorted((shared_data.parent / "seeds").glob("*.md"))]
     found = {match[1] for text in seeds for line in text.splitlines() if (match := re.fullmatch(code, line))}
     assert len(found) > 20

@@ -26,27 +26,23 @@ PAGES = [path.relative_to(ROOT).as_posix() for path in (*ROOT.glob("*.md"), *sor
 BLOCKS = {page: list(blocks((ROOT / page).read_text(encoding="utf-8"))) for page in PAGES}
 METRIC_PAGES = dict(metrics.pages())
 ELSEWHERE = {
-    "docs/gallery.md": "tests/docs/test_site.py",  # by the build of the site, which shows what they make
     "docs/python.md": "tests/docs/test_python.py",  # several processes, a cluster, stores of loggers
 }
 """Pages whose blocks are run by a test of their own."""
 NOT_RUN = {
     "README.md": 1,  # installs the package
-    "docs/agent-noise.md": 2,  # needs public files
+    "docs/agents.md": 2,  # needs public files
     "docs/ci.md": 1,  # what a failing test prints
     "docs/command-line.md": 1,  # needs other shells
-    "docs/discover.md": 4,  # needs public data sets; what that prints
-    "docs/judges.md": 1,  # installs packages
-    "docs/checks.md": 2,  # needs rows with expectations
-    "docs/llm-judges.md": 4,  # needs a server
+    "docs/slices.md": 4,  # needs public data sets; what that prints
+    "docs/judges.md": 2,  # installs packages; needs a GPU
+    "docs/llm-judges.md": 2,  # needs a server
     "docs/multiwoz.md": 2,  # needs prediction files; the official files
     "docs/rating.md": 2,  # a server that runs until it is stopped, and its database
     "docs/scale.md": 2,  # needs a cluster; a shortened error
-    "docs/simulations.md": 4,  # takes half an hour; an hour; ten minutes
-    "docs/simulations-human.md": 1,  # takes minutes
-    "docs/slices.md": 2,  # needs a public data set; what that prints
+    "docs/simulations.md": 2,  # takes half an hour; ten minutes
+    "docs/simulation-tables.md": 3,  # takes minutes, or an hour
     "docs/start.md": 1,  # installs the package
-    "docs/train-judge.md": 1,  # needs a GPU
 }
 """How many blocks of a page are not run. Whoever marks one more says here why."""
 SHOWN = {"json", "toml", "yaml", "bibtex"}

@@ -11,20 +11,19 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
+from tools.site.blocks import blocks
 
 import dialeval
 from dialeval import sample_data
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGE = "".join((DOCS / name).read_text(encoding="utf-8") for name in ("python.md", "ci.md"))
-BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
-PYTHON = [block for kind, block in BLOCKS if kind == "python"]
+BLOCKS = [block for name in ("python.md", "ci.md") for block in blocks((DOCS / name).read_text(encoding="utf-8"))]
 SAFE = re.compile(r"[A-Za-z0-9_.\-/]+")
 METRICS = "rouge-l,distinct"
 
 
 def block_with(text: str, kind: str = "python") -> str:
-    (found,) = [str(block) for each, block in BLOCKS if each == kind and text in block]
+    (found,) = [block.code for block in BLOCKS if block.language == kind and text in block.code]
     return found
 
 
@@ -56,8 +55,18 @@ def test_a_tally_and_a_function() -> None:
 
 
 def test_every_block_of_python_is_tried_here() -> None:
-    tried = ("tally.reset()", "metric_of_rows", "all_gather_object", "ray.remote", "assert_no_worse", "mlflow", "wandb")
-    assert [block for block in PYTHON if not any(word in block for word in (*tried, "SummaryWriter"))] == []
+    tried = ("tally.reset()", "metric_of_rows", "all_gather_object", "mlflow", "wandb", "SummaryWriter")
+    programs = [block.code for block in blocks((DOCS / "python.md").read_text("utf-8")) if block.language == "python"]
+    assert [code for code in programs if not any(word in code for word in (*tried, "Feature("))] == []
+
+
+def test_the_plugin_is_the_template() -> None:
+    """tests/packaging/test_plugin.py builds, installs and runs it."""
+    plugin = DOCS.parent / "templates" / "plugin"
+    assert block_with("Feature(") in (plugin / "helpdesk" / "__init__.py").read_text(encoding="utf-8")
+    shown = {block.title: block.code for block in BLOCKS if block.language == "toml"}
+    assert shown["pyproject.toml"] in (plugin / "pyproject.toml").read_text(encoding="utf-8")
+    assert shown["formats.toml"] in (plugin / "helpdesk" / "formats.toml").read_text(encoding="utf-8")
 
 
 def test_ranks_of_torch_distributed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -71,17 +80,6 @@ def test_ranks_of_torch_distributed(capsys: pytest.CaptureFixture[str], tmp_path
         dist.destroy_process_group()
     expected = dialeval.evaluate(["hello there"], ["hello"], metrics="bleu-4")["system"]["bleu-4"].mean
     assert capsys.readouterr().out == f"{expected}\n"
-
-
-def test_tasks_of_ray(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As the page has it, with a Ray that works at once; tests/engine/test_cluster.py has a real one."""
-    ray = ModuleType("ray")
-    remote = lambda function: SimpleNamespace(remote=function)  # noqa: E731
-    ray.__dict__.update(remote=remote, get=list)
-    monkeypatch.setitem(sys.modules, "ray", ray)
-    names: dict[str, Any] = {"dialeval": dialeval}
-    exec(block_with("ray.remote"), names)
-    assert len(names["whole"]) == 2
 
 
 def test_pytest(folder: Path) -> None:

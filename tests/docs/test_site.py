@@ -93,7 +93,7 @@ def test_every_public_name_and_command_is_described(site: Path, pages: dict[Path
 def test_the_gallery_has_its_reports(site: Path) -> None:
     reports = {path.name for path in (site / "gallery").glob("*.html")}
     assert reports == {"responses.html", "compared.html", "task-dialogues.html", "breakdown.html"}
-    shown = (site / "gallery.html").read_text(encoding="utf-8")
+    shown = (site / "report.html").read_text(encoding="utf-8")
     assert all(f'src="gallery/{name}"' in shown for name in reports)
 
 

@@ -251,7 +251,7 @@ def _alarm(seconds: float) -> Iterator[None]:
 
 
 def attempt(chosen: Target, files: Mapping[str, bytes], seconds: float | None = None) -> str:
-    """Give an input to a target: `result`, `refused`, or what is wrong in a few lines."""
+    """Give an input to a target: `result`, `refused: ` and why, or what is wrong in a few lines."""
     most = seconds or chosen.seconds
     with _workplace() as (folder, temporary):
         folder.mkdir()
@@ -261,11 +261,15 @@ def attempt(chosen: Target, files: Mapping[str, bytes], seconds: float | None = 
                 outcome = _outcome(chosen, folder)
         except TooLong:
             outcome = f"{TOO_LONG} {most:g} s"
-        if outcome in ("result", "refused"):
+        if _is_orderly(outcome):
             outcome = _traces(files, folder, temporary) or outcome
         with contextlib.suppress(OSError):
             shutil.rmtree(folder)
     return outcome
+
+
+def _is_orderly(outcome: str) -> bool:
+    return outcome.partition(":")[0] in ("result", "refused")
 
 
 def _outcome(chosen: Target, folder: Path) -> str:
@@ -280,8 +284,7 @@ def _outcome(chosen: Target, folder: Path) -> str:
             warnings.simplefilter("error")
             chosen.read(folder)
     except DialevalError as error:
-        str(error)  # a message must be printable as well
-        return "refused"
+        return f"refused: {error}"
     except TooLong:
         raise
     except BaseException as error:  # KeyboardInterrupt as well: no input may press Ctrl-C
@@ -430,11 +433,11 @@ def _attack(inputs: Inputs, first: int, tally: Tally, work: Work, note: Callable
         note(number, READ)
         tally.inputs += 1
         tally.seconds = time.monotonic() - start if number >= inputs.fixed else 0.0
-        if number < len(inputs.seeds) and outcome == "refused":
-            outcome = "a seed is refused: seeds must give a result"
-        if outcome in ("result", "refused"):
+        if number < len(inputs.seeds) and outcome != "result" and _is_orderly(outcome):
+            outcome = f"a seed is {outcome}"
+        if _is_orderly(outcome):
             tally.results += outcome == "result"
-            tally.refused += outcome == "refused"
+            tally.refused += outcome != "result"
         elif (key := outcome.partition(": ")[0]) not in known:
             known.add(key)
             path = saved(Path(work.findings), tally.target, files)

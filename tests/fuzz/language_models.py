@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import http.client
 import json
 import random
 import re
@@ -241,8 +242,8 @@ def server_answers(folder: Path) -> None:
             while True:
                 client, _ = server.accept()
                 with client, contextlib.suppress(OSError), client.makefile("rb") as requests:
-                    lines = list(iter(requests.readline, b"\r\n"))
-                    requests.read(int(next(line for line in lines if line.startswith(b"Content-Length")).split()[1]))
+                    requests.readline()
+                    requests.read(int(http.client.parse_headers(requests)["Content-Length"] or 0))
                     client.sendall(content)
                     client.shutdown(socket.SHUT_WR)
                     requests.read(1)  # the client closes the connection, or sends another request in vain

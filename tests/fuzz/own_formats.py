@@ -599,11 +599,11 @@ def _rated_folders() -> list[Files]:
 @target("rated", seeds=_rated_folders)
 def rated_folders(folder: Path) -> None:
     """What raters sent back, put together, and a page for what they differ on."""
-    from dialeval.human import report
     from dialeval.human.form import make_score_check, read_form
     from dialeval.human.merge import make_rated_rows, merge_ratings
     from dialeval.human.page import make_rating_page
     from dialeval.human.sample_files import read_sample
+    from dialeval.reports import documents
 
     with copied(folder) as copy:
         document = parsed(copy / "sample.json")
@@ -614,6 +614,6 @@ def rated_folders(folder: Path) -> None:
         check = make_score_check(form, sample)
         merged = merge_ratings([copy / "ratings.jsonl", copy / "ratings.sqlite"], sample, check=check)
         make_rated_rows(merged, sample, "overall")
-        report.FORMATS["md"](merged)
-        report.FORMATS["json"](merged)
+        documents.FORMATS["md"](merged)
+        documents.FORMATS["json"](merged)
         make_rating_page(sample, form, [each.id for each in merged.disputed]).encode()

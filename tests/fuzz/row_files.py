@@ -294,7 +294,7 @@ def pairs(folder: Path) -> None:
 @target("agreement", seeds=lambda: checked_in("ratings"))
 def agreement(folder: Path) -> None:
     """How far metrics agree with the people."""
-    from dialeval.reports.agreement import FORMATS
+    from dialeval.reports.documents import FORMATS
 
     found = dialeval.measure_agreement(only(folder), metrics="length,rouge-l", resamples=9, threads=1)
     for name, written in FORMATS.items():

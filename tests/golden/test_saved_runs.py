@@ -21,7 +21,7 @@ from dialeval.breakdown import evaluate_breakdown
 from dialeval.core.result import Run, load
 from dialeval.metrics.registry import GROUPS
 from dialeval.multiwoz import Evaluator
-from dialeval.suites.breakdown.curves import with_curves
+from dialeval.suites.breakdown.report import with_curves
 from dialeval.suites.lsdscc.evaluation import evaluate_hypotheses
 
 SAVED = Path(__file__).parent.resolve() / "saved_runs"

@@ -8,6 +8,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
+import dialeval
+from dialeval import sample_data
 from dialeval.core.errors import DataError, SettingError
 from dialeval.human.form import Form, Gold, Quality, make_score_check, read_form
 from dialeval.human.page import (
@@ -52,6 +54,16 @@ def test_gold_questions_look_like_the_others() -> None:
 def test_without_common_contexts_nothing_can_be_compared() -> None:
     with pytest.raises(SettingError, match="without --independent"):
         collect_things(sample_of(independent=True), Form(compare=True))
+
+
+def test_logs_in_another_order_are_compared_dialogue_by_dialogue() -> None:
+    logs = {name: sample_data.folder() / "logs" / f"{name}.jsonl" for name in ("v1", "v2")}
+    sample = dialeval.sample(dialeval.evaluate(logs, metrics="length"), 60)
+    pairs = sample.pairs()
+    assert pairs
+    assert all({one.system, other.system} == {"v1", "v2"} for one, other in pairs.values())
+    assert all(one.context == other.context for one, other in pairs.values())
+    assert any(one.row != other.row for one, other in pairs.values())
 
 
 def test_the_digest_tells_samples_and_forms_apart() -> None:

@@ -14,6 +14,7 @@ import dialeval
 from dialeval.human import report
 from dialeval.human.estimate import HumanEstimates, plan_ratings
 from dialeval.human.report import make_human_section
+from dialeval.reports import documents
 from human.rated_runs import ratings_of, run_of
 from reports.test_html import HOSTILE, Page
 
@@ -33,7 +34,7 @@ def printed(content: object, width: int = 120) -> str:
 
 
 def test_the_terminal() -> None:
-    text = printed(report.lay_out(found()))
+    text = printed(documents.lay_out(found()))
     assert " ".join(text.split()).startswith(
         "The mean human rating of b is significantly higher than that of a; no significant difference between [c] and "
         "a (overall, significance level 0.05"
@@ -53,7 +54,7 @@ def test_a_name_is_a_name_whatever_it_holds() -> None:
 
 
 def test_ratings_alone_have_no_columns_of_a_judge() -> None:
-    text = printed(report.lay_out(found("")))
+    text = printed(documents.lay_out(found("")))
     assert "effective" not in text
     assert "estimate" not in text
     assert "ratings alone" in text
@@ -65,29 +66,36 @@ def test_what_was_not_drawn_is_marked_in_every_format_for_people() -> None:
         for row in range(0, 180, 4)
     ]
     marked = dialeval.estimate_ratings(RUN, rated, judge="judge", assume_random=True)
-    for text in (printed(report.lay_out(marked)), report.FORMATS["md"](marked), report.FORMATS["latex"](marked)):
+    for text in (
+        printed(documents.lay_out(marked)),
+        documents.FORMATS["md"](marked),
+        documents.FORMATS["latex"](marked),
+    ):
         assert "NOT A RANDOM SAMPLE" in text
-    assert json.loads(report.FORMATS["json"](marked))["at_random"] is False
+    assert json.loads(documents.FORMATS["json"](marked))["at_random"] is False
 
 
 def test_every_digit_and_every_format() -> None:
     made = found()
-    lines = list(csv.DictReader(io.StringIO(report.FORMATS["csv"](made))))
+    lines = list(csv.DictReader(io.StringIO(documents.FORMATS["csv"](made))))
     assert [line["baseline"] for line in lines] == ["", "", "", "a", "a"]
     assert float(lines[1]["value"]) == made["b"].value
     assert float(lines[3]["high"]) == made.differences[0].interval[1]
     assert [float(lines[3][name]) for name in ("factor", "baseline_factor")] == list(made.differences[0].factors)
     assert lines[0]["baseline_factor"] == ""
-    assert r"\[c\]" in report.FORMATS["md"](made)
-    assert r"\toprule" in report.FORMATS["latex"](made)
-    assert json.loads(report.FORMATS["json"](made)) == made.to_dict()
+    assert r"\[c\]" in documents.FORMATS["md"](made)
+    assert r"\toprule" in documents.FORMATS["latex"](made)
+    assert json.loads(documents.FORMATS["json"](made)) == made.to_dict()
 
 
 def test_the_plan() -> None:
-    text = printed(report.lay_out(plan_ratings({"a": 100, "b": 10_000}, 0.1)))
+    text = printed(documents.lay_out(plan_ratings({"a": 100, "b": 10_000}, 0.1)))
     assert "more dialogues" in text
     assert "1,199" in text
     assert "standard deviation of 1" in text
+    several = " ".join(printed(documents.lay_out(plan_ratings({"a": 10_000, "b": 10_000}, 0.1))).split())
+    assert "a difference of 0.1 between two of these systems is detected with 80% power" in several
+    assert "2,398 ratings take one rater 20.0 hours" in several
 
 
 def opinions() -> tuple[Any, Any, Any, Any]:

@@ -7,7 +7,7 @@ import io
 import json
 
 import dialeval
-from dialeval.human import report as rankings
+from dialeval.reports import documents
 from human.test_rank import compared
 from human.test_report import printed
 
@@ -15,7 +15,7 @@ FOUND = dialeval.rank(compared())
 
 
 def test_the_terminal() -> None:
-    text = printed(rankings.lay_out(FOUND))
+    text = printed(documents.lay_out(FOUND))
     first, second, last = (each.system for each in FOUND.systems)
     lines = text.splitlines()
     assert lines[0].split()[:2] == ["system", "group"]
@@ -28,15 +28,15 @@ def test_the_terminal() -> None:
 def test_at_equal_length_its_effect_is_told() -> None:
     rows = compared(400, length=1.0)
     del rows[0]["response_a"]
-    text = printed(rankings.lay_out(dialeval.rank(rows, length=True)))
+    text = printed(documents.lay_out(dialeval.rank(rows, length=True)))
     assert "Controlled for length: doubling the length multiplies the odds by" in text
     assert "1 pairs without texts are left out." in text
 
 
 def test_every_format() -> None:
-    lines = list(csv.DictReader(io.StringIO(rankings.FORMATS["csv"](FOUND))))
+    lines = list(csv.DictReader(io.StringIO(documents.FORMATS["csv"](FOUND))))
     assert [line["groups"] for line in lines] == ["a", "a", "b"]
     assert float(lines[0]["strength"]) == FOUND.systems[0].strength
-    assert rankings.FORMATS["md"](FOUND).startswith("| system | group |")
-    assert r"\toprule" in rankings.FORMATS["latex"](FOUND)
-    assert json.loads(rankings.FORMATS["json"](FOUND)) == FOUND.to_dict()
+    assert documents.FORMATS["md"](FOUND).startswith("| system | group |")
+    assert r"\toprule" in documents.FORMATS["latex"](FOUND)
+    assert json.loads(documents.FORMATS["json"](FOUND)) == FOUND.to_dict()

@@ -27,7 +27,7 @@ def test_a_sample_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert found.design.seed == 12345
     line = json.loads((folder / "rows.jsonl").read_text().splitlines()[0])
     assert list(line) == [
-        *("id", "system", "row", "probability", "stratum", "response", "context", "dialog_id", "turn")
+        *("id", "system", "row", "probability", "stratum", "response", "context", "dialog_id", "turn", "aligned")
     ]
     assert found.by_id()[line["id"]] == line
     dialeval.sample(RUN, 6).save(folder)

@@ -15,7 +15,7 @@ from conftest import Dialeval
 from dialeval.analysis.labels import measure_label_agreement
 from dialeval.core.errors import SettingError
 from dialeval.judges.drift import measure_judge_drift
-from dialeval.reports.labels import to_document
+from dialeval.reports.documents import describe_result
 from llm_server import MODEL, Body, ChatServer, Reply, shown_texts
 
 
@@ -138,4 +138,4 @@ def test_a_yes_no_judge_is_checked_against_people_and_its_rates_corrected() -> N
 
 
 def table_texts(agreement: Any) -> list[str]:
-    return [cell for table in to_document(agreement).tables for line in table.rows for cell in line]
+    return [cell for table in describe_result(agreement).tables for line in table.rows for cell in line]

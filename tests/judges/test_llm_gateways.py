@@ -405,16 +405,14 @@ def test_tls_goes_through_a_tunnel_with_a_ca_of_the_company(tmp_path: Path, monk
         threading.Thread(target=talk, daemon=True).start()
         with serve_proxy(f"http://127.0.0.1:{listening.getsockname()[1]}") as (proxy, heads):
             monkeypatch.setenv("HTTPS_PROXY", proxy)
-            with LLM(
-                "https://gateway.invalid/v1", MODEL, cache=tmp_path / "a", ca=tmp_path / "ca", timeout=10.0
-            ) as llm:
+            with LLM("https://gateway.invalid/v1", MODEL, cache=tmp_path / "a", ca=tmp_path / "ca") as llm:
                 grades = grade_one(llm)
             assert grades == GOOD
             assert heads[0].startswith(
                 "CONNECT gateway.invalid:443 HTTP/1.1\r\nHost: gateway.invalid:443\r\nProxy-Auth"
             )
             with (
-                LLM("https://gateway.invalid/v1", MODEL, cache=tmp_path / "b", timeout=10.0) as llm,
+                LLM("https://gateway.invalid/v1", MODEL, cache=tmp_path / "b") as llm,
                 pytest.raises(SettingError, match="--llm-ca FILE"),
             ):
                 grade_one(llm)
@@ -458,7 +456,7 @@ def test_a_connection_that_the_server_closed_is_not_used_again() -> None:
     from dialeval.judges.llm.connections import Connections
 
     with serve(lambda path, headers, body: (200, JSON, b"{}")) as server:
-        connections = Connections(Gateway(f"{server.address}/v1"), 5.0)
+        connections = Connections(Gateway(f"{server.address}/v1"), 600.0)
         assert connections.post(b"{}")[1] == b"{}"
         (idle,) = connections._idle
         assert isinstance(idle, http.client.HTTPConnection)

@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dialeval
-from dialeval.analysis.best import find_best_systems
-from dialeval.analysis.comparison import Comparison, compare
+from dialeval.analysis.comparison import Comparison, compare, find_best_systems
 from dialeval.analysis.difference import Difference, Test
 from dialeval.analysis.gates import check_baseline
 from dialeval.analysis.verdict import decide
@@ -83,6 +82,9 @@ def check(found: Comparison, run: Run) -> None:
         assert row.interval is not None
         assert row.interval[0] <= row.difference <= row.interval[1], row
         assert row.interval[0] < row.interval[1], "dialogues that are all the same do not tell a difference exactly"
+        if found.alpha <= 1 - found.confidence and row.adjusted_interval is not None:
+            (low, high), (least, largest) = row.interval, row.adjusted_interval
+            assert least <= low + 1e-12 < high <= largest + 1e-12, "an adjusted interval is never narrower"
         marks = {"better": BETTER, "worse": WORSE, "different": DIFFERENT}
         assert choose_mark(row) == marks.get(decision, "")
         assert row.significant or decision in ("equivalent", "inconclusive")

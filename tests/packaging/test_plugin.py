@@ -96,15 +96,15 @@ def test_commands_and_the_report_know_the_package(installed: dict[str, str], tic
 
 
 CHECKED = [str(TEMPLATE / "helpdesk"), str(Path(__file__).with_name("user_program.py"))]
-CHECKERS = {
-    "mypy": ["--strict", "--no-incremental", "--cache-dir", os.devnull, "--follow-imports=silent"],
-    "pyright": ["--level", "error", "--pythonpath", sys.executable],
-}
+MYPY = ["--strict", "--no-incremental", "--cache-dir", os.devnull, "--follow-imports=silent", *CHECKED]
+PYRIGHT = ["--level", "error", "--pythonpath", sys.executable, "--project", "."]
 
 
-@pytest.mark.parametrize("checker", CHECKERS)
-def test_the_package_and_a_program_of_a_user_are_typed(checker: str, installed: dict[str, str], tmp_path: Path) -> None:
-    if importlib.util.find_spec(checker) is None:
-        pytest.skip(f"{checker} is not installed")
+@pytest.mark.parametrize(("checker", "options"), [("mypy", MYPY), ("basedpyright", PYRIGHT)])
+def test_the_package_and_a_program_of_a_user_are_typed(
+    checker: str, options: list[str], installed: dict[str, str], tmp_path: Path
+) -> None:
+    settings = {"include": CHECKED, "extraPaths": [str(TEMPLATE)], "typeCheckingMode": "basic"}
+    (tmp_path / "pyrightconfig.json").write_text(json.dumps(settings))
     environment = {**installed, "MYPYPATH": str(TEMPLATE)}
-    run(environment, tmp_path, "-m", checker, *CHECKERS[checker], *CHECKED)
+    run(environment, tmp_path, "-m", checker, *options)

@@ -9,6 +9,7 @@ import pytest
 from rich.console import Console
 
 import dialeval
+from dialeval import sample_data
 from dialeval.analysis.comparison import Comparison, compare
 from dialeval.reports import comparisons
 from dialeval.reports.documents import to_markdown
@@ -75,6 +76,10 @@ def test_it_is_said_where_nothing_can_be_significant() -> None:
     assert "No difference can be significant: p is at least 0.062" in comparisons.FORMATS["md"](few(5))
     assert "No difference can be significant" in comparisons.FORMATS["md"](few(5, test="bootstrap"))
     assert "No difference can" not in comparisons.FORMATS["md"](few(8))
+    agents = {name: sample_data.folder() / "agents" / f"{name}.jsonl" for name in ("careful", "quick")}
+    several = compare(dialeval.evaluate(agents, metrics="call-f1,call-order,call-exact,reward,tool-f1,tool-recall"))
+    assert any(row.significant for row in several.differences)
+    assert "No difference can" not in comparisons.FORMATS["md"](several)
 
 
 def test_how_intervals_were_made_is_told() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 import dialeval
 from dialeval import sample_data
-from dialeval.analysis.dialogues import align_dialogues
+from dialeval.analysis.alignment import align_dialogues
 from dialeval.core.columns import RaggedColumn, TextColumn
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Estimate, Level

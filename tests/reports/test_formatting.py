@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Literal
 
 import pytest
 
@@ -23,9 +24,13 @@ def test_intervals_in_words() -> None:
     )
     assert describe_intervals([original]) == "over rows (mean ± 1.97 · std / √n)"
     assert describe_intervals([before]) == "over rows (mean ± t · std / √n)"
-    for how in ("studentized", "jackknife"):
+    by: dict[Literal["studentized", "jackknife"], str] = {
+        "studentized": "by 1,000 bootstrap resamples of dialogues, or of",
+        "jackknife": "over dialogues, or over",
+    }
+    for how, start in by.items():
         words = describe_intervals([replace(made, interval_by=Resampling(how, 0.95, 1000, 1, 4))])
-        assert words == f"95% by 1,000 bootstrap resamples of dialogues, or of independent rows ({how})"
+        assert words == f"95% {start} independent rows ({how})"
     assert describe_intervals([replace(student, interval=None), made]) == ""
 
 

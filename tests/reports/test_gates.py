@@ -12,6 +12,7 @@ from dialeval.analysis.comparison import Comparison, compare
 from dialeval.analysis.gates import Gate, check_baseline, check_limits
 from dialeval.core.result import Run
 from dialeval.reports.comparisons import judge_run, to_github, to_junit
+from dialeval.reports.documents import escape_markdown
 
 HOSTILE = 'a<b>&"c"\x1b|*x*'
 
@@ -71,6 +72,7 @@ def test_markdown_of_a_comparison(run: Run, comparison: Comparison) -> None:
     text = to_github(list(check_baseline(comparison, {})), comparison, run)
     assert text.startswith("### dialeval: 2 of 2 gates failed\n\n- distinct-1 of a&lt;b&gt;&amp;")
     assert "significantly worse" in text
+    assert f"\n**{escape_markdown(comparison.verdict.headline)}**\n" in text
     assert '| metric | main | a&lt;b&gt;&amp;"c"\\\\x1b\\|\\*x\\* |' in text
     assert "<details><summary>How these values were computed</summary>\n\n- Tested against main" in text
     assert "distinct-1\\|n:1" in text

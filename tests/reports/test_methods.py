@@ -9,7 +9,7 @@ import pytest
 import dialeval
 from dialeval import sample_data
 from dialeval.core.result import Run
-from dialeval.reports.methods import describe_methods
+from dialeval.reports.papers import describe_methods
 
 
 @pytest.fixture(scope="module")

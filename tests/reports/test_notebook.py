@@ -16,7 +16,7 @@ import dialeval
 from analysis.test_agreement import rated
 from dialeval import sample_data
 from dialeval.core.errors import SettingError
-from dialeval.reports import agreement as agreements
+from dialeval.reports import analyses as agreements
 from dialeval.reports import comparisons
 from dialeval.reports import html as notebook
 from dialeval.reports.comparisons import RunVerdict, judge_run
@@ -92,7 +92,7 @@ def test_an_agreement_says_what_the_terminal_says() -> None:
     shown = found._repr_html_()
     harmless(shown)
     console = Console(width=300, file=StringIO())
-    console.print(agreements.lay_out(found))
+    console.print(agreements.describe_agreement(found))
     printed = console.file.getvalue()  # type: ignore[attr-defined]
     for line in (*agreements.state_verdict(found), *agreements.list_notes(found)):
         assert line in printed

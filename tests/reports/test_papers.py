@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -90,8 +93,8 @@ def test_percentages_are_for_whole_families_and_stated(percent: bool) -> None:
 @pytest.mark.parametrize("width", ["column", "text"])
 @pytest.mark.parametrize("systems", [2, 4, 8])
 @pytest.mark.parametrize("spread", ["interval", "pm"])
-def test_no_line_is_wider_than_the_page(systems: int, width: Width, spread: str) -> None:
-    """Widths by the metrics of the font; there may be no compiler where tests run."""
+def test_no_line_is_wider_than_the_page(systems: int, width: Width, spread: str, tmp_path: Path) -> None:
+    """By the metrics of the font, and by pdfLaTeX where it is installed."""
     rng = np.random.default_rng(systems)
     words = ["a", "b", "c", "d"]
     texts = {
@@ -99,7 +102,9 @@ def test_no_line_is_wider_than_the_page(systems: int, width: Width, spread: str)
     }
     run = dialeval.evaluate(texts, [" ".join(rng.choice(words, 6)) for _ in range(30)], metrics="rouge-l,bleu-4,length")
     limit = {"column": 219, "text": 345}[width]
-    for table in (run.to_latex(width=width, spread=spread), dialeval.compare(run).to_latex(width=width)):
+    tables = run.to_latex(width=width, spread=spread), dialeval.compare(run).to_latex(width=width)
+    _compile("\n".join(tables), width, tmp_path)
+    for table in tables:
         tabulars = re.findall(r"\\begin\{tabular\}.*?\n(.*?)\\end\{tabular\}", table, re.DOTALL)
         assert tabulars
         for tabular in tabulars:
@@ -109,6 +114,20 @@ def test_no_line_is_wider_than_the_page(systems: int, width: Width, spread: str)
         caption = re.search(r"\\caption\{(.*)\}", table)
         assert caption is not None
         assert len(caption[1]) < 330, "three lines of text"
+
+
+def _compile(tables: str, width: Width, folder: Path) -> None:
+    """Compile tables in the class they are made for; no box is too wide, no float too high."""
+    if shutil.which("pdflatex") is None:
+        return
+    start = r"\documentclass[twocolumn]{article}" if width == "column" else r"\documentclass{article}"
+    text = f"{start}\\usepackage{{booktabs}}\\begin{{document}}\n{tables}\n\\end{{document}}"
+    (folder / "paper.tex").write_text(text, encoding="utf-8")
+    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "paper.tex"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, check=False, text=True)
+    assert done.returncode == 0, done.stdout
+    assert "Overfull" not in done.stdout
+    assert "too large" not in done.stdout
 
 
 _GLYPHS = {r"\\textbf": "", r"\\dots\{\}": "mm", r"\$\\pm\$": "±", r"\$\^\{.*?\}\$": "0", r"\$-\$": "−", r"\\%": "%"}

@@ -17,8 +17,8 @@ from dialeval.breakdown import evaluate_breakdown
 from dialeval.core.errors import SettingError
 from dialeval.multiwoz import Evaluator
 from dialeval.reports.schemas import make_schema
-from dialeval.suites.breakdown.curves import with_curves
 from dialeval.suites.breakdown.judge import detect, save_labels
+from dialeval.suites.breakdown.report import with_curves
 from dialeval.suites.lsdscc.evaluation import evaluate_hypotheses
 from judges.tiny_judges import tiny_dialogue_judge
 

@@ -1,6 +1,6 @@
 """Estimates of people's opinion cover it, and are as narrow as theory says: on data with a known truth.
 
-`tools/simulate_people.py` has the simulations, and docs/simulations-human.md its tables.
+`tools/simulate_people.py` has the simulations, and docs/simulation-tables.md its tables.
 What runs with every commit is small and
 has a fixed seed; `pytest -m slow` runs what the tables are made of.
 """
@@ -49,7 +49,7 @@ from dialeval.io.ratings import read_ratings
 from dialeval.stats.prediction_powered import Target
 from simulations.test_simulations import chance
 
-PAGE = (Path(__file__).parents[2] / "docs" / "simulations-human.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "simulation-tables.md").read_text(encoding="utf-8")
 RATINGS = Path(__file__).parents[3] / "shared" / "data" / "ratings"
 ENOUGH = tuple(design for design in DESIGNS if design != "dialogues")
 """Designs with ratings of many dialogues; 13 whole ones are few, and a warning says so."""
@@ -137,7 +137,7 @@ def test_stars_of_unrelated_metrics_are_rare() -> None:
 def tables() -> dict[str, list[list[str]]]:
     """The tables of the page by their titles."""
     found = {}
-    for part in PAGE.split("\n## ")[1:]:
+    for part in PAGE.split("\n### ")[1:]:
         lines = [line for line in part.splitlines() if line.startswith("|")]
         found[part.partition("\n")[0]] = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
     return found

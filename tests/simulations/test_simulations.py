@@ -148,7 +148,7 @@ def test_power(dialogues: int) -> None:
 
 def lines_of(title: str) -> list[list[str]]:
     """The cells of the table below a title of the page."""
-    (part,) = (part for part in PAGE.split("\n## ") if part.startswith(title))
+    (part,) = (part for part in PAGE.split("\n### ") if part.startswith(title))
     return [line.strip("| ").split(" | ") for line in part.splitlines() if line.startswith("| ")]
 
 

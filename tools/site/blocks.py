@@ -7,7 +7,7 @@
 - A block with a title (```toml title="form.toml") is also written to the file of that name.
 - A line `<!-- not run: reason -->` above a block: it needs a GPU, a cluster, large data, a network or the like.
 
-`tests/docs/test_pages.py` runs every page; the gallery of the site is made by the commands of docs/gallery.md.
+`tests/docs/test_pages.py` runs every page; the gallery of the site is made by the commands of docs/report.md.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 from dialeval import sample_data
-from tools.site import blocks, figures, metrics, notebooks, reference
+from tools.site import blocks, figures, metrics, reference
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -41,7 +41,7 @@ MADE = {
     "commands.md": reference.commands_page,
     "schemas.md": reference.schemas_page,
 }
-GALLERY = "gallery.md"
+GALLERY = "report.md", "## Gallery\n"
 STACKED_COLUMNS, STACKED_CHARACTERS = 3, 60
 """Tables with so many columns and such a long cell are stacked on phones; tables of numbers scroll."""
 HOME = "Home"
@@ -50,12 +50,9 @@ _SECTIONS: dict[str, list[str]] = {}
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Put the pages of the metrics into the navigation, and link to the home of the project if it has one."""
+    """Link to the home of the project if it has one."""
     _SECTIONS.clear()
     config.repo_url = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["urls"].get("Source")
-    for section in config.nav or []:
-        if isinstance(section, dict) and "Metrics" in section:
-            section["Metrics"].extend(metrics.navigation())
     return config
 
 
@@ -63,7 +60,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages that are not in docs/."""
     texts = {place: (ROOT / name).read_text(encoding="utf-8") for name, place in BROUGHT.items()}
     texts |= {place: made() for place, made in MADE.items()}
-    texts |= {**dict(metrics.pages()), **dict(notebooks.pages()), **dict(reference.schemas())}
+    texts |= {**dict(metrics.pages()), **dict(reference.schemas())}
     for place, text in texts.items():
         files.append(File.generated(config, place, content=text))
     with TemporaryDirectory() as folder:
@@ -88,7 +85,8 @@ def gallery(folder: Path) -> list[Path]:
     """The reports and figures of the gallery, made in a folder by the commands on its page."""
     runner = blocks.Runner(folder)
     shutil.copytree(sample_data.folder(), folder / "sample")
-    for block in blocks.blocks((ROOT / "docs" / GALLERY).read_text(encoding="utf-8")):
+    page, heading = GALLERY
+    for block in blocks.blocks((ROOT / "docs" / page).read_text(encoding="utf-8").partition(heading)[2]):
         for command in blocks.commands(block.code):
             runner.command(command)
     return sorted([*folder.glob("*.html"), *figures.write(folder)])
@@ -102,6 +100,8 @@ def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
         _SECTIONS.setdefault(section, []).append(f"- [{page.title}]({page.url}): {_summarize(markdown)}")
     if place == "metrics.md":
         markdown = metrics.linked(markdown)
+    elif place == "formats.md":
+        markdown = reference.list_formats(markdown)
     return fitted(markdown, place)
 
 
@@ -144,8 +144,6 @@ def _linked(text: str, source: str, place: str) -> str:
         there = BROUGHT.get(name) or (name.removeprefix("docs/") if name.startswith("docs/") else None)
         if there is None:
             return said
-        if there.endswith(".ipynb") and there.removesuffix(".ipynb") != place.removesuffix(".md"):
-            there = there.replace(".ipynb", ".md")  # its page, unless it is the download on that page
         return f"{match['image']}[{said}]({relpath(there, PurePosixPath(place).parent)}{anchor})"
 
     return re.sub(r"(?P<image>!?)\[(?P<said>[^\]]*)\]\((?P<target>[^)#\s]*)(?P<anchor>#[^)\s]*)?\)", link, text)

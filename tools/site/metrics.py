@@ -1,8 +1,8 @@
 """A page per family of metrics, made from the registry, the docstring of its module, and the tables of docs/.
 
 What a page says about formula, paper and edge cases is the docstring; names, settings, needs and ranges come from the
-class; floors, ceilings, agreement with human ratings and what to cite are the lines of docs/metrics.md, docs/floors.md
-and docs/citing.md that name a metric of the family.
+class; floors, ceilings and agreement with human ratings are the lines of docs/metrics.md and docs/floors.md that name a
+metric of the family.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tools.site.tables import Table, quoted, table, tables
 from dialeval.core import inputs
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Metric
-from dialeval.metrics.registry import explain, find_topic, list_topics, registry
+from dialeval.metrics.registry import explain, registry
 from dialeval.suites.multiwoz.feature import STATES, TASK_TURNS
 from dialeval.suites.sgd.feature import FRAMES, SPANS
 
@@ -72,23 +72,14 @@ def page_of(family: str) -> str:
     return f"metrics/{family}.md"
 
 
-def navigation() -> list[dict[str, list[str]]]:
-    """The pages of all families by group."""
-    groups: dict[str, list[str]] = {title: [] for title in list_topics()}
-    for family, metric in registry().families.items():
-        groups[find_topic(metric)].append(page_of(family))
-    return [{title: pages} for title, pages in groups.items() if pages]
-
-
 def pages() -> Iterator[tuple[str, str]]:
     """The place and the text of each family's page."""
     said = [each for name in PAGES for each in tables((DOCS / name).read_text(encoding="utf-8"))]
-    cited = list(tables((DOCS / "citing.md").read_text(encoding="utf-8")))
     for family, metric in registry().families.items():
-        yield page_of(family), page(metric, said, cited)
+        yield page_of(family), page(metric, said)
 
 
-def page(metric: MetricClass, said: Sequence[Table], cited: Sequence[Table]) -> str:
+def page(metric: MetricClass, said: Sequence[Table]) -> str:
     """The page of a family."""
     presets = [registry().parse(name) for name in metric.presets]
     parts = [
@@ -110,7 +101,6 @@ def page(metric: MetricClass, said: Sequence[Table], cited: Sequence[Table]) -> 
         f"{_reason(presets[0])}```sh\n{command(metric)}\n```",
         f"`dialeval metrics {presets[0]}` prints these facts in a terminal. The signature, without digests of data:",
         f"```text\n{presets[0].signature()}\n```",
-        *_sources(metric, cited),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -255,10 +245,3 @@ def _people(metric: MetricClass, said: Sequence[Table]) -> Iterator[str]:
         ["data", *shown],
         [[name, *(cells[column] for cells in shown.values())] for column, name in enumerate(measured.head[1:])],
     )
-
-
-def _sources(metric: MetricClass, cited: Sequence[Table]) -> Iterator[str]:
-    found = [row[1] for _, row in _of_family(metric, cited, "cite")]
-    if found:
-        yield "## What to cite"
-        yield from (f"{source[:1].upper()}{source[1:]}.".replace("](", "](../") for source in found)

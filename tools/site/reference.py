@@ -9,6 +9,7 @@ import click
 from tools.site.tables import table
 
 from dialeval.cli.main import dialeval_command
+from dialeval.io.row_shapes import OWN, SHAPES
 from dialeval.reports.schemas import WRITTEN, make_schema
 
 SCHEMAS = """\
@@ -43,6 +44,12 @@ def schemas() -> Iterator[tuple[str, str]]:
     """The place and the text of each schema."""
     for name in WRITTEN:
         yield f"schemas/{name}.schema.json", json.dumps(make_schema(name), indent=2) + "\n"
+
+
+def list_formats(page: str) -> str:
+    """The page on file formats, with the table of the rows that are read."""
+    rows = [[f"`{shape.name}`", shape.title, "yes" if shape.seen else "no"] for shape in (OWN, *SHAPES)]
+    return page.replace("<!-- formats -->", table(["name", "a row is", "read in a real file"], rows))
 
 
 def commands_page() -> str:

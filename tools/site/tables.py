@@ -1,4 +1,4 @@
-"""Tables of Markdown pages, read back: what docs/metrics.md and docs/citing.md say is written nowhere else."""
+"""Tables of Markdown pages, read back: what docs/metrics.md and docs/floors.md say is written nowhere else."""
 
 from __future__ import annotations
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from dataclasses import replace as replace_fields
 from inspect import signature
 from itertools import islice
@@ -47,15 +48,16 @@ from dialeval.analysis.pairing import (
 )
 from dialeval.analysis.unpaired import check_adjusted, compare_mixes, compare_unpaired, list_strata
 from dialeval.analysis.values import Values, find_better, find_bounds, find_metric, sort_clusters
-from dialeval.analysis.verdict import Verdict, check_margins, mark_left_out
+from dialeval.analysis.verdict import Verdict, check_margins, decide, mark_left_out
 from dialeval.core import validation
 from dialeval.core.account import FAILURES, describe_accounts
 from dialeval.core.arrays import Ints
 from dialeval.core.display import Displayable, Tabular, count_names, flatten_intervals
 from dialeval.core.errors import SettingError, escape_controls, escape_lines
 from dialeval.core.features import find_place
-from dialeval.core.result import Run, read_comparison
+from dialeval.core.result import Result, Run, read_comparison
 from dialeval.core.run_schema import Record
+from dialeval.core.validation import JsonObject
 from dialeval.core.version import __version__
 from dialeval.stats.intervals import DEFAULT_LEVEL
 from dialeval.stats.resampling import DEFAULT_RESAMPLES, DEFAULT_SEED
@@ -66,7 +68,7 @@ MOST_TRIALS = 1_000_000
 STRONG = 0.2
 """Below this fraction of alpha an adjusted p has two marks."""
 MOST_TESTS = 300
-"""Tests that tables and reports make, and `best.find_best_systems`."""
+"""Tests that tables and reports make, and `find_best_systems`."""
 _SPLIT = "sort the rows by dialogue"
 """Part of the warning of a run whose dialogues are not whole: its intervals are too narrow."""
 _MOST_CORPUS_PAIRS = 28
@@ -190,7 +192,7 @@ class Comparison(Tabular, Displayable, Record, frozen=True, kw_only=True):
     def __str__(self) -> str:
         return escape_lines("\n".join([self.verdict.headline, *self.verdict.sentences]))
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """Return plain data for JSON, with the verdict; NaN is None.
 
         Returns:
@@ -209,7 +211,7 @@ class Comparison(Tabular, Displayable, Record, frozen=True, kw_only=True):
         """
         return [row for row in self.differences if row.system == system]
 
-    def lines(self) -> list[dict[str, Any]]:
+    def lines(self) -> list[JsonObject]:
         """Return a line per system and metric: the fields of `Difference`, with `low` and `high` for the interval.
 
         Returns:
@@ -222,7 +224,7 @@ class SavedComparison(Record, frozen=True):
     """`comparison.json`: a comparison that was saved with its run, and the arguments of `compare` that gave it."""
 
     dialeval: str
-    settings: dict[str, Any]
+    settings: dict[str, object]
     """Those that differ from their defaults."""
     comparison: Comparison
 
@@ -234,19 +236,19 @@ class SavedComparison(Record, frozen=True):
             raise ValueError("the systems, designs and differences of a comparison do not belong together")
 
 
-def dump_comparison(comparison: Comparison, **settings: Any) -> bytes:
+def dump_comparison(comparison: Comparison, **settings: object) -> bytes:
     """Return the document to save with the run; `settings` are the arguments of `compare`.
 
     Numbers that are not finite are texts: JSON has no others, and every digit counts.
     """
-    given = _drop_defaults(settings)
+    changed = _drop_defaults(settings)
     if not comparison.untested:
-        given.pop("most_tests", None)  # it left nothing out
-    saved = SavedComparison(__version__, given, comparison)
+        changed.pop("most_tests", None)  # it left nothing out
+    saved = SavedComparison(__version__, changed, comparison)
     return validation.dump(_spell_infinite(to_builtins(saved, enc_hook=float)))
 
 
-def load_comparison(path: str | PathLike[str], run: Run, **settings: Any) -> Comparison | None:
+def load_comparison(path: str | PathLike[str], run: Run, **settings: object) -> Comparison | None:
     """Return the comparison that was saved with a run, if `compare` would give the same with these arguments.
 
     Raises:
@@ -258,15 +260,15 @@ def load_comparison(path: str | PathLike[str], run: Run, **settings: Any) -> Com
     saved = validation.convert(document, SavedComparison, str(path), "delete the run, and score again", strict=False)
     if not {saved.comparison.baseline, *saved.comparison.systems} <= run.keys():
         return None
-    given = _drop_defaults(settings)
-    if given.get("baseline") == saved.comparison.baseline:
-        given["baseline"] = saved.settings.get("baseline")
+    changed = _drop_defaults(settings)
+    if changed.get("baseline") == saved.comparison.baseline:
+        changed["baseline"] = saved.settings.get("baseline")
     if "most_tests" not in saved.settings:
-        given.pop("most_tests", None)
-    return saved.comparison if (saved.dialeval, saved.settings) == (__version__, _drop_defaults(given)) else None
+        changed.pop("most_tests", None)
+    return saved.comparison if (saved.dialeval, saved.settings) == (__version__, _drop_defaults(changed)) else None
 
 
-def load_choices(path: str | PathLike[str]) -> dict[str, Any]:
+def load_choices(path: str | PathLike[str]) -> JsonObject:
     """Return the margin, clusters and replicates of the comparison that was saved with a run."""
     document = read_comparison(path)
     if document is None:
@@ -275,14 +277,14 @@ def load_choices(path: str | PathLike[str]) -> dict[str, Any]:
     return {name: saved.settings[name] for name in ("margin", "cluster", "replicate") if name in saved.settings}
 
 
-def _drop_defaults(settings: Mapping[str, Any]) -> dict[str, Any]:
+def _drop_defaults(settings: Mapping[str, object]) -> dict[str, object]:
     """Return the arguments of `compare` that differ from their defaults, as plain data."""
     defaults = signature(compare).parameters
     plain = {name: list(value) if isinstance(value, tuple) else value for name, value in settings.items()}
     return {name: value for name, value in plain.items() if value != defaults[name].default}
 
 
-def _spell_infinite(value: Any) -> Any:
+def _spell_infinite(value: object) -> object:
     """Return plain data with texts for numbers that are not finite."""
     if isinstance(value, dict):
         return {name: _spell_infinite(each) for name, each in value.items()}
@@ -410,12 +412,13 @@ def compare_tested(
         ranked = _choose_ranked(selection, untestable, most_tests) if pairwise and not fields else None
         counted = any(each.row.key == ranked and each.row.interval_by == "tango" for each in tested)
         between = _test_pairs(selection, ranked, settings, not counted) if ranked is not None else []
-        rows = _adjust([*tested, *between], alpha, selection.panel)
+        rows = _adjust([*tested, *between], settings, selection.panel)
         again = settings if trials is not None else draw_more([*tested, *between], rows, selection.designs, settings)
         if again == settings:
             break
         settings = again  # of all tests, since p-values are adjusted by the same permutations
     rows, pairs = mark_left_out(rows[: len(tested)], selection.alignments, alpha), rows[len(tested) :]
+    rows = [_note_replies(row, selection, settings) if selection.designs[row.system].whole else row for row in rows]
     ranking = None if ranked is None else _rank_systems(selection, ranked, rows, pairs)
     comparison = Comparison(
         baseline=selection.first,
@@ -504,6 +507,15 @@ def _find_margins(
         margins = {key: margin for key in panel if directions.get(key) is not None}
     check_margins(margins, directions)
     return margins
+
+
+def _note_replies(row: Difference, selection: Selection, settings: Settings) -> Difference:
+    """Return a difference of dialogues as wholes, with a note where that of replies has another sign."""
+    means = [selection.known[name][row.key].mean for name in (row.baseline, row.system)]
+    if row.corpus or not row.p < settings.alpha or (means[1] - means[0]) * row.difference >= 0:
+        return row
+    way = "higher" if means[1] > means[0] else "lower"
+    return replace(row, note=f"per reply it is {way}; dialogues with different numbers of turns are compared as wholes")
 
 
 def _choose_ranked(selection: Selection, untestable: Container[str], most_tests: int | None) -> str | None:
@@ -635,7 +647,7 @@ def adjust_together(compared: Sequence[tuple[Comparison, list[Tested]]]) -> list
         for tested in each
     ]
     panel = tuple(dict.fromkeys(tested.row.key for tested in everything))
-    rows = iter(_adjust(everything, compared[0][0].alpha, panel) if compared else [])
+    rows = iter(_adjust(everything, compared[0][0], panel) if compared else [])
     return [
         replace(
             comparison,
@@ -648,14 +660,18 @@ def adjust_together(compared: Sequence[tuple[Comparison, list[Tested]]]) -> list
     ]
 
 
-def _adjust(tested: Sequence[Tested], alpha: float, panel: Sequence[str]) -> list[Difference]:
+def _adjust(tested: Sequence[Tested], settings: Settings | Comparison, panel: Sequence[str]) -> list[Difference]:
     """Return the differences with adjusted p-values, and the intervals that agree with these."""
-    ps = adjust_families([each.row for each in tested], panel, [each.draws for each in tested])
-    tails = [alpha * each.row.p / p if p else alpha for each, p in zip(tested, ps, strict=True)]
-    return [
-        replace(each.row, adjusted_p=p, significant=p < alpha, adjusted_interval=each.find_interval(tail))
-        for each, p, tail in zip(tested, ps, tails, strict=True)
-    ]
+    ps, alpha = adjust_families([each.row for each in tested], panel, [each.draws for each in tested]), settings.alpha
+    rows = []
+    for each, p in zip(tested, ps, strict=True):
+        tail = alpha * each.row.p / p if p else alpha
+        interval = each.find_interval(tail)
+        if interval is not None and each.row.interval is not None and tail <= 1 - settings.confidence:
+            (low, high), (least, largest) = interval, each.row.interval  # a higher level is never narrower
+            interval = min(low, least), max(high, largest)
+        rows.append(replace(each.row, adjusted_p=p, significant=p < alpha, adjusted_interval=interval))
+    return rows
 
 
 def choose_trials(tests: int, alpha: float, share: float = STRONG) -> int:
@@ -671,3 +687,87 @@ def choose_trials(tests: int, alpha: float, share: float = STRONG) -> int:
             f"{MOST_TRIALS:,}; choose a larger --alpha, fewer metrics (-m), or --trials"
         )
     return enough
+
+
+# Best systems of a table: the system with the best value of each metric, and those not significantly worse.
+#
+# The system with the best value of a metric is compared with all others. It was chosen by the data, so its comparisons
+# are corrected as if every two systems had been compared under every metric (multiple comparisons with the best, by
+# Bonferroni over all pairs): with equal systems, one is left out with a probability of at most alpha. Where that would
+# take very many tests, only the best value is returned; systems that were not scored on the same units have no best.
+
+
+@dataclass(frozen=True)
+class Best:
+    """The best systems by key; none where neither higher nor lower is better, or for one system only."""
+
+    systems: Mapping[str, list[str]]
+    tests: int
+    """Pairs that were corrected for; 0 where nothing was tested."""
+
+
+def find_best_systems(
+    results: Mapping[str, Result], keys: Iterable[str], tested: bool = True, comparison: Comparison | None = None
+) -> Best:
+    """Find the system with the best value of each key and, if tested, those not significantly worse.
+
+    Floors and ceilings are never the best, and a key under which no system is worse than the best has none. What a
+    `comparison` says of the same systems holds: none that it calls worse than the baseline is the best, nor is the
+    baseline where another one is better. Of two systems it decides alone, under the ranked metric its groups do.
+    """
+    real = {name: result for name, result in results.items() if result.role == "system"}
+    best: dict[str, list[str]] = {}
+    sizes: list[int] = []
+    for key in keys:
+        means = {name: result[key].mean for name, result in real.items() if key in result}
+        known, better = [mean for mean in means.values() if not math.isnan(mean)], find_better(real, key)
+        if len(means) > 1 and known and better is not None:
+            top = max(known) if better == "higher" else min(known)
+            best[key] = [name for name, mean in means.items() if mean == top]
+            sizes.append(len(means))
+    pairs = sum(size * (size - 1) // 2 for size in sizes)
+    two = comparison is not None and len(real) == 2
+    if two or not tested or not 0 < sum(sizes) - len(sizes) <= MOST_TESTS:
+        every = {key: [name for name in real if key in real[name]] for key in best} if two else best
+        return _agree(Best(every, pairs if two else 0), comparison, real)
+    try:
+        comparisons = list(_compare_with_best(real, best, choose_trials(pairs, DEFAULT_ALPHA, 1.0)))
+    except SettingError:  # the run does not know its rows
+        return _agree(Best(best, 0), comparison, real)
+    if any(design.name == "unpaired" for each in comparisons for design in each.designs.values()):
+        return Best({}, 0)
+    for row in (row for each in comparisons for row in each.differences):
+        undecided = row.p * pairs >= DEFAULT_ALPHA or row.left_out is not None
+        if undecided and row.system not in best.get(row.key, [row.system]):
+            best[row.key].append(row.system)
+    return _agree(Best(best, pairs), comparison, real)
+
+
+def _agree(best: Best, comparison: Comparison | None, real: Mapping[str, Result]) -> Best:
+    """Return the best systems without those that a comparison calls worse, and without keys where nothing differs."""
+    systems = {key: list(names) for key, names in best.systems.items()}
+    ranking = None if comparison is None else comparison.ranking
+    if ranking is not None and ranking.key in systems:
+        first = {name for group in ranking.groups if ranking.systems[0] in group for name in group}
+        systems[ranking.key] = [name for name in ranking.systems if name in first]
+    for row in () if comparison is None else comparison.differences:
+        beaten = {"worse": row.system, "better": row.baseline}.get(decide(row))
+        if row.key in systems and beaten in systems[row.key]:
+            systems[row.key].remove(beaten)
+    sizes = {key: sum(key in result for result in real.values()) for key in systems}
+    decided = best.tests > 0 or ranking is not None
+    kept = {key: names for key, names in systems.items() if names and (len(names) < sizes[key] or not decided)}
+    return replace_fields(best, systems=kept)
+
+
+def _compare_with_best(real: Mapping[str, Result], best: Mapping[str, list[str]], trials: int) -> Iterator[Comparison]:
+    """Compare each best system with the others, those together that have the same keys."""
+    run = Run(dict(real), __version__)
+    for first in dict.fromkeys(names[0] for names in best.values()):
+        own = [key for key, names in best.items() if names[0] == first]
+        by_keys: dict[tuple[str, ...], list[str]] = {}
+        for other in (name for name in real if name != first):
+            by_keys.setdefault(tuple(key for key in own if key in real[other]), []).append(other)
+        for shared, others in by_keys.items():
+            if shared:
+                yield compare(run, baseline=first, systems=others, metrics=shared, trials=trials, pairwise=False)

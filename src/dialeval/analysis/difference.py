@@ -379,7 +379,11 @@ class Baseline:
         if key in left.items:
             items = [average_known(side.items[key], side.rows.offsets) for side in (left, right)]
         elif here.scores is not None and there.scores is not None and by_row:
-            items = [here.scores, there.scores]
+            both = ((here.scores, here.level, left), (there.scores, there.level, right))
+            items = [
+                each if level is Level.DIALOGUE else average_known(each, side.rows.offsets)
+                for each, level, side in both
+            ]
         else:
             return plain
         ahead = (items[0] - items[1]) if plain.better == "lower" else (items[1] - items[0])

@@ -28,25 +28,26 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 from msgspec.structs import replace
 
 from dialeval.analysis.alignment import Alignment, DesignName, align
 from dialeval.analysis.difference import DEFAULT_ALPHA
-from dialeval.analysis.pairing import Runs, choose_main_keys, collect_compared, find_keys
+from dialeval.analysis.pairing import Runs, choose_main_keys, collect_compared, find_keys, warn_of_users
 from dialeval.analysis.slices import OTHER, list_kept_fields, split_by_field
 from dialeval.analysis.unpaired import NO_VALUE
-from dialeval.analysis.values import average_known, find_better, regroup, require_table, sum_known
+from dialeval.analysis.values import average_known, find_better, regroup, require_table, sort_clusters, sum_known
 from dialeval.core.arrays import Floats, Ints, Mask, ranges
 from dialeval.core.columns import RaggedColumn, SharedColumn, TextColumn
 from dialeval.core.display import Displayable, Tabular
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Better
 from dialeval.core.result import Result, Run
-from dialeval.core.rowtable import RowTable
+from dialeval.core.rowtable import SAVED_TEXT_ROWS, RowTable
 from dialeval.core.run_schema import Record
+from dialeval.core.validation import JsonObject
 from dialeval.core.version import __version__
 from dialeval.stats.independent import ClusterSums, Spread, permute, rank_first, welch
 from dialeval.stats.intervals import DEFAULT_LEVEL, t_factor, two_sided_p
@@ -68,6 +69,7 @@ _MOST_QUOTED = 20
 _OVERLAP = 0.5
 """The fraction of the dialogues of two groups that both have, above which they are one."""
 _CLUSTER_DIMENSIONS, _MOST_CLUSTERED, _STEPS = 64, 20_000, 12
+NO_TEXTS = f"The run has no texts of users; those of more than {SAVED_TEXT_ROWS:,} rows are not saved."
 _USER = re.compile("user|human|customer", re.IGNORECASE)
 _CALL = re.compile(r"\[call ([\w.-]{1,60})")
 
@@ -103,7 +105,7 @@ class DiscoveredGroup(Record, frozen=True, kw_only=True):
         ... ]
         >>> found = dialeval.discover(dialeval.evaluate({"bot": rows}, metrics="length"))
         >>> found.groups[0].dialogues, found.groups[0].significant
-        (21, True)
+        (20, True)
     """
 
     name: str
@@ -168,7 +170,7 @@ class Discovery(Tabular, Displayable, Record, frozen=True, kw_only=True, rename=
         clear = sum(group.significant for group in self.groups)
         return f"<Discovery: {len(self.groups)} groups out of {sum(self.candidates.values()):,}, {clear} significant>"
 
-    def lines(self) -> list[dict[str, Any]]:
+    def lines(self) -> list[JsonObject]:
         """Return a line per group.
 
         Returns:
@@ -218,13 +220,15 @@ class UserTurns:
         words = name.split(", ")
         return next((text for text in texts if any(word in text.lower() for word in words)), "".join(texts[:1]))
 
-    def firsts(self, size: int) -> list[str]:
-        """Return the first user turn of each of `size` dialogues; nothing for one without."""
-        firsts = [""] * size
-        at, places = np.unique(self.dialogues, return_index=True)
-        for dialogue, place in zip(at.tolist(), places.tolist(), strict=True):
-            firsts[dialogue] = self.texts[place]
-        return firsts
+    @classmethod
+    def join(cls, parts: Sequence[UserTurns], sizes: Sequence[int]) -> UserTurns:
+        """Join the turns of logs of some numbers of dialogues, one after the other."""
+        shifts = np.append(0, np.cumsum(sizes))[:-1].tolist()
+        texts = (
+            parts[0].texts if len(parts) == 1 else TextColumn.from_strings([t for part in parts for t in part.texts])
+        )
+        dialogues = [part.dialogues + shift for part, shift in zip(parts, shifts, strict=True)]
+        return cls(texts or parts[0].texts, np.concatenate(dialogues))
 
 
 class Features(NamedTuple):
@@ -308,10 +312,10 @@ def _find_texts(table: RowTable, turns: UserTurns) -> Iterator[tuple[str, str, I
     words = np.bincount(turns.dialogues, [len(text.split()) for text in turns.texts], size)
     yield from _split_numbers("user-words", "words by the user", words.tolist())
     scripts: dict[str, list[int]] = {}
-    for dialogue, text in enumerate(turns.firsts(size)):
-        letter = next(filter(str.isalpha, text), None)
+    for dialogue, place in zip(*np.unique(turns.dialogues, return_index=True), strict=True):
+        letter = next(filter(str.isalpha, turns.texts[int(place)]), None)
         if letter is not None:
-            scripts.setdefault(unicodedata.name(letter, "other").split()[0].lower(), []).append(dialogue)
+            scripts.setdefault(unicodedata.name(letter, "other").split()[0].lower(), []).append(int(dialogue))
     if len(scripts) > 1:
         yield from (("script", f"in {name} script", np.array(some)) for name, some in scripts.items())
 
@@ -375,31 +379,25 @@ class Pool(NamedTuple):
     turns: UserTurns
     first: Mask
     """The half that suggests groups."""
+    clusters: Ints | None
+    """The number of the cluster of each dialogue; None: dialogues are independent."""
+    halves: Mapping[str, tuple[int, int]]
+    """Dialogues of both halves, by system."""
 
     def collect(self, key: str) -> list[SideValues]:
         """Return the values under a key."""
-        sides = [sum_known(self._items(result, key), require_table(result).offsets) for result in self.results]
-        if self.baseline is None:
+        results = self.results if self.alignment is None else (self.alignment.left, self.alignment.right)
+        offsets = [require_table(result).offsets for result in results]
+        items = [cast("Floats", result[key].scores) for result in results]  # keys without are left out before
+        if self.alignment is not None and len(self.results) == 1:
+            if not self.alignment.by_row or len(items[0]) != offsets[0][-1]:
+                items = [average_known(*each) for each in zip(items, offsets, strict=True)]
+            return [SideValues(1, *sum_known(items[1] - items[0], offsets[0]).T)]
+        sides = [sum_known(*each) for each in zip(items, offsets, strict=True)]
+        if len(sides) == 1:
             return [SideValues(1, *sides[0].T)]
-        if len(sides) == 2:
-            zeros = [np.zeros_like(side) for side in sides]
-            return [
-                SideValues(-1, *np.vstack([sides[0], zeros[1]]).T),
-                SideValues(1, *np.vstack([zeros[0], sides[1]]).T),
-            ]
-        assert self.alignment is not None  # a paired design  # noqa: S101
-        left, right = self.alignment.left, self.alignment.right
-        offsets = require_table(left).offsets, require_table(right).offsets
-        items = self._items(left, key), self._items(right, key)
-        if not self.alignment.by_row or len(items[0]) != offsets[0][-1]:
-            items = average_known(items[0], offsets[0]), average_known(items[1], offsets[1])
-        return [SideValues(1, *sum_known(items[1] - items[0], offsets[0]).T)]
-
-    @staticmethod
-    def _items(result: Result, key: str) -> Floats:
-        items = result[key].scores
-        assert items is not None  # keys without are left out before  # noqa: S101
-        return items
+        both, first = np.vstack(sides), np.arange(sum(map(len, sides))) < len(sides[0])
+        return [SideValues(way, *np.where(here[:, None], both, 0.0).T) for way, here in ((-1, first), (1, ~first))]
 
 
 def _moments(sample: SideValues, half: Mask) -> Floats:
@@ -458,23 +456,32 @@ def choose_groups(
 
 
 def measure_group(
-    samples: Sequence[SideValues], half: Mask, members: Mask, level: float, seed: int
-) -> dict[str, Any] | None:
-    """Return the contrast of a group in a half, with its interval and p-value; None where too little is there."""
-    means, spreads, sizes = [], list[Spread](), []
+    samples: Sequence[SideValues], half: Mask, members: Mask, level: float, seed: int, clusters: Ints | None = None
+) -> JsonObject | None:
+    """Return the contrast of a group in a half, with its interval and p-value; None where too little is there.
+
+    `clusters`: the number of the cluster of each dialogue, such as its user; p is then Student's over clusters.
+    """
+    means, spreads, sizes, influences = [], list[Spread](), [], np.zeros(len(half))
     for sample in samples:
         for chosen in (half & members, half & ~members):
-            part = sample.take(chosen)
-            if len(part.sums) < LEAST_DIALOGUES:
+            part, here = sample.take(chosen), chosen & (sample.counts > 0)
+            if (len(part.sums) if clusters is None else len(np.unique(clusters[here]))) < LEAST_DIALOGUES:
                 return None
             means.append(sample.sign * part.mean)
             spreads.append(part.spread)
             sizes.append(len(part.sums))
+            way = sample.sign * (1 if len(means) % 2 else -1)
+            influences[here] += way * (part.sums - part.mean * part.counts) / part.counts.sum()
     value, elsewhere = sum(means[::2]), sum(means[1::2])
     difference, error = value - elsewhere, math.sqrt(sum(spread.variance for spread in spreads))
     freedom = welch(*spreads) if error else math.inf
+    if clusters is not None:
+        number = len(np.unique(clusters[half]))
+        error = math.sqrt(number / (number - 1) * float((np.bincount(clusters, influences) ** 2).sum()))
+        freedom = float(number - 1)
     p = two_sided_p(difference / error, freedom) if error else 1.0 if not difference else 1 / (_TRIALS + 1)
-    if len(samples) == 1 and sum(sizes) <= _MOST_PERMUTED and error:
+    if len(samples) == 1 and sum(sizes) <= _MOST_PERMUTED and error and clusters is None:
         sides = samples[0].take(half & ~members), samples[0].take(half & members)
         p = max(p, rank_first(permute(*sides, _TRIALS, seed)))
     reach = t_factor(level, freedom) * error if error else 0.0
@@ -518,7 +525,8 @@ def discover(
         confidence: The confidence level of the intervals.
         seed: The seed of the halves.
         design: As in `dialeval.compare`.
-        cluster: A field that the runs kept, such as the user, all of whose dialogues are in the same half.
+        cluster: A field that the runs kept, such as the user, all of whose dialogues are in the same half, and that
+            intervals and p-values are over.
 
     Returns:
         The groups, with what the second half says of them.
@@ -546,9 +554,7 @@ def discover(
     keys = [key for key in keys if key not in left_out]
     if not keys:
         raise SettingError(f"no metric has a value per dialogue: {next(iter(left_out.values()), 'there is none')}")
-    if cluster is not None:
-        chosen = {name: regroup(result, cluster)[0] for name, result in chosen.items()}
-    pools = [_make_pool(chosen, name, first if others else None, design, seed) for name in others or [first]]
+    pools = [_make_pool(chosen, name, first if others else None, design, seed, cluster) for name in others or [first]]
     suggested = [one for pool in pools for key in keys for one in _suggest_groups(pool, key, confidence, seed)]
     adjusted = holm([group.p for group, _ in suggested])
     kept: list[tuple[DiscoveredGroup, Mask]] = []
@@ -558,17 +564,17 @@ def discover(
             better = find_better(chosen, group.key)
             kept.append((replace(group, better=better, adjusted_p=p, significant=p < alpha and same), members))
     counts = {kind: pools[0].kinds.count(kind) for kind in dict.fromkeys(pools[0].kinds)}
-    texts = any(kind == "words" for kind in counts)
+    notes = [] if len(pools[0].turns.texts) else [f"{NO_TEXTS} Groups are of fields and numbers of turns only."]
+    if cluster is None:
+        notes += dict.fromkeys(filter(None, (warn_of_users(require_table(result)) for result in chosen.values())))
     return Discovery(
         groups=[group for group, _ in kept],
         candidates=counts,
-        halves={pool.system: (int(pool.first.sum()), int((~pool.first).sum())) for pool in pools},
+        halves={name: sizes for pool in pools for name, sizes in pool.halves.items()},
         alpha=alpha,
         seed=seed,
         left_out=left_out,
-        notes=[]
-        if texts
-        else ["The run has no texts of users, so groups are made of fields and numbers of turns only."],
+        notes=notes,
     )
 
 
@@ -582,7 +588,12 @@ def _explain_exclusion(systems: Mapping[str, Result], key: str) -> str | None:
 
 
 def _make_pool(
-    systems: Mapping[str, Result], name: str, baseline: str | None, design: DesignName | None, seed: int
+    systems: Mapping[str, Result],
+    name: str,
+    baseline: str | None,
+    design: DesignName | None,
+    seed: int,
+    cluster: str | None = None,
 ) -> Pool:
     alignment = None if baseline is None else align(systems[baseline], systems[name], design)
     results = [systems[name]] if alignment is None else [alignment.left]
@@ -590,18 +601,18 @@ def _make_pool(
         results.append(alignment.right)
     tables = [require_table(result) for result in results]
     sizes = [len(table.offsets) - 1 for table in tables]
-    size = sum(sizes)
-    if min(sizes) < 4 * LEAST_DIALOGUES:
+    size, clusters = sum(sizes), None
+    if cluster is not None:
+        labels = [label for result in results for label in regroup(result, cluster)[1]]
+        clusters = np.asarray(np.unique(np.array(labels, np.str_), return_inverse=True)[1])
+    units = min(sizes) if clusters is None else int(clusters.max()) + 1
+    if units < 4 * LEAST_DIALOGUES:
         raise SettingError(
-            f"{min(sizes)} dialogues are too few to find groups in one half and test them in the other; "
-            f"at least {4 * LEAST_DIALOGUES} are needed"
+            f"{units} {'dialogues' if cluster is None else f'values of {cluster}'} are too few to find groups in one "
+            f"half and test them in the other; at least {4 * LEAST_DIALOGUES} are needed"
         )
     turns = [UserTurns.of(table) for table in tables]
-    shifts = np.append(0, np.cumsum(sizes))
-    both = UserTurns(
-        TextColumn.from_strings([text for part in turns for text in part.texts]) if len(turns) > 1 else turns[0].texts,
-        np.concatenate([part.dialogues + shift for part, shift in zip(turns, shifts, strict=False)]),
-    )
+    shifts, both = np.append(0, np.cumsum(sizes)), UserTurns.join(turns, sizes)
     least = 2 * LEAST_DIALOGUES
     phrases = find_phrases(both, least, size - least)
     listed = list(_cluster_prompts(phrases, size, seed))
@@ -619,10 +630,15 @@ def _make_pool(
     )
     half = np.zeros(size, np.bool_)
     lot = np.random.default_rng(seed)
-    for shift, number in zip(shifts, sizes, strict=False):
-        half[shift + lot.permutation(number)[: number // 2]] = True
+    for result, shift, number in zip(results, shifts, sizes, strict=False):
+        half[shift + sort_clusters(result)[lot.permutation(number)[: number // 2]]] = True
+    if clusters is not None:
+        half = np.isin(clusters, lot.permutation(units)[: units // 2])
+    names = [name] if len(results) == 1 or baseline is None else [baseline, name]
+    parts = [half[shift : shift + number] for shift, number in zip(shifts, sizes, strict=False)]
+    halves = {each: (int(part.sum()), int((~part).sum())) for each, part in zip(names, parts, strict=True)}
     kinds = ["words"] * len(phrases.labels) + [kind for kind, _, _ in listed]
-    return Pool(name, baseline, results, alignment, candidates, kinds, both, half)
+    return Pool(name, baseline, results, alignment, candidates, kinds, both, half, clusters, halves)
 
 
 def _suggest_groups(pool: Pool, key: str, confidence: float, seed: int) -> Iterator[tuple[DiscoveredGroup, Mask]]:
@@ -630,8 +646,8 @@ def _suggest_groups(pool: Pool, key: str, confidence: float, seed: int) -> Itera
     samples = pool.collect(key)
     for half in (pool.first, ~pool.first):
         for name, kind, members in choose_groups(samples, half, pool.candidates, pool.kinds):
-            before = measure_group(samples, half, members, confidence, seed)
-            after = measure_group(samples, ~half, members, confidence, seed)
+            before = measure_group(samples, half, members, confidence, seed, pool.clusters)
+            after = measure_group(samples, ~half, members, confidence, seed, pool.clusters)
             if before is not None and after is not None:
                 group = DiscoveredGroup(
                     name=name,
@@ -652,9 +668,7 @@ def _is_repeated(group: DiscoveredGroup, members: Mask, other: DiscoveredGroup, 
     return same and bool((members & of_other).sum() > _OVERLAP * (members | of_other).sum())
 
 
-def _describe_members(
-    pool: Pool, samples: Sequence[SideValues], name: str, members: Mask, half: Mask
-) -> dict[str, Any]:
+def _describe_members(pool: Pool, samples: Sequence[SideValues], name: str, members: Mask, half: Mask) -> JsonObject:
     """Return what users said in the most extreme dialogues of the half that tests, and the ids of all."""
     names = [name or str(at) for result in pool.results for at, name in enumerate(require_table(result).read_ids(), 1)]
     with np.errstate(invalid="ignore"):

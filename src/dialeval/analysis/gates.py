@@ -32,9 +32,8 @@ from typing import Any
 import numpy as np
 from msgspec.structs import replace
 
-from dialeval.analysis.alignment import DesignName
+from dialeval.analysis.alignment import AlignedDialogues, DesignName, align_dialogues
 from dialeval.analysis.comparison import Comparison, compare
-from dialeval.analysis.dialogues import AlignedDialogues, align_dialogues
 from dialeval.analysis.difference import DEFAULT_ALPHA, Difference, Test
 from dialeval.analysis.pairing import collect_systems, find_key
 from dialeval.analysis.slices import Slices, compare_slices

@@ -27,6 +27,7 @@ from dialeval.core.exact import Moments
 from dialeval.core.fold import Bounds, Estimate
 from dialeval.core.result import Run
 from dialeval.core.run_schema import Record
+from dialeval.core.validation import JsonObject
 from dialeval.core.version import __version__
 from dialeval.engine.intervals import compute_interval
 from dialeval.engine.resources import Resources
@@ -101,7 +102,7 @@ class LabelAgreement(Displayable, Tabular, Record, frozen=True, kw_only=True, re
     disputes: Sequence[Dispute]
     level: float
 
-    def lines(self) -> list[dict[str, Any]]:
+    def lines(self) -> list[JsonObject]:
         """Return one line per metric and statistic."""
         return [
             {"metric": key, "statistic": name, "rows": each.n, "value": each.value}
@@ -112,8 +113,8 @@ class LabelAgreement(Displayable, Tabular, Record, frozen=True, kw_only=True, re
 
 
 def measure_label_agreement(
-    subject: Any,
-    ratings: Any = None,
+    subject: object,
+    ratings: object = None,
     *,
     quality: str = OVERALL,
     metrics: str | Iterable[str] | None = None,
@@ -163,14 +164,14 @@ def measure_label_agreement(
         if not there.any() or off_scale.any():
             excluded.append(key)
             continue
-        given = np.abs(values[there][:, None] - labels).argmin(axis=1)
+        nearest = np.abs(values[there][:, None] - labels).argmin(axis=1)
         human, size = np.searchsorted(labels, majority[there]), int(there.sum())
-        table = count_confusions(human, given, len(labels), np.zeros(size, np.int64))[0].astype(int).tolist()
-        found = compare_labels(human, given, len(labels), rows.dialogue[there], level)
+        table = count_confusions(human, nearest, len(labels), np.zeros(size, np.int64))[0].astype(int).tolist()
+        found = compare_labels(human, nearest, len(labels), rows.dialogue[there], level)
         statistics = {name: RateEstimate(*each, size) for name, each in found.items()}
         rates: Mapping[str, CorrectedRate] = {}
         if len(labels) == 2 and 0 < human.sum() < size:
-            hits, dialogue = (human == given).astype(np.float64), rows.dialogue[there]
+            hits, dialogue = (human == nearest).astype(np.float64), rows.dialogue[there]
             sides = {"tpr": human == 1, "tnr": human == 0}
             statistics |= {name: estimate_rate(hits[side], dialogue[side], level) for name, side in sides.items()}
             sizes = {name: estimate_rate_size(hits[side], dialogue[side]) for name, side in sides.items()}

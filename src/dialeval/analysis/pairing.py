@@ -187,7 +187,7 @@ def _choose_units(alignment: Alignment, weight: Weight, cluster: str | None, rep
         sizes = f"{clusters[0]:,}" if design.name != "unpaired" else f"{clusters[0]:,} and {clusters[1]:,}"
         note = f"Clusters are the {sizes} values of {cluster}."
         return Alignment(replace(design, notes=(*design.notes, note)), left, right, True)
-    notes = [_warn_of_users(each.rows) for each in (left, right) if each.rows is not None]
+    notes = [warn_of_users(each.rows) for each in (left, right) if each.rows is not None]
     if replicate is not None:
         counts = dict.fromkeys(f"{len(list_replicates(each, replicate)[0]):,}" for each in (left, right))
         notes.insert(0, f"Clusters are dialogues, and {' and '.join(counts)} values of {replicate} in each system.")
@@ -206,7 +206,7 @@ def describe_estimand(selection: Selection, weight: Weight) -> str | None:
     return None if not turns else mixed if True in wholes else "reply"
 
 
-def _warn_of_users(table: RowTable) -> str | None:
+def warn_of_users(table: RowTable) -> str | None:
     """Return a sentence about a field of users that have several dialogues; None where there is none."""
     for field in (field for field in table.fields if field.lower() in USERS):
         values = [table.fields[field][row] for row in table.offsets[:-1].tolist()]

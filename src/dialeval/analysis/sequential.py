@@ -30,7 +30,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import numpy as np
 from msgspec.structs import asdict, replace
@@ -45,6 +44,7 @@ from dialeval.core.errors import SettingError, escape_controls
 from dialeval.core.fold import Better, Estimate
 from dialeval.core.result import Result
 from dialeval.core.run_schema import Record
+from dialeval.core.validation import JsonObject
 from dialeval.core.version import __version__
 from dialeval.stats.independent import Spread, welch
 from dialeval.stats.intervals import DEFAULT_LEVEL, t_factor, two_sided_p
@@ -123,7 +123,7 @@ class SequentialTest(Tabular, Displayable, Record, frozen=True, kw_only=True, re
         with_baseline = f"{count_names(self.systems, 'system')} with {escape_controls(self.baseline)}"
         return f"<SequentialTest: {with_baseline}, {len(self.differences):,} differences, {decided:,} decided>"
 
-    def lines(self) -> list[dict[str, Any]]:
+    def lines(self) -> list[JsonObject]:
         """Return a line per system and metric: the fields of `SequentialDifference`, with `low` and `high` for the
         interval.
 
@@ -310,7 +310,7 @@ class Trend(Tabular, Displayable, Record, frozen=True, kw_only=True, rename={"ve
         found = sum(row.significant for row in self.metrics)
         return f"<Trend: {count_names(self.systems, 'system')}, {len(self.metrics):,} metrics, {found:,} significant>"
 
-    def lines(self) -> list[dict[str, Any]]:
+    def lines(self) -> list[JsonObject]:
         """Return a line per metric and system, with the slope of the metric in each.
 
         Returns:

@@ -44,6 +44,7 @@ from dialeval.core.errors import SettingError
 from dialeval.core.fold import Estimate
 from dialeval.core.result import Run
 from dialeval.core.rowtable import NO_TURN, RowTable, Texts
+from dialeval.core.validation import JsonObject
 from dialeval.core.version import __version__
 from dialeval.io.rows import split_fields
 
@@ -143,7 +144,7 @@ class Slice:
         """
         return next((row for row in self.differences if (row.system, row.key) == (system, key)), None)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """Return plain data for JSON; NaN is None.
 
         Returns:
@@ -211,7 +212,7 @@ class Slices(Tabular, Displayable):
         fields, systems = count_names(self.by, "field"), count_names(self.whole, "system")
         return f"<Slices: {len(self.slices):,} by {fields}, {systems}, {self.tests:,} tests>"
 
-    def lines(self) -> list[dict[str, Any]]:
+    def lines(self) -> list[JsonObject]:
         """Return a line per slice, system and metric: the value, and its difference to the baseline where tested.
 
         Returns:
@@ -285,7 +286,7 @@ class Slices(Tabular, Displayable):
         """The number of tests in all slices."""
         return sum(not math.isnan(row.p) for row in self.differences)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """Return plain data for JSON; NaN is None.
 
         Returns:

@@ -8,6 +8,16 @@ failure comes after their last turn, and not that it never comes. Replies withou
 
 Two systems are compared by the log-rank test. Where they answered the same dialogues, the pairs are its clusters; a
 `cluster` field, such as the user, makes larger ones. The p-values of several systems are corrected by Holm's method.
+
+    S(t) = product over times s <= t of 1 - d(s) / n(s)     d: failures at s, n: conversations still at risk
+    error of log S(t): sums of influences over clusters; one conversation per cluster gives Greenwood's formula
+    interval: S(t) ** exp(+-z * error / log S(t)), which stays between 0 and 1 (exponential Greenwood)
+    log-rank: observed less expected failures of the second group over the hypergeometric error; with clusters over the
+              error of the sums of their influences (as of Lin and Wei)
+
+Papers: Kaplan and Meier 1958, "Nonparametric Estimation from Incomplete Observations", JASA; Kalbfleisch and Prentice
+1980, "The Statistical Analysis of Failure Time Data"; Lin and Wei 1989, "The Robust Inference for the Cox Proportional
+Hazards Model", JASA.
 """
 
 from __future__ import annotations
@@ -15,25 +25,52 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any
+from statistics import NormalDist
 
 import numpy as np
+from msgspec import Struct
 from msgspec.structs import replace
 
 from dialeval.analysis.alignment import align
-from dialeval.analysis.pairing import Runs, collect_compared, find_keys
+from dialeval.analysis.pairing import Runs, collect_compared, find_keys, warn_of_users
 from dialeval.analysis.values import find_bounds, find_metric, regroup, require_table
 from dialeval.core.account import FAILURES
-from dialeval.core.arrays import Ints, Mask
+from dialeval.core.arrays import Floats, Ints, Mask
 from dialeval.core.display import Displayable, Tabular
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Level
 from dialeval.core.result import Result
 from dialeval.core.run_schema import Record
+from dialeval.core.validation import JsonObject
 from dialeval.core.version import __version__
 from dialeval.stats.intervals import DEFAULT_LEVEL
 from dialeval.stats.significance import holm
-from dialeval.stats.survival import SurvivalCurve, estimate_curve, log_rank
+
+
+class SurvivalCurve(Struct, frozen=True):
+    """The fraction of conversations without a failure, turn by turn.
+
+    Attributes:
+        turns: The turns at which a conversation failed or ended, in order.
+        at_risk: Conversations that reached each of them without a failure.
+        failures: Those that failed there.
+        survival: The fraction without a failure up to and with each turn.
+        low: The lower end of its confidence interval.
+        high: The upper end.
+        median: The first turn by which half have failed; None where fewer fail.
+        median_low: The lower end of its interval.
+        median_high: The upper end; None where it is beyond the last turn.
+    """
+
+    turns: tuple[int, ...]
+    at_risk: tuple[int, ...]
+    failures: tuple[int, ...]
+    survival: tuple[float, ...]
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+    median: int | None
+    median_low: int | None
+    median_high: int | None
 
 
 class SystemSurvival(Record, frozen=True, kw_only=True):
@@ -103,7 +140,7 @@ class Survival(Tabular, Displayable, Record, frozen=True, kw_only=True, rename={
         medians = ", ".join(f"{row.system} {row.curve.median or 'none'}" for row in self.systems)
         return f"<Survival: {self.key}, median turn of the first failure: {medians}>"
 
-    def lines(self) -> list[dict[str, Any]]:
+    def lines(self) -> list[JsonObject]:
         """Return a line per system and turn.
 
         Returns:
@@ -179,6 +216,9 @@ def estimate_survival(
         for row, (z, p, paired), corrected in zip(rows[1:], tests, adjusted, strict=True)
     ]
     missing = sum(count for *_, count in times.values())
+    notes = [f"{missing:,} replies have no value, and neither fail nor pass."] if missing else []
+    if cluster is None:
+        notes += dict.fromkeys(filter(None, (warn_of_users(require_table(result)) for result in compared.values())))
     return Survival(
         key=key,
         limit=limit,
@@ -186,7 +226,7 @@ def estimate_survival(
         systems=rows,
         confidence=confidence,
         cluster=cluster,
-        notes=[f"{missing:,} replies have no value, and neither fail nor pass."] if missing else [],
+        notes=notes,
     )
 
 
@@ -234,3 +274,74 @@ def _compare(
     clusters = np.tile(np.arange(len(turns)), 2) if field is None and paired else _number(field, *sides)
     z, p = log_rank(np.append(turns, more_turns), np.append(failed, more_failed), second, clusters)
     return z, p, paired
+
+
+def estimate_curve(times: Ints, failed: Mask, clusters: Ints | None = None, level: float = 0.95) -> SurvivalCurve:
+    """Estimate the curve of Kaplan and Meier; `failed` is false where a conversation ended without a failure."""
+    turns, at_risk, failures = _count(times, failed)
+    survival = np.cumprod(1 - failures / at_risk).astype(np.float64)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        steps = np.where(at_risk > failures, 1 / (at_risk - failures), 0.0)
+        if clusters is None:
+            errors = np.sqrt(np.cumsum(failures * steps / at_risk))
+        else:  # by conversation and turn, what it adds to log S: only those at risk do
+            reached, here = times[:, None] >= turns, (times[:, None] == turns) & failed[:, None]
+            influences = np.cumsum(np.where(reached, failures / at_risk - here, 0.0) * steps, axis=1)
+            errors = np.sqrt((_sum_by(influences, clusters) ** 2).sum(axis=0))
+        reach = NormalDist().inv_cdf((1 + level) / 2) * errors / np.log(survival)
+        inside = (survival > 0) & (survival < 1)
+        low, high = (np.where(inside, survival ** np.exp(sign * reach), survival) for sign in (-1, 1))
+    return SurvivalCurve(
+        turns=tuple(turns.tolist()),
+        at_risk=tuple(at_risk.tolist()),
+        failures=tuple(failures.tolist()),
+        survival=tuple(survival.tolist()),
+        low=tuple(low.tolist()),
+        high=tuple(high.tolist()),
+        median=_cross(turns, survival),
+        median_low=_cross(turns, low),
+        median_high=_cross(turns, high),
+    )
+
+
+def _cross(turns: Ints, curve: Floats) -> int | None:
+    """Return the first turn at which a curve is at a half or below."""
+    below = np.flatnonzero(curve <= 0.5)
+    return int(turns[below[0]]) if len(below) else None
+
+
+def log_rank(times: Ints, failed: Mask, second: Mask, clusters: Ints | None = None) -> tuple[float, float]:
+    """Return the standardized difference of two groups and its p-value; above 0 the second group fails earlier."""
+    turns, at_risk, failures = _count(times, failed)
+    places = np.searchsorted(turns, times)
+    at_risk_second = second.sum() - np.append(0, np.bincount(places, second, len(turns)).cumsum()[:-1])
+    share = at_risk_second / at_risk
+    observed = float((second & failed).sum() - (share * failures).sum())
+    if clusters is None:
+        more = at_risk > 1
+        parts = (failures * share * (1 - share) * (at_risk - failures))[more] / (at_risk - 1)[more]
+        variance = float(parts.sum())
+    else:
+        hazards = failures / at_risk
+        expected = second * np.cumsum(hazards)[places] - np.cumsum(hazards * share)[places]
+        terms = (second - share[places]) * failed - expected
+        variance = float((_sum_by(terms[:, None], clusters) ** 2).sum())
+    if not variance:
+        return 0.0, 1.0
+    z = observed / math.sqrt(variance)
+    return z, math.erfc(abs(z) / math.sqrt(2))
+
+
+def _count(times: Ints, failed: Mask) -> tuple[Ints, Floats, Floats]:
+    """Return the turns at which something happened, how many reached them, and how many failed there."""
+    turns, places = np.unique(times, return_inverse=True)
+    ended = np.bincount(places)
+    return turns, len(times) - np.append(0, ended.cumsum()[:-1]), np.bincount(places, failed).astype(np.int64)
+
+
+def _sum_by(values: Floats, clusters: Ints) -> Floats:
+    """Sum the rows of each cluster."""
+    names, places = np.unique(clusters, return_inverse=True)
+    sums = np.zeros((len(names), values.shape[1]))
+    np.add.at(sums, places, values)
+    return sums

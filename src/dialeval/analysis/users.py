@@ -28,15 +28,15 @@ import numpy as np
 from rapidfuzz.distance import DamerauLevenshtein
 
 from dialeval.analysis.difference import DEFAULT_ALPHA
-from dialeval.analysis.discovery import Features, SideValues, UserTurns, find_phrases, measure_group
+from dialeval.analysis.discovery import NO_TEXTS, Features, SideValues, UserTurns, find_phrases, measure_group
 from dialeval.analysis.pairing import choose_main_keys
 from dialeval.analysis.values import find_better, require_table
 from dialeval.core.arrays import Floats, Ints
-from dialeval.core.columns import TextColumn
 from dialeval.core.display import Displayable, Tabular
 from dialeval.core.errors import SettingError
 from dialeval.core.result import Run
 from dialeval.core.run_schema import Record
+from dialeval.core.validation import JsonObject
 from dialeval.core.version import __version__
 from dialeval.metrics.conversation import SpokenTurn, UserRephrasing
 from dialeval.stats.intervals import DEFAULT_LEVEL, two_sided_t, wilson
@@ -127,7 +127,7 @@ class UserComparison(Tabular, Displayable, Record, frozen=True, kw_only=True, re
     def __repr__(self) -> str:
         return f"<UserComparison: told apart with accuracy {self.accuracy:.2f}, p {self.p:.3g}>"
 
-    def lines(self) -> list[dict[str, Any]]:
+    def lines(self) -> list[JsonObject]:
         """Return a line per habit.
 
         Returns:
@@ -169,6 +169,8 @@ def compare_users(
     """
     sides = [_collect_turns(run) for run in (real, simulated)]
     sizes = [len(np.unique(side.dialogues)) for side in sides]
+    if not min(sizes):
+        raise SettingError(NO_TEXTS.removesuffix("."))
     if min(sizes) < LEAST_DIALOGUES:
         counts = f"{sizes[0]} real and {sizes[1]} simulated dialogues have user turns"
         raise SettingError(f"{counts}; {LEAST_DIALOGUES} of each are needed")
@@ -201,9 +203,7 @@ def _collect_turns(run: Run) -> UserTurns:
 
 
 def _join(parts: Sequence[UserTurns]) -> UserTurns:
-    shifts = np.append(0, np.cumsum([part.dialogues.max(initial=-1) + 1 for part in parts]))
-    texts = TextColumn.from_strings([text for part in parts for text in part.texts])
-    return UserTurns(texts, np.concatenate([part.dialogues + at for part, at in zip(parts, shifts, strict=False)]))
+    return UserTurns.join(parts, [int(part.dialogues.max(initial=-1)) + 1 for part in parts])
 
 
 def _make_matrix(features: Features, kept: Ints, size: int) -> Floats:

@@ -1,4 +1,4 @@
-"""`dialeval compare`: differences of systems with intervals and tests, and gates for CI."""
+"""`dialeval compare`, `discover`, `survival` and `users`: differences with intervals and tests, and gates for CI."""
 
 from __future__ import annotations
 
@@ -104,14 +104,13 @@ def compare(
 
     Differences come with confidence intervals, p-values (also adjusted for the number of tests), effect sizes and rows
     won, tied and lost. Systems are matched by dialogue ids, prompts, references or position: those with the same units
-    are compared in pairs, logs of different users as independent samples, and the first line of the output states
-    which. With several runs, systems of the same name are called RUN/NAME. --fail-under and --fail-over check every
-    system except the baseline against a limit. With --llm-model a language model is asked which of two responses is
-    better, in both orders, and the systems are ranked by its verdicts.
+    are compared in pairs, logs of different users as independent samples, and the output states which. With several
+    runs, systems of the same name are called RUN/NAME. --fail-under and --fail-over check every system except the
+    baseline against a limit. With --llm-model a language model is asked which of two responses is better, in both
+    orders, and the systems are ranked by its verdicts.
     """
-    from dialeval.analysis.best import find_best_systems
     from dialeval.analysis.comparison import compare as compare_runs
-    from dialeval.analysis.comparison import load_comparison
+    from dialeval.analysis.comparison import find_best_systems, load_comparison
     from dialeval.analysis.gates import check_baseline, check_slices
     from dialeval.analysis.pairing import collect_systems
     from dialeval.analysis.slices import compare_slices
@@ -119,7 +118,6 @@ def compare(
     from dialeval.metrics.registry import split_names
     from dialeval.reports import comparisons
     from dialeval.reports.documents import to_markdown
-    from dialeval.reports.labels import JUDGED
 
     out.check_percent(format_, percent)
     out.check_transpose(format_, transpose, ["latex"])
@@ -129,7 +127,7 @@ def compare(
     if llm["model"]:
         if any((runs[1:], bar, by, sequential, trend, limits.lowest, limits.highest, baseline, metrics)):
             raise click.UsageError("--llm-model compares the systems of one run by pairs only; leave other options out")
-        out.print_as(format_, JUDGED, _compare_by_llm(runs[0], named, llm, length, pairs_file), output, _FILE_WIDTH)
+        out.print_result(format_, _compare_by_llm(runs[0], named, llm, length, pairs_file), output, _FILE_WIDTH)
         return 0
     if length or pairs_file is not None:
         raise click.UsageError("--length and --pairs need --llm-model")
@@ -225,7 +223,6 @@ def _print_over_time(
     from dialeval.analysis.pairing import load_runs
     from dialeval.analysis.sequential import fit_trend as find_trend
     from dialeval.analysis.sequential import run_sequential_test as test_sequentially
-    from dialeval.reports.sequential import SEQUENTIAL, TREND
 
     if sequential and (more or trend or chosen["detect"]):
         raise click.UsageError(
@@ -239,8 +236,8 @@ def _print_over_time(
         )
     names = ("baseline", "weight") if sequential else ("confidence",)
     settings = {name: chosen[name] for name in ("systems", "metrics", "alpha", "design", *names)}
-    printer, analyze = (SEQUENTIAL, test_sequentially) if sequential else (TREND, find_trend)
-    out.print_as(format_, printer, analyze(load_runs(runs), **settings), output, _FILE_WIDTH)
+    analyze = test_sequentially if sequential else find_trend
+    out.print_result(format_, analyze(load_runs(runs), **settings), output, _FILE_WIDTH)
 
 
 def _load_with_bar(runs: tuple[str, ...], bar: str | None, baseline: str | None) -> tuple[dict[str, Run], str | None]:
@@ -256,3 +253,90 @@ def _load_with_bar(runs: tuple[str, ...], bar: str | None, baseline: str | None)
     if len(first) != 1:
         raise click.UsageError(f"{bar} holds {len(first)} systems; name one: --no-worse-than SYSTEM")
     return loaded, next(iter(collect_systems(loaded)))
+
+
+_cluster = click.option("--cluster", metavar="FIELD", help="A field whose dialogues belong together, such as user.")
+_baseline = click.option(
+    "--baseline", metavar="NAME", help="The system that others are compared with.  [default: the first]"
+)
+_confidence = click.option("--confidence", type=float, default=0.95, metavar="LEVEL", help="Confidence level.")
+_alpha = click.option("--alpha", type=float, default=0.05, help="Significance level.")
+_seed = click.option("--seed", type=options.SEED, default=12345, help="Random seed.")
+_runs = click.argument("runs", nargs=-1, required=True, type=click.Path(exists=True))
+
+
+def _load(runs: tuple[str, ...]) -> Any:
+    from dialeval.analysis.pairing import load_runs
+
+    return load_runs(runs)
+
+
+@options.command(
+    "dialeval discover results/                    where is the new system worse, and where better?",
+    "dialeval discover results/ -m judge --cluster user",
+)
+@_runs
+@click.option("-m", "--metrics", multiple=True, help="Metrics.  [default: one of each family]")
+@_baseline
+@_cluster
+@_alpha
+@_confidence
+@_seed
+@options.output_file
+@options.format_()
+def discover(
+    runs: tuple[str, ...], output: Path | None, format_: str, metrics: tuple[str, ...], **settings: Any
+) -> None:
+    """Find groups of dialogues in saved RUNS where a system is worse or better than elsewhere.
+
+    Groups are words of users, tools, lengths and fields. One half of the dialogues suggests them, the other half tests
+    them, and all tests are corrected together.
+    """
+    from dialeval.analysis.discovery import discover as find
+
+    out.print_result(format_, find(_load(runs), metrics=metrics or None, **settings), output)
+
+
+@options.command(
+    "dialeval survival results/                    turns until there is no reply",
+    "dialeval survival results/ -m judge --below 0.4 --cluster user",
+)
+@_runs
+@click.option("-m", "--metric", default="failure-rate", help="A metric with a value per reply.")
+@click.option("--below", type=float, help="Replies below this value fail.  [default: the middle of the range]")
+@click.option("--above", type=float, help="Replies above this value fail.")
+@_baseline
+@_cluster
+@_confidence
+@options.output_file
+@options.format_()
+def survival(runs: tuple[str, ...], output: Path | None, format_: str, **settings: Any) -> None:
+    """Estimate how many turns conversations of saved RUNS go without a failed reply (Kaplan-Meier, log-rank test)."""
+    from dialeval.analysis.survival import estimate_survival
+
+    out.print_result(format_, estimate_survival(_load(runs), **settings), output)
+
+
+@options.command(
+    "dialeval users real.jsonl simulated.jsonl     chat logs, or saved runs",
+    "dialeval users real-run/ simulated-run/ -f json",
+)
+@click.argument("real", type=click.Path(exists=True))
+@click.argument("simulated", type=click.Path(exists=True))
+@_alpha
+@_confidence
+@_seed
+@options.output_file
+@options.format_()
+def users(real: str, simulated: str, output: Path | None, format_: str, **settings: Any) -> None:
+    """Compare the user sides of two logs: can SIMULATED users be told apart from REAL ones, and by what?"""
+    from dialeval.analysis.users import compare_users
+    from dialeval.core.result import load
+    from dialeval.core.rowtable import RUN_FILE
+    from dialeval.engine.evaluate import evaluate
+
+    sides = [
+        load(path) if (Path(path) / RUN_FILE).exists() else evaluate(path, metrics="length")
+        for path in (real, simulated)
+    ]
+    out.print_result(format_, compare_users(*sides, **settings), output)

@@ -71,7 +71,7 @@ class HelpCommand(click.Command):
         self.examples = examples
 
     def make_context(
-        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: object
     ) -> click.Context:
         if args and (command := self.inner.get(args[0])):
             return command.make_context(f"{info_name} {args[0]}", args[1:], parent=parent, **extra)
@@ -118,7 +118,7 @@ class HelpCommand(click.Command):
 class Group(HelpCommand, click.Group):
     """A group of commands, whose names may be in any case; an unknown one gets a suggestion."""
 
-    def command(self, *examples: str, **settings: Any) -> Callable[[Function], click.Command]:  # type: ignore[override]
+    def command(self, *examples: str, **settings: object) -> Callable[[Function], click.Command]:  # type: ignore[override]
         """Make a function a command of the group, with examples for its help; a decorator."""
         return super().command(cls=HelpCommand, examples=examples, **settings)
 

@@ -34,14 +34,14 @@ _COMMANDS: Mapping[str, Command] = {
         "Evaluate",
     ),
     "discover": Command(
-        "dialeval.cli.discover:discover", "Find groups of dialogues where a system is worse.", "Evaluate"
+        "dialeval.cli.compare:discover", "Find groups of dialogues where a system is worse.", "Evaluate"
     ),
-    "survival": Command("dialeval.cli.discover:survival", "Turns until conversations fail (Kaplan-Meier).", "Evaluate"),
-    "users": Command("dialeval.cli.discover:users", "Compare simulated users with real ones.", "Evaluate"),
+    "survival": Command("dialeval.cli.compare:survival", "Turns until conversations fail (Kaplan-Meier).", "Evaluate"),
+    "users": Command("dialeval.cli.compare:users", "Compare simulated users with real ones.", "Evaluate"),
     "report": Command("dialeval.cli.report:report", "Write an HTML report of saved runs.", "Evaluate"),
-    "table": Command("dialeval.cli.papers:table", "Write a table of saved runs for a paper.", "Evaluate"),
+    "table": Command("dialeval.cli.report:table", "Write a table of saved runs for a paper.", "Evaluate"),
     "describe": Command(
-        "dialeval.cli.papers:describe", "Write the methods paragraph of a paper, and BibTeX.", "Evaluate"
+        "dialeval.cli.report:describe", "Write the methods paragraph of a paper, and BibTeX.", "Evaluate"
     ),
     "export": Command("dialeval.cli.report:export", "Write scores for other programs.", "Evaluate"),
     "demo": Command(f"{_TOOLS}:demo", "Evaluate the sample data that ships with dialeval.", "Evaluate"),

@@ -80,14 +80,14 @@ def parse_numbers(context: click.Context, parameter: click.Parameter, values: Se
         raise click.UsageError(f"{parameter.opts[0]} takes KEY=NUMBER, such as sacrebleu=0.2: {error}") from None
 
 
-def parse_systems(_context: click.Context, _parameter: click.Parameter, given: Sequence[str]) -> str | dict[str, str]:
+def parse_systems(_context: click.Context, _parameter: click.Parameter, places: Sequence[str]) -> str | dict[str, str]:
     """Parse FILE or NAME=FILE: the path of a single file without a name, else a mapping of systems to paths."""
     from dialeval.io.sources import name_system
 
-    if len(given) == 1 and not _has_name(given[0]):
-        return given[0]
+    if len(places) == 1 and not _has_name(places[0]):
+        return places[0]
     systems: dict[str, str] = {}
-    for argument in given:
+    for argument in places:
         name, path = argument.split("=", 1) if _has_name(argument) else (name_system(argument), argument)
         if name in systems:
             raise click.UsageError(
@@ -106,7 +106,7 @@ def _has_name(argument: str) -> bool:
 def combine_options(*options: Decorator) -> Decorator:
     """Combine several options into one decorator, in the order in which the help lists them."""
 
-    def decorate(command: Any) -> Any:
+    def decorate(command: object) -> object:
         for option in reversed(options):
             command = option(command)
         return command
@@ -150,8 +150,8 @@ class IntervalOptions:
             return run
         from dialeval.analysis.values import with_intervals
 
-        given = {"resamples": self.resamples, "seed": self.seed, "confidence": confidence}
-        chosen: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+        settings = {"resamples": self.resamples, "seed": self.seed, "confidence": confidence}
+        chosen: dict[str, Any] = {name: value for name, value in settings.items() if value is not None}
         return with_intervals(run, **chosen)
 
 

@@ -79,7 +79,7 @@ def compare_and_save(
     folder: Path | None,
     force: bool = False,
     saved: Run | None = None,
-    chosen: Mapping[str, Any] | None = None,
+    chosen: Mapping[str, object] | None = None,
 ) -> RunVerdict | None:
     """Compare the systems of a run for a format that shows a verdict, and save both in a folder.
 
@@ -234,6 +234,13 @@ def print_as(format_: str, reports: Any, value: object, output: Path | None = No
     style = get_style() if format_ == "latex" else {}
     content = reports.lay_out(value) if format_ == "table" else reports.FORMATS[format_](value, **style)
     print_content(content, output, width)
+
+
+def print_result(format_: str, result: object, output: Path | None = None, width: int | None = None) -> None:
+    """Print the result of an analysis in a format, or write it, see `print_content`."""
+    from dialeval.reports import documents
+
+    print_as(format_, documents, result, output, width)
 
 
 def print_content(content: RenderableType, output: Path | None = None, width: int | None = None) -> None:

@@ -38,7 +38,7 @@ _FILES = ("responses", "contexts", "dialogues", "scores", "train", "vocabulary",
 @options.contexts
 @click.option("--dialogues", metavar="FILE", help="Dialogue id of each line; empty-lines: these separate dialogues.")
 @click.option("--scores", metavar="FILE", help="Table with scores of dialogues, for -m score:NAME.")
-@click.option("--key", default="dialog_id", help="Column of --scores with the ids of dialogues.")
+@click.option("--key", default="dialog_id", help="Column of --scores with the ids of dialogues, or of replies.")
 @options.resources
 @options.in_vocabulary
 @click.option(
@@ -179,7 +179,7 @@ def _evaluate(
 
         inputs["keep"] = [field for field in dict.fromkeys(kept) if field not in FOUND or field in over]
     inputs["invalid"] = "skip" if inputs.pop("skip_invalid") else "refuse"
-    reading = Reading(**{each.name: inputs.pop(each.name) for each in fields(Reading) if each.name in inputs})
+    reading = Reading(**{option.name: inputs.pop(option.name) for option in fields(Reading) if option.name in inputs})
     needs_all_rows = baselines or bool(kept) or intervals.is_resampled
     needs_all_rows |= reading.dialogues is not None or reading.scores is not None
     if over and (intervals.is_resampled or as_there):
@@ -188,8 +188,8 @@ def _evaluate(
     threads, row_scores, resume, factor = (inputs.pop(name) for name in ("threads", "row_scores", "resume", "t"))
     workers = _make_engine(engine, jobs, address, threads)
     scoring = Options(engine=workers if jobs or engine else None, row_scores=row_scores, resume=resume)
-    given = (inputs["responses"], inputs["references"], inputs["contexts"])
-    chunked = is_chunked(*given, reading.shards, scoring, large_too=not needs_all_rows)
+    sources = (inputs["responses"], inputs["references"], inputs["contexts"])
+    chunked = is_chunked(*sources, reading.shards, scoring, large_too=not needs_all_rows)
     if chunked and needs_all_rows:
         flags = "--baselines, --dialogues, --scores, --by, --cluster, --replicate and --intervals studentized"
         raise click.UsageError(f"{flags} need all rows in memory, which a run in chunks does not keep")

@@ -173,7 +173,7 @@ def schema(name: str | None) -> None:
 @options.row_fields
 @options.reading
 @options.format_(("table", "json"))
-def validate(files: tuple[str, ...], fields: Mapping[str, str], format_: str, **reading: Any) -> int:
+def validate(files: tuple[str, ...], fields: Mapping[str, str], format_: str, **reading: object) -> int:
     """List every problem of every file, or the account of what each holds. Exit status 2 if there is a problem.
 
     The account counts conversations, user turns and replies, and what is missing; the first conversation is shown as
@@ -415,7 +415,7 @@ def _evaluate_sample(here: Path) -> Iterator[tuple[str, Run, Sequence[str]]]:
     from dialeval.engine.resources import explain_missing
     from dialeval.lsdscc import evaluate as evaluate_hypotheses
     from dialeval.multiwoz import Evaluator
-    from dialeval.suites.breakdown.curves import with_curves
+    from dialeval.suites.breakdown.report import with_curves
 
     responses = evaluate(
         here / "responses",

@@ -99,8 +99,10 @@ class Account:
 
     def __add__(self, other: Account) -> Account:
         """Return the account of both inputs."""
-        own, more = vars(self), vars(other)
-        counts = {each.name: own[each.name] + more[each.name] for each in fields(self) if each.name not in _LISTED}
+        mine, more = vars(self), vars(other)
+        counts = {
+            count.name: mine[count.name] + more[count.name] for count in fields(self) if count.name not in _LISTED
+        }
         problems = (self.problems + other.problems)[:MOST_LISTED]
         return Account(**counts, fields={**other.fields, **self.fields}, problems=problems)
 
@@ -133,5 +135,5 @@ def count_things(number: int, words: str) -> str:
 
 def describe_accounts(accounts: Mapping[str, Account | None]) -> dict[str, str]:
     """Return the counts of each system of which something is missing."""
-    found = {name: account for name, account in accounts.items() if account is not None}
-    return {name: account.describe() for name, account in found.items() if not account.complete}
+    counted = {name: account for name, account in accounts.items() if account is not None}
+    return {name: account.describe() for name, account in counted.items() if not account.complete}

@@ -115,7 +115,7 @@ def release(view: npt.NDArray[np.generic]) -> None:
 # Equality of values that hold arrays.
 
 
-def is_equal(left: Any, right: Any) -> bool:
+def is_equal(left: object, right: object) -> bool:
     """Return whether two values are the same: arrays and columns by what they hold; NaN equals NaN."""
     if isinstance(left, np.ndarray) and isinstance(right, np.ndarray):
         return np.array_equal(left, right, equal_nan=left.dtype.kind == "f")
@@ -133,7 +133,7 @@ class EqualByFields:
     def __eq__(self, other: object) -> bool:
         if type(self) is not type(other):
             return NotImplemented
-        names = [each.name for each in fields(cast(Any, self))]
+        names = [item.name for item in fields(cast(Any, self))]
         return all(is_equal(getattr(self, name), getattr(other, name)) for name in names)
 
 
@@ -141,7 +141,7 @@ class EqualByFields:
 class Cache:
     """A cache of values derived from an object, shared by all metrics."""
 
-    kept: dict[Hashable, Any] = field(default_factory=dict)
+    kept: dict[Hashable, object] = field(default_factory=dict)
 
     def derive(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return what `make` returns, computed once per key."""

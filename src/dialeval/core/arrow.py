@@ -126,7 +126,7 @@ def _offset_buffer(offsets: Ints) -> pa.Buffer:
     return pa.py_buffer(offsets.astype(np.int32))
 
 
-def write_tables(tables: Sequence[pa.Table], target: Any) -> None:
+def write_tables(tables: Sequence[pa.Table], target: object) -> None:
     """Write tables one below the other to a Parquet file, with null where one lacks a column of another."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -176,11 +176,11 @@ def read_table(
             if name not in names and not name.endswith("?"):
                 raise InvalidError(f"has no column {name}")
         for name in names:
-            kind, found = columns.get(name, columns.get(f"{name}?")), table[name].type
-            if kind is None and found not in others:
-                raise InvalidError(f"column {name!r} holds {found}")
-            if kind not in (None, found):
-                raise InvalidError(f"column {name} holds {found}, not {kind}")
+            kind, actual = columns.get(name, columns.get(f"{name}?")), table[name].type
+            if kind is None and actual not in others:
+                raise InvalidError(f"column {name!r} holds {actual}")
+            if kind not in (None, actual):
+                raise InvalidError(f"column {name} holds {actual}, not {kind}")
             if name in columns and table[name].null_count:
                 raise InvalidError(f"column {name} has gaps")
     return table
@@ -201,7 +201,7 @@ def read_parquet(source: pa.BufferReader, chosen: Callable[[list[str]], list[str
     return pa.Table.from_batches(batches) if batches else file.schema_arrow.empty_table()
 
 
-def read_batches(file: Any, size: int, rows: int, **chosen: Any) -> Iterator[pa.RecordBatch]:
+def read_batches(file: Any, size: int, rows: int, **chosen: object) -> Iterator[pa.RecordBatch]:
     """Yield the batches of a Parquet file of `size` bytes; InvalidError as soon as they take too much memory."""
     left = decoded_limit(size)
     for batch in file.iter_batches(rows, **chosen):
@@ -216,7 +216,7 @@ def decoded_limit(size: int) -> int:
     return max(SURELY_DECODED, MOST_TIMES * size)
 
 
-def check_decoded_size(source: Any, size: int) -> None:
+def check_decoded_size(source: object, size: int) -> None:
     """Raise InvalidError where the values of a Parquet file of `size` bytes, open for reading, take too much memory.
 
     Raises:
@@ -247,7 +247,7 @@ def size_error() -> InvalidError:
     return InvalidError(f"its values take more than {MOST_TIMES} times the size of the file")
 
 
-def _bound_text_bytes(source: Any, group: Any, number: int, places: Mapping[str, int], limit: int) -> int:
+def _bound_text_bytes(source: object, group: Any, number: int, places: Mapping[str, int], limit: int) -> int:
     """Return a bound of the bytes of the texts in columns of a row group: exact where a rough one is too large.
 
     `places`: the number of each column, by its path.

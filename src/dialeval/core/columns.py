@@ -83,7 +83,7 @@ class TextColumn(_Digested):
                 lengths = np.fromiter((len(text.encode()) for text in texts), np.int64, len(texts))
         except UnicodeEncodeError:
             remedy = "decode the text with the right encoding first"
-            halves = [(row, found[0]) for row, text in enumerate(texts, 1) if (found := LONE_SURROGATES.search(text))]
+            halves = [(row, hit[0]) for row, text in enumerate(texts, 1) if (hit := LONE_SURROGATES.search(text))]
             raise DataError(
                 Problem(where, row, f"{half!r} is half of a surrogate pair, not a character", remedy)
                 for row, half in halves
@@ -352,7 +352,7 @@ class FieldColumn(ObjectColumn):
 
     @classmethod
     def of(
-        cls, values: Sequence[Any], counted: Sequence[bool] | Mask | None = None, is_number: bool = False
+        cls, values: Sequence[object], counted: Sequence[bool] | Mask | None = None, is_number: bool = False
     ) -> FieldColumn:
         """Return the column of some values, of which all count unless it is said."""
         made = np.array([nan if value is None else value for value in values]) if is_number else list(values)

@@ -68,8 +68,8 @@ def number_by_first_use(ids: Ids, below: int) -> tuple[Ids, Ids]:
     """Return the distinct ids in the order of their first use, and the ids numbered in that order."""
     first = np.full(below, len(ids))
     first[ids[::-1]] = np.arange(len(ids))[::-1]  # of several assignments the last one remains: the first use
-    there = np.flatnonzero(first < len(ids))
-    used: Ids = there[np.argsort(first[there])].astype(np.int32)
+    present = np.flatnonzero(first < len(ids))
+    used: Ids = present[np.argsort(first[present])].astype(np.int32)
     number = np.empty(below, np.int32)
     number[used] = np.arange(len(used))
     return used, number[ids]
@@ -105,7 +105,10 @@ def join_batches(parts: Sequence[BatchContributions]) -> Contributions:
     # Of several processes, or no words at all.
     if len(tokens) < len(parts) or any(part.vocabulary is not tokens[0].vocabulary for part in tokens):
         return join_parts([RowWords.of(part) if isinstance(part, TokenColumn) else part for part in parts])
-    ids, sizes = (np.concatenate(each) for each in zip(*((part.ids, part.lengths) for part in tokens), strict=True))
+    ids, sizes = (
+        np.concatenate(parts_of_kind)
+        for parts_of_kind in zip(*((part.ids, part.lengths) for part in tokens), strict=True)
+    )
     return RowWords.of(TokenColumn(ids, offsets_of(sizes), tokens[0].vocabulary))
 
 
@@ -170,12 +173,12 @@ def to_arrow(contributions: Mapping[str, Contributions], system: str) -> pa.Tabl
     import pyarrow as pa
 
     columns = {"system": repeat_text(system, len(next(iter(contributions.values()))))}
-    for name, each in contributions.items():
-        if isinstance(each, RowSums):
-            rows, width = each.values.shape
-            columns[name] = list_array(np.arange(rows + 1) * width, number_array(each.values.ravel()))
+    for name, column in contributions.items():
+        if isinstance(column, RowSums):
+            rows, width = column.values.shape
+            columns[name] = list_array(np.arange(rows + 1) * width, number_array(column.values.ravel()))
         else:
-            columns[name] = list_array(each.offsets, text_array(each.words).take(number_array(each.ids)))
+            columns[name] = list_array(column.offsets, text_array(column.words).take(number_array(column.ids)))
     return pa.table(columns)
 
 
@@ -187,8 +190,8 @@ def from_arrow(table: pa.Table) -> dict[str, Contributions]:
         if name != "system" and column.null_count < len(column):
             if column.null_count or column.flatten().null_count:
                 raise InvalidError(f"{name} has gaps")
-            contributions[name] = own = _from_lists(column)
-            if isinstance(own, RowSums) and not np.isfinite(own.values).all():
+            contributions[name] = rows_of_name = _from_lists(column)
+            if isinstance(rows_of_name, RowSums) and not np.isfinite(rows_of_name.values).all():
                 raise InvalidError(f"{name} has numbers that are not finite")
     return contributions
 

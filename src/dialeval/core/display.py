@@ -13,7 +13,7 @@ from importlib import import_module
 from itertools import chain, pairwise
 from math import isfinite, nan
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -42,7 +42,7 @@ class Displayable:
     def _repr_html_(self) -> str:
         return str(find_place("loaders", "html")(self))
 
-    def to_latex(self, **settings: Any) -> str:
+    def to_latex(self, **settings: object) -> str:
         r"""Return the table of the result for a paper: booktabs rules, a caption in words, signatures as comments.
 
         Args:
@@ -64,7 +64,7 @@ class Displayable:
         """
         return str(find_place("loaders", "write_table")(self, "latex", **settings))
 
-    def to_markdown(self, **settings: Any) -> str:
+    def to_markdown(self, **settings: object) -> str:
         """Return the table of `to_latex` in Markdown.
 
         Args:
@@ -75,7 +75,7 @@ class Displayable:
         """
         return str(find_place("loaders", "write_table")(self, "md", **settings))
 
-    def to_html(self, **settings: Any) -> str:
+    def to_html(self, **settings: object) -> str:
         """Return the table of `to_latex` in HTML, without a style.
 
         Args:

@@ -125,7 +125,7 @@ def group_problems(problems: Iterable[Problem]) -> list[list[Problem]]:
 def describe_group(group: Sequence[Problem]) -> str:
     """Return one line for problems that differ only in their line."""
     first, *others = group
-    lines = [str(each.line) for each in others[:SHOWN_PROBLEMS]]
+    lines = [str(problem.line) for problem in others[:SHOWN_PROBLEMS]]
     more = f" and {len(others) - SHOWN_PROBLEMS:,} more" if len(others) > SHOWN_PROBLEMS else ""
     return f"{first} (also in line {', '.join(lines)}{more})" if others else str(first)
 

@@ -88,10 +88,10 @@ def sum_by_size(sums: Ints, sizes: Ints) -> BySize:
         added = {}
         for size in np.flatnonzero(np.bincount(sizes, minlength=1)[1:]) + 1:
             alike = sizes == size
-            own = sums if alike.all() else sums[alike]
-            numbers = own.astype(np.float64)
+            selected = sums if alike.all() else sums[alike]
+            numbers = selected.astype(np.float64)
             products = (numbers.T @ numbers)[left, right].astype(np.int64)
-            added[int(size)] = (len(own), *own.sum(axis=0).tolist(), *products.tolist())
+            added[int(size)] = (len(selected), *selected.sum(axis=0).tolist(), *products.tolist())
         return added
     # Plain Python numbers where products might not fit.
     wide = sums if bound < 1 << 63 else sums.astype(object)
@@ -283,8 +283,8 @@ class Moments:
 
         Dialogue `k` is the rows `dialogues[k]` to `dialogues[k + 1]`; None: every row is a cluster.
         """
-        known = ~np.isnan(items)
-        scored = items[known]
+        present = ~np.isnan(items)
+        scored = items[present]
         if np.isinf(scored).any():
             raise DialevalError("a metric gave an infinite value for a row; NaN is the mark of a row without a score")
         if not len(scored):
@@ -292,7 +292,7 @@ class Moments:
         total, squares = exact_sums(scored)
         clusters: BySize = {1: (len(scored), total, squares)}
         if dialogues is not None and len(dialogues) <= len(items):
-            sizes = np.diff(np.concatenate(([0], np.cumsum(known)))[dialogues])
+            sizes = np.diff(np.concatenate(([0], np.cumsum(present)))[dialogues])
             clusters = exact_sums_by_cluster(scored, sizes[sizes > 0])
         return cls(len(items), len(scored), total, squares, clusters)
 

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 from dialeval.core.errors import add_warning
 from dialeval.core.inputs import Input
+from dialeval.core.validation import JsonObject
 
 GROUP = "dialeval.features"
 """The entry point group of other packages."""
@@ -128,7 +129,7 @@ def find_place(field_name: str, key: str) -> Any:
     return None
 
 
-def read_table(place: str) -> dict[str, Any]:
+def read_table(place: str) -> JsonObject:
     """Read a TOML file of a feature, `package:file`."""
     from importlib.resources import files
 

@@ -328,12 +328,14 @@ class Metric(Declared, Fold[State]):
                 raise SettingError(f"{name} of {self.family} must be {limits}, not {getattr(self, name)}")
 
     def __str__(self) -> str:
-        own = {field.name: getattr(self, field.name) for field in fields(self)}
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
         defaults = {field.name: field.default for field in fields(self)}
         for preset, settings in self.presets.items():
-            if {**defaults, **settings} == own:
+            if {**defaults, **settings} == values:
                 return preset
-        changed = [(name, value) for name, value in own.items() if defaults[name] is MISSING or value != defaults[name]]
+        changed = [
+            (name, value) for name, value in values.items() if defaults[name] is MISSING or value != defaults[name]
+        ]
         text = ",".join(f"{name}={str(value).lower() if isinstance(value, bool) else value}" for name, value in changed)
         return f"{self.family}({text})"
 
@@ -363,7 +365,7 @@ class Metric(Declared, Fold[State]):
         """Return the names of its settings, in order."""
         return [field.name for field in fields(cls)]
 
-    def with_settings(self, **changes: Any) -> Metric:
+    def with_settings(self, **changes: object) -> Metric:
         """Return a preset with other defaults of its family; a metric ignores settings that it has no use for."""
         return replace(self, **changes)
 
@@ -485,10 +487,10 @@ def check_column(metric: str, values: object, rows: int, of: str = "rows") -> No
     if isinstance(values, np.ndarray) and values.dtype == np.float64 and values.shape == (rows,):
         return
     if isinstance(values, np.ndarray):
-        given = f"an array of {values.dtype} of the shape {values.shape}"
+        returned = f"an array of {values.dtype} of the shape {values.shape}"
     else:
-        given = f"a {type(values).__name__}"
-    raise SettingError(f"the metric {metric} gave {given} for {rows} {of}; an array of {rows} float64 is expected")
+        returned = f"a {type(values).__name__}"
+    raise SettingError(f"the metric {metric} gave {returned} for {rows} {of}; an array of {rows} float64 is expected")
 
 
 @cache
@@ -498,7 +500,7 @@ def _list_choices(metric: type[Metric]) -> Mapping[str, tuple[object, ...]]:
     for kind in reversed(metric.__mro__):
         # Only the annotations of settings are looked up: those of all class variables would take several times as long.
         plain = {name: hint for name, hint in get_annotations(kind).items() if "ClassVar" not in str(hint)}
-        own = {name: hint for name, hint in plain.items() if name in settings}
+        chosen = {name: hint for name, hint in plain.items() if name in settings}
         with suppress(NameError):  # a name that only type checkers, or the function that defines the class, can see
-            hints |= get_type_hints(SimpleNamespace(__annotations__=own), vars(sys.modules[kind.__module__]))
+            hints |= get_type_hints(SimpleNamespace(__annotations__=chosen), vars(sys.modules[kind.__module__]))
     return {name: get_args(hint) for name, hint in hints.items() if get_origin(hint) is Literal}

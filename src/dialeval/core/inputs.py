@@ -108,7 +108,11 @@ TURN_LABELS: Input = Column("turn-labels", "object", "a field labels in response
 """Labels of a reply by annotators or models, with counts of annotators."""
 LATENCY: Input = Column("latency", "number", "a field latency, or messages with a timestamp, in responses")
 """The seconds until a reply was there."""
-SCORES: Input = Column("scores", "object", "a field with scores in responses")
+SCORES: Input = Column(
+    "scores",
+    "object",
+    "a field of that name with numbers, yes or no in responses, or in a table of scores: --scores FILE",
+)
 """Scores that the rows carry: an object by name, in the row in which they count."""
 LABELS: Input = Column("labels", "number")
 """A breakdown detector's label and probabilities for a turn."""

@@ -49,7 +49,7 @@ from dialeval.core.fold import Estimate, Level
 from dialeval.core.rowtable import RUN_FILE, RowTable, RunPart
 from dialeval.core.run_schema import FORMAT, Role, SavedEstimate, SavedFile, SavedResult, SavedRun, check_details
 from dialeval.core.signature import Signature
-from dialeval.core.validation import InvalidError, nan_to_null
+from dialeval.core.validation import InvalidError, JsonObject, nan_to_null
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -104,10 +104,10 @@ class Result(Mapping[str, Estimate], Tabular, Displayable):
     def __getitem__(self, key: str) -> Estimate:
         if key in self.estimates:
             return self.estimates[key]
-        known = find_place("loaders", "metric name")(key)
-        if known not in self.estimates:
+        registered = find_place("loaders", "metric name")(key)
+        if registered not in self.estimates:
             raise UnknownNameError("metric", key, self.estimates, self.skipped)
-        return self.estimates[known]
+        return self.estimates[registered]
 
     def __contains__(self, key: object) -> bool:
         return key in self.estimates
@@ -213,7 +213,7 @@ class Run(Mapping[str, Result], Tabular, Displayable):
         """The per-row scores as a table: `run.score_table.to_pandas()`."""
         return ScoreTable(self)
 
-    def plot(self, kind: str = "distribution", metric: str | None = None, **options: Any) -> Any:
+    def plot(self, kind: str = "distribution", metric: str | None = None, **options: object) -> Any:
         """Draw a figure.
 
         Args:
@@ -253,7 +253,7 @@ class Run(Mapping[str, Result], Tabular, Displayable):
         """Every result key that some system has, in the order of the first system that has it."""
         return list(dict.fromkeys(key for result in self.systems.values() for key in result))
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """Return the run without per-row scores as plain data, as `-f json` prints it; NaN is None.
 
         Returns:
@@ -311,7 +311,7 @@ class Run(Mapping[str, Result], Tabular, Displayable):
         }
         with replace_files(folder, RUN_FILE) as files:
             files.removed |= _list_own_files(folder)
-            saved: dict[str, list[dict[str, Any]]] = {"scores": []}
+            saved: dict[str, list[JsonObject]] = {"scores": []}
             for what, parts_of_kind in tables.items():
                 if parts_of_kind:
                     name = f"{what}.parquet"
@@ -329,7 +329,7 @@ class Run(Mapping[str, Result], Tabular, Displayable):
         return folder
 
 
-def _estimate_to_dict(estimate: Estimate) -> dict[str, Any]:
+def _estimate_to_dict(estimate: Estimate) -> JsonObject:
     return {
         "mean": estimate.mean,
         "std": estimate.std,
@@ -348,7 +348,7 @@ def _estimate_to_dict(estimate: Estimate) -> dict[str, Any]:
 # Preflight checks.
 
 
-def check_folder(folder: str | os.PathLike[str], *inputs: Any, sources: Iterable[str] = ()) -> None:
+def check_folder(folder: str | os.PathLike[str], *inputs: object, sources: Iterable[str] = ()) -> None:
     """Raise DataError unless a run may be saved in a folder; call it before a long evaluation.
 
     `inputs`: the inputs of the run, see `core.files.refuse_inputs`. A saved run may be replaced, other files not; with
@@ -460,7 +460,7 @@ def load(path: str | os.PathLike[str]) -> Run:
     return read_consistently(file, lambda: _read_run(file))
 
 
-def read_comparison(path: str | os.PathLike[str]) -> Any:
+def read_comparison(path: str | os.PathLike[str]) -> object:
     """Read the comparison that was saved with a run, as plain data; None where there is none.
 
     Raises:
@@ -469,7 +469,7 @@ def read_comparison(path: str | os.PathLike[str]) -> Any:
     path = Path(path)
     file = path / RUN_FILE if path.is_dir() else path
 
-    def read() -> Any:
+    def read() -> object:
         for entry in validation.read_json(file, SavedRun, _REMEDY).comparison:
             place = place_of(file.with_name(entry.file), entry.sha256)
             return validation.read_document(place, _REMEDY, entry.sha256, file.name)
@@ -601,7 +601,7 @@ def _check_result(name: str, result: Result) -> None:
 # Joining.
 
 
-def name_systems(labeled: Mapping[str, Mapping[str, Any]]) -> dict[tuple[str, str], str]:
+def name_systems(labeled: Mapping[str, Mapping[str, object]]) -> dict[tuple[str, str], str]:
     """Return the name of each system by its run's label and its own name; a name that two have gets the label."""
     times = Counter(system for systems in labeled.values() for system in systems)
     return {
@@ -625,7 +625,7 @@ def _join_runs(left: Run, right: Run) -> Run:
     return Run(systems, version, tuple(dict.fromkeys((*left.warnings, *right.warnings))), details)
 
 
-def _rename_systems(details: Any, names: Mapping[str, str]) -> Any:
+def _rename_systems(details: object, names: Mapping[str, str]) -> Any:
     """Rename systems wherever details are by system."""
     if not isinstance(details, Mapping):
         return details
@@ -634,7 +634,7 @@ def _rename_systems(details: Any, names: Mapping[str, str]) -> Any:
     return {name: _rename_systems(value, names) for name, value in details.items()}
 
 
-def _merge_details(left: Mapping[str, Any], right: Mapping[str, Any]) -> dict[str, Any]:
+def _merge_details(left: Mapping[str, Any], right: Mapping[str, Any]) -> JsonObject:
     """Merge nested mappings; what is not the same in both is left out."""
     merged = {**left, **right}
     for name in left.keys() & right.keys():

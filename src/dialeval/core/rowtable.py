@@ -25,7 +25,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -146,7 +146,7 @@ class RowTable(EqualByFields):
         import pyarrow as pa
 
         rows, clusters = len(self), self.clusters
-        columns: dict[str, Any] = {
+        columns: dict[str, object] = {
             "system": repeat_text(system, rows),
             "row": number_array(np.arange(1, rows + 1)),
             "dialogue": number_array(clusters + 1),
@@ -176,8 +176,8 @@ class RowTable(EqualByFields):
             raise InvalidError("the rows are not numbered from 1 on")
         firsts = np.flatnonzero(np.diff(clusters, prepend=-1))
         kept = [name for name in columns if name.startswith(_FIELD)]
-        known = (*_PLACES, *_DIGESTS, *kept)
-        names = [name for name in columns if name not in known and not name.endswith(_CONTINUES)]
+        expected = (*_PLACES, *_DIGESTS, *kept)
+        names = [name for name in columns if name not in expected and not name.endswith(_CONTINUES)]
         texts = {name: _text_column(columns[name], columns.get(name + _CONTINUES)) for name in names}
         return cls(
             np.append(firsts, len(clusters)).astype(np.int64),
@@ -267,11 +267,15 @@ def read_scores(table: pa.Table, system: str, level: Level) -> dict[str, Floats]
     """Return the items of a level by key, out of the saved lines of one system."""
     import pyarrow.compute as pc
 
-    own = table.filter(pc.equal(table["level"], repeat_text(level.value, 1)[0]))
-    if not np.array_equal(numbers_of(own["row"]), np.arange(1, len(own) + 1)):
+    table_part = table.filter(pc.equal(table["level"], repeat_text(level.value, 1)[0]))
+    if not np.array_equal(numbers_of(table_part["row"]), np.arange(1, len(table_part) + 1)):
         raise InvalidError(f"the rows of {system} are not numbered from 1 on")
-    keys = [name for name in own.column_names if name not in _ITEM_PLACES]
-    items = {key: numbers_of(own[key]) for key in keys if not len(own) or own[key].null_count < len(own)}
+    keys = [name for name in table_part.column_names if name not in _ITEM_PLACES]
+    items = {
+        key: numbers_of(table_part[key])
+        for key in keys
+        if not len(table_part) or table_part[key].null_count < len(table_part)
+    }
     for key, values in items.items():
         if np.abs(values).max(initial=0.0, where=~np.isnan(values)) > LARGEST:
             raise InvalidError(f"{key} of {system} has values beyond {LARGEST:g}, too large to compute with")
@@ -316,8 +320,8 @@ class RunPart(NamedTuple):
         if "dialog_id" not in file.schema_arrow.names:
             return []
         table = file.read(["system", "dialog_id"])
-        own = table.filter(pc.equal(table["system"], repeat_text(system, 1)[0]))
-        return list(own["dialog_id"].drop_null().to_pylist())
+        of_system = table.filter(pc.equal(table["system"], repeat_text(system, 1)[0]))
+        return list(of_system["dialog_id"].drop_null().to_pylist())
 
 
 class PartWriter:

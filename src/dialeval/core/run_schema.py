@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pkgutil import resolve_name
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 from msgspec import UNSET, Meta, Struct, UnsetType, convert, defstruct, field, structs, to_builtins
 
@@ -125,7 +125,7 @@ class SavedRun(Struct):
     baselines: SavedBaselines | UnsetType = UNSET
 
 
-def check_details(document: Mapping[str, Any], where: str, remedy: str) -> None:
+def check_details(document: Mapping[str, object], where: str, remedy: str) -> None:
     """Raise DataError where a detail of a feature is not what the feature saves."""
     homes = (feature.details[name] for feature in list_features() for name in feature.details if name in document)
     for home in dict.fromkeys(homes):

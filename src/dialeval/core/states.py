@@ -23,13 +23,13 @@ import orjson
 
 from dialeval.core.columns import Words
 from dialeval.core.errors import SettingError
-from dialeval.core.validation import InvalidError, check_array
+from dialeval.core.validation import InvalidError, JsonObject, check_array
 
 T = TypeVar("T")
 
 _TREE_NAME = "tree"
 _EXACT_IN_JSON = 1 << 53
-_SEVERAL: Mapping[str, Callable[..., Any]] = {
+_SEVERAL: Mapping[str, Callable[..., object]] = {
     **{kind.__name__: kind for kind in (list, tuple, dict, set, frozenset)},
     "Counter": lambda pairs: Counter(dict(pairs)),
 }
@@ -41,7 +41,7 @@ class DamagedStateError(ValueError):
 
 def translate_state(state: T, vocabulary: Words) -> T:
     """Translate a state to another vocabulary, wherever it refers to one."""
-    moved: Any = state
+    moved: object = state
     if hasattr(state, "to_vocabulary"):
         moved = state.to_vocabulary(vocabulary)
     elif is_dataclass(state) and not isinstance(state, type):
@@ -57,7 +57,7 @@ def translate_state(state: T, vocabulary: Words) -> T:
 
 def to_bytes(state: object) -> bytes:
     """Write a state as bytes; SettingError for one that holds something else than plain data."""
-    arrays: dict[str, Any] = {}
+    arrays: JsonObject = {}
     arrays[_TREE_NAME] = np.frombuffer(orjson.dumps(_to_tree(state, arrays)), np.uint8)
     target = io.BytesIO()
     np.savez(target, **arrays)
@@ -94,15 +94,15 @@ def check_like(value: Any, example: Any, where: str = "state") -> None:
         for number, (part, one) in enumerate(zip(value, example, strict=True)):
             check_like(part, one, f"{where}[{number}]")
     elif is_dataclass(example):
-        for each in fields(example):
-            check_like(getattr(value, each.name), getattr(example, each.name), f"{where}.{each.name}")
+        for item in fields(example):
+            check_like(getattr(value, item.name), getattr(example, item.name), f"{where}.{item.name}")
 
 
 def _name_class(kind: type) -> str:
     return f"{kind.__module__}:{kind.__qualname__}"
 
 
-def _to_tree(value: Any, arrays: dict[str, npt.NDArray[Any]]) -> Any:
+def _to_tree(value: Any, arrays: dict[str, npt.NDArray[Any]]) -> object:
     if value is None or isinstance(value, bool | str):
         return value
     if type(value) is int:
@@ -121,7 +121,7 @@ def _to_tree(value: Any, arrays: dict[str, npt.NDArray[Any]]) -> Any:
     return {"class": _name_class(type(value)), "parts": [_to_tree(part, arrays) for part in _list_parts(value)]}
 
 
-def _list_parts(value: Any) -> tuple[Any, ...]:
+def _list_parts(value: object) -> tuple[object, ...]:
     if hasattr(value, "to_plain"):
         return tuple(value.to_plain())
     if is_dataclass(value) and not isinstance(value, type):
@@ -130,7 +130,7 @@ def _list_parts(value: Any) -> tuple[Any, ...]:
     raise SettingError(f"a state that holds a {kind} cannot be sent or saved; use dicts, lists, arrays or a dataclass")
 
 
-def _collect_classes(value: Any) -> dict[str, type]:
+def _collect_classes(value: object) -> dict[str, type]:
     """Return the classes of all objects in a tree, by name."""
     if isinstance(value, list | tuple | set | frozenset):
         return {name: kind for part in value for name, kind in _collect_classes(part).items()}
@@ -141,14 +141,14 @@ def _collect_classes(value: Any) -> dict[str, type]:
     return {}
 
 
-def _from_tree(tree: Any, arrays: Mapping[str, npt.NDArray[Any]], classes: Mapping[str, type]) -> Any:
+def _from_tree(tree: object, arrays: Mapping[str, npt.NDArray[Any]], classes: Mapping[str, type]) -> Any:
     if not isinstance(tree, dict):
         if tree is None or isinstance(tree, bool | str | int):
             return tree
         raise ValueError(f"{type(tree).__name__} where a value is expected")
     if "class" in tree:
         kind: Any = classes[tree["class"]]
-        make: Callable[..., Any] = kind.from_plain if hasattr(kind, "from_plain") else kind
+        make: Callable[..., object] = kind.from_plain if hasattr(kind, "from_plain") else kind
         return make(*[_from_tree(part, arrays, classes) for part in tree["parts"]])
     ((form, inside),) = tree.items()
     if form in ("int", "float"):

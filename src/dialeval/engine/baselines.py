@@ -146,11 +146,11 @@ def _with_responses(rows: Rows, name: str, responses: TextColumn) -> Rows:
 def _make_gold(rows: Rows, references: RaggedColumn) -> Rows:
     """Take first references as responses, over the rows that have one; of several it leaves the references."""
     counts = np.diff(references.offsets)
-    known = np.flatnonzero(counts)
-    firsts, several = references.offsets[:-1][known], counts[known] > 1
-    left = np.where(several, counts[known] - 1, 1)
+    occurring = np.flatnonzero(counts)
+    firsts, several = references.offsets[:-1][occurring], counts[occurring] > 1
+    left = np.where(several, counts[occurring] - 1, 1)
     others = references.values.take(ranges(firsts + several, left))
-    gold = _with_responses(rows.take(known), GOLD, references.values.take(firsts))
+    gold = _with_responses(rows.take(occurring), GOLD, references.values.take(firsts))
     return replace(gold, columns={**gold.columns, inputs.REFERENCE: RaggedColumn(others, offsets_of(left))})
 
 
@@ -179,7 +179,7 @@ def with_standing(run: Run, baselines: Baselines, metrics: Mapping[str, Metric])
     names = [rows.system for rows in baselines.systems]
     real = [name for name in run if name not in names]
     floors = {key: [name for name in names if _is_floor(name, metric)] for key, metric in metrics.items()}
-    standing = {name: own for name in real if (own := _locate(run, name, metrics, floors))}
+    standing = {name: located for name in real if (located := _locate(run, name, metrics, floors))}
     details = to_builtins(SavedBaselines(baselines.rows_of, dict(baselines.left_out), standing))
     warnings = [line for name in real for line in _warn_of_floors(run, name, metrics, floors)]
     if baselines.others:

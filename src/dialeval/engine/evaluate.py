@@ -56,7 +56,7 @@ class Reading:
             a list, or `"empty-lines"` if empty lines (in all files) separate dialogues.
         scores: Scores of the dialogues from another tool, for metrics such as `score:csat`: a file or a list of rows
             with the id of a dialogue and numbers, and with `turn` for scores of replies and `system` for several.
-        key: The column of `scores` with the ids.
+        key: The column of `scores` with the ids of dialogues; or a field of the rows that is unique for each reply.
         vocabulary: The in-vocabulary words, one per line, for metrics with `oov=unk`; those of `train` unless given.
         in_vocabulary: Whether words with a vector count as in-vocabulary (`"vectors"`) or only the words of the
             vocabulary (`"listed"`). None: `"listed"` for a vector file with a header line.
@@ -88,7 +88,7 @@ class Reading:
             raise SettingError(f"invalid rows are refused or skipped: invalid='refuse' or 'skip', not {self.invalid!r}")
 
     @property
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> dict[str, object]:
         """The settings of `FieldNames`."""
         names = ("system_prompts", "separator", "keep_reasoning", "roles")
         every_call, skip = self.checks is not None and _has_call_checks(self.checks), self.invalid == "skip"
@@ -194,8 +194,8 @@ class _Inputs:
         return sum(Path(path).stat().st_size for path in paths) >= LARGE_BYTES
 
     def _list_paths(self) -> Iterator[str]:
-        for given in (self.responses, self.references, self.contexts):
-            for each in given.values() if isinstance(given, Mapping) else [given]:
+        for source in (self.responses, self.references, self.contexts):
+            for each in source.values() if isinstance(source, Mapping) else [source]:
                 if isinstance(each, str | os.PathLike):
                     yield os.fspath(each)
 
@@ -216,7 +216,9 @@ class _Inputs:
 
     def read(self) -> list[Rows]:
         """Read the rows of every system."""
-        systems = read_responses(self.responses, self.fields, keep=self.keep, **self._reading)
+        key = self.reading.key
+        joined = {key} - {*self.keep, *self.names.dialog_ids} if self.reading.scores is not None else set()
+        systems = read_responses(self.responses, self.fields, None, self.keep, tuple(joined), **self._reading)
         for need, source in {inputs.REFERENCE: self.references, inputs.CONTEXT: self.contexts}.items():
             if source is not None:
                 column = read_texts(source, need, self.fields, **self._reading)
@@ -228,7 +230,9 @@ class _Inputs:
             named = (name_dialogues(rows, self.reading.dialogues) for rows in systems)
             systems = account_for(mark_outcomes(rows, {}, self.reading.keep_reasoning) for rows in named)
         if self.reading.scores is not None:
-            systems = join_scores(systems, self.reading.scores, self.reading.key, self.scores)
+            systems = join_scores(systems, self.reading.scores, key, self.scores)
+            kept = [{name: fields for name, fields in rows.fields.items() if name not in joined} for rows in systems]
+            systems = [replace(rows, fields=fields) for rows, fields in zip(systems, kept, strict=True)]
         return systems
 
 
@@ -332,20 +336,20 @@ def evaluate(
         if llm is not None:
             llm.check_folder(output)
     columns, scores = list_fields(metrics)
-    given = _Inputs(responses, references, contexts, fields, split_fields(keep), reading, columns, scores)
+    data = _Inputs(responses, references, contexts, fields, split_fields(keep), reading, columns, scores)
     resources = Resources(train, reading.vocabulary, vectors, judge, reading.in_vocabulary, reading.checks, llm)
     if llm is not None:
         metrics, settings = llm.plan(metrics, settings)
     options = make_options(execution, confidence, intervals, output)
-    if given.are_chunked(options):
+    if data.are_chunked(options):
         if baselines:
             raise SettingError("baselines need all rows in memory, which a run in chunks does not keep")
         plans = make_planner(metrics, settings, tokenizer)
-        sources_of_files, names = given.find_sources(), given.names
+        sources_of_files, names = data.find_sources(), data.names
         run = run_sources(sources_of_files, plans, resources, options, names=names, details=execution.details).run
     else:
         with collect_warnings() as notes:
-            systems = given.read()
+            systems = data.read()
         plans = make_planner(metrics, settings, tokenizer, sum(map(len, systems)))
         if baselines:
             run = evaluate_with_baselines(systems, plans, resources, options)
@@ -401,7 +405,7 @@ class Tally:
     def _context(self) -> Context:
         return open_context(self._resources)
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return {name: value for name, value in vars(self).items() if name != "_context"}
 
     def __len__(self) -> int:
@@ -474,10 +478,10 @@ class Tally:
         if (mine.plans[0].folded, mine.resources.digests) != (theirs.plans[0].folded, theirs.resources.digests):
             what = "other metrics or other resources"
             raise SettingError(f"{other!r} cannot be merged into {self!r}: it has {what}; use the same in both")
-        before, own = len(self), 0
+        before, added = len(self), 0
         for rows in list(other._parts):
-            self._parts.append(replace(rows, system=self._system).move_behind(before, own))
-            own += len(rows)
+            self._parts.append(replace(rows, system=self._system).move_behind(before, added))
+            added += len(rows)
         self._notes |= other._notes
 
     def compute(self) -> Result:
@@ -503,8 +507,8 @@ class Tally:
         rows = replace(Rows.join(self._parts), offsets=None)
         self._parts = account_for([rows]) if rows.account.due else [rows]
         sources, notes = wrap_systems(self._parts), tuple(self._notes)
-        given = (self._planner, self._resources, self._options)
-        return run_sources(sources, *given, warnings=notes, context=self._context).run
+        settings = (self._planner, self._resources, self._options)
+        return run_sources(sources, *settings, warnings=notes, context=self._context).run
 
 
 def make_tally(

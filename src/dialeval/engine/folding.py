@@ -29,9 +29,16 @@ from dialeval.core.inputs import Input
 from dialeval.core.result import TRAINED_ON, Result, Run
 from dialeval.core.rowtable import RowTable, RunPart
 from dialeval.core.version import __version__
-from dialeval.engine.checks import warn_of_split_dialogues, warn_of_unsplit_texts, with_checks
 from dialeval.engine.intervals import IntervalChoice, IntervalKind
-from dialeval.engine.plan import EARLY_PASSES, TRIALS, Plan, Planner
+from dialeval.engine.plan import (
+    EARLY_PASSES,
+    TRIALS,
+    Plan,
+    Planner,
+    warn_of_split_dialogues,
+    warn_of_unsplit_texts,
+    with_checks,
+)
 from dialeval.engine.resources import Resources
 from dialeval.engine.stores import ItemStore, Journal, MemoryItems, PartItems
 from dialeval.engine.worker import (
@@ -109,7 +116,7 @@ class FinishedSystem:
     system: System
     plan: Plan
     states: Mapping[Metric, Any]
-    checks: Sequence[tuple[str, Fact, Any]]
+    checks: Sequence[tuple[str, Fact, object]]
     """The details of the plan and the checks of all rows, each with its name and state."""
     digests: Mapping[Input, str]
     """Of the columns and resources that are in signatures."""
@@ -169,7 +176,7 @@ def run_sources(
     *,
     names: FieldNames | None = None,
     warnings: Sequence[str] = (),
-    details: Mapping[str, Any] | None = None,
+    details: Mapping[str, object] | None = None,
     context: Context | None = None,
 ) -> Evaluation:
     """Plan, fold and finish: what every evaluation ends in.
@@ -189,8 +196,8 @@ def run_sources(
     asked = frozenset([*names.columns, *([inputs.SCORES] if names.scores else [])])
     columns = [source.columns if source.rows is not None else source.columns | asked for source in sources]
     ready = frozenset(context.resources)
-    given = (columns, resources, names, options.batch_rows, context, engine.in_process)
-    job, versions = make_job(planner, *given), Versions.of(sources)
+    settings = (columns, resources, names, options.batch_rows, context, engine.in_process)
+    job, versions = make_job(planner, *settings), Versions.of(sources)
     with versions.report_changes():
         chunks = split_sources(sources, job.batch_rows, options.chunk_bytes)
         if not in_memory:
@@ -216,7 +223,7 @@ def run_sources(
                     for number, fact in enumerate(early.facts)
                 }
                 planner, chosen = early.settle(planner, values)
-                job = make_job(planner, *given)
+                job = make_job(planner, *settings)
             details |= chosen
             notes |= more
         store = stack.enter_context(_open_store(options, job, sources, chunks, in_memory))
@@ -228,7 +235,7 @@ def run_sources(
         results = {name: system.make_result(intervals) for name, system in systems.items()}
         if any(system.plan.unasked for system in systems.values()) and not _leave_out_failures(results.values()):
             results = {
-                name: replace(result, estimates={key: own for key, own in result.items() if key != FAILURES})
+                name: replace(result, estimates={key: estimate for key, estimate in result.items() if key != FAILURES})
                 for name, result in results.items()
             }
         notes |= {line: None for total in totals.values() for line in total.notes}
@@ -237,7 +244,7 @@ def run_sources(
         lines = (*warnings, *of_resources, *notes, *dict.fromkeys(_find_warnings(systems, chunks)))
         judges = {digest: context.resources[need] for need, digest in job.resources.digests.items()}
         training_rows = {digest: list(getattr(judge, "trained_on", ())) for digest, judge in judges.items()}
-        tables: dict[str, dict[str, Any]] = {
+        tables: dict[str, dict[str, object]] = {
             TRAINED_ON: {digest: rows for digest, rows in training_rows.items() if rows},
             TRIALS: {name: end.finish_details()[TRIALS] for name, end in systems.items() if TRIALS in end.plan.details},
         }
@@ -268,7 +275,7 @@ def make_job(
 ) -> Job:
     """Make the job of a planner for sources with such columns."""
     ready = context.resources
-    plans = [planner(number, own | frozenset(ready)) for number, own in enumerate(columns)]
+    plans = [planner(number, available | frozenset(ready)) for number, available in enumerate(columns)]
     metrics = [metric for plan in plans for metric in plan.folded]
     rows = min([batch_rows, *(metric.costly_rows for metric in metrics if metric.costly)])
     used = dict.fromkeys(need for metric in metrics for need in list_signed_needs(metric) if need in ready)
@@ -282,10 +289,10 @@ def _refuse_missing_columns(
 ) -> None:
     """Look into a few chunks of each file, so that a metric that was named and lacks its column is refused now."""
     for number in range(len(sources)):
-        own = [chunk for chunk in chunks if chunk.source == number]
+        of_source = [chunk for chunk in chunks if chunk.source == number]
         columns: set[Input] = set()
         with collect_warnings():  # whoever folds the chunks collects these notes again
-            for chunk in own[:: max(1, len(own) // _PEEKED_CHUNKS)]:
+            for chunk in of_source[:: max(1, len(of_source) // _PEEKED_CHUNKS)]:
                 for block in read_blocks(chunk, names, _PEEKED_ROWS):
                     columns |= {need for rows in block.rows() for need in rows.columns}
                     break
@@ -328,7 +335,7 @@ class _Passes:
 
     def run(self) -> dict[System, SystemState]:
         """Return the states of all chunks together, by system; corpus statistics are folded before the metrics."""
-        facts: dict[System, dict[Hashable, Any]] = {}
+        facts: dict[System, dict[Hashable, object]] = {}
         totals: dict[System, SystemState] = {}
         for stage in self.job.stages:
             # States of one process are over one vocabulary, but for a few where its worker starts again with another;
@@ -375,8 +382,8 @@ class _Passes:
             self._rows += sum(state.rows for state in result.states.values())
         if self.progress is not None:
             everything = max(1, sum(chunk.size for chunk in self.chunks)) * len(self.job.stages)
-            known = [len(source.rows) for source in self.sources if source.rows is not None]
-            total = sum(known) if len(known) == len(self.sources) else None
+            counts = [len(source.rows) for source in self.sources if source.rows is not None]
+            total = sum(counts) if len(counts) == len(self.sources) else None
             self.progress(Done(self._rows, total, self._work / everything))
 
 
@@ -401,12 +408,17 @@ def _finish_systems(
             asked = {need for metric in metrics for need in list_signed_needs(metric)}
             columns = {need: digest_of(column) for need, column in source.rows.columns.items() if need in asked}
         else:
-            columns = {Input(need): each.digest for need, each in state.fingerprints.items() if each.texts}
+            columns = {
+                Input(need): fingerprint.digest for need, fingerprint in state.fingerprints.items() if fingerprint.texts
+            }
             # What rows really had may be less than what they might have had.
             available = frozenset({inputs.RESPONSE, *columns, *failed})
         plan = planner(number, available | resources)
         states = dict(zip(metrics, state.states, strict=False))  # details follow the metrics
-        details = [(*check, each) for check, each in zip(checks.items(), state.states[len(metrics) :], strict=True)]
+        details = [
+            (*check, fingerprint)
+            for check, fingerprint in zip(checks.items(), state.states[len(metrics) :], strict=True)
+        ]
         digests = {**job.resources.digests, **columns}
         finished[name] = FinishedSystem(source, system, plan, states, details, digests, store, state)
     return finished
@@ -416,7 +428,7 @@ def _leave_out_failures(results: Collection[Result]) -> bool:
     """Return whether systems are compared by a metric that does not score every reply that failed."""
     several = sum(result.role == "system" for result in results) > 1
     failed = any(FAILURES in result and result[FAILURES].mean for result in results)
-    return several and failed and any(own.scored < own.units for result in results for own in result.values())
+    return several and failed and any(one.scored < one.units for result in results for one in result.values())
 
 
 def _has_failures(state: SystemState) -> bool:
@@ -429,7 +441,7 @@ def _drop_empty_systems(totals: Mapping[System, SystemState]) -> dict[System, Sy
     """Return the systems that have rows; what was left out where there are none is counted in the first of a source."""
     kept = {system: state for system, state in totals.items() if state.rows}
     for system, state in totals.items():
-        first = next((each for each in kept if each[0] == system[0]), None)
+        first = next((one for one in kept if one[0] == system[0]), None)
         if not state.rows and first is not None and system not in kept:
             kept[first] = replace(kept[first], account=kept[first].account + state.account)
     return kept
@@ -470,7 +482,7 @@ def _find_warnings(systems: Mapping[str, FinishedSystem], chunks: Sequence[Chunk
     checks = {name: [(fold, state) for _, fold, state in end.checks] for name, end in systems.items()}
     real = [name for name, system in systems.items() if system.source.role == "system"]
     yield from warn_of_unsplit_texts(checks[name] for name in real)
-    states: dict[Metric, list[Any]] = {}
+    states: dict[Metric, list[object]] = {}
     for name in real:
         for metric, state in systems[name].states.items():
             states.setdefault(metric, []).append(state)

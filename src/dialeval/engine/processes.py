@@ -153,7 +153,7 @@ class _Workers:
         """Return what a worker answers to the same part of all chunks."""
         return self._answer((_merge, stage, files), f"a worker died {TRIES} times while it merged counts")
 
-    def _answer(self, request: tuple[Any, ...], failed: str) -> bytes:
+    def _answer(self, request: tuple[object, ...], failed: str) -> bytes:
         """Return what a worker answers; DialevalError where it dies of the request."""
         cause = ""
         for tried in range(TRIES):
@@ -164,7 +164,7 @@ class _Workers:
                 cause = _explain_death(death.code)
         raise DialevalError(f"{failed}, {cause}")
 
-    def _ask(self, request: tuple[Any, ...], alone: bool = False) -> bytes:
+    def _ask(self, request: tuple[object, ...], alone: bool = False) -> bytes:
         """Return what a worker answers; _DeathError where it dies."""
         asked = pickle.dumps(request)
         with self._hold_place(alone):
@@ -244,9 +244,9 @@ class _WorkerProcess:
             process.start()
         self._process = process
 
-    def begin(self, given: bytes) -> None:
+    def begin(self, content: bytes) -> None:
         """Give it its job, and wait until it has it."""
-        self._pipe.send_bytes(given)
+        self._pipe.send_bytes(content)
         self._pipe.recv_bytes()
 
     def answer(self, asked: bytes) -> bytes:
@@ -279,13 +279,13 @@ def _exclude_working_folder() -> Iterator[None]:
 
     A worker is given the path of this process before it unpickles anything, so no installed module is missing.
     """
-    own: Any = util
-    flags = own._args_from_interpreter_flags  # noqa: SLF001
-    own._args_from_interpreter_flags = lambda: [*flags(), _SAFE_PATH]  # noqa: SLF001
+    module: Any = util
+    flags = module._args_from_interpreter_flags  # noqa: SLF001
+    module._args_from_interpreter_flags = lambda: [*flags(), _SAFE_PATH]  # noqa: SLF001
     try:
         yield
     finally:
-        own._args_from_interpreter_flags = flags  # noqa: SLF001
+        module._args_from_interpreter_flags = flags  # noqa: SLF001
 
 
 def _explain_death(code: int | None) -> str:
@@ -309,13 +309,13 @@ def _serve(pipe: Connection) -> None:
     threading.Thread(target=_leave_with_parent, daemon=True).start()
     worker: Worker | None = None
     with suppress(*_LOST):
-        given = pipe.recv_bytes()
+        message = pipe.recv_bytes()
         pipe.send_bytes(b"ready")
         while True:
             asked = pipe.recv_bytes()
             try:
                 # Opened with the first chunk, where an error is not taken for a death.
-                worker = worker or Worker(*_load_message(given))
+                worker = worker or Worker(*_load_message(message))
                 answer_to, *what = _load_message(asked)
                 answer = pickle.dumps((answer_to(worker, *what), None, ""))
             except Exception as error:
@@ -338,9 +338,9 @@ def _fold(
 ) -> tuple[SystemStates, tuple[ChunkScores, ...], list[str]]:
     sums, items = StateSums(worker.job, stage), []
     for chunk in chunks:
-        states, own = worker.fold(stage, chunk)
+        states, arrays = worker.fold(stage, chunk)
         sums.add(states)
-        items.append(own)
+        items.append(arrays)
     states = sums.finish()
     if folder is None:
         return states, tuple(items), []

@@ -61,7 +61,7 @@ def list_shipped(everything: bool = False) -> dict[Input, str]:
 
 
 @cache
-def _make_shipped(place: str) -> Any:
+def _make_shipped(place: str) -> object:
     """Make a shipped resource, once for all evaluations of this process: reading a judge takes a second."""
     return resolve_name(place)()
 
@@ -123,7 +123,7 @@ class Resources:
     """Rules about replies and tool calls: a TOML file, or a list of dictionaries."""
     llm: LanguageJudge | None = None
     """A language model as a judge, or a panel of them (`judges.llm.judge`)."""
-    ready: Mapping[Input, Any] | None = None
+    ready: Mapping[Input, object] | None = None
     """Resources that are open, by need, for evaluations that use none of the others."""
     digests: Mapping[Input, str] = field(default_factory=dict)
     """Those of the resources that the metrics use."""
@@ -144,8 +144,8 @@ class Resources:
             return self.ready
         if self.in_vocabulary not in (None, *get_args(WordChoice)):
             raise SettingError(f"in_vocabulary is one of {', '.join(get_args(WordChoice))}, not {self.in_vocabulary!r}")
-        given = (self.train, self.vocabulary, self.vectors, self.in_vocabulary)
-        words = self._open_words(vocabulary) if any(each is not None for each in given) else {}
+        sources = (self.train, self.vocabulary, self.vectors, self.in_vocabulary)
+        words = self._open_words(vocabulary) if any(each is not None for each in sources) else {}
         shipped = list_shipped()
         if not self.digests.keys() <= {*words, *shipped, inputs.CALL_CHECKS, inputs.TEXT_CHECKS, inputs.LLM}:
             # In a worker, to which the metrics of a package were sent.
@@ -167,12 +167,12 @@ class Resources:
                 raise DataError(Problem(str(where), None, what, "keep it as it is, and the same on every machine"))
         return resources
 
-    def _open_words(self, shared: Vocabulary) -> dict[Input, Any]:
+    def _open_words(self, shared: Vocabulary) -> dict[Input, object]:
         """Open the resources that determine which words are known, and what is known of them."""
         from dialeval.io.vectors import load_embeddings
         from dialeval.metrics.words import KnownWords, TrainText, VectorTable
 
-        resources: dict[Input, Any] = {}
+        resources: dict[Input, object] = {}
         texts = read_train_texts(self.train)
         listed: Vocabulary | TextColumn | None = None
         if self.vocabulary is not None:
@@ -188,10 +188,10 @@ class Resources:
             only_listed |= self.in_vocabulary is None and getattr(vectors, "header", False)
             resources[inputs.EMBEDDINGS] = table = VectorTable(shared, vectors)
         if table is not None or listed is not None:
-            known = KnownWords(shared, listed, None if only_listed and listed is not None else table)
-            resources[inputs.VOCABULARY] = known
+            known_words = KnownWords(shared, listed, None if only_listed and listed is not None else table)
+            resources[inputs.VOCABULARY] = known_words
             if texts is not None:
-                resources[inputs.TRAIN] = TrainText(shared, texts, known)
+                resources[inputs.TRAIN] = TrainText(shared, texts, known_words)
         return resources
 
     def require_paths(self) -> None:
@@ -201,15 +201,15 @@ class Resources:
                 "a language model is asked by threads of one process; leave other processes out (--jobs)"
             )
         for name in ("train", "vocabulary", "vectors"):
-            given = getattr(self, name)
-            if given is not None and not isinstance(given, str | os.PathLike):
+            source = getattr(self, name)
+            if source is not None and not isinstance(source, str | os.PathLike):
                 raise SettingError(
-                    f"{name}: {kind_of(given)} is in the memory of this process; save it to a file, so that every "
+                    f"{name}: {kind_of(source)} is in the memory of this process; save it to a file, so that every "
                     "worker can open it"
                 )
 
 
-def _read_vocabulary(source: Any) -> Vocabulary:
+def _read_vocabulary(source: object) -> Vocabulary:
     """Read the words of a list; of a vector file such as the `vocab.npy` of dialog-eval, those that have a vector."""
     from dialeval.io.vectors import load_embeddings
 
@@ -218,7 +218,7 @@ def _read_vocabulary(source: Any) -> Vocabulary:
     return Vocabulary(line.strip() for line in read_texts(source, inputs.CONTEXT).values)
 
 
-def read_train_texts(train: Any) -> TextColumn | None:
+def read_train_texts(train: object) -> TextColumn | None:
     """Read the training text, if there is one: its source side, so that of rows the contexts are taken."""
     return train if train is None or isinstance(train, TextColumn) else read_texts(train, inputs.CONTEXT).values
 

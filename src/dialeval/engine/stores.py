@@ -26,7 +26,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast, get_args
+from typing import TYPE_CHECKING, cast, get_args
 
 import msgspec
 from msgspec import Struct
@@ -40,7 +40,7 @@ from dialeval.core.fingerprint import Fingerprint
 from dialeval.core.fold import Level
 from dialeval.core.rowtable import PartKind, RunPart
 from dialeval.core.states import check_like, from_bytes
-from dialeval.core.validation import InvalidError
+from dialeval.core.validation import InvalidError, JsonObject
 from dialeval.core.version import __version__
 from dialeval.engine.worker import ChunkScores, Job, Stage, System, SystemState, SystemStates
 from dialeval.io.chunks import Chunk, FileChunk, MemoryChunk
@@ -108,21 +108,21 @@ class MemoryItems(ItemStore):
         if stage != "metrics":
             return
         chunk = self._chunks[number]
-        for system, each in items.systems.items():
+        for system, values_of_system in items.systems.items():
             columns, (rows, dialogues) = self._columns.setdefault(system, {}), self._sizes[system]
-            for level, values in each.values.items():
+            for level, values in values_of_system.values.items():
                 is_turn = level == Level.TURN.value
                 first, size = (chunk.first_row, rows) if is_turn else (chunk.first_dialogue, dialogues)
-                for key, own in values.items():
+                for key, column in values.items():
                     if key not in columns:  # where a chunk has no values for a key, they stay NaN
                         columns[key] = make_unscored_column(size)
-                    part = columns[key][first : first + len(own)]
-                    part[:] = own
+                    part = columns[key][first : first + len(column)]
+                    part[:] = column
                     release(part)
             if rows <= KEPT_ROWS:
                 parts = self._contributions.setdefault(system, {})
                 # Those of one name are the same for every metric.
-                named = {name: added for by_name in each.contributions for name, added in by_name.items()}
+                named = {name: added for by_name in values_of_system.contributions for name, added in by_name.items()}
                 for name, added in named.items():
                     parts.setdefault(name, []).append(added)
 
@@ -235,7 +235,7 @@ def _read_content(file: Path) -> bytes | None:
     return rest if hashlib.sha256(rest).digest() == digest else None
 
 
-def _check_states(states: Any, job: Job, stage: Stage) -> None:
+def _check_states(states: object, job: Job, stage: Stage) -> None:
     """Raise InvalidError for what is not the states of systems, each with a part for every fold of its source."""
     if not isinstance(states, dict) or not all(isinstance(each, SystemState) for each in states.values()):
         raise InvalidError("there is no SystemState by system")
@@ -257,9 +257,9 @@ class JournalManifest(Struct):
     dialeval: str
     metrics: dict[str, str]
     resources: dict[str, str]
-    fields: dict[str, Any]
+    fields: JsonObject
     systems: dict[str, str | None]
-    inputs: dict[str, dict[str, Any]]
+    inputs: dict[str, JsonObject]
     chunks: list[list[str]]
 
 
@@ -279,11 +279,11 @@ def _make_manifest(job: Job, sources: Sequence[Source], chunks: Sequence[Chunk])
     )
 
 
-def stamp(path: str) -> dict[str, Any]:
+def stamp(path: str) -> JsonObject:
     """Return what distinguishes two contents of a file without reading all of it."""
     size, (changed, touched) = size_of(path), change_times(path)
-    known = {"bytes": size, "changed": changed, "sample": _digest_samples(path)}
-    return known if size < _SAMPLES * _SAMPLE_BYTES else {**known, "touched": touched}
+    facts = {"bytes": size, "changed": changed, "sample": _digest_samples(path)}
+    return facts if size < _SAMPLES * _SAMPLE_BYTES else {**facts, "touched": touched}
 
 
 def _digest_samples(path: str) -> str:
@@ -300,11 +300,11 @@ def _digest_samples(path: str) -> str:
     return sha.hexdigest()
 
 
-def _read_manifest(file: Path) -> dict[str, Any]:
-    return validation.read_json(file, dict[str, Any], "remove the folder to start again")
+def _read_manifest(file: Path) -> JsonObject:
+    return validation.read_json(file, JsonObject, "remove the folder to start again")
 
 
-def _refuse_changes(before: Mapping[str, Any], now: Mapping[str, Any], folder: Path) -> None:
+def _refuse_changes(before: Mapping[str, object], now: Mapping[str, object], folder: Path) -> None:
     changed = list(_list_differences(before, now))
     if changed:
         differences = "; ".join(changed[:_SAMPLES])
@@ -313,7 +313,7 @@ def _refuse_changes(before: Mapping[str, Any], now: Mapping[str, Any], folder: P
         )
 
 
-def _list_differences(before: Any, now: Any, where: str = "") -> Iterator[str]:
+def _list_differences(before: object, now: object, where: str = "") -> Iterator[str]:
     """Yield every difference between two manifests, in words."""
     if isinstance(before, dict) and isinstance(now, dict):
         for key in dict.fromkeys([*before, *now]):

@@ -125,8 +125,8 @@ def _plan(
     """Print how many ratings a width takes."""
     from dialeval.core.result import load
     from dialeval.human.estimate import estimate_ratings, plan_from_pilot, plan_ratings
-    from dialeval.human.report import lay_out
     from dialeval.human.sample import select_tables
+    from dialeval.reports.documents import lay_out
 
     if width is None:
         raise click.UsageError("--plan needs --width")
@@ -210,7 +210,6 @@ def merge(
     """
     import orjson
 
-    from dialeval.human import report
     from dialeval.human.form import make_score_check, read_form
     from dialeval.human.merge import make_rated_rows, merge_ratings
     from dialeval.human.page import make_rating_page
@@ -226,7 +225,7 @@ def merge(
     check = None if any_scores else make_score_check(None if form is None else questions, drawn)
     merged = merge_ratings(files, drawn, adjudicated, most, check, questions)
     rows = make_rated_rows(merged, drawn, quality)
-    out.print_as(format_, report, merged)
+    out.print_result(format_, merged)
     out.print_warnings(merged.warnings)
     if output is not None:
         out.write_output(output, b"".join(orjson.dumps(row) + b"\n" for row in rows))
@@ -355,12 +354,11 @@ def estimate(run: str, human: tuple[str, ...], output: Path | None, format_: str
     to it. Ratings are lines with an id of rows.jsonl, a rater and scores.
     """
     from dialeval.core.result import files_of
-    from dialeval.human import report
     from dialeval.human.estimate import estimate_ratings as estimated
 
     out.check_places(None, (files_of(run), *human), files=(output,))
     estimates = estimated(run, list(human), **settings)
-    out.print_as(format_, report, estimates, output, _FILE_WIDTH)
+    out.print_result(format_, estimates, output, _FILE_WIDTH)
     out.print_warnings(estimates.warnings)
 
 
@@ -391,7 +389,6 @@ def rank(pairs: tuple[str, ...], output: Path | None, format_: str, **settings: 
     Student's over dialogues (jackknife), with --raters random over raters, too.
     """
     from dialeval.core.result import files_of, load
-    from dialeval.human import report
     from dialeval.human.rank import rank as ranked
 
     saved = _is_run(pairs[0])
@@ -399,7 +396,7 @@ def rank(pairs: tuple[str, ...], output: Path | None, format_: str, **settings: 
         raise click.UsageError("give one run, or any number of files with pairs")
     out.check_places(None, files_of(pairs[0]) if saved else pairs, files=(output,))
     ranking = ranked(load(pairs[0]) if saved else list(pairs), **settings)
-    out.print_as(format_, report, ranking, output, _FILE_WIDTH)
+    out.print_result(format_, ranking, output, _FILE_WIDTH)
     out.print_warnings(ranking.warnings)
 
 
@@ -449,7 +446,6 @@ def agreement(
     """
     from dialeval.analysis.agreement import measure_agreement as correlate
     from dialeval.core.result import files_of
-    from dialeval.reports import agreement as tables
 
     saved = _is_run(subject)
     if saved and not os.path.exists(human):  # noqa: PTH110  (pathlib raises for a name that is too long)
@@ -465,7 +461,7 @@ def agreement(
         return
     settings |= {"quality": (quality or "overall") if saved else human, "levels": levels or None}
     correlations = correlate(subject, human if saved else None, **settings)
-    out.print_as(format_, tables, correlations, output, _FILE_WIDTH)
+    out.print_result(format_, correlations, output, _FILE_WIDTH)
     out.print_skipped(correlations.skipped)
     for key, by_level in correlations.metrics.items():
         for level, correlation in by_level.items():
@@ -482,12 +478,11 @@ def _compare_labels(
     from dialeval.human.form import read_form
     from dialeval.human.page import make_rating_page
     from dialeval.human.sample_files import read_sample
-    from dialeval.reports.labels import LABELS
 
     if disputed is not None and chosen["sample"] is None:
         raise click.UsageError("--disputed shows rows of a sample, which --sample names")
     agreement = measure_label_agreement(*rated, **chosen)
-    out.print_as(format_, LABELS, agreement, output, _FILE_WIDTH)
+    out.print_result(format_, agreement, output, _FILE_WIDTH)
     if disputed is not None:
         ids = list(dict.fromkeys(dispute.id for dispute in agreement.disputes if dispute.id is not None))
         out.write_output(disputed, make_rating_page(read_sample(chosen["sample"]), read_form(None), ids).encode())

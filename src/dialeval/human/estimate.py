@@ -215,7 +215,7 @@ class HumanEstimates(Tabular, Displayable, Record, frozen=True, kw_only=True, re
 
 def estimate_ratings(
     run: Run | str | PathLike[str],
-    human: Any,
+    human: object,
     *,
     judge: str | Sequence[str] = (),
     sample: Sample | str | PathLike[str] | None = None,
@@ -274,25 +274,25 @@ def estimate_ratings(
     if population not in get_args(Target):
         raise SettingError(f"the population is dialogues or run, not {population!r}")
     check_resampling(confidence, 1)
-    known = run if isinstance(run, Run) else load(run)
+    loaded = run if isinstance(run, Run) else load(run)
     keys = split_names(judge) if isinstance(judge, str) else list(judge)
     drawn, ratings = _read_inputs(human, sample, assume_random, fields)
     if quality not in ratings.values:
         raise SettingError(f"no ratings of {quality!r}; there are ratings of {', '.join(ratings.values)}")
     if bring_to_one_scale(ratings, quality)[1] is not None:
         raise SettingError("ratings on different scales have no common mean; estimate each scale separately")
-    overlap = _check_unseen(known, keys, ratings, quality)
+    overlap = _check_unseen(loaded, keys, ratings, quality)
     levels = set(ratings.levels) if drawn is None else {drawn.design.level}
     if len(levels) > 1:
         raise SettingError("some ratings are of whole dialogues and others of responses; estimate each level by itself")
-    known = collapse_dialogues(known) if levels & {DIALOGUE, "dialogue"} else known
+    loaded = collapse_dialogues(loaded) if levels & {DIALOGUE, "dialogue"} else loaded
     if cluster is not None and population == "run":
         raise SettingError("the rows of a run are no sample of users; cluster is for the population of dialogues")
-    study = _Study(known, drawn, ratings, quality, keys, seed)
+    study = _Study(loaded, drawn, ratings, quality, keys, seed)
     if cluster is not None:
         study.dialogues = number_clusters(study.tables, cluster)
     systems, scale = study.make_systems(ratings.values[quality]), _find_scale(ratings, quality)
-    first, others = _choose_baseline(known, systems, baseline)
+    first, others = _choose_baseline(loaded, systems, baseline)
     targets = [*((name, None) for name in (first, *others)), *((name, first) for name in others)]
     single = 1 + len(others)
 
@@ -362,7 +362,7 @@ def _generalize_to_raters(
 
 def join_ratings(
     run: Run,
-    human: Any,
+    human: object,
     *,
     judge: str | Sequence[str] = (),
     sample: Sample | str | PathLike[str] | None = None,
@@ -439,20 +439,23 @@ class _Study:
             systems[name] = replace(system, judges=np.column_stack(columns))
         if len(self.keys) > 1:
             judges = combine_judges(list(systems.values()), self.seed)
-            systems = {name: replace(systems[name], judges=own) for name, own in zip(systems, judges, strict=True)}
+            systems = {
+                name: replace(systems[name], judges=judges_of_system)
+                for name, judges_of_system in zip(systems, judges, strict=True)
+            }
         return systems
 
     def _take_sample(self, sample: Sample, people: Mapping[str, Floats]) -> dict[str, RatedSystem]:
         """Return the rows of every system that was sampled."""
         design = sample.design
-        rated = Counter(code for name, own in people.items() for code in self.strata[name][~np.isnan(own)].tolist())
+        rated = Counter(code for name, codes in people.items() for code in self.strata[name][~np.isnan(codes)].tolist())
         sizes = [stratum.drawn_responses for stratum in design.strata.values()]
         answered = {code: rated[code] / max(size, 1) for code, size in enumerate(sizes)}
         systems = {}
         for number, (name, table) in enumerate(self.tables.items()):
-            own = [row for row in sample.rows if row.system == name]
+            codes = [row for row in sample.rows if row.system == name]
             probability = np.ones(len(table))
-            probability[[row.place for row in own]] = [row.probability for row in own]
+            probability[[row.place for row in codes]] = [row.probability for row in codes]
             unit = table.clusters if design.unit == "dialogues" else np.arange(len(table))
             unit = unit + number * _MOST_UNITS if design.independent else unit
             judges, stratum, dialogue = np.zeros((len(table), 0)), self.strata[name], self.dialogues[name]
@@ -513,9 +516,9 @@ class _Study:
             chance = f"have no rating of {self.quality}; they are assumed to be missing at random"
             return [f"{missing} of {drawn} sampled rows {chance}"] if missing else []
         warnings = ["the rated rows are not known to be a random sample: estimates assume that they are"]
-        used, given = sum(len(rows) for _, rows in self.places.values()), len(values)
-        if used < given:
-            warnings.append(f"{given - used} of {given} rated rows are not in the run and are left out")
+        used, total = sum(len(rows) for _, rows in self.places.values()), len(values)
+        if used < total:
+            warnings.append(f"{total - used} of {total} rated rows are not in the run and are left out")
         return warnings
 
 
@@ -625,6 +628,7 @@ class NeededRatings(Struct, frozen=True):
     """Responses that could be rated."""
     with_judge: int | None
     alone: int | None
+    difference: bool = False
 
 
 class RatingPlan(Record, frozen=True):
@@ -635,6 +639,12 @@ class RatingPlan(Record, frozen=True):
     needed: list[NeededRatings]
     assumptions: list[str]
     """What the numbers rest on, in sentences."""
+
+    @property
+    def detectable(self) -> float:
+        """The difference of two systems with such intervals, rated independently, that is found with 80% power."""
+        z = NormalDist().inv_cdf((1 + self.confidence) / 2)
+        return math.sqrt(2) * (z + NormalDist().inv_cdf(significance.POWER)) * self.width / 2 / z
 
 
 def plan_ratings(
@@ -674,7 +684,7 @@ def plan_from_pilot(
         floor = max(whole.error**2 - drawn.error**2, 0.0)
         share = 1 / rated - 1 / number if rated < number else math.inf
         judged, alone = (_count_needed(e**2 / share, floor, number, wanted) for e in (drawn.error, drawn.alone_error))
-        needed.append(NeededRatings(" - ".join(names), number, judged, alone))
+        needed.append(NeededRatings(" - ".join(names), number, judged, alone, len(names) > 1))
     assumptions = [
         f"further ratings are like the {sum(estimates.ratings for estimates in over_dialogues.systems)} of the pilot",
         "they are sampled in the same way",

@@ -15,7 +15,10 @@ FEATURE = Feature(
     "human",
     loaders={"sample": f"{_SAMPLE}:read_sample", "people": "dialeval.human.report:make_human_section"},
     documents={
-        **dict.fromkeys(("HumanEstimates", "MergedRatings", "Ranking"), "dialeval.human.report:to_document"),
+        "HumanEstimates": "dialeval.human.report:describe_estimates",
+        "MergedRatings": "dialeval.human.report:describe_merged",
+        "Ranking": "dialeval.human.report:describe_ranking",
+        "RatingPlan": "dialeval.human.report:describe_plan",
         "Sample": "dialeval.reports.documents:describe_rows",
     },
     files={

@@ -41,12 +41,13 @@ import hashlib
 import os
 from base64 import b32encode
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
 from msgspec import Meta, Struct, field
 
 from dialeval.core import validation
+from dialeval.core.validation import JsonObject
 from dialeval.human.sample_files import PAIR, Sample
 
 if TYPE_CHECKING:
@@ -174,7 +175,7 @@ class Form(Struct, forbid_unknown_fields=True):
         choices = [Answer(value, label, [key, str(at)]) for at, (value, label, key) in enumerate(sides, 1)]
         return choices + bad + uncertain
 
-    def to_page(self) -> dict[str, Any]:
+    def to_page(self) -> JsonObject:
         """Return plain data for the script of the page."""
         whole = self.unit == "conversation"
         question = f"Which {self.unit} is better?" if self.compare else f"How good is the {self.unit}?"

@@ -29,6 +29,7 @@ from msgspec import Struct
 from dialeval.core.display import Displayable, count_names
 from dialeval.core.errors import SettingError
 from dialeval.core.run_schema import Record
+from dialeval.core.validation import JsonObject
 from dialeval.core.version import __version__
 from dialeval.human.form import Form
 from dialeval.human.store import SUFFIXES, read_stored_lines
@@ -106,7 +107,7 @@ class MergedRatings(
         raters = sorted({line.rater for line in self.lines})
         return f"<MergedRatings: {len(self.lines):,} ratings by {count_names(raters, 'rater')}>"
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """Return plain data for JSON, with the numbers of ratings and rows instead of the ratings."""
         plain = super().to_dict()
         del plain["lines"]
@@ -248,7 +249,7 @@ def _find_disputed(answers: _Answers) -> list[DisputedRow]:
     return sorted(disputed.values(), key=lambda dispute: -dispute.spread)
 
 
-def make_rated_rows(merged: MergedRatings, sample: Sample | None, quality: str) -> list[dict[str, Any]]:
+def make_rated_rows(merged: MergedRatings, sample: Sample | None, quality: str) -> list[JsonObject]:
     """Return the ratings as rows that `agreement`, `estimate` and `adem train` read, or, of pairs, as `rank` does.
 
     With a `sample` a row has its texts and its system. Of pairs the answers to one question are taken, `quality`.
@@ -270,7 +271,7 @@ def make_rated_rows(merged: MergedRatings, sample: Sample | None, quality: str) 
     return rated
 
 
-def _make_pair_row(line: RatingLine, left: Mapping[str, Any], right: Mapping[str, Any], outcome: int) -> dict[str, Any]:
+def _make_pair_row(line: RatingLine, left: Mapping[str, Any], right: Mapping[str, Any], outcome: int) -> JsonObject:
     """Return a compared pair as a row for `rank`, with the name of the better system.
 
     A system that is called `a` or `b` is put on the side of its name, so that name and side mean the same.

@@ -13,11 +13,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 
 from dialeval.core.errors import SettingError
+from dialeval.core.validation import JsonObject
 from dialeval.human.form import Form
 from dialeval.human.sample_files import Sample, SampledRow
 from dialeval.reports import markup
@@ -25,7 +26,7 @@ from dialeval.reports.html import make_html, make_script, read_assets
 
 SCRIPTS = ("text.js", "rate-order.js", "rate-store.js", "rate-files.js", "rate.js")
 _FROM_SERVER = "; connect-src 'self'"
-Thing: TypeAlias = dict[str, Any]
+Thing: TypeAlias = JsonObject
 """What a rater sees of a row or pair: `id`, `context`, `responses` and, where there are some, `roles`, `references`."""
 
 
@@ -101,4 +102,5 @@ def _make_html(title: str, name: str, data: Mapping[str, object], scripts: Seque
         '<main id="main" tabindex="-1"><noscript><p class="notice">This page needs JavaScript.</p></noscript></main>'
     )
     body = f"{empty}\n{markup.embed_json(name, data)}"
-    return make_html(title, body, read_assets("rate.css"), [make_script(), make_script(*scripts)], more_policy)
+    style = read_assets("base.css", "rate.css")
+    return make_html(title, body, style, [make_script(), make_script(*scripts)], more_policy)

@@ -48,6 +48,7 @@ from dialeval.core.errors import SettingError
 from dialeval.core.errors import escape_controls as shown
 from dialeval.core.result import Run
 from dialeval.core.run_schema import Record
+from dialeval.core.validation import JsonObject
 from dialeval.core.version import __version__
 from dialeval.human.estimate import Raters, require_raters
 from dialeval.human.sample import collect_row_values, number_clusters, select_tables
@@ -168,7 +169,7 @@ class Ranking(Tabular, Displayable, Record, frozen=True, kw_only=True, rename={"
         """The groups of each system as letters: systems that share one do not differ significantly."""
         return significance.letter_display(self.groups)
 
-    def lines(self) -> list[dict[str, Any]]:
+    def lines(self) -> list[JsonObject]:
         """Return a line per system, best first: rank, strength, score, their intervals, counts and groups.
 
         Returns:
@@ -236,16 +237,16 @@ def rank(
         return rank_pairs(compared, metric, length=length, confidence=confidence, cluster=cluster)
     if metric is not None or tie or level != "turn":
         raise SettingError("pairs state the preferred response themselves; metric, tie and level are for runs")
-    known = pairs if isinstance(pairs, Pairs) else read_pairs(pairs, fields, cluster)
+    outcomes = pairs if isinstance(pairs, Pairs) else read_pairs(pairs, fields, cluster)
     if systems is not None:
-        unknown = [name for name in systems if name not in known.systems]
+        unknown = [name for name in systems if name not in outcomes.systems]
         if unknown:
-            raise SettingError(f"no system is called {unknown[0]!r}; there are {', '.join(known.systems)}")
+            raise SettingError(f"no system is called {unknown[0]!r}; there are {', '.join(outcomes.systems)}")
         names = list(dict.fromkeys(systems))
-        code = np.array([names.index(name) if name in names else -1 for name in known.systems])
-        known = replace(known, systems=names, left=code[known.left], right=code[known.right])
-        known = _keep(known, (known.left >= 0) & (known.right >= 0))
-    return rank_pairs(known, length=length, confidence=confidence, position=position, raters=raters, cluster=cluster)
+        code = np.array([names.index(name) if name in names else -1 for name in outcomes.systems])
+        outcomes = replace(outcomes, systems=names, left=code[outcomes.left], right=code[outcomes.right])
+        outcomes = _keep(outcomes, (outcomes.left >= 0) & (outcomes.right >= 0))
+    return rank_pairs(outcomes, length=length, confidence=confidence, position=position, raters=raters, cluster=cluster)
 
 
 def _keep(pairs: Pairs, kept: npt.NDArray[np.bool_]) -> Pairs:
@@ -281,7 +282,7 @@ def compare_rows(
     sign = -1.0 if metric is not None and metric.better == "lower" else 1.0
     clusters = tables[names[0]].clusters if cluster is None else number_clusters(tables, cluster)[names[0]]
     texts = [[str(text) for text in table.texts["response"]] for table in tables.values()]
-    parts: list[tuple[Any, ...]] = []
+    parts: list[tuple[object, ...]] = []
     for one, two in combinations(range(len(names)), 2):
         difference = sign * (values[one] - values[two])
         rows = np.flatnonzero(~np.isnan(difference))
@@ -325,7 +326,7 @@ def rank_pairs(
         require_raters(len(people), None not in pairs.rater)
         rater = np.array([people.index(str(who)) for who in pairs.rater], np.int64)
         clusters += [rater, pairs.dialogue * len(people) + rater]
-    ways = [_fit_without_each(cells, codes, pairs, each, whole) for each in clusters]
+    ways = [_fit_without_each(cells, codes, pairs, cluster_left, whole) for cluster_left in clusters]
 
     def measure(name: str, at: int, less: int | None = None) -> Jackknifed:
         """Return a parameter, or its difference to another one, with its error over all clusters."""
@@ -346,7 +347,13 @@ def rank_pairs(
     counts = np.rint(sums).astype(np.int64)
     counts += counts.transpose(1, 0, 2)[..., ::-1]  # wins, ties and losses of each system against each other
     raw = {pair: measure("strengths", pair[0], less=pair[1]).p for pair in combinations(order, 2)}
-    p = dict(zip(raw, significance.holm([1.0 if math.isnan(each) else each for each in raw.values()]), strict=True))
+    p = dict(
+        zip(
+            raw,
+            significance.holm([1.0 if math.isnan(cluster_left) else cluster_left for cluster_left in raw.values()]),
+            strict=True,
+        )
+    )
     systems = []
     for place in order:
         strength, score = float(whole.strengths[0, place]), float(whole.scores[0, place])
@@ -369,7 +376,7 @@ def rank_pairs(
         systems=systems,
         groups=significance.find_homogeneous_groups(
             [names[place] for place in order],
-            {frozenset((names[one], names[other])) for (one, other), each in p.items() if each < ALPHA},
+            {frozenset((names[one], names[other])) for (one, other), cluster_left in p.items() if cluster_left < ALPHA},
         ),
         between={
             names[left]: {names[right]: tuple(counts[left, right].tolist()) for right in order if left != right}

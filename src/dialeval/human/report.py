@@ -1,8 +1,5 @@
 """Results of human evaluation as tables: for the terminal, for papers and pages, for other programs.
 
-    FORMATS["md"](people)              json, csv, md, latex, each a str
-    console.print(lay_out(people))     the terminal
-
 - `HumanEstimates`: a line per system and a line per difference: the estimate with its interval, the one from ratings
   alone, and the effective sample size. `RatingPlan`: how many ratings an interval of some width takes.
 - `Ranking`: a line per system, best first, with the groups that are not significantly different as letters; then wins,
@@ -18,26 +15,29 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial, singledispatch
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dialeval.human.estimate import ALPHA, HumanEstimate, HumanEstimates, RatingPlan
-from dialeval.human.merge import MergedRatings
+from dialeval.human.merge import MergedRatings, merge_ratings
 from dialeval.human.rank import Ranking
-from dialeval.reports import agreement as agreements
 from dialeval.reports import charts, markup
+from dialeval.reports.analyses import describe_agreement
 from dialeval.reports.canvas import Figure
 from dialeval.reports.charts import Mark
-from dialeval.reports.documents import Document, Layout, Table, make_formats
+from dialeval.reports.documents import Document, Table
 from dialeval.reports.drawings import lay_out_figures
 from dialeval.reports.formatting import MISSING, plain, shorten, show_fixed, show_interval, show_p, show_rounded
 from dialeval.reports.markup import Section
 from dialeval.stats.correlation import FEWEST_POINTS
+from dialeval.stats.significance import POWER
 
 if TYPE_CHECKING:
     from dialeval.analysis.agreement import Agreement
+    from dialeval.human.form import Form
+    from dialeval.human.store import RatingStore
     from dialeval.io.ratings import Pairs
     from dialeval.stats.correlation import Ceiling
     from dialeval.stats.prediction_powered import RatedSystem
@@ -50,28 +50,16 @@ _MERGED_NOTES = (
     "of the two answers. higher: mean difference from the other raters."
 )
 
+MINUTES = 0.5
+"""The time that a rating is assumed to take."""
 HASTY = 1.0
 """Median seconds for a row below which a rater is flagged."""
 FEWEST_ANSWERS = 5
 """Equal answers from which on a rater who gave no others is flagged."""
 
 
-@singledispatch
-def to_document(result: object) -> Document:
-    """Return sentences, tables and notes about a result."""
-    raise TypeError(f"a {type(result).__name__} is not a result of human evaluation")
-
-
-def lay_out(result: object) -> Layout:
-    """Lay a result out for a rich console."""
-    return Layout(to_document(result))
-
-
-FORMATS = make_formats(to_document)
-
-
-@to_document.register
-def _(people: HumanEstimates) -> Document:
+def describe_estimates(people: HumanEstimates) -> Document:
+    """Describe estimates of mean ratings: a line per system and a line per difference."""
     head = ["system", "estimate", "ratings alone", "ratings", "effective", "r"]
     if not people.judge:
         head = ["system", "ratings alone", "ratings"]
@@ -143,8 +131,9 @@ def _show_known(value: float, interval: tuple[float, float], signed: bool = Fals
     return show_rounded(value, interval if all(map(math.isfinite, interval)) else None, signed)
 
 
-@to_document.register
-def _(plan: RatingPlan) -> Document:
+def describe_plan(plan: RatingPlan) -> Document:
+    """Describe how many ratings an interval of some width takes."""
+
     def show(number: int | None) -> str:
         return "more dialogues" if number is None else f"{number:,}"
 
@@ -152,12 +141,18 @@ def _(plan: RatingPlan) -> Document:
     notes = [f"This holds if {'; '.join(plan.assumptions)}."]
     if any(need.with_judge is None for need in plan.needed):
         notes.append("more dialogues: ratings of all rows would not give that width.")
+    if len(systems := [need for need in plan.needed if not need.difference]) > 1:
+        what = f"a difference of {plan.detectable:.2g} between two of these systems"
+        notes.append(f"With such intervals, {what} is detected with {100 * POWER:g}% power.")
+    if (total := sum(need.with_judge or 0 for need in systems)) > 0:
+        time = f"{total * MINUTES / 60:.1f} hours at {MINUTES:g} minutes each"
+        notes.append(f"{total:,} ratings take one rater {time}; two raters of each row, twice that.")
     title = f"Ratings for a {100 * plan.confidence:g}% interval of width {plan.width:g}:"
     return Document([title], [Table(["system", "with the judge", "ratings alone", "of"], rows)], notes)
 
 
-@to_document.register
-def _(ranking: Ranking) -> Document:
+def describe_ranking(ranking: Ranking) -> Document:
+    """Describe a ranking: a line per system, best first, and the wins, ties and losses between all pairs."""
     names, systems, between = {row.system: shorten(row.system) for row in ranking.systems}, [], []
     for row in ranking.systems:
         values = show_rounded(row.strength, row.interval, signed=True), show_rounded(row.score, row.score_interval)
@@ -194,8 +189,8 @@ def _explain_ranking(ranking: Ranking) -> list[str]:
     return lines
 
 
-@to_document.register
-def _(merged: MergedRatings) -> Document:
+def describe_merged(merged: MergedRatings) -> Document:
+    """Describe inter-annotator agreement, each rater, and the rows on which raters differ."""
     names, rows = ({getattr(line, name) for line in merged.lines} for name in ("rater", "id"))
     summary = f"{len(merged.lines)} ratings of {len(rows)} rows by {len(names)} raters."
     summary += "".join(f" {shorten(rater)} was uncertain {number} times." for rater, number in merged.uncertain.items())
@@ -301,15 +296,15 @@ def make_human_section(
 
     if estimates is not None:
         mean = "Mean rating with its interval: ratings and judge together, and ratings alone."
-        add("Mean human ratings", to_document(estimates), [mean, "Differences."], estimates.warnings)
+        add("Mean human ratings", describe_estimates(estimates), [mean, "Differences."], estimates.warnings)
     if agreement is not None:
         parts.append(f"<h3>Inter-annotator agreement</h3><p>{_describe_ceiling(agreement.ceiling)}</p>")
-        shown = agreements.to_document(agreement)
+        shown = describe_agreement(agreement)
         shown = replace(shown, sentences=[], tables=shown.titled_tables)
         add("Correlation of metrics with human ratings", shown, ["Correlation coefficients, with their intervals."])
     if ranking is not None:
         captions = ["Strengths, with their intervals.", "Wins between all pairs."]
-        add("Ranking by preferences", to_document(ranking), captions, ranking.warnings)
+        add("Ranking by preferences", describe_ranking(ranking), captions, ranking.warnings)
     if merged is not None:
         parts.append(f"<h3>Raters</h3>{_render_raters(merged)}")
     return Section("people", "Human evaluation", "".join(parts)) if any(parts) else None
@@ -317,7 +312,7 @@ def make_human_section(
 
 def _render_raters(merged: MergedRatings) -> str:
     captions = ["Inter-annotator agreement.", "Raters.", "To adjudicate."]
-    return markup.document(replace(to_document(merged), sentences=[]), "people", captions)
+    return markup.document(replace(describe_merged(merged), sentences=[]), "people", captions)
 
 
 def _describe_ceiling(ceiling: Ceiling) -> str:
@@ -326,3 +321,39 @@ def _describe_ceiling(ceiling: Ceiling) -> str:
     alpha, one = ceiling.alpha["ordinal"], ceiling.one_against_others.get("pearson", math.nan)
     others = "" if math.isnan(one) else f"; one rater against the mean of the others, r = {one:.2f}"
     return f"Krippendorff's alpha is {alpha:.2f} over {ceiling.n:,} rows with two raters or more{others}."
+
+
+# The state of a study, which the lead's page draws.
+
+
+def describe_study(store: RatingStore, form: Form, links: Mapping[str, str]) -> dict[str, Any]:
+    """Return the state as plain data: of raters their progress and consistency, of qualities alpha and all answers."""
+    raters: dict[str, dict[str, Any]] = {
+        name: {"name": name, "link": links[name], "rated": rated, "assigned": assigned}
+        for name, (rated, assigned) in store.count_ratings().items()
+    }
+    if not any(rater["rated"] for rater in raters.values()):
+        return {"raters": [*raters.values()], "answers": {}, "alpha": {}, "comments": {}, "flags": []}
+    merged = merge_ratings([store.path], form=form)
+    answers: dict[str, dict[str, dict[str, float | None]]] = {quality.name: {} for quality in form.quality}
+    comments: dict[str, dict[str, str]] = {}
+    for line in merged.lines:
+        for name, value in (line.scores | dict.fromkeys(line.uncertain)).items():
+            answers[name].setdefault(line.id, {})[line.rater] = value
+        if line.comment:
+            comments.setdefault(line.id, {})[line.rater] = line.comment
+    for rater in reversed(merged.raters):  # so that the first quality counts where there are several
+        again, same = rater.repeated, rater.intra_rater_agreement
+        raters[rater.rater] |= {"again": again, "same": round(same * again) if again else 0, "higher": rater.higher}
+    for name, rater_of in raters.items():
+        rater_of |= {"seconds": merged.seconds.get(name), "gold": merged.gold.get(name)}
+    return {
+        "raters": [*raters.values()],
+        "answers": answers,
+        "alpha": {
+            name: [ceiling.alpha.get("ordinal"), *ceiling.alpha_interval.get("ordinal", ())]
+            for name, ceiling in merged.ceilings.items()
+        },
+        "comments": comments,
+        "flags": [*merged.warnings, *flag_raters(merged)],
+    }

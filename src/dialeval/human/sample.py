@@ -6,7 +6,7 @@ What is drawn is a unit of the design:
 - a single response (`independent`, and where strata are systems), or
 - a dialogue with all its rows and all systems (`dialogues`).
 
-Contexts and dialogues of several systems are matched as in comparisons (`analysis.dialogues`); what only one system has
+Contexts and dialogues of several systems are matched as in comparisons (`analysis.alignment`); what only one system has
 is a unit of its own.
 
 Units may be split into strata (`by`): a system, a turn, a field that the run kept, or quantiles of a metric. Every
@@ -37,11 +37,11 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import get_args
 
 import numpy as np
 
-from dialeval.analysis.dialogues import align_dialogues
+from dialeval.analysis.alignment import align_dialogues
 from dialeval.analysis.values import collapse_dialogues, find_metric
 from dialeval.core.arrays import Floats, Ints, Mask
 from dialeval.core.errors import SettingError, escape_surrogates
@@ -74,6 +74,8 @@ class _SamplingFrame:
     """The number of its row there."""
     unit: Ints
     """The number of its unit, from 0 on."""
+    aligned: Ints | None = None
+    """The number that it shares with the responses it is paired with; None for systems sampled by themselves."""
 
     @property
     def units(self) -> int:
@@ -174,7 +176,7 @@ def number_clusters(tables: Mapping[str, RowTable], name: str) -> dict[str, Ints
     for system, table in tables.items():
         if name not in table.fields:
             kept = ", ".join(table.fields) or "none"
-            raise SettingError(f"the run kept no field {name!r} (dialeval score --keep); there is {kept}")
+            raise SettingError(f"the run kept no field {name!r} (dialeval score --by); there is {kept}")
         keys = [tuple(values) or (system, row) for row, values in enumerate(table.fields[name])]
         clusters[system] = np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.int64)
     return clusters
@@ -222,9 +224,11 @@ def _build_frame(run: Run, systems: Sequence[str] | None, dialogues: bool, indep
             before = np.cumsum([0, *(len(table.offsets) - 1 for table in tables.values())])
         return _SamplingFrame(run, tables, system, row, unit + before[system])
     aligned = align_dialogues({name: run[name] for name in tables})
-    numbers = aligned.number_dialogues() if dialogues else aligned.number_rows()
-    units = [numbers[name][table.clusters] if dialogues else numbers[name] for name, table in tables.items()]
-    return _SamplingFrame(run, tables, system, row, np.concatenate(units))
+    numbers, rows = aligned.number_dialogues(), aligned.number_rows()
+    units = [numbers[name][table.clusters] if dialogues else rows[name] for name, table in tables.items()]
+    return _SamplingFrame(
+        run, tables, system, row, *(np.concatenate(each) for each in (units, [rows[n] for n in tables]))
+    )
 
 
 def _stratify(frame: _SamplingFrame, by: Sequence[str]) -> tuple[Ints, list[str]]:
@@ -269,10 +273,10 @@ def _label_quantiles(frame: _SamplingFrame, name: str) -> list[str]:
     scored = ~np.isnan(items)
     sums = np.bincount(frame.unit[scored], items[scored], frame.units)
     counts = np.bincount(frame.unit[scored], minlength=frame.units)
-    known, values = counts > 0, sums / np.maximum(counts, 1)
-    ends = np.quantile(values[known], np.arange(1, parts) / parts) if known.any() else np.zeros(parts - 1)
+    present, values = counts > 0, sums / np.maximum(counts, 1)
+    ends = np.quantile(values[present], np.arange(1, parts) / parts) if present.any() else np.zeros(parts - 1)
     which = np.searchsorted(ends, values, side="left") + 1
-    return [f"{key}={code}/{parts}" if there else f"{key}=none" for code, there in zip(which, known, strict=True)]
+    return [f"{key}={code}/{parts}" if has else f"{key}=none" for code, has in zip(which, present, strict=True)]
 
 
 def _measure_units(frame: _SamplingFrame, key: str) -> Floats:
@@ -360,7 +364,7 @@ def _build_sample(
     probabilities: Floats,
     strata: Sequence[str],
     rng: np.random.Generator,
-    **design: Any,
+    **design: object,
 ) -> Sample:
     chosen = rng.permutation(np.flatnonzero(taken[frame.unit]))
     units, drawn = Counter(strata), Counter(name for name, was in zip(strata, taken, strict=True) if was)
@@ -385,7 +389,8 @@ def _build_sample(
         dialogue = None if table.dialogues is None else table.dialogues[int(clusters[system][row])] or None
         chance, own_turn = float(probabilities[unit]), None if turn == NO_TURN else turn
         drawn_row = identifier, names[system], row + 1, chance, strata[unit]
-        rows.append(SampledRow(*drawn_row, response[0], context, roles, reference, dialogue, own_turn))
+        paired = None if frame.aligned is None else int(frame.aligned[place])
+        rows.append(SampledRow(*drawn_row, response[0], context, roles, reference, dialogue, own_turn, paired))
     return Sample(saved, rows)
 
 

@@ -115,6 +115,7 @@ class SampledRow(Struct, omit_defaults=True):
         reference: The references.
         dialog_id: The dialogue, where it has an id.
         turn: The turn, where it is known.
+        aligned: A number that only the rows have that the alignment of the systems pairs with it.
 
     Examples:
         >>> import dialeval
@@ -136,6 +137,7 @@ class SampledRow(Struct, omit_defaults=True):
     reference: list[str] = []
     dialog_id: str | None = None
     turn: Count | None = None
+    aligned: Count | None = None
 
     @property
     def place(self) -> int:
@@ -191,15 +193,16 @@ class Sample(Tabular, Displayable):
         return {row.id: msgspec.to_builtins(row) for row in self.rows}
 
     def pairs(self) -> dict[str, tuple[SampledRow, SampledRow]]:
-        """Return the pairs that raters compare: the responses of two systems to one context, or dialogues of one id.
+        """Return the pairs that raters compare: the responses of two systems to one context, or aligned dialogues.
 
         Returns:
             The pairs by `ID-ID`.
         """
-        same: dict[tuple[int, str | None, tuple[str, ...]], list[SampledRow]] = {}
+        same: dict[tuple[object, ...], list[SampledRow]] = {}
         for row in self.rows:
             context = () if self.design.level == "dialogue" else tuple(row.context)  # which holds the own replies
-            same.setdefault((row.row, row.dialog_id, context), []).append(row)
+            place = (row.row, row.dialog_id) if row.aligned is None else (row.aligned,)
+            same.setdefault((*place, context), []).append(row)
         # Ids are random letters: which of two is the first reveals nothing.
         pairs = (sorted(pair, key=lambda row: row.id) for rows in same.values() for pair in combinations(rows, 2))
         return {PAIR.join((first.id, second.id)): (first, second) for first, second in pairs}

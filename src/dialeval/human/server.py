@@ -44,8 +44,8 @@ import orjson
 
 from dialeval.core.errors import DataError, SettingError
 from dialeval.human.form import Form
-from dialeval.human.lead import describe_study
 from dialeval.human.page import Thing, make_lead_page, make_served_page
+from dialeval.human.report import describe_study
 from dialeval.human.store import Rating, RatingStore
 
 LARGEST = 1 << 16
@@ -126,7 +126,7 @@ class RatingServer(ThreadingHTTPServer):
     def find_rater(self, secret: bytes) -> str | None:
         """Return the rater who has this secret."""
         # Every secret is compared, so that the time reveals nothing.
-        names = [name for name, own in self._secrets.items() if hmac.compare_digest(own.encode(), secret)]
+        names = [name for name, stored in self._secrets.items() if hmac.compare_digest(stored.encode(), secret)]
         return names[0] if names else None
 
     def process_request(self, request: Any, client_address: object) -> None:

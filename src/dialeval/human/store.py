@@ -33,6 +33,7 @@ from msgspec import Meta, Struct
 
 from dialeval.core import validation
 from dialeval.core.errors import DataError, Problem, SettingError
+from dialeval.core.validation import JsonObject
 
 SUFFIXES = (".sqlite", ".sqlite3", ".db")
 FORMAT = 1
@@ -214,7 +215,7 @@ class RatingStore:
             values = (rater, rating.id, int(rating.again), line)
             connection.execute("INSERT OR REPLACE INTO ratings VALUES (?, ?, ?, ?)", values)
 
-    def read_lines(self, rater: str) -> list[dict[str, Any]]:
+    def read_lines(self, rater: str) -> list[JsonObject]:
         """Return the ratings of a rater as plain data."""
         rows = self._select("SELECT line FROM ratings WHERE rater = ? ORDER BY rowid", rater)
         return [msgspec.json.decode(line) for (line,) in rows]
@@ -231,7 +232,7 @@ class RatingStore:
             self._connection.close()
 
 
-def read_stored_lines(path: str | PathLike[str]) -> Iterator[tuple[int, dict[str, Any]]]:
+def read_stored_lines(path: str | PathLike[str]) -> Iterator[tuple[int, JsonObject]]:
     """Yield the ratings in a database with their numbers; a server may have it open."""
     validation.size_of(path, _REMEDY)
     _check_header(path)

@@ -63,7 +63,7 @@ class Call(NamedTuple):
 
     shown: str
     name: str | None = None
-    arguments: Any = None
+    arguments: object = None
     """Parsed; a text where it is no JSON, None where the call gives none."""
     id: str | None = None
 
@@ -81,10 +81,10 @@ def read_call(value: object) -> Call:
     if not isinstance(value, dict):
         return Call(f"[call {value if isinstance(value, str) else kind_of(value)}]", _text(value))
     inner = _first(value, _INNER, value)
-    name, given = (_first(inner, _NAMES, None), inner) if isinstance(inner, dict) else (inner, value)
+    name, arguments = (_first(inner, _NAMES, None), inner) if isinstance(inner, dict) else (inner, value)
     if name is None and str(value.get("type")).endswith("_call"):  # such as web_search_call
         name = str(value["type"]).removesuffix("_call")
-    raw = _first(given, _ARGUMENTS, None)
+    raw = _first(arguments, _ARGUMENTS, None)
     shown = "" if raw is None else raw
     if not isinstance(shown, str):
         try:
@@ -92,10 +92,12 @@ def read_call(value: object) -> Call:
         except TypeError:  # not plain data, or nested too deeply
             shown = kind_of(shown)
     text = f"[call {name if isinstance(name, str) else kind_of(name)}({shown})]"
-    return Call(text, _text(name), parse_text(raw, {}), _text(_first(given, _CALL_IDS, _first(value, _CALL_IDS, None))))
+    return Call(
+        text, _text(name), parse_text(raw, {}), _text(_first(arguments, _CALL_IDS, _first(value, _CALL_IDS, None)))
+    )
 
 
-def read_result(value: Mapping[str, Any], content: str = "") -> ToolResult:
+def read_result(value: Mapping[str, object], content: str = "") -> ToolResult:
     """Return the result that a message of a tool or a part of one holds; `content` is its text."""
     inner = _first(value, ("functionResponse", "function_response", "toolResult"), value)
     body = inner.get("response") if isinstance(inner, dict) else None
@@ -141,7 +143,7 @@ def unwrap(message: RowObject) -> RowObject | None:
     return None if kind == "reasoning" or (kind is not None and kind.startswith("mcp_")) else message
 
 
-def join_chunks(chunks: Iterable[Any]) -> RowObject | None:
+def join_chunks(chunks: Iterable[object]) -> RowObject | None:
     """Return the message that the events of a stream add up to; None for what are no such events."""
     events = [chunk for chunk in chunks if isinstance(chunk, dict)]
     texts = [text for event in events if isinstance(text := find(event, _CHUNK_TEXTS), str)]
@@ -187,8 +189,8 @@ class CallLog:
             waiting = [at for at in range(len(self.calls)) if at not in self.errors]
             by_id = [at for at in waiting if result.id is not None and self.calls[at].id == result.id]
             by_name = [at for at in waiting if result.name in (None, self.calls[at].name) and not by_id]
-            known = result.id is not None and any(call.id is not None for call in self.calls)
-            if at_all := by_id or ([] if known else by_name):
+            has_ids = result.id is not None and any(call.id is not None for call in self.calls)
+            if at_all := by_id or ([] if has_ids else by_name):
                 self.errors[at_all[0]] = result.error
 
     def text(self) -> str:
@@ -206,11 +208,11 @@ def read_calls(values: Iterable[object]) -> str:
     log = CallLog()
     for at, value in enumerate(values):
         log.add([read_call(value)])
-        given = value if isinstance(value, dict) else {}
-        marks = [given.get(name) for name in ("output", "result", "is_error", "isError", "error", "status")]
+        fields = value if isinstance(value, dict) else {}
+        marks = [fields.get(name) for name in ("output", "result", "is_error", "isError", "error", "status")]
         output = next((mark for mark in marks[:2] if isinstance(mark, str)), "")
         if any(mark is not None for mark in marks):
-            log.errors[at] = read_result(given, output).error
+            log.errors[at] = read_result(fields, output).error
     return log.text()
 
 
@@ -218,18 +220,18 @@ def read_expected_calls(values: Iterable[object]) -> str:
     """Return expected calls as the text of a row; those of others than the assistant are left out."""
     found = []
     for value in values:
-        given: Mapping[str, Any] = value if isinstance(value, dict) else {}
-        inner = _first(given, _INNER, given)
-        own = inner if isinstance(inner, dict) else given
-        if own.get("requestor") in (None, "assistant"):
+        outer: Mapping[str, Any] = value if isinstance(value, dict) else {}
+        inner = _first(outer, _INNER, outer)
+        function = inner if isinstance(inner, dict) else outer
+        if function.get("requestor") in (None, "assistant"):
             call = read_call(value)
-            compare = own.get("compare_args", own.get("compare"))
+            compare = function.get("compare_args", function.get("compare"))
             more = {"compare": [str(each) for each in compare]} if isinstance(compare, LISTS) else {}
             found.append({"name": call.name, "arguments": call.arguments, **more})
     return dump(found)
 
 
-def parse_text(value: object, empty: object) -> Any:
+def parse_text(value: object, empty: object) -> object:
     """Return what a text of JSON says, `empty` for an empty one; anything else as it is."""
     if not isinstance(value, str):
         return value
@@ -243,5 +245,5 @@ def _text(value: object) -> str | None:
     return value if isinstance(value, str) else str(value) if type(value) is int else None
 
 
-def _first(given: Mapping[str, Any], keys: Iterable[str], default: Any) -> Any:
+def _first(given: Mapping[str, object], keys: Iterable[str], default: object) -> object:
     return next((given[key] for key in keys if given.get(key) is not None), default)

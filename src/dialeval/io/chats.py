@@ -93,7 +93,7 @@ class ReplyRow(NamedTuple):
     """User turns since the reply before; -1 where they are counted by contexts."""
     values: Mapping[Input, Any] = MappingProxyType({})
     """Values of its own fields that metrics ask for."""
-    shared: Mapping[Input, Any] = MappingProxyType({})
+    shared: Mapping[Input, object] = MappingProxyType({})
     """Values that are of the whole conversation, and count in its last reply."""
 
 
@@ -179,7 +179,7 @@ class Chat:
         failure: str | None,
         turn_labels: str | None = None,
         latency: float | None = None,
-        values: Mapping[Input, Any] = MappingProxyType({}),
+        values: Mapping[Input, object] = MappingProxyType({}),
     ) -> None:
         labels, kept, asked = self._labels, self._reader.names.kept, self._roles.count(USER) - self._earlier
         self._earlier = 0
@@ -220,7 +220,7 @@ class Chat:
         self._said, self._roles = self._said[:first], self._roles[:first]
 
 
-def _sort_by_time(messages: Sequence[Any]) -> Sequence[Any]:
+def _sort_by_time(messages: Sequence[object]) -> Sequence[object]:
     """Return messages in the order of their times, if all have one; newest first is reversed."""
     if not messages or not isinstance(messages[0], dict) or read_message_time(messages[0]) is None:
         return messages

@@ -274,8 +274,8 @@ def read_dialogue(line: bytes, names: FieldNames) -> str | None:
         row = orjson.loads(line.removeprefix(opening.BYTE_ORDER_MARK))
     except orjson.JSONDecodeError:
         return None
-    known = map_fields(row, names) if isinstance(row, dict) else None
-    name = None if known is None else known.get(names.find_dialog_id(known))
+    fields = map_fields(row, names) if isinstance(row, dict) else None
+    name = None if fields is None else fields.get(names.find_dialog_id(fields))
     return str(name) if isinstance(name, str | int) and name != "" else None
 
 
@@ -347,19 +347,19 @@ def _read_line_blocks(chunk: FileChunk, names: FieldNames, rows: int) -> Iterato
     beside = [(need, span) for need, spans in chunk.beside for span in spans]
     with ExitStack() as files:
         spans = [chunk.span, *(span for _, span in beside)]
-        own, *others = [files.enter_context(_open_lines(span, chunk.kind)) for span in spans]
+        responses, *others = [files.enter_context(_open_lines(span, chunk.kind)) for span in spans]
         while True:
-            taken = own.lines
+            taken = responses.lines
             first = chunk.span.start == 0 and not taken
-            column = _split(own.take(rows), chunk.span.path, first)
+            column = _split(responses.take(rows), chunk.span.path, first)
             sets: dict[Input, dict[str, TextColumn]] = {need: {} for need, _ in beside}
             for (need, span), other in zip(beside, others, strict=True):
                 texts = _split(other.take(rows), span.path, first)
                 if len(texts) != len(column):
-                    for stream in (own, other):  # to their ends, for the message
+                    for stream in (responses, other):  # to their ends, for the message
                         while stream.take(rows):
                             pass
-                    raise DataError(length_problem(chunk.span.path, own.lines, span.path, other.lines))
+                    raise DataError(length_problem(chunk.span.path, responses.lines, span.path, other.lines))
                 sets[need][f"{len(sets[need])} {span.path}" if span.path in sets[need] else span.path] = texts
             if not len(column):
                 return
@@ -516,7 +516,7 @@ def read_row_groups(span: Span, names: FieldNames, rows: int) -> Iterator[tuple[
 def _find_end_of_open_dialogue(file: Any, group: int, stop: int, starts: Sequence[int], names: FieldNames) -> int:
     """Return the row on which the dialogue ends that is open where a row group begins, or group `stop` begins."""
 
-    def read_ids(number: int) -> list[Any]:
+    def read_ids(number: int) -> list[object]:
         return list(file.read_row_group(number, columns=[names.dialog_id]).column(0).to_pylist())
 
     before = next((ids for number in range(group - 1, -1, -1) if (ids := read_ids(number))), [None])
@@ -529,7 +529,7 @@ def _find_end_of_open_dialogue(file: Any, group: int, stop: int, starts: Sequenc
     return starts[stop]
 
 
-def _find_last_start(ids: Sequence[Any]) -> int:
+def _find_last_start(ids: Sequence[object]) -> int:
     """Return the row on which the last dialogue of some rows starts; their end where the last row is of none."""
     if ids[-1] in _UNNAMED:
         return len(ids)

@@ -178,13 +178,13 @@ def _decode(data: Bytes, where: str) -> str:
 def _find_separator(text: str, names: FieldNames, usual: str) -> str:
     """Find the separator of the cells of a text."""
     head = text[:_LOOKED_AT]
-    known = {*names.all, *row_shapes.list_columns()}
+    expected = {*names.all, *row_shapes.list_columns()}
     best, most = usual, (0, 0)
     for candidate in dict.fromkeys((usual, *_SEPARATORS)):
         reader = csv.reader(io.StringIO(head, newline="\n"), delimiter=candidate)
         with _lift_cell_limit(), suppress(csv.Error):
             header = next(reader, [])
-            found = (len(known.intersection(header)), len(header))
+            found = (len(expected.intersection(header)), len(header))
             if found > most and (found[0] or len(header) > 1):
                 best, most = candidate, found
     return best

@@ -53,10 +53,10 @@ def check_address(address: str) -> str:
     """Return the address itself, or raise SettingError where nothing may be downloaded from it."""
     try:
         parts = urlsplit(address)
-        known = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        valid = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:  # such as http://[::1, or a port of six digits
-        known = False
-    if not known:
+        valid = False
+    if not valid:
         raise SettingError(f"cannot download from {address!r}; give an address that starts with https:// or http://")
     if parts.username or parts.password:
         raise SettingError(f"the address at {parts.hostname} holds a user name or password; give one without")

@@ -228,7 +228,7 @@ class _RowCollector:
         self._continued: list[int] = []
         self._labels: list[Sequence[Sequence[str]]] = []
         self._texts: dict[Input, dict[int, str]] = {need: {} for need in OF_SOME_ROWS}
-        self._values: dict[Input, dict[int, Any]] = {}
+        self._values: dict[Input, dict[int, object]] = {}
         self._uncounted: dict[Input, set[int]] = {}
         """Rows in which a value of the whole conversation does not count."""
         self.trials = _Trials()
@@ -362,7 +362,7 @@ def _name_dialogues(names: Sequence[str | None]) -> TextColumn | None:
     return TextColumn.from_strings([name or f"row {row}" for row, name in enumerate(names, 1)])
 
 
-def _collect_columns(rows: Sequence[Any], names: FieldNames) -> tuple[Mapping[str, list[Any]], dict[str, str]]:
+def _collect_columns(rows: Sequence[Any], names: FieldNames) -> tuple[Mapping[str, list[object]], dict[str, str]]:
     """Return the values of rows by field, null where a row does not have it, and which field was read as what.
 
     There is nothing where rows differ in type.
@@ -415,7 +415,7 @@ def read_plain_rows(columns: Mapping[str, list[Any]], names: FieldNames) -> Plai
     return PlainRows(responses, references, contexts, systems, dialogues, turns)
 
 
-def _may_be_plain(columns: Mapping[str, Any], names: FieldNames) -> bool:
+def _may_be_plain(columns: Mapping[str, object], names: FieldNames) -> bool:
     """Return whether rows with these fields have a response and nothing that only `FieldReader` reads."""
     simple = names.response in columns and not (names.kept or names.columns or names.scores or names.paths)
     return simple and columns.keys().isdisjoint(names.careful) and not list_unlike(columns, names)

@@ -155,7 +155,7 @@ class _Archive:
         if sum(member.file_size for member in self._listed) > unpacked_limit(len(data)):
             raise DataError(Problem(where, None, "unpacks to far more than its size", _CONVERT))
 
-    def list_samples(self, header: Any) -> list[str]:
+    def list_samples(self, header: object) -> list[str]:
         """Return the names of samples; DataError where the members are not those of a whole log."""
         times = Counter(member.filename for member in self._listed)
         names = sorted(name for name in times if name.startswith("samples/") and not name.endswith("/"))

@@ -12,9 +12,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import chain, islice
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from dialeval.core.errors import DataError, Problem, add_warning
+from dialeval.core.validation import JsonObject
 from dialeval.io import opening
 from dialeval.io.calls import dump
 from dialeval.io.delimited import read_lines
@@ -83,7 +84,7 @@ def _chat(name: object, messages: Iterable[RowObject], **more: object) -> RowObj
     return {"id": name, "messages": list(messages), **{key: value for key, value in more.items() if value is not None}}
 
 
-def _list_events(rows: Numbered) -> Iterator[tuple[int, dict[str, Any]]]:
+def _list_events(rows: Numbered) -> Iterator[tuple[int, JsonObject]]:
     return ((line, row) for line, row in rows if isinstance(row, dict))
 
 
@@ -223,7 +224,7 @@ def _read_documents(rows: Numbered, _where: str) -> Iterator[tuple[int, RowObjec
             yield line, row
 
 
-def _read_adk_session(session: dict[str, Any]) -> Iterator[RowObject]:
+def _read_adk_session(session: JsonObject) -> Iterator[RowObject]:
     messages = []
     for event in session["events"]:
         content = event.get("content") or {}
@@ -237,7 +238,7 @@ def _read_adk_session(session: dict[str, Any]) -> Iterator[RowObject]:
     yield _chat(session.get("id"), messages, system=session.get("app_name") or session.get("appName"))
 
 
-def _read_adk_evalset(document: dict[str, Any]) -> Iterator[RowObject]:
+def _read_adk_evalset(document: JsonObject) -> Iterator[RowObject]:
     for case in find(document, "eval_cases | evalCases"):
         messages = []
         for turn in case.get("conversation") or ():
@@ -249,7 +250,7 @@ def _read_adk_evalset(document: dict[str, Any]) -> Iterator[RowObject]:
         yield _chat(find(case, "eval_id | evalId"), messages)
 
 
-def _read_sdialog(document: dict[str, Any]) -> Iterator[RowObject]:
+def _read_sdialog(document: JsonObject) -> Iterator[RowObject]:
     """Yield a dialogue; who is the assistant is told by the roles of the personas, else it is the second to speak."""
     personas = document.get("personas") or {}
     speakers = list(dict.fromkeys(str(turn.get("speaker")) for turn in document["turns"]))
@@ -270,7 +271,7 @@ _SERVED = ("customer", "user", "client", "patient", "caller", "student", "guest"
 _SERVING = ("agent", "support", "assistant", "system", "bot", "doctor", "clerk", "teacher", "representative")
 
 
-def _read_rasa(tracker: dict[str, Any]) -> Iterator[RowObject]:
+def _read_rasa(tracker: JsonObject) -> Iterator[RowObject]:
     """Yield the chat of a tracker; without texts of the bot its actions are all that is known of what it did."""
     events = [event for event in tracker["events"] if isinstance(event, dict)]
     has_texts = any(event.get("event") == "bot" for event in events)
@@ -302,12 +303,12 @@ _RASA_ACTIONS = frozenset(
 """Actions of Rasa itself."""
 
 
-def _read_tree(document: dict[str, Any]) -> Iterator[RowObject]:
+def _read_tree(document: JsonObject) -> Iterator[RowObject]:
     """Yield a row for each reply in a tree of messages, with those above it as its context.
 
     A message of the user counts as a turn of the first reply to it; one without a reply, of the reply above it.
     """
-    waiting: list[tuple[dict[str, Any], list[RowObject], int]] = [(document["prompt"], [], 0)]
+    waiting: list[tuple[JsonObject, list[RowObject], int]] = [(document["prompt"], [], 0)]
     while waiting:
         node, above, asked = waiting.pop()
         replies = [reply for reply in node.get("replies") or () if isinstance(reply, dict)]
@@ -321,7 +322,7 @@ def _read_tree(document: dict[str, Any]) -> Iterator[RowObject]:
         waiting += [(reply, turns, count) for reply, count in zip(reversed(replies), reversed(counts), strict=True)]
 
 
-def _read_samples(document: dict[str, Any]) -> Iterator[RowObject]:
+def _read_samples(document: JsonObject) -> Iterator[RowObject]:
     """Yield a row for each sampled reply; each configuration is a system."""
     for number, asked in enumerate(document["prompts"], 1):
         for result in asked["results"]:
@@ -330,9 +331,9 @@ def _read_samples(document: dict[str, Any]) -> Iterator[RowObject]:
             yield from ({"response": text, ASKED: int(not at), **row} for at, text in enumerate(result["outputs"]))
 
 
-def _read_ticks(document: dict[str, Any]) -> Iterator[RowObject]:
+def _read_ticks(document: JsonObject) -> Iterator[RowObject]:
     """Yield the chat of a simulation by voice, of whose ticks each holds a part of what is said."""
-    messages: list[dict[str, Any]] = []
+    messages: list[JsonObject] = []
     for tick in document["ticks"]:
         for name, role in (("user_chunk", USER), ("agent_chunk", ASSISTANT)):
             text = value_at(tick, f"{name}.content")
@@ -343,7 +344,7 @@ def _read_ticks(document: dict[str, Any]) -> Iterator[RowObject]:
     yield _chat(document.get("id"), messages)
 
 
-_DOCUMENTS: dict[str, Callable[[dict[str, Any]], Iterator[RowObject]]] = {
+_DOCUMENTS: dict[str, Callable[[JsonObject], Iterator[RowObject]]] = {
     "adk-session": _read_adk_session,
     "adk-evalset": _read_adk_evalset,
     "sdialog": _read_sdialog,

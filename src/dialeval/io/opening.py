@@ -304,8 +304,8 @@ def find_files(pattern: str) -> list[str]:
         with _name_problems(pattern):
             names = [system.unstrip_protocol(name) for name in system.glob(inside) if not system.isdir(name)]
     else:
-        there = [name for name in glob.glob(local_path(pattern), recursive=True) if not os.path.isdir(name)]  # noqa: PTH112, PTH207
-        names = drop_repeated(there)
+        matches = [name for name in glob.glob(local_path(pattern), recursive=True) if not os.path.isdir(name)]  # noqa: PTH112, PTH207
+        names = drop_repeated(matches)
     if not names:
         raise DataError(Problem(pattern, None, "no file matches", "check the pattern, and quote it for the shell"))
     return sorted(names)

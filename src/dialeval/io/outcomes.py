@@ -75,7 +75,7 @@ def is_failed(error: object, status: object, reason: object) -> bool:
         error = error.strip().lower() not in ("", "false", "no", "none", "null", "nan", "0")
     if error not in (None, False, 0) and error == error and error != []:
         return True
-    words = {str(given).lower() for given in (status, reason) if isinstance(given, str)}
+    words = {str(word).lower() for word in (status, reason) if isinstance(word, str)}
     is_code = isinstance(status, int) and not isinstance(status, bool)
     return not words.isdisjoint(FAILED) or (is_code and 400 <= status < 600)  # type: ignore[operator]
 
@@ -98,10 +98,10 @@ def _find_candidates(texts: TextColumn) -> Ints:
     long = np.flatnonzero(lengths >= 4)
     keys = sum((data[starts[long] + at].astype(np.uint32) | 32) << (8 * at) for at in range(4))
     chosen[long] = np.isin(keys, _KEYS)
-    there = np.flatnonzero(lengths > 0)
-    first = data[starts[there]]
-    chosen[there] |= (first <= ord(" ")) | np.isin(first, _MARKS)
-    if len(there):
+    filled = np.flatnonzero(lengths > 0)
+    first = data[starts[filled]]
+    chosen[filled] |= (first <= ord(" ")) | np.isin(first, _MARKS)
+    if len(filled):
         order = np.argsort(starts, kind="stable")
         low, high = int(starts[order[0]]), int(texts.ends.max())
         colons = np.flatnonzero(data[low:high] == ord(":")) + low

@@ -22,7 +22,7 @@ from dialeval.core.arrow import count_expanded_bytes, decoded_limit, empty_text,
 from dialeval.core.columns import RaggedColumn, TextColumn
 from dialeval.core.errors import DataError, Problem
 from dialeval.core.inputs import Input
-from dialeval.core.validation import InvalidError
+from dialeval.core.validation import InvalidError, JsonObject
 from dialeval.io.opening import PathSource, format_of, is_utf8, read_bytes
 from dialeval.io.rows import NO_TURN, FieldNames, Records
 
@@ -50,9 +50,9 @@ def read_table(path: PathSource, names: FieldNames, need: Input | None) -> pa.Ta
 
 def make_records(table: pa.Table, where: str, names: FieldNames, need: Input | None = inputs.RESPONSE) -> Records:
     """Return the rows of a table with the columns that can matter; DataError where these are not sound."""
-    given = table.column_names
-    chosen = set(names.choose_columns(given, need))
-    table = table.select([index for index, name in enumerate(given) if name in chosen])
+    columns = table.column_names
+    chosen = set(names.choose_columns(columns, need))
+    table = table.select([index for index, name in enumerate(columns) if name in chosen])
     twice = sorted(name for name, count in Counter(table.column_names).items() if count > 1)
     if problems := [*(ambiguity_problem(name, where) for name in twice), *_find_column_problems(table, where)]:
         raise DataError(problems)
@@ -165,14 +165,14 @@ def _find_column_problems(table: pa.Table, where: str) -> list[Problem]:
     return problems
 
 
-def list_rows(table: pa.Table, where: str) -> Iterator[dict[str, Any]]:
+def list_rows(table: pa.Table, where: str) -> Iterator[JsonObject]:
     """Return the rows of a table as plain data; DataError where that is not possible."""
     if problems := _find_column_problems(table, where):
         raise DataError(problems)
     return _read_rows(table, where)
 
 
-def _read_rows(table: pa.Table, where: str) -> Iterator[dict[str, Any]]:
+def _read_rows(table: pa.Table, where: str) -> Iterator[JsonObject]:
     import pyarrow as pa
 
     for batch in table.to_batches(_ROWS):
@@ -209,8 +209,8 @@ def read_text_lists(column: pa.ChunkedArray) -> RaggedColumn:
         return RaggedColumn(read_text_column(pc.list_flatten(column)), offsets_of(sizes))
     if pa.types.is_null(column.type):
         return RaggedColumn(TextColumn.from_strings([]), offsets_of([0] * len(column)))
-    there = numbers_of(column.is_valid())
-    return RaggedColumn(read_text_column(column.drop_null()), offsets_of(there))
+    present = numbers_of(column.is_valid())
+    return RaggedColumn(read_text_column(column.drop_null()), offsets_of(present))
 
 
 def read_identifiers(column: pa.ChunkedArray | None) -> TextColumn | None:

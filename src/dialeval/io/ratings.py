@@ -101,9 +101,9 @@ def read_ratings(
 
     `sampled`: rows by id; every line is then the rating of one of them.
     """
-    given = dict(fields or {})
-    own = {name: given.pop(name, name) for name in _OWN}
-    names = FieldNames.of(given) if sampled is None else FieldNames()
+    mapped = dict(fields or {})
+    own = {name: mapped.pop(name, name) for name in _OWN}
+    names = FieldNames.of(mapped) if sampled is None else FieldNames()
 
     def read(reader: FieldReader, row: RowObject, name: str) -> Iterator[_RatedRow]:
         """Yield a rated row, unless it has a problem; `name` is the data set of one that names none."""
@@ -181,8 +181,8 @@ def list_ratings(row: RowObject, names: FieldNames) -> list[RowObject]:
         response = next((last[key] for key in CONTENT_KEYS if key in last), None) if isinstance(last, dict) else last
     metadata = row.get("metadata")
     more = {**(metadata if isinstance(metadata, dict) else {}), **data}
-    known = {name: more[name] for name in ("system", "dialog_id", "reference") if more.get(name) is not None}
-    task = {"response": response, "context": context, **known, "id": str(data.get("id", row.get("id")))}
+    facts = {name: more[name] for name in ("system", "dialog_id", "reference") if more.get(name) is not None}
+    task = {"response": response, "context": context, **facts, "id": str(data.get("id", row.get("id")))}
     answers = dict[str, dict[str, float]]()
     for rater, quality, answer in list_answers(row):
         value = answer[0] if isinstance(answer, list) and len(answer) == 1 else answer
@@ -212,20 +212,22 @@ def _list_label_studio(task: RowObject) -> Iterator[tuple[str, str, Any]]:
 def _list_argilla(record: RowObject) -> Iterator[tuple[str, str, Any]]:
     """Yield rater, question and answer of a record: a list for each question, or one for each user; or columns."""
     responses = record.get("responses")
-    columns = {name.removesuffix(".responses"): given for name, given in record.items() if name.endswith(".responses")}
+    columns = {
+        name.removesuffix(".responses"): answers for name, answers in record.items() if name.endswith(".responses")
+    }
     for question, values in columns.items():
         users, states = (record.get(f"{question}.responses.{what}") for what in ("users", "status"))
         for at, value in enumerate(values if isinstance(values, list) else ()):
             if not isinstance(states, list) or states[at] == "submitted":
                 yield str(users[at] if isinstance(users, list) else at), question, value
-    for question, given in responses.items() if isinstance(responses, dict) else ():
-        yield from ((str(each.get("user_id")), str(question), each.get("value")) for each in given if _counts(each))
+    for question, answers in responses.items() if isinstance(responses, dict) else ():
+        yield from ((str(each.get("user_id")), str(question), each.get("value")) for each in answers if _counts(each))
     for at, each in enumerate(responses if isinstance(responses, list) else ()):
         for question, answer in (each.get("values") or {}).items() if _counts(each) else ():
             yield str(each.get("user_id") or at), str(question), answer.get("value")
 
 
-def _counts(response: Mapping[str, Any]) -> bool:
+def _counts(response: Mapping[str, object]) -> bool:
     return response.get("status") in (None, "submitted")
 
 
@@ -311,8 +313,8 @@ def read_scores(reader: FieldReader, row: RowObject, name: str) -> dict[str, Flo
         prefix = f"{name}."
         flat = {key[len(prefix) :]: cell for key, cell in row.items() if key.startswith(prefix)}
         value = flat or next((row[plain] for plain in _PLAIN if row.get(plain) is not None), None)
-    given = value if isinstance(value, dict) else {OVERALL: value}
-    scores = {str(quality): _read_values(reader, each, f"{name}.{quality}") for quality, each in given.items()}
+    qualities = value if isinstance(value, dict) else {OVERALL: value}
+    scores = {str(quality): _read_values(reader, each, f"{name}.{quality}") for quality, each in qualities.items()}
     return {quality: values for quality, values in scores.items() if len(values)}
 
 
@@ -418,15 +420,15 @@ def read_rating_lines(
         for quality, values in scores.items():
             if len(values) > 1:
                 reader.add_problem(f"scores.{quality} holds {len(values)} values", "give one; a line is of one rater")
-        given = {quality: float(values[0]) for quality, values in scores.items()}
+        numbers = {quality: float(values[0]) for quality, values in scores.items()}
         if check is not None and len(reader.problems) == before:
-            for what in check(identity, {**given, **dict.fromkeys(uncertain)}):
+            for what in check(identity, {**numbers, **dict.fromkeys(uncertain)}):
                 reader.add_problem(what, "name the form that was asked (--form), or accept any numbers (--any-scores)")
         comment, seconds, marked, bad = (row.get(name) for name in ("comment", "seconds", "marked", "both_bad"))
         yield RatingLine(
             identity,
             rater,
-            given,
+            numbers,
             is_again(row),
             comment if isinstance(comment, str) else "",
             float(seconds) if isinstance(seconds, int | float) and 0 <= seconds < 1e9 else None,
@@ -511,15 +513,15 @@ def read_pairs(
     columns = FieldNames(response=names["better"], dialog_id=names["dialog_id"])
 
     def read(reader: FieldReader, row: RowObject, _name: str) -> list[_Row]:
-        given = _map_pairs(row, names)
-        found = [_read_pair(reader, each, names) for each in given]
+        mapped = _map_pairs(row, names)
+        found = [_read_pair(reader, each, names) for each in mapped]
         rater = reader.read_identifier(row, names["rater"])
-        own = None if cluster is None else reader.read_identifier(row, cluster)
-        if cluster is not None and own is None:
+        group = None if cluster is None else reader.read_identifier(row, cluster)
+        if cluster is not None and group is None:
             reader.add_problem(f"has no {cluster}", "name a field that every pair has, or leave --cluster out")
-        weights = [1.0 if (weight := read_number(each.get(_WEIGHT))) is None else weight for each in given]
+        weights = [1.0 if (weight := read_number(each.get(_WEIGHT))) is None else weight for each in mapped]
         both = zip(found, weights, strict=True)
-        return [(*pair[:3], own or pair[3], pair[4], weight, rater) for pair, weight in both if pair is not None]
+        return [(*pair[:3], group or pair[3], pair[4], weight, rater) for pair, weight in both if pair is not None]
 
     rows = read_objects(paths, "pairs", "a, b and better", columns, read)
     if not rows:
@@ -562,7 +564,7 @@ _DECIDED = {
 def _map_pairs(row: RowObject, names: Mapping[str, str]) -> list[RowObject]:
     """Return the pairs of a row of another program; a row of ours as it is."""
     shape = row_shapes.find_shape(row)
-    if shape is None or not shape.pairs or any(own != name for name, own in names.items() if name != "rater"):
+    if shape is None or not shape.pairs or any(mapped != name for name, mapped in names.items() if name != "rater"):
         return [row]
     found: RowObject = {name: row_shapes.find(row, paths) for name, paths in shape.pairs.items()}
     for name in ("response_a", "response_b"):
@@ -601,15 +603,15 @@ def _read_pair(reader: FieldReader, row: RowObject, names: Mapping[str, str]) ->
         return None
     outcome = _read_outcome(reader, row, names["better"], left, right)
     texts = [row.get(names[name]) for name in ("response_a", "response_b")]
-    known = all(isinstance(text, str) for text in texts)
-    ratio = length_ratio(*texts) if known else float("nan")  # type: ignore[arg-type]
+    is_text = all(isinstance(text, str) for text in texts)
+    ratio = length_ratio(*texts) if is_text else float("nan")  # type: ignore[arg-type]
     return left, right, outcome, reader.read_dialogue(row), ratio
 
 
 def list_outcomes(better: object, left: str, right: str) -> set[int]:
     """Return every outcome that a value of `better` can mean; more than one where a system is called like a side."""
     words = {1: (left, "a", "A"), -1: (right, "b", "B"), 0: (TIE, "Tie")}
-    return {outcome for outcome, own in words.items() if better in own}
+    return {outcome for outcome, spellings in words.items() if better in spellings}
 
 
 def _read_outcome(reader: FieldReader, row: RowObject, name: str, left: str, right: str) -> int:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -34,7 +35,17 @@ from dialeval.io.logs import read_markdown
 from dialeval.io.opening import LINES, PathSource, format_of, stem_of
 from dialeval.io.outcomes import account_for, mark_outcomes
 from dialeval.io.row_shapes import count_values, find_document_rows, find_shape
-from dialeval.io.rows import LISTS, FieldNames, Records, RowObject, Rows, kind_of, length_problem, read_each
+from dialeval.io.rows import (
+    DIALOGUE_IDS,
+    LISTS,
+    FieldNames,
+    Records,
+    RowObject,
+    Rows,
+    kind_of,
+    length_problem,
+    read_each,
+)
 
 T = TypeVar("T")
 
@@ -61,18 +72,19 @@ MOST_SYSTEMS = 1_000
 
 
 def read_responses(
-    source: Any,
+    source: object,
     fields: Mapping[str, str] | None = None,
     name: str | None = None,
     keep: Sequence[str] = (),
-    **reading: Any,
+    optional: Sequence[str] = (),
+    **reading: object,
 ) -> list[Rows]:
     """Read the rows of every system in a source, in order of appearance; `keep` names further fields that they keep.
 
-    With `name`, a single system is called that, and several are called `name/system`. `reading`: the settings of
-    `FieldNames`, such as `system_prompts`.
+    With `name`, a single system is called that, and several are called `name/system`. A field in `optional` is kept
+    where rows have it. `reading`: the settings of `FieldNames`, such as `system_prompts`.
     """
-    names = FieldNames.of(fields, keep, **reading)
+    names = FieldNames.of(fields, (*keep, *optional), **reading)
     systems = _check_names(_read_systems(source, names, name))
     remedy = "check its name; only files and tables of rows have further fields"
     problems = [
@@ -119,11 +131,11 @@ def _account_for_others(path: PathSource, names: FieldNames) -> list[Rows]:
     try:
         for records in read_records(path, names, None).values():
             for _, row in records.rows:
-                given: dict[str, Any] = row if isinstance(row, dict) else {}
-                shape = find_shape(given)
+                row_fields: dict[str, Any] = row if isinstance(row, dict) else {}
+                shape = find_shape(row_fields)
                 if shape is None or not shape.counts:
                     return []
-                counts: Any = {name: count_values(given, paths) for name, paths in shape.counts.items()}
+                counts: Any = {name: count_values(row_fields, paths) for name, paths in shape.counts.items()}
                 total += Account(**{"conversations": 1, **counts})
                 title = shape.name
     except DataError:
@@ -146,8 +158,8 @@ def attach(rows: Rows, need: Input, column: RaggedColumn, where: str) -> Rows:
     """Return the rows with a column from `where`, in place of one of their own; both must have as many rows."""
     if len(column) != len(rows):
         raise DataError(length_problem(rows.where, len(rows), where, len(column)))
-    own = {each: kept for each, kept in rows.columns.items() if each != inputs.ROLES or need != inputs.CONTEXT}
-    return account_for([replace(rows, columns={**own, need: column})])[0]
+    columns = {each: kept for each, kept in rows.columns.items() if each != inputs.ROLES or need != inputs.CONTEXT}
+    return account_for([replace(rows, columns={**columns, need: column})])[0]
 
 
 def name_dialogues(rows: Rows, source: Any) -> Rows:
@@ -180,12 +192,14 @@ def name_dialogues(rows: Rows, source: Any) -> Rows:
 
 
 def join_scores(systems: Sequence[Rows], source: Any, key: str, asked: Sequence[str]) -> list[Rows]:
-    """Return the rows with the scores of a table: a row per dialogue, or per reply if it has a column `turn`.
+    """Return the rows with the scores of a table: a row per dialogue, or per reply.
+
+    A reply is found by its own id, where the rows have a field `key` next to the ids of dialogues, or by its turn.
 
     Args:
         systems: The rows of every system.
         source: A file or a list of rows with the key and scores, and with `system` where there are several systems.
-        key: The column with the id of the dialogue.
+        key: The column with the id of the dialogue or of the reply.
         asked: The names of the scores; `*` for all.
     """
     where = os.fspath(source) if isinstance(source, str | os.PathLike) else "scores"
@@ -200,27 +214,39 @@ def join_scores(systems: Sequence[Rows], source: Any, key: str, asked: Sequence[
         place = (reader.read_identifier(row, "system"), dialogue, reader.read_turn(row))
         if place in found:
             reader.add_problem(f"has scores of {dialogue} a second time", "keep one row per dialogue, or number turns")
-        own = {name: value for name, value in row.items() if name not in (key, "system", "turn")}
-        found[place] = reader.read_columns(own).get(inputs.SCORES)
+        fields = {
+            name: value for name, value in row.items() if name not in (key, "id", "system", "turn", *DIALOGUE_IDS)
+        }
+        found[place] = reader.read_columns({**fields, "scores": fields} if "*" in asked else fields).get(inputs.SCORES)
     records.raise_problems()
-    return [_add_scores(rows, found, where, several=len(systems) > 1) for rows in systems]
+    return [_add_scores(rows, found, where, key, several=len(systems) > 1) for rows in systems]
 
 
-def _add_scores(rows: Rows, found: Mapping[tuple[str | None, str, int | None], Any], where: str, several: bool) -> Rows:
-    """Return the rows of a system with the scores of its dialogues and turns."""
+def _add_scores(
+    rows: Rows, found: Mapping[tuple[str | None, str, int | None], Any], where: str, key: str, several: bool
+) -> Rows:
+    """Return the rows of a system with the scores of its dialogues and turns, or of its replies by id."""
     offsets = rows.dialogue_offsets()
-    dialogues = list(rows.names().take(offsets[:-1]))
+    dialogues, unit = list(rows.names().take(offsets[:-1])), "dialogues"
     by_system = any(system is not None for system, _, _ in found)
     mine = {place[1:]: scores for place, scores in found.items() if place[0] in (None, rows.system)}
-    known = {dialogue for dialogue, _ in mine}.intersection(dialogues)
-    if not known:
-        what = f"names none of the {len(dialogues):,} dialogues of {rows.system}"
+    if (ids := rows.fields.get(key)) is not None and (names := [" ".join(texts) for texts in ids]) != list(
+        rows.names()
+    ):
+        offsets, dialogues, unit = np.arange(len(rows) + 1), names, "replies"
+        mine = {(name, None): scores for (name, _), scores in mine.items()}
+        if len(named := list(filter(None, names))) > len(set(named)):
+            what = f"has several replies with the same {key}, such as {Counter(named).most_common(1)[0][0]}"
+            raise DataError(Problem(rows.where, None, what, "join scores by a field that is unique: --key NAME"))
+    joined = {dialogue for dialogue, _ in mine}.intersection(dialogues)
+    if not joined:
+        what = f"names none of the {len(dialogues):,} {unit} of {rows.system}"
         remedy = "check --key, and name the ids of the log: --field dialog_id=NAME"
         raise DataError(Problem(where, None, what, remedy))
     if several and not by_system:
         raise DataError(Problem(where, None, "does not say of which system its scores are", "add a column system"))
-    if unknown := len({dialogue for dialogue, _ in mine} - known):
-        add_warning(f"{where}: scores of dialogues that are not in {rows.system} are unused ({unknown:,})")
+    if unknown := len({dialogue for dialogue, _ in mine} - joined):
+        add_warning(f"{where}: scores of {unit} that are not in {rows.system} are unused ({unknown:,})")
     column = rows.columns.get(inputs.SCORES)
     values: list[Any] = [None] * len(rows) if column is None else list(column)
     counted = np.zeros(len(rows), np.bool_)
@@ -239,13 +265,13 @@ def find_response_files(folder: PathSource) -> list[Path]:
     """Return the files of a folder that hold responses, in the order of their names."""
     entries = _list_files(folder)
     facts = _DATASET if {entry.name for entry in entries} >= _DATASET else frozenset()
-    own: set[str] = set()
+    run_files: set[str] = set()
     if any(entry.name == RUN_FILE for entry in entries):
         from dialeval.core.result import files_of  # loads msgspec
 
-        own = {path.name for path in files_of(folder)}
-    files = [entry for entry in entries if _is_response_file(entry) and entry.name not in facts | own]
-    if own and not files:
+        run_files = {path.name for path in files_of(folder)}
+    files = [entry for entry in entries if _is_response_file(entry) and entry.name not in facts | run_files]
+    if run_files and not files:
         remedy = "pass the files that were scored, or give the run to `dialeval compare` or `dialeval report`"
         raise DataError(Problem(os.fspath(folder), None, "is a saved run and no folder of responses", remedy))
     if not files:
@@ -293,7 +319,7 @@ def is_folder(source: PathSource) -> bool:
     return os.path.isdir(source)  # noqa: PTH112  (Path.is_dir raises for some, and takes an empty one for ".")
 
 
-def _read_systems(source: Any, names: FieldNames, name: str | None) -> list[Rows]:
+def _read_systems(source: object, names: FieldNames, name: str | None) -> list[Rows]:
     """Return the rows of every system in a source; those of a named source are called by its name."""
     if isinstance(source, Mapping):
         if not source:
@@ -372,7 +398,7 @@ def _read_dataset(folder: PathSource, names: FieldNames) -> list[Rows]:
     return gather_rows(records, names, escape_surrogates(Path(where).resolve().name))
 
 
-def read_source(source: Any, where: str, names: FieldNames, system: str) -> list[Rows]:
+def read_source(source: object, where: str, names: FieldNames, system: str) -> list[Rows]:
     """Return the rows of every system in a file or an object; `system` is the name of those that give none."""
     content = _read_content(source, where, names)
     if isinstance(content, TextColumn):
@@ -382,7 +408,7 @@ def read_source(source: Any, where: str, names: FieldNames, system: str) -> list
     return _chain(partial(gather_rows, records, names, inner or system) for inner, records in content.items())
 
 
-def _read_texts(source: Any, need: Input, names: FieldNames, where: str) -> RaggedColumn:
+def _read_texts(source: object, need: Input, names: FieldNames, where: str) -> RaggedColumn:
     if isinstance(source, Mapping):
         sets = read_each(partial(_read_texts, value, need, names, f"{where} {key!r}") for key, value in source.items())
         return join_rowwise(dict(zip(map(str, source), sets, strict=True)), where)
@@ -394,7 +420,7 @@ def _read_texts(source: Any, need: Input, names: FieldNames, where: str) -> Ragg
     return join_rowwise(dict(zip(map(str, content), sets, strict=True)), where)
 
 
-def _read_content(source: Any, where: str, names: FieldNames, need: Input = inputs.RESPONSE) -> _Content:
+def _read_content(source: object, where: str, names: FieldNames, need: Input = inputs.RESPONSE) -> _Content:
     """Return what a file or an object holds."""
     if isinstance(source, TextColumn):
         return source
@@ -482,11 +508,11 @@ def read_objects(
 
     if isinstance(sources, list) and sources and all(isinstance(row, dict) for row in sources):
         return read_list(Records(what, enumerate(sources, 1)), what)
-    given = list(sources) if isinstance(sources, Iterable) and not isinstance(sources, str) else [sources]
-    for each in given:
+    several = list(sources) if isinstance(sources, Iterable) and not isinstance(sources, str) else [sources]
+    for each in several:
         if not isinstance(each, str | os.PathLike | Records):
             raise SettingError(f"{each!r:.40} is not a path")
-    return _chain(partial(read_list_or_file, each) for each in given)  # type: ignore[arg-type]
+    return _chain(partial(read_list_or_file, each) for each in several)  # type: ignore[arg-type]
 
 
 def join_rowwise(sets: Mapping[str, RaggedColumn], where: str) -> RaggedColumn:

@@ -22,6 +22,7 @@ import orjson
 
 from dialeval.core.errors import add_warning
 from dialeval.core.features import list_installed, read_table
+from dialeval.core.validation import JsonObject
 
 if TYPE_CHECKING:
     from dialeval.io.rows import FieldNames, RowObject
@@ -44,7 +45,7 @@ class RowShape:
     """What a row of it is, in words: it follows "looks like"."""
     signs: Sequence[str]
     """The paths that identify it, the most specific one first."""
-    example: dict[str, Any]
+    example: JsonObject
     paths: Mapping[str, str] = field(default_factory=dict)
     """Our fields, and where they are."""
     document: Sequence[str] = ()
@@ -122,7 +123,7 @@ def _steps(path: str) -> tuple[str, ...]:
     return tuple(path.split("."))
 
 
-def value_at(row: Mapping[str, Any], path: str) -> Any:
+def value_at(row: Mapping[str, object], path: str) -> Any:
     """Return what is at a path of a row, None where nothing is; a key that is the whole path comes first."""
     if path in row:
         return row[path]
@@ -143,7 +144,7 @@ def value_at(row: Mapping[str, Any], path: str) -> Any:
 
 
 @lru_cache(maxsize=4)
-def _parse_object(text: str) -> dict[str, Any]:
+def _parse_object(text: str) -> JsonObject:
     try:
         return dict(orjson.loads(text))
     except orjson.JSONDecodeError:
@@ -348,7 +349,7 @@ def list_columns() -> frozenset[str]:
     return frozenset(paths) | frozenset(_steps(path)[0] for path in paths)
 
 
-def find_document_rows(document: dict[str, Any]) -> tuple[str, list[Any]] | None:
+def find_document_rows(document: JsonObject) -> tuple[str, list[Any]] | None:
     """Return the path of a JSON document at which the rows of a known log are, and these rows.
 
     They have what the document says of all of them; a list that does not hold objects is left as it is. Where no shape

@@ -168,10 +168,10 @@ class Rows:
     def places(self, offsets: Ints) -> RowTable:
         """Return the table of rows that are released; names that are places of rows are left out."""
         names = None if self.dialogues is None else self.dialogues.take(offsets[:-1])
-        given: list[str | None] = [] if names is None else list(names)
+        names_given: list[str | None] = [] if names is None else list(names)
         for number in [] if names is None else _find_place_names(names):
-            given[number] = None
-        return RowTable(offsets, given if any(given) else None, self.turns)
+            names_given[number] = None
+        return RowTable(offsets, names_given if any(names_given) else None, self.turns)
 
     def ids(self, offsets: Ints) -> TextColumn | None:
         """Return the ids of the dialogues that have one; a name that is the place of a row is none."""
@@ -200,16 +200,16 @@ def _mark_changes(names: TextColumn) -> Mask:
     alike = np.flatnonzero(~differs[1:] & (np.diff(names.starts) != 0)) + 1
     for start in range(0, len(alike), _COMPARED_ROWS):
         rows = alike[start : start + _COMPARED_ROWS]
-        own, before = (names.data[ranges(names.starts[which], lengths[rows])] for which in (rows, rows - 1))
-        differs[rows[row_numbers(offsets_of(lengths[rows]))[own != before]]] = True
+        texts, before = (names.data[ranges(names.starts[which], lengths[rows])] for which in (rows, rows - 1))
+        differs[rows[row_numbers(offsets_of(lengths[rows]))[texts != before]]] = True
     return differs
 
 
 def _find_place_names(names: TextColumn) -> list[int]:
     """Return the numbers of the names that are places of rows."""
-    there = np.flatnonzero(names.ends > names.starts)
-    letters = names.data[names.starts[there]]
-    maybe = there[(letters == ord("r")) | (letters == ord("l"))]  # only few names are decoded
+    named = np.flatnonzero(names.ends > names.starts)
+    letters = names.data[names.starts[named]]
+    maybe = named[(letters == ord("r")) | (letters == ord("l"))]  # only few names are decoded
     return [number for number in maybe.tolist() if _PLACE_NAME.fullmatch(names[number])]
 
 
@@ -325,13 +325,13 @@ class FieldNames:
     @classmethod
     def of(cls, names: Mapping[str, str] | None, kept: Iterable[str] = (), **settings: Any) -> FieldNames:
         """Return the usual names, except for those mapped as in `{"response": "answer"}`; and how rows are read."""
-        known = [each.name for each in fields(cls) if each.name not in _SETTINGS]
+        usual = [each.name for each in fields(cls) if each.name not in _SETTINGS]
         separator = settings.get("separator")
         if separator is not None and (len(separator) != 1 or separator in '"\r\n\0' or not separator.isascii()):
             raise SettingError(f"cells cannot be separated by {separator!r}; give one character, such as ; or |")
         for name, actual in (names or {}).items():
-            if name not in known:
-                raise SettingError(f"there is no field {name!r} to map; a row has {', '.join(known)}")
+            if name not in usual:
+                raise SettingError(f"there is no field {name!r} to map; a row has {', '.join(usual)}")
             if not isinstance(actual, str) or not actual:
                 raise SettingError(f"field {name!r} is mapped to {actual!r}; map it to the name it has in the input")
         roles = tuple((str(theirs).lower(), ours) for theirs, ours in dict(settings.pop("roles", None) or ()).items())
@@ -348,13 +348,13 @@ class FieldNames:
     @property
     def careful(self) -> tuple[str, ...]:
         """The fields that only the reader of single rows knows: rows that have one are not read by column."""
-        own = (self.messages, self.response_is_reference, self.trial, self.tool_calls, self.expected_calls)
-        return (*own, self.labels, *self.latencies, self.error, self.status, self.finish_reason, *_CAREFUL)
+        always = (self.messages, self.response_is_reference, self.trial, self.tool_calls, self.expected_calls)
+        return (*always, self.labels, *self.latencies, self.error, self.status, self.finish_reason, *_CAREFUL)
 
     @cached_property
     def dialog_ids(self) -> tuple[str, ...]:
         """The fields that may hold the dialogue's id, in the order in which they are looked for."""
-        usual = [name for own in DIALOGUE_IDS for name in dict.fromkeys((own, _CAMEL_CASE[own]))]
+        usual = [name for field_name in DIALOGUE_IDS for name in dict.fromkeys((field_name, _CAMEL_CASE[field_name]))]
         return tuple(usual) if self.dialog_id == "dialog_id" else (self.dialog_id,)
 
     @cached_property
@@ -398,9 +398,9 @@ class FieldNames:
         asked = [column.field or "" for column in self.columns]
         if self.scores:
             asked += [*self.scores, *SCORE_FIELDS]
-        own = [*self.all, *self.kept, *asked, *self.dialog_ids, *self.latencies, *_MESSAGE_COLUMNS]
-        known = {*own, *(name.partition(".")[0] for name in own), "id", *shapes}
-        return [name for name in there if name in known] if main.intersection(there) else list(there)
+        wanted = [*self.all, *self.kept, *asked, *self.dialog_ids, *self.latencies, *_MESSAGE_COLUMNS]
+        chosen = {*wanted, *(name.partition(".")[0] for name in wanted), "id", *shapes}
+        return [name for name in there if name in chosen] if main.intersection(there) else list(there)
 
     def name(self, need: Input) -> str:
         """Return the field that holds what a need names."""

@@ -107,7 +107,7 @@ Mismatch = tuple[str, str, str]
 _THINGS = {str: "texts", list: "lists", dict: "objects"}
 
 
-def check_types(document: object, kind: Any, where: str, form: str, **remedies: str) -> list[Problem]:
+def check_types(document: object, kind: object, where: str, form: str, **remedies: str) -> list[Problem]:
     """Return a problem for each value of a document that does not fit, at a place such as `FILE: pmul1635[3].state`.
 
     A `Struct` is an object with named fields, of which those with a default may be missing. Values may be mappings and
@@ -121,7 +121,7 @@ def check_types(document: object, kind: Any, where: str, form: str, **remedies: 
     ]
 
 
-def _fits(value: object, kind: Any) -> bool:
+def _fits(value: object, kind: object) -> bool:
     try:
         msgspec.convert(value, kind)
     except (msgspec.ValidationError, UnicodeError, AttributeError):  # the last two: half a character, and a range
@@ -129,7 +129,7 @@ def _fits(value: object, kind: Any) -> bool:
     return True
 
 
-def _find_mismatches(value: object, kind: Any, path: str, field: str) -> Iterator[Mismatch]:
+def _find_mismatches(value: object, kind: object, path: str, field: str) -> Iterator[Mismatch]:
     origin, inner = get_origin(kind), get_args(kind)
     if origin is UnionType:
         if not _fits(value, kind):
@@ -159,7 +159,7 @@ def _check_fields(value: Mapping[str, object], kind: Any, path: str) -> Iterator
         yield from ((f"{path}.{name}", what, name) for name in value if name not in fields)
 
 
-def _is_struct(kind: Any) -> bool:
+def _is_struct(kind: object) -> bool:
     return isinstance(kind, type) and issubclass(kind, msgspec.Struct)
 
 

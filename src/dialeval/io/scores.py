@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from dialeval.core.validation import JsonObject
 from dialeval.io.calls import parse_text
 from dialeval.io.row_shapes import find
 from dialeval.io.rows import LISTS, read_number
@@ -34,16 +35,16 @@ def read_grade(value: object) -> float | None:
     return next((GRADES[word] for word in words if word in GRADES), read_number(value))
 
 
-def read_scores(given: object) -> dict[str, Any]:
+def read_scores(listed: object) -> JsonObject:
     """Return the scores in an object of names and values, or in a list of objects with both."""
-    given = parse_text(given, None)
-    if isinstance(given, Mapping):
-        named = [(str(name), value) for name, value in given.items()]
-    elif isinstance(given, LISTS):
-        named = [(_find_name(item), item) for item in given if isinstance(item, Mapping)]
+    listed = parse_text(listed, None)
+    if isinstance(listed, Mapping):
+        named = [(str(name), value) for name, value in listed.items()]
+    elif isinstance(listed, LISTS):
+        named = [(_find_name(item), item) for item in listed if isinstance(item, Mapping)]
     else:
         return {}
-    scores: dict[str, Any] = {}
+    scores: JsonObject = {}
     for name, value in named:
         inner = value.get("value") if isinstance(value, Mapping) else None
         if isinstance(inner, Mapping) and inner.keys().isdisjoint(_VALUES):  # a scorer with several scores
@@ -77,7 +78,7 @@ def read_score(given: object) -> Any:
         return None
     lower = facts.get("lower_is_better", None if (up := facts.get("higher_is_better")) is None else not up)
     ends = [read_number(facts.get(name)) for name in ("min_score", "max_score")]
-    more: dict[str, Any] = {} if lower is None else {"better": "lower" if lower else "higher"}
+    more: JsonObject = {} if lower is None else {"better": "lower" if lower else "higher"}
     more |= {} if None in ends else {"range": ends}
     return {"value": number, **more} if more else number
 
@@ -87,7 +88,7 @@ def take_value(score: Any) -> float:
     return float(score["value"] if isinstance(score, dict) else score)
 
 
-def collect_scores(row: dict[str, object], places: Iterable[str], taken: Iterable[str] = ()) -> dict[str, Any]:
+def collect_scores(row: dict[str, object], places: Iterable[str], taken: Iterable[str] = ()) -> JsonObject:
     """Return the scores of a row of another program.
 
     Args:
@@ -96,7 +97,7 @@ def collect_scores(row: dict[str, object], places: Iterable[str], taken: Iterabl
             and `*` stands for all further fields with numbers.
         taken: Paths of fields that are none.
     """
-    scores: dict[str, Any] = {}
+    scores: JsonObject = {}
     for place in places:
         name, named, path = place.partition("=")
         if place == "*":
@@ -112,7 +113,7 @@ def collect_scores(row: dict[str, object], places: Iterable[str], taken: Iterabl
     return scores
 
 
-def count_scores(row: Mapping[str, Any], messages: object = None) -> int:
+def count_scores(row: Mapping[str, object], messages: object = None) -> int:
     """Return the number of scores of a row and of its messages."""
     inner = [message for message in messages if isinstance(message, Mapping)] if isinstance(messages, LISTS) else []
-    return sum(len(read_scores(given["scores"])) for given in (row, *inner) if given.get("scores"))
+    return sum(len(read_scores(holder["scores"])) for holder in (row, *inner) if holder.get("scores"))

@@ -72,10 +72,10 @@ class Source:
         )
 
 
-def list_file_names(responses: Any) -> list[str]:
+def list_file_names(responses: object) -> list[str]:
     """Return the files and patterns among responses; a folder may be read in several ways, and is not among them."""
-    given = responses.values() if isinstance(responses, Mapping) else [responses]
-    paths = [os.fspath(each) for each in given if isinstance(each, str | os.PathLike)]
+    values = responses.values() if isinstance(responses, Mapping) else [responses]
+    paths = [os.fspath(each) for each in values if isinstance(each, str | os.PathLike)]
     return [] if any(is_folder(path) for path in paths) else [path for path in paths if isinstance(path, str)]
 
 
@@ -102,7 +102,9 @@ def wrap_systems(systems: Sequence[Rows], roles: Mapping[str, Role] | None = Non
     ]
 
 
-def find_sources(responses: Any, references: Any = None, contexts: Any = None, as_shards: bool = False) -> list[Source]:
+def find_sources(
+    responses: object, references: object = None, contexts: object = None, as_shards: bool = False
+) -> list[Source]:
     """Return the sources behind paths, patterns and folders, or a mapping of names to these."""
     named: Mapping[str | None, Any] = responses if isinstance(responses, Mapping) else {None: responses}
     if not named:
@@ -110,14 +112,14 @@ def find_sources(responses: Any, references: Any = None, contexts: Any = None, a
     beside = {
         need: [
             _find_paths(one, as_shards, need.argument)
-            for one in (given.values() if isinstance(given, Mapping) else [given])
+            for one in (source.values() if isinstance(source, Mapping) else [source])
         ]
-        for need, given in {inputs.REFERENCE: references, inputs.CONTEXT: contexts}.items()
-        if given is not None
+        for need, source in {inputs.REFERENCE: references, inputs.CONTEXT: contexts}.items()
+        if source is not None
     }
     found: list[Source] = []
-    for argument, (name, given) in enumerate(named.items()):
-        where = _check_path(given, "responses")
+    for argument, (name, source) in enumerate(named.items()):
+        where = _check_path(source, "responses")
         shown = None if name is None else escape_surrogates(str(name))
         for system, paths, place in _find_systems(where, shown, as_shards):
             shards = _make_shards(paths, beside, place)
@@ -133,9 +135,9 @@ def _find_systems(where: str, name: str | None, as_shards: bool) -> list[tuple[s
     return [(name or name_system(where), _find_paths(where, as_shards, "responses"), where)]
 
 
-def _find_paths(given: Any, as_shards: bool, what: str) -> list[str]:
+def _find_paths(source: object, as_shards: bool, what: str) -> list[str]:
     """Return the files of one system."""
-    where = _check_path(given, what)
+    where = _check_path(source, what)
     if opening.is_pattern(where):
         return opening.find_files(where)
     if opening.is_remote(where):
@@ -149,11 +151,11 @@ def _find_paths(given: Any, as_shards: bool, what: str) -> list[str]:
     return opening.drop_repeated([str(file) for file in find_response_files(opening.local_path(where))])
 
 
-def _check_path(given: Any, what: str) -> str:
-    if isinstance(given, str | os.PathLike):
-        return os.fspath(given)
+def _check_path(path: object, what: str) -> str:
+    if isinstance(path, str | os.PathLike):
+        return os.fspath(path)
     raise SettingError(
-        f"{what}: {kind_of(given)} is in the memory of this process; save it to a file to score it in batches"
+        f"{what}: {kind_of(path)} is in the memory of this process; save it to a file to score it in batches"
     )
 
 

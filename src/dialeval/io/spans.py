@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 import orjson
 
-from dialeval.core.validation import parse_toml
+from dialeval.core.validation import JsonObject, parse_toml
 from dialeval.io.calls import parse_text, read_call, unwrap
 from dialeval.io.fields import FieldReader, read_time
 from dialeval.io.messages import Message, find_role, read_message, read_plain_message
@@ -85,7 +85,7 @@ read_export = msgspec.json.Decoder(Export).decode
 read_head = msgspec.json.Decoder(_Head).decode
 
 
-def unpack(value: Any) -> Any:
+def unpack(value: object) -> Any:
     """Return the value of an attribute, which is an object with the name of its type; anything else as it is."""
     if not isinstance(value, dict) or len(value) != 1:
         return value
@@ -96,7 +96,7 @@ def unpack(value: Any) -> Any:
     return int(inner) if kind == "intValue" else inner if kind.endswith("Value") else value
 
 
-def unpack_pairs(pairs: Any) -> Any:
+def unpack_pairs(pairs: object) -> Any:
     """Return attributes as an object, also where they are a list of keys and values."""
     if not isinstance(pairs, list):
         return pairs
@@ -107,7 +107,7 @@ def open_span(given: Any) -> RowObject:
     """Return a span as an object; a log record becomes an event of its span."""
     if not isinstance(given, msgspec.Raw):
         return dict(given)
-    span: dict[str, Any] = orjson.loads(bytes(given))
+    span: JsonObject = orjson.loads(bytes(given))
     if "timeUnixNano" not in span:
         return span
     attributes, body = unpack_pairs(span.pop("attributes", [])), unpack(span.pop("body", None))
@@ -137,7 +137,7 @@ class TraceSpan:
     error: str | None
     given: RowObject
     """All of its fields and attributes."""
-    scores: dict[str, Any] = field(default_factory=dict)
+    scores: JsonObject = field(default_factory=dict)
 
     @property
     def has_texts(self) -> bool:
@@ -156,7 +156,7 @@ class TraceSpan:
         return self.start <= other.end and other.start <= self.end  # type: ignore[operator]
 
 
-def find_value(given: Mapping[str, Any], name: str) -> Any:
+def find_value(given: Mapping[str, object], name: str) -> Any:
     """Return what is at the first path of a name that leads to something."""
     for path, head in PATHS[name]:
         value = given.get(path) if path is head or path in given else value_at(given, path) if head in given else None
@@ -167,7 +167,7 @@ def find_value(given: Mapping[str, Any], name: str) -> Any:
 
 def _collect_indexed(flat: RowObject) -> None:
     """Add the lists that indexed keys are, such as `llm.input_messages.0.message.role`."""
-    trees: dict[str, dict[str, Any]] = {}
+    trees: dict[str, JsonObject] = {}
     for key in [key for key in flat if key.startswith(_INDEXED)]:
         prefix = next(prefix for prefix in _INDEXED if key.startswith(prefix))
         *steps, last = key[len(prefix) :].split(".")
@@ -180,7 +180,7 @@ def _collect_indexed(flat: RowObject) -> None:
         flat.setdefault(prefix[:-1], _make_lists(tree))
 
 
-def _make_lists(tree: Any) -> Any:
+def _make_lists(tree: object) -> Any:
     if not isinstance(tree, dict):
         return tree
     if all(key.isdecimal() for key in tree):
@@ -394,14 +394,14 @@ def _read_simple(given: RowObject, reader: FieldReader) -> Message | None:
     return Message(role, part["content"]) if is_text else None
 
 
-def decode(value: Any) -> Any:
+def decode(value: object) -> Any:
     """Return what a text of JSON says, also one that was encoded twice."""
     for _ in range(2):
         value = parse_text(value, None) if isinstance(value, str) and value.lstrip()[:1] in ('"', "[", "{") else value
     return value
 
 
-def _list_messages(value: Any, role: str) -> Iterator[RowObject]:
+def _list_messages(value: object, role: str) -> Iterator[RowObject]:
     given, value = value, decode(value)
     if isinstance(given, str) and isinstance(value, (dict, list)):  # a text of JSON that holds no messages is a text
         messages = list(_list_messages(value, role))
@@ -422,7 +422,7 @@ def _list_messages(value: Any, role: str) -> Iterator[RowObject]:
         yield from _list_inside(value, role)
 
 
-def _list_inside(value: dict[str, Any], role: str) -> Iterator[RowObject]:
+def _list_inside(value: JsonObject, role: str) -> Iterator[RowObject]:
     """Yield the message that an object is, or those in it."""
     kind = value.get("type")
     if "role" in value or "message.role" in value or (isinstance(kind, str) and unwrap(value) is not value):

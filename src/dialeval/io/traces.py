@@ -258,7 +258,7 @@ class _Builder:
             return None
         self._met.told += bool(told)
         last, with_texts, called = {span.trace: span for span in told if _answers(span)}, {*told}, {*models}
-        scores: dict[str, Any] = {}
+        scores: JsonObject = {}
         for span in spans:
             if span not in called:  # a score of one of several traces is one of its last reply
                 place = last.get(span.trace) if len(last) > 1 else None
@@ -438,7 +438,7 @@ class _Builder:
             self._messages.append({"role": TOOL, **told, **({"is_error": True} if span.error else {})})
 
 
-def _unwrap_only(value: Any, name: str) -> Any:
+def _unwrap_only(value: object, name: str) -> Any:
     """Return the input or the output of a tool, without an object that holds nothing else."""
     value = parse_object(decode(value))
     return parse_object(decode(value[name])) if isinstance(value, dict) and value.keys() == {name} else value

@@ -15,7 +15,7 @@ Paper: Lowe et al. 2017, "Towards an Automatic Turing Test: Learning to Evaluate
 Edge cases: without a reference the context's term alone counts (C-ADEM), without a context the reference's; each case
 has an alpha and beta of its own, and with neither a row is not scored. An empty context or reference is none. An empty
 response is scored as any text. Differences from the original: a frozen sentence encoder instead of a recurrent one
-trained on the task; ridge toward the identity instead of L1; see docs/adem-card.md.
+trained on the task; ridge toward the identity instead of L1; see docs/judge-card.md.
 """
 
 from __future__ import annotations

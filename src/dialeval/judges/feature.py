@@ -25,7 +25,7 @@ FEATURE = Feature(
     },
     sections={"judge/": {"rows": "dialeval.judges.report:explain_rows"}},
     documents={
-        "JudgedPairs": "dialeval.reports.labels:describe_preferences",
+        "JudgedPairs": "dialeval.reports.analyses:describe_preferences",
         "JudgeDrift": "dialeval.judges.drift:describe_drift",
     },
     files={
@@ -33,6 +33,7 @@ FEATURE = Feature(
         "dialogue-judge": WrittenFile("judge.json", "make checkpoint", "dialeval.judges.schemas:SavedDialogueJudge"),
         "model": WrittenFile("*.json", "save of dialeval.adem.ADEM", "dialeval.judges.schemas:SavedModel"),
     },
+    packs=("dialeval.judges:packs.toml",),
     commands={
         "adem": Command("dialeval.judges.commands:adem", "ADEM, a learned judge: train, score, attack.", "Suites"),
         "judge": Command(

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -27,6 +27,7 @@ from torch.nn.utils.rnn import pack_padded_sequence
 
 from dialeval.core.arrays import Floats
 from dialeval.core.errors import SettingError
+from dialeval.core.validation import JsonObject
 from dialeval.judges.trainer import INPUTS, L1, MAX_GRAD_NORM, Array, Bilinear, Constants, Tensors, Trainer, to_tensor
 
 
@@ -292,7 +293,7 @@ class ADEMWithEncoder(Trainer):
         return {**sizes, "encoder": asdict(self.settings), "train_embeddings": self.train_embeddings}
 
     @classmethod
-    def _from_settings(cls, settings: dict[str, Any], device: str) -> ADEMWithEncoder:
+    def _from_settings(cls, settings: JsonObject, device: str) -> ADEMWithEncoder:
         return cls(**{**settings, "encoder": EncoderSettings(**settings["encoder"])}, device=device)
 
 

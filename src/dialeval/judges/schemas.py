@@ -5,10 +5,11 @@ A module of its own, since msgspec is imported with it: the names of metrics are
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from dialeval.core.validation import JsonObject
 from dialeval.io.schemas import Digest, Size
 from dialeval.judges.cross_encoder import PairShape
 from dialeval.judges.judge import BreakdownScale, Scale
@@ -62,7 +63,7 @@ class SavedJudge(Saved, kw_only=True):
 class SavedModel(Saved, kw_only=True):
     """The JSON file of a model that PyTorch trained."""
 
-    settings: dict[str, Any]
+    settings: JsonObject
 
 
 class SavedDialogueJudge(Saved, kw_only=True):

@@ -22,7 +22,7 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
+from typing import ClassVar, Literal, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +31,7 @@ from torch import Tensor, nn
 
 from dialeval.core.arrays import Floats
 from dialeval.core.errors import DataError, DialevalError, Problem, SettingError
+from dialeval.core.validation import JsonObject
 from dialeval.io.packs import Progress
 from dialeval.judges.adem import load_weights, save_weights
 from dialeval.judges.schemas import SavedModel
@@ -136,7 +137,7 @@ class Trainer:
         raise NotImplementedError
 
     @classmethod
-    def _from_settings(cls: type[AnyTrainer], settings: dict[str, Any], device: str) -> AnyTrainer:
+    def _from_settings(cls: type[AnyTrainer], settings: JsonObject, device: str) -> AnyTrainer:
         """Return an untrained model with saved settings."""
         return cls(**settings, device=device)
 

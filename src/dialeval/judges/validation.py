@@ -203,7 +203,7 @@ def sample_rows(ratings: Ratings) -> Ratings:
     return ratings.take(np.sort(np.random.default_rng(0).permutation(rows)[:ATTACKED_ROWS]))
 
 
-def round_numbers(value: Any) -> Any:
+def round_numbers(value: object) -> Any:
     """Round numbers for a file to what resamples can tell, so that the last bits of a machine do not change it."""
     if isinstance(value, Mapping):
         return {name: round_numbers(part) for name, part in value.items()}

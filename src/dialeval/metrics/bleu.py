@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -90,9 +90,9 @@ class Bleu(CountMetric):
     def __str__(self) -> str:
         return super().__str__().replace("by=sacre,", "") if self.of_corpus else super().__str__()
 
-    def with_settings(self, **changes: Any) -> Metric:
-        own = ("smooth",) if self.by == "sacre" else ()  # it has a smoothing of its own
-        return super().with_settings(**{name: value for name, value in changes.items() if name not in own})
+    def with_settings(self, **changes: object) -> Metric:
+        fixed = ("smooth",) if self.by == "sacre" else ()  # it has a smoothing of its own
+        return super().with_settings(**{name: value for name, value in changes.items() if name not in fixed})
 
     def signature(self) -> Signature:
         plain = super().signature()

@@ -210,11 +210,11 @@ class BreakdownDetection(CountMetric):
     def count_rows(self, batch: Batch) -> tuple[Ints, Flags]:
         codes = compute_codes(batch, self.threshold)
         label, hard, lenient = codes
-        known = codes.scored & (label != OTHER)
+        counted = codes.scored & (label != OTHER)
         if self.of == "x":
-            labeled, real = known & (label == X), known & (hard == X)
+            labeled, real = counted & (label == X), counted & (hard == X)
         else:
-            labeled, real = known & ((label == T) | (label == X)), known & (lenient == X)
+            labeled, real = counted & ((label == T) | (label == X)), counted & (lenient == X)
         return np.column_stack([labeled & real, labeled, real]).astype(np.int64), codes.scored
 
     def formula(self, counts: Ints | Floats) -> Floats:
@@ -317,15 +317,15 @@ class Tables:
     def tx(self) -> DetectionCounts:
         """The counts behind precision and recall of T and X together."""
         rows = self.confusion_lenient
-        found, labeled = rows["T"]["X"] + rows["X"]["X"], sum(rows["T"].values()) + sum(rows["X"].values())
-        return DetectionCounts(found, labeled, sum(row["X"] for row in rows.values()))
+        predicted, labeled = rows["T"]["X"] + rows["X"]["X"], sum(rows["T"].values()) + sum(rows["X"].values())
+        return DetectionCounts(predicted, labeled, sum(row["X"] for row in rows.values()))
 
 
 def count_tables(codes: Codes, dialogues: int, threshold: float) -> Tables:
     """Count the tables of one detector."""
     label, hard, lenient = codes
-    known = codes.scored & (label != OTHER)
-    confusion = _cross_tabulate(label[known], hard[known], LABELS)
+    counted = codes.scored & (label != OTHER)
+    confusion = _cross_tabulate(label[counted], hard[counted], LABELS)
     return Tables(
         threshold=threshold,
         dialogues=dialogues,
@@ -334,7 +334,7 @@ def count_tables(codes: Codes, dialogues: int, threshold: float) -> Tables:
         correct=int((label == hard).sum()),
         references={name: sum(row[name] for row in confusion.values()) for name in LABELS},
         confusion=confusion,
-        confusion_lenient=_cross_tabulate(label[known], lenient[known], ("O", "X")),
+        confusion_lenient=_cross_tabulate(label[counted], lenient[counted], ("O", "X")),
     )
 
 
@@ -360,8 +360,8 @@ def make_floors(counts: Floats, thresholds: Sequence[float], development: Floats
 def find_best_constant(counts: Floats, threshold: float) -> int:
     """Return the code of the most frequent reference (ties: O before T before X)."""
     reference = hard_reference(shares(counts), threshold)
-    known = reference[~np.isnan(reference)].astype(np.int64)
-    return int(np.argmax(np.bincount(known, minlength=len(LABELS))))
+    labels = reference[~np.isnan(reference)].astype(np.int64)
+    return int(np.argmax(np.bincount(labels, minlength=len(LABELS))))
 
 
 def repeat_label(code: int, turns: int) -> Floats:
@@ -372,8 +372,8 @@ def repeat_label(code: int, turns: int) -> Floats:
 def mean_distribution(counts: Floats) -> Floats:
     """Return the mean of the turns' shares."""
     share = shares(counts)
-    known = share[~np.isnan(share[:, 0])]
-    return np.asarray(known.mean(axis=0) if len(known) else np.full(len(LABELS), 1 / len(LABELS)))
+    labeled = share[~np.isnan(share[:, 0])]
+    return np.asarray(labeled.mean(axis=0) if len(labeled) else np.full(len(LABELS), 1 / len(LABELS)))
 
 
 def make_annotators(counts: Floats) -> tuple[Ints, Floats, Floats]:
@@ -382,8 +382,8 @@ def make_annotators(counts: Floats) -> tuple[Ints, Floats, Floats]:
     repeats = counts[usable].astype(np.int64)
     rows = np.repeat(usable, repeats.sum(axis=1))
     codes = np.repeat(np.tile(np.arange(len(LABELS)), len(usable)), repeats.ravel())
-    own = np.eye(len(LABELS))[codes]
-    return rows, np.column_stack([codes.astype(np.float64), own]), counts[rows] - own
+    one_hot = np.eye(len(LABELS))[codes]
+    return rows, np.column_stack([codes.astype(np.float64), one_hot]), counts[rows] - one_hot
 
 
 def make_oracle(counts: Floats) -> tuple[Ints, Floats, Floats]:

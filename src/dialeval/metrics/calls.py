@@ -90,7 +90,7 @@ class Rule:
             return True
         return self.is_same(*self.select_arguments(expected, made))
 
-    def select_arguments(self, expected: Call, made: Call) -> tuple[Any, Any]:
+    def select_arguments(self, expected: Call, made: Call) -> tuple[object, object]:
         """Return the arguments of both that count."""
         both = expected["arguments"], made["arguments"]
         if not all(isinstance(call, dict) for call in both):
@@ -102,7 +102,7 @@ class Rule:
         )
         return first, second
 
-    def is_same(self, expected: Any, made: Any) -> bool:
+    def is_same(self, expected: object, made: object) -> bool:
         """Return whether two values are the same."""
         if isinstance(expected, dict) and isinstance(made, dict):
             enough = made.keys() >= expected.keys() if self.arguments == "expected" else made.keys() == expected.keys()
@@ -123,12 +123,12 @@ class Rule:
         is_open = any(call["arguments"] is None or call.get("compare") is not None for call in expected)
         return self.match == "name" or not (is_loose or is_open)
 
-    def identify(self, call: Call) -> Any:
+    def identify(self, call: Call) -> object:
         """Return what equal calls have in common, where the rule is transitive."""
         arguments = None if self.match == "name" else self._identify(self.select_arguments(call, call)[0])
         return call["name"], arguments
 
-    def _identify(self, value: Any) -> Any:
+    def _identify(self, value: object) -> object:
         if isinstance(value, dict):
             return dict, frozenset((key, self._identify(item)) for key, item in value.items())
         if isinstance(value, list):
@@ -197,10 +197,10 @@ def compare_calls(made: Calls, expected: Calls, rule: Rule) -> ComparedCalls:
     """Compare the calls of a conversation with the expected ones."""
     if rule.is_transitive(expected):
         numbers: dict[Any, int] = {}
-        own, other = (
+        made_keys, other = (
             [numbers.setdefault(rule.identify(call), len(numbers)) for call in each] for each in (made, expected)
         )
-        return ComparedCalls(made, expected, (own, other), [])
+        return ComparedCalls(made, expected, (made_keys, other), [])
     check_pairs(made, expected)
     return ComparedCalls(made, expected, None, [[rule.is_equal(one, other) for other in made] for one in expected])
 
@@ -230,7 +230,8 @@ class _Expecting(Rule, Metric):
         rule = Rule(self.match, self.text, self.tolerance, self.arguments, self.ignore)
         both = zip(parse_calls(batch, inputs.CALLS), parse_calls(batch, inputs.EXPECTED_CALLS), strict=True)
         return batch.derive(
-            rule, lambda: [compare_calls(made or [], own, rule) if own is not None else None for made, own in both]
+            rule,
+            lambda: [compare_calls(made or [], right, rule) if right is not None else None for made, right in both],
         )
 
 
@@ -282,7 +283,7 @@ class CallMatch(_Expecting, _CallFraction):
         pairs = self.compare(batch)
         return [None if pair is None else (pair.matched, len(pair.made), len(pair.expected)) for pair in pairs]
 
-    def ratio(self, counts: Any) -> tuple[Any, Any]:
+    def ratio(self, counts: Any) -> tuple[object, object]:
         return super().ratio(counts) if self.of == "f1" else (counts[:, 0], counts[:, 1 + (self.of == "recall")])
 
 
@@ -354,9 +355,11 @@ class ArgumentMatch(_Expecting, _CallFraction):
         """Return how many arguments are equal, made and expected, in the pairs of calls that agree most."""
         totals = np.zeros(3, np.int64)
         for name in dict.fromkeys(call["name"] for call in pair.expected):
-            own, other = ([call for call in calls if call["name"] == name] for calls in (pair.expected, pair.made))
-            check_pairs(other, own)
-            counts = np.array([[self._count_equal(one, two) for two in other] for one in own], np.int64)
+            calls_due, other = (
+                [call for call in calls if call["name"] == name] for calls in (pair.expected, pair.made)
+            )
+            check_pairs(other, calls_due)
+            counts = np.array([[self._count_equal(one, two) for two in other] for one in calls_due], np.int64)
             if counts.size:
                 most = int(counts[:, :, 1:].sum()) + 1  # of equally good pairs those with the fewest arguments
                 weights = counts[:, :, 0] * most - counts[:, :, 1:].sum(axis=2)
@@ -366,14 +369,14 @@ class ArgumentMatch(_Expecting, _CallFraction):
     def _count_equal(self, expected: Call, made: Call) -> tuple[int, int, int]:
         if expected["arguments"] is None or self.match == "name":
             return 0, 0, 0
-        own, given = (dict(_list_leaves(each)) for each in self.select_arguments(expected, made))
+        due, leaves = (dict(_list_leaves(each)) for each in self.select_arguments(expected, made))
         if self.arguments == "expected":
-            given = {path: value for path, value in given.items() if path in own}
-        equal = sum(path in given and self.is_same(value, given[path]) for path, value in own.items())
-        return equal, len(given), len(own)
+            leaves = {path: value for path, value in leaves.items() if path in due}
+        equal = sum(path in leaves and self.is_same(value, leaves[path]) for path, value in due.items())
+        return equal, len(leaves), len(due)
 
 
-def _list_leaves(value: Any, path: tuple[object, ...] = ()) -> Iterator[tuple[tuple[object, ...], Any]]:
+def _list_leaves(value: object, path: tuple[object, ...] = ()) -> Iterator[tuple[tuple[object, ...], object]]:
     """Yield the values inside nested arguments with their paths; an empty object or list inside is a value."""
     if isinstance(value, dict | list) and (value or not path):
         for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
@@ -433,7 +436,7 @@ class CallErrors(_CallFraction):
         errors = [call["error"] for call in calls if "error" in call]
         return sum(errors), len(errors)
 
-    def ratio(self, counts: Any) -> tuple[Any, Any]:
+    def ratio(self, counts: Any) -> tuple[object, object]:
         return counts[:, 0], counts[:, 1]
 
 

@@ -17,11 +17,11 @@ from dialeval.core import inputs
 from dialeval.core.errors import DataError, Problem, SettingError
 from dialeval.core.fingerprint import short_digest
 from dialeval.core.inputs import Input
-from dialeval.core.validation import convert, parse_toml, read_bytes
+from dialeval.core.validation import JsonObject, convert, parse_toml, read_bytes
 from dialeval.metrics.calls import Calls, Rule
 from dialeval.metrics.checks import TextRule, prepare_test
 
-_REMEDY = "write tables [[check]]: docs/checks.md lists the rules and what each of them has"
+_REMEDY = "write tables [[check]]: docs/labels.md lists the rules and what each of them has"
 _FREE = Rule(arguments="expected")
 """Arguments of a rule are compared exactly, and a call may have others."""
 _CallRule = Literal["must", "must-not", "before"]
@@ -34,7 +34,7 @@ class CallCheck(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     rule: _CallRule
     call: str
     before: str | None = None
-    arguments: dict[str, Any] = {}
+    arguments: JsonObject = {}
     name: Name | None = None
 
     def __post_init__(self) -> None:
@@ -63,7 +63,7 @@ class TextCheck(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     text: str | list[str] | None = None
     pattern: str | None = None
     words: Annotated[int, msgspec.Meta(ge=0)] | None = None
-    schema: dict[str, Any] | None = None
+    schema: JsonObject | None = None
     case: Literal["exact", "ignore"] = "exact"
     name: Name | None = None
 
@@ -71,7 +71,7 @@ class TextCheck(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         self.prepare()
 
     @property
-    def wanted(self) -> Any:
+    def wanted(self) -> object:
         """What replies are tested against."""
         return next((each for each in (self.text, self.pattern, self.words, self.schema) if each is not None), None)
 
@@ -81,13 +81,13 @@ class TextCheck(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         texts = self.wanted if isinstance(self.wanted, list) else [self.wanted]
         return _join_key(self.name, self.rule, *(str(text)[:40] for text in texts if not isinstance(text, dict | None)))
 
-    def prepare(self) -> Any:
+    def prepare(self) -> object:
         """Return the function that tests replies; ValueError where the rule lacks something or has too much."""
         needed = {"regex": "pattern", "max-words": "words", "is-json": "schema", "refusal": ""}
         field = needed.get(str(self.rule).removeprefix("not-"), "text")
-        given = [name for name in ("text", "pattern", "words", "schema") if getattr(self, name) is not None]
-        if given != [field] and not (field in ("", "schema") and not given):
-            stated = ", ".join(given) or "none"
+        settings = [name for name in ("text", "pattern", "words", "schema") if getattr(self, name) is not None]
+        if settings != [field] and not (field in ("", "schema") and not settings):
+            stated = ", ".join(settings) or "none"
             raise ValueError(f"the rule {self.rule} has {field or 'no further field'}, and not {stated}")
         try:
             return prepare_test(self.rule, self.wanted, self.case)
@@ -110,7 +110,7 @@ class Checks(NamedTuple):
         return short_digest(msgspec.json.encode(list(self.rules), order="sorted"))
 
 
-def load_checks(source: Any) -> Mapping[Input, Any]:
+def load_checks(source: object) -> Mapping[Input, object]:
     """Read rules from a TOML file, or from a list of dictionaries.
 
     Args:
@@ -127,18 +127,20 @@ def load_checks(source: Any) -> Mapping[Input, Any]:
         >>> [kind.rules[0].key for kind in rules.values()]
         ['contains-hello', 'must-not-delete_user']
     """
-    where, given = "checks", source
+    where, entries = "checks", source
     if isinstance(source, str | os.PathLike):
         where = os.fspath(source)
         content = parse_toml(read_bytes(where, _REMEDY), where, _REMEDY)
-        given = content.pop("check", None)
+        entries = content.pop("check", None)
         if content:
             raise DataError(Problem(where, None, f"has {next(iter(content))!r}, which is no check", _REMEDY))
-    given = convert(given or None, list[dict[str, Any]], where, _REMEDY)
-    is_call = [rule.get("rule") in get_args(_CallRule) for rule in given]
-    calls = convert([rule for rule, call in zip(given, is_call, strict=True) if call], list[CallCheck], where, _REMEDY)
+    entries = convert(entries or None, list[JsonObject], where, _REMEDY)
+    is_call = [rule.get("rule") in get_args(_CallRule) for rule in entries]
+    calls = convert(
+        [rule for rule, call in zip(entries, is_call, strict=True) if call], list[CallCheck], where, _REMEDY
+    )
     texts = convert(
-        [rule for rule, call in zip(given, is_call, strict=True) if not call], list[TextCheck], where, _REMEDY
+        [rule for rule, call in zip(entries, is_call, strict=True) if not call], list[TextCheck], where, _REMEDY
     )
     keys = [rule.key for kind in (texts, calls) for rule in kind]
     twice = [key for key in dict.fromkeys(keys) if keys.count(key) > 1]

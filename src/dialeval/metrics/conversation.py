@@ -87,8 +87,8 @@ class OverDialogue(RowMetric):
         return self.inner.bounds
 
     def find_setting(self, name: str) -> Any:
-        own = super().find_setting(name)
-        return self.inner.find_setting(name) if own is None else own
+        setting = super().find_setting(name)
+        return self.inner.find_setting(name) if setting is None else setting
 
     def change_setting(self, name: str, value: object) -> OverDialogue:
         if name in self.setting_names():
@@ -99,13 +99,13 @@ class OverDialogue(RowMetric):
     def survey(self) -> Fact | None:
         return self.inner.survey
 
-    def settle(self, surveyed: Any) -> Mapping[str, Metric]:
+    def settle(self, surveyed: object) -> Mapping[str, Metric]:
         settled = self.inner.settle(surveyed)
         return {f"{name}{str(self)[len(str(self.inner)) :]}": replace(self, inner=one) for name, one in settled.items()}
 
     def signature(self) -> Signature:
-        own = dict(self.inner.signature().fields)
-        return Signature.of(self.name, **{**own, "over_dialogue": self.how})
+        settings = dict(self.inner.signature().fields)
+        return Signature.of(self.name, **{**settings, "over_dialogue": self.how})
 
     def score(self, batch: Batch) -> Floats:
         items = self.inner.partial(batch).scores
@@ -217,14 +217,14 @@ class SelfRepetition(ConversationMetric):
     better = "lower"
 
     def value(self, turns: Sequence[SpokenTurn]) -> float:
-        known: set[tuple[str, ...]] = set()
+        asked_before: set[tuple[str, ...]] = set()
         repeated, total = 0, 0
         for number, text in enumerate(_list_texts(turns, _SYSTEM)):
             words = _split_words(text)
             grams = [tuple(words[at : at + 3]) for at in range(max(len(words) - 2, 1))] if words else []
             if number:
-                repeated, total = repeated + sum(gram in known for gram in grams), total + len(grams)
-            known.update(grams)
+                repeated, total = repeated + sum(gram in asked_before for gram in grams), total + len(grams)
+            asked_before.update(grams)
         return _ratio(repeated, total)
 
 
@@ -281,8 +281,8 @@ def _split_words(text: str) -> list[str]:
 
 def _split_sentences(text: str, *, questions: bool) -> list[str]:
     """Return the sentences of a text that are questions, or those that are none; sentences without a word are none."""
-    found = (each for each in _SENTENCE.findall(text) if _WORD.search(each.lower()))
-    return [each for each in found if bool(_QUESTION.search(each)) is questions]
+    sentences = (each for each in _SENTENCE.findall(text) if _WORD.search(each.lower()))
+    return [each for each in sentences if bool(_QUESTION.search(each)) is questions]
 
 
 def _ratio(part: int, whole: int) -> float:

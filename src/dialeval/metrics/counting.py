@@ -44,9 +44,9 @@ class SummedCounts:
     def from_plain(cls, counts: tuple[int, ...], moments: Moments, clusters: BySize) -> SummedCounts:
         """Return counts out of a file; InvalidError where they are none."""
         check_clusters(clusters, len(counts), moments.scored)
-        if any(type(each) is not int or not 0 <= each < 1 << 62 for each in counts):
+        if any(type(count) is not int or not 0 <= count < 1 << 62 for count in counts):
             raise InvalidError("a count is no count")
-        if any(abs(each) >= 1 << 200 for sums in clusters.values() for each in sums):
+        if any(abs(count) >= 1 << 200 for sums in clusters.values() for count in sums):
             raise InvalidError("sums of clusters are beyond all counts")
         return cls(counts, moments, clusters)
 
@@ -142,7 +142,7 @@ def sum_by_dialogue(counts: Ints, scored: Flags, dialogues: Ints) -> BySize:
 
 def corpus_error(formula: Callable[[Floats], Floats], counts: Sequence[int], clusters: BySize) -> ClusterError | None:
     """Return the standard error over dialogues of a formula of summed counts."""
-    number = sum(each[0] for each in clusters.values())
+    number = sum(sums[0] for sums in clusters.values())
     if number < 2:
         return None
     # Slopes over a step of one dialogue: formulas have bends, such as the brevity penalty.

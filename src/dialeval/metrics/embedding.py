@@ -206,11 +206,11 @@ def embed_texts(batch: Batch, need: Input, by: TextVector, tokenizer: Tokenizer,
 
     def compute() -> TextVectors:
         table: VectorTable = batch.resource(inputs.EMBEDDINGS)
-        known = _find_vocabulary(batch, tokenizer, oov)
+        known_words = _find_vocabulary(batch, tokenizer, oov)
         if by == "extrema":
-            return WordValues.of(table, known, None).find_extrema(words)
+            return WordValues.of(table, known_words, None).find_extrema(words)
         train: TrainText = batch.resource(inputs.TRAIN)
-        return WordValues.of(table, known, train.compute_shares(1, tokenizer, oov)).average_texts(words)
+        return WordValues.of(table, known_words, train.compute_shares(1, tokenizer, oov)).average_texts(words)
 
     words = tokens(batch, need, tokenizer)
     return batch.derive((by, "vectors", need, tokenizer, oov), compute)
@@ -395,9 +395,9 @@ def match_greedily(response: Floats, reference: Floats) -> float:
 
 def _make_unit_vectors(encoder: ShippedEncoder, texts: Sequence[str]) -> dict[str, Floats]:
     """Return the vectors of every different text, each of length 1."""
-    found: dict[str, Floats] = {}
+    values: dict[str, Floats] = {}
     for text, vectors in dict(zip(texts, encoder.encode_tokens(texts), strict=True)).items():
         wide = vectors.astype(np.float64)
         lengths = np.sqrt((wide * wide).sum(axis=1))[:, None]
-        found[text] = wide / np.where(lengths == 0, 1, lengths)
-    return found
+        values[text] = wide / np.where(lengths == 0, 1, lengths)
+    return values

@@ -120,20 +120,20 @@ class Encoder:
         return hashlib.sha256(made_of.encode()).hexdigest()[: len(self.files.digest)]
 
     @cached_property
-    def _tokenizer(self) -> Any:
+    def _tokenizer(self) -> object:
         return self.files.read_tokenizer()
 
     def split_pieces(self, texts: Sequence[str], ends: bool = False) -> list[npt.NDArray[np.int64]]:
         """Return the ids of each text's word pieces, between the marks of beginning and end."""
-        found = []
+        texts_of_pieces = []
         for pieces in self.files.split_pieces(self._tokenizer, texts):
             ids = np.array(pieces, np.int64)
             if len(ids) > self.tokens and ends:
                 ids = np.concatenate((ids[:1], ids[len(ids) - self.tokens + 1 :]))
             elif len(ids) > self.tokens:
                 ids = np.concatenate((ids[: self.tokens - 1], ids[-1:]))
-            found.append(ids)
-        return found
+            texts_of_pieces.append(ids)
+        return texts_of_pieces
 
     def __reduce__(self) -> tuple[type[Encoder], tuple[EncoderFiles, int]]:
         return type(self), (EncoderFiles(self.files.name, self.files.folder), self.tokens)
@@ -148,8 +148,8 @@ class Encoder:
 
     def encode_tokens(self, texts: Sequence[str]) -> list[Singles]:
         """Return per text the last layer's vector of each token, the marks of beginning and end among them."""
-        found = {text: rows.copy() for text, rows in self._forward(texts)}
-        return [found[text] for text in range(len(texts))]
+        encoded = {text: rows.copy() for text, rows in self._forward(texts)}
+        return [encoded[text] for text in range(len(texts))]
 
     def _forward(self, texts: Sequence[str], ends: bool = False) -> Iterator[tuple[int, Singles]]:
         """Yield the number of each text and the vectors of its tokens, shortest texts first."""
@@ -195,10 +195,10 @@ class ShippedEncoder:
         """Return what `Encoder.encode_tokens` returns, each different text being encoded once."""
         kept = self._kept  # never changed, only replaced: threads share it
         new = [text for text in dict.fromkeys(texts) if text not in kept]
-        found = kept | dict(zip(new, self.encoder.encode_tokens(new), strict=True))
-        choices: list[dict[str, Singles]] = [found, {text: found[text] for text in texts}, {}]
-        self._kept = next(each for each in choices if sum(map(len, each.values())) <= KEPT_TOKENS)
-        return [found[text] for text in texts]
+        encoded = kept | dict(zip(new, self.encoder.encode_tokens(new), strict=True))
+        choices: list[dict[str, Singles]] = [encoded, {text: encoded[text] for text in texts}, {}]
+        self._kept = next(choice for choice in choices if sum(map(len, choice.values())) <= KEPT_TOKENS)
+        return [encoded[text] for text in texts]
 
 
 def group_texts(lengths: Sequence[int]) -> Iterator[list[int]]:
@@ -283,7 +283,7 @@ class Transformer:
                 # No token is read by others from here on.
                 taken, lengths = _number_rows(starts, kept), list(map(len, kept))
                 starts, size = self._place_texts(lengths)
-                rows, mixed = (self._move(each, taken, starts, lengths, size) for each in (rows, mixed))
+                rows, mixed = (self._move(side, taken, starts, lengths, size) for side in (rows, mixed))
             for start in range(0, size, TILE):
                 self._transform(layer, rows[start : start + TILE], mixed[start : start + TILE])
         return [rows[start : start + length] for start, length in zip(starts, lengths, strict=True)]
@@ -296,9 +296,9 @@ class Transformer:
     @staticmethod
     def _move(rows: Singles, taken: Ints, starts: Sequence[int], lengths: Sequence[int], size: int) -> Singles:
         """Copy some rows to their new places, among zeros."""
-        found: Singles = np.zeros((size, rows.shape[1]), np.float32)
-        found[_number_rows(starts, list(map(np.arange, lengths)))] = rows[taken]
-        return found
+        moved: Singles = np.zeros((size, rows.shape[1]), np.float32)
+        moved[_number_rows(starts, list(map(np.arange, lengths)))] = rows[taken]
+        return moved
 
     def _transform(self, layer: Mapping[str, Part], rows: Singles, mixed: Singles) -> None:
         """Apply to each row of a tile what a layer does after its attention, in place."""
@@ -355,6 +355,6 @@ class SentenceVectors:
         """Return one row per text; see `Encoder.encode`."""
         kept = self._kept  # never changed, only replaced: threads share it
         new = [text for text in dict.fromkeys(texts) if (text, ends) not in kept]
-        found = kept | dict(zip(((text, ends) for text in new), self.encoder.encode(new, ends), strict=True))
-        self._kept = found if len(found) <= MOST_KEPT else {}
-        return np.array([found[text, ends] for text in texts], np.float32).reshape(len(texts), self.encoder.dimension)
+        encoded = kept | dict(zip(((text, ends) for text in new), self.encoder.encode(new, ends), strict=True))
+        self._kept = encoded if len(encoded) <= MOST_KEPT else {}
+        return np.array([encoded[text, ends] for text in texts], np.float32).reshape(len(texts), self.encoder.dimension)

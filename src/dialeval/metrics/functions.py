@@ -142,13 +142,13 @@ def describe_collision(name: str, first: MetricClass, second: MetricClass) -> st
 class RowFunction(RowMetric):
     """The metric of a function."""
 
-    function: ClassVar[Callable[..., Any]]
+    function: ClassVar[Callable[..., object]]
     code: ClassVar[str]
     """The digest of its source."""
     parameters: ClassVar[Mapping[str, tuple[Input, bool]]]
     """Its parameters, each with what it is given and whether it must be given."""
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         # Its class is made here and can be found nowhere; the function is found, or sent, by who knows functions.
         return _make_metric, (type(self).function,)
 
@@ -156,10 +156,10 @@ class RowFunction(RowMetric):
         return super().signature().with_fields(code=self.code)
 
     def score(self, batch: Batch) -> Floats:
-        given = {name: need for name, (need, must) in self.parameters.items() if must or batch.has(need)}
-        columns = [_iterate_column(batch, name, need) for name, need in given.items()]
-        values = [self._score_row(dict(zip(given, row, strict=True))) for row in zip(*columns, strict=True)]
-        return np.where(self._find_counted(batch, given.values()), np.array(values, np.float64), math.nan)
+        needed = {name: need for name, (need, must) in self.parameters.items() if must or batch.has(need)}
+        columns = [_iterate_column(batch, name, need) for name, need in needed.items()]
+        values = [self._score_row(dict(zip(needed, row, strict=True))) for row in zip(*columns, strict=True)]
+        return np.where(self._find_counted(batch, needed.values()), np.array(values, np.float64), math.nan)
 
     def _find_counted(self, batch: Batch, needs: Iterable[Input]) -> Mask:
         """Return the rows in which a value counts: where only fields of chats are looked at, one row of each."""
@@ -169,7 +169,7 @@ class RowFunction(RowMetric):
             return np.ones(len(batch), np.bool_)
         return np.logical_or.reduce([column.counted for column in fields])
 
-    def _score_row(self, row: dict[str, Any]) -> float:
+    def _score_row(self, row: dict[str, object]) -> float:
         """Return the value of a row; an error for what is no number."""
         unknown = [name for name, value in row.items() if value is None]
         if any(self.parameters[name][1] for name in unknown):
@@ -186,7 +186,7 @@ class RowFunction(RowMetric):
         return number
 
 
-def _iterate_column(batch: Batch, name: str, need: Input) -> Iterator[Any]:
+def _iterate_column(batch: Batch, name: str, need: Input) -> Iterator[object]:
     """Yield the value of a parameter in each row, None where there is none."""
     if name == "response":
         return iter(batch.texts(need))
@@ -202,7 +202,7 @@ def _iterate_column(batch: Batch, name: str, need: Input) -> Iterator[Any]:
 
 
 @cache
-def make_class(function: Callable[..., Any]) -> MetricClass:
+def make_class(function: Callable[..., object]) -> MetricClass:
     """Return the metric class of a decorated function, one for each function."""
     mark: _Mark = getattr(function, METRIC_MARK)
     parameters = _read_parameters(function, mark.name)
@@ -210,7 +210,7 @@ def make_class(function: Callable[..., Any]) -> MetricClass:
     fields = [need for need, _ in parameters.values() if isinstance(need, Column) and need.field is not None]
     subject = fields[0] if len(fields) == len(parameters) else inputs.RESPONSE
     must |= {subject}
-    members: dict[str, Any] = {
+    members: dict[str, object] = {
         "__module__": function.__module__ if function.__module__ in sys.modules else __name__,
         "__doc__": function.__doc__ or f"{mark.name}, a function of rows.",
         "family": mark.name,
@@ -227,16 +227,16 @@ def make_class(function: Callable[..., Any]) -> MetricClass:
     return dataclass(frozen=True)(type(function.__qualname__, (RowFunction,), members))
 
 
-def _make_metric(function: Callable[..., Any]) -> Metric:
+def _make_metric(function: Callable[..., object]) -> Metric:
     return make_class(function)()
 
 
-def _read_parameters(function: Callable[..., Any], name: str) -> dict[str, tuple[Input, bool]]:
-    given = inspect.signature(function).parameters
-    for parameter in given.values():
+def _read_parameters(function: Callable[..., object], name: str) -> dict[str, tuple[Input, bool]]:
+    declared = inspect.signature(function).parameters
+    for parameter in declared.values():
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY):
             raise SettingError(f"{name}: what is {parameter}? Name each field of the rows as a parameter")
-    if not given:
+    if not declared:
         raise SettingError(f"{name} looks at nothing; name what it needs: {', '.join(_NEEDS)}, or fields of the rows")
     try:
         hints = get_type_hints(function)
@@ -246,10 +246,10 @@ def _read_parameters(function: Callable[..., Any], name: str) -> dict[str, tuple
     def find_input(parameter: str) -> Input:
         return _NEEDS.get(parameter) or Column.of_field(parameter, _KINDS.get(hints.get(parameter), "object"))
 
-    return {name: (find_input(name), parameter.default is parameter.empty) for name, parameter in given.items()}
+    return {name: (find_input(name), parameter.default is parameter.empty) for name, parameter in declared.items()}
 
 
-def _digest_source(function: Callable[..., Any]) -> str:
+def _digest_source(function: Callable[..., object]) -> str:
     try:
         source = dedent(inspect.getsource(function)).encode()
     except (OSError, TypeError):  # typed at a prompt

@@ -39,7 +39,7 @@ _OWN: Mapping[str, Sequence[str]] = {
         "dialeval.metrics.rouge:RougeL,RougeScore",
         "dialeval.metrics.chrf:Chrf",
         "dialeval.metrics.checks:Contains,NotContains,StartsWith,Equals,Matches,MaxWords,IsJson,Refusal,TextChecks",
-        "dialeval.metrics.meteor:MeteorExact",
+        "dialeval.metrics.rouge:MeteorExact",
     ),
     inputs.CONTEXT: (
         "dialeval.metrics.conversation:DialogueTurns,TalkRatio,SelfRepetition",
@@ -48,7 +48,7 @@ _OWN: Mapping[str, Sequence[str]] = {
     inputs.TRIALS: ("dialeval.metrics.trials:PassHat,PassAt,Flips,TaskVariance,TrialVariance,Reward,TrialCost",),
     inputs.OUTCOME: ("dialeval.metrics.log_columns:FailureRate",),
     inputs.TURN_LABELS: ("dialeval.metrics.log_columns:Label",),
-    inputs.SCORES: ("dialeval.metrics.scores:Score",),
+    inputs.SCORES: ("dialeval.metrics.log_columns:Score",),
     inputs.LATENCY: ("dialeval.metrics.log_columns:Latency,LatencyPercentile",),
     inputs.CALLS: (
         "dialeval.metrics.calls:CallMatch,CallOrder,CallSequence,ArgumentMatch,MissingCalls,ExtraCalls,CallErrors",
@@ -113,21 +113,21 @@ Registered = TypeVar("Registered", bound=Callable[..., Any])
 
 _AT = "@dialogue-"
 """As in `metrics.conversation`, which is imported when a name has it."""
-_LABEL = re.compile(r"\s*(label|score):([^\s(),@]+)\s*(?:\(([^()]*)\))?\s*")
+_LABEL = re.compile(r"\s*(label|score):([^\s(),@]+(?: +[^\s(),@]+)*)\s*(?:\(([^()]*)\))?\s*")
 """The rate of a label or the mean of a score, and further settings."""
 _PLACE = re.compile(r"([A-Za-z_][\w.]*):([A-Za-z_]\w*)")
 """A module and a name in it."""
 
 
-def _require_class(given: Any) -> MetricClass:
+def _require_class(candidate: object) -> MetricClass:
     """Return the class that a metric is registered by; SettingError for what is none."""
-    if hasattr(given, METRIC_MARK):
-        return make_class(given)
-    name = getattr(given, "__qualname__", repr(given))
-    if isinstance(given, type) and issubclass(given, Metric):
-        return given
+    if hasattr(candidate, METRIC_MARK):
+        return make_class(candidate)
+    name = getattr(candidate, "__qualname__", repr(candidate))
+    if isinstance(candidate, type) and issubclass(candidate, Metric):
+        return candidate
     way = "a function becomes one by @dialeval.metric_of_rows(name=...)"
-    if hasattr(given, "update_metrics"):
+    if hasattr(candidate, "update_metrics"):
         way = "a class of dialog-eval becomes one by dialeval.originals.dialog_eval.adapt"
     raise SettingError(f"{name} is not a metric; {way}")
 
@@ -139,7 +139,7 @@ def _import_classes(place: str) -> Iterator[MetricClass]:
         yield _require_class(getattr(import_module(module), name))
 
 
-def _import_name(module: str, name: str) -> Any:
+def _import_name(module: str, name: str) -> object:
     try:
         return getattr(import_module(module), name)
     except (ImportError, AttributeError) as error:
@@ -215,17 +215,17 @@ class Registry:
         ]
         for load in (partial(self._import, imported), partial(self._import, [inputs.RESPONSE]), self._import_all):
             load()
-            found = self._presets.get(name) or self._families.get(name)
-            if found is not None:
-                return found
+            metric = self._presets.get(name) or self._families.get(name)
+            if metric is not None:
+                return metric
         return DECLARED.get(name)
 
     def list_measuring(self, subjects: Collection[str]) -> list[Metric]:
         """Return all presets of metrics that measure one of some columns."""
         self._import(subjects)
         self._load_installed()
-        found = [(name, metric) for name, metric in self._presets.items() if metric.subject in subjects]
-        return [metric(**metric.presets[name]) for name, metric in found]
+        measuring = [(name, metric) for name, metric in self._presets.items() if metric.subject in subjects]
+        return [metric(**metric.presets[name]) for name, metric in measuring]
 
     def register(self, metric: Registered) -> Registered:
         """Add a metric class, or a function of `metric_of_rows` (also usable as a decorator).
@@ -247,12 +247,12 @@ class Registry:
             if taken is not None and taken is not metric:
                 raise SettingError(describe_collision(name, taken, metric))
 
-    def canonicalize(self, name: Any) -> Any:
+    def canonicalize(self, name: object) -> Any:
         """Return a name as it is spelled here: not an alias, in lower case unless it is known as it is."""
         if not isinstance(name, str):
             return name
-        if found := _LABEL.fullmatch(name):
-            name = f"{found[1]}(of={','.join(filter(None, found.groups()[1:]))})"
+        if label := _LABEL.fullmatch(name):
+            name = f"{label[1]}(of={','.join(filter(None, label.groups()[1:]))})"
         head, bracket, settings = name.strip().partition("(")
         lower = head.strip().lower()
         if lower in ALIASES:
@@ -278,7 +278,7 @@ class Registry:
         settings = dict(metric.presets.get(name, {})) | dict(_parse_settings(metric, inside or ""))
         return metric(**settings)
 
-    def select(self, names: str | Iterable[Any]) -> list[Metric]:
+    def select(self, names: str | Iterable[object]) -> list[Metric]:
         """Return the metrics that names, families, groups, `all` and metric objects stand for, each once, in order.
 
         Those of a group have their defaults; a plan applies `GROUP_SETTINGS`.
@@ -292,8 +292,8 @@ class Registry:
     def _expand(self, name: Any) -> Iterator[Metric]:
         if isinstance(name, Metric):
             yield name
-        elif isinstance(name, str) and (found := _PLACE.fullmatch(name.strip())):
-            yield from self._expand(_import_name(*found.groups()))
+        elif isinstance(name, str) and (place := _PLACE.fullmatch(name.strip())):
+            yield from self._expand(_import_name(*place.groups()))
         elif isinstance(name, type) and issubclass(name, Metric):
             raise SettingError(f"{name.__qualname__} is a class; pass a metric made of it: {name.__qualname__}(...)")
         elif callable(name):
@@ -310,7 +310,7 @@ class Registry:
         else:
             yield self.parse(name)
 
-    def is_group(self, name: Any) -> bool:
+    def is_group(self, name: object) -> bool:
         """Return whether a name stands for whatever of a group can be computed rather than for one metric."""
         name = self.canonicalize(name)
         return isinstance(name, str) and (name == ALL or name in GROUPS or self._is_family(name))
@@ -326,8 +326,8 @@ class Registry:
             return f"{name} is a group of metrics: {', '.join(GROUPS[name])}"
         if (instead := _INSTEAD.get(name.lower().replace("_", "-"))) is not None:
             return f"{name} is not implemented; {instead}"
-        known = [*self.presets, *self.families, *DECLARED, *GROUPS, *ALIASES]
-        return f"no metric is called {name!r}; {suggest(name, known, '`dialeval metrics` lists all of them')}"
+        names = [*self.presets, *self.families, *DECLARED, *GROUPS, *ALIASES]
+        return f"no metric is called {name!r}; {suggest(name, names, '`dialeval metrics` lists all of them')}"
 
 
 @cache
@@ -340,13 +340,13 @@ def registry() -> Registry:
     return Registry(waiting, list_installed)
 
 
-def canonicalize(name: Any) -> Any:
+def canonicalize(name: object) -> object:
     """Return the name of results of a metric that may be asked for by an alias or in other case."""
-    found = registry().canonicalize(name)
+    canonical = registry().canonicalize(name)
     try:
-        return str(registry().parse(found)) if found != name and "(" in found else found
+        return str(registry().parse(canonical)) if canonical != name and "(" in canonical else canonical
     except SettingError:
-        return found
+        return canonical
 
 
 def register(metric: Registered) -> Registered:
@@ -356,18 +356,18 @@ def register(metric: Registered) -> Registered:
 
 def explain(metric: MetricClass) -> str:
     """Return formula, papers and edge cases of a metric: its docstring without the first line, else its module's."""
-    own = (inspect.getdoc(metric) or "").partition("\n")[2]
-    return (own or sys.modules[metric.__module__].__doc__ or "").strip()
+    text = (inspect.getdoc(metric) or "").partition("\n")[2]
+    return (text or sys.modules[metric.__module__].__doc__ or "").strip()
 
 
 _TOPICS: Mapping[str, Sequence[str]] = {
-    "Overlap with references": ("bleu", "chrf", "rouge", "meteor"),
+    "Overlap with references": ("bleu", "chrf", "rouge"),
     "Similarity of meaning": ("embedding",),
     "Conversations": ("conversation",),
     "Learned judges": (),
     "Diversity": ("distinct",),
     "Words and entropy": ("words",),
-    "Labels, scores and latency": ("log_columns", "scores"),
+    "Labels, scores and latency": ("log_columns",),
     "Checks": ("checks",),
     "Agents": ("trials", "calls"),
 }
@@ -395,11 +395,11 @@ def split_names(text: str) -> list[str]:
 
 
 def _parse_settings(metric: MetricClass, inside: str) -> Iterator[tuple[str, object]]:
-    known = metric.setting_names()
+    settings = metric.setting_names()
     for part in filter(None, map(str.strip, inside.split(","))):
         name, equals, value = (piece.strip() for piece in part.partition("="))
-        if not equals or name not in known:
-            hint = suggest(name, known, f"it has {', '.join(known) or 'no settings'}")
+        if not equals or name not in settings:
+            hint = suggest(name, settings, f"it has {', '.join(settings) or 'no settings'}")
             raise SettingError(f"{metric.family} has no setting {name!r}; {hint}")
         yield name, _parse_value(metric, name, value, get_type_hints(metric)[name])
 

@@ -226,7 +226,9 @@ class TaskVariance(TrialVariance):
 
     def finish(self, state: TaskCounts) -> Mapping[str, Estimate]:
         pairs = [pair for _, pair in sorted(state.counts.items()) if pair[0] > 1]
-        rates, chance = (np.array(each) for each in ([c / n for n, c in pairs], [self.value(*p) / p[0] for p in pairs]))
+        rates, chance = (
+            np.array(column) for column in ([c / n for n, c in pairs], [self.value(*p) / p[0] for p in pairs])
+        )
         sums = np.array([[len(pairs), sum(sorted(rates)), sum(sorted(rates**2)), sum(sorted(chance))]], np.float64)
         enough = len(pairs) > 1
         mean = float(_variance_between(sums)[0]) if enough else nan
@@ -241,8 +243,8 @@ def _variance_between(sums: Floats) -> Floats:
     """Return the variance between tasks from sums over tasks: how many, rates, squared rates, chance of a rate."""
     number, rates, squares, chance = sums.T
     with np.errstate(invalid="ignore", divide="ignore"):
-        found: Floats = (squares - rates**2 / number) / (number - 1) - chance / number
-    return np.where(number > 1, found, nan)
+        variances: Floats = (squares - rates**2 / number) / (number - 1) - chance / number
+    return np.where(number > 1, variances, nan)
 
 
 @dataclass(frozen=True)
@@ -254,8 +256,10 @@ class TrialMean(RowMetric):
     number: ClassVar[str]
 
     def score(self, batch: Batch) -> Floats:
-        given = [[trial[self.number] for trial in row if trial[self.number] is not None] for row in parse_trials(batch)]
-        return np.array([sum(numbers) / len(numbers) if numbers else nan for numbers in given], np.float64)
+        by_row = [
+            [trial[self.number] for trial in row if trial[self.number] is not None] for row in parse_trials(batch)
+        ]
+        return np.array([sum(numbers) / len(numbers) if numbers else nan for numbers in by_row], np.float64)
 
 
 @dataclass(frozen=True)

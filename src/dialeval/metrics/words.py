@@ -121,8 +121,8 @@ class LogRatios(Fact[BothCounts, NgramValues]):
         return NgramCounts.empty(self.n), NgramCounts.empty(self.n)
 
     def gather(self, batch: Batch) -> BothCounts:
-        own = (self.n, self.tokenizer, self.oov)
-        return ngram_counts(batch, inputs.RESPONSE, *own), ngram_counts(batch, inputs.REFERENCE, *own)
+        settings = (self.n, self.tokenizer, self.oov)
+        return ngram_counts(batch, inputs.RESPONSE, *settings), ngram_counts(batch, inputs.REFERENCE, *settings)
 
     def merge(self, left: BothCounts, right: BothCounts) -> BothCounts:
         return left[0].merge(right[0]), left[1].merge(right[1])
@@ -240,9 +240,9 @@ class VectorTable:
             start, stop = len(self._rows), len(self._vocabulary)
             if start < stop:
                 words = self._vocabulary.column().slice(start, stop)
-                vectors, known = self._vectors.vectors_for(list(words))
-                self._rows = np.concatenate((self._rows, np.where(known, self._used + np.cumsum(known) - 1, -1)))
-                self._append(vectors[known])
+                vectors, hit = self._vectors.vectors_for(list(words))
+                self._rows = np.concatenate((self._rows, np.where(hit, self._used + np.cumsum(hit) - 1, -1)))
+                self._append(vectors[hit])
             return self._rows, self._matrix[: self._used]
 
     def _append(self, vectors: Floats) -> None:
@@ -307,12 +307,12 @@ class KnownWords:
         with self._lock:
             start, stop = len(self._mask), len(self._vocabulary)
             if start < stop:
-                known = np.zeros(stop - start, np.bool_)
+                listed = np.zeros(stop - start, np.bool_)
                 if self._listed is not None:
-                    known |= self._listed.find(self._vocabulary.column().slice(start, stop)) >= 0
+                    listed |= self._listed.find(self._vocabulary.column().slice(start, stop)) >= 0
                 if self._vectors is not None:
-                    known |= self._vectors.collect_arrays()[0][start:stop] >= 0
-                self._mask = np.concatenate((self._mask, known))
+                    listed |= self._vectors.collect_arrays()[0][start:stop] >= 0
+                self._mask = np.concatenate((self._mask, listed))
             return self._mask
 
     def replace_unknown(self, ids: Ids) -> Ids:

@@ -17,10 +17,10 @@ MAX_GRAD_NORM = 5.0
 class _WithSession:
     """Methods that are given a session first, which is not looked at and may be None."""
 
-    def train_on_single_batch(self, train_session: object, *batch: Any, **named: Any) -> tuple[Floats, float]:
+    def train_on_single_batch(self, train_session: object, *batch: object, **named: object) -> tuple[Floats, float]:
         return super().train_on_single_batch(*batch, **named)  # type: ignore[misc]
 
-    def predict_on_single_batch(self, predict_session: object, *batch: Any, **named: Any) -> Floats:
+    def predict_on_single_batch(self, predict_session: object, *batch: object, **named: object) -> Floats:
         return super().predict_on_single_batch(*batch, **named)  # type: ignore[misc]
 
     def assign_learning_rate(self, train_session: object, learning_rate: float) -> None:

@@ -20,7 +20,7 @@ from typing import Literal, NamedTuple, get_args
 
 from dialeval.core.errors import NeedError, SettingError
 from dialeval.core.files import write_bytes
-from dialeval.reports.formatting import plain, shorten
+from dialeval.reports.formatting import MINUS, plain, shorten
 
 FigureFormat = Literal["svg", "png", "pdf"]
 WIDTH = 460
@@ -43,6 +43,12 @@ _PAINTS = ("#2f7fc1", "#d0660f", "#0f8f6c", "#b9578f", "#7a6fd0", "#8f7a10", "#b
 
 
 _TITLE = re.compile(r'<text [^>]*class="title">.*?</text>')
+
+
+def show_tick(value: float, signed: bool = False) -> str:
+    """Return a number of an axis; that of differences (`signed`) has its sign."""
+    shown = f"{abs(value):.6g}"
+    return (f"{MINUS}{shown}" if value < 0 else f"+{shown}" if value > 0 and signed else shown) if value else "0"
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +227,7 @@ class Canvas:
             x = area.left + area.x(tick)
             self.draw_line(x, area.top, x, bottom, "grid")
             if not names:
-                self.write(x, bottom + 14, f"{tick:.6g}", "tick")
+                self.write(x, bottom + 14, show_tick(tick), "tick")
         room = area.width / max(1, len(names))
         slanted = any(self.measure_text(name) > room for name in labels)
         for at, name in names.items():
@@ -233,7 +239,7 @@ class Canvas:
         for tick in area.y.ticks:
             y = bottom - area.y(tick)
             self.draw_line(area.left, y, right, y, "grid")
-            self.write(area.left - 6, y + 4, f"{tick:.6g}", "tick end")
+            self.write(area.left - 6, y + 4, show_tick(tick), "tick end")
         self.y = bottom + (75 if slanted else 18)
         self.write_axis_title(area.left + area.width / 2, x_title, area.width)
         self.write_rotated(11, area.top + area.height / 2, -90, y_title, "axis-title", area.height + 40)

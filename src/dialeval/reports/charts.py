@@ -102,7 +102,7 @@ def forest(
     top, bottom = chart.y, chart.y + 24 * len(marks)
     for tick in scale.ticks:
         chart.draw_line(left + scale(tick), top, left + scale(tick), bottom, "grid")
-        chart.write(left + scale(tick), bottom + 14, f"{tick:.6g}", "tick")
+        chart.write(left + scale(tick), bottom + 14, canvas.show_tick(tick), "tick")
     if zero:
         chart.draw_line(left + scale(0), top, left + scale(0), bottom, "zero")
     for at, (mark, figure) in enumerate(zip(marks, figures, strict=True)):
@@ -165,7 +165,7 @@ def distribution(
         chart.words.append(f"{about}.")
         chart.y += height
     for tick in scale.ticks:
-        chart.write(left + scale(tick), chart.y + 12, f"{tick:.6g}", "tick")
+        chart.write(left + scale(tick), chart.y + 12, canvas.show_tick(tick), "tick")
     chart.write(left + scale.width / 2, chart.y + 28, axis, "axis-title", scale.width)
     chart.y += 32
     chart.write_notes(f"Height: fraction of {unit}; the tallest bar is {100 * tallest:.0f}%. Line: mean.")

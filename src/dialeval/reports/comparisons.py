@@ -82,7 +82,7 @@ class RunVerdict:
         return None if self.comparison is None else dump_comparison(self.comparison, **self.settings)
 
 
-def judge_run(run: Run, **chosen: Any) -> RunVerdict:
+def judge_run(run: Run, **chosen: object) -> RunVerdict:
     """Compare the systems of a run with the first; a sentence gives the reason where that is impossible.
 
     All metrics are tested unless that takes many tests; then only the panel is, if it says which system is better.
@@ -120,6 +120,7 @@ OFTEN = 0.2
 """The fraction of replies from which a system fails often."""
 UNLIKELY, VERY_UNLIKELY = 0.05, 0.01
 """Adjusted p-values below which a difference is (very) unlikely to be chance."""
+MCNEMAR = "McNemar's score test"
 FEW_UNITS, LARGE = 20, 0.5
 """With fewer units, an effect of this size only looks better or worse."""
 
@@ -164,6 +165,8 @@ def list_caveats(comparison: Comparison) -> list[str]:
             caveats.append(
                 f"The weights decide about {named}: {by_reply}, {by_dialogue}; --weight dialogues compares dialogues."
             )
+        if comparison.designs[row.system].whole and row.note is not None:
+            caveats.append(f"The weights decide about {shorten(row.key)} of {shorten(row.system)}: {row.note}.")
     if rough:
         names = fmt.list_some_names(rough, _MOST_NAMED)
         what = f"few {comparison.design.unit}, or a few of them dominate"
@@ -343,7 +346,8 @@ def _state_kind(standing: Standing, comparison: Comparison, name: str, baseline:
         headline = f"{name} looks {looks} than {baseline}, but {many} are too few to be sure"
     doubt = f"Its unadjusted {state_p(clearest.p)} does not hold after correction for {comparison.tests} tests."
     change = _state_change(clearest, comparison).removesuffix(".")
-    sentences = [f"{change}, but {many} are not enough to rule out chance.", *([doubt] if alone else [])]
+    what = "chance" if clearest.difference else "a difference"
+    sentences = [f"{change}, but {many} are not enough to rule out {what}.", *([doubt] if alone else [])]
     sizes = ((row, show_value(row.detectable, row.interval)) for row in compared if row.detectable > 0)
     if detectable := [f"{shorten(row.key)} {size}" for row, size in sizes]:
         sentences.append(f"Detectable at {100 * POWER:g}% power: {list_some(detectable, _MOST_NAMED)}.")
@@ -359,7 +363,8 @@ def _state_change(row: Difference, comparison: Comparison, inside: bool = False)
     interval = f"{100 * comparison.confidence:g}% CI {fmt.show_interval(row.interval)}, " if row.interval else ""
     start = "it scores" if inside else "It scores"
     values = f"{_show_values(row)}; {interval}{state_p(row.adjusted_p)}"
-    return f"{start} {'about ' * row.rough}{size} {way} on {shorten(row.key)} ({values})."
+    much = f"{'about ' * row.rough}{size} {way}" if row.difference else "the same"
+    return f"{start} {much} on {shorten(row.key)} ({values})."
 
 
 def _show_values(row: Difference) -> str:
@@ -404,12 +409,12 @@ def find_percent_keys(subject: Mapping[str, Result] | Comparison) -> set[str]:
     else:
         signatures = {key: est.signature for result in subject.values() for key, est in result.items()}
         metrics = {key: signature.metric for key, signature in signatures.items() if signature is not None}
-    found = set()
+    unbounded = set()
     for key, name in metrics.items():
         with suppress(DialevalError):  # a metric that is not installed
             low, high = registry().parse(name).bounds_of(key)
-            found |= {key} if low in (0.0, -1.0) and high == 1.0 else set()
-    return found
+            unbounded |= {key} if low in (0.0, -1.0) and high == 1.0 else set()
+    return unbounded
 
 
 def run_to_percent(run: Run) -> Run:
@@ -525,7 +530,8 @@ def explain_rows(comparison: Comparison) -> list[str]:
         1 / math.comb(design.clusters, design.baseline_units) if design.name == "unpaired" else least_p(design.common)
         for design in designs
     )
-    if least * tests >= comparison.alpha:
+    by_holm = comparison.test == "bootstrap" or comparison.adjusted_for  # joint permutations may adjust by nothing
+    if least * (tests if by_holm else 1) >= comparison.alpha:
         why = f"p is at least {least:.2g} with so few {unit}, before it is adjusted for {tests} tests"
         lines.append(f"No difference can be significant: {why}.")
     if comparison.adjusted_for:
@@ -533,7 +539,8 @@ def explain_rows(comparison: Comparison) -> list[str]:
         lines.append(f"Adjusted for {fields}: means are standardized to the mix of both logs (post-stratification).")
         lines += [_show_unadjusted(row) for row in comparison.differences if not math.isnan(row.unadjusted)]
     reasons = dict.fromkeys(f"{row.key}: not tested, {row.reason}." for row in comparison.differences if row.reason)
-    notes = dict.fromkeys(f"{row.key}: {row.note}." for row in comparison.differences if row.note)
+    noted = (row for row in comparison.differences if row.note and not comparison.designs[row.system].whole)
+    notes = dict.fromkeys(f"{row.key}: {row.note}." for row in noted)
     return [*lines, *reasons, *notes]
 
 
@@ -552,7 +559,7 @@ def _name_intervals(comparison: Comparison) -> str:
         "studentized": f"{kind} bootstrap, {comparison.resamples:,} resamples",
         "jackknife": "jackknife for counts of distinct types, or where few dialogues differ",
         "welch": "clustered standard errors with Welch's degrees of freedom",
-        "tango": "Tango for yes/no values and values of tasks, with McNemar's score test",
+        "tango": "Tango for yes/no values and values of tasks",
         "crossed": "Student's with the variances of both ways of clustering",
         "constant": "Tango for values that are the same in all dialogues",
         "newcombe": "Newcombe for proportions",
@@ -566,6 +573,10 @@ def describe_test(comparison: Comparison) -> str:
     names: list[str] = []
     if any(row.interval_by == "crossed" for row in comparison.differences):
         return "Student's t test with the variances of both ways of clustering"
+    counted = {row.interval_by == "tango" for row in comparison.differences if not math.isnan(row.p)}
+    if counted == {True}:
+        return MCNEMAR
+    corpus = any(row.corpus for row in comparison.differences)
     for design in dict.fromkeys(comparison.designs.values()):
         if comparison.test == "bootstrap" and design.name != "unpaired":
             names.append(f"paired bootstrap test, studentized, with {comparison.resamples:,} resamples")
@@ -576,12 +587,12 @@ def describe_test(comparison: Comparison) -> str:
                 names.append(f"bootstrap test of both systems, studentized, with {comparison.resamples:,} resamples")
             else:
                 whole = f"permutation test of whole {design.unit} between systems with {comparison.trials:,} trials"
-                names.append(f"{whole} (corpus metrics by independent resampling)")
+                names.append(f"{whole}{' (corpus metrics by independent resampling)' * corpus}")
         elif has_all_swaps(design.common, comparison.trials):
             names.append(f"exact randomization test, all {2**design.common:,} permutations")
         else:
             names.append(f"approximate randomization test with {comparison.trials:,} trials")
-    return "; ".join(dict.fromkeys(names))
+    return "; ".join(dict.fromkeys(names)) + f" ({MCNEMAR} for yes/no values and values of tasks)" * (True in counted)
 
 
 def make_system_table(comparison: Comparison, system: str, details: bool = False) -> Table:
@@ -677,7 +688,7 @@ def to_github(
         described = tables.to_document(subject)
         shown_document = replace(described, sentences=sentences, notes=[*described.notes, *skipped, *subject.warnings])
     failures = "".join(f"- {escape_markdown(gate.failure)}\n" for gate in gates if gate.failure is not None)
-    shown = to_markdown(Document(shown_document.sentences, shown_document.tables, []))
+    shown = to_markdown(replace(shown_document, notes=[], details=[]))
     signatures = (_find_signature(result, key) for result in results.values() for key in result)
     details = dict.fromkeys([*shown_document.notes, *filter(None, signatures)])
     lines = "\n".join(f"- {escape_markdown(line)}" for line in details)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
-from dialeval.core.display import Displayable, Tabular
+from dialeval.core.display import Tabular
 from dialeval.core.errors import escape_controls
 from dialeval.core.features import find_place, list_known
 from dialeval.core.validation import dump
@@ -308,10 +308,19 @@ WRITERS: Mapping[str, Callable[[Document], str | Layout]] = {"table": Layout, "m
 """How a document without a result is written, by format."""
 
 
-def describe_result(result: Displayable) -> Document:
+def describe_result(result: object) -> Document:
     """Describe the result of an analysis by the function that a feature has for its class."""
     document: Document = find_place("documents", type(result).__name__)(result)
     return document
+
+
+def lay_out(result: object) -> Layout:
+    """Lay out the result of an analysis for a rich console."""
+    return Layout(describe_result(result))
+
+
+FORMATS = make_formats(describe_result)
+"""The formats of the result of an analysis that are a text, by name on the command line."""
 
 
 def find_extensions(run: Run, kind: str) -> Iterator[Callable[..., Any]]:

@@ -1,6 +1,6 @@
 """The dialogues of a run for the page: what users said, the replies of every system side by side, and every score.
 
-`make_data` writes aligned dialogues (`analysis.dialogues`) as columns of plain data. Each distinct text is stored once
+`make_data` writes aligned dialogues (`analysis.alignment`) as columns of plain data. Each distinct text is stored once
 and rows refer to it by number. Of the context of a row only the turns since the reply before it are stored, so that a
 long chat takes as much room as it has turns. Of very many rows a part is shown, in whole dialogues: half of it those in
 which systems differ most, half of it drawn at random with a fixed seed.
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import orjson
 
-from dialeval.analysis.dialogues import NONE, AlignedDialogues
+from dialeval.analysis.alignment import NONE, AlignedDialogues
 from dialeval.analysis.values import find_better, find_metric, require_table
 from dialeval.core import inputs
 from dialeval.core.arrays import Floats, Ints
@@ -179,15 +179,15 @@ def _list_new_texts(
     if isinstance(column, TextColumn):
         return [[_number_text(column[row], numbers)] for row in rows.tolist()]
     number: Callable[[int], int] = cache(lambda place: _number_text(column.values[place], numbers))
-    found, before = [], 0
+    spans, before = [], 0
     for at, (start, end) in enumerate(zip(column.starts[rows].tolist(), column.ends[rows].tolist(), strict=True)):
         size = end - start
         new = start if at in firsts else start + min(before + 1, max(0, size - 1))
         left_out = max(0, end - new - MOST_TURNS)
         note = [_number_text(f"… ({left_out:,} before these are left out)", numbers)] if left_out else []
-        found.append([*note, *map(number, range(new + left_out, end))])
+        spans.append([*note, *map(number, range(new + left_out, end))])
         before = size
-    return found
+    return spans
 
 
 def _number_text(text: str, numbers: dict[str, int]) -> int:
@@ -200,17 +200,17 @@ def _number_text(text: str, numbers: dict[str, int]) -> int:
 def _locate_slices(aligned: AlignedDialogues, shown: Ints, slices: Sequence[Slices]) -> list[JsonObject]:
     """Return every slice with the places of the dialogues among those shown that have a row in it."""
     numbers = aligned.number_dialogues()
-    found = []
+    rows_shown = []
     for part in (part for by_field in slices for part in by_field.slices):
         inside = [
             numbers[name][require_table(aligned.results[name]).clusters[rows]] for name, rows in part.places.items()
         ]
         dialogues = np.unique(np.concatenate(inside))
         name = f"{plain(part.field)}: {plain(part.label)}"
-        found.append(
+        rows_shown.append(
             {"name": name, "whole": not part.cuts_dialogues, "dialogues": np.flatnonzero(np.isin(shown, dialogues))}
         )
-    return found
+    return rows_shown
 
 
 # Trials of tasks: where each begins, how it ended, and its calls against those that were expected.
@@ -229,20 +229,20 @@ def list_mistakes(result: Result) -> dict[tuple[str, str], str]:
     table = require_table(result)
     rows = np.arange(len(table))
     begins, calls = _list_trials(table, rows), _list_calls(result, rows)
-    found: dict[tuple[str, str], str] = {}
+    marks: dict[tuple[str, str], str] = {}
     trial: Mapping[str, Any] | None = None
     for row in sorted({*begins, *calls}):
         trial = begins[row][-1] if row in begins else trial
         wrong = [line for line in calls.get(row, ()) if line[0] in "+-" and "order" not in line[2]]
         if trial is not None and wrong:
             kind, call, _ = min(wrong, key=lambda line: line[0] == "-")
-            found[str(trial["task"]), str(trial["trial"])] = f"{'calls' if kind == '+' else 'never calls'} {call}"
-    return found
+            marks[str(trial["task"]), str(trial["trial"])] = f"{'calls' if kind == '+' else 'never calls'} {call}"
+    return marks
 
 
 def _list_calls(result: Result, rows: Ints) -> dict[int, list[list[str]]]:
     """Return the calls of trials by the place of the row that has them, as a difference from the expected ones."""
-    table, found = require_table(result), {}
+    table, columns_by_name = require_table(result), {}
     rule = Rule()
     for metric in map(find_metric, result.values()):
         rule = metric if isinstance(metric, Rule) else rule
@@ -250,8 +250,8 @@ def _list_calls(result: Result, rows: Ints) -> dict[int, list[list[str]]]:
         made, expected = (table.texts_at(name, row) for name in (inputs.CALLS, inputs.EXPECTED_CALLS))
         if made or expected:
             sides = [orjson.loads(text[0]) if text else None for text in (made, expected)]
-            found[at] = _diff_calls(sides[0] or [], sides[1], rule)
-    return found
+            columns_by_name[at] = _diff_calls(sides[0] or [], sides[1], rule)
+    return columns_by_name
 
 
 def _diff_calls(made: Calls, expected: Calls | None, rule: Rule) -> list[list[str]]:
@@ -265,23 +265,23 @@ def _diff_calls(made: Calls, expected: Calls | None, rule: Rule) -> list[list[st
         for at, call in enumerate(expected)
     }
     others = list(kinds.values())
-    keys = [next((kinds[at] for at, call in enumerate(expected) if rule.is_equal(call, own)), -1) for own in made]
+    keys = [next((kinds[at] for at, call in enumerate(expected) if rule.is_equal(call, one)), -1) for one in made]
     left, spare = Counter(others) - Counter(keys), Counter(keys) - Counter(others)
-    found: list[list[str]] = []
+    steps: list[list[str]] = []
     for kind, a, b, c, d in SequenceMatcher(None, others, keys, autojunk=False).get_opcodes():
         if kind == "equal":
-            found += [["=", lines[at], errors[at]] for at in range(c, d)]
+            steps += [["=", lines[at], errors[at]] for at in range(c, d)]
             continue
         for call, key in zip(expected[a:b], others[a:b], strict=True):
-            found.append(["-", _write_call(call), "" if left[key] > 0 else "called in another order"])
+            steps.append(["-", _write_call(call), "" if left[key] > 0 else "called in another order"])
             left[key] -= 1
         for at in range(c, d):
-            found.append(["+", lines[at], errors[at] if spare[keys[at]] > 0 else "in another order"])
+            steps.append(["+", lines[at], errors[at] if spare[keys[at]] > 0 else "in another order"])
             spare[keys[at]] -= 1
-    return found
+    return steps
 
 
-def _write_call(call: Mapping[str, Any]) -> str:
+def _write_call(call: Mapping[str, object]) -> str:
     arguments = call.get("arguments")
     if isinstance(arguments, dict):
         shown = (

@@ -29,8 +29,9 @@ from dialeval.analysis.values import find_better, find_metric
 from dialeval.core.errors import DataError, Problem, SettingError, suggest
 from dialeval.core.fold import Estimate, Level
 from dialeval.core.result import Result, Run
+from dialeval.core.validation import JsonObject
 
-Row: TypeAlias = dict[str, Any]
+Row: TypeAlias = JsonObject
 
 _SCHEMA = "0.2.2"
 _OVERALL = "dialeval"
@@ -89,8 +90,8 @@ def _list_rows(run: Run) -> Iterator[tuple[str, list[Row]]]:
 def _list_scores(result: Result, row: Row) -> dict[str, float]:
     """Return the scores of a row."""
     level = Level(row["level"])
-    own = {key: row.get(key) for key, estimate in result.items() if estimate.level is level}
-    return {key: float(value) for key, value in own.items() if value is not None and math.isfinite(value)}
+    scores = {key: row.get(key) for key, estimate in result.items() if estimate.level is level}
+    return {key: float(value) for key, value in scores.items() if value is not None and math.isfinite(value)}
 
 
 def _list_estimates(result: Result) -> dict[str, Estimate]:
@@ -107,7 +108,7 @@ def _read_turns(row: Row) -> list[tuple[str, str]]:
     texts = row.get("context") or []
     roles = row.get("roles") or []
     usual = ["user" if (len(texts) - at) % 2 else "assistant" for at in range(len(texts))]
-    return [(own or role, text) for own, role, text in zip(roles or usual, usual, texts, strict=True)]
+    return [(role_of_turn or role, text) for role_of_turn, role, text in zip(roles or usual, usual, texts, strict=True)]
 
 
 def _dump(document: object) -> bytes:
@@ -118,7 +119,7 @@ def _dump_lines(rows: Sequence[object]) -> bytes:
     return b"".join(orjson.dumps(row) + b"\n" for row in rows)
 
 
-def _write_table(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> bytes:
+def _write_table(columns: Sequence[str], rows: Sequence[Mapping[str, object]]) -> bytes:
     """Return a table as CSV; lists are JSON, and a cell that a spreadsheet would compute begins with an apostrophe."""
     sink = io.StringIO()
     table = csv.writer(sink)
@@ -178,10 +179,10 @@ def _make_result(run: Run, system: str, key: str) -> Row:
     estimate, better = run[system][key], find_better(run, key)
     metric = find_metric(estimate)
     low, high = (-math.inf, math.inf) if metric is None else metric.bounds_of(key)
-    known = [estimate.mean]
+    values = [estimate.mean]
     if estimate.scores is not None:
-        known += estimate.scores[~(estimate.scores != estimate.scores)].tolist()
-    ends = [low if math.isfinite(low) else min(known), high if math.isfinite(high) else max(known)]
+        values += estimate.scores[~(estimate.scores != estimate.scores)].tolist()
+    ends = [low if math.isfinite(low) else min(values), high if math.isfinite(high) else max(values)]
     details = {} if math.isfinite(low) and math.isfinite(high) else {"range": "observed, the metric has no limits"}
     details |= {} if better else {"direction": "neither higher nor lower is better"}
     uncertainty: Row = {"num_samples": estimate.scored}
@@ -280,20 +281,20 @@ def _make_inspect_metrics(estimate: Estimate) -> Row:
     values = {"mean": estimate.mean, "stderr": _find_error(estimate)}
     if estimate.interval is not None:
         values |= {"ci_low": estimate.interval[0], "ci_high": estimate.interval[1]}
-    known = {name: value for name, value in values.items() if value is not None and math.isfinite(value)}
-    return {name: {"name": name, "value": value, "params": {}} for name, value in known.items()}
+    finite = {name: value for name, value in values.items() if value is not None and math.isfinite(value)}
+    return {name: {"name": name, "value": value, "params": {}} for name, value in finite.items()}
 
 
 def _make_inspect_sample(result: Result, system: str, row: Row) -> Row:
-    given = [{"role": role, "content": text} for role, text in _read_turns(row)]
+    messages = [{"role": role, "content": text} for role, text in _read_turns(row)]
     reply = {"role": "assistant", "content": row["response"] or ""}
     reference = row.get("reference") or [""]
     return {
         "id": _name_row(row),
         "epoch": 1,
-        "input": given or "",
+        "input": messages or "",
         "target": reference[0] if len(reference) == 1 else reference,
-        "messages": [*given, reply],
+        "messages": [*messages, reply],
         "output": {"model": system, "choices": [{"message": reply, "stop_reason": "stop"}]},
         "scores": {key: {"value": score} for key, score in _list_scores(result, row).items()},
         "metadata": {},
@@ -324,8 +325,8 @@ def _make_batches(run: Run, date: datetime) -> Iterator[tuple[str, bytes]]:
     for system, name in _name_files(run).items():
         flat = run[system].flat()
         metrics = [{"key": key, "value": value, "timestamp": stamp, "step": 0} for key, value in flat.items()]
-        own = {"system": system, "source": run[system].source or "", "dialeval": run.version}
-        params = [{"key": key, "value": value[:500]} for key, value in own.items()]
+        facts = {"system": system, "source": run[system].source or "", "dialeval": run.version}
+        params = [{"key": key, "value": value[:500]} for key, value in facts.items()]
         if metrics:
             yield f"{name}.json", _dump({"metrics": metrics, "params": params})
 
@@ -348,7 +349,7 @@ def _make_tables(run: Run, _date: datetime) -> Iterator[tuple[str, bytes]]:
         yield "scores.csv", _write_table(list(rows[0]), rows)
 
 
-def _clean(cell: Any) -> Any:
+def _clean(cell: object) -> Any:
     return None if isinstance(cell, float) and not math.isfinite(cell) else cell
 
 

@@ -5,14 +5,16 @@ from dialeval.core.features import Feature, WrittenFile
 FEATURE = Feature(
     "reports",
     documents={
-        "Agreement": "dialeval.reports.agreement:to_document",
+        "Agreement": "dialeval.reports.analyses:describe_agreement",
         "Comparison": "dialeval.reports.comparisons:to_document",
         "ScoreTable": "dialeval.reports.documents:describe_rows",
-        "LabelAgreement": "dialeval.reports.labels:to_document",
-        "SequentialTest": "dialeval.reports.sequential:describe_sequential_test",
-        **dict.fromkeys(("Discovery", "Survival", "UserComparison"), "dialeval.reports.discoveries:to_document"),
+        "LabelAgreement": "dialeval.reports.analyses:describe_labels",
+        "SequentialTest": "dialeval.reports.analyses:describe_sequential_test",
+        "Discovery": "dialeval.reports.analyses:describe_discovery",
+        "Survival": "dialeval.reports.analyses:describe_survival",
+        "UserComparison": "dialeval.reports.analyses:describe_users",
         "Slices": "dialeval.reports.slices:to_brief_document",
-        "Trend": "dialeval.reports.sequential:describe_trend",
+        "Trend": "dialeval.reports.analyses:describe_trend",
     },
     loaders={
         "verdict": "dialeval.reports.comparisons:make_verdict",

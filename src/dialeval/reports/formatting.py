@@ -84,7 +84,8 @@ def _describe_method(how: Analytic | Resampling) -> tuple[str, str]:
     level = "" if how.level is None else f"{100 * how.level:g}% "
     method = _METHODS.get(how.method, how.method)
     if not isinstance(how, Analytic):
-        return f"{level}by {how.resamples:,} bootstrap resamples of dialogues, or of independent rows", method
+        by, of = ("", "over") if how.method == "jackknife" else (f"by {how.resamples:,} bootstrap resamples ", "of")
+        return f"{level}{by}{of} dialogues, or {of} independent rows", method
     if how.method == "rows":
         factor = f"{how.t:g}" if how.level is None and how.t is not None else "t"
         return f"{level}over rows", f"mean ± {factor} · std / √n"

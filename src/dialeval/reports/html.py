@@ -78,10 +78,6 @@ __all__ = ["html", "plot", "report"]
 plot = draw_figure
 
 ASSETS = Path(__file__).with_name("assets")
-_THEME = (
-    '<button type="button" id="theme" hidden aria-label="Colors"><span aria-hidden="true">◐</span> '
-    '<span id="theme-now">Auto</span></button>'
-)
 
 
 def read_assets(*files: str) -> str:
@@ -252,7 +248,11 @@ def _render_blocks(
     body = f'{top}<main class="wrap" id="main" tabindex="-1">\n{body}</main>\n'
     embedded = markup.embed_json("explorer-data", data)
     return make_html(
-        title or headline, body + embedded, read_assets("chart.css", "report.css"), scripts, "; img-src data:"
+        title or headline,
+        body + embedded,
+        read_assets("base.css", "chart.css", "report.css"),
+        scripts,
+        "; img-src data:",
     )
 
 
@@ -269,7 +269,7 @@ def _write_top(
     day = f'<span class="opt">{markup.text(date)}</span>' if date else ""
     return (
         f'<header class="top"><div><b>dialeval</b><span>{markup.text(title or about)}</span>{day}'
-        f'<nav aria-label="Contents">{shown}</nav>{_THEME}'
+        f'<nav aria-label="Contents">{shown}</nav>'
         f'<button type="button" class="btn" data-copy="{markup.attribute(copied)}" hidden>Copy verdict</button>'
         "</div></header>\n"
     )

@@ -22,6 +22,8 @@ Width = Literal["column", "text"]
 Spread = Literal["interval", "pm", "none"]
 LIMITS: Mapping[Width, float] = {"column": 219.0, "text": 345.0}
 """Widths in points."""
+_PAGE, _FRAME = 42, 3
+"""Lines of a float below its caption, and those that a panel takes besides its rows."""
 _SMALL, _TINY, _BOLD, _GAP = 0.925, 0.8, 1.15, 8.0
 """Sizes of small, script-size and bold letters against normal ones, and points between two columns."""
 _INTERVAL = re.compile(r" \[[^\]]*\]$")
@@ -109,16 +111,17 @@ def format_float(
     style = style or PaperStyle()
     environment = "table" if style.width == "column" else "table*"
     panels = [panel for grid in grids for panel in split_to_panels(_rename(grid, style), LIMITS[style.width])]
-    lines = [
-        r"% \usepackage{booktabs}",
-        rf"\begin{{{environment}}}[t]",
-        r"\centering\small",
-        rf"\setlength{{\tabcolsep}}{{{_GAP / 2:g}pt}}",
-        rf"\caption{{{' '.join(map(escape_latex, caption))}}}",
-        rf"\label{{{style.label or label}}}",
-    ]
+    start = [rf"\begin{{{environment}}}[t]", r"\centering\small", rf"\setlength{{\tabcolsep}}{{{_GAP / 2:g}pt}}"]
+    lines = [r"% \usepackage{booktabs}", *start, rf"\caption{{{' '.join(map(escape_latex, caption))}}}"]
+    lines.append(rf"\label{{{style.label or label}}}")
+    left = _PAGE
     for number, panel in enumerate(panels):
-        lines += [r"\par\medskip"] if number else []
+        left -= len(panel.rows) + _FRAME
+        if number and left < 0:  # the float goes on where the page ends
+            again = [r"\addtocounter{table}{-1}", r"\caption{(continued)}"]
+            lines, left = [*lines, rf"\end{{{environment}}}", *start, *again], _PAGE - len(panel.rows) - _FRAME
+        elif number:
+            lines.append(r"\par\medskip")
         lines += _format_tabular(panel)
     lines += [rf"\end{{{environment}}}", *(f"% {escape_controls(line)}" for line in comments), ""]
     return "\n".join(lines)

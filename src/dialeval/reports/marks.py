@@ -16,8 +16,8 @@ from typing import NamedTuple
 import numpy as np
 
 from dialeval.core.arrays import Floats, Mask
-from dialeval.reports.canvas import ChartScale, Figure
-from dialeval.reports.formatting import MINUS, plain, shorten
+from dialeval.reports.canvas import ChartScale, Figure, show_tick
+from dialeval.reports.formatting import plain, shorten
 
 WIDE, NARROW = 770, 350
 MOST_DOTS = 400
@@ -99,7 +99,7 @@ def draw_swarm(
         grid = "".join(
             f'<line class="{"zero" if around_zero and not tick else "grid"}" x1="{scale(tick)}" x2="{scale(tick)}" '
             f'y1="{top}" y2="{bottom}"/><text class="m" x="{scale(tick)}" y="{bottom + 17}">'
-            f"{_show_tick(tick, around_zero)}</text>"
+            f"{show_tick(tick, around_zero)}</text>"
             for tick in scale.ticks
         )
         if around_zero and better is not None:
@@ -230,11 +230,6 @@ def _draw_bins(
     return shown, top + height
 
 
-def _show_tick(value: float, signed: bool) -> str:
-    shown = f"{abs(value):.6g}"
-    return (f"{MINUS}{shown}" if value < 0 else f"+{shown}" if value > 0 and signed else shown) if value else "0"
-
-
 class Line(NamedTuple):
     """A system with its value, or a slice with its difference."""
 
@@ -258,7 +253,7 @@ def draw_ranking(lines: Sequence[Line], groups: Sequence[Sequence[str]], axis: s
         bottom = 26 + 27.0 * len(lines)
         content = "".join(
             f'<line class="grid" x1="{left + scale(tick):.1f}" x2="{left + scale(tick):.1f}" y1="12" y2="{bottom}"/>'
-            f'<text class="m" x="{left + scale(tick):.1f}" y="{bottom + 17}">{_show_tick(tick, False)}</text>'
+            f'<text class="m" x="{left + scale(tick):.1f}" y="{bottom + 17}">{show_tick(tick)}</text>'
             for tick in scale.ticks
         )
         places = {}

@@ -16,7 +16,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from dialeval.analysis.dialogues import align_dialogues
+from dialeval.analysis.alignment import align_dialogues
 from dialeval.analysis.difference import Difference
 from dialeval.analysis.slices import LEAST_DIALOGUES, Slice, Slices
 from dialeval.analysis.values import find_better, find_metric

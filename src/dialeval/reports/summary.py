@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dialeval.analysis.best import Best, find_best_systems
-from dialeval.analysis.comparison import MOST_TESTS, Comparison, SystemRanking, compare
-from dialeval.analysis.dialogues import AlignedDialogues, align_dialogues
+from dialeval.analysis.alignment import AlignedDialogues, align_dialogues
+from dialeval.analysis.comparison import MOST_TESTS, Best, Comparison, SystemRanking, compare, find_best_systems
 from dialeval.analysis.difference import Difference
 from dialeval.analysis.pairing import choose_main_keys
 from dialeval.analysis.values import find_better, find_metric
@@ -128,7 +127,7 @@ def make_blocks(
     run: Run,
     compared: bool | Comparison,
     sliced: Mapping[int, Sequence[Slices]],
-    people: Any = None,
+    people: object = None,
 ) -> list[Block]:
     """Return the blocks of a run, each compared with its first system; `sliced`: slices by the number of the block."""
     blocks = []
@@ -142,9 +141,9 @@ def make_blocks(
             except SettingError as error:
                 reason = str(error)
         real = {name: result for name, result in group.items() if result.role == "system"} or dict(group.items())
-        known = all(result.rows is not None and len(result.rows) for result in real.values())
+        has_rows = all(result.rows is not None and len(result.rows) for result in real.values())
         first = comparison.baseline if comparison is not None else None
-        aligned = align_dialogues(real, first) if known else None
+        aligned = align_dialogues(real, first) if has_rows else None
         title = name_block(run, group) if len(groups) > 1 else ""
         prefix = f"{at + 1}-" if at else ""
         blocks.append(Block(group, comparison, aligned, sliced.get(at, ()), reason, prefix, title, people))
@@ -210,14 +209,14 @@ def _describe_alone(block: Block) -> str:
 def write_verdict(block: Block, level: int = 1) -> str:
     """Return the verdict as markup: glyph, headline, sentences, and what was read."""
     kind, headline = write_headline(block)
-    lead = " ".join(filter(None, state_lead(block)))
+    lead = markup.text(" ".join(filter(None, state_lead(block)))).replace("p = ", "p\u00a0=\u00a0")
     caveats = [] if block.comparison is None else list_caveats(block.comparison)
     read = " ".join(f"<span>{part}</span>" for part in _describe_reading(block))
     about = f'<p class="about">{markup.name(block.title)}</p>' if block.title else ""
     return (
         f'{about}<div class="verdict" id="{block.prefix}verdict">{draw_glyph(kind)}'
         f'<h{level} class="headline{" long" if len(headline) > 60 else ""}">{markup.text(headline)}</h{level}>'
-        f'<p class="lead">{markup.text(lead)}</p>{markup.bullets(caveats, "caveats")}'
+        f'<p class="lead">{lead}</p>{markup.bullets(caveats, "caveats")}'
         f'<p class="read"><b>Read:</b> {read}</p></div>'
     )
 
@@ -232,6 +231,10 @@ def state_lead(block: Block) -> Iterator[str]:
     elif comparison is not None and comparison.ranking is not None:
         yield from _state_ranking(block, comparison.ranking, find_leaders(comparison))
     elif comparison is not None:
+        if (counts := _count_passed(block)) is not None:
+            (judged, passed), (others_judged, others_passed) = counts
+            before = f"{shorten(comparison.baseline)} {others_passed:,} of {others_judged:,}"
+            yield f"It passed {passed:,} of {judged:,} trials, {before}."
         yield comparison.verdict.sentences[0]
     elif (estimate := block.run[block.systems[0]].get(block.key)) is not None and estimate.interval is not None:
         yield f"Likely {show_interval(estimate.interval)} for other {block.unit} of the same kind."
@@ -353,6 +356,11 @@ def list_key_figures(block: Block) -> Iterator[tuple[str, str, str, str]]:
         return
     if len(comparison.systems) > 1 or row is None:
         return
+    counts = _count_passed(block)
+    if counts is not None:
+        (judged, passed), (others_judged, others_passed) = counts
+        before = f"{shorten(row.baseline)}: {others_passed:,} of {others_judged:,}"
+        yield f"{passed:,} <small>of {judged:,}</small>", "trials passed", before, ""
     kind = {"better": "good", "worse": "bad"}.get(decide(row), "")
     scale = _describe_scale(block.run, row.key)
     likely = f"{100 * comparison.confidence:g}% interval {show_interval(row.interval)}, " if row.interval else ""
@@ -369,13 +377,7 @@ def list_key_figures(block: Block) -> Iterator[tuple[str, str, str, str]]:
         link = f'<a href="#{block.prefix}dialogues?show={"gains" if better else "losses"}">'
         number = f"{link}{row.wins if better else row.losses:,}</a> <small>of {total:,}</small>"
         yield number, f"{block.unit} got {'better' if better else 'worse'}", rest, ""
-    trials: Mapping[str, Sequence[Mapping[str, Any]]] = block.run.details.get("trials", {})
-    if {row.baseline, row.system} <= trials.keys():
-        (judged, passed), (others_judged, others_passed) = (
-            count_trials(trials[name]) for name in (row.system, row.baseline)
-        )
-        before = f"{shorten(row.baseline)}: {others_passed:,} of {others_judged:,}"
-        yield f"{passed:,} <small>of {judged:,}</small>", "trials passed", before, ""
+    if counts is not None:
         return
     others = [other for other in comparison.of(row.system) if other.key.partition("/")[0] != row.key.partition("/")[0]]
     decided = [other for other in others if decide(other) in ("better", "worse", "different")]
@@ -398,6 +400,13 @@ def list_key_figures(block: Block) -> Iterator[tuple[str, str, str, str]]:
         )
 
 
+def _count_passed(block: Block) -> list[tuple[int, int]] | None:
+    """Return the trials that have a reward and those that passed, of the system and the baseline."""
+    trials: Mapping[str, Sequence[Mapping[str, Any]]] = block.run.details.get("trials", {})
+    pair = [block.system, block.systems[0]]
+    return [count_trials(trials[name]) for name in pair] if {*pair} <= trials.keys() else None
+
+
 def _describe_scale(run: Run, key: str) -> str:
     """Return the range of a metric with finite ends, in words."""
     estimate = next((result[key] for result in run.values() if key in result), None)
@@ -416,6 +425,8 @@ def draw_first_figure(block: Block) -> tuple[str, str, str]:
         about = "The chance that a task is solved that many times in a row (pass^k). "
         about += f'<a href="#{block.prefix}dialogues">Read the worst trial</a>.'
         return markup.text("How often a success can be repeated"), about, figure.inline
+    if _judge_by_people(block) is not None:
+        return _draw_people(block)
     if len(block.systems) > 2:
         return _draw_systems(block)
     if aligned is None or not key:
@@ -466,16 +477,20 @@ def draw_first_figure(block: Block) -> tuple[str, str, str]:
 def _make_dots(block: Block, values: np.ndarray, counts: np.ndarray) -> Dots:
     """Return the dialogues that have a value; the two worst have the user's first words next to them."""
     aligned = block.aligned
-    known = np.flatnonzero(np.isfinite(values))
+    places = np.flatnonzero(np.isfinite(values))
     sign = -1 if find_better(block.run, block.dialogue_key) == "lower" else 1
-    chosen, titles = values[known], []
-    openings = [find_opening(aligned, at) for at in known.tolist()] if aligned is not None and len(known) <= 400 else []
+    chosen, titles = values[places], []
+    openings = (
+        [find_opening(aligned, at) for at in places.tolist()] if aligned is not None and len(places) <= 400 else []
+    )
     for value, opening in zip(chosen.tolist(), openings, strict=False):
         titles.append(f"{opening}  {fmt.show(value, 2)}")
-    worst = np.argsort(sign * chosen, kind="stable")[:2].tolist() if len(known) > 2 else []
+    worst = np.argsort(sign * chosen, kind="stable")[:2].tolist() if len(places) > 2 else []
     labeled = [(at, openings[at]) for at in worst if at < len(openings) and openings[at]]
-    links = [f"#{block.prefix}d{at + 1}" for at in known.tolist()]
-    return Dots(chosen, np.maximum(counts[known].astype(np.float64), 1.0), links, titles or [""] * len(known), labeled)
+    links = [f"#{block.prefix}d{at + 1}" for at in places.tolist()]
+    return Dots(
+        chosen, np.maximum(counts[places].astype(np.float64), 1.0), links, titles or [""] * len(places), labeled
+    )
 
 
 def find_opening(aligned: AlignedDialogues, dialogue: int) -> str:
@@ -492,27 +507,27 @@ def find_opening(aligned: AlignedDialogues, dialogue: int) -> str:
 def _draw_systems(block: Block) -> tuple[str, str, str]:
     """Return the dot plot of many systems, sorted, with the groups that tests do not tell apart."""
     key, comparison = block.key, block.comparison
-    known = {name: block.run[name][key] for name in block.systems if key in block.run[name]}
-    if not known:
+    estimates = {name: block.run[name][key] for name in block.systems if key in block.run[name]}
+    if not estimates:
         return "", "", ""
     sign = 1 if find_better(block.run, key) == "lower" else -1
     ranking = comparison.ranking if comparison is not None and comparison.ranking is not None else None
-    order = ranking.systems if ranking is not None else sorted(known, key=lambda name: sign * known[name].mean)
+    order = ranking.systems if ranking is not None else sorted(estimates, key=lambda name: sign * estimates[name].mean)
     leaders = find_leaders(comparison) if comparison is not None else []
     decided = {row.system: decide(row) for row in block.rows if row.key == key}
     kinds = {"worse": "b", "better": "k"} if ranking is None else {}
-    decimals = fmt.align_decimals([e.mean for e in known.values()], [e.interval for e in known.values()])
+    decimals = fmt.align_decimals([e.mean for e in estimates.values()], [e.interval for e in estimates.values()])
     lines = [
         Line(
             name,
-            known[name].mean,
-            known[name].interval,
-            fmt.show(known[name].mean, decimals),
+            estimates[name].mean,
+            estimates[name].interval,
+            fmt.show(estimates[name].mean, decimals),
             f"#{block.prefix}dialogues?system={block.systems.index(name)}",
             kinds.get(decided.get(name, ""), "n") if ranking is None else "k" if name in leaders else "b",
         )
         for name in order
-        if name in known
+        if name in estimates
     ]
     groups = ranking.groups if ranking is not None else []
     baseline = comparison.baseline if comparison is not None else ""
@@ -522,6 +537,17 @@ def _draw_systems(block: Block) -> tuple[str, str, str]:
     )
     axis = f"{shorten(key)}{_describe_scale(block.run, key)}"
     return markup.text(title), about, draw_ranking(lines, groups, axis, baseline)
+
+
+def _draw_people(block: Block) -> tuple[str, str, str]:
+    """Return the dot plot of mean human ratings, the highest first."""
+    people, lines = block.people, []
+    for row in sorted(people.systems, key=lambda row: -row.value):
+        link = f"#{block.prefix}dialogues?system={block.systems.index(row.system)}"
+        lines.append(Line(row.system, row.value, row.interval, show_value(row.value, row.interval), link, "n"))
+    about = f"Mean rating with its {100 * people.confidence:g}% interval. Select a system to read its dialogues."
+    quality = shorten(people.quality)
+    return f"{len(lines)} systems by human ratings", about, draw_ranking(lines, [], quality, people.baseline or "")
 
 
 def write_card(block: Block, version: str, date: str | None) -> Figure:
@@ -569,9 +595,9 @@ def _write_metric(block: Block, key: str, width: int) -> str:
     comparison = block.comparison
     row = next((row for row in block.rows if (row.system, row.key) == (block.system, key)), None)
     estimates = {name: block.run[name].get(key) for name in block.systems}
-    known = [estimate for estimate in estimates.values() if estimate is not None]
-    intervals = [row.interval] if row is not None and row.interval else [estimate.interval for estimate in known]
-    decimals = fmt.align_decimals([estimate.mean for estimate in known], intervals)
+    present = [estimate for estimate in estimates.values() if estimate is not None]
+    intervals = [row.interval] if row is not None and row.interval else [estimate.interval for estimate in present]
+    decimals = fmt.align_decimals([estimate.mean for estimate in present], intervals)
     values = {name: math.nan if estimate is None else estimate.mean for name, estimate in estimates.items()}
     if row is not None and not math.isnan(row.mean):
         values |= {row.baseline: row.baseline_mean, row.system: row.mean}
@@ -589,11 +615,11 @@ def _write_metric(block: Block, key: str, width: int) -> str:
             f"<span{note}>{read_difference(row)}</span>",
         ]
     elif len(block.systems) == 1:
-        likely = known[0].interval if known else None
+        likely = present[0].interval if present else None
         cells.append(markup.span("iv", show_interval(likely) if likely else MISSING))
     cells += [MISSING] * (width - 1 - len(cells))
     scored = [
-        f"{estimate.scored:,} of {estimate.units:,} scored" for estimate in known if estimate.scored != estimate.units
+        f"{estimate.scored:,} of {estimate.units:,} scored" for estimate in present if estimate.scored != estimate.units
     ]
     better = find_better(block.run, key)
     small = "; ".join(
@@ -650,8 +676,8 @@ def _write_system_table(block: Block, keys: Sequence[str], systems: Sequence[str
     rows = {(row.system, row.key): row for row in block.rows}
     decimals = {}
     for key in keys:
-        known = [block.run[name][key] for name in systems if key in block.run[name]]
-        decimals[key] = fmt.align_decimals([each.mean for each in known], [each.interval for each in known])
+        present = [block.run[name][key] for name in systems if key in block.run[name]]
+        decimals[key] = fmt.align_decimals([each.mean for each in present], [each.interval for each in present])
     lines = []
     for name in systems:
         cells = []

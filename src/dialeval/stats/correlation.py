@@ -207,8 +207,8 @@ def _distances(totals: Floats, distance: Distance, values: Floats | None) -> Flo
     if distance == "nominal":
         return 1 - np.eye(len(totals))
     if distance == "interval":
-        given = np.arange(len(totals), dtype=np.float64) if values is None else values
-        return np.subtract.outer(given, given) ** 2
+        positions = np.arange(len(totals), dtype=np.float64) if values is None else values
+        return np.subtract.outer(positions, positions) ** 2
     if distance != "ordinal":
         raise SettingError(f"alpha is nominal, ordinal or interval, not {distance!r}")
     # The values up to and with one, each end counted half: |difference| is what lies between the two.
@@ -444,10 +444,10 @@ def correlate_with_others(annotations: Sequence[Floats]) -> dict[str, float]:
     correlations = []
     for annotator in range(max(map(len, annotations))):
         answered = [values for values in annotations if len(values) > annotator]
-        own = np.array([values[annotator] for values in answered])
+        ratings = np.array([values[annotator] for values in answered])
         others = np.array([(values.sum() - values[annotator]) / (len(values) - 1) for values in answered])
         if len(answered) >= FEWEST_POINTS:
-            correlations.append(Points(own, others, np.arange(len(answered))).correlate())
+            correlations.append(Points(ratings, others, np.arange(len(answered))).correlate())
     known = np.array([values for values in correlations if not np.isnan(values).any()]).reshape(-1, len(NAMES))
     means = known.mean(axis=0) if len(known) else np.full(len(NAMES), np.nan)
     return dict(zip(NAMES, means.tolist(), strict=True))

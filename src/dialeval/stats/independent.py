@@ -173,9 +173,9 @@ def permute(left: ClusterSums, right: ClusterSums, trials: int, seed: int) -> Fl
     center = (left.sums.sum() + right.sums.sum()) / counts.sum()
     sums = np.concatenate([left.sums, right.sums]) - center * counts  # from the pooled mean, against cancellation
     lines = np.column_stack([sums, counts, sums**2, sums * counts, counts**2])
-    own = np.zeros((1, len(counts)))
-    own[0, len(left.sums) :] = 1
-    draws = (own, *reassign(len(left.sums), len(right.sums), trials, seed))
+    totals = np.zeros((1, len(counts)))
+    totals[0, len(left.sums) :] = 1
+    draws = (totals, *reassign(len(left.sums), len(right.sums), trials, seed))
     return np.concatenate([_studentize(chosen @ lines, lines, len(right.sums)) for chosen in draws])
 
 
@@ -229,14 +229,14 @@ def sum_by_stratum(items: Floats, labels: Sequence[str], clusters: Ints, size: i
 
 def spread_stratified(sums: Floats, numbers: Floats, means: Floats, weights: Floats) -> Spread:
     """Return the spread of a weighted sum of the means of strata; columns are strata, lines are clusters."""
-    there = numbers > 0
-    alone = there.sum(axis=0) == 1
+    present = numbers > 0
+    alone = present.sum(axis=0) == 1
     with np.errstate(divide="ignore", invalid="ignore"):
-        changes = np.where(there & ~alone, (sums - means * numbers) / (numbers.sum(axis=0) - numbers), 0.0)
-        away = np.where(there, sums / numbers - means, 0.0)
+        changes = np.where(present & ~alone, (sums - means * numbers) / (numbers.sum(axis=0) - numbers), 0.0)
+        away = np.where(present, sums / numbers - means, 0.0)
     counts = numbers.sum(axis=1)
     spread = Spread.of((changes @ weights)[counts > 0], counts[counts > 0])
-    pooled = float((away**2).sum()) / float((there.sum(axis=0) - 1).sum())
+    pooled = float((away**2).sum()) / float((present.sum(axis=0) - 1).sum())
     variance = spread.variance + pooled * float((weights[alone] ** 2).sum())
     return replace(spread, variance=variance, freedom=max(1.0, spread.freedom - len(weights) + 1))
 
@@ -251,9 +251,9 @@ def mix_p(counts: Floats, first: int, trials: int, seed: int) -> float:
         seed: Of the reassignments.
     """
     counts = np.concatenate([part[np.lexsort(part.T)] for part in np.split(counts, [first])])
-    own = np.zeros((1, len(counts)))
-    own[0, first:] = 1
-    observed = _mix_distances(own, counts)[0]
+    totals = np.zeros((1, len(counts)))
+    totals[0, first:] = 1
+    observed = _mix_distances(totals, counts)[0]
     chunks = reassign(first, len(counts) - first, trials, seed)
     drawn = np.concatenate([_mix_distances(each, counts) for each in chunks])
     return float((1 + np.count_nonzero(drawn >= observed - 1e-12)) / (1 + len(drawn)))

@@ -328,10 +328,10 @@ def _linearize(system: RatedSystem, target: Target) -> _Linear:
 
 def _fill_missing(judges: Floats) -> Floats:
     """Return the values of judges, with their mean where there is none."""
-    known = ~np.isnan(judges)
-    sums, counts = np.where(known, judges, 0.0).sum(axis=0), known.sum(axis=0)
+    judged = ~np.isnan(judges)
+    sums, counts = np.where(judged, judges, 0.0).sum(axis=0), judged.sum(axis=0)
     means = np.divide(sums, counts, out=np.zeros(judges.shape[1]), where=counts > 0)
-    filled: Floats = np.where(known, judges, means)
+    filled: Floats = np.where(judged, judges, means)
     flat = np.ptp(filled, axis=0) <= _FLAT * np.abs(filled).max(axis=0, initial=0.0) if len(filled) else counts == 0
     filled[:, flat] = 0.0  # and not rounding, to which a factor would be fitted
     return filled
@@ -357,8 +357,8 @@ def _sum_over_units(systems: Sequence[RatedSystem], columns: Floats, weights: Fl
     _, firsts, codes = np.unique(unit, return_index=True, return_inverse=True)
     codes = codes.ravel()
     stratum = np.concatenate([each.stratum for each in systems])[rated][firsts]
-    known = [each.answered.get(code, 1.0) for each in systems for code in each.stratum.tolist()]
-    answered = np.array(known, np.float64)[rated][firsts]
+    fractions = [each.answered.get(code, 1.0) for each in systems for code in each.stratum.tolist()]
+    answered = np.array(fractions, np.float64)[rated][firsts]
     left = 1 - np.concatenate([each.probability for each in systems])[rated][firsts] * answered
     left = np.maximum(left, 0.0)
     sums = np.stack([np.bincount(codes, column) for column in columns[rated].T]).T
@@ -366,12 +366,14 @@ def _sum_over_units(systems: Sequence[RatedSystem], columns: Floats, weights: Fl
     made = np.zeros_like(sums)
     strata = np.unique(stratum)
     for code in strata.tolist():
-        own = stratum == code
-        number = int(np.count_nonzero(own))
-        total = left[own].sum()
-        away = sums[own] - ((left[own][:, None] * sums[own]).sum(axis=0) / total if total > 0 else 0.0)
+        in_stratum = stratum == code
+        number = int(np.count_nonzero(in_stratum))
+        total = left[in_stratum].sum()
+        away = sums[in_stratum] - (
+            (left[in_stratum][:, None] * sums[in_stratum]).sum(axis=0) / total if total > 0 else 0.0
+        )
         factor = (number - 1) / number if number > 1 else math.nan if total > 0 else 0.0
-        made[own] = (np.sqrt(factor * left[own]) / _remaining_weights(held[own]))[:, None] * away
+        made[in_stratum] = (np.sqrt(factor * left[in_stratum]) / _remaining_weights(held[in_stratum]))[:, None] * away
     return made, len(held), _effective_clusters(held) - len(strata)
 
 

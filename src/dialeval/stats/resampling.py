@@ -35,7 +35,7 @@ Student's interval of a jackknifed value, on a scale g without ends (`jackknife`
 
 The scales are that of the value itself (strengths, which are logarithms of odds), the logarithm of the odds (scores,
 which lie between 0 and 1) and Fisher's z = artanh(r) (correlations). In simulations with 10 dialogues percentiles of a
-bootstrap cover 86 to 89% where these intervals cover 95 to 98% (docs/simulations-human.md).
+bootstrap cover 86 to 89% where these intervals cover 95 to 98% (docs/simulation-tables.md).
 
 Papers: Efron 1982, "The Jackknife, the Bootstrap and Other Resampling Plans"; Efron and Stein 1981, "The Jackknife
 Estimate of Variance", Annals of Statistics; Hall 1988, "Theoretical Comparison of Bootstrap Confidence Intervals",
@@ -159,10 +159,10 @@ def _split_rows(total: int, clusters: int) -> Iterator[int]:
 
 def percentiles(values: Floats, level: float = DEFAULT_LEVEL) -> tuple[float, float]:
     """Return the percentile interval of resampled values; resamples without a value (NaN) are left out."""
-    known = values[~np.isnan(values)]
-    if not len(known):
+    finite = values[~np.isnan(values)]
+    if not len(finite):
         return math.nan, math.nan
-    low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2])
+    low, high = np.quantile(finite, [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)
 
 

@@ -134,9 +134,9 @@ def asymptotic_sequence(parts: Sequence[tuple[ClusterSums, float]], alpha: float
             early = min(FIRST, dialogues) - 1
             added += sign * (sums - ratio[early] * sample.counts) / size[early]
     squares = np.zeros(dialogues)
-    for first, own in zip(weights, columns, strict=True):
+    for first, column in zip(weights, columns, strict=True):
         for second, other in zip(weights, columns, strict=True):
-            squares += first * second * np.cumsum(own * other)
+            squares += first * second * np.cumsum(column * other)
     spread = np.sqrt(np.maximum(squares, 0.0) / np.maximum(times - 1, 1))
     # The mixture that makes the interval narrowest at `BEST` dialogues.
     mixed = times * ((-2 * math.log(alpha) + math.log(-2 * math.log(alpha) + 1)) / BEST) + 1

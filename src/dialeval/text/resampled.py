@@ -15,6 +15,7 @@ import numpy as np
 from dialeval.core.arrays import Floats, Ids, Ints, offsets_of, row_numbers
 from dialeval.core.columns import TokenColumn
 from dialeval.core.contributions import ClusteredRows, Resamples
+from dialeval.core.kernels import kernel
 from dialeval.text.ngrams import NgramColumn, NgramCounts
 from dialeval.text.vocabulary import Vocabulary
 
@@ -83,21 +84,35 @@ def sum_ngrams(sample: Resamples, name: str, n: int) -> tuple[Ids, Ids]:
 
 
 def _sum_ngrams(sample: Resamples, name: str, n: int) -> tuple[Ids, Ids]:
-    words = sample.rows.words(name)
+    offsets, clusters, times, heads = sample.rows.derive(("gram times", name, n), lambda: _pair(sample.rows, name, n))
+    totals = np.zeros((len(offsets) - 1, len(sample)), np.int32)
+    add_up(np.ascontiguousarray(sample.counts.T, np.int32), offsets, clusters, times, totals)
+    return totals, heads
+
+
+def _pair(rows: ClusteredRows, name: str, n: int) -> tuple[Ints, Ints, Ints, Ids]:
+    """Return where the clusters of each n-gram begin and end, these clusters, how often they have it; first words."""
+    words = rows.words(name)
     column = NgramColumn.of(TokenColumn(words.ids, words.offsets, Vocabulary()), n)
     keys, numbers = column.number_keys()
-    bounds = column.offsets[sample.rows.offsets]
-    clusters = max(len(bounds) - 1, 1)
+    bounds = column.offsets[rows.offsets]
+    clusters, count = max(len(bounds) - 1, 1), max(len(words.words) if n == 1 else len(keys), 1)
     pairs, times = np.unique(
         numbers[bounds[0] : bounds[-1]] * np.int64(clusters) + row_numbers(bounds), return_counts=True
     )
     kinds, places = np.divmod(pairs, clusters)
-    starts = np.flatnonzero(np.diff(kinds, prepend=-1))
-    totals = np.zeros((max(len(words.words) if n == 1 else len(keys), 1), len(sample)), np.int32)
-    for first in range(0, len(sample) if len(starts) else 0, _WORD):
-        part = sample.counts[first : first + _WORD][:, places] * times
-        totals[kinds[starts], first : first + _WORD] = np.add.reduceat(part, starts, axis=1).T
-    return totals, (keys >> 32).astype(np.int32)
+    return offsets_of(np.bincount(kinds, minlength=count)), places, times, (keys >> 32).astype(np.int32)
+
+
+@kernel
+def add_up(counts, offsets, clusters, times, totals):  # type: ignore[no-untyped-def]
+    """Add to `totals`, zeros before, how often the clusters of every n-gram are taken, a column per resample."""
+    for kind in range(totals.shape[0]):
+        total = totals[kind]
+        for at in range(offsets[kind], offsets[kind + 1]):
+            taken, often = counts[clusters[at]], times[at]
+            for resample in range(total.shape[0]):
+                total[resample] += taken[resample] * often
 
 
 # Values of n-grams: a number for each of some n-grams, looked up for those of texts and added up by row.

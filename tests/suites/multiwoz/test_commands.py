@@ -56,7 +56,7 @@ def test_explain(dialeval: Dialeval) -> None:
     done = dialeval("multiwoz", "explain", "town03", "-i", HASTY, "--data", "town")
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("town03: inform no, success no\n")
-    assert "lost inform, ferry: no offer; turn 0: no venue has from=town square" in done.stdout
+    assert "lost inform, ferry: no offer; turn 1: no venue has from=town square" in done.stdout
     both = dialeval("multiwoz", "explain", "town08", "-i", PATIENT, "-i", HASTY, "--data", "town")
     assert both.returncode == 0
     assert both.stdout.startswith("patient\n\ntown08: inform yes, success yes\n")

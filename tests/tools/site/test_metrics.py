@@ -38,8 +38,6 @@ def test_needs_of_which_one_will_do() -> None:
         ("contributing.md", "![p](docs/images/report.png)", "![p](images/report.png)"),
         ("comparing.md", "[a](../CONTRIBUTING.md)", "[a](contributing.md)"),
         ("benchmarks/scale.md", "[a](../docs/scale.md)", "[a](../scale.md)"),
-        ("comparing.md", "[a](notebooks/x.ipynb)", "[a](notebooks/x.md)"),
-        ("notebooks/x.md", "[a](y.ipynb) [b](x.ipynb) [c](../start.md)", "[a](y.md) [b](x.ipynb) [c](../start.md)"),
         ("judge.md", "the [card](../src/dialeval/x/README.md).", "the card."),
         ("judge.md", "[a](https://aclanthology.org/1) [b](#here)", "[a](https://aclanthology.org/1) [b](#here)"),
         ("judge.md", "```sh\n[a](../src/x)\n```", "```sh\n[a](../src/x)\n```"),

@@ -50,7 +50,8 @@ class Connections:
         headers = {**self._gateway.sent_headers, **({} if self._tls else self._gateway.proxy_headers)}
         try:
             with self._limit(connection.sock, end):
-                connection.request("POST", self._target, body, headers)
+                with suppress(BrokenPipeError, ConnectionResetError):  # an answer may come before all is sent
+                    connection.request("POST", self._target, body, headers)
                 response = connection.getresponse()
                 content = response.read(MOST_BYTES + 1)
             if len(content) > MOST_BYTES or int(response.getheader("Content-Length") or len(content)) != len(content):
@@ -91,12 +92,12 @@ class Connections:
         connection.default_port = usual  # the header Host does not name it
         place = (host, connection.port) if proxy is None else (str(proxy.hostname), proxy.port or 80)
         refusal = OSError(errno.EADDRNOTAVAIL, "the host has no address")
-        for family, kind, number, _, found in socket.getaddrinfo(*place, type=socket.SOCK_STREAM):
+        for family, kind, number, _, place_of_host in socket.getaddrinfo(*place, type=socket.SOCK_STREAM):
             opened = socket.socket(family, kind, number)
             try:
                 opened.settimeout(self._timeout)
                 with self._limit(opened, end):
-                    opened.connect(found)
+                    opened.connect(place_of_host)
                     opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                     if proxy is not None and self._tls is not None:
                         self._open_tunnel(opened, f"{host}:{connection.port}")

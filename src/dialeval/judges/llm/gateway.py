@@ -73,8 +73,8 @@ def combine_presets(names: Sequence[str]) -> Preset:
         raise SettingError(f"no preset is called {unknown[0]!r}; there are {', '.join(PRESETS)}")
     whole = Preset()
     for preset in (PRESETS[name] for name in names):
-        given = {name: value for name, value in preset._asdict().items() if value is not None}
-        whole = whole._replace(**{**given, "options": {**whole.options, **preset.options}})
+        settings = {name: value for name, value in preset._asdict().items() if value is not None}
+        whole = whole._replace(**{**settings, "options": {**whole.options, **preset.options}})
     return whole
 
 

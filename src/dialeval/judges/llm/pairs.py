@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 import orjson
@@ -29,6 +28,7 @@ from dialeval.core.errors import SettingError
 from dialeval.core.result import Run
 from dialeval.core.rowtable import RowTable
 from dialeval.core.run_schema import Record
+from dialeval.core.validation import JsonObject
 from dialeval.io.fields import FieldReader
 from dialeval.io.opening import PathSource
 from dialeval.io.ratings import TIE, length_ratio, list_outcomes
@@ -196,7 +196,7 @@ def read_pair_texts(paths: PathSource | Sequence[object]) -> list[PairTexts]:
 
 
 def _read_pair(reader: FieldReader, row: RowObject, name: str) -> Iterator[PairTexts]:
-    texts: dict[str, Any] = {field: row.get(field) for field in ("a", "b", "response_a", "response_b")}
+    texts: JsonObject = {field: row.get(field) for field in ("a", "b", "response_a", "response_b")}
     if not all(isinstance(text, str) for text in texts.values()):
         reader.add_problem("is not a pair with its texts", f"make it an object with {_FIELDS}")
         return
@@ -205,7 +205,7 @@ def _read_pair(reader: FieldReader, row: RowObject, name: str) -> Iterator[PairT
     yield PairTexts(**texts, context=context, roles=roles, dialogue=named, human=_find_majority(reader, row))
 
 
-def _find_majority(reader: FieldReader, row: dict[str, Any]) -> int | None:
+def _find_majority(reader: FieldReader, row: JsonObject) -> int | None:
     stated = row.get("better")
     votes = stated if isinstance(stated, list) else [] if stated is None else [stated]
     outcomes = [list_outcomes(vote, row["a"], row["b"]) for vote in votes]

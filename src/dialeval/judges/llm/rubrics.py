@@ -34,7 +34,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from itertools import accumulate
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import msgspec
 import orjson
@@ -43,6 +43,7 @@ from msgspec import Meta, Struct
 from dialeval.core import validation
 from dialeval.core.columns import DIGEST_LENGTH
 from dialeval.core.errors import SettingError
+from dialeval.core.validation import JsonObject
 from dialeval.judges.llm.client import Completion, Token
 
 FOLDER = Path(__file__).parent / "rubrics"
@@ -135,7 +136,7 @@ def make_request(
     `options` are further fields of the body, or other values of those below; None removes a field.
     """
     schema = {"name": "grades", "strict": True, "schema": rubric.schema}
-    body: dict[str, Any] = {
+    body: JsonObject = {
         "model": model,
         "temperature": float(mode == "vote"),
         "seed": 0,

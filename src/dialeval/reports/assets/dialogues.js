@@ -110,7 +110,7 @@ const textOf = (text, words = []) => {
   return make("span", {}, holder, " ", more);
 };
 
-const markOf = (system, pair) => (system === 0 && pair ? "A" : pair ? "B" : "A");
+const markOf = (system, pair) => (pair && system ? "B" : "A");
 
 class View {
   constructor(holder, data) {
@@ -144,7 +144,7 @@ class View {
       box.dataset.name = name;
       this.tools.append(make("label", {}, label, box));
     };
-    if (this.data.systems.length > 2) select("System", "system", this.data.systems.map((name, at) => [at, name]));
+    if (this.data.systems.length > 2 || this.data.unpaired.some(Boolean)) select("System", "system", this.data.systems.map((name, at) => [at, name]));
     if (this.data.metrics.length > 1) select("by", "key", this.data.metrics.map((metric, at) => [at, metric.name]));
     select("Order", "sort", [["loss", "worst first"], ["gain", "best first"], ["file", "as in the file"], ...(this.data.systems.length > 2 ? [["hard", "hard for all"], ["apart", "systems differ most"]] : [])]);
     const search = make("input", { type: "search", placeholder: "Search", "aria-label": "Search in dialogues" });
@@ -289,7 +289,9 @@ class View {
     const id = `${this.prefix}d${this.data.numbers[at]}`;
     if (!document.getElementById(id)) {
       const place = this.found.indexOf(at);
-      if (place < 0) { this.state = { ...this.start }; this.draw(); }
+      const { system } = this.start;
+      const own = this.data.unpaired[system] && !this.rows.has(system, at) ? this.data.systems.findIndex((_, one) => this.rows.has(one, at)) : system;
+      if (place < 0) { this.state = { ...this.start, system: own }; this.draw(); }
       this.shown = Math.max(this.shown, this.found.indexOf(at) + 1);
       this.draw();
     }
@@ -428,7 +430,6 @@ class View {
     }));
     const names = [...new Set([...listed.values()].flat().map((trial) => String(trial.trial)))];
     const asked = query.get("trial");
-    const wanted = Number(query.get("system") ?? sides.at(-1));
     const failed = listed.get(sides.at(-1))?.find((trial) => trial.reward !== null && trial.reward < 1 - 1e-6);
     let chosen = names.includes(asked) ? asked : String(failed?.trial ?? names[0]);
     const holder = make("div", { class: "body" });
@@ -453,8 +454,7 @@ class View {
           ...trial.rows.map((row) => make("div", { class: "turn" }, ...this.before(system, row, words), this.reply(system, at, row, null, words))),
           diff.length ? make("h4", {}, "Expected and actual calls") : null, diff.length ? make("ul", { class: "diff" }, ...diff) : null);
       };
-      const order = sides.includes(wanted) ? sides : sides;
-      holder.replaceChildren(make("div", { class: "chips" }, ...tabs), make("div", { class: "two" }, ...order.map(column)));
+      holder.replaceChildren(make("div", { class: "chips" }, ...tabs), make("div", { class: "two" }, ...sides.map(column)));
       holder.querySelectorAll(".wrong").forEach((each) => { each.open = true; });
     };
     draw();

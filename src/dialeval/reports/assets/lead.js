@@ -1,4 +1,4 @@
-// The lead's page, which asks the server for news every few seconds: who is where, how far raters agree, what is disputed.
+// The lead's page, which asks the server for news: who is where, how far raters agree, what is disputed.
 
 const data = JSON.parse(document.getElementById("lead-data").textContent);
 const main = document.getElementById("main");
@@ -16,7 +16,7 @@ const picture = (width, height, words, ...children) =>
 const box = (x, y, width, height, kind) => drawn("rect", { x, y, width, height, rx: 2, class: kind });
 const percent = (part, whole) => `${Math.round((100 * part) / whole)}%`;
 const fixed = (value, digits = 2) => (value === null ? "–" : value.toFixed(digits).replace("-", "−"));
-const plural = (number, one, many = `${one}s`) => `${number.toLocaleString("en")} ${number === 1 ? one : many}`;
+const labelOf = (value, x, y) => drawn("text", { x, y }, fixed(value, 0));
 
 const track = (part, whole) =>
   picture(120, 10, `${part} of ${whole}`, box(0, 0, 120, 10, "track"), box(0, 0, (120 * part) / Math.max(1, whole), 10, "bar"));
@@ -28,9 +28,7 @@ const histogram = ({ name, values }, answers) => {
   const words = values.map((value, at) => `${value}: ${counts[at]}`).join(", ");
   return picture(values.length * 16, 42, `${name}: ${words}`, ...values.flatMap((value, at) => {
     const height = (26 * counts[at]) / most;
-    const label = drawn("text", { x: at * 16 + 7, y: 40 });
-    label.append(fixed(value, 0));
-    return [box(at * 16, 27 - height, 13, Math.max(height, 1), counts[at] ? "bar" : "track"), label];
+    return [box(at * 16, 27 - height, 13, Math.max(height, 1), counts[at] ? "bar" : "track"), labelOf(value, at * 16 + 7, 40)];
   }));
 };
 
@@ -40,11 +38,7 @@ const spreadOf = (values, answers) => {
   const ends = answers.map(({ value }) => place(value));
   const words = answers.map(({ rater, value }) => `${rater}: ${fixed(value, 0)}`).join(", ");
   return picture(240, 38, words, drawn("line", { x1: Math.min(...ends), x2: Math.max(...ends), y1: 12, y2: 12, class: "joined" }),
-    ...ends.map((x) => box(x - 6, 6, 12, 12, "bar")), ...values.map((value) => {
-      const label = drawn("text", { x: place(value), y: 35 });
-      label.append(fixed(value, 0));
-      return label;
-    }));
+    ...ends.map((x) => box(x - 6, 6, 12, 12, "bar")), ...values.map((value) => labelOf(value, place(value), 35)));
 };
 
 const copying = (text, label) => {

@@ -1,48 +1,5 @@
-// The page itself: choice of colors, texts and pictures to copy, tables that sort and fit their window, what is open on
+// The page itself: texts and pictures to copy, tables that sort and fit their window, what is open on
 // paper, causes of failure. Controls that need a script are hidden until it runs.
-
-const CHOICES = ["auto", "light", "dark"];
-const STORED = "dialeval-colors";
-
-const remembered = () => {
-  try {
-    return localStorage.getItem(STORED);
-  } catch {
-    return null; // a page from disk may have no storage
-  }
-};
-
-const remember = (choice) => {
-  try {
-    localStorage.setItem(STORED, choice);
-  } catch {
-    // then the choice lasts as long as the page
-  }
-};
-
-const paint = (choice) => {
-  if (choice === "auto") delete document.documentElement.dataset.theme;
-  else document.documentElement.dataset.theme = choice;
-};
-
-let colors = CHOICES.includes(remembered()) ? remembered() : "auto";
-paint(colors);
-
-const setTheme = (button) => {
-  const now = document.getElementById("theme-now");
-  const label = () => {
-    now.textContent = colors[0].toUpperCase() + colors.slice(1);
-    button.setAttribute("aria-label", `Colors: ${colors}`);
-  };
-  button.hidden = false;
-  button.addEventListener("click", () => {
-    colors = CHOICES[(CHOICES.indexOf(colors) + 1) % CHOICES.length];
-    paint(colors);
-    remember(colors);
-    label();
-  });
-  label();
-};
 
 const copyText = async (text) => {
   try {
@@ -210,19 +167,17 @@ const setPaper = () => {
   addEventListener("beforeprint", () => {
     closed.push(...document.querySelectorAll(".drawer:not([open])"));
     closed.forEach((each) => each.setAttribute("open", ""));
-    document.documentElement.classList.add("paper");
     fitTables(document);
   });
   addEventListener("afterprint", () => {
     closed.splice(0).forEach((each) => each.removeAttribute("open"));
-    document.documentElement.classList.remove("paper");
     fitTables(document);
   });
 };
 
 // A cause leaves only the dialogues that were lost by it; once more, and all are there again.
 const setCauses = () => {
-  const causes = document.querySelectorAll("[data-lost].cause, .heat [data-lost]");
+  const causes = document.querySelectorAll("[data-lost].cause");
   const dialogues = document.querySelectorAll(".dialogue");
   const show = (chosen) => {
     let shown = 0;
@@ -248,7 +203,6 @@ const setCauses = () => {
 };
 
 document.addEventListener("DOMContentLoaded", () => {
-  if (document.getElementById("theme")) setTheme(document.getElementById("theme"));
   for (const button of document.querySelectorAll("[data-copy]")) setCopy(button, () => copyText(button.dataset.copy));
   for (const button of document.querySelectorAll(".copy")) setCopy(button, () => copyText(button.parentElement.querySelector("code").textContent));
   for (const button of document.querySelectorAll(".png")) setCopy(button, () => copyPicture(button.closest("figure")));

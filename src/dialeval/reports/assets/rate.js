@@ -26,7 +26,6 @@ const tell = (text) => {
   notice.hidden = !text;
 };
 
-const plural = (number, one, many = `${one}s`) => `${number} ${number === 1 ? one : many}`;
 const WORDS_A_MINUTE = 200;
 const SECONDS_A_QUESTION = 6;
 
@@ -103,11 +102,9 @@ const textsOf = (thing, swapped, marked, changed) => {
   });
   const said = (title, text, more = null) =>
     make("section", { class: "target", "aria-label": title }, make("small", {}, title), make("div", { class: "reply" }, make("p", {}, isolated(text, "text"))), more);
-  const card = (side, text) => {
-    const made = make("section", { class: "reply card", "aria-label": `Reply ${side}`, "data-side": side === "A" ? 1 : -1 },
+  const card = (side, text) =>
+    make("section", { class: "reply card", "aria-label": `Reply ${side}`, "data-side": side === "A" ? 1 : -1 },
       make("b", {}, `Reply ${side}`), make("p", {}, isolated(text, "text")));
-    return made;
-  };
   const whole = form.unit === "conversation";
   return [
     make("h2", { id: "row", class: "hidden", tabindex: -1 }, "Conversation"),

@@ -22,3 +22,5 @@ const make = (tag, attributes = {}, ...children) => {
 
 // A text set apart from the direction of what surrounds it.
 const isolated = (text, kind = null) => make("bdi", { dir: "auto", class: kind }, visible(text));
+
+const plural = (number, one, many = `${one}s`) => `${number.toLocaleString("en")} ${number === 1 ? one : many}`;

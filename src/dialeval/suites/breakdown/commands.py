@@ -89,8 +89,8 @@ def breakdown(
     (annotators against each other).
     """
     from dialeval.suites.breakdown import report
-    from dialeval.suites.breakdown.curves import with_curves
     from dialeval.suites.breakdown.evaluation import evaluate_breakdown
+    from dialeval.suites.breakdown.report import with_curves
 
     single = (isinstance(labels, str) or len(labels) == 1) and len(threshold) == 1
     format_ = format_ or ("original" if single and not macro else "table")

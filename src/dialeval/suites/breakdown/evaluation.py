@@ -20,6 +20,7 @@ from dialeval.core.fold import Estimate, Metric
 from dialeval.core.result import Result, Run
 from dialeval.core.run_schema import Role
 from dialeval.core.signature import Signature
+from dialeval.core.validation import JsonObject
 from dialeval.core.version import __version__
 from dialeval.engine.folding import Options, Progress, run_sources
 from dialeval.engine.intervals import IntervalKind
@@ -29,9 +30,9 @@ from dialeval.io.sources import wrap_systems
 from dialeval.metrics import breakdown as detection
 from dialeval.metrics.breakdown import LABELS, BreakdownDistance, Codes, Tables, shares
 from dialeval.stats.correlation import Distance, compute_krippendorff_alpha
-from dialeval.suites.breakdown.curves import CURVES, with_curves
 from dialeval.suites.breakdown.documents import Findings
 from dialeval.suites.breakdown.reading import BreakdownData, Match, read, read_logs
+from dialeval.suites.breakdown.report import CURVES, with_curves
 
 _ANNOTATOR, _ORACLE = "ceiling/annotator", "ceiling/oracle"
 
@@ -79,7 +80,7 @@ class BreakdownRun(Run):
         """The systems that are neither floors nor ceilings."""
         return list(self.tables)
 
-    def turns(self, threshold: float | None = None) -> Iterator[dict[str, Any]]:
+    def turns(self, threshold: float | None = None) -> Iterator[JsonObject]:
         """Yield a row per detector and annotated turn.
 
         Args:
@@ -143,19 +144,19 @@ def evaluate_breakdown(
         >>> run["keywords"]["accuracy"].mean
         0.625
     """
-    given = [threshold] if isinstance(threshold, int | float) else list(threshold)
-    if not given:
+    levels = [threshold] if isinstance(threshold, int | float) else list(threshold)
+    if not levels:
         raise SettingError("give at least one threshold")
-    thresholds = list(dict.fromkeys(map(float, given)))
+    thresholds = list(dict.fromkeys(map(float, levels)))
     read_data = read(data, labels, match, lenient)
     warnings, systems = list(read_data.warnings), list(read_data.systems)
     if baselines:
-        known = None
+        development_counts = None
         if development is not None:
             findings = Findings(lenient)
-            known = read_logs(development, findings).counts
+            development_counts = read_logs(development, findings).counts
             warnings += findings.raise_or_count()
-        systems += _make_baselines(read_data, thresholds, known)
+        systems += _make_baselines(read_data, thresholds, development_counts)
     # All needs of these metrics are met; and without the registry, which imports every metric, the start is faster.
     plan, roles = Plan(_make_metrics(thresholds)), dict[str, Role]()
     for rows in systems[len(read_data.systems) :]:

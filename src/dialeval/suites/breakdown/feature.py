@@ -7,8 +7,8 @@ FEATURE = Feature(
     "breakdown",
     topic="Breakdown detection",
     metrics={inputs.LABELS: ("dialeval.metrics.breakdown:LabelAccuracy,BreakdownDetection,BreakdownDistance",)},
-    details=dict.fromkeys(("breakdown", "curves"), "dialeval.suites.breakdown.curves:BreakdownDetails"),
-    sections={"curves": {"section": "dialeval.suites.breakdown.curves:make_curves_section"}},
+    details=dict.fromkeys(("breakdown", "curves"), "dialeval.suites.breakdown.report:BreakdownDetails"),
+    sections={"curves": {"section": "dialeval.suites.breakdown.report:make_curves_section"}},
     files={
         "breakdown-labels": WrittenFile(
             "*.labels.json", "breakdown detect -o", "dialeval.reports.schemas:BreakdownLabels"

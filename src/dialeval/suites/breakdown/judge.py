@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import orjson
@@ -19,7 +18,7 @@ from dialeval.core.account import MISSING
 from dialeval.core.errors import DataError, Problem, SettingError
 from dialeval.core.files import write_bytes
 from dialeval.core.rowtable import NO_TURN
-from dialeval.core.validation import dump
+from dialeval.core.validation import JsonObject, dump
 from dialeval.io.chats import INDEX
 from dialeval.io.opening import PathSource
 from dialeval.io.reading import read_files, read_responses
@@ -29,7 +28,7 @@ from dialeval.metrics.breakdown import LABELS
 from dialeval.suites.breakdown.plain import LABELS as ENDING
 from dialeval.suites.breakdown.reading import read_chats
 
-Document = dict[str, Any]
+Document = JsonObject
 _DIGITS = 6
 
 

@@ -84,11 +84,11 @@ def format_lines(
         "######### Results #########",
         f"Accuracy : \t\t{correct / scored if scored else math.nan:f} ({correct}/{scored})",
     ]
-    for name, (precision, recall, f1, found, labeled, real) in detected.items():
+    for name, (precision, recall, f1, hits, labeled, real) in detected.items():
         lines += [
             "",
-            f"Precision ({name}) : \t{precision:f} ({found}/{labeled})",
-            f"Recall    ({name}) : \t{recall:f} ({found}/{real})",
+            f"Precision ({name}) : \t{precision:f} ({hits}/{labeled})",
+            f"Recall    ({name}) : \t{recall:f} ({hits}/{real})",
             f"F-measure ({name}) : \t{f1:f}",
         ]
     names = [f"{what} ({of})" for what in ("JS divergence", "Mean squared error") for of in ("O,T,X", "O,T+X", "O+T,X")]
@@ -156,8 +156,8 @@ def _group(shares: Shares) -> list[Sequence[float]]:
 
 
 def _detect(counts: Mapping[tuple[str, str], int]) -> Detected:
-    found = counts["X", "X"]
+    correct = counts["X", "X"]
     labeled, real = (sum(count for pair, count in counts.items() if pair[at] == "X") for at in (0, 1))
-    precision, recall = found / labeled if labeled else 0.0, found / real if real else 0.0
-    f1 = 2 * precision * recall / (precision + recall) if found else 0.0
-    return Detected(precision, recall, f1, found, labeled, real)
+    precision, recall = correct / labeled if labeled else 0.0, correct / real if real else 0.0
+    f1 = 2 * precision * recall / (precision + recall) if correct else 0.0
+    return Detected(precision, recall, f1, correct, labeled, real)

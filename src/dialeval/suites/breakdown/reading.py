@@ -36,6 +36,7 @@ from dialeval.core.arrays import Floats, Ints, Mask, offsets_of
 from dialeval.core.columns import NumberColumn, RaggedColumn, TextColumn
 from dialeval.core.errors import DataError, Problem, SettingError
 from dialeval.core.rowtable import NO_TURN
+from dialeval.core.validation import JsonObject
 from dialeval.io.rows import Rows
 from dialeval.suites.breakdown import documents
 from dialeval.suites.breakdown.documents import AnnotatedTurn, Findings, Place, ProblemType, SourceDocument, Store
@@ -196,7 +197,7 @@ def _group_rows(annotated: AnnotatedTurns, chosen: Mask) -> list[tuple[int, Ints
     return list(zip(owners.tolist(), np.split(rows, starts[1:]), strict=False))
 
 
-def read_chats(source: object) -> list[dict[str, Any]]:
+def read_chats(source: object) -> list[JsonObject]:
     """Read dialogues as chats without their annotations.
 
     Every turn that is not the user's is the assistant's. A turn is at the place that its index names; where that is not

@@ -51,6 +51,7 @@ import numpy.typing as npt
 from dialeval.core.arrays import Floats, Ints, offsets_of, ranges, row_numbers, split_clusters
 from dialeval.core.columns import TextColumn, TokenColumn
 from dialeval.core.errors import SettingError
+from dialeval.core.validation import JsonObject
 from dialeval.io.vectors import WordVectors, load_embeddings
 from dialeval.metrics import bleu_counts as bleu
 from dialeval.metrics.embedding import WordValues
@@ -465,7 +466,7 @@ class QueryAlignment:
         """The groups in which no hypothesis landed."""
         return tuple(group for group in range(len(self.groups)) if group not in self.aligned)
 
-    def to_dict(self, names: Sequence[str] | None = None) -> dict[str, Any]:
+    def to_dict(self, names: Sequence[str] | None = None) -> JsonObject:
         """Return the alignment as plain data for JSON; NaN is None.
 
         Args:

@@ -134,7 +134,7 @@ class ReferenceSet(list[list[list[str]]]):
             raise DataError(Problem("reference set", None, what, "name every group once"))
 
     @classmethod
-    def from_json(cls, json_dict: Mapping[str, Any], query: str | None = None) -> ReferenceSet:
+    def from_json(cls, json_dict: Mapping[str, object], query: str | None = None) -> ReferenceSet:
         """Make the reference set of one query from a parsed JSON object.
 
         Args:

@@ -81,7 +81,7 @@ def multiwoz(
     intervals: options.IntervalOptions,
     by: list[str],
     compared: bool,
-    **settings: Any,
+    **settings: object,
 ) -> int:
     """Evaluate task dialogues: Inform, Success, BLEU, richness, state tracking.
 
@@ -140,7 +140,7 @@ def _print_failures(evaluator: Evaluator, predictions: Predictions, format_: str
 @_DATA
 @_RATIO
 @out.print_all_problems
-def explain(dialogue: str, predictions: Predictions, **settings: Any) -> int:
+def explain(dialogue: str, predictions: Predictions, **settings: object) -> int:
     """Explain, turn by turn, why DIALOGUE lost Inform or Success.
 
     For each turn: the response, active domains, the state, what was offered and provided; and in the end the cause of
@@ -163,7 +163,7 @@ def explain(dialogue: str, predictions: Predictions, **settings: Any) -> int:
 @click.option("--save", "output", type=options.FILE, help="Write the predictions of a system with placeholders here.")
 @options.format_()
 @out.print_all_problems
-def delexicalize_command(predictions: Predictions, output: Path | None, format_: str, **data: Any) -> None:
+def delexicalize_command(predictions: Predictions, output: Path | None, format_: str, **data: object) -> None:
     """Map values in replies (venues, phone numbers, references, times) to placeholders, and list what was matched.
 
     Values are found by the venues, by the states of the predictions and by the patterns of the ontology. Look through

@@ -46,6 +46,7 @@ from dialeval.core.columns import DIGEST_LENGTH, ColumnData, ObjectColumn, Ragge
 from dialeval.core.display import list_some
 from dialeval.core.errors import DataError, NeedError, Problem, SettingError
 from dialeval.core.inputs import Input
+from dialeval.core.validation import JsonObject
 from dialeval.io import json
 from dialeval.io.opening import PathSource, read_bytes, stem_of, strip_mark
 from dialeval.io.reading import find_response_files, is_folder
@@ -184,7 +185,7 @@ def read_task(folder: Path, split: str | None = None) -> TaskFiles:
     )
 
 
-def _freeze_values(state: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+def _freeze_values(state: Mapping[str, Mapping[str, Any]]) -> dict[str, JsonObject]:
     """Return a state whose lists of values are tuples; an empty list is no value."""
     return {
         domain: {
@@ -327,8 +328,8 @@ def load_task(
         8
     """
     folder = _find_folder(data)
-    own = folder / ONTOLOGY_FILE
-    ontology = load_ontology(own if own.is_file() else MULTIWOZ)
+    ontology_file = folder / ONTOLOGY_FILE
+    ontology = load_ontology(ontology_file if ontology_file.is_file() else MULTIWOZ)
     if names == "2023":
         ontology = ontology.with_rule("name", "short-name")
     files = read_task(folder, split)
@@ -422,7 +423,7 @@ class TaskRow(TypedDict):
     active_domains: list[str] | None
 
 
-TaskTurns: TypeAlias = list[dict[str, Any]]
+TaskTurns: TypeAlias = list[JsonObject]
 """The turns of a dialogue in a document of predictions."""
 Document: TypeAlias = Any
 """What a file of predictions holds, until it is checked."""

@@ -24,6 +24,7 @@ from dialeval.core.columns import TextColumn
 from dialeval.core.errors import NeedError, SettingError
 from dialeval.core.fold import Estimate, Fact, Metric
 from dialeval.core.result import Result, Run
+from dialeval.core.validation import JsonObject
 from dialeval.engine import baselines as common
 from dialeval.engine.folding import Evaluation, Options, run_sources
 from dialeval.engine.plan import Plan
@@ -44,7 +45,7 @@ from dialeval.text.similarity import Ratio
 Systems = Sequence[TaskPredictions]
 Explained = tuple[Explanation, ...]
 Metrics: TypeAlias = dict[str, Metric]
-Original: TypeAlias = dict[str, Any]
+Original: TypeAlias = JsonObject
 """The output of the MultiWOZ evaluation: `bleu`, `success`, `richness` and `dst`, each with its values by name."""
 
 
@@ -541,7 +542,7 @@ def _to_count(name: str, value: float) -> float:
     return int(value) if name.startswith("num_") and value == value else value
 
 
-def list_dialogue_rows(run: Run, task: TaskData) -> Iterator[dict[str, Any]]:
+def list_dialogue_rows(run: Run, task: TaskData) -> Iterator[JsonObject]:
     """Yield a row per system and dialogue: whether each domain matched, and whether it succeeded.
 
     Args:

@@ -211,7 +211,7 @@ class Explanation:
 
     def _describe_turn(self, turn: TaskTurn) -> Iterator[str]:
         how = " (estimated)" if turn.estimated else ""
-        yield f"[{turn.at}] {turn.response}"
+        yield f"[{turn.at + 1}] {turn.response}"
         yield f"    active: {', '.join(turn.domains) or 'none'}{how}"
         source = "true state" if turn.true_state else "state"
         state = "; ".join(f"{domain}: {_join_slots(slots)}" for domain, slots in turn.state.items())
@@ -249,8 +249,8 @@ class Explanation:
         offer = rules.find_last_offers(offering)[domain]
         last = next(step for step in reversed(offering) if step.offer == offer)
         if offer == NONE:
-            return NO_OFFER, f"turn {last.turn.at}: {self._explain_no_venue(last)}"
-        return WRONG_VENUE, f"turn {last.turn.at}: {self._describe_wrong_venues(last, offer)}"
+            return NO_OFFER, f"turn {last.turn.at + 1}: {self._explain_no_venue(last)}"
+        return WRONG_VENUE, f"turn {last.turn.at + 1}: {self._describe_wrong_venues(last, offer)}"
 
     def _explain_word(self, domain: str, word: str) -> tuple[str, str]:
         """Return cause and detail of a requested slot that was not provided."""
@@ -356,7 +356,8 @@ def _join_slots(slots: Mapping[str, str]) -> str:
 
 
 def _name_turns(turns: Sequence[int]) -> str:
-    return f"turn {turns[0]}" if len(turns) == 1 else f"turns {', '.join(map(str, turns))}"
+    """Name turns, counted from 1 as on the page."""
+    return f"turn{'s' * (len(turns) > 1)} {', '.join(str(at + 1) for at in turns)}"
 
 
 def _yes_or_no(flag: bool) -> str:

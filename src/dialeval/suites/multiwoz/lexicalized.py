@@ -110,19 +110,19 @@ class Delexicalizer:
         keys = [squash(word[0]) for word in words]
         in_state = self._index_state(state)
         patterns = [
-            ValueMatch(found.start(), found.end(), slot, "pattern")
+            ValueMatch(starting.start(), starting.end(), slot, "pattern")
             for slot, pattern in self._ontology.patterns.items()
-            for found in pattern.finditer(text)
+            for starting in pattern.finditer(text)
         ]
-        ordinary = [found.span() for pattern in self._ontology.ordinary for found in pattern.finditer(text)]
+        ordinary = [starting.span() for pattern in self._ontology.ordinary for starting in pattern.finditer(text)]
         end = 0
         for at, word in enumerate(words):
             if word.start() < end:
                 continue
-            found = [match for match in patterns if match.start == word.start()]
-            found += self._find_value(at, words, keys, in_state, text)
-            if found:
-                best = max(found, key=lambda match: match.stop)  # the first of equally long ones
+            starting = [match for match in patterns if match.start == word.start()]
+            starting += self._find_value(at, words, keys, in_state, text)
+            if starting:
+                best = max(starting, key=lambda match: match.stop)  # the first of equally long ones
                 end = best.stop
                 if not any(start <= best.start and end <= stop for start, stop in ordinary):
                     yield best

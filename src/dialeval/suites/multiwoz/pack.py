@@ -39,6 +39,7 @@ from typing import Any, TypeAlias
 from dialeval.core import validation
 from dialeval.core.errors import DataError, NeedError, Problem, SettingError
 from dialeval.core.files import cache_folder
+from dialeval.core.validation import JsonObject
 from dialeval.io.packs import Progress
 from dialeval.suites.multiwoz.data import VERSION_FILE, read_task
 from dialeval.suites.multiwoz.ontology import MULTIWOZ, Ontology, load_ontology
@@ -225,7 +226,7 @@ def _read_corpus(source: Path) -> Object:
 
 def _read_dialogues(source: Path, split: str) -> Iterator[Object]:
     for name in list_dialogue_files(split):
-        yield from validation.read_json(source / name, list[dict[str, Any]], _REMEDY)
+        yield from validation.read_json(source / name, list[JsonObject], _REMEDY)
 
 
 def _pair_turns(dialogue: Object) -> Iterator[tuple[Object, Object]]:
@@ -293,7 +294,7 @@ def delexicalize_turn(turn: Object, acts: Object) -> str:
 
 def _read_by_id(path: Path) -> Object:
     """Return the entries of an object in a file by the ids of their dialogues."""
-    document = validation.read_json(path, dict[str, dict[str, Any]], _REMEDY)
+    document = validation.read_json(path, dict[str, JsonObject], _REMEDY)
     return {_normalize_id(name): entry for name, entry in document.items()}
 
 

@@ -101,7 +101,7 @@ def _draw_domains(run: Run) -> str:
             change = mean - first
             kind = "" if not abs(change) >= 2 else f"{'g' if change > 0 else 'h'}{min(3, 1 + int(abs(change) // 12))}"
             shown = MISSING if math.isnan(mean) else f"{mean:.0f}%"
-            more = f" <small>{show(change, 0)}</small>" if abs(change) >= 0.5 else ""
+            more = f" <small>{'+' * (change > 0)}{show(change, 0)}</small>" if abs(change) >= 0.5 else ""
             cells.append(f'<span class="{kind}">{shown}{more}</span>')
         count = max(run[name][key].scored for name in systems if key in run[name])
         title = f"{markup.text(key.partition('/')[2])}<small>{markup.count(count, 'dialogue')}</small>"
@@ -144,7 +144,7 @@ def _write_dialogue(name: str, systems: Mapping[str, Transcript], lost: Iterable
         states |= {system: mine[at].state for system, mine in turns.items() if at in mine}
         user = next((mine[at].user for mine in turns.values() if at in mine), None)
         asked = "" if user is None else f'<p class="user">{markup.text(user, most=SHOWN_LENGTH)}</p>'
-        inside += f'<section class="turn"><h3>Turn {int(at)}</h3>{asked}{_write_sides(said, colors)}</section>'
+        inside += f'<section class="turn"><h3>Turn {at + 1}</h3>{asked}{_write_sides(said, colors)}</section>'
     opening = f'<details class="dialogue" data-lost="{" ".join(sorted(lost))}">'
     return f'{opening}<summary>{markup.name(name)} <span class="verdicts">{verdicts}</span></summary>{inside}</details>'
 
@@ -263,9 +263,13 @@ def write_failures_table(failures: Mapping[str, Sequence[Explanation]]) -> str:
         causes = group_by_cause(lost)
         number = "1 dialogue" if len(lost) == 1 else f"{len(lost)} dialogues"
         parts.append(f"{plain(system)}: {number} lost inform or success\n\n")
-        listed = Counter(row["cause"] for row in lost_rows)
-        counts = [(cause, str(len(lost_by)), str(listed[cause])) for cause, lost_by in causes.items()]
-        parts.append(_align_columns(("cause", "dialogues", "lines"), counts))
+        listed = Counter((row["cause"], row["domain"]) for row in lost_rows)
+        domains = sorted({domain for _, domain in listed})
+        counts = [
+            [cause, str(len(lost_by)), *(str(listed[cause, domain] or "") for domain in domains)]
+            for cause, lost_by in causes.items()
+        ]
+        parts.append(_align_columns(("cause", "dialogues", *map(plain, domains)), counts))
         ordered = sorted(lost_rows, key=lambda row: list(causes).index(row["cause"]))
         heads = FIELDS[1:]
         parts.append("\n" + _align_columns(heads, [[plain(row[head]) for head in heads] for row in ordered]) + "\n")

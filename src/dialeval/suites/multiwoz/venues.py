@@ -384,13 +384,13 @@ class StateNormalizer:
         """Return the one spelling of a value; `slot` is a slot's one name."""
         self._pair = cache(self._normalize_pair)
 
-    def _normalize_pair(self, pair: tuple[str, Any]) -> tuple[str, Any]:
+    def _normalize_pair(self, pair: tuple[str, Any]) -> tuple[str, object]:
         slot, value = self.slot(pair[0]), pair[1]
         return slot, self.value(slot, value) if isinstance(value, str) else tuple(
             self.value(slot, one) for one in value
         )
 
-    def normalize_domain(self, slots: Mapping[str, Any]) -> Mapping[str, Any]:
+    def normalize_domain(self, slots: Mapping[str, object]) -> Mapping[str, Any]:
         """Return the slots of one domain."""
         return dict(map(self._pair, slots.items()))
 

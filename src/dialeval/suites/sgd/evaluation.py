@@ -96,8 +96,8 @@ def evaluate_sgd(
     services = sgd.read_schema(_find_schema(references) if schema is None else schema)
     seen = None if train_schema is None else frozenset(sgd.read_schema(train_schema).services)
     true = sgd.read_references(references, services)
-    given = _name_systems(predictions).items()
-    systems = read_each(partial(sgd.read_predictions, source, true, services, seen, name) for name, source in given)
+    sources = _name_systems(predictions).items()
+    systems = read_each(partial(sgd.read_predictions, source, true, services, seen, name) for name, source in sources)
     missing = "failed" if strict else "ignored"
     settings: dict[str, dict[str, object]] = {family: {"missing": missing} for family in FAMILIES}
     settings["goal-accuracy"]["match"] = match
