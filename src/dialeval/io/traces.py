@@ -28,6 +28,7 @@ import msgspec
 import orjson
 
 from dialeval.core.errors import DataError, Problem, add_warning
+from dialeval.core.validation import JsonObject
 from dialeval.io.calls import dump
 from dialeval.io.fields import FieldReader
 from dialeval.io.messages import Message
