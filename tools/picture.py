@@ -47,7 +47,8 @@ STYLE = """text { font: 14px monospace; fill: #ddd; white-space: pre; animation:
 
 def record_terminal(folder: Path) -> str:
     """Run the commands in a folder, and return an SVG in which their lines appear one after the other."""
-    texts, seconds = [], 0.0
+    texts: list[str] = []
+    seconds = 0.0
     for command in COMMANDS:
         done = subprocess.run(
             [sys.executable, "-m", *shlex.split(command)],
