@@ -142,6 +142,7 @@ def test_compare_asks_ranks_and_writes_pairs(dialeval: Dialeval, tmp_path: Path)
         done = dialeval("compare", run, *given, *more)
         assert done.returncode == 0, done.stderr
         assert "verdict depends on the order" in done.stdout
+        assert "of the pairs are no tie" in done.stdout
         assert "strength" in done.stdout
         assert "same family as judge-3" in done.stdout
         sent = len(server.bodies)

@@ -17,6 +17,7 @@ from dialeval.stats.labels import (
     estimate_effective_judges,
     estimate_rate_size,
     label_statistics,
+    plan_pairs,
 )
 from dialeval.stats.resampling import jackknife
 
@@ -168,3 +169,13 @@ def test_a_corrected_rate_by_hand() -> None:
     hits = np.repeat([1.0, 0.0, 1.0, 1.0], 5)
     assert estimate_rate_size(hits, np.repeat(np.arange(4), 5)) == pytest.approx(3)
     assert estimate_rate_size(np.ones(20), np.repeat(np.arange(4), 5)) == 4
+
+
+def test_planned_pairs_have_the_power_that_they_are_planned_for() -> None:
+    """Wins, losses and ties of so many pairs, 4,000 times: the interval of wins less losses excludes 0 in 80%."""
+    for decided in (0.9, 0.4):
+        pairs = plan_pairs(decided, 0.6)
+        counts = np.random.default_rng(2).multinomial(pairs, [0.6 * decided, 0.4 * decided, 1 - decided], 4000)
+        mean = (counts[:, 0] - counts[:, 1]) / pairs
+        error = np.sqrt(((counts[:, 0] + counts[:, 1]) / pairs - mean**2) / pairs)
+        assert 0.77 < np.mean(mean > 1.96 * error) < 0.83

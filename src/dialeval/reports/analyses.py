@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dialeval.analysis.metric_ranking import CONTROL, LEVELS, RANKED_BY, SIGNIFICANT
+from dialeval.io.ratings import TIE
 from dialeval.reports.documents import Document, Table, describe_result
 from dialeval.reports.formatting import (
     BETTER,
@@ -31,7 +32,7 @@ from dialeval.reports.formatting import (
 )
 from dialeval.reports.tables import ARROWS
 from dialeval.stats.correlation import NAMES
-from dialeval.stats.labels import STATISTICS
+from dialeval.stats.labels import STATISTICS, plan_pairs
 
 if TYPE_CHECKING:
     from dialeval.analysis.agreement import Agreement, Correlation, Interval
@@ -245,6 +246,10 @@ def describe_preferences(preferences: Any) -> Document:
     part = f"{missing:,} of {preferences.asked:,} ({100 * missing / preferences.asked:.1f}%)"
     rows.append(["pairs without a verdict", part])
     tables = [Table(["judge", plain(preferences.judge)], rows)]
+    decided = sum(pair["better"] != TIE for pair in preferences.pairs) / max(len(preferences.pairs), 1)
+    if decided:
+        what = f"{100 * decided:.0f}% of the pairs are no tie: to show that one of two systems wins 55% of these takes"
+        notes.append(f"{what} {plan_pairs(decided):,} pairs (80% power).")
     if preferences.ranking is not None:
         ranked = describe_result(preferences.ranking)
         tables, notes = [*tables, *ranked.tables], [*notes, *ranked.notes]

@@ -39,6 +39,7 @@ from statistics import NormalDist
 import numpy as np
 
 from dialeval.core.arrays import Floats, Ints
+from dialeval.stats.intervals import DEFAULT_LEVEL
 from dialeval.stats.resampling import FISHER, LOG_ODDS, jackknife, leave_out_clusters
 
 STATISTICS = ("agreement", "kappa", "ac1", "alpha", "ordinal_alpha")
@@ -146,6 +147,24 @@ def correct_rate(
     error = math.sqrt(spread + middle * parts[0] + (1 - middle) * parts[1]) / (yes + no - 1)
     middle += 2 * z * z * (parts[0] - parts[1])
     return value, (max(min(middle - z * error, value), 0.0), min(max(middle + z * error, value), 1.0))
+
+
+def plan_pairs(decided: float, wins: float = 0.55, level: float = DEFAULT_LEVEL, power: float = 0.8) -> int:
+    """Return how many pairs show that one of two systems is better; ties, also those of order flips, decide nothing.
+
+    Args:
+        decided: The fraction of pairs that are no tie, above 0.
+        wins: The fraction of these that the better system wins, above 0.5.
+        level: The confidence level of the interval of wins less losses that is to exclude 0.
+        power: The probability that it does.
+
+    Example:
+        >>> [plan_pairs(decided) for decided in (1.0, 0.5)]
+        [778, 1562]
+    """
+    edge = decided * (2 * wins - 1)
+    z = NormalDist().inv_cdf((1 + level) / 2) + NormalDist().inv_cdf(power)
+    return math.ceil(z * z * (decided - edge * edge) / (edge * edge))
 
 
 def estimate_bias(errors: Floats, features: Floats, clusters: Ints, level: float) -> list[tuple[float, Interval]]:
