@@ -287,7 +287,7 @@ def _read_names(context: click.Context, parameter: click.Parameter, values: Sequ
 
             remedy = 'write lines such as "bleu-4" = "BLEU-4"'
             document = validation.parse_toml(validation.read_bytes(value, remedy), value, remedy)
-            names |= {name: str(text) for name, text in document.items()}
+            names |= validation.convert(document, dict[str, str], value, remedy)
         else:
             names |= parse_pairs(context, parameter, [value], str.rpartition)
     return names

@@ -36,16 +36,8 @@ SETTINGS = orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS | orjson.OPT_SERIALIZE
 
 _INNER = ("function", "functionCall", "function_call", "toolUse", "params", "action")
 _ARGUMENTS = (
-    "arguments",
-    "input",
-    "args",
-    "kwargs",
-    "input_parameters",
-    "inputParameters",
-    "parameters",
-    "query",
-    "queries",
-    "code",
+    *("arguments", "input", "args", "kwargs", "input_parameters", "inputParameters", "parameters"),
+    *("query", "queries", "code"),
 )
 _IDS = ("tool_call_id", "tool_use_id", "toolUseId", "toolCallId", "call_id", "id")
 _CALL_IDS = ("call_id", "toolCallId", "toolUseId", "id")
