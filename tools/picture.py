@@ -1,52 +1,28 @@
-"""Make the pictures of the README and of the docs: the top of reports of the shipped sample, and a terminal as SVG.
+"""Make the pictures of the README and of the docs: a terminal, and the top of reports of the sample, light and dark.
 
     python tools/picture.py
 
-Reports are pictures in light and dark; they need Chromium on the path (tools/get-chromium.sh) and Playwright. The
-terminal shows the README's command and what it prints.
+Needs Chromium on the path (tools/get-chromium.sh) and Playwright.
 """
 
 from __future__ import annotations
 
-import io
 import os
+import shlex
 import shutil
 import subprocess
 import sys
+from html import escape
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from playwright.sync_api import sync_playwright
-from rich.console import Console
-from rich.text import Text
 
 import dialeval
 from dialeval import sample_data
 
 IMAGES = Path(__file__).parent.parent / "docs" / "images"
 WIDTH, HEIGHT = 1280, 800
-COLUMNS = 80
-COMMAND = ("dialeval", "score", "v1.jsonl", "v2.jsonl", "-m", "judge,length", "-o", "results")
-TERMINAL = """\
-<svg class="rich-terminal" viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg">
-<style>
-.{unique_id}-matrix {{ font: {char_height}px ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace; }}
-{styles}
-</style>
-<defs>
-<clipPath id="{unique_id}-clip-terminal"><rect width="{terminal_width}" height="{terminal_height}"/></clipPath>
-{lines}
-</defs>
-{chrome}
-<g transform="translate({terminal_x}, {terminal_y})" clip-path="url(#{unique_id}-clip-terminal)">
-{backgrounds}
-<g class="{unique_id}-matrix">
-{matrix}
-</g>
-</g>
-</svg>
-"""
-"""As of Rich, without the fonts that its own template loads from a network."""
 ANNOTATED = "report"
 PARTS = (".verdict svg", ".lead", ".read", ".key", "figure", "#dialogues", "#where")
 """What the picture of docs/report.md numbers, in the order of its list."""
@@ -57,6 +33,40 @@ MARK = """parts => parts.forEach((part, n) => {
     mark.style = `position: absolute; left: ${left - 42}px; top: ${top}px; width: 28px; border-radius: 50%;
         background: #7b3fc4; color: #fff; font: bold 16px/28px sans-serif; text-align: center`;
 })"""
+
+COMMANDS = (
+    "dialeval sample-data logs --part logs",
+    "dialeval score logs/v1.jsonl logs/v2.jsonl -m judge,length -o results",
+    "dialeval report results --save report.html",
+)
+COLUMNS, LINE, PAUSE = 80, 20, 1.5
+STYLE = """text { font: 14px monospace; fill: #ddd; white-space: pre; animation: appear 0.1s backwards }
+.command { fill: #7ec699 } .verdict { fill: #ff8f7a; font-weight: bold }
+@keyframes appear { from { opacity: 0 } }"""
+
+
+def record_terminal(folder: Path) -> str:
+    """Run the commands in a folder, and return an SVG in which their lines appear one after the other."""
+    texts: list[str] = []
+    seconds = 0.0
+    for command in COMMANDS:
+        done = subprocess.run(
+            [sys.executable, "-m", *shlex.split(command)],
+            cwd=folder,
+            env={**os.environ, "COLUMNS": str(COLUMNS)},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        printed = f"{done.stdout}{done.stderr}".replace(f"{folder}/", "").splitlines()
+        for number, line in enumerate([f"$ {command}", *printed, ""]):
+            kind = "command" if number == 0 else "verdict" if line[:1] in tuple("▲▼") else "output"
+            place = f'x="16" y="{(len(texts) + 2) * LINE}" style="animation-delay: {seconds:.2f}s"'
+            texts.append(f'<text class="{kind}" {place}>{escape(line.rstrip())}</text>')
+            seconds += 0.05 if number else PAUSE
+    box = f'width="{COLUMNS * 9}" height="{(len(texts) + 2) * LINE}"'
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" {box} role="img" aria-label="A comparison in a terminal">'
+    return "\n".join([head, f"<style>{STYLE}</style>", f'<rect {box} rx="8" fill="#1d1f21"/>', *texts, "</svg>\n"])
 
 
 def make_runs() -> dict[str, dialeval.Run]:
@@ -70,25 +80,13 @@ def make_runs() -> dict[str, dialeval.Run]:
     }
 
 
-def draw_terminal() -> str:
-    """Run the README's command on the sample in a terminal of 80 columns; return its output as SVG."""
-    with TemporaryDirectory() as folder:
-        for name in ("v1.jsonl", "v2.jsonl"):
-            shutil.copy(sample_data.folder() / "logs" / name, folder)
-        environment = {**os.environ, "COLUMNS": str(COLUMNS), "FORCE_COLOR": "1"}
-        command = [sys.executable, "-m", *COMMAND]
-        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=True)
-    console = Console(record=True, width=COLUMNS, file=io.StringIO(), force_terminal=True)
-    console.print(Text.from_ansi(f"$ {' '.join(COMMAND)}\n{done.stdout}{done.stderr}".rstrip()))
-    return console.export_svg(title="", code_format=TERMINAL, unique_id="terminal")
-
-
 def main() -> None:
     """Write the pictures to docs/images/."""
     chromium = shutil.which("chromium-headless-shell") or shutil.which("chromium")
     if chromium is None:
         sys.exit("needs Chromium on the path: sh tools/get-chromium.sh")
-    (IMAGES / "terminal.svg").write_text(draw_terminal(), encoding="utf-8")
+    with TemporaryDirectory() as folder:
+        (IMAGES / "terminal.svg").write_text(record_terminal(Path(folder)), encoding="utf-8")
     with TemporaryDirectory() as folder, sync_playwright() as started:
         browser = started.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
         for name, run in make_runs().items():

@@ -263,3 +263,13 @@ def test_a_cause_leaves_the_dialogues_that_it_lost(page: Page, path_of: Callable
     bar.click()
     assert page.locator("#lost-shown").inner_text() == ""
     opened.assert_quiet()
+
+
+def test_every_shape_of_a_figure_has_a_color_of_the_page(page: Page, path_of: Callable[[str], Path]) -> None:
+    """In the dark a shape that no rule paints would be black."""
+    page.emulate_media(color_scheme="dark")
+    for kind in ("breakdown", "three", "twelve"):
+        Opened(page, path_of(kind))
+        painted = "all => all.every(each => getComputedStyle(each).fill !== 'rgb(0, 0, 0)')"
+        shapes = page.locator(".verdict svg, .hero svg:visible").locator("path:not(.rule, .arrow), circle")
+        assert shapes.evaluate_all(painted), kind

@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 import dialeval as package
+from analysis.test_agreement import rated
+from analysis.test_discovery import rows_of
 from conftest import Dialeval
 from human.rated_runs import run_of
 
@@ -250,3 +252,117 @@ def test_gates_as_test_results_and_for_a_pull_request(dialeval: Dialeval, tmp_pa
             "cannot show slices, sequential tests or trends"
             in dialeval("compare", "main", "poor", "-f", "github", *other).stderr
         )
+
+
+# The commands `discover`, `survival` and `users` on the logs of users: chat logs, saved runs, every format.
+
+
+@pytest.fixture
+def logs(tmp_path: Path, dialeval: Dialeval) -> Path:
+    for name, rows in {"old": rows_of(1, effect=0), "new": rows_of(1, effect=1.5, system=1)}.items():
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    done = dialeval("score", "old.jsonl", "new.jsonl", "-m", "scores", "-o", "run")
+    assert done.returncode == 0, done.stderr
+    return tmp_path
+
+
+def test_the_commands_say_what_was_found(dialeval: Dialeval, logs: Path) -> None:
+    done = dialeval("discover", "run")
+    assert done.returncode == 0, done.stderr
+    text = " ".join(done.stdout.split())
+    assert "new is worse against old in" in text
+    assert "dialogues with: refund" in text
+    done = dialeval("discover", "run", "-f", "json")
+    assert json.loads(done.stdout)["groups"][0]["name"].startswith("refund")
+    done = dialeval("survival", "run", "-m", "score:quality", "--below", "-1", "-f", "md")
+    assert "new does not clearly differ from old" in done.stdout
+    done = dialeval("users", "old.jsonl", "new.jsonl", "-f", "csv")
+    assert done.stdout.startswith("name,real,simulated")
+    assert len(done.stdout.splitlines()) == 12
+    assert "cannot be told apart" in " ".join(dialeval("users", "run", "old.jsonl").stdout.split())
+
+
+def test_what_is_refused_says_why(dialeval: Dialeval, logs: Path) -> None:
+    done = dialeval("survival", "run", "-m", "score:quality")
+    assert done.returncode == 2
+    assert "--below" in done.stderr
+
+
+# `dialeval agreement` as a user meets it.
+
+
+FEW = ["--resamples", "20"]
+
+
+@pytest.fixture(autouse=True)
+def ratings(tmp_path: Path) -> Path:
+    file = tmp_path / "ratings.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rated()))
+    return file
+
+
+def test_rated_rows_alone(dialeval: Dialeval) -> None:
+    done = dialeval("agreement", "ratings.jsonl", "--human", "overall", "-m", "rouge-l,length", "-f", "json", *FEW)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert list(found["agreement"]) == ["rouge-l", "length"]
+    assert set(found["agreement"]["length"]) == {"turn", "dialogue", "system"}
+    assert found["ceiling"]["n"] == 60
+
+
+def test_a_saved_run_with_ratings(dialeval: Dialeval) -> None:
+    assert dialeval("score", "ratings.jsonl", "-m", "rouge-l,chrf", "-o", "run").returncode == 0
+    done = dialeval("agreement", "run", "--human", "ratings.jsonl", "--quality", "fluent", "-f", "json", *FEW)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["quality"] == "fluent"
+    assert list(found["agreement"]) == ["rouge-l", "chrf", "length"]
+    assert "no response has the values of two annotators" in found["ceiling"]["reason"]
+
+
+def test_the_table_goes_to_stdout_or_to_a_file(dialeval: Dialeval, tmp_path: Path) -> None:
+    same = ["agreement", "ratings.jsonl", "--human", "overall", "-m", "rouge-l", "--level", "turn", *FEW]
+    table = dialeval(*same).stdout
+    assert table.startswith("length has the highest correlation with human ratings: Spearman rho 0.")
+    assert "\nturn level, n = 60\nmetric" in table
+    assert "dialogue level" not in table
+    written = dialeval(*same, "--save", "table.csv", "-f", "csv")
+    assert written.stdout == ""
+    assert (tmp_path / "table.csv").read_text().startswith("metric,level,n,pearson")
+
+
+def test_tables_of_ratings(dialeval: Dialeval, tmp_path: Path) -> None:
+    (tmp_path / "r.csv").write_text(
+        "answer,mark,who\n" + "".join(f"{'word ' * n},{n % 5},s{n % 4}\n" for n in range(1, 30))
+    )
+    names = ["--field", "response=answer", "--field", "scores=mark", "--field", "system=who"]
+    done = dialeval("agreement", "r.csv", "--human", "overall", "-m", "length", *names, "-f", "json", *FEW)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["agreement"]["length"]["turn"]["n"] == 29
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nothing.jsonl", "--human", "overall"], "does not exist"),
+        (["ratings.jsonl", "--human", "funny"], "no ratings of 'funny'"),
+        (["ratings.jsonl", "--human", "overall", "-m", "blue-4"], "did you mean 'bleu-4'?"),
+        (["ratings.jsonl", "--human", "overall", "--quality", "fluent"], "--human fluent names it"),
+        (["ratings.jsonl"], "--human"),
+        (["ratings.jsonl", "--human", "overall", "--confidence", "95"], "between 0 and 1"),
+        ([".", "--human", "missing.jsonl"], "no file"),
+        ([".", "--human", "ratings.jsonl"], "holds no saved run"),
+        (["broken.jsonl", "--human", "overall"], "broken.jsonl:2"),
+    ],
+)
+def test_bad_input_is_one_clear_message(dialeval: Dialeval, tmp_path: Path, arguments: list[str], message: str) -> None:
+    (tmp_path / "broken.jsonl").write_text('{"response": "a", "scores": 1}\n{"response": "b", "scores": "good"}\n')
+    done = dialeval("agreement", *arguments)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_help_has_an_example(dialeval: Dialeval) -> None:
+    done = dialeval("agreement", "--help")
+    assert "dialeval agreement ratings.jsonl --human overall" in done.stdout

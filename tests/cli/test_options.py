@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import math
+import re
+import sys
 from pathlib import Path
 from typing import Any
 
 import click
 import pytest
 from click.testing import CliRunner, Result
+from rich.text import Text
 
+import dialeval
 from conftest import Dialeval
 from dialeval import sample_data
-from dialeval.cli import options
+from dialeval.analysis.gates import Gate
+from dialeval.cli import options, output
 from dialeval.cli.main import dialeval_command
+from dialeval.core.errors import DataError, Problem, escape_controls
 
 
 def test_intervals_of_every_command_that_scores(dialeval: Dialeval, tmp_path: Path) -> None:
@@ -172,3 +180,191 @@ def test_a_flag_means_the_same_in_every_command() -> None:
             found.setdefault(flag, set()).add(str(option.name).removeprefix("intervals_"))
     # References are texts or groups of them; richness and the threshold have the letters that the originals gave them.
     assert {flag for flag, names in found.items() if len(names) > 1} <= {"-r", "--references", "-t"}
+
+
+# What commands print, write and save.
+
+
+HARMLESS = re.compile("[\n\t -~\u00a0-\u2027\u202f-\u2065\u206a-\ud7ff\ue000-\U0010ffff]*")
+
+
+@pytest.mark.parametrize("content", ["[bold] and more\n", Text("[bold] and more")])
+def test_texts_and_tables_are_printed_or_written(
+    content: str | Text, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output.print_content(content)
+    assert capsys.readouterr() == ("[bold] and more\n", "")
+    target = tmp_path / "new" / "file.txt"
+    output.print_content(content, target, 80)
+    assert target.read_text() == "[bold] and more\n"
+    assert capsys.readouterr() == ("", f"written to {target}\n")
+
+
+HOSTILE = "a\x1b[2J\x1b]8;;http://x/\x1b\\\x9b31m\r\a\u202eb"
+
+
+def test_nothing_that_is_printed_is_obeyed_by_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = escape_controls(HOSTILE)
+    assert "\x1b" not in shown
+    output.print_err(f"{HOSTILE}\nnext")
+    output.print_out(HOSTILE)
+    assert capsys.readouterr() == (f"{shown}\n", f"{shown}\nnext\n")
+    output.print_content(Text(HOSTILE), width=200)
+    output.print_tables([(HOSTILE, [["[red]", HOSTILE], [HOSTILE, "1"]])])
+    out = capsys.readouterr().out
+    assert HARMLESS.fullmatch(out)
+    assert "[red]" in out
+
+
+def test_data_is_exact_in_a_pipe_and_harmless_on_a_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output.print_content(f"{HOSTILE},1\n")
+    assert capsys.readouterr().out == f"{HOSTILE},1\n"
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    output.print_content(f"{HOSTILE},1\n")
+    assert capsys.readouterr().out == f"{escape_controls(HOSTILE)},1\n"
+
+
+def test_commands_print_through_this_module_alone() -> None:
+    """One place of output: whatever prints past it would print names as they are."""
+    folder = Path(output.__file__).parent
+    allowed = {"output.py": 3, "progress.py": 1}
+    calls = {path.name: path.read_text().count("click.echo(") for path in folder.glob("*.py")}
+    assert {name: number for name, number in calls.items() if number} == allowed
+
+
+def test_a_run_is_saved_with_its_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my data").mkdir()
+    monkeypatch.setattr(sys, "argv", ["somewhere/dialeval", "score", str(tmp_path / "my data"), "-m", "not/a/path"])
+    assert output.quote_command() == f"dialeval score '{tmp_path}/my data' -m not/a/path"
+    assert output.quote_command(short_paths=True) == "dialeval score 'my data' -m not/a/path"
+    run = dialeval.evaluate({"a": ["one two"]}, metrics="length")
+    output.save_run(run, tmp_path / "run")
+    assert dialeval.load(tmp_path / "run").details == {"command": output.quote_command()}
+    assert run.details == {}
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "score {here}/responses -m length,distinct-1,distinct-2",
+        "lsdscc {here}/lsdscc/safe.txt {here}/lsdscc/varied.txt -r {here}/lsdscc/groups.json",
+        "multiwoz -i {here}/town/predictions --data town -s",
+        "sgd {here}/frames/steady {here}/frames/forgetful.json -r {here}/frames/references",
+        "breakdown {here}/breakdown/keywords {here}/breakdown/cautious -p {here}/breakdown/data --no-baselines",
+    ],
+)
+def test_every_command_that_scores_swaps_rows_and_columns(dialeval: Dialeval, command: str) -> None:
+    words = command.format(here=sample_data.folder()).split()
+    for format_, first in (("table", "\nsystem "), ("md", "| system |"), ("latex", "\nsystem &")):
+        plain, swapped = dialeval(*words, "-f", format_), dialeval(*words, "-f", format_, "--transpose")
+        assert (plain.returncode, swapped.returncode) == (0, 0), swapped.stderr
+        found = first in plain.stdout, first in swapped.stdout
+        assert found == (False, True) or (format_ == "latex" and found == (True, False)), format_
+    refused = dialeval(*words, "-f", "csv", "--transpose")
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "--transpose is for -f table, md, latex" in refused.stderr
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_the_next_command_is_told_to_people_in_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = dialeval.evaluate({"a": ["one two"]}, metrics="length")
+    two = dialeval.evaluate({"a": ["one two"], "b": ["one"]}, metrics="length")
+    monkeypatch.setattr(sys, "argv", ["dialeval", "score", "a b.txt"])
+
+    def said(*arguments: Any, terminal: io.StringIO) -> str:
+        with contextlib.redirect_stderr(terminal):
+            output.suggest_next_command(*arguments)
+        return terminal.getvalue()
+
+    assert said(one, "table", None, terminal=Terminal()).startswith("next: dialeval score 'a b.txt' -o results/ ")
+    assert said(one, "table", Path("my run"), terminal=Terminal()).startswith("next: dialeval report 'my run' ")
+    assert said(two, "table", Path("run"), terminal=Terminal()).startswith("next: dialeval compare run ")
+    assert said(two, "csv", Path("run"), terminal=Terminal()) == ""
+    assert said(two, "table", Path("run"), terminal=io.StringIO()) == ""
+
+
+def test_failed_gates_are_lines_and_a_status(capsys: pytest.CaptureFixture[str]) -> None:
+    assert output.print_failed_gates([]) == 0
+    gates = [Gate("a", "length", "at least 3", failure) for failure in ("one", None, "two")]
+    assert output.print_failed_gates(gates[1:2]) == 0
+    assert output.print_failed_gates(iter(gates)) == 1
+    assert capsys.readouterr() == ("", "gate failed: one\ngate failed: two\n")
+
+
+@pytest.mark.parametrize(("number", "lines", "last"), [(7, 7, "f:6: bad 6; mend it"), (1205, 201, "and 1,005 more")])
+def test_all_problems_are_printed_up_to_a_limit(number: int, lines: int, last: str) -> None:
+    @click.command()
+    @output.print_all_problems
+    def command() -> None:
+        raise DataError(Problem("f", line, f"bad {line}", "mend it") for line in range(number))
+
+    done = CliRunner().invoke(command)
+    assert done.exit_code == 2
+    assert len(done.stderr.splitlines()) == lines
+    assert done.stderr.splitlines()[-1] == f"dialeval: {last}"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "multiwoz -i {} --dialogues {}",
+        "multiwoz -i . --dialogues {}",
+        "multiwoz -i run.json -o .",
+        "sgd run.json -r references/ -o .",
+        "sgd mine/ -r references/ --schema run.json -o .",
+        "breakdown labels.jsonl -p {} --turns {}",
+        "breakdown mine={} -p data.jsonl --turns {}",
+        "breakdown labels.jsonl -p run.json -o .",
+        "lsdscc run.json -r groups.json -o .",
+        "lsdscc answers.txt -r run.json -o .",
+        "agreement {} --human overall --save {}",
+        "compat mwzeval --bleu -i {} -o {}",
+        "adem train --ratings judge.json -o .",
+        "adem score run.json -o .",
+        "compat dialog-eval -r metrics.txt",
+        "compat dialog-eval -r . -ttt metrics.txt",
+    ],
+)
+def test_no_command_overwrites_what_it_reads(dialeval: Dialeval, tmp_path: Path, command: str) -> None:
+    """The inputs hold nothing that could be read: they are compared before anything is."""
+    before = dict.fromkeys(("in.json", "judge.json", "run.json", "metrics.txt"), b"{")
+    for name, content in before.items():
+        (tmp_path / name).write_bytes(content)
+    done = dialeval(*command.replace("{}", "in.json").split())
+    assert done.returncode == 2
+    assert "would be overwritten, but it is an input" in done.stderr
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+@pytest.mark.parametrize("route", [[], ["--jobs", "1"]])
+def test_values_are_printed_where_a_run_cannot_be_saved(
+    dialeval: Dialeval, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, route: list[str]
+) -> None:
+    from dialeval.core import result
+    from dialeval.core.errors import DataError, Problem
+
+    def full(*_: object, **__: object) -> None:
+        raise DataError(Problem("run", None, "cannot be written (No space left on device)", "make room"))
+
+    (tmp_path / "a.txt").write_text("one two\nthree\n")
+    monkeypatch.setattr(result, "replace_files", full)
+    done = dialeval("score", "a.txt", "-m", "length", "-o", "run", "-f", "csv", *route)
+    assert done.returncode == 2
+    assert "1.5" in done.stdout
+    assert done.stderr.count("No space left on device") == 1
+    assert "saved in" not in done.stderr
+
+
+def test_a_link_that_leads_nowhere_is_refused_before_any_work(dialeval: Dialeval, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("one two\nthree\n")
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    done = dialeval("score", "a.txt", "-m", "length", "-o", "link")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "link: is a link to" in done.stderr

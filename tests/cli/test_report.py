@@ -116,6 +116,10 @@ def test_tables_and_the_paragraph_for_a_paper(dialeval: Dialeval, tmp_path: Path
     text = (tmp_path / "t.tex").read_text(encoding="utf-8")
     for part in (r"Ours\_1 & ", r"BLEU-1 $\uparrow$", "Base & ", r"\label{tab:x}", r"$\times$100"):
         assert part in text
+    (tmp_path / "names.toml").write_text('[names]\na = "Ours"\n')
+    done = dialeval("table", "run", "--rename", "names.toml")
+    assert done.returncode != 0
+    assert "names.toml" in done.stderr
     assert r"\item \texttt{bleu-1" in (tmp_path / "r.tex").read_text(encoding="utf-8").replace(r"\allowbreak{}", "")
     assert dialeval("table", "run", "-f", "md").stdout.startswith("| system | bleu-1 ↑ | length |")
     described = dialeval("describe", "run", "--bib", "refs.bib")

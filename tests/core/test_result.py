@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import resource
@@ -26,11 +27,12 @@ from hypothesis.extra import numpy as hnp
 import dialeval
 import evaluating
 from dialeval.core.arrays import Floats
-from dialeval.core.errors import DataError
+from dialeval.core.errors import MOST_PROBLEMS, DataError, Problem, ProblemList
 from dialeval.core.fold import Estimate, Level
 from dialeval.core.result import Result, Run, check_folder, files_of, load
-from dialeval.core.rowtable import LARGEST
+from dialeval.core.rowtable import LARGEST, PartWriter, RowTable
 from dialeval.core.signature import Signature
+from sealing import write_sealed
 
 
 def make_run(items: Floats, system: str = "a") -> Run:
@@ -274,3 +276,197 @@ def test_systems_of_other_rows_are_joined_and_compared_by_what_they_have_in_comm
 def test_only_runs_are_added() -> None:
     with pytest.raises(TypeError):
         made("a") + 1
+
+
+# Reading a saved run: parts of consecutive rows are put together, and what does not fit is refused with its file.
+
+
+def saved(folder: Path, values: list[list[float]], names: dict[str, str] | None = None) -> Path:
+    """A run of one system whose items are in several parts."""
+    parts = []
+    for each in values:
+        writer = PartWriter(str(folder.parent / "nowhere"))
+        rows = RowTable(np.arange(len(each) + 1), [f"d{value}" for value in each])
+        writer.add("s", {"turn": {"x": np.array(each)}}, rows)
+        parts += [(part, names or {}) for part in writer.finish()]
+    count = sum(map(len, values))
+    estimate = Estimate(sum(map(sum, values)) / count, 0.0, count, count)
+    return Run({(names or {}).get("s", "s"): Result({"x": estimate})}, "0").save(folder, parts)
+
+
+def test_parts_are_read_as_one(tmp_path: Path) -> None:
+    for number, cut in enumerate(([[1.0, 2.0, 3.0]], [[1.0], [2.0, 3.0]], [[1.0], [2.0], [3.0]])):
+        result = load(saved(tmp_path / str(number), cut))["s"]
+        np.testing.assert_array_equal(result["x"].scores, [1, 2, 3])
+        assert result.rows == RowTable(np.arange(4), ["d1.0", "d2.0", "d3.0"])
+
+
+def test_a_run_that_is_saved_again_leaves_no_old_parts(tmp_path: Path) -> None:
+    folder = saved(tmp_path / "run", [[1.0], [2.0], [3.0]])
+    saved(folder, [[1.0]])
+    assert sorted(path.name for path in folder.iterdir()) == ["rows-00000.parquet", "run.json", "scores-00000.parquet"]
+    load(folder).save(folder)
+    assert sorted(path.name for path in folder.iterdir()) == ["rows.parquet", "run.json", "scores.parquet"]
+
+
+def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
+    one, two = saved(tmp_path / "one", [[1.0], [2.0]]), saved(tmp_path / "two", [[3.0], [4.0]])
+    part = one / "scores-00001.parquet"
+    part.write_bytes((two / part.name).read_bytes())
+    with pytest.raises(DataError, match=r"scores-00001.parquet"):
+        load(one)
+    document = json.loads((two / "run.json").read_text())
+    document["scores"].pop()
+    write_sealed(document, two / "run.json")
+    with pytest.raises(DataError, match="1 values of x are saved for 2 rows"):
+        load(two)
+
+
+def test_no_digit_of_a_saved_run_is_changed_unnoticed(tmp_path: Path) -> None:
+    """Each digit of `run.json` in turn is another one, as on a damaged disk or by somebody's hand."""
+    file = saved(tmp_path, [[0.25, 0.5]]) / "run.json"
+    sound = file.read_bytes()
+    places = [place for place, byte in enumerate(sound) if chr(byte).isdigit()]
+    assert len(places) > 50
+    for place in places:
+        digit = b"%d" % ((sound[place] - ord("0") + 5) % 10)
+        file.write_bytes(sound[:place] + digit + sound[place + 1 :])
+        with pytest.raises(DataError, match=r"run.json"):
+            load(tmp_path)
+    file.write_bytes(sound)
+    assert load(tmp_path)["s"]["x"].mean == 0.375
+
+
+def test_a_run_without_a_digest_is_refused_and_one_with_other_spaces_is_not(tmp_path: Path) -> None:
+    file = saved(tmp_path, [[0.25, 0.5]]) / "run.json"
+    document = json.loads(file.read_text())
+    file.write_text(json.dumps(document))
+    assert load(tmp_path)["s"]["x"].mean == 0.375
+    del document["digest"]
+    file.write_text(json.dumps(document))
+    with pytest.raises(DataError, match="digest"):
+        load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "what"),
+    [
+        ("mean", 0.97, "s: the values of x have the mean 0.375, and 0.97 is stated"),
+        ("mean", None, "s: the values of x have the mean 0.375, and nan is stated"),
+        ("mean", 0.375000001, "s: the values of x have the mean 0.375, and 0.375 is stated"),
+        ("scored", 1, "s: 2 values of x are saved, and 1 are stated"),
+    ],
+)
+def test_a_mean_that_its_items_do_not_have_is_refused_whatever_the_digest_says(
+    tmp_path: Path, field: str, value: float | None, what: str
+) -> None:
+    file = saved(tmp_path, [[0.25, 0.5]]) / "run.json"
+    document = json.loads(file.read_text())
+    document["systems"]["s"]["metrics"]["x"][field] = value
+    write_sealed(document, file)
+    with pytest.raises(DataError, match=what):
+        load(tmp_path)
+
+
+# A run of other inputs is not replaced unasked; one that is made again is.
+
+
+FORCE = "choose another folder, or replace it: --force, force=True in Python"
+
+
+def scored(responses: Any, references: Any = None) -> dialeval.Run:
+    return dialeval.evaluate(responses, references, metrics="length,bleu-1" if references else "length")
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    for name in ("a.txt", "b.txt"):
+        Path(name).write_text("one two\nthree\n")
+    return tmp_path
+
+
+def test_the_same_files_are_replaced(files: Path) -> None:
+    scored({"x": "a.txt"}).save("run")
+    Path("a.txt").write_text("something else\nby now\n")
+    again = dialeval.evaluate({"x": "./a.txt"}, ["other", "references"], metrics="length,bleu-1")
+    again.save("run")
+    assert dialeval.load("run") == again
+
+
+@pytest.mark.parametrize(
+    ("other", "what"),
+    [
+        ({"x": "b.txt"}, "holds a run in which x is of a.txt, and here it is of b.txt"),
+        ({"y": "a.txt"}, "holds a run of x, and this one is of y"),
+        ({"x": "a.txt", "y": "b.txt"}, "holds a run of x, and this one is of x, y"),
+    ],
+)
+def test_other_files_are_refused(files: Path, other: Any, what: str) -> None:
+    first = scored({"x": "a.txt"})
+    first.save("run")
+    with pytest.raises(DataError, match=f"run.json: {what}; {FORCE}"):
+        scored(other).save("run")
+    assert dialeval.load("run") == first
+    scored(other).save("run", force=True)
+    assert dialeval.load("run") == scored(other)
+
+
+def test_texts_in_memory_have_the_same_references(tmp_path: Path) -> None:
+    scored(["a b", "c"], ["a", "c"]).save(tmp_path)
+    scored(["x", "y"], ["a", "c"]).save(tmp_path)
+    with pytest.raises(DataError, match=r"holds a run of other references \(\w{12}, and here \w{12}\)"):
+        scored(["a b", "c"], ["a", "d"]).save(tmp_path)
+
+
+def test_other_files_are_refused_before_anything_is_read(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scored("a.txt").save("run")
+    check_folder("run", sources=["a.txt"])
+    check_folder("run", sources=["./a.txt", "b.txt"])  # who knows what b.txt holds
+    monkeypatch.setattr("dialeval.engine.evaluate._Inputs.read", None)
+    what = "run.json: holds a run in which a is of a.txt, which is not among the responses now"
+    with pytest.raises(DataError, match=what):
+        dialeval.evaluate("b.txt", metrics="length", output="run")
+    with pytest.raises(DataError, match=what):
+        dialeval.evaluate("b.tx[t]", metrics="length", output="run")
+    monkeypatch.undo()
+    monkeypatch.chdir(files)
+    run = dialeval.evaluate("b.tx[t]", metrics="length", output="run", execution=dialeval.Execution(force=True))
+    assert [each["length"].mean for each in dialeval.load("run").values()] == [1.5]
+    assert len(run) == 1
+
+
+def test_floors_and_ceilings_do_not_count(files: Path) -> None:
+    with_baselines = dialeval.evaluate("a.txt", "b.txt", metrics="length", baselines=True)
+    with_baselines.save("run")
+    scored("a.txt").save("run")
+
+
+# Problems, warnings and JSON texts.
+
+
+def test_a_problem_is_one_line_that_a_terminal_does_not_obey() -> None:
+    problem = Problem("a\nb.txt", 7, "the row is \x1b[2J\x1b]0;x\a", "mend \u202eit")
+    assert str(problem) == r"a\nb.txt:7: the row is \x1b[2J\x1b]0;x\x07; mend \u202eit"
+
+
+def test_many_problems_are_counted() -> None:
+    same = DataError(Problem("a.txt", line, "bad", "mend it") for line in range(1, 9))
+    assert str(same) == "a.txt:1: bad; mend it (also in line 2, 3, 4, 5, 6 and 2 more)"
+    error = DataError(Problem("a.txt", line, f"bad {line}", "mend it") for line in range(1, 9))
+    assert str(error).splitlines()[-1] == "and 3 more; of rows and lines `dialeval validate` lists all"
+    assert len(error.problems) == 8
+
+
+def test_a_list_of_problems_has_an_end() -> None:
+    problems = ProblemList()
+    with pytest.raises(DataError) as info:
+        for line in range(1, 2 * MOST_PROBLEMS):
+            problems.append(Problem("a.txt", line, "bad", "mend it"))
+    *listed, last = info.value.problems
+    assert [problem.line for problem in listed] == list(range(1, MOST_PROBLEMS + 1))
+    assert str(last) == "a.txt: further problems are not listed; correct these first"
+
+
+def problems(count: int, what: str = "odd") -> list[Problem]:
+    return [Problem("a.txt", line, what, "mend it") for line in range(1, count + 1)]

@@ -19,7 +19,9 @@ from hypothesis import strategies as st
 
 import dialeval
 import evaluating
-from dialeval.core.errors import DataError, DialevalError
+from dialeval.core.batch import Batch
+from dialeval.core.errors import DataError, DialevalError, SettingError
+from dialeval.core.fold import Partial
 from dialeval.engine import processes
 from dialeval.engine.processes import Processes
 from dialeval.judges.adem import Judge
@@ -324,6 +326,21 @@ def test_workers_that_cannot_start(tmp_path: Path) -> None:
     done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=3000, check=False)
     assert "DialevalError: worker processes die before they are ready" in done.stderr
     assert "if __name__ == '__main__'" in done.stderr
+
+
+class OpenFile(Delicate):
+    """A metric whose state no other process can be sent."""
+
+    family = "open-file"
+
+    def partial(self, batch: Batch) -> Partial[Any]:
+        return replace(super().partial(batch), state=sys.stdout)  # type: ignore[arg-type]
+
+
+def test_a_state_that_cannot_be_sent_names_the_metric(tmp_path: Path) -> None:
+    write_shards(tmp_path / "shards", 20, 2)
+    with pytest.raises(SettingError, match=r"the metric open-file: a state that holds a .+; use dicts, lists, arrays"):
+        in_chunks({"bot": f"{tmp_path}/shards/*"}, metrics=[OpenFile()], engine=Processes(2))
 
 
 def test_an_error_of_any_kind_comes_through() -> None:

@@ -16,11 +16,13 @@ from dialeval.human.estimate import HumanEstimates, plan_ratings
 from dialeval.human.report import make_human_section
 from dialeval.reports import documents
 from human.rated_runs import ratings_of, run_of
+from human.test_rank import compared
 from reports.test_html import HOSTILE, Page
 
 RUN, OPINIONS = run_of(systems={"a": 3.0, "b": 3.6, "[c]": 3.0})
 TEMPLATE = "{0.__class__}"
 SAMPLE = dialeval.sample(RUN, 150)
+RANKED = dialeval.rank(compared())
 
 
 def found(by: str = "judge") -> HumanEstimates:
@@ -139,3 +141,31 @@ def test_parts_stand_alone() -> None:
     alone = make_human_section(report, None, None)
     assert alone is not None
     assert "preferred" not in alone.content
+
+
+def test_a_ranking_in_the_terminal() -> None:
+    text = printed(documents.lay_out(RANKED))
+    first, second, last = (each.system for each in RANKED.systems)
+    lines = text.splitlines()
+    assert lines[0].split()[:2] == ["system", "group"]
+    assert [line.split()[:2] for line in lines[2:5]] == [[first, "a"], [second, "a"], [last, "b"]]
+    assert "won/tied/lost against" in text
+    assert "/".join(map(str, RANKED.between[first][last])) in text
+    assert "equal length" not in text
+
+
+def test_at_equal_length_its_effect_is_told() -> None:
+    rows = compared(400, length=1.0)
+    del rows[0]["response_a"]
+    text = printed(documents.lay_out(dialeval.rank(rows, length=True)))
+    assert "Controlled for length: doubling the length multiplies the odds by" in text
+    assert "1 pairs without texts are left out." in text
+
+
+def test_every_format_of_a_ranking() -> None:
+    lines = list(csv.DictReader(io.StringIO(documents.FORMATS["csv"](RANKED))))
+    assert [line["groups"] for line in lines] == ["a", "a", "b"]
+    assert float(lines[0]["strength"]) == RANKED.systems[0].strength
+    assert documents.FORMATS["md"](RANKED).startswith("| system | group |")
+    assert r"\toprule" in documents.FORMATS["latex"](RANKED)
+    assert json.loads(documents.FORMATS["json"](RANKED)) == RANKED.to_dict()

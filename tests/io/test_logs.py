@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from dialeval.core import inputs
-from dialeval.core.errors import DataError
+from dialeval.core.errors import collect_warnings
 from dialeval.io.reading import read_responses
 from dialeval.io.rows import Rows
 
@@ -39,7 +39,7 @@ def test_mt_bench_answers() -> None:
     assert list(rows.responses) == [turn for each in given for turn in each["choices"][0]["turns"]]
     assert rows.system == "gpt-4"
     assert rows.turns is not None
-    assert rows.turns.tolist() == [0, 1] * len(given)
+    assert rows.turns.tolist() == [1, 2] * len(given)
     assert rows.dialogues is not None
     assert list(rows.dialogues)[::2] == [str(each["question_id"]) for each in given]
 
@@ -57,10 +57,14 @@ def test_alpaca_eval_outputs(model: str) -> None:
     assert (rows.system, list(rows.responses)) == (given[0]["generator"], [each["output"] for each in given])
 
 
-def test_promptfoo_tables_are_refused_in_one_message() -> None:
-    with pytest.raises(DataError) as caught:
-        read("promptfoo/promptfoo_llama4-scout_output.csv")
-    assert len(caught.value.problems) == 1
+def test_a_promptfoo_table_has_the_replies_of_the_document() -> None:
+    path = LOGS / "promptfoo" / "promptfoo_llama4-scout_output"
+    with collect_warnings():
+        table, document = (read_responses(f"{path}.{suffix}") for suffix in ("csv", "json"))
+    assert sorted(text for rows in table for text in rows.responses) == sorted(
+        text for rows in document for text in rows.responses
+    )
+    assert [sum(rows.account.scores for rows in systems) for systems in (table, document)] == [10, 10]
 
 
 @pytest.mark.parametrize(

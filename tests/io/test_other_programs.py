@@ -143,6 +143,37 @@ def test_promptfoo(tmp_path: Path, version: int) -> None:
     assert row["scores"] == {"score": 0.75, "contains": 1.0, "tone": 0.5}
 
 
+def test_a_table_of_promptfoo_has_a_system_for_each_prompt(tmp_path: Path) -> None:
+    head = ['"{""raw"":""Tweet about {{topic}}""}"', '"{""raw"":""Post about {{topic}}""}"', "topic"]
+    rows = [
+        head,
+        ["[PASS] (1.00) Ferries!", "[FAIL] (0.25) Boats.", "ferry"],
+        ["[ERROR] timeout", "[PASS] (1.00) x", "y"],
+    ]
+    path = write(tmp_path / "output.csv", "".join(",".join(row) + "\n" for row in rows))
+    first, second = read_responses(path)
+    assert (first.system, list(first.responses), list(second.responses)) == (
+        "prompt-1",
+        ["Ferries!", "timeout"],
+        ["Boats.", "x"],
+    )
+    assert (first.account.errors, first.account.scores + second.account.scores) == (1, 3)
+    assert list(first.dialogues or ()) == list(second.dialogues or ())
+
+
+def test_a_run_of_tau2_bench_that_is_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "simulations").mkdir()
+    info = {"agent_info": {"implementation": "agent", "llm": "m"}}
+    write(tmp_path / "results.json", {"info": info, "tasks": [{"id": "0"}], "simulation_index": []})
+    for trial in range(2):
+        chat = [{"role": "user", "content": ASKED}, {"role": "assistant", "content": SAID}]
+        simulation = {"task_id": "0", "trial": trial, "reward_info": {"reward": float(trial)}, "messages": chat}
+        write(tmp_path / "simulations" / f"{trial}.json", simulation)
+    [rows] = read_responses(tmp_path)
+    assert (rows.system, list(rows.dialogues or ())) == ("agent/m", ["0", "0"])
+    assert (rows.account.conversations, rows.account.replies, rows.account.scores) == (2, 2, 2)
+
+
 def test_sessions_of_claude_code(tmp_path: Path) -> None:
     def event(number: int, kind: str, message: Any, **more: Any) -> dict[str, Any]:
         times = {"timestamp": f"2026-01-01T00:00:0{number}.000Z", "uuid": f"u{number}", "sessionId": "s"}
@@ -163,6 +194,7 @@ def test_sessions_of_claude_code(tmp_path: Path) -> None:
         event(4, "assistant", said(call)),
         event(5, "user", {"role": "user", "content": [error]}),
         event(6, "assistant", said({"type": "text", "text": SAID}, name="m2")),
+        event(6, "user", {"role": "user", "content": "<command-name>/exit</command-name>"}, uuid="exit"),
         event(7, "user", {"role": "user", "content": "Look around."}, isSidechain=True, agentId="a1"),
         event(8, "assistant", said({"type": "text", "text": "Done."}, name="m3"), isSidechain=True, agentId="a1"),
     ]
@@ -172,7 +204,7 @@ def test_sessions_of_claude_code(tmp_path: Path) -> None:
     assert (rows.system, list(rows.dialogues)) == ("claude", ["s", "s", "s a1"])
     assert list(rows.responses) == ["I look it up.", SAID, "Done."]
     account = rows.account
-    assert (account.user_turns, account.tool_calls) == (2, 1)
+    assert (account.user_turns, account.tool_calls, account.without_reply) == (2, 1, 0)
     assert json.loads(cells(rows, "calls")[1][0])[0]["error"] is True
 
 

@@ -36,7 +36,7 @@ REFUSED = {
     "mt-bench-judgment-pair.jsonl": "rank the systems: dialeval rank FILE",
     "every-eval-ever-aggregate.json": "give its samples",
     "label-studio-export.json": "dialeval agreement",
-    "tau2-voice/results.json": "give the files of its simulations",
+    "tau2-voice/results.json": "give the folder that it is in",
 }
 """Files without a reply to score, each with what is said about it."""
 DIFFERENT: dict[str, dict[str, int]] = {

@@ -26,7 +26,6 @@ from dialeval.io.row_shapes import (
     list_unlike,
     map_fields,
     may_hold_rows,
-    split_turns,
     value_at,
 )
 from dialeval.io.rows import FieldNames
@@ -298,15 +297,10 @@ def test_a_system_of_several_names_is_one() -> None:
 
 
 def test_turns_of_one_row_are_rows_of_their_own() -> None:
-    given, names = BY_NAME["mt-bench"].example, FieldNames()
-    row: dict[str, object] = {"response": ["a", "b"], "system": "m"}
-    assert split_turns(row, given, names) == [
-        {"response": "a", "system": "m", "turn": 0},
-        {"response": "b", "system": "m", "turn": 1},
-    ]
-    assert split_turns(row, BY_NAME["lm-eval"].example, names) == [row]
-    assert split_turns(row, {"x": 1}, names) == [row]
-    assert split_turns({"response": "a"}, given, names) == [{"response": "a"}]
+    given = {"question_id": 1, "model_id": "m", "choices": [{"turns": ["a", "b"]}]}
+    [rows] = read_responses([given])
+    assert rows.turns is not None
+    assert (rows.system, list(rows.responses), rows.turns.tolist()) == ("m", ["a", "b"], [1, 2])
 
 
 def test_fields_of_our_names_that_mean_something_else() -> None:

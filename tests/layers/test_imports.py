@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
+from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+import conftest
 import dialeval
 from dialeval import sample_data
 
@@ -137,3 +141,155 @@ def test_a_judge_is_used_without_torch() -> None:
         "from dialeval.engine.evaluate import evaluate"
     )
     assert not loaded_by(program) & {"torch", "tokenizers", "safetensors", "numba"}
+
+
+# What the markers name by its path is there: a test that was renamed would silently become part of `make check`.
+
+
+TESTS = Path(__file__).parent.parent
+
+
+@pytest.mark.parametrize("place", [*conftest.FIRST, *conftest.SPREAD, *conftest.JOINED, *conftest.JOINED.values()])
+def test_a_place_is_there(place: str) -> None:
+    file, _, test = place.partition("::")
+    assert (TESTS / file).exists()
+    assert not test or f"def {test}" in (TESTS / file).read_text(encoding="utf-8")
+
+
+def test_workers_take_whole_files(request: pytest.FixtureRequest) -> None:
+    """Except of files that are split. Names of tests are as pytest passes them to the workers."""
+    file = "tests/layers/test_imports.py"
+    assert request.node.nodeid.startswith(f"{file}::")
+    assert conftest.worker_unit(request.node.nodeid) == conftest.worker_unit(f"{file}::test_a_place_is_there[cli/]")
+    one, other = (f"tests/{conftest.SPREAD[0]}::test_blocks[{page}]" for page in ("README.md", "docs/index.md"))
+    assert conftest.worker_unit(one) != conftest.worker_unit(other)
+    assert conftest.worker_unit("tests/browser/test_site.py::a") == conftest.worker_unit("tests/docs/test_site.py::b")
+
+
+# Names have one meaning in the whole package.
+
+
+COMPATIBLE = PACKAGE / "originals"
+"""Its classes have the names of the original programs, whatever else has them."""
+
+
+def test_a_class_has_a_name_of_its_own() -> None:
+    places = defaultdict(list)
+    for path in PACKAGE.rglob("*.py"):
+        if COMPATIBLE not in path.parents:
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                    places[node.name].append(path.relative_to(PACKAGE).as_posix())
+    assert len(places) > 200
+    assert {name: modules for name, modules in places.items() if len(modules) > 1} == {}
+
+
+# Files are written by `core.files`; whatever writes by itself is listed here with the reason.
+
+
+IN_A_FOLDER_THAT_IS_RENAMED = "into a folder that `core.files.build_folder` renames when it is whole"
+BESIDE = "to the path that `core.files.replace_file` hands out"
+ALLOWED = {
+    "core/files.py": "the writer itself",
+    "cli/help.py": "it writes texts of the help into click's formatter, and no file",
+    "human/store.py": "an empty database; SQLite changes it in place and loses nothing",
+    "cli/tools.py": "a copy of the sample in a new folder",
+    "cli/main.py": "the null device takes the place of a closed stream",
+    "cli/output.py": "the null device takes the place of a closed pipe",
+    "io/download.py": "a part of a download, which is gone on with; and its lock",
+    "judges/weights.py": IN_A_FOLDER_THAT_IS_RENAMED,
+    "suites/lsdscc/data.py": IN_A_FOLDER_THAT_IS_RENAMED,
+    "suites/multiwoz/pack.py": IN_A_FOLDER_THAT_IS_RENAMED,
+    "io/packs.py": IN_A_FOLDER_THAT_IS_RENAMED,
+    "io/vectors.py": IN_A_FOLDER_THAT_IS_RENAMED,
+    "core/states.py": "to memory",
+}
+WRITERS = {"write_bytes", "write_text", "rename", "tofile", "save_file", "copyfile", "copytree", "copy2", "move"}
+NUMPY_WRITERS = {"save", "savez", "savez_compressed", "savetxt"}
+
+
+def writes(call: ast.Call) -> bool:
+    """Whether a call writes to a file by itself, as far as its name tells."""
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+    if isinstance(owner, ast.Name) and owner.id == "np" and name in NUMPY_WRITERS:
+        return True
+    if isinstance(owner, ast.Name) and owner.id == "os" and name in {"open", "replace", "link"}:
+        return any("O_" in ast.unparse(given) and "O_RDONLY" not in ast.unparse(given) for given in call.args[1:])
+    if name == "open":
+        modes = [ast.unparse(given) for given in (*call.args[-2:], *(word.value for word in call.keywords))]
+        return any(mode.strip("'\"b") in {"w", "x", "a", "r+", "w+", "a+"} for mode in modes) or " if " in str(modes)
+    return owner is not None and name in WRITERS
+
+
+def test_only_the_writer_writes() -> None:
+    found = {}
+    for path in PACKAGE.rglob("*.py"):
+        calls = [node for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.Call)]
+        if lines := [call.lineno for call in calls if writes(call)]:
+            found[path.relative_to(PACKAGE).as_posix()] = lines
+    strange = {file: lines for file, lines in found.items() if file not in ALLOWED}
+    assert not strange, "write by core.files, or say here why not"
+    assert found.keys() == ALLOWED.keys(), "what does not write any more is taken off the list"
+
+
+# Nothing below the layer of features names one: not by an import (import-linter) and not by a text.
+
+
+LAYERS = [
+    "core",
+    "text stats",
+    "io",
+    "metrics",
+    "engine",
+    "analysis",
+    "reports",
+    "judges",
+    "suites human",
+    "cli originals",
+]
+RANKS = {folder: rank for rank, folders in enumerate(LAYERS) for folder in folders.split()}
+PLACE = re.compile(r"dialeval\.(\w+)[\w.]*(:[\w,]+)?")
+
+
+def list_texts(path: Path) -> Iterator[str]:
+    """The texts of a module that are not docstrings; of a table, its whole text line by line."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix != ".py":
+        yield from re.findall(r'"([^"]*)"', text)
+        return
+    tree = ast.parse(text)
+    docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings:
+            yield node.value
+
+
+def test_only_features_name_modules_of_higher_layers() -> None:
+    upward: dict[str, list[str]] = {}
+    for path in [*PACKAGE.rglob("*.py"), *PACKAGE.rglob("*.toml")]:
+        folder = path.relative_to(PACKAGE).parts[0]
+        if path.name == "feature.py" or folder not in RANKS:
+            continue
+        for text in list_texts(path):
+            place = PLACE.fullmatch(text.strip())
+            if place is not None and RANKS.get(place[1], -1) > RANKS[folder]:
+                upward.setdefault(path.relative_to(PACKAGE).as_posix(), []).append(text)
+    assert upward == {}
+
+
+@pytest.mark.parametrize("suite", ["sgd", "lsdscc"])
+def test_a_suite_is_registered_by_one_line(suite: str) -> None:
+    """No other module of the package names it, but for its public module and the flags of the original."""
+    lines = (PACKAGE / "features.ini").read_text(encoding="utf-8").splitlines()
+    assert [line for line in lines if f"suites.{suite}" in line] == [
+        f"{suite} = dialeval.suites.{suite}.feature:FEATURE"
+    ]
+    allowed = {PACKAGE / f"{suite}.py", PACKAGE / "cli" / "compat.py"}
+    naming = [
+        path.relative_to(PACKAGE).as_posix()
+        for path in PACKAGE.rglob("*.py")
+        if path not in allowed and not {PACKAGE / "suites" / suite, PACKAGE / "originals"} & set(path.parents)
+        if f"suites.{suite}" in path.read_text(encoding="utf-8")
+    ]
+    assert naming == []

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from nltk.translate.meteor_score import meteor_score
 from rapidfuzz.distance import LCSseq
+from rouge_score.rouge_scorer import RougeScorer
 
-from dialeval.metrics.rouge import RougeL, compute_longest_common
+import dialeval
+from dialeval.metrics.rouge import RougeL, RougeScore, compute_longest_common
 from dialeval.text.tokenizers import tokenize
 from dialeval.text.vocabulary import Vocabulary
 from metrics.test_bleu import batch_of
+from text.scripts_of_the_world import texts
 
-texts = st.lists(st.sampled_from("abcd"), max_size=9).map(" ".join)
+short_texts = st.lists(st.sampled_from("abcd"), max_size=9).map(" ".join)
 long_texts = st.lists(st.sampled_from("abcdef"), max_size=200).map(" ".join)
 
 
@@ -41,7 +47,7 @@ def rouge_l(response: str, references: list[str], beta: float) -> float:
 
 
 @given(
-    rows=st.lists(st.tuples(texts, st.lists(texts, min_size=1, max_size=3)), min_size=1),
+    rows=st.lists(st.tuples(short_texts, st.lists(short_texts, min_size=1, max_size=3)), min_size=1),
     beta=st.sampled_from([0.0, 1.0, 1.2]),
 )
 def test_it_is_the_definition(rows: list[tuple[str, list[str]]], beta: float) -> None:
@@ -75,3 +81,59 @@ def test_whole_blocks_and_one_more(length: int) -> None:
 def test_what_cannot_be_scored() -> None:
     values = RougeL().score(batch_of(["", "a", "a", "", "a b"], [["a"], [""], [], [""], ["", "a"]]))
     np.testing.assert_allclose(values, [0, 0, np.nan, 0, rouge_l("a b", ["a"], 1.2)], rtol=1e-14)
+
+
+# ROUGE of rouge-score, compared with that package.
+
+
+KINDS = {"1": "rouge1", "2": "rouge2", "l": "rougeL"}
+WORDS = ["The", "cat", "sat", "on", "a", "mat.", "don't", "x-1"]
+few_words = st.lists(st.sampled_from(WORDS), max_size=9).map(" ".join)
+Rows = list[tuple[str, list[str]]]
+
+
+def check(rows: Rows) -> None:
+    oracle = RougeScorer(list(KINDS.values()))
+    batch = batch_of([response for response, _ in rows], [references for _, references in rows])
+    expected = [oracle.score_multi(references, response) for response, references in rows]
+    for of, name in KINDS.items():
+        found = RougeScore(of=of).score(batch)  # type: ignore[arg-type]
+        np.testing.assert_allclose(found, [each[name].fmeasure for each in expected], rtol=1e-13)
+
+
+@given(rows=st.lists(st.tuples(few_words, st.lists(few_words, min_size=1, max_size=3)), min_size=1, max_size=5))
+@settings(max_examples=200)
+def test_it_is_rouge_score(rows: Rows) -> None:
+    check(rows)
+
+
+@given(rows=st.lists(st.tuples(texts, st.lists(texts, min_size=1, max_size=2)), min_size=1, max_size=4))
+def test_it_is_rouge_score_on_any_script(rows: Rows) -> None:
+    check(rows)
+
+
+# METEOR with exact matches, compared with nltk.
+
+
+meteor_texts = st.lists(st.sampled_from(["a", "B", "b", "c", "d"]), max_size=9).map(" ".join)
+IDENTITY = SimpleNamespace(stem=lambda word: word)
+NO_SYNONYMS = SimpleNamespace(synsets=lambda word: [])
+
+
+@given(st.lists(st.tuples(meteor_texts, st.lists(meteor_texts, min_size=1, max_size=3)), min_size=1, max_size=8))
+@example([("the cat sat on the mat", ["on the mat sat the cat"]), ("a", ["b"])])
+def test_it_is_meteor_of_nltk_without_stems_and_synonyms(rows: list[tuple[str, list[str]]]) -> None:
+    responses, references = [list(column) for column in zip(*rows, strict=True)]
+    scored = dialeval.evaluate(responses, references, metrics="meteor-exact")["system"]["meteor-exact"]
+    expected = [
+        meteor_score([text.split() for text in several], response.split(), stemmer=IDENTITY, wordnet=NO_SYNONYMS)
+        for response, several in rows
+    ]
+    assert scored.scores is not None
+    np.testing.assert_allclose(scored.scores, expected, rtol=1e-12, atol=1e-15)
+
+
+def test_published_example() -> None:
+    """Six words in the order of the reference: one chunk; the penalty is 0.5 / 6^3 (nltk's documentation)."""
+    run = dialeval.evaluate(["the cat sat on the mat"], [["the cat sat on the mat"]], metrics="meteor-exact")
+    assert run["system"]["meteor-exact"].mean == pytest.approx(1 - 0.5 / 6**3)

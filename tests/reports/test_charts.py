@@ -39,9 +39,7 @@ def all_charts(name: str, width: int = 460) -> dict[str, Figure | None]:
         "numbered": charts.curves(
             {name: [point._replace(x=at) for at, point in enumerate(line)]}, name, name, name, width=width
         ),
-        "trend": charts.curves({name: line}, name, name, name, labels=[name] * 4, width=width),
         "bins": charts.curves({each: [Point(1, 0.5, 0.4, 0.6)] for each in names}, name, name, name, width=width),
-        "matrix": charts.matrix(np.array([[0.1, math.nan]]), [name], names, name, name, width=width),
         "wins": charts.win_matrix({name: {"other": (3, 1, 2)}, "other": {name: (2, 1, 3)}}, width=width),
         "length": charts.length_preference(np.exp(RANDOM.normal(size=50)), RANDOM.random(50).round(), width=width),
     }

@@ -11,12 +11,16 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from dialeval.reports.documents import (
+    Document,
     Table,
     escape_markdown,
     format_csv,
     format_html_table,
     format_markdown_table,
     make_rich_table,
+    to_html,
+    to_latex,
+    to_markdown,
 )
 from dialeval.reports.latex import escape_latex
 
@@ -85,3 +89,17 @@ def test_cells_of_a_terminal_are_not_markup() -> None:
     lines = printed(make_rich_table([["head", "[bold]x"], ["[i]", "1"]]))
     assert lines[0].split() == ["head", "[i]"]
     assert lines[2].split() == ["[bold]x", "1"]
+
+
+ODD = "<b>&_\x1b[2J"
+DOCUMENT = Document(
+    ["b is better."],
+    [Table(["system", "value"], [[ODD, "0.5"]]), Table(["metric", "p", "effect"], [["bleu", "0.01", "2"]])],
+    ["first note", f"about {ODD}"],
+)
+
+
+def test_texts_of_documents_are_escaped() -> None:
+    assert "<b>" not in to_html(DOCUMENT)
+    assert "<b>" not in to_markdown(DOCUMENT)
+    assert r"\textless{}b\textgreater{}\&\_" in to_latex(DOCUMENT)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import itertools
+import json
 import math
 import re
 from html.parser import HTMLParser
@@ -20,7 +21,8 @@ from dialeval.core.fold import Estimate, Level
 from dialeval.core.result import Result, Run, load
 from dialeval.core.rowtable import RowTable
 from dialeval.core.signature import Signature
-from dialeval.reports.html import render, report
+from dialeval.reports import markup
+from dialeval.reports.html import COMMANDS, make_html, render, report
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -212,3 +214,63 @@ def test_runs_of_the_same_data_are_compared(tmp_path: Path) -> None:
     page = Page(report([one, two], tmp_path / "report.html").read_text(encoding="utf-8"))
     assert "b against a" in page.text
     assert len(page.of("article")) == 1
+
+
+# The frame, the end of the page, and the pieces of HTML.
+
+
+def framed(title: str = "t", scripts: tuple[str, ...] = ("first();", "second();")) -> Page:
+    return Page(make_html(title, "<main><p>lead</p></main>", "p { margin: 0 }", list(scripts)))
+
+
+def test_every_script_and_the_style_have_their_hash() -> None:
+    policy = policy_of(framed())
+    assert policy.count("'sha256-") == 3
+    assert policy.startswith("default-src 'none'")
+    assert policy != policy_of(framed(scripts=("first();", "other();")))
+
+
+def test_a_script_cannot_end_its_element() -> None:
+    shown = framed(scripts=("x = '</script><SCRIPT></Script>';", "y();"))
+    assert len(shown.of("script")) == 2
+    assert shown.scripts[0] == r"x = '<\/script><SCRIPT><\/Script>';"
+
+
+def test_titles_are_text() -> None:
+    assert not framed(HOSTILE).of("img")
+
+
+def test_commands_come_before_that_of_the_page() -> None:
+    shown = Page(render(Run({}, "1.2", details={COMMANDS: ["made it"]}), "wrote it")).text
+    assert 0 < shown.index("made it") < shown.index("wrote it")
+    assert "Use dialeval 1.2" in shown
+    assert "Run it again" not in Page(render(Run({}, "0"))).text
+
+
+def test_the_section_comes_last() -> None:
+    run = Run({"a": Result({"k": estimate("k", 1.0)}, {"x": "no"})}, "0")
+    titles = [attrs["id"] for attrs in Page(render(run)).of("h2")]
+    assert titles[-1] == "method-title"
+
+
+@pytest.mark.parametrize("made", [markup.text(HOSTILE), markup.name(HOSTILE), markup.text(HOSTILE, lines=True)])
+def test_texts_from_outside_are_no_markup(made: str) -> None:
+    page = Page(made)
+    assert [tag for tag, _ in page.tags] == ["bdi"]
+    assert "\u202e" not in page.text
+    assert "<script>" in page.text
+
+
+def test_a_table_is_well_formed_and_scrolls_by_keyboard() -> None:
+    line = markup.row("<i>title</i>", markup.cells("1", "2", kind="figure") + markup.cells("x"))
+    page = Page(markup.table("kind", "caption", markup.heads("a", "b"), [line]))
+    assert page.of("div") == [{"class": "wide", "tabindex": "0"}]
+    assert [attrs.get("class") for attrs in page.of("td")] == ["figure", "figure", None]
+    assert [attrs["scope"] for attrs in page.of("th")] == ["col", "col", "row"]
+
+
+def test_embedded_data_cannot_end_its_element() -> None:
+    hostile = "</script><!-- & \u2028\u2029"
+    page = Page(markup.embed_json("place", {"x": hostile}))
+    assert not set("<>&\u2028\u2029") & set(page.scripts[0])
+    assert json.loads(page.scripts[0]) == {"x": hostile}

@@ -16,8 +16,7 @@ import dialeval
 from analysis.test_agreement import rated
 from dialeval import sample_data
 from dialeval.core.errors import SettingError
-from dialeval.reports import analyses as agreements
-from dialeval.reports import comparisons
+from dialeval.reports import analyses, comparisons, documents
 from dialeval.reports import html as notebook
 from dialeval.reports.comparisons import RunVerdict, judge_run
 from dialeval.reports.tables import lay_out
@@ -52,7 +51,8 @@ def text_of(markup: str) -> str:
 def test_a_run_is_its_verdict_and_its_table(run: dialeval.Run) -> None:
     shown = run._repr_html_()
     harmless(shown)
-    assert len(shown) < 5000
+    assert len(shown) < 10_000
+    assert shown.count("<svg") == 1, "the differences in a small figure"
     found = judge_run(run)
     assert found.comparison is not None
     verdict = found.comparison.verdict
@@ -92,9 +92,9 @@ def test_an_agreement_says_what_the_terminal_says() -> None:
     shown = found._repr_html_()
     harmless(shown)
     console = Console(width=300, file=StringIO())
-    console.print(agreements.describe_agreement(found))
+    console.print(documents.lay_out(found))
     printed = console.file.getvalue()  # type: ignore[attr-defined]
-    for line in (*agreements.state_verdict(found), *agreements.list_notes(found)):
+    for line in (*analyses.state_verdict(found), *analyses.list_notes(found)):
         assert line in printed
         assert escape(line) in shown
     frame = found.to_pandas()

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 from scipy import stats
 
 from dialeval.core.arrays import Floats
@@ -21,7 +20,6 @@ from dialeval.stats.correlation import (
     pearson,
     rank_values,
     scale_to_unit,
-    spearman_matrix,
 )
 
 pairs = st.lists(
@@ -94,25 +92,6 @@ def test_a_spread_of_rounding_errors_is_none() -> None:
 def test_perfect_correlation() -> None:
     points = Points(np.arange(6.0), -np.arange(6.0), np.arange(6))
     np.testing.assert_allclose(points.correlate(), [-1, -1, -1])
-
-
-VALUES = st.one_of(st.integers(-3, 3).map(float), st.floats(-1e6, 1e6), st.just(math.nan))
-COLUMNS = st.integers(3, 40).flatmap(lambda rows: arrays(np.float64, (3, rows), elements=VALUES))
-
-
-@given(COLUMNS)
-def test_every_pair_is_scipys_over_the_rows_that_both_have(columns: Floats) -> None:
-    matrix = spearman_matrix({str(at): column for at, column in enumerate(columns)})
-    assert np.array_equal(matrix, matrix.T, equal_nan=True)
-    for one in range(3):
-        assert matrix[one, one] == 1
-        for two in range(one):
-            both = np.isfinite(columns[one]) & np.isfinite(columns[two])
-            left, right = columns[one][both], columns[two][both]
-            if both.sum() < 3 or len(set(left)) < 2 or len(set(right)) < 2:
-                assert math.isnan(matrix[one, two])
-            else:
-                assert matrix[one, two] == pytest.approx(stats.spearmanr(left, right).statistic, abs=1e-9)
 
 
 def test_equal_values_share_their_rank() -> None:

@@ -25,15 +25,10 @@ def gallery_figures() -> Iterator[tuple[str, Figure]]:
     yield "means", chats.plot("means", "rouge-l")
     yield "distribution", chats.plot("distribution", "rouge-l")
     yield "forest", chats.plot("forest")
-    yield "scatter", chats.plot("scatter", "rouge-l", against="length")
-    yield "agreement", chats.plot("agreement")
-    yield "slices", chats.plot("slices", "rouge-l", by="length")
-    yield "wins", chats.plot("wins", "rouge-l")
     logs = dialeval.evaluate(
         {month: here / "logs" / f"{month}.jsonl" for month in ("march", "april")}, metrics="length"
     )
     yield "turns", logs.plot("turns", "length")
-    yield "trend", logs.plot("trend", "length")
     trials = dialeval.evaluate(_tried(), metrics="pass-hat")
     yield "pass-k", trials.plot("pass-k")
     yield from _of_ratings()

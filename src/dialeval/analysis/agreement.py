@@ -242,8 +242,8 @@ class Agreement(
 
 
 def measure_agreement(
-    subject: Any,
-    ratings: Any = None,
+    subject: object,
+    ratings: object = None,
     *,
     quality: str = OVERALL,
     metrics: str | Iterable[str] | None = None,

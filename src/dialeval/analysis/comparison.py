@@ -224,7 +224,7 @@ class SavedComparison(Record, frozen=True):
     """`comparison.json`: a comparison that was saved with its run, and the arguments of `compare` that gave it."""
 
     dialeval: str
-    settings: dict[str, Any]
+    settings: dict[str, object]
     """Those that differ from their defaults."""
     comparison: Comparison
 
@@ -277,14 +277,14 @@ def load_choices(path: str | PathLike[str]) -> JsonObject:
     return {name: saved.settings[name] for name in ("margin", "cluster", "replicate") if name in saved.settings}
 
 
-def _drop_defaults(settings: Mapping[str, object]) -> dict[str, Any]:
+def _drop_defaults(settings: Mapping[str, object]) -> dict[str, object]:
     """Return the arguments of `compare` that differ from their defaults, as plain data."""
     defaults = signature(compare).parameters
     plain = {name: list(value) if isinstance(value, tuple) else value for name, value in settings.items()}
     return {name: value for name, value in plain.items() if value != defaults[name].default}
 
 
-def _spell_infinite(value: object) -> Any:
+def _spell_infinite(value: object) -> object:
     """Return plain data with texts for numbers that are not finite."""
     if isinstance(value, dict):
         return {name: _spell_infinite(each) for name, each in value.items()}

@@ -106,7 +106,7 @@ def _has_name(argument: str) -> bool:
 def combine_options(*options: Decorator) -> Decorator:
     """Combine several options into one decorator, in the order in which the help lists them."""
 
-    def decorate(command: object) -> Any:
+    def decorate(command: object) -> object:
         for option in reversed(options):
             command = option(command)
         return command
@@ -287,7 +287,7 @@ def _read_names(context: click.Context, parameter: click.Parameter, values: Sequ
 
             remedy = 'write lines such as "bleu-4" = "BLEU-4"'
             document = validation.parse_toml(validation.read_bytes(value, remedy), value, remedy)
-            names |= {name: str(text) for name, text in document.items()}
+            names |= validation.convert(document, dict[str, str], value, remedy)
         else:
             names |= parse_pairs(context, parameter, [value], str.rpartition)
     return names

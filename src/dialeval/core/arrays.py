@@ -141,7 +141,7 @@ class EqualByFields:
 class Cache:
     """A cache of values derived from an object, shared by all metrics."""
 
-    kept: dict[Hashable, Any] = field(default_factory=dict)
+    kept: dict[Hashable, object] = field(default_factory=dict)
 
     def derive(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return what `make` returns, computed once per key."""

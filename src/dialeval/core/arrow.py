@@ -201,7 +201,7 @@ def read_parquet(source: pa.BufferReader, chosen: Callable[[list[str]], list[str
     return pa.Table.from_batches(batches) if batches else file.schema_arrow.empty_table()
 
 
-def read_batches(file: Any, size: int, rows: int, **chosen: Any) -> Iterator[pa.RecordBatch]:
+def read_batches(file: Any, size: int, rows: int, **chosen: object) -> Iterator[pa.RecordBatch]:
     """Yield the batches of a Parquet file of `size` bytes; InvalidError as soon as they take too much memory."""
     left = decoded_limit(size)
     for batch in file.iter_batches(rows, **chosen):
@@ -247,7 +247,7 @@ def size_error() -> InvalidError:
     return InvalidError(f"its values take more than {MOST_TIMES} times the size of the file")
 
 
-def _bound_text_bytes(source: Any, group: Any, number: int, places: Mapping[str, int], limit: int) -> int:
+def _bound_text_bytes(source: object, group: Any, number: int, places: Mapping[str, int], limit: int) -> int:
     """Return a bound of the bytes of the texts in columns of a row group: exact where a rough one is too large.
 
     `places`: the number of each column, by its path.

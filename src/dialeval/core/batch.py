@@ -43,7 +43,7 @@ class Batch(Cache):
     vocabulary: Words
     dialogues: Ints
     """Row offsets of the dialogues: dialogue `k` is the rows `dialogues[k]` to `dialogues[k + 1]`."""
-    resources: Mapping[Input, Any] = field(default_factory=dict)
+    resources: Mapping[Input, object] = field(default_factory=dict)
     facts: Mapping[Any, Any] = field(default_factory=dict)
     """Statistics of all rows that were computed in an earlier pass; see `fold.Fact`."""
     ids: TextColumn | None = None

@@ -262,7 +262,7 @@ class Kernel:
         self.compiled = 0
         """How often this process had to compile it."""
 
-    def __call__(self, *arguments: object) -> Any:
+    def __call__(self, *arguments: object) -> object:
         types: list[str] = []
         values: list[object] = []
         for argument in arguments:
@@ -483,7 +483,7 @@ def compile_kernel(kernel: Kernel, arguments: Sequence[object]) -> tuple[Code, b
     return Code(compiled.fndesc.llvm_func_name, list(map(str, numbers)), is_tuple, needs, content), is_usual
 
 
-def _find_type(argument: object) -> Any:
+def _find_type(argument: object) -> object:
     """Return `numba.typeof(argument)`, but for arrays that may only be read the type of other arrays."""
     numba = _import_numba()
     if isinstance(argument, tuple):

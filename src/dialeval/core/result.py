@@ -460,7 +460,7 @@ def load(path: str | os.PathLike[str]) -> Run:
     return read_consistently(file, lambda: _read_run(file))
 
 
-def read_comparison(path: str | os.PathLike[str]) -> Any:
+def read_comparison(path: str | os.PathLike[str]) -> object:
     """Read the comparison that was saved with a run, as plain data; None where there is none.
 
     Raises:
@@ -469,7 +469,7 @@ def read_comparison(path: str | os.PathLike[str]) -> Any:
     path = Path(path)
     file = path / RUN_FILE if path.is_dir() else path
 
-    def read() -> Any:
+    def read() -> object:
         for entry in validation.read_json(file, SavedRun, _REMEDY).comparison:
             place = place_of(file.with_name(entry.file), entry.sha256)
             return validation.read_document(place, _REMEDY, entry.sha256, file.name)

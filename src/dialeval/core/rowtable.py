@@ -25,7 +25,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -146,7 +146,7 @@ class RowTable(EqualByFields):
         import pyarrow as pa
 
         rows, clusters = len(self), self.clusters
-        columns: dict[str, Any] = {
+        columns: dict[str, object] = {
             "system": repeat_text(system, rows),
             "row": number_array(np.arange(1, rows + 1)),
             "dialogue": number_array(clusters + 1),

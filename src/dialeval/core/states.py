@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 _TREE_NAME = "tree"
 _EXACT_IN_JSON = 1 << 53
-_SEVERAL: Mapping[str, Callable[..., Any]] = {
+_SEVERAL: Mapping[str, Callable[..., object]] = {
     **{kind.__name__: kind for kind in (list, tuple, dict, set, frozenset)},
     "Counter": lambda pairs: Counter(dict(pairs)),
 }
@@ -41,7 +41,7 @@ class DamagedStateError(ValueError):
 
 def translate_state(state: T, vocabulary: Words) -> T:
     """Translate a state to another vocabulary, wherever it refers to one."""
-    moved: Any = state
+    moved: object = state
     if hasattr(state, "to_vocabulary"):
         moved = state.to_vocabulary(vocabulary)
     elif is_dataclass(state) and not isinstance(state, type):
@@ -102,7 +102,7 @@ def _name_class(kind: type) -> str:
     return f"{kind.__module__}:{kind.__qualname__}"
 
 
-def _to_tree(value: Any, arrays: dict[str, npt.NDArray[Any]]) -> Any:
+def _to_tree(value: Any, arrays: dict[str, npt.NDArray[Any]]) -> object:
     if value is None or isinstance(value, bool | str):
         return value
     if type(value) is int:
@@ -121,7 +121,7 @@ def _to_tree(value: Any, arrays: dict[str, npt.NDArray[Any]]) -> Any:
     return {"class": _name_class(type(value)), "parts": [_to_tree(part, arrays) for part in _list_parts(value)]}
 
 
-def _list_parts(value: object) -> tuple[Any, ...]:
+def _list_parts(value: object) -> tuple[object, ...]:
     if hasattr(value, "to_plain"):
         return tuple(value.to_plain())
     if is_dataclass(value) and not isinstance(value, type):
@@ -148,7 +148,7 @@ def _from_tree(tree: object, arrays: Mapping[str, npt.NDArray[Any]], classes: Ma
         raise ValueError(f"{type(tree).__name__} where a value is expected")
     if "class" in tree:
         kind: Any = classes[tree["class"]]
-        make: Callable[..., Any] = kind.from_plain if hasattr(kind, "from_plain") else kind
+        make: Callable[..., object] = kind.from_plain if hasattr(kind, "from_plain") else kind
         return make(*[_from_tree(part, arrays, classes) for part in tree["parts"]])
     ((form, inside),) = tree.items()
     if form in ("int", "float"):

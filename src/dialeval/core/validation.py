@@ -39,7 +39,7 @@ def nan_to_null(value: object) -> Any:
     return _map_leaves(value, lambda leaf: None if isinstance(leaf, float) and not math.isfinite(leaf) else leaf)
 
 
-def _map_leaves(value: object, change: Callable[[object], object]) -> Any:
+def _map_leaves(value: object, change: Callable[[object], object]) -> object:
     """Return plain data with every key and leaf changed, and lists for tuples."""
     if isinstance(value, Mapping):
         return {change(key): _map_leaves(inner, change) for key, inner in value.items()}
@@ -129,7 +129,7 @@ def read_bytes(path: str | os.PathLike[str], remedy: str, sha256: str | None = N
     return content
 
 
-def read_document(path: str | os.PathLike[str], remedy: str, sha256: str | None = None, of: str = "it") -> Any:
+def read_document(path: str | os.PathLike[str], remedy: str, sha256: str | None = None, of: str = "it") -> object:
     """Read and parse a JSON document, as `read_bytes`; refuse one that is too large to be parsed."""
     if size_of(path, remedy) > LARGEST_DOCUMENT:
         raise DataError(Problem(str(path), None, f"has more than {LARGEST_DOCUMENT:,} bytes", remedy))
@@ -168,7 +168,7 @@ def read_manifest(
     return made, document
 
 
-def parse_json(content: bytes, where: str, remedy: str) -> Any:
+def parse_json(content: bytes, where: str, remedy: str) -> object:
     """Parse JSON; `where` names the file."""
     try:
         return orjson.loads(content)

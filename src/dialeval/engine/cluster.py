@@ -78,7 +78,7 @@ class _JobReference:
     """A job as workers get it: they fetch it when they first need it."""
 
     token: str
-    references: tuple[Any, Any]
+    references: tuple[object, object]
     """Ray's references to the job and to the facts."""
 
     def open_worker(self) -> Worker:
@@ -91,7 +91,7 @@ class _JobReference:
         return _workers[self.token]
 
 
-def _fold(job: _JobReference, stage: Stage, parts: int, chunk: Chunk) -> tuple[Any, ...]:
+def _fold(job: _JobReference, stage: Stage, parts: int, chunk: Chunk) -> tuple[object, ...]:
     """Return the states of a chunk, its items, and parts of states that grow, if they are to be cut."""
     worker = job.open_worker()
     states, items = worker.fold(stage, chunk)
@@ -110,7 +110,7 @@ class _Tree:
 
     def __init__(self, merge: Callable[..., object]) -> None:
         self._merge = merge
-        self._ranks: list[list[Any]] = []
+        self._ranks: list[list[object]] = []
 
     def add(self, reference: object, rank: int = 0) -> None:
         """Take in one more state, by its reference."""
@@ -121,7 +121,7 @@ class _Tree:
             self.add(self._merge(False, *self._ranks[rank]), rank + 1)
             self._ranks[rank] = []
 
-    def close(self) -> Any:
+    def close(self) -> object:
         """Return the reference to all states, merged and closed."""
         return self._merge(True, *(reference for rank in self._ranks for reference in rank))
 
@@ -150,7 +150,7 @@ class Cluster(Engine):
     def __enter__(self) -> Cluster:
         if not self._ray.is_initialized():
             _refuse_no_answer(self._address)
-            options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
+            options: dict[str, object] = {"log_to_driver": False, "logging_level": logging.ERROR}
             if self._address == "local":
                 options["include_dashboard"] = False
             if not (self._address or "").startswith("ray://"):
@@ -169,7 +169,7 @@ class Cluster(Engine):
             self._ray.shutdown()
             self._ours = False
 
-    def _make_job_config(self) -> Any:
+    def _make_job_config(self) -> object:
         """Return the settings of a job whose workers import from the working folder only if this process does.
 
         Ray puts the working folder first on the path of the workers of every job that is not a client's.
@@ -192,7 +192,7 @@ class Cluster(Engine):
         trees = [_Tree(merge) for _ in range(parts)]
         size = 1 if alone else GROUP
         queue = iter(chunks.items())
-        ahead: deque[tuple[list[tuple[int, Chunk]], Any, list[Any]]] = deque()
+        ahead: deque[tuple[list[tuple[int, Chunk]], object, list[object]]] = deque()
         while True:
             while len(ahead) < 1 + -(-2 * cores // size) and (group := list(islice(queue, size))):
                 sent = [submit(chunk) for _, chunk in group]

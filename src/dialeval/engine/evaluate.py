@@ -88,7 +88,7 @@ class Reading:
             raise SettingError(f"invalid rows are refused or skipped: invalid='refuse' or 'skip', not {self.invalid!r}")
 
     @property
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> dict[str, object]:
         """The settings of `FieldNames`."""
         names = ("system_prompts", "separator", "keep_reasoning", "roles")
         every_call, skip = self.checks is not None and _has_call_checks(self.checks), self.invalid == "skip"
@@ -405,7 +405,7 @@ class Tally:
     def _context(self) -> Context:
         return open_context(self._resources)
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return {name: value for name, value in vars(self).items() if name != "_context"}
 
     def __len__(self) -> int:

@@ -116,7 +116,7 @@ class FinishedSystem:
     system: System
     plan: Plan
     states: Mapping[Metric, Any]
-    checks: Sequence[tuple[str, Fact, Any]]
+    checks: Sequence[tuple[str, Fact, object]]
     """The details of the plan and the checks of all rows, each with its name and state."""
     digests: Mapping[Input, str]
     """Of the columns and resources that are in signatures."""
@@ -244,7 +244,7 @@ def run_sources(
         lines = (*warnings, *of_resources, *notes, *dict.fromkeys(_find_warnings(systems, chunks)))
         judges = {digest: context.resources[need] for need, digest in job.resources.digests.items()}
         training_rows = {digest: list(getattr(judge, "trained_on", ())) for digest, judge in judges.items()}
-        tables: dict[str, dict[str, Any]] = {
+        tables: dict[str, dict[str, object]] = {
             TRAINED_ON: {digest: rows for digest, rows in training_rows.items() if rows},
             TRIALS: {name: end.finish_details()[TRIALS] for name, end in systems.items() if TRIALS in end.plan.details},
         }
@@ -335,7 +335,7 @@ class _Passes:
 
     def run(self) -> dict[System, SystemState]:
         """Return the states of all chunks together, by system; corpus statistics are folded before the metrics."""
-        facts: dict[System, dict[Hashable, Any]] = {}
+        facts: dict[System, dict[Hashable, object]] = {}
         totals: dict[System, SystemState] = {}
         for stage in self.job.stages:
             # States of one process are over one vocabulary, but for a few where its worker starts again with another;
@@ -482,7 +482,7 @@ def _find_warnings(systems: Mapping[str, FinishedSystem], chunks: Sequence[Chunk
     checks = {name: [(fold, state) for _, fold, state in end.checks] for name, end in systems.items()}
     real = [name for name, system in systems.items() if system.source.role == "system"]
     yield from warn_of_unsplit_texts(checks[name] for name in real)
-    states: dict[Metric, list[Any]] = {}
+    states: dict[Metric, list[object]] = {}
     for name in real:
         for metric, state in systems[name].states.items():
             states.setdefault(metric, []).append(state)

@@ -230,14 +230,14 @@ class EarlyPass(NamedTuple):
     """A pass over all rows before the metrics, from whose values the plans follow."""
 
     facts: Sequence[Fact]
-    settle: Callable[[Planner, Mapping[Fact, Any]], tuple[Planner, dict[str, Any]]]
+    settle: Callable[[Planner, Mapping[Fact, object]], tuple[Planner, dict[str, object]]]
     """Return the planner of the passes that follow, and details for the run."""
 
 
 def survey_columns(plans: Sequence[Plan]) -> EarlyPass:
     """Collect what metrics have to know of the rows of all systems, such as the names of all labels."""
 
-    def settle(planner: Planner, surveyed: Mapping[Fact, object]) -> tuple[Planner, dict[str, Any]]:
+    def settle(planner: Planner, surveyed: Mapping[Fact, object]) -> tuple[Planner, dict[str, object]]:
         @cache
         def expand(name: str, metric: Metric) -> Mapping[str, Metric]:
             if metric.survey is None:
@@ -260,7 +260,7 @@ def choose_by_script(plans: Sequence[Plan]) -> EarlyPass:
     """Count the scripts of all texts where a metric leaves the choice of a tokenizer to the run."""
     unasked = any(plan.by_script for plan in plans)
 
-    def settle(planner: Planner, counted: Mapping[Fact, Any]) -> tuple[Planner, dict[str, Any]]:
+    def settle(planner: Planner, counted: Mapping[Fact, Any]) -> tuple[Planner, dict[str, object]]:
         tokenizer = choose_tokenizer(counted[_SCRIPT_COUNTS])
         tokenizer = choose_installed(tokenizer) if unasked else tokenizer
 
@@ -309,7 +309,7 @@ def with_checks(plan: Plan) -> Plan:
 
 def warn_of_unsplit_texts(systems: Iterable[Checked]) -> Iterator[str]:
     """Yield a warning for each tokenizer that could not split some texts of the systems."""
-    by_tokenizer: dict[Tokenizer, list[Any]] = {}
+    by_tokenizer: dict[Tokenizer, list[object]] = {}
     for checks in systems:
         for fold, counts in checks:
             if isinstance(fold, UnsplitTexts):

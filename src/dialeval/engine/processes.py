@@ -317,7 +317,12 @@ def _serve(pipe: Connection) -> None:
                 # Opened with the first chunk, where an error is not taken for a death.
                 worker = worker or Worker(*_load_message(message))
                 answer_to, *what = _load_message(asked)
-                answer = pickle.dumps((answer_to(worker, *what), None, ""))
+                result = answer_to(worker, *what)
+                try:
+                    answer = pickle.dumps((result, None, ""))
+                except Exception:
+                    worker.job.pack(what[0], result[0])  # names the metric
+                    raise
             except Exception as error:
                 answer = _dump_error(error)
             pipe.send_bytes(answer)

@@ -61,7 +61,7 @@ def list_shipped(everything: bool = False) -> dict[Input, str]:
 
 
 @cache
-def _make_shipped(place: str) -> Any:
+def _make_shipped(place: str) -> object:
     """Make a shipped resource, once for all evaluations of this process: reading a judge takes a second."""
     return resolve_name(place)()
 
@@ -123,7 +123,7 @@ class Resources:
     """Rules about replies and tool calls: a TOML file, or a list of dictionaries."""
     llm: LanguageJudge | None = None
     """A language model as a judge, or a panel of them (`judges.llm.judge`)."""
-    ready: Mapping[Input, Any] | None = None
+    ready: Mapping[Input, object] | None = None
     """Resources that are open, by need, for evaluations that use none of the others."""
     digests: Mapping[Input, str] = field(default_factory=dict)
     """Those of the resources that the metrics use."""
@@ -167,12 +167,12 @@ class Resources:
                 raise DataError(Problem(str(where), None, what, "keep it as it is, and the same on every machine"))
         return resources
 
-    def _open_words(self, shared: Vocabulary) -> dict[Input, Any]:
+    def _open_words(self, shared: Vocabulary) -> dict[Input, object]:
         """Open the resources that determine which words are known, and what is known of them."""
         from dialeval.io.vectors import load_embeddings
         from dialeval.metrics.words import KnownWords, TrainText, VectorTable
 
-        resources: dict[Input, Any] = {}
+        resources: dict[Input, object] = {}
         texts = read_train_texts(self.train)
         listed: Vocabulary | TextColumn | None = None
         if self.vocabulary is not None:

@@ -282,7 +282,7 @@ def compare_rows(
     sign = -1.0 if metric is not None and metric.better == "lower" else 1.0
     clusters = tables[names[0]].clusters if cluster is None else number_clusters(tables, cluster)[names[0]]
     texts = [[str(text) for text in table.texts["response"]] for table in tables.values()]
-    parts: list[tuple[Any, ...]] = []
+    parts: list[tuple[object, ...]] = []
     for one, two in combinations(range(len(names)), 2):
         difference = sign * (values[one] - values[two])
         rows = np.flatnonzero(~np.isnan(difference))

@@ -36,16 +36,8 @@ SETTINGS = orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS | orjson.OPT_SERIALIZE
 
 _INNER = ("function", "functionCall", "function_call", "toolUse", "params", "action")
 _ARGUMENTS = (
-    "arguments",
-    "input",
-    "args",
-    "kwargs",
-    "input_parameters",
-    "inputParameters",
-    "parameters",
-    "query",
-    "queries",
-    "code",
+    *("arguments", "input", "args", "kwargs", "input_parameters", "inputParameters", "parameters"),
+    *("query", "queries", "code"),
 )
 _IDS = ("tool_call_id", "tool_use_id", "toolUseId", "toolCallId", "call_id", "id")
 _CALL_IDS = ("call_id", "toolCallId", "toolUseId", "id")
@@ -71,7 +63,7 @@ class Call(NamedTuple):
 
     shown: str
     name: str | None = None
-    arguments: Any = None
+    arguments: object = None
     """Parsed; a text where it is no JSON, None where the call gives none."""
     id: str | None = None
 
@@ -239,7 +231,7 @@ def read_expected_calls(values: Iterable[object]) -> str:
     return dump(found)
 
 
-def parse_text(value: object, empty: object) -> Any:
+def parse_text(value: object, empty: object) -> object:
     """Return what a text of JSON says, `empty` for an empty one; anything else as it is."""
     if not isinstance(value, str):
         return value
@@ -253,5 +245,5 @@ def _text(value: object) -> str | None:
     return value if isinstance(value, str) else str(value) if type(value) is int else None
 
 
-def _first(given: Mapping[str, object], keys: Iterable[str], default: object) -> Any:
+def _first(given: Mapping[str, object], keys: Iterable[str], default: object) -> object:
     return next((given[key] for key in keys if given.get(key) is not None), default)

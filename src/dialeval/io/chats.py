@@ -93,7 +93,7 @@ class ReplyRow(NamedTuple):
     """User turns since the reply before; -1 where they are counted by contexts."""
     values: Mapping[Input, Any] = MappingProxyType({})
     """Values of its own fields that metrics ask for."""
-    shared: Mapping[Input, Any] = MappingProxyType({})
+    shared: Mapping[Input, object] = MappingProxyType({})
     """Values that are of the whole conversation, and count in its last reply."""
 
 
@@ -186,14 +186,8 @@ class Chat:
         if INDEX in kept:
             labels = [[str(index)] if name == INDEX else own for name, own in zip(kept, labels, strict=True)]
         place = (bool(self.replies), self._system, self._dialogue, len(self.replies) + 1, labels)
-        more: Any = {
-            "turn_labels": turn_labels,
-            "latency": latency,
-            "failure": failure,
-            "asked": asked,
-            "values": values,
-        }
-        self.replies.append(ReplyRow(text, self._references, self._said, self._roles, *place, **more))
+        row = ReplyRow(text, self._references, self._said, self._roles, *place, turn_labels=turn_labels)
+        self.replies.append(row._replace(latency=latency, failure=failure, asked=asked, values=values))
         self._said, self._roles = [], []
 
     def close(self, tried: bool, called: bool) -> list[ReplyRow]:
@@ -226,7 +220,7 @@ class Chat:
         self._said, self._roles = self._said[:first], self._roles[:first]
 
 
-def _sort_by_time(messages: Sequence[object]) -> Sequence[Any]:
+def _sort_by_time(messages: Sequence[object]) -> Sequence[object]:
     """Return messages in the order of their times, if all have one; newest first is reversed."""
     if not messages or not isinstance(messages[0], dict) or read_message_time(messages[0]) is None:
         return messages
@@ -262,7 +256,8 @@ def join_output(reader: FieldReader, row: RowObject) -> tuple[RowObject, bool]:
     messages = parse_cell(row[names.messages])
     if name is None or not isinstance(messages, LISTS):
         return row, False
-    output = parse_reply(row[name])
+    output: Any = row[name]
+    output = parse_reply(output) if isinstance(output, str) else output
     reader.fields.setdefault("reply", name)
     if isinstance(output, dict):
         output = find(output, "choices.0.message | message") or output

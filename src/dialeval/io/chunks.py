@@ -516,7 +516,7 @@ def read_row_groups(span: Span, names: FieldNames, rows: int) -> Iterator[tuple[
 def _find_end_of_open_dialogue(file: Any, group: int, stop: int, starts: Sequence[int], names: FieldNames) -> int:
     """Return the row on which the dialogue ends that is open where a row group begins, or group `stop` begins."""
 
-    def read_ids(number: int) -> list[Any]:
+    def read_ids(number: int) -> list[object]:
         return list(file.read_row_group(number, columns=[names.dialog_id]).column(0).to_pylist())
 
     before = next((ids for number in range(group - 1, -1, -1) if (ids := read_ids(number))), [None])

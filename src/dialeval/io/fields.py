@@ -107,7 +107,7 @@ def describe_missing(name: str, wanted: str, there: Iterable[object], kind: str 
     return f"has no {kind} {name!r}, only {join_names(names)}", remedy
 
 
-def _search_texts(row: Mapping[Any, object], path: str = "", depth: int = 3) -> tuple[dict[str, str], list[str]]:
+def _search_texts(row: Mapping[object, object], path: str = "", depth: int = 3) -> tuple[dict[str, str], list[str]]:
     """Return the texts in a row that are sentences, by path, and the paths of lists of objects with texts."""
     texts: dict[str, str] = {}
     chats: list[str] = []
@@ -394,9 +394,9 @@ class FieldReader:
             self.bare_latencies.append(seconds)
         return seconds if unit == 1 else seconds * unit
 
-    def read_columns(self, row: RowObject) -> dict[Input, Any]:
+    def read_columns(self, row: RowObject) -> dict[Input, object]:
         """Return the values of the fields of a row or a message that metrics ask for, and its scores."""
-        found: dict[Input, Any] = {}
+        found: dict[Input, object] = {}
         for column in self.names.columns:
             name = column.field or ""
             given = value_at(row, name)
@@ -462,7 +462,7 @@ class FieldReader:
         return False
 
 
-def read_labels(annotators: Iterable[object]) -> dict[str, list[Any]]:
+def read_labels(annotators: Iterable[object]) -> dict[str, list[object]]:
     """Return by label how many annotators gave it, and how many of these each value.
 
     A value is a text, a list of texts (all that apply), or true or false, which is counted as an empty text; a number
@@ -503,9 +503,9 @@ _SCORE_NAME = re.compile(
 """Names of fields that are scores, where all are asked for."""
 
 
-def list_scores(row: RowObject) -> dict[str, Any]:
+def list_scores(row: RowObject) -> dict[str, object]:
     """Return the scores in the fields of a row that hold several, by name."""
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     for field in SCORE_FIELDS:
         if row.get(field) is not None:
             found = {**read_scores(row[field]), **found}

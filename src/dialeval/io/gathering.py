@@ -56,7 +56,7 @@ from dialeval.io.outcomes import account_for, mark_outcomes
 from dialeval.io.row_shapes import (
     Filters,
     explain_shape,
-    find,
+    find_path,
     find_shape,
     list_paths,
     list_unlike,
@@ -209,11 +209,12 @@ def _read_table(table: pa.Table, names: FieldNames, system: str, where: str) -> 
         named = dialogues
     else:
         named = _name_dialogues(list(dialogues))
-    given = [None] * len(table) if systems is None else list(systems)
+    given: list[str | None] = [None] * len(table) if systems is None else [*systems]
     if any(map(looks_like_prompt, {name for name in given if name})):
         return None
     rows = mark_outcomes(Rows(system, found, named, turns, where), {}, names.keep_reasoning)
     there = {name: name for name in columns} | ({names.dialog_id: ids[0]} if ids[0] in columns else {})
+    given = _name_failures(given, rows.columns.get(inputs.OUTCOME))
     return account_for(split_systems(rows, given, system), Account(fields=name_fields(there, names)))
 
 
@@ -227,7 +228,7 @@ class _RowCollector:
         self._continued: list[int] = []
         self._labels: list[Sequence[Sequence[str]]] = []
         self._texts: dict[Input, dict[int, str]] = {need: {} for need in OF_SOME_ROWS}
-        self._values: dict[Input, dict[int, Any]] = {}
+        self._values: dict[Input, dict[int, object]] = {}
         self._uncounted: dict[Input, set[int]] = {}
         """Rows in which a value of the whole conversation does not count."""
         self.trials = _Trials()
@@ -347,12 +348,11 @@ class _RowCollector:
 
 def _name_failures(systems: list[str | None], outcomes: ColumnData | None) -> list[str | None]:
     """Return the systems of rows, with the only one that is named for requests that failed and do not name it."""
-    named = {*systems} - {None}
+    named = {*filter(None, systems)}
     if len(named) != 1 or not isinstance(outcomes, RaggedColumn):
         return systems
-    failed = np.diff(outcomes.offsets) > 0
-    nameless = [row for row, name in enumerate(systems) if name is None]
-    return [*named] * len(systems) if failed[nameless].all() else systems
+    nameless = [row for row, name in enumerate(systems) if not name]
+    return [*named] * len(systems) if (np.diff(outcomes.offsets)[nameless] > 0).all() else systems
 
 
 def _name_dialogues(names: Sequence[str | None]) -> TextColumn | None:
@@ -362,7 +362,7 @@ def _name_dialogues(names: Sequence[str | None]) -> TextColumn | None:
     return TextColumn.from_strings([name or f"row {row}" for row, name in enumerate(names, 1)])
 
 
-def _collect_columns(rows: Sequence[Any], names: FieldNames) -> tuple[Mapping[str, list[Any]], dict[str, str]]:
+def _collect_columns(rows: Sequence[Any], names: FieldNames) -> tuple[Mapping[str, list[object]], dict[str, str]]:
     """Return the values of rows by field, null where a row does not have it, and which field was read as what.
 
     There is nothing where rows differ in type.
@@ -491,18 +491,18 @@ def _read_given(reader: FieldReader, given: object, gathered: _RowCollector) -> 
         reader.add_unknown_shape(given)
         return
     shape = None if row is given or names.mapped else find_shape(given)
-    if shape is not None and shape.scores:
-        row = {**row, "scores": collect_scores(given, shape.scores, (*shape.paths.values(), *shape.signs))}
-    if shape is not None and "shape" not in reader.fields:
-        known = {"id": "dialog_id", "reply": "response" if "response" in shape.paths else "messages"}
-        known |= {name: name for name in ("system", "reference", "latency", "reward")}
-        reader.fields |= {"shape": shape.name}
-        mapped = list_paths(shape, names)
-        paths = {name: mapped.get(own, "").split(" | ") for name, own in known.items()}
-        there = {name: [path for path in own if path and find(given, path) is not None] for name, own in paths.items()}
-        reader.fields |= {name: own[0] for name, own in there.items() if own}
+    if shape is not None:
+        paths = list_paths(shape, names)
+        if shape.scores:
+            taken = (*paths.values(), *shape.signs, *names.all, "id")
+            row = {**row, "scores": collect_scores(given, shape.scores, taken)}
+        if "shape" not in reader.fields:
+            known = {"id": "dialog_id", "reply": "response" if "response" in paths else "messages"}
+            known |= {name: name for name in ("system", "reference", "latency", "reward")}
+            there = {name: find_path(given, paths[own]) for name, own in known.items() if own in paths}
+            reader.fields |= {"shape": shape.name, **{name: path for name, path in there.items() if path is not None}}
     labels = [reader.read_labels(value_at(given, name), name) for name in names.kept]
-    parts = [row] if row is given or names.mapped else split_turns(row, given, names)
+    parts = [row] if shape is None else split_turns(row, shape, names)
     named = given if row is given or row.get("scores") is None else {**given, "scores": row["scores"]}
     replies = [reply for part in parts for reply in _read_row(reader, part, labels, gathered)]
     yield from _add_values(replies, reader.read_columns(named)) if names.columns or names.scores else replies

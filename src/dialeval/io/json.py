@@ -260,7 +260,7 @@ def _parse_rows(lines: TextColumn, where: str, problems: list[Problem]) -> Itera
     spans = zip(lines.starts.tolist(), lines.ends.tolist(), strict=True)
     load: Callable[[Any], Any] = orjson.loads
     if _OTLP.match(lines.data[:200].tobytes()):
-        from dialeval.io.otlp import read_export as load  # loads msgspec
+        from dialeval.io.spans import read_export as load  # loads msgspec
     for line, (start, end) in enumerate(spans, 1):
         try:
             yield line, load(view[start:end])

@@ -7,6 +7,7 @@ which fields a file is recognized, and names its assembler.
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
@@ -55,6 +56,8 @@ def find_assembler(row: object, names: FieldNames) -> Assembler | None:
         from dialeval.io.traces import assemble  # loads msgspec
 
         return partial(_assemble, partial(assemble, names=names), "a trace")
+    if shape is None and isinstance(row, dict) and any(map(_GRADED.match, filter(None, map(str, row.values())))):
+        return _read_promptfoo_table
     known = shape is not None and shape.assembler
     return partial(_assemble, ASSEMBLERS[shape.assembler], shape.title) if shape is not None and known else None
 
@@ -81,6 +84,10 @@ def _chat(name: object, messages: Iterable[RowObject], **more: object) -> RowObj
     return {"id": name, "messages": list(messages), **{key: value for key, value in more.items() if value is not None}}
 
 
+def _list_events(rows: Numbered) -> Iterator[tuple[int, JsonObject]]:
+    return ((line, row) for line, row in rows if isinstance(row, dict))
+
+
 # Sessions of coding agents: a file of events.
 
 
@@ -89,9 +96,9 @@ def _read_claude_code(rows: Numbered, _where: str) -> Iterator[tuple[int, RowObj
     chats: dict[str, tuple[int, dict[object, RowObject], list[str]]] = {}
     met: set[object] = set()  # a session that is resumed repeats events
     known_session: object = None
-    for line, event in rows:
-        message = event.get("message") if isinstance(event, dict) else None
-        if not isinstance(event, dict) or not isinstance(message, dict) or event.get("isMeta"):
+    for line, event in _list_events(rows):
+        message = event.get("message")
+        if not isinstance(message, dict) or event.get("isMeta"):
             continue
         if (unique := event.get("uuid") or line) in met:
             continue
@@ -107,16 +114,23 @@ def _read_claude_code(rows: Numbered, _where: str) -> Iterator[tuple[int, RowObj
         known["content"] = [*known["content"], *parts]  # type: ignore[misc]
         models += [str(message["model"])] if message.get("model") else []
     for session, (line, messages, models) in chats.items():
-        yield line, _chat(session, messages.values(), system=models[0] if models else None)
+        said = list(messages.values())
+        for message, after in zip(said, [*said[1:], {}], strict=True):
+            if str(value_at(message, "content.0.text")).startswith(_CLAUDE_FRAMES) and after.get("role") != ASSISTANT:
+                message["role"] = SYSTEM
+        if any(message.get("role") != SYSTEM for message in said):
+            yield line, _chat(session, said, system=models[0] if models else None)
+
+
+_CLAUDE_FRAMES = ("<command-", "<local-command-", "<bash-", "[Request interrupted by user")
+"""How what the user does to Claude Code itself begins, such as /exit, which no model answers."""
 
 
 def _read_codex(rows: Numbered, where: str) -> Iterator[tuple[int, RowObject]]:
     """Yield the chat of a session."""
     facts: RowObject = {}
     messages: list[RowObject] = []
-    for _, event in rows:
-        if not isinstance(event, dict):
-            continue
+    for _, event in _list_events(rows):
         kind, item = event.get("type"), event.get("payload", event)
         if not isinstance(item, dict) or item.get("type") == "reasoning":
             continue
@@ -135,9 +149,7 @@ def _read_codex_exec(rows: Numbered, where: str) -> Iterator[tuple[int, RowObjec
     """Yield the chat of the events that `codex exec --json` prints: what is completed."""
     name: object = stem_of(where)
     messages: list[RowObject] = []
-    for _, event in rows:
-        if not isinstance(event, dict):
-            continue
+    for _, event in _list_events(rows):
         name, item = event.get("thread_id", name), event.get("item")
         item = item if isinstance(item, dict) and event.get("type") == "item.completed" else {}
         kind = item.get("type")
@@ -152,16 +164,14 @@ def _read_codex_exec(rows: Numbered, where: str) -> Iterator[tuple[int, RowObjec
     yield 1, _chat(name, messages)
 
 
-_CODEX_FRAMES = ("<environment_context>", "<user_instructions>", "# AGENTS.md", "<permissions")
+_CODEX_FRAMES = ("<environment_context>", "<user_", "# AGENTS.md", "<permissions", "<turn_aborted>")
 """What Codex says to the model in the name of the user."""
 
 
 def _read_openhands(rows: Numbered, where: str) -> Iterator[tuple[int, RowObject]]:
     """Yield the chat of a trajectory: messages, actions as calls of tools, and observations as their results."""
     messages: list[RowObject] = []
-    for _, event in rows:
-        if not isinstance(event, dict):
-            continue
+    for _, event in _list_events(rows):
         action, source, number = event.get("action"), event.get("source"), str(event.get("id"))
         args = event.get("args")
         text = value_at(event, "args.content") or value_at(event, "args.final_thought") or event.get("message") or ""
@@ -169,9 +179,8 @@ def _read_openhands(rows: Numbered, where: str) -> Iterator[tuple[int, RowObject
         if action in ("message", "finish"):
             messages.append({**spoken, "content": event.get("message") if action == "finish" else text})
         elif action is not None and source == "agent" and action not in ("system", "recall", "change_agent_state"):
-            messages.append(
-                {**spoken, "content": "", "tool_calls": [{"id": number, "name": action, "arguments": args}]}
-            )
+            called = [{"id": number, "name": action, "arguments": args}]
+            messages.append({**spoken, "content": "", "tool_calls": called})
         elif event.get("observation") and event.get("cause") is not None and messages:
             result = {"role": TOOL, "tool_call_id": str(event["cause"]), "content": event.get("content") or ""}
             messages.append({**result, "timestamp": event.get("timestamp")})
@@ -281,9 +290,8 @@ def _read_rasa(tracker: JsonObject) -> Iterator[RowObject]:
 def _read_rasa_events(rows: Numbered, _where: str) -> Iterator[tuple[int, RowObject]]:
     """Yield the chats of events, as the event broker writes them."""
     trackers: dict[object, tuple[int, list[RowObject]]] = {}
-    for line, event in rows:
-        if isinstance(event, dict):
-            trackers.setdefault(event.get("sender_id"), (line, []))[1].append(event)
+    for line, event in _list_events(rows):
+        trackers.setdefault(event.get("sender_id"), (line, []))[1].append(event)
     for sender, (line, events) in trackers.items():
         yield from ((line, chat) for chat in _read_rasa({"sender_id": sender, "events": events}))
 
@@ -307,12 +315,8 @@ def _read_tree(document: JsonObject) -> Iterator[RowObject]:
         is_reply = ROLES.get(str(node.get("role"))) == ASSISTANT
         if is_reply:
             asked += sum(not reply.get("replies") for reply in replies)
-            yield {
-                "response": node.get("text"),
-                "context": above,
-                "dialog_id": document["message_tree_id"],
-                ASKED: asked,
-            }
+            place = {"dialog_id": document["message_tree_id"], ASKED: asked}
+            yield {"response": node.get("text"), "context": above, **place}
         turns = [*above, {"role": node.get("role"), "content": node.get("text")}]
         counts = [int(not is_reply and not number) for number in range(len(replies))]
         waiting += [(reply, turns, count) for reply, count in zip(reversed(replies), reversed(counts), strict=True)]
@@ -353,7 +357,7 @@ _DOCUMENTS: dict[str, Callable[[JsonObject], Iterator[RowObject]]] = {
 
 def _read_promptfoo(rows: Numbered, where: str) -> Iterator[tuple[int, RowObject]]:
     """Yield a row for each result; where an evaluation has several prompts, each of them is a system."""
-    given = [(line, row) for line, row in rows if isinstance(row, dict)]
+    given = list(_list_events(rows))
     labels = [str(find(row, "prompt.label | prompt.display | prompt.raw")) for _, row in given]
     numbers = {label: f"prompt-{number}" for number, label in enumerate(dict.fromkeys(labels), 1)}
     if len(numbers) > 1:
@@ -372,26 +376,39 @@ def _read_promptfoo(rows: Numbered, where: str) -> Iterator[tuple[int, RowObject
             scores |= named if len(named) > 1 else {}
         yield (
             line,
-            {
+            {name: row.get(name) for name in ("success", "cost")}
+            | {
                 "response": output if output is None or isinstance(output, str) else dump(output),
                 "context": value_at(row, "prompt.raw"),
                 "dialog_id": test if met[system, test] == 1 else f"{test} ({met[system, test]})",
                 "system": system,
                 "scores": scores,
-                "success": row.get("success"),
                 "latency_ms": row.get("latencyMs"),
-                "cost": row.get("cost"),
                 "error": value_at(row, "response.error") or (row.get("error") if is_error or output is None else None),
             },
         )
 
 
+_GRADED = re.compile(r"\[(PASS|FAIL|ERROR)\] (?:\(([\d.]+)\) ?)?")
+"""How promptfoo begins the cells of its tables."""
+
+
+def _read_promptfoo_table(rows: Numbered, _where: str) -> Iterator[tuple[int, RowObject]]:
+    """Yield a row for each graded cell of a table, whose columns are prompts, and else variables of tests."""
+    for line, row in _list_events(rows):
+        cells = {name: found for name, cell in row.items() if (found := _GRADED.match(str(cell or ""))) is not None}
+        test = dump({name: cell for name, cell in row.items() if name not in cells})
+        for number, (name, found) in enumerate(cells.items(), 1):
+            said, is_error = row[name][found.end() :], found[1] == "ERROR"
+            scores = {"score": float(found[2])} if found[2] else {}
+            told = {"scores": scores, "success": found[1] == "PASS", "error": said if is_error else None}
+            yield line, {"response": said, "dialog_id": test, "system": f"prompt-{number}", **told}
+
+
 def _read_samples_with_scores(rows: Numbered, _where: str) -> Iterator[tuple[int, RowObject]]:
     """Yield a row for each sample of Every Eval Ever, which has a line for each of its scores."""
     samples: dict[tuple[object, ...], tuple[int, RowObject]] = {}
-    for line, sample in rows:
-        if not isinstance(sample, dict):
-            continue
+    for line, sample in _list_events(rows):
         name = str(sample.get("evaluation_name") or "score")
         score = {name: value_at(sample, "evaluation.score")}
         key = (sample.get("model_id"), sample.get("sample_id"), sample.get("sample_hash"))

@@ -49,10 +49,8 @@ CALLER = "function_call"
 PARTS: Mapping[str, str] = {
     **dict.fromkeys(("text", "input_text", "output_text"), "text"),
     "refusal": "refusal",
-    **dict.fromkeys(("tool_result", "tool_call_response", "server_tool_call_response"), "result"),
-    **dict.fromkeys(
-        ("functionResponse", "function_response", "toolResult", "codeExecutionResult", "tool-result"), "result"
-    ),
+    **dict.fromkeys(("tool_result", "tool_call_response", "server_tool_call_response", "toolResult"), "result"),
+    **dict.fromkeys(("functionResponse", "function_response", "codeExecutionResult", "tool-result"), "result"),
     **dict.fromkeys(("image", "image_url", "input_image", "image_file", "photos", "gifs", "sticker"), "[image]"),
     **dict.fromkeys(("audio", "input_audio", "audio_url", "audio_files"), "[audio]"),
     **dict.fromkeys(("video", "video_url", "videos"), "[video]"),
@@ -132,8 +130,7 @@ def read_message(reader: FieldReader, message: RowObject, what: str, role: str) 
         return Message(role, "", (*calls, call))
     own = [part for part in parts if isinstance(part, Call)]
     results = [part for part in parts if isinstance(part, ToolResult)]
-    answered = (each for each in _list_calls(message) if isinstance(each, dict) and "output" in each)
-    results += map(read_result, answered)  # of an mcp_call
+    results += [read_result(each) for each in _list_calls(message) if isinstance(each, dict) and "output" in each]
     if role == TOOL and not results:
         results = [read_result(message, text)]
     elif role == USER and results and len(results) == len(message[key]):  # type: ignore[arg-type]
@@ -216,10 +213,9 @@ def _read_part(reader: FieldReader, part: object, what: str, inner: bool) -> tup
     if not field or field.startswith("["):
         return field, None
     if field == "result":
-        body: Any = part.get(str(kind), part)
-        given = (
-            next((body[key] for key in _RESULTS if body.get(key) is not None), None) if isinstance(body, dict) else body
-        )
+        given: Any = part.get(str(kind), part)
+        if isinstance(given, dict):
+            given = next((given[key] for key in _RESULTS if given.get(key) is not None), None)
         if isinstance(given, LISTS):
             text = read_content(reader, given, what, inner=True)[0]
         else:

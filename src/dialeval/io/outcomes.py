@@ -25,13 +25,9 @@ from dialeval.core.arrays import Ints, Mask, offsets_of
 from dialeval.core.columns import ColumnData, RaggedColumn, SharedColumn, TextColumn
 from dialeval.io.rows import Rows
 
-FAILED = frozenset(
-    (
-        *("error", "errored", "failed", "failure", "cancelled", "canceled", "expired", "timeout", "timed_out"),
-        *("blocked", "content_filter", "safety", "recitation", "blocklist", "prohibited_content"),
-        "malformed_function_call",
-    )
-)
+_ERRORS = ("error", "errored", "failed", "failure", "cancelled", "canceled", "expired", "timeout", "timed_out")
+_REFUSALS = ("blocked", "content_filter", "safety", "recitation", "blocklist", "prohibited_content")
+FAILED = frozenset((*_ERRORS, *_REFUSALS, "malformed_function_call"))
 """The words by which logs declare an error."""
 LONGEST = 1000
 """Characters of an error message; of a page, as a gateway answers it, any number."""

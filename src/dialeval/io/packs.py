@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from dialeval.core import validation
 from dialeval.core.errors import DataError, Problem, SettingError, suggest
 from dialeval.core.features import list_features, list_installed, read_table
-from dialeval.core.files import build_folder, cache_folder, discard, sha256_of
+from dialeval.core.files import build_folder, cache_folder, cache_root, discard, sha256_of
 from dialeval.core.fingerprint import short_digest
 
 if TYPE_CHECKING:
@@ -183,7 +183,7 @@ def find_pack(name: str) -> Pack | None:
 
 
 def _folder_of(source: PackSource) -> Path:
-    return cache_folder("packs") / source.name / source.version
+    return cache_root() / "packs" / source.name / source.version
 
 
 def verify_pack(name: str) -> list[Problem]:

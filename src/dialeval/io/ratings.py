@@ -33,7 +33,7 @@ from dialeval.core.arrays import Floats, Ints
 from dialeval.core.errors import SettingError, add_warning
 from dialeval.io import row_shapes
 from dialeval.io.calls import parse_text
-from dialeval.io.fields import FieldReader, describe_missing
+from dialeval.io.fields import FieldReader, describe_missing, parse_cell
 from dialeval.io.opening import PathSource
 from dialeval.io.reading import read_objects
 from dialeval.io.rows import CONTENT_KEYS, LISTS, FieldNames, Records, RowObject, join_names, kind_of, read_number
@@ -174,7 +174,7 @@ def list_ratings(row: RowObject, names: FieldNames) -> list[RowObject]:
         return [row]
     list_answers = _list_argilla if is_table or shape is None else _ANSWERS[shape.name]
     data: Any = next((row[name] for name in ("data", "fields") if isinstance(row.get(name), dict)), row)
-    context = row_shapes.parse_list(next((data[name] for name in _CONTEXTS if data.get(name) is not None), None))
+    context = parse_cell(next((data[name] for name in _CONTEXTS if data.get(name) is not None), None))
     response = next((data[name] for name in _RESPONSES if isinstance(data.get(name), str)), None)
     if response is None and isinstance(context, list) and context:  # the last turn was rated
         *context, last = context

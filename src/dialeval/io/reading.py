@@ -34,7 +34,7 @@ from dialeval.io.gathering import gather_rows, gather_texts
 from dialeval.io.logs import read_markdown
 from dialeval.io.opening import LINES, PathSource, format_of, stem_of
 from dialeval.io.outcomes import account_for, mark_outcomes
-from dialeval.io.row_shapes import count_values, find_shape
+from dialeval.io.row_shapes import count_values, find_document_rows, find_shape
 from dialeval.io.rows import (
     DIALOGUE_IDS,
     LISTS,
@@ -59,6 +59,8 @@ _Content: TypeAlias = TextColumn | dict[str | None, Records]
 
 _DATASET = frozenset({"dataset_info.json", "state.json"})
 """Files next to the tables of a saved dataset of Hugging Face."""
+_INDEX, _SIMULATIONS = "results.json", "simulations"
+"""The file and the folder in a run of tau2-bench."""
 _NO_RESPONSES = re.compile(
     r"\.(md|rst|html?|pdf|png|jpe?g|svg|py|ipynb|sh|ya?ml|toml|cfg|ini|log|zip|tar|tgz|bz2|xz|pkl|pickle|npy|npz|pt|bin)$",
     re.IGNORECASE,
@@ -115,7 +117,7 @@ def check(
     names = FieldNames.of(fields, **reading)
     with collect_warnings() as notes:
         try:
-            files = find_response_files(path) if is_folder(path) else [path]
+            files = find_response_files(path) if is_folder(path) and _find_folder_reader(path) is None else [path]
             return _chain(partial(read_responses, file, fields, **reading) for file in files), [], notes
         except DataError as error:
             return _account_for_others(path, names), error.problems, notes
@@ -328,8 +330,8 @@ def _read_systems(source: object, names: FieldNames, name: str | None) -> list[R
         systems = _chain(partial(_read_systems, value, names, key) for key, value in named)
     elif not isinstance(source, str | os.PathLike):
         systems = read_source(source, name or "responses", names, name or UNNAMED)
-    elif is_folder(source) and all(Path(source, name).is_file() for name in _DATASET):
-        systems = _read_dataset(source, names)
+    elif is_folder(source) and (read := _find_folder_reader(source)) is not None:
+        systems = read(source, names)
     elif is_folder(source):
         systems = _chain(partial(_read_systems, file, names, None) for file in find_response_files(source))
     else:
@@ -358,6 +360,25 @@ def _list_rows(columns: Mapping[Any, Any], names: FieldNames) -> list[dict[str, 
         shown = ", ".join(f"{key}: {size:,}" for key, size in sizes.items())
         raise DataError(Problem("responses", None, f"columns differ in length ({shown})", "pass columns of one length"))
     return [dict(zip(map(str, columns), row, strict=True)) for row in zip(*values, strict=True)]
+
+
+def _find_folder_reader(folder: PathSource) -> Callable[[PathSource, FieldNames], list[Rows]] | None:
+    """Return what reads a folder that is one input; None for one with a file for each system."""
+    if all(Path(folder, name).is_file() for name in _DATASET):
+        return _read_dataset
+    is_run = Path(folder, _INDEX).is_file() and Path(folder, _SIMULATIONS).is_dir()
+    return _read_simulations if is_run else None
+
+
+def _read_simulations(folder: PathSource, names: FieldNames) -> list[Rows]:
+    """Return the rows of a run of tau2-bench that is a folder: an index, and a file for each simulation."""
+    index, *simulations = read_each(
+        partial(json.load, file) for file in [Path(folder, _INDEX), *sorted(Path(folder, _SIMULATIONS).glob("*.json"))]
+    )
+    document = {**(index if isinstance(index, dict) else {}), "simulations": simulations}
+    _, rows = find_document_rows(document) or ("", simulations)
+    name = escape_surrogates(Path(folder).resolve().name)
+    return gather_rows(Records(os.fspath(folder), enumerate(rows, 1)), names, name)
 
 
 def _read_dataset(folder: PathSource, names: FieldNames) -> list[Rows]:

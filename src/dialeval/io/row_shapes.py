@@ -151,22 +151,14 @@ def _parse_object(text: str) -> JsonObject:
         return {}
 
 
-def parse_list(value: object) -> Any:
-    """Return a list that is written as JSON, anything else as it is."""
-    if not isinstance(value, str) or not value.startswith("["):
-        return value
+def parse_reply(value: str) -> Any:
+    """Return messages, or an object with one, that are written as JSON; any other text as it is."""
     try:
-        return orjson.loads(value)
+        parsed = orjson.loads(value) if value.startswith(("{", "[{")) else None
     except orjson.JSONDecodeError:
         return value
-
-
-def parse_reply(value: Any) -> Any:
-    """Return messages, or an object with one, that are written as JSON; anything else as it is."""
-    if not isinstance(value, str) or not value.startswith(("{", "[{")):
-        return value
-    parsed = parse_list(f"[{value}]" if value[0] == "{" else value)
-    said = [find(each, "choices.0.message | message | .") if isinstance(each, dict) else None for each in parsed]
+    items = parsed if isinstance(parsed, list) else [parsed]
+    said = [find(each, "choices.0.message | message | .") if isinstance(each, dict) else None for each in items]
     return said if all(isinstance(each, dict) and "role" in each for each in said) else value
 
 
@@ -185,6 +177,11 @@ def find(row: RowObject, paths: str) -> Any:
         if value is not None:
             return value
     return None
+
+
+def find_path(row: RowObject, paths: str) -> str | None:
+    """Return the first of some paths that leads to something."""
+    return next((path for path in paths.split(" | ") if find(row, path) is not None), None)
 
 
 def _find_prompt(messages: object) -> list[Any] | None:
@@ -245,8 +242,8 @@ def map_fields(row: RowObject, names: FieldNames) -> RowObject | None:
     ours = {name: getattr(names, name) for name in paths}
     taken = {own: find(row, paths[name]) if own == name else value_at(row, own) for name, own in ours.items()} | found
     taken = {own: None if value in ("{}", {}) else value for own, value in taken.items()}  # removed before logging
-    if isinstance(taken.get(names.response), str):
-        taken[names.response] = parse_reply(taken[names.response])
+    if isinstance(said := taken.get(names.response), str):
+        taken[names.response] = parse_reply(said)
     if shape.main == "":  # scores of replies that are somewhere else
         taken[names.response] = None
     if shape.roles and isinstance(messages := taken.get(names.messages), list):
@@ -274,12 +271,12 @@ def _map_role(message: Any, roles: Mapping[str, str]) -> Any:
     return message if key is None else {**message, key: roles.get(str(message[key]), message[key])}
 
 
-def split_turns(row: RowObject, given: RowObject, names: FieldNames) -> list[RowObject]:
-    """Return a row of its own for each turn, where the shape of what was given has those of several turns in one."""
+def split_turns(row: RowObject, shape: RowShape, names: FieldNames) -> list[RowObject]:
+    """Return a row of its own for each turn, where rows of a shape have those of several turns in one."""
     said = row.get(names.response)
-    if not isinstance(said, list) or (shape := find_shape(given)) is None or not shape.several:
+    if not isinstance(said, list) or not shape.several:
         return [row]
-    return [{**row, names.response: text, names.turn: turn} for turn, text in enumerate(said)]
+    return [{**row, names.response: text, names.turn: turn} for turn, text in enumerate(said, 1)]
 
 
 _UNLIKE = [shape for shape in SHAPES if shape.unlike]

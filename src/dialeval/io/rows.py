@@ -247,7 +247,7 @@ _MESSAGE_COLUMNS = (*ROLE_KEYS, *CONTENT_KEYS, *TIME_KEYS)
 _CAREFUL = ("scores", "user_input", ASKED)
 _SHOWN_NAMES = 12
 _SETTINGS = frozenset(
-    {
+    (
         "columns",
         "scores",
         "kept",
@@ -257,7 +257,7 @@ _SETTINGS = frozenset(
         "skip_invalid",
         "keep_reasoning",
         "roles",
-    }
+    )
 )
 """What `FieldNames` holds next to names of our fields."""
 

@@ -15,34 +15,15 @@ from dialeval.io.row_shapes import find
 from dialeval.io.rows import LISTS, read_number
 
 GRADES = {
-    "C": 1.0,
+    **dict.fromkeys(("C", "true", "yes", "pass", "passed", "correct"), 1.0),
     "P": 0.5,
-    "I": 0.0,
-    "N": 0.0,
-    "true": 1.0,
-    "yes": 1.0,
-    "false": 0.0,
-    "no": 0.0,
-    "pass": 1.0,
-    "passed": 1.0,
-    "fail": 0.0,
-    "failed": 0.0,
-    "correct": 1.0,
-    "incorrect": 0.0,
+    **dict.fromkeys(("I", "N", "false", "no", "fail", "failed", "incorrect"), 0.0),
 }
 """Numbers of words; C, P, I and N are the grades of inspect_ai: correct, partly correct, incorrect, no answer."""
 _NAMES = ("name", "key", "metric", "metric_name", "assessment_name", "evaluation_name", "label", "type")
 _VALUES = (
-    "value",
-    "score",
-    "feedback",
-    "numeric_value",
-    "avg",
-    "mean",
-    "stringValue",
-    "string_value",
-    "boolean_value",
-    "pass",
+    *("value", "score", "feedback", "numeric_value", "avg", "mean"),
+    *("stringValue", "string_value", "boolean_value", "pass"),
 )
 
 
@@ -50,9 +31,8 @@ def read_grade(value: object) -> float | None:
     """Return a score as a number: a number, true or false, or a word with a known meaning."""
     if isinstance(value, bool):
         return float(value)
-    if isinstance(value, str) and value in GRADES:
-        return GRADES[value]
-    return GRADES.get(value.lower()) if isinstance(value, str) and value.lower() in GRADES else read_number(value)
+    words = (value, value.lower()) if isinstance(value, str) else ()
+    return next((GRADES[word] for word in words if word in GRADES), read_number(value))
 
 
 def read_scores(listed: object) -> JsonObject:
@@ -89,16 +69,17 @@ def _find_name(item: Mapping[str, Any]) -> str:
 def read_score(given: object) -> Any:
     """Return one score; None where it has no number."""
     facts: Mapping[str, Any] = given if isinstance(given, Mapping) else {}
-    value = next((facts[key] for key in _VALUES if facts.get(key) is not None), None) if facts else given
-    if isinstance(value, Mapping):
-        value = next((value[key] for key in _VALUES if value.get(key) is not None), None)
+    value = given
+    for _ in range(2):
+        if isinstance(value, Mapping):
+            value = next((value[key] for key in _VALUES if value.get(key) is not None), None)
     number = value if isinstance(value, bool) else read_grade(value)
     if number is None:
         return None
     lower = facts.get("lower_is_better", None if (up := facts.get("higher_is_better")) is None else not up)
-    low, high = (read_number(facts.get(name)) for name in ("min_score", "max_score"))
+    ends = [read_number(facts.get(name)) for name in ("min_score", "max_score")]
     more: JsonObject = {} if lower is None else {"better": "lower" if lower else "higher"}
-    more |= {} if low is None or high is None else {"range": [low, high]}
+    more |= {} if None in ends else {"range": ends}
     return {"value": number, **more} if more else number
 
 

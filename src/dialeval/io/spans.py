@@ -12,11 +12,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import msgspec
+import orjson
+
 from dialeval.core.validation import JsonObject, parse_toml
 from dialeval.io.calls import parse_text, read_call, unwrap
 from dialeval.io.fields import FieldReader, read_time
 from dialeval.io.messages import Message, find_role, read_message, read_plain_message
-from dialeval.io.otlp import unpack_pairs
 from dialeval.io.outcomes import is_failed
 from dialeval.io.row_shapes import value_at
 from dialeval.io.rows import ASSISTANT, LISTS, SYSTEM, TOOL, USER, RowObject, read_number
@@ -41,6 +43,77 @@ LISTED = ("data", "traces", "batch", "post", "patch", "runs", "events", "content
 """The fields of a document with its traces or spans."""
 HOLD_TEXTS = frozenset(("input", "output", "inputs", "outputs", "attributes", "tags", "record_attributes"))
 _FAILED = ("error", "status_code_error", "2")
+
+
+# OTLP as JSON: typed decoding that leaves spans and log records as bytes, since few of them are about models.
+
+
+class _Scope(msgspec.Struct, rename="camel"):
+    spans: list[msgspec.Raw] = []
+    log_records: list[msgspec.Raw] = []
+
+
+class _Resource(msgspec.Struct, rename="camel"):
+    scope_spans: list[_Scope] = []
+    instrumentation_library_spans: list[_Scope] = []
+    scope_logs: list[_Scope] = []
+
+
+class Export(msgspec.Struct, rename="camel"):
+    """One export of OTLP: a line of a file, or a document."""
+
+    resource_spans: list[_Resource] = []
+    batches: list[_Resource] = []
+    resource_logs: list[_Resource] = []
+
+    def list_raw(self) -> list[msgspec.Raw]:
+        """Return its spans and log records."""
+        resources = (*self.resource_spans, *self.batches, *self.resource_logs)
+        scopes = [
+            scope
+            for resource in resources
+            for scope in (*resource.scope_spans, *resource.instrumentation_library_spans, *resource.scope_logs)
+        ]
+        return [raw for scope in scopes for raw in (*scope.spans, *scope.log_records)]
+
+
+class _Head(msgspec.Struct, rename="camel"):
+    trace_id: str = ""
+
+
+read_export = msgspec.json.Decoder(Export).decode
+read_head = msgspec.json.Decoder(_Head).decode
+
+
+def unpack(value: object) -> Any:
+    """Return the value of an attribute, which is an object with the name of its type; anything else as it is."""
+    if not isinstance(value, dict) or len(value) != 1:
+        return value
+    [(kind, inner)] = value.items()
+    if kind in ("arrayValue", "kvlistValue") and isinstance(inner, dict):
+        items = inner.get("values") or []
+        return unpack_pairs(items) if kind == "kvlistValue" else [unpack(item) for item in items]
+    return int(inner) if kind == "intValue" else inner if kind.endswith("Value") else value
+
+
+def unpack_pairs(pairs: object) -> Any:
+    """Return attributes as an object, also where they are a list of keys and values."""
+    if not isinstance(pairs, list):
+        return pairs
+    return {str(pair["key"]): unpack(pair.get("value")) for pair in pairs if isinstance(pair, dict) and "key" in pair}
+
+
+def open_span(given: Any) -> RowObject:
+    """Return a span as an object; a log record becomes an event of its span."""
+    if not isinstance(given, msgspec.Raw):
+        return dict(given)
+    span: JsonObject = orjson.loads(bytes(given))
+    if "timeUnixNano" not in span:
+        return span
+    attributes, body = unpack_pairs(span.pop("attributes", [])), unpack(span.pop("body", None))
+    inner = attributes | (body if isinstance(body, dict) else {"content": body})
+    event = {"name": span.get("eventName") or attributes.get("event.name"), "attributes": inner}
+    return {**span, "timestamp": span["timeUnixNano"], "events": [event]}
 
 
 # Spans.

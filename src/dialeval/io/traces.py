@@ -28,10 +28,10 @@ import msgspec
 import orjson
 
 from dialeval.core.errors import DataError, Problem, add_warning
+from dialeval.core.validation import JsonObject
 from dialeval.io.calls import dump
 from dialeval.io.fields import FieldReader
 from dialeval.io.messages import Message
-from dialeval.io.otlp import Export, open_span, read_export, read_head, unpack_pairs
 from dialeval.io.row_shapes import value_at
 from dialeval.io.rows import ASSISTANT, SYSTEM, TOOL, USER, FieldNames, RowObject, read_number
 from dialeval.io.scores import read_scores
@@ -42,14 +42,19 @@ from dialeval.io.spans import (
     MARKERS,
     PATHS,
     SESSION,
+    Export,
     TraceSpan,
     decode,
     find_value,
     flatten,
     list_span_scores,
     make_span,
+    open_span,
     parse_object,
+    read_export,
+    read_head,
     read_name,
+    unpack_pairs,
 )
 
 # Conversations.
@@ -254,7 +259,7 @@ class _Builder:
             return None
         self._met.told += bool(told)
         last, with_texts, called = {span.trace: span for span in told if _answers(span)}, {*told}, {*models}
-        scores: dict[str, Any] = {}
+        scores: JsonObject = {}
         for span in spans:
             if span not in called:  # a score of one of several traces is one of its last reply
                 place = last.get(span.trace) if len(last) > 1 else None

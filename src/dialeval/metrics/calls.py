@@ -90,7 +90,7 @@ class Rule:
             return True
         return self.is_same(*self.select_arguments(expected, made))
 
-    def select_arguments(self, expected: Call, made: Call) -> tuple[Any, Any]:
+    def select_arguments(self, expected: Call, made: Call) -> tuple[object, object]:
         """Return the arguments of both that count."""
         both = expected["arguments"], made["arguments"]
         if not all(isinstance(call, dict) for call in both):
@@ -123,12 +123,12 @@ class Rule:
         is_open = any(call["arguments"] is None or call.get("compare") is not None for call in expected)
         return self.match == "name" or not (is_loose or is_open)
 
-    def identify(self, call: Call) -> Any:
+    def identify(self, call: Call) -> object:
         """Return what equal calls have in common, where the rule is transitive."""
         arguments = None if self.match == "name" else self._identify(self.select_arguments(call, call)[0])
         return call["name"], arguments
 
-    def _identify(self, value: object) -> Any:
+    def _identify(self, value: object) -> object:
         if isinstance(value, dict):
             return dict, frozenset((key, self._identify(item)) for key, item in value.items())
         if isinstance(value, list):
@@ -283,7 +283,7 @@ class CallMatch(_Expecting, _CallFraction):
         pairs = self.compare(batch)
         return [None if pair is None else (pair.matched, len(pair.made), len(pair.expected)) for pair in pairs]
 
-    def ratio(self, counts: Any) -> tuple[Any, Any]:
+    def ratio(self, counts: Any) -> tuple[object, object]:
         return super().ratio(counts) if self.of == "f1" else (counts[:, 0], counts[:, 1 + (self.of == "recall")])
 
 
@@ -376,7 +376,7 @@ class ArgumentMatch(_Expecting, _CallFraction):
         return equal, len(leaves), len(due)
 
 
-def _list_leaves(value: object, path: tuple[object, ...] = ()) -> Iterator[tuple[tuple[object, ...], Any]]:
+def _list_leaves(value: object, path: tuple[object, ...] = ()) -> Iterator[tuple[tuple[object, ...], object]]:
     """Yield the values inside nested arguments with their paths; an empty object or list inside is a value."""
     if isinstance(value, dict | list) and (value or not path):
         for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
@@ -436,7 +436,7 @@ class CallErrors(_CallFraction):
         errors = [call["error"] for call in calls if "error" in call]
         return sum(errors), len(errors)
 
-    def ratio(self, counts: Any) -> tuple[Any, Any]:
+    def ratio(self, counts: Any) -> tuple[object, object]:
         return counts[:, 0], counts[:, 1]
 
 

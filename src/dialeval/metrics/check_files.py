@@ -71,7 +71,7 @@ class TextCheck(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         self.prepare()
 
     @property
-    def wanted(self) -> Any:
+    def wanted(self) -> object:
         """What replies are tested against."""
         return next((each for each in (self.text, self.pattern, self.words, self.schema) if each is not None), None)
 
@@ -81,7 +81,7 @@ class TextCheck(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         texts = self.wanted if isinstance(self.wanted, list) else [self.wanted]
         return _join_key(self.name, self.rule, *(str(text)[:40] for text in texts if not isinstance(text, dict | None)))
 
-    def prepare(self) -> Any:
+    def prepare(self) -> object:
         """Return the function that tests replies; ValueError where the rule lacks something or has too much."""
         needed = {"regex": "pattern", "max-words": "words", "is-json": "schema", "refusal": ""}
         field = needed.get(str(self.rule).removeprefix("not-"), "text")
@@ -110,7 +110,7 @@ class Checks(NamedTuple):
         return short_digest(msgspec.json.encode(list(self.rules), order="sorted"))
 
 
-def load_checks(source: object) -> Mapping[Input, Any]:
+def load_checks(source: object) -> Mapping[Input, object]:
     """Read rules from a TOML file, or from a list of dictionaries.
 
     Args:

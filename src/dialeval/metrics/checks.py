@@ -176,7 +176,7 @@ class _TextMetric(RowMetric):
             prepare_test(self.family, self.wanted)
 
     @property
-    def wanted(self) -> Any:
+    def wanted(self) -> object:
         """What replies are tested against; None: what each row has."""
         return None
 
@@ -194,7 +194,7 @@ class _TextMetric(RowMetric):
         if self._field not in self.needs:
             return prepare_test(self.family, self.wanted, case)(replies)
         values = np.full(len(replies), nan)
-        rows: dict[str, tuple[Any, list[int]]] = {}
+        rows: dict[str, tuple[object, list[int]]] = {}
         for row, wanted in enumerate(batch.fields(self._field).values):
             if wanted is not None:
                 rows.setdefault(repr(wanted), (wanted, []))[1].append(row)
@@ -213,7 +213,7 @@ class Contains(_TextMetric):
     case: Case = "exact"
 
     @property
-    def wanted(self) -> Any:
+    def wanted(self) -> object:
         return self.text or None
 
 
@@ -248,7 +248,7 @@ class Matches(_TextMetric):
     case: Case = "exact"
 
     @property
-    def wanted(self) -> Any:
+    def wanted(self) -> object:
         return self.pattern or None
 
 
@@ -262,7 +262,7 @@ class MaxWords(_TextMetric):
     """-1: the field of the row."""
 
     @property
-    def wanted(self) -> Any:
+    def wanted(self) -> object:
         return None if self.words < 0 else self.words
 
 
@@ -327,7 +327,7 @@ class CallAssertions(TextChecks):
     subject = inputs.CALLS
     needs = frozenset({inputs.CALLS, inputs.CALL_CHECKS})
 
-    def hold(self, batch: Batch) -> tuple[Sequence[Any], Floats]:
+    def hold(self, batch: Batch) -> tuple[Sequence[object], Floats]:
         rules, rows = batch.resource(inputs.CALL_CHECKS).rules, parse_calls(batch, inputs.CALLS)
         held = np.full((len(rows), len(rules)), nan)
         for row, calls in enumerate(rows):

@@ -99,7 +99,7 @@ class OverDialogue(RowMetric):
     def survey(self) -> Fact | None:
         return self.inner.survey
 
-    def settle(self, surveyed: Any) -> Mapping[str, Metric]:
+    def settle(self, surveyed: object) -> Mapping[str, Metric]:
         settled = self.inner.settle(surveyed)
         return {f"{name}{str(self)[len(str(self.inner)) :]}": replace(self, inner=one) for name, one in settled.items()}
 

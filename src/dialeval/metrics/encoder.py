@@ -120,7 +120,7 @@ class Encoder:
         return hashlib.sha256(made_of.encode()).hexdigest()[: len(self.files.digest)]
 
     @cached_property
-    def _tokenizer(self) -> Any:
+    def _tokenizer(self) -> object:
         return self.files.read_tokenizer()
 
     def split_pieces(self, texts: Sequence[str], ends: bool = False) -> list[npt.NDArray[np.int64]]:

@@ -142,13 +142,13 @@ def describe_collision(name: str, first: MetricClass, second: MetricClass) -> st
 class RowFunction(RowMetric):
     """The metric of a function."""
 
-    function: ClassVar[Callable[..., Any]]
+    function: ClassVar[Callable[..., object]]
     code: ClassVar[str]
     """The digest of its source."""
     parameters: ClassVar[Mapping[str, tuple[Input, bool]]]
     """Its parameters, each with what it is given and whether it must be given."""
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         # Its class is made here and can be found nowhere; the function is found, or sent, by who knows functions.
         return _make_metric, (type(self).function,)
 
@@ -169,7 +169,7 @@ class RowFunction(RowMetric):
             return np.ones(len(batch), np.bool_)
         return np.logical_or.reduce([column.counted for column in fields])
 
-    def _score_row(self, row: dict[str, Any]) -> float:
+    def _score_row(self, row: dict[str, object]) -> float:
         """Return the value of a row; an error for what is no number."""
         unknown = [name for name, value in row.items() if value is None]
         if any(self.parameters[name][1] for name in unknown):
@@ -186,7 +186,7 @@ class RowFunction(RowMetric):
         return number
 
 
-def _iterate_column(batch: Batch, name: str, need: Input) -> Iterator[Any]:
+def _iterate_column(batch: Batch, name: str, need: Input) -> Iterator[object]:
     """Yield the value of a parameter in each row, None where there is none."""
     if name == "response":
         return iter(batch.texts(need))
@@ -210,7 +210,7 @@ def make_class(function: Callable[..., object]) -> MetricClass:
     fields = [need for need, _ in parameters.values() if isinstance(need, Column) and need.field is not None]
     subject = fields[0] if len(fields) == len(parameters) else inputs.RESPONSE
     must |= {subject}
-    members: dict[str, Any] = {
+    members: dict[str, object] = {
         "__module__": function.__module__ if function.__module__ in sys.modules else __name__,
         "__doc__": function.__doc__ or f"{mark.name}, a function of rows.",
         "family": mark.name,

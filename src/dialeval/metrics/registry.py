@@ -139,7 +139,7 @@ def _import_classes(place: str) -> Iterator[MetricClass]:
         yield _require_class(getattr(import_module(module), name))
 
 
-def _import_name(module: str, name: str) -> Any:
+def _import_name(module: str, name: str) -> object:
     try:
         return getattr(import_module(module), name)
     except (ImportError, AttributeError) as error:
@@ -340,7 +340,7 @@ def registry() -> Registry:
     return Registry(waiting, list_installed)
 
 
-def canonicalize(name: object) -> Any:
+def canonicalize(name: object) -> object:
     """Return the name of results of a metric that may be asked for by an alias or in other case."""
     canonical = registry().canonicalize(name)
     try:

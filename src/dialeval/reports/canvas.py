@@ -209,38 +209,24 @@ class Canvas:
             x += size
         self.y += LINE + 4
 
-    def draw_axes(
-        self, xs: Iterable[float], ys: Iterable[float], x_title: str, y_title: str, labels: Sequence[str] = ()
-    ) -> PlotArea:
-        """Draw grid lines, ticks and titles of axes that show some values, and return the area between them.
-
-        `labels`: names of the x values 0, 1, and so on, in place of numbers.
-        """
+    def draw_axes(self, xs: Sequence[float], ys: Iterable[float], x_title: str, y_title: str) -> PlotArea:
+        """Draw grid lines, ticks and titles of axes that show some values, and return the area between them."""
         width, height = self.width - 66.0, 210.0
-        inside = 8 if all(map(str.isdigit, labels)) else 24  # names need more room at the ends than numbers
-        x_scale = ChartScale.from_values(xs, width, inside) or ChartScale(0, 1, width, inside)
+        x_scale = ChartScale.from_values(xs, width) or ChartScale(0, 1, width)
         y_scale = ChartScale.from_values(ys, height, 6) or ChartScale(0, 1, height, 6)
         area = PlotArea(58.0, self.y + 4, width, height, x_scale, y_scale)
         bottom, right = area.top + area.height, area.left + area.width
-        names = {float(at): label for at, label in enumerate(labels)}
-        for tick in names or area.x.ticks:
-            x = area.left + area.x(tick)
-            self.draw_line(x, area.top, x, bottom, "grid")
-            if not names:
+        whole = all(float(x).is_integer() for x in xs)
+        for tick in area.x.ticks:
+            if not whole or float(tick).is_integer():
+                x = area.left + area.x(tick)
+                self.draw_line(x, area.top, x, bottom, "grid")
                 self.write(x, bottom + 14, show_tick(tick), "tick")
-        room = area.width / max(1, len(names))
-        slanted = any(self.measure_text(name) > room for name in labels)
-        for at, name in names.items():
-            x = area.left + area.x(at)
-            if slanted:
-                self.write_rotated(x + 4, bottom + 12, -35, name, "tick end", 110)
-            else:
-                self.write(x, bottom + 14, name, "tick", room)
         for tick in area.y.ticks:
             y = bottom - area.y(tick)
             self.draw_line(area.left, y, right, y, "grid")
             self.write(area.left - 6, y + 4, show_tick(tick), "tick end")
-        self.y = bottom + (75 if slanted else 18)
+        self.y = bottom + 18
         self.write_axis_title(area.left + area.width / 2, x_title, area.width)
         self.write_rotated(11, area.top + area.height / 2, -90, y_title, "axis-title", area.height + 40)
         return area

@@ -1,7 +1,7 @@
 """Charts: arrays in, SVG out. No chart knows a run, a file or a page.
 
     distribution({"a": values, "b": values}, "BLEU-4 of each response", "BLEU-4")     -> Figure
-    forest(marks, ...), scatter(...), calibration(...), matrix(...), curves(...)
+    forest(marks, ...), scatter(...), calibration(...), win_matrix(...), curves(...)
 
 Functions have the names of their charts, as in plotting libraries. Every chart has a title, axis titles, a legend
 where a color has a meaning, and a description in words for screen readers. `canvas` draws the parts.
@@ -16,7 +16,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from dialeval.core.arrays import Floats, Ints, Mask
+from dialeval.core.arrays import Floats, Ints
 from dialeval.reports import canvas
 from dialeval.reports.canvas import SHAPES, WIDTH, Canvas, ChartScale, Figure, draw_marker, get_color_class
 from dialeval.reports.formatting import count_supported_decimals, shorten, show, show_rounded
@@ -244,21 +244,17 @@ def curves(
     *,
     name: str = "curves",
     numbers: Numbers = None,
-    labels: Sequence[str] = (),
     notes: Sequence[str] = (),
     width: int = WIDTH,
 ) -> Figure:
-    """Draw a line per system with intervals: score over turns, pass^k over k, a trend over versions."""
+    """Draw a line per system with intervals: score over turns, pass^k over k."""
     colors = _number_systems(series, numbers)
     chart = Canvas(name, title, width)
     if len(series) > 1:
         chart.draw_legend(list(series), colors, dashes=True)
     xs = [point.x for points in series.values() for point in points]
     ys = [y for points in series.values() for point in points for y in point[1:]]
-    whole = sorted({float(x) for x in xs})
-    if not labels and whole == [*range(len(whole))]:
-        labels = [f"{x:g}" for x in whole]
-    area = chart.draw_axes(xs, ys, x_title, y_title, labels)
+    area = chart.draw_axes(xs, ys, x_title, y_title)
     crowded = len(series) > MOST_INTERVALS
     for system, points in series.items():
         number = colors[system]
@@ -282,98 +278,55 @@ def curves(
     return chart.to_figure()
 
 
-def matrix(
-    values: Floats,
-    rows: Sequence[str],
-    columns: Sequence[str],
-    title: str,
-    axis: str,
-    *,
-    name: str = "matrix",
-    center: float = 0.0,
-    texts: Sequence[Sequence[str]] | None = None,
-    marked: Mask | None = None,
-    notes: Sequence[str] = (),
-    width: int = WIDTH,
-) -> Figure:
-    """Draw a heat map: darker where values are further from the center, with the value in each cell.
-
-    `texts`: texts of the cells in place of their values; `marked`: cells with a frame; NaN is an empty cell.
-    """
-    chart = Canvas(name, title, width)
-    left = chart.measure_labels(rows)
-    size = (width - left) / max(1, len(columns))
-    slanted = any(chart.measure_text(column) > size - 4 for column in columns)
-    size = (width - left - 48) / max(1, len(columns)) if slanted else size  # room for the last title
-    shown = [[show(value, 2) for value in line] for line in values.tolist()] if texts is None else texts
-    lines = max(1, *(cell.count("\n") + 1 for line in shown for cell in line)) if shown else 1
-    height = 12 + 14 * lines
-    chart.y += 74 if slanted else 16
-    for at, column in enumerate(columns):
-        x = left + size * (at + 0.5)
-        if slanted:
-            chart.write_rotated(x, chart.y - 6, -50, column, "tick start", 92)
-        else:
-            chart.write(x, chart.y - 5, column, "tick", size)
-    finite = values[np.isfinite(values)]
-    furthest = float(np.abs(finite - center).max(initial=0.0)) or 1.0
-    written = all(chart.measure_text(part) <= size for line in shown for cell in line for part in cell.split("\n"))
-    for at, row in enumerate(rows):
-        chart.write(0, chart.y + height / 2 + 4, row, room=left - 8)
-        for place, column in enumerate(columns):
-            value, x = float(values[at, place]), left + size * place
-            if not math.isfinite(value):
-                chart.write(x + size / 2, chart.y + height / 2 + 4, shown[at][place], "cell small", size)
-                continue
-            kind, part = ("less" if value < center else "more"), 0.6 * abs(value - center) / furthest
-            frame = " marked" if marked is not None and marked[at, place] else ""
-            about = f"{shorten(row)}, {shorten(column)}: {shown[at][place]}".replace("\n", " ")
-            box = f'x="{x + 1:.1f}" y="{chart.y + 1:.1f}" width="{size - 2:.1f}" height="{height - 2}"'
-            chart.draw_group("", about, f'<rect class="{kind}{frame}" fill-opacity="{part:.2f}" {box}/>')
-            for number, line in enumerate(shown[at][place].split("\n") if written else ()):
-                kind = "cell" if number == 0 else "cell small"
-                chart.write(x + size / 2, chart.y + 18 + 14 * number, line, kind, size + 8)
-            chart.words.append(f"{about}{' (marked)' if frame else ''}.")
-        chart.y += height
-    chart.write(left + (width - left) / 2, chart.y + 16, axis, "axis-title", width - left)
-    chart.y += 20
-    chart.write_notes(*notes)
-    return chart.to_figure()
-
-
 def win_matrix(
     between: Mapping[str, Mapping[str, tuple[int, int, int]]],
     title: str = "Wins between systems, a tie counting half",
     *,
     width: int = WIDTH,
 ) -> Figure:
-    """Draw the fraction of comparisons (wins, ties, losses) that each system wins against each other one."""
+    """Draw the fraction of comparisons (wins, ties, losses) that each system wins against each other one.
+
+    Cells are darker further from one half; those whose interval does not contain it have a frame.
+    """
     systems = list(between)
-    values = np.full((len(systems), len(systems)), np.nan)
-    texts = [["" for _ in systems] for _ in systems]
-    marked = np.zeros(values.shape, np.bool_)
-    for at, one in enumerate(systems):
+    chart = Canvas("wins", title, width)
+    left = chart.measure_labels(systems)
+    size = (width - left) / max(1, len(systems))
+    slanted = any(chart.measure_text(name) > size - 4 for name in systems)
+    size = (width - left - 48) / max(1, len(systems)) if slanted else size  # room for the last title
+    chart.y += 74 if slanted else 16
+    for at, name in enumerate(systems):
+        x = left + size * (at + 0.5)
+        if slanted:
+            chart.write_rotated(x, chart.y - 6, -50, name, "tick start", 92)
+        else:
+            chart.write(x, chart.y - 5, name, "tick", size)
+    for one in systems:
+        chart.write(0, chart.y + 24, one, room=left - 8)
         for place, other in enumerate(systems):
             wins, ties, losses = between[one].get(other, (0, 0, 0)) if one != other else (0, 0, 0)
-            if total := wins + ties + losses:
-                value = (wins + ties / 2) / total
-                low, high = wilson(value, total, (0.0, 1.0), t_factor(DEFAULT_LEVEL, math.inf))
-                values[at, place], marked[at, place] = value, low > 0.5 or high < 0.5
-                texts[at][place] = f"{100 * value:.0f}%\n[{100 * low:.0f}, {100 * high:.0f}]"
-    notes = ["Rows win against columns. In brackets: 95% Wilson interval in percent. Framed: it does not contain 50%."]
-    return matrix(
-        values,
-        systems,
-        systems,
-        title,
-        "against",
-        name="wins",
-        center=0.5,
-        texts=texts,
-        marked=marked,
-        notes=notes,
-        width=width,
+            if not (total := wins + ties + losses):
+                continue
+            value, x = (wins + ties / 2) / total, left + size * place
+            low, high = wilson(value, total, (0.0, 1.0), t_factor(DEFAULT_LEVEL, math.inf))
+            lines = f"{100 * value:.0f}%", f"[{100 * low:.0f}, {100 * high:.0f}]"
+            kind = ("less" if value < 0.5 else "more") + (" marked" if low > 0.5 or high < 0.5 else "")
+            about = f"{shorten(one)}, {shorten(other)}: {' '.join(lines)}"
+            box = f'x="{x + 1:.1f}" y="{chart.y + 1:.1f}" width="{size - 2:.1f}" height="38"'
+            opacity = f'fill-opacity="{1.2 * abs(value - 0.5):.2f}"'
+            chart.draw_group("", about, f'<rect class="{kind}" {opacity} {box}/>')
+            for number, line in enumerate(lines if chart.measure_text(lines[1]) <= size else ()):
+                chart.write(
+                    x + size / 2, chart.y + 18 + 14 * number, line, "cell small" if number else "cell", size + 8
+                )
+            chart.words.append(f"{about}{' (marked)' if 'marked' in kind else ''}.")
+        chart.y += 40
+    chart.write(left + (width - left) / 2, chart.y + 16, "against", "axis-title", width - left)
+    chart.y += 20
+    chart.write_notes(
+        "Rows win against columns. In brackets: 95% Wilson interval in percent. Framed: it does not contain 50%."
     )
+    return chart.to_figure()
 
 
 def length_preference(ratio: Floats, preferred: Floats, *, width: int = WIDTH) -> Figure:

@@ -238,17 +238,24 @@ def _state_many(comparison: Comparison) -> tuple[str, str]:
     if ranking is None:
         clear = {"better", "worse", "mixed", "equivalent"} & by_kind.keys()
         return ("; ".join(parts) + f" (against {baseline})" if clear else "Too close to call"), explanation
-    leaders = [
-        name for name in ranking.systems if any({name, ranking.systems[0]} <= {*group} for group in ranking.groups)
-    ]
+    leaders = find_leaders(comparison)
     behind = [name for name in ranking.systems if name not in leaders]
     if not behind:
         headline = f"Too close to call: no two of the {len(ranking.systems)} systems can be told apart"
         return headline, f"{describe_ranking(ranking)} {explanation}"
+    others = fmt.list_names(behind) if len(behind) <= _MOST_NAMED else f"the other {len(behind)}"
     headline = f"{fmt.list_names(leaders)} {_inflect('{lead}', leaders)}; "
-    return f"{headline}{fmt.list_names(behind)} {_inflect('{are} clearly behind', behind)}", (
-        f"{describe_ranking(ranking)} {explanation}"
-    )
+    headline += f"{others} {_inflect('{are} clearly behind', behind)}"
+    return headline, f"{describe_ranking(ranking)} {explanation}"
+
+
+def find_leaders(comparison: Comparison) -> list[str]:
+    """Return the best system and those that cannot be told apart from it."""
+    ranking = comparison.ranking
+    if ranking is None:
+        return []
+    first = {name for group in ranking.groups if ranking.systems[0] in group for name in group}
+    return [name for name in ranking.systems if name in first]
 
 
 def _inflect(words: str, names: Sequence[str]) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,10 +20,7 @@ import numpy as np
 
 from dialeval.analysis.comparison import compare
 from dialeval.analysis.pairing import choose_main_keys, find_keys
-from dialeval.analysis.slices import Slices, list_kept_fields
-from dialeval.analysis.slices import compare_slices as slice_run
 from dialeval.analysis.values import find_better
-from dialeval.core.arrays import Floats
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Level
 from dialeval.core.rowtable import NO_TURN
@@ -31,29 +28,22 @@ from dialeval.reports import charts, markup
 from dialeval.reports.canvas import PIXELS_PER_INCH, WIDTH, Figure, FigureFormat
 from dialeval.reports.charts import Mark, Point, average_by_bin
 from dialeval.reports.comparisons import choose_class, standardize_interval
-from dialeval.reports.formatting import plain, shorten, show
+from dialeval.reports.formatting import plain, shorten
 from dialeval.reports.tables import ARROWS
-from dialeval.stats.correlation import FEWEST_POINTS, spearman_matrix
 
 if TYPE_CHECKING:
     from dialeval.analysis.comparison import Comparison
     from dialeval.core.fold import Estimate
-    from dialeval.core.result import Result, Run
+    from dialeval.core.result import Run
 
 MOST_TURNS = 30
 """Turns of the chart of scores over turns; later ones are left out."""
-MOST_SLICES = 24
 _NARROWEST = 240
 
 
 def collect_estimates(run: Run, key: str) -> dict[str, Estimate]:
     """Return the estimates of one metric by system."""
     return {name: result[key] for name, result in run.items() if key in result}
-
-
-def _collect_systems(run: Run, key: str) -> dict[str, Estimate]:
-    """Return the estimates of one metric by system, without floors and ceilings."""
-    return {name: est for name, est in collect_estimates(run, key).items() if name not in run.baselines}
 
 
 def _make_point(x: float, estimate: Estimate) -> Point:
@@ -125,85 +115,6 @@ def draw_turns(run: Run, key: str, width: int = WIDTH) -> Figure | None:
     return charts.curves(series, *titles, name="turns", numbers=numbers, notes=notes, width=width)
 
 
-def draw_trend(run: Run, key: str, width: int = WIDTH) -> Figure | None:
-    """Draw a metric over the systems in their order, for versions of one system."""
-    systems = _collect_systems(run, key)
-    versions = {name: est for name, est in systems.items() if not math.isnan(est.mean)}
-    if len(versions) < 2:
-        return None
-    points = [_make_point(at, est) for at, est in enumerate(versions.values())]
-    title = f"{_make_title(run, key)} from version to version"
-    notes = ["Versions in the order in which they were given, with confidence intervals."]
-    titles = (title, "version", shorten(key))
-    return charts.curves({"value": points}, *titles, name="trend", labels=list(versions), notes=notes, width=width)
-
-
-def draw_scatter(run: Run, key: str, against: str, width: int = WIDTH) -> Figure | None:
-    """Draw the per-row scores of one metric against those of another."""
-    points = {}
-    for name, result in run.items():
-        x, y = (result[metric].scores if metric in result else None for metric in (against, key))
-        if x is not None and y is not None and len(x) == len(y) and result.role == "system":
-            points[name] = (x, y)
-    if not points:
-        return None
-    words = f"{shorten(key)} against {shorten(against)}", shorten(against), shorten(key)
-    return charts.scatter(points, *words, numbers=markup.number_colors(run), width=width)
-
-
-def draw_metric_agreement(
-    run: Run, system: str | None = None, width: int | None = None, level: Level = Level.TURN
-) -> Figure | None:
-    """Draw the rank correlations of metrics over the rows of a system; of the first one unless named."""
-    for name, result in run.items():
-        if name == (system or name) and (correlations := make_correlation_matrix(result, level)) is not None:
-            keys, matrix = correlations
-            width = width or max(WIDTH, 200 + 42 * len(keys))
-            texts = [["" if at == to else show(v, 2) for to, v in enumerate(x)] for at, x in enumerate(matrix)]
-            title = f"Agreement between metrics over the rows of {shorten(name)}"
-            axis = "Spearman's rank correlation"
-            return charts.matrix(matrix, keys, keys, title, axis, name="agreement", texts=texts, width=width)
-    return None
-
-
-def make_correlation_matrix(result: Result, level: Level) -> tuple[list[str], Floats] | None:
-    """Return the keys with a value per row and their rank correlations; None for fewer than two."""
-    columns: Mapping[str, Floats] = {
-        key: est.scores
-        for key, est in result.items()
-        if est.scores is not None and est.level is level and len(est.scores) >= FEWEST_POINTS
-    }
-    if len(columns) < 2 or len({len(values) for values in columns.values()}) > 1:
-        return None
-    return list(columns), spearman_matrix(columns)
-
-
-def draw_slices(slices: Slices, field: str, key: str, width: int = WIDTH) -> Figure | None:
-    """Draw the values of a metric by slice and system; cells that differ from the baseline have a frame."""
-    parts, systems, better = (
-        slices.worst_first(field, key)[:MOST_SLICES],
-        list(slices.whole),
-        find_better(slices.whole, key),
-    )
-    estimates = [[part.estimate(name, key) for name in systems] for part in parts]
-    values = np.array([[math.nan if est is None else est.mean for est in line] for line in estimates])
-    if not np.isfinite(values).any():
-        return None
-    rows = [[part.difference(name, key) for name in systems] for part in parts]
-    marked = np.array([[row is not None and row.significant for row in differences] for differences in rows])
-    labels = [f"{shorten(part.label)} ({part.dialogues:,})" for part in parts]
-    sign = -1.0 if better == "lower" else 1.0
-    center = float(np.nanmean(values) if better else np.nanmin(values))
-    texts = [[show(value, 2) for value in line] for line in values.tolist()]
-    colors = "Darker: further from the mean of all cells, teal better and orange worse."
-    notes = [f"In parentheses: {parts[0].unit}. {colors}"]
-    notes += [f"Framed: differs significantly from {shorten(row.baseline)}." for row in slices.comparisons[:1]]
-    words = labels, systems, f"{_make_title(slices.whole, key)} by {shorten(field)}", "system"
-    return charts.matrix(
-        sign * values, *words, name="slices", center=sign * center, texts=texts, marked=marked, notes=notes, width=width
-    )
-
-
 def draw_pass_k(run: Run, width: int = WIDTH) -> Figure | None:
     """Draw pass^k of each system over k."""
     series: dict[str, list[Point]] = {}
@@ -220,31 +131,8 @@ def draw_pass_k(run: Run, width: int = WIDTH) -> Figure | None:
     return charts.curves(series, *titles, name="pass-k", numbers=markup.number_colors(run), notes=notes, width=width)
 
 
-def draw_wins(run: Run, key: str, width: int = WIDTH) -> Figure | None:
-    """Draw how often each system has the better value in a row than each other system, of systems with equal rows."""
-    better = find_better(run, key)
-    items = {name: est.scores for name, est in _collect_systems(run, key).items() if est.scores is not None}
-    if better is None or len(items) < 2 or len(set(map(len, items.values()))) > 1:
-        return None
-    sign = -1.0 if better == "lower" else 1.0
-
-    def count_outcomes(one: Floats, other: Floats) -> tuple[int, int, int]:
-        apart = sign * (one - other)
-        return int((apart > 0).sum()), int((apart == 0).sum()), int((apart < 0).sum())
-
-    between = {
-        name: {other: count_outcomes(values, others) for other, others in items.items() if other != name}
-        for name, values in items.items()
-    }
-    title = f"Wins by {_make_title(run, key)} over {_find_level(run, key)}s, a tie counting half"
-    return charts.win_matrix(between, title, width=width)
-
-
 _OF_METRIC = {"means": draw_means, "distribution": draw_distribution, "turns": draw_turns}
-_OF_METRIC |= {"trend": draw_trend, "wins": draw_wins}
-_OF_RUN = {"pass-k": draw_pass_k}
-_OF_SYSTEM = {"agreement": draw_metric_agreement}
-KINDS = (*_OF_METRIC, "scatter", "forest", "slices", *_OF_RUN, *_OF_SYSTEM)
+KINDS = (*_OF_METRIC, "forest", "pass-k")
 """Names of the charts of a run."""
 
 
@@ -253,8 +141,6 @@ def draw_figure(
     kind: str = "distribution",
     metric: str | None = None,
     *,
-    against: str | None = None,
-    by: str | None = None,
     system: str | None = None,
     width: float | None = None,
 ) -> Figure:
@@ -264,9 +150,7 @@ def draw_figure(
         run: The run.
         kind: The name of the chart.
         metric: The metric; the first of the panel unless given.
-        against: The second metric of `scatter`; `length` unless given.
-        by: The field of `slices`; the first that the run kept unless given.
-        system: The system of `forest` and `agreement`; the first that has one unless given.
+        system: The system of `forest`; the first that is compared unless given.
         width: Inches; as wide as in the report unless given.
 
     Returns:
@@ -279,21 +163,14 @@ def draw_figure(
         raise SettingError(f"there is no figure {kind!r}; there are {', '.join(KINDS)}")
     key = metric or next(iter(choose_main_keys(run)), "")
     (key,) = find_keys([key], run.keys_in_order, "the run has no", "it has")
-    pixels, drawn = _to_pixels(width), None
+    pixels = _to_pixels(width)
     if kind in _OF_METRIC:
         drawn = _OF_METRIC[kind](run, key, pixels)
-    elif kind in _OF_RUN:
-        drawn = _OF_RUN[kind](run, pixels)
-    elif kind in _OF_SYSTEM:
-        drawn = _OF_SYSTEM[kind](run, system, pixels)
-    elif kind == "scatter":
-        drawn = draw_scatter(run, key, against or "length", pixels)
-    elif kind == "forest":
+    elif kind == "pass-k":
+        drawn = draw_pass_k(run, pixels)
+    else:
         comparison = compare(run)
         drawn = draw_differences(comparison, system or comparison.systems[0], pixels)
-    else:
-        field = by or next(iter(list_kept_fields(run)), "turn")
-        drawn = draw_slices(slice_run(run, field, metrics=[key], compared=len(run) > 1), field, key, pixels)
     if drawn is None:
         raise SettingError(f"the run has no numbers for the figure {kind!r} of {key}")
     return drawn
@@ -310,8 +187,8 @@ def write_figures(
     """Write the figures of a run for a paper into a folder, on white and without titles, and return their paths.
 
     Four by default: differences to the baseline, and means, distributions and turns under the main metric. `every`:
-    means and distributions per metric, over turns and wins for the metrics of the panel, and all others that the run
-    has numbers for. `more` are figures that were drawn before, such as those of human evaluation.
+    means and distributions per metric, turns for the metrics of the panel, and pass^k. `more` are figures that were
+    drawn before, such as those of human evaluation.
     """
     paths: dict[str, Path] = {}
     draw = _draw_all if every else _draw_main
@@ -347,22 +224,15 @@ def _draw_main(run: Run, pixels: int) -> Iterator[tuple[str, Figure]]:
 
 def _draw_all(run: Run, pixels: int) -> Iterator[tuple[str, Figure]]:
     panel = choose_main_keys(run)
-    several = len(run) - len(run.baselines) > 1
     for kind, draw in _OF_METRIC.items():
-        for key in run.keys_in_order if kind in ("means", "distribution") else panel:
-            if (several or kind != "trend") and (drawn := draw(run, key, pixels)) is not None:
+        for key in panel if kind == "turns" else run.keys_in_order:
+            if (drawn := draw(run, key, pixels)) is not None:
                 yield f"{kind}-{key}", drawn
-    others: dict[str, Figure | None] = {kind: draw(run, pixels) for kind, draw in _OF_RUN.items()}
-    for name in run:
-        others |= {f"{kind}-{name}": draw(run, name, pixels) for kind, draw in _OF_SYSTEM.items()}
-    yield from ((name, drawn) for name, drawn in others.items() if drawn is not None)
+    if (drawn := draw_pass_k(run, pixels)) is not None:
+        yield "pass-k", drawn
 
 
 def lay_out_figures(drawn: Sequence[Figure | None]) -> str:
     """Return charts next to each other, as many as there is room for."""
-    shown = _wrap_figures(drawn)
+    shown = "".join(f"<figure>{figure.inline}</figure>" for figure in drawn if figure is not None)
     return f'<div class="figures">{shown}</div>' if shown else ""
-
-
-def _wrap_figures(drawn: Sequence[Figure | None]) -> str:
-    return "".join(f"<figure>{figure.inline}</figure>" for figure in drawn if figure is not None)

@@ -14,8 +14,6 @@ What could not be computed is left out; a number that is not finite is never wri
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -30,6 +28,7 @@ from dialeval.core.errors import DataError, Problem, SettingError, suggest
 from dialeval.core.fold import Estimate, Level
 from dialeval.core.result import Result, Run
 from dialeval.core.validation import JsonObject
+from dialeval.reports.documents import format_csv
 
 Row: TypeAlias = JsonObject
 
@@ -121,17 +120,11 @@ def _dump_lines(rows: Sequence[object]) -> bytes:
 
 def _write_table(columns: Sequence[str], rows: Sequence[Mapping[str, object]]) -> bytes:
     """Return a table as CSV; lists are JSON, and a cell that a spreadsheet would compute begins with an apostrophe."""
-    sink = io.StringIO()
-    table = csv.writer(sink)
-    table.writerow(columns)
-    for row in rows:
-        cells = [row.get(column) for column in columns]
-        texts = [orjson.dumps(cell).decode() if isinstance(cell, list | dict) else cell for cell in cells]
-        table.writerow(f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell for cell in texts)
-    return sink.getvalue().encode()
-
-
-_FORMULA = tuple("=+-@\t\r")
+    lines = (
+        [orjson.dumps(cell).decode() if isinstance(cell, list | dict) else cell for cell in map(row.get, columns)]
+        for row in rows
+    )
+    return format_csv(columns, lines).encode()
 
 
 # Every Eval Ever.

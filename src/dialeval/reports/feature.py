@@ -20,7 +20,7 @@ FEATURE = Feature(
         "verdict": "dialeval.reports.comparisons:make_verdict",
         "metric name": "dialeval.metrics.registry:canonicalize",
         "html": "dialeval.reports.html:html",
-        "plot": "dialeval.reports.html:plot",
+        "plot": "dialeval.reports.drawings:draw_figure",
         "write_table": "dialeval.reports.papers:write_table",
     },
     sections={"trials": {"table": "dialeval.reports.trials:list_trials"}},

@@ -2,7 +2,7 @@
 
     report(run, "report.html")
     report([monday, tuesday], "report.html", command="dialeval score ...")
-    html(run), plot(run, "bleu-4")       what `_repr_html_` and `Run.plot` give
+    html(run)                            what `_repr_html_` gives
 
 The page has a verdict with key figures and a figure whose marks lead to dialogues, the dialogues side by side, slices,
 sections of suites and human ratings, a table of all metrics, and the method in drawers. Sections are made by modules of
@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 from weakref import ref
 
 import numpy as np
+from msgspec import structs
 
 from dialeval.analysis.comparison import Comparison
 from dialeval.analysis.slices import compare_slices, list_kept_fields
@@ -39,7 +40,7 @@ from dialeval.core.version import __version__
 from dialeval.reports import comparisons, markup
 from dialeval.reports.comparisons import RunVerdict, judge_run
 from dialeval.reports.documents import Document, describe_result, find_extensions, to_html
-from dialeval.reports.drawings import draw_figure
+from dialeval.reports.drawings import draw_differences
 from dialeval.reports.explorer import make_data
 from dialeval.reports.formatting import describe_intervals, list_names, plain, shorten
 from dialeval.reports.markup import Section
@@ -72,10 +73,6 @@ if TYPE_CHECKING:
 # A content security policy forbids every request. It allows the page's own style and scripts by their hashes and
 # nothing else: no handler in an attribute, no `eval`, no style attribute. What the scripts show comes from JSON in
 # the page.
-
-__all__ = ["html", "plot", "report"]
-
-plot = draw_figure
 
 ASSETS = Path(__file__).with_name("assets")
 
@@ -444,15 +441,27 @@ def _list_commands(run: Run, commands: Sequence[str]) -> str:
 def html(shown: Displayable) -> str:
     """Return the markup of a result for a notebook, which `_repr_html_` gives.
 
-    Sentences and values are those of the terminal. Tables have no style and no script of their own, so that they look
-    like all tables of the notebook; every text from outside is escaped.
+    Sentences and values are those of the terminal; of two systems there is a figure of the differences that decide.
+    Tables have no style and no script of their own, so that they look like all tables of the notebook; every text from
+    outside is escaped.
     """
-    if not isinstance(shown, Run | Result):
-        return to_html(describe_result(shown))
-    run = shown if isinstance(shown, Run) else Run({"value": shown}, __version__)
-    return to_html(describe(run, _compare(run)))
+    comparison = shown if isinstance(shown, Comparison) else None
+    if isinstance(shown, Run | Result):
+        run = shown if isinstance(shown, Run) else Run({"value": shown}, __version__)
+        verdict = _compare(run)
+        document, comparison = describe(run, verdict), verdict.comparison
+    else:
+        document = describe_result(shown)
+    if comparison is None or len(comparison.systems) > 1:
+        return to_html(document)
+    panel = [row for row in comparison.differences if row.key in comparison.panel]
+    figure = draw_differences(structs.replace(comparison, differences=panel), comparison.systems[0], NOTEBOOK_WIDTH)
+    above = to_html(replace(document, tables=[], notes=[], details=[]))
+    below = to_html(replace(document, headline="", sentences=[]))
+    return f"{above}{figure.svg if figure is not None else ''}{below}"
 
 
+NOTEBOOK_WIDTH = 420
 _last: list[tuple[ref[Run], RunVerdict]] = []
 
 

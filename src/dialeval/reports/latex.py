@@ -123,6 +123,11 @@ def format_float(
         elif number:
             lines.append(r"\par\medskip")
         lines += _format_tabular(panel)
+    named = {
+        name.rstrip(" ↑↓") for grid in grids for name in (*grid.head, *grid.groups, *(row[0] for row in grid.rows))
+    }
+    unknown = f"Not in this table, so not renamed: {', '.join(sorted(style.rename.keys() - named))}"
+    comments = [*comments, *([unknown] if style.rename.keys() - named else [])]
     lines += [rf"\end{{{environment}}}", *(f"% {escape_controls(line)}" for line in comments), ""]
     return "\n".join(lines)
 

@@ -337,11 +337,11 @@ GLYPHS: Mapping[str, str] = {
     "mixed": '<path class="fg" d="M1 18h14L8 4z"/><path class="fb" d="M17 14h14l-7 14z"/>',
     "equivalent": '<path class="fk" d="M3 9h26v5H3zM3 18h26v5H3z"/>',
     "inconclusive": (
-        '<path class="fk" d="M15 3h2.5v26H15z"/><path class="f3" d="M2 14h28v4H2z"/>'
-        '<circle class="f3" cx="11" cy="16" r="6"/>'
+        '<path class="fk" d="M15 3h2.5v26H15z"/><path class="fn" d="M2 14h28v4H2z"/>'
+        '<circle class="fn" cx="11" cy="16" r="6"/>'
     ),
-    "different": '<path class="f3" d="M16 3l13 13-13 13L3 16z"/>',
-    "refused": '<path class="f3" d="M3 9h26v5H3zM3 18h26v5H3z"/><path class="fb" d="M22 2l3 1.500-14 28-3-1.500z"/>',
+    "different": '<path class="fn" d="M16 3l13 13-13 13L3 16z"/>',
+    "refused": '<path class="fn" d="M3 9h26v5H3zM3 18h26v5H3z"/><path class="fb" d="M22 2l3 1.500-14 28-3-1.500z"/>',
     "ranking": '<path class="fk" d="M2 5h28v5H2zM2 14h19v5H2zM2 23h11v5H2z"/>',
     "single": '<circle class="fk" cx="16" cy="16" r="11"/>',
 }
@@ -356,7 +356,7 @@ _CARD_STYLE = (
     "text{font-family:Inter,'Segoe UI',Roboto,'Noto Sans','Liberation Sans','DejaVu Sans Condensed',sans-serif}"
     ".chart text{font-size:13px;fill:#656e77}.chart .m{text-anchor:middle}.chart .e{text-anchor:end}"
     ".chart .s{font-weight:620}.fb,.chart .fb{fill:#ab2e0a}.fg,.chart .fg{fill:#00796b}.fk,.chart .k{fill:#15181c}"
-    ".f3,.fn{fill:#656e77}.fz{fill:#c3c7c6}.fA{fill:#1d72bd}.fB{fill:#5a2378}.grid{stroke:#e4e5e1}.zero{stroke:#15181c}.rule{stroke:#c3c7c6;fill:none}.hit{fill:none}"
+    ".fn{fill:#656e77}.fz{fill:#c3c7c6}.fA{fill:#1d72bd}.fB{fill:#5a2378}.grid{stroke:#e4e5e1}.zero{stroke:#15181c}.rule{stroke:#c3c7c6;fill:none}.hit{fill:none}"
     ".ci{stroke:#15181c;stroke-width:3}.ci.b{stroke:#ab2e0a}.ci.n{stroke:#656e77}.band{fill:#15181c;opacity:.055}"
     ".join{stroke:#454d55;stroke-width:1.75}.gap,.dotted{stroke:#c3c7c6;stroke-dasharray:2 4}"
 )

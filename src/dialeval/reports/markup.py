@@ -77,10 +77,10 @@ def notice(lines: Iterable[str]) -> str:
     return f'<div class="notice">{shown}</div>' if shown else ""
 
 
-def details(summary: str, content: str, kind: str = "", *, opened: bool = False) -> str:
+def details(summary: str, content: str, kind: str = "") -> str:
     """Return markup that is shown when its summary is clicked."""
-    attributes = (f' class="{kind}"' if kind else "") + (" open" if opened else "")
-    return f"<details{attributes}><summary>{summary}</summary>{content}</details>"
+    attribute = f' class="{kind}"' if kind else ""
+    return f"<details{attribute}><summary>{summary}</summary>{content}</details>"
 
 
 def row(title: str, cells: str) -> str:
@@ -94,20 +94,10 @@ def cells(*contents: str, kind: str = "") -> str:
     return "".join(f"{opening}{content}</td>" for content in contents)
 
 
-def heads(*titles: str) -> str:
-    """Return the head line of a table; titles are markup."""
-    return "<tr>" + "".join(f'<th scope="col">{title}</th>' for title in titles) + "</tr>"
-
-
-def figure_heads(first: str, titles: Iterable[str]) -> str:
-    """Return the head line of a table of values, aligned as they are; titles are markup."""
-    cells = "".join(f'<th scope="col" class="figure">{title}</th>' for title in titles)
-    return f'<tr><th scope="col">{first}</th>{cells}</tr>'
-
-
-def sortable_heads(titles: Sequence[str]) -> str:
-    """Return the head line of a table whose columns sort by a click; titles are markup."""
-    return "<tr>" + "".join(f'<th scope="col" data-sort>{title}</th>' for title in titles) + "</tr>"
+def heads(*titles: str, sortable: bool = False) -> str:
+    """Return the head line of a table; titles are markup. `sortable`: columns sort by a click."""
+    opening = f'<th scope="col"{" data-sort" if sortable else ""}>'
+    return "<tr>" + "".join(f"{opening}{title}</th>" for title in titles) + "</tr>"
 
 
 def section(identity: str, title: str, content: str, about: str = "") -> str:
@@ -127,11 +117,10 @@ def attribute(text: str) -> str:
     return escape(plain(text))
 
 
-def table(kind: str, caption: str, head: str, lines: Iterable[str], below: str = "") -> str:
+def table(kind: str, caption: str, head: str, lines: Iterable[str]) -> str:
     """Return a table that scrolls by itself where it is wider than the window, by keyboard as well."""
-    foot = f"<tfoot>{below}</tfoot>" if below else ""
     caption = f"<caption><span>{caption}</span></caption>" if caption else ""
-    inside = f"{caption}<thead>{head}</thead><tbody>{''.join(lines)}</tbody>{foot}"
+    inside = f"{caption}<thead>{head}</thead><tbody>{''.join(lines)}</tbody>"
     return f'<div class="wide" tabindex="0"><table class="{kind}">{inside}</table></div>'
 
 
@@ -139,9 +128,9 @@ def document(shown: Document, kind: str, captions: Sequence[str]) -> str:
     """Return sentences, tables and notes; the last of the captions is that of all further tables."""
     parts = [f"<p>{text(line)}</p>" for line in shown.sentences]
     for number, part in enumerate(shown.tables):
-        lines = [row(text(name), cells(*map(text, values), kind="figure")) for name, *values in part.rows]
+        lines = [row(text(name), cells(*map(text, values))) for name, *values in part.rows]
         caption = text(captions[min(number, len(captions) - 1)])
-        parts.append(table(kind, caption, figure_heads(text(part.head[0]), map(text, part.head[1:])), lines))
+        parts.append(table(kind, caption, heads(*map(text, part.head)), lines))
     return "".join([*parts, *(note(text(line)) for line in shown.notes)])
 
 

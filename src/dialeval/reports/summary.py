@@ -26,7 +26,7 @@ from dialeval.metrics.trials import count_trials
 from dialeval.reports import formatting as fmt
 from dialeval.reports import markup
 from dialeval.reports.canvas import Figure
-from dialeval.reports.comparisons import list_caveats
+from dialeval.reports.comparisons import find_leaders, list_caveats
 from dialeval.reports.drawings import draw_pass_k
 from dialeval.reports.formatting import MISSING, list_names, plain, shorten, show_interval, show_p, show_value, state_p
 from dialeval.reports.marks import Dots, Line, draw_card, draw_glyph, draw_ranking, draw_swarm
@@ -251,15 +251,6 @@ def _state_ranking(block: Block, ranking: SystemRanking, leaders: Sequence[str])
         way = "lower" if last.mean < first.mean else "higher"
         others = f"The other {len(behind)} are clearly behind; " if len(behind) > 1 else ""
         yield f"{others}{shorten(ranking.systems[-1])} is last on {shorten(ranking.key)}, {gap} {way}."
-
-
-def find_leaders(comparison: Comparison) -> list[str]:
-    """Return the best system and those that cannot be told apart from it."""
-    ranking = comparison.ranking
-    if ranking is None:
-        return []
-    first = {name for group in ranking.groups if ranking.systems[0] in group for name in group}
-    return [name for name in ranking.systems if name in first]
 
 
 def _judge_by_people(block: Block) -> tuple[str, str] | None:
@@ -578,11 +569,10 @@ def write_metrics(block: Block) -> str:
     lines = [_write_metric(block, key, len(heads)) for key in keys]
     cut = max(LONG, len(panel))
     folded = lines[cut:] if len(lines) > cut + 3 else []
-    table = markup.table("metrics", "", markup.sortable_heads(heads), lines[: cut if folded else None])
+    head = markup.heads(*heads, sortable=True)
+    table = markup.table("metrics", "", head, lines[: cut if folded else None])
     if folded:
-        table += markup.details(
-            markup.count(len(folded), "more metric"), markup.table("metrics", "", markup.sortable_heads(heads), folded)
-        )
+        table += markup.details(markup.count(len(folded), "more metric"), markup.table("metrics", "", head, folded))
     if block.run.baselines:
         floors = _write_system_table(block, keys[:8], block.run.baselines, Best({}, 0))
         table += markup.details("Floors and ceilings", floors)
@@ -700,7 +690,7 @@ def _write_system_table(block: Block, keys: Sequence[str], systems: Sequence[str
         title = f'<a href="{link}">{markup.name(name)}</a>' if link and block.aligned is not None else markup.name(name)
         lines.append(markup.row(title + (f"<small>{role}</small>" if role != "system" else ""), markup.cells(*cells)))
     heads = ["system", *(markup.name(key) + markup.arrow(find_better(block.run, key)) for key in keys)]
-    return markup.table("systems", "", markup.sortable_heads(heads), lines)
+    return markup.table("systems", "", markup.heads(*heads, sortable=True), lines)
 
 
 def _write_pairs(block: Block, comparison: Comparison, order: Sequence[str]) -> str:

@@ -8,9 +8,6 @@ that replies to one context, or turns of one dialogue, are not taken for indepen
 A constant column has no correlation: NaN. It counts as constant where its spread is below 1e-12 of its size, so that no
 correlation is made of rounding errors.
 
-`spearman_matrix` correlates the metrics of one system with each other over its rows. Two metrics that always agree say
-one thing twice; one that moves with `length` may measure nothing else.
-
 `measure_ceiling`: how far people agree with each other about what a metric is to predict.
 
 - Krippendorff's alpha of the annotators' values: nominal, ordinal and interval, with an interval (jackknife).
@@ -37,9 +34,8 @@ Spearman 1904, "The Proof and Measurement of Association between Two Things" (at
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from typing import Literal
 
 import numpy as np
@@ -310,26 +306,6 @@ def kurtosis(column: Floats) -> float:
     if _is_constant(column):
         return math.nan
     return float((standardize(column) ** 4).mean())
-
-
-def spearman_matrix(columns: Mapping[str, Floats]) -> Floats:
-    """Return Spearman's rho of every two columns over the rows that both have, 1 on the diagonal.
-
-    NaN where fewer than three rows are left or one of the two is constant.
-    """
-    names = list(columns)
-    matrix: Floats = np.eye(len(names))
-    known = {name: np.isfinite(columns[name]) for name in names}
-    complete = {name: rank_values(columns[name]) for name in names if known[name].all()}
-    for (row, one), (column, other) in combinations(enumerate(names), 2):
-        if one in complete and other in complete:
-            left, right = complete[one], complete[other]
-        else:
-            both = known[one] & known[other]
-            left, right = rank_values(columns[one][both]), rank_values(columns[other][both])
-        enough = len(left) >= FEWEST_POINTS
-        matrix[row, column] = matrix[column, row] = pearson(left, right) if enough else np.nan
-    return matrix
 
 
 def rank_values(values: Floats) -> Floats:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,9 @@ import numpy as np
 import pytest
 from tools.judge_training.breakdown_scale import breakdown_scores, score_left_out_systems
 
+import dialeval
 from dialeval import sample_data
-from dialeval.breakdown import evaluate_breakdown
+from dialeval.breakdown import BreakdownRun, evaluate_breakdown
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.errors import DataError, SettingError
 from dialeval.judges.judge import BreakdownScale, label_shares
@@ -104,3 +106,24 @@ def test_figures_are_those_of_the_challenge() -> None:
 
 def test_one_system_cannot_be_left_out() -> None:
     assert score_left_out_systems(*turns(1), ["a"]) == {}
+
+
+# Breakdown detectors between floors and ceilings: roles, agreement, thresholds and rows per turn.
+
+
+HERE = sample_data.folder() / "breakdown"
+
+
+def test_a_threshold_is_needed() -> None:
+    with pytest.raises(SettingError, match="at least one threshold"):
+        evaluate_breakdown(HERE / "data", HERE / "keywords", [])
+
+
+def test_runs_are_equal_where_all_that_is_saved_is(run: BreakdownRun, tmp_path: Path) -> None:
+    loaded = dialeval.load(run.save(tmp_path / "run"))
+    assert run == replace(loaded, details=run.details)
+    changes: list[dict[str, Any]] = [{"systems": {}}, {"version": "0"}, {"warnings": ("x",)}, {"details": {}}]
+    for change in changes:
+        assert run != replace(run, **change)
+    assert run != 5
+    assert run.__eq__(5) is NotImplemented

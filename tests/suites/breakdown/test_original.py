@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dialeval.breakdown import BreakdownRun
 from dialeval.originals.dbdc import calc_distribution, jsd, kld, majority_label, majority_label_lenient, mse
+from dialeval.suites.breakdown.report import format_original
 
 shares = st.lists(st.integers(0, 9), min_size=3, max_size=3).filter(any)
 
@@ -80,3 +82,14 @@ def test_objects_with_an_index_and_a_length() -> None:
     p, q = [0.2, 0.3, 0.5], [0.5, 0.25, 0.25]
     for distance in (jsd, kld, mse):
         assert distance(Indexed(p), Indexed(q)) == distance(p, q)  # type: ignore[arg-type]
+
+
+# A run of detectors as text: the lines of the original program, the confusion tables, a row per turn.
+
+
+def test_the_original_prints_the_first_detector_and_threshold_unless_given(run: BreakdownRun) -> None:
+    assert format_original(run) == format_original(run, "keywords", 0.0)
+    assert len({format_original(run), format_original(run, "cautious"), format_original(run, threshold=0.5)}) == 3
+    table = run.tables["keywords"][0.0]
+    assert f"Accuracy : \t\t{table.correct / table.scored:f} ({table.correct}/{table.scored})\n" in format_original(run)
+    assert f"JS divergence (O,T,X) : \t{run['keywords']['jsd-o-t-x'].mean:f}\n" in format_original(run)

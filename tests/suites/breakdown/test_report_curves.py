@@ -17,6 +17,7 @@ from reports.test_html import HOSTILE, Page
 if TYPE_CHECKING:
     from pathlib import Path
 
+
 HERE = sample_data.folder() / "breakdown"
 
 
@@ -117,3 +118,12 @@ def test_a_detector_whose_name_holds_half_a_character_is_drawn() -> None:
     section = make_curves_section(with_curves(run))
     assert section is not None
     assert "<polyline" in section.content
+
+
+# Curves hold the turns of a run, dialogue by dialogue; where there are many, the most contested ones.
+
+
+def test_a_run_without_turns_is_left_as_it_is() -> None:
+    empty = BreakdownRun({}, "0")
+    assert with_curves(empty) is empty
+    assert isinstance(empty, Run)

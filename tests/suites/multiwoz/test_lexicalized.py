@@ -20,6 +20,7 @@ from dialeval.suites.multiwoz.evaluation import make_gold_replies
 from dialeval.suites.multiwoz.lexicalized import Delexicalizer
 from dialeval.suites.multiwoz.ontology import load_ontology
 from dialeval.suites.multiwoz.turns import estimate_domains
+from dialeval.suites.multiwoz.venues import make_normalizer
 
 TOWN = sample_data.folder() / "town"
 PATIENT = TOWN / "predictions" / "patient.json"
@@ -152,3 +153,26 @@ def test_lexicalized_gold_scores_like_gold(shared_data: Path) -> None:
     for key, before, after in (("inform", 94.0, 93.8), ("success", 91.2, 91.2), ("bleu/mwz22", 100.0, 98.5)):
         assert (round(run["gold"][key].mean, 1), round(run["lexicalized"][key].mean, 1)) == (before, after), key
     assert Evaluator(bleu=False, richness=False, data=task).run({"x": document})["x"]["success"].mean < 5
+
+
+#
+
+
+WORDS = {"name": "NAME", "hotel_name": "NAME", "stars": "COUNT", "entrance fee": "PRICE"}
+
+
+@pytest.mark.parametrize(
+    ("response", "expected"),
+    [
+        ("The [hotel_name] is nice .", "the NAME is nice."),
+        ("[NAME]s and [name]-s", "NAME and NAME"),
+        ("[stars]-star", "COUNTtar"),
+        ("a 4-star hotel, cheap-ly priced", "a 4tar hotel, cheap priced"),
+        ("[entrance fee] at 10:00", "PRICE at 10: 00"),
+        ("[nobody_knows] is gone", "is gone"),
+        ("[broken", "[broken"),
+        ("", ""),
+    ],
+)
+def test_normalized(response: str, expected: str) -> None:
+    assert make_normalizer(WORDS)(response) == expected

@@ -328,7 +328,7 @@ def _decode_dialogue(document: SourceDocument, findings: Findings) -> AnnotatedD
     return msgspec.convert(dialogue, AnnotatedDialogue)
 
 
-def _pick_turn(document: object) -> Any:
+def _pick_turn(document: object) -> object:
     turn = _pick(document, "speaker", "annotations", "turn-index", "utterance")
     if isinstance(turn, dict):
         if turn.get("speaker") == USER:
@@ -345,7 +345,7 @@ def _pick_turn(document: object) -> Any:
     return turn
 
 
-def _pick(value: object, *keys: str) -> Any:
+def _pick(value: object, *keys: str) -> object:
     """Return an object with some of its fields only; anything else as it is."""
     return {key: value[key] for key in keys if key in value} if isinstance(value, dict) else value
 

@@ -36,7 +36,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Literal, TypeVar, cast
 
 import numpy as np
 
@@ -461,7 +461,7 @@ def make_state_comparison(
             return any(agree(value, one) for one in true)
         return value == true or partial_ratio(value, true, settings.ratio) > settings.threshold
 
-    def flatten(state: Alternatives) -> dict[tuple[str, str], Any]:
+    def flatten(state: Alternatives) -> dict[tuple[str, str], object]:
         return {
             (domain, slot.removeprefix(prefix) or slot): value
             for domain, slots in ontology.states(state).items()

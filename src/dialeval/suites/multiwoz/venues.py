@@ -384,7 +384,7 @@ class StateNormalizer:
         """Return the one spelling of a value; `slot` is a slot's one name."""
         self._pair = cache(self._normalize_pair)
 
-    def _normalize_pair(self, pair: tuple[str, Any]) -> tuple[str, Any]:
+    def _normalize_pair(self, pair: tuple[str, Any]) -> tuple[str, object]:
         slot, value = self.slot(pair[0]), pair[1]
         return slot, self.value(slot, value) if isinstance(value, str) else tuple(
             self.value(slot, one) for one in value
