@@ -40,7 +40,15 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from dialeval.analysis.values import Values, average_known, find_bounds, find_metric, sort_clusters, sum_known
+from dialeval.analysis.values import (
+    Values,
+    average_known,
+    find_bounds,
+    find_metric,
+    find_offsets,
+    sort_clusters,
+    sum_known,
+)
 from dialeval.core.arrays import Floats, Ints, row_numbers
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Better, Bounds, Estimate, Level
@@ -379,10 +387,10 @@ class Baseline:
         if key in left.items:
             items = [average_known(side.items[key], side.rows.offsets) for side in (left, right)]
         elif here.scores is not None and there.scores is not None and by_row:
-            both = ((here.scores, here.level, left), (there.scores, there.level, right))
+            both = ((here.scores, here.level, self.result), (there.scores, there.level, result))
             items = [
-                each if level is Level.DIALOGUE else average_known(each, side.rows.offsets)
-                for each, level, side in both
+                scores if level is Level.DIALOGUE else average_known(scores, find_offsets(side))
+                for scores, level, side in both
             ]
         else:
             return plain
