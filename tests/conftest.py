@@ -85,7 +85,6 @@ LONG = (
     "judges/test_cross_encoder.py::test_nor_on_a_processor",
     "judges/test_dialogue_judge.py::test_the_shipped_one_knows_a_reply",
     "judges/test_judge_commands.py",
-    "judges/test_score_commands.py",
     "judges/test_validation.py",
     "layers/test_imports.py::test_a_small_run",
     "layers/test_imports.py::test_a_warm_evaluation",

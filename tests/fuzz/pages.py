@@ -70,7 +70,7 @@ def sound_tags() -> Counter[str]:
 
 
 OWN = {"bdi", "br", "details", "summary", "ul", "li", "title", "small", "b", "i", "dl", "dt", "dd", "figure"} | {
-    *("figcaption", "polyline", "polygon", "rect", "circle", "path", "line", "text", "tspan", "svg", "g"),
+    *("figcaption", "polyline", "polygon", "rect", "circle", "path", "line", "text", "tspan", "svg", "g")
 }
 """Elements of longer pages and of figures."""
 

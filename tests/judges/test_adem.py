@@ -31,12 +31,7 @@ def test_a_judge_knows_its_data_settings_and_encoder(tmp_path: Path) -> None:
     rated = written(invented_ratings(60, sets=2), tmp_path / "rated.jsonl")
     steps: list[tuple[int, int | None]] = []
     made = train(
-        [rated],
-        encoder=encoder,
-        tokens=32,
-        rank=2,
-        licenses={"set1": "MIT"},
-        progress=lambda *step: steps.append(step),
+        [rated], encoder=encoder, tokens=32, rank=2, licenses={"set1": "MIT"}, progress=lambda *step: steps.append(step)
     )
     assert steps == [(0, None), (1, 2), (2, 2)]
     assert made.weights.facts["data"] == [

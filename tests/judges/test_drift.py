@@ -8,12 +8,14 @@ import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import dialeval
 from conftest import Dialeval
-from dialeval.analysis.labels import measure_label_agreement
+from dialeval.analysis.labels import estimate_rate, measure_label_agreement
 from dialeval.core.errors import SettingError
+from dialeval.core.fold import ANY_NUMBER
 from dialeval.judges.drift import measure_judge_drift
 from dialeval.reports.documents import describe_result
 from llm_server import MODEL, Body, ChatServer, Reply, shown_texts
@@ -57,21 +59,15 @@ def test_shift_moves_and_order() -> None:
     assert dialeval.evaluate(shown, metrics="length")["a"]["length"].scored == 15
 
 
-def test_without_a_change_the_interval_has_zero() -> None:
-    """Two judges with independent errors and no shift: about 95 of 100 intervals have zero."""
-    chance = random.Random(7)
-
-    def noisy(effects: dict[int, float]) -> dialeval.Run:
-        def grade(system: str, number: int, turn: int) -> float:
-            return 3 + effects.setdefault(number, chance.gauss(0, 0.5)) + chance.gauss(0, 0.7)
-
-        return run(grade, systems=("a",), dialogues=20)
-
-    covered = 0
-    for _ in range(60):
-        low, high = measure_judge_drift(noisy({}), noisy({})).shift.interval
-        covered += low <= 0 <= high
-    assert 51 <= covered <= 60  # 0.5% of chance at 95%
+def test_without_a_change_few_intervals_exclude_zero() -> None:
+    """Two judges with independent errors and no shift, 1,500 times."""
+    chance, missed = np.random.default_rng(7), 0
+    for _ in range(1500):
+        dialogues = np.repeat(np.arange(20), 3)
+        shift = chance.normal(0, 0.5, 20)[dialogues] + chance.normal(0, 1, 60)
+        low, high = estimate_rate(np.rint(shift), dialogues, bounds=ANY_NUMBER).interval
+        missed += not low <= 0 <= high
+    assert 0.03 <= missed / 1500 <= 0.065
 
 
 def test_what_cannot_be_compared_is_refused() -> None:
@@ -104,7 +100,8 @@ def test_the_command_compares_two_models(dialeval: Dialeval, tmp_path: Path) -> 
             assert dialeval("score", "rows.jsonl", "-m", "llm", *given, "--llm-cache", "a.sqlite").returncode == 0
     done = dialeval("judge", "drift", "old", "new", "--save", "to-rate.jsonl")
     assert done.returncode == 0, done.stderr
-    assert re.search(r"The second judge grades differently: mean shift .1\.00", " ".join(done.stdout.split()))
+    assert re.search(r"grades differently: mean shift .1\.00 \(.1\.00 to .1\.00\)", " ".join(done.stdout.split()))
+    assert "nan" not in done.stdout
     assert "llm: judge-1" in " ".join(done.stdout.split())
     assert "36 replies to rate" in done.stderr
     assert len((tmp_path / "to-rate.jsonl").read_text().splitlines()) == 36
@@ -135,6 +132,28 @@ def test_a_yes_no_judge_is_checked_against_people_and_its_rates_corrected() -> N
         assert rates.judged.value > rate
         assert rates.corrected.interval[0] < rate < rates.corrected.interval[1]
     assert "yes of a, corrected" in " ".join(table_texts(measure_label_agreement(run, rated)))
+
+
+def test_errors_of_a_judge_are_explained_by_length_place_and_format() -> None:
+    """A judge that likes lists by 1 and each doubling of the length by 0.5, and no turn or code."""
+    chance, rated, graded = np.random.default_rng(5), list[Any](), list[Any]()
+    for number in range(400):
+        words, has_list, label = 2 ** int(chance.integers(1, 5)) - 1, chance.random() < 0.3, int(chance.integers(1, 6))
+        text = "\n".join(["- a", "- b", "c " * (words - 4)] if has_list else ["w " * words])
+        grade = label + has_list + 0.5 * np.log2(1 + len(text.split())) - 1.5 + chance.normal(0, 0.3)
+        context = ["hi"] * int(chance.integers(1, 6))
+        row = {"dialog_id": f"d{number // 4}", "context": context, "response": text, "system": "bot"}
+        rated.append({**row, "scores": {"overall": label}})
+        graded.append({**row, "scores": {"judge": float(np.clip(grade, 0.6, 5.4))}})
+    run = dialeval.evaluate(graded, metrics="score:judge")
+    found = measure_label_agreement(run, rated)
+    bias = found.metrics["score:judge"].bias
+    assert list(bias) == ["twice as many words", "twice as many turns before", "a list"]
+    assert bias["a list"].interval[0] > 0.3
+    assert bias["twice as many words"].interval[0] > 0.2
+    low, high = bias["twice as many turns before"].interval
+    assert low < 0 < high
+    assert "twice as many words" in table_texts(found)
 
 
 def table_texts(agreement: Any) -> list[str]:

@@ -1,4 +1,4 @@
-"""The judge of single responses, and its settings."""
+"""The judge of single responses: its settings, the metric `adem`, and attacks."""
 
 from __future__ import annotations
 
@@ -10,10 +10,13 @@ import numpy as np
 import pytest
 from tools.judge_training.pairs import shape_within
 
+import dialeval
 from dialeval.core.errors import SettingError
 from dialeval.judges.adem import Judge, encode_rows, open_judge, open_vectors
-from dialeval.judges.cross_encoder import HEADS, PairShape
-from judges.tiny_judges import tiny_judge, tiny_vectors, tiny_weights
+from dialeval.judges.card import ATTACKS
+from dialeval.judges.cross_encoder import PairShape
+from dialeval.judges.validation import attack
+from judges.tiny_judges import invented_ratings, tiny_judge, tiny_vectors, tiny_weights
 from tiny_encoder import write_encoder
 
 
@@ -78,11 +81,44 @@ def test_a_pair_is_cut_to_what_an_encoder_takes() -> None:
     assert shape_within(512) == PairShape()
     small = shape_within(32)
     assert (small.context_tokens + small.response_tokens, small.turns) == (32, 3)
-    assert PairShape() == PairShape(3, 72, 44)
-    assert HEADS == {"rank": 1, "kind": 4, "rating": 1, "breakdown": 3}
-    most = 1 << 24
-    assert PairShape(1, 1, 1) != PairShape(most, most, most)
-    for wrong in (0, most + 1):
+    for wrong in (0, (1 << 24) + 1):
         for place in range(3):
             with pytest.raises(ValueError, match="from 1 on"):
                 PairShape(*[wrong if place == at else 1 for at in range(3)])
+
+
+def wrap(texts: list[str] | None) -> list[list[str]]:
+    return [[text] for text in texts] if texts else [[], []]
+
+
+def test_the_metric_scores_rows_by_what_they_have(tmp_path: Path) -> None:
+    judge, responses = tiny_judge(tmp_path / "e"), ["i am fine", "the cat"]
+    said, asked = ["i am not fine", "a dog"], ["how are you ?", "hello there"]
+    for references, contexts in ((said, asked), (said, None), (None, asked)):
+        run = dialeval.evaluate({"a": responses}, references=references, contexts=contexts, metrics="adem", judge=judge)
+        around, closest = wrap(contexts), wrap(references)
+        scores = run["a"]["adem"].scores
+        assert scores is not None
+        assert scores.tolist() == judge.score(around, responses, closest).tolist()
+
+
+def test_attacks(tmp_path: Path) -> None:
+    judge = tiny_judge(tmp_path / "e")
+    ratings = invented_ratings(40)
+    found = {each.name: each for each in attack(judge, ratings.contexts, ratings.responses, ratings.references)}
+    assert list(found) == list(ATTACKS)
+    assert all(each.rows == 40 for each in found.values())
+    real = judge.score(ratings.contexts, ratings.responses, ratings.references)
+    turned = [" ".join(reversed(text.split())) for text in ratings.responses]
+    other = judge.score(ratings.contexts, turned, ratings.references)
+    each = found["reversed"]
+    assert each.real == pytest.approx(real.mean())
+    assert each.mean == pytest.approx(other.mean())
+    assert each.not_worse == pytest.approx((other >= real).mean())
+    assert each.correlation == pytest.approx(np.corrcoef(real, other)[0, 1])
+    bare = {each.name for each in attack(judge, ratings.contexts, ["word"] * 40, [[]] * 40)}
+    assert bare == {"dull", "context"}, "what cannot be tried is left out"
+    unasked = {each.name for each in attack(judge, [[]] * 40, ratings.responses, ratings.references)}
+    assert unasked == {"reversed", "dull", "random", "reference"}
+    with pytest.raises(SettingError, match="no row has a context or a reference"):
+        attack(judge, [[]] * 40, ratings.responses, [[]] * 40)

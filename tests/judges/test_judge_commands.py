@@ -6,7 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from dialeval.cli.main import dialeval_command
+from dialeval.core.errors import DataError
 from judges.test_adem_commands import run
 from judges.test_dialogue_training import write_data
 from judges.tiny_judges import tiny_dialogue_judge
@@ -73,3 +76,17 @@ def test_files_that_are_not_there_are_named(tmp_path: Path) -> None:
 
     with pytest.raises(SystemExit, match=r"train_judge: .*no\.jsonl: there is no such file"):
         main(["--dialogues", "no.jsonl", "--ratings", "no.jsonl", "-o", str(tmp_path / "made")])
+
+
+@pytest.mark.parametrize("command", ["adem", "judge"])
+def test_an_input_is_refused_as_a_place_before_any_work(command: str, tmp_path: Path) -> None:
+    path = tmp_path / "rows.parquet"  # the name of a file of every saved run
+    path.write_text(json.dumps({"context": ["hello"], "response": "hi", "reference": ["hi"]}) + "\n")
+    before = path.read_bytes()
+    # A judge that does not exist: work would end with another message.
+    arguments = [command, "score", str(path), "--judge-dir", str(tmp_path / "none"), "-o", str(tmp_path)]
+    done = CliRunner().invoke(dialeval_command, arguments)
+    assert isinstance(done.exception, DataError)
+    assert "rows.parquet" in str(done.exception)
+    assert "input" in str(done.exception)
+    assert path.read_bytes() == before

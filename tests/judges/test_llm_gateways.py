@@ -204,10 +204,7 @@ PERMANENT: dict[str, tuple[Callable[..., Answer], str]] = {
     "unknown model, status 400": (lambda *_: refuse(400, "judge-1 is not a valid model ID"), "not a valid model ID"),
     "another model": (lambda path, headers, body: answer_well(body, model="gpt-4o-mini"), "--llm-served-model gpt-4o"),
     "reasoning model": (reasoning, "refuses max_tokens .*--llm-option max_tokens=null .*--llm-preset reasoning"),
-    "no probabilities": (
-        lambda *_: refuse(400, "logprobs is not supported by this endpoint"),
-        "--llm-mode grade",
-    ),
+    "no probabilities": (lambda *_: refuse(400, "logprobs is not supported by this endpoint"), "--llm-mode grade"),
     "no completion": (lambda *_: (200, JSON, b'{"error": "upstream"}'), "not a chat completion: .*upstream"),
 }
 

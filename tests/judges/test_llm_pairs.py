@@ -13,13 +13,14 @@ import pytest
 
 import dialeval as toolkit
 from conftest import Dialeval
-from dialeval.analysis.labels import _find_disputes, measure_label_agreement, measure_pair_agreement
+from dialeval.analysis.labels import RateEstimate, _find_disputes, measure_label_agreement, measure_pair_agreement
 from dialeval.core.errors import DataError, SettingError
 from dialeval.judges import LLM
-from dialeval.judges.llm.attack import attack_llm
+from dialeval.judges.llm.attack import GradeAttack, attack_llm
 from dialeval.judges.llm.pairs import PairTexts, judge_pairs, list_run_pairs, read_pair_texts
 from dialeval.judges.llm.rubrics import read_rubric
 from dialeval.judges.validation import read_attacked
+from dialeval.reports.analyses import make_attack_rows
 from llm_server import MODEL, Body, ChatServer, Reply, asked_text, shown_texts
 from realistic_logs import make_log, make_prompts
 
@@ -331,6 +332,11 @@ def test_the_attack_command(dialeval: Dialeval, tmp_path: Path, format_: str) ->
         done = dialeval("judge", "attack", str(attacked(tmp_path)), *given, "--llm-mode", "grade", "-f", format_)
     assert done.returncode == 0, done.stderr
     assert "swapped" in done.stdout
+
+
+def test_attacks_on_one_dialogue_have_no_interval() -> None:
+    attack = GradeAttack("echo", 3, RateEstimate(0.5, (math.nan, math.nan), 3))
+    assert make_attack_rows([attack])[1] == ["echo", "3", "50.0% (– to –)", "-", "-"]
 
 
 def test_the_prompt_is_shown_as_it_is_sent(dialeval: Dialeval, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

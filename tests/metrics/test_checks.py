@@ -98,6 +98,10 @@ def test_a_pattern_takes_linear_time() -> None:
     rules = [{"rule": "regex", "pattern": "^(a+)+$"}]
     reading = dialeval.Reading(checks=rules)
     assert dialeval.evaluate(["a" * 5_000 + "!"], metrics="checks", reading=reading)["system"]["checks"].mean == 0
+    schema = {"type": "array", "items": {"pattern": "^(a+)+$"}}
+    reading = dialeval.Reading(checks=[{"rule": "is-json", "schema": schema}])
+    texts = [f'["{"a" * 5_000}"]', f'["{"a" * 5_000}!"]']
+    assert dialeval.evaluate(texts, metrics="checks", reading=reading)["system"]["checks"].mean == 0.5
     assert time.process_time() - start < 5
 
 
@@ -174,6 +178,7 @@ def test_calls_and_texts_have_one_file(tmp_path: Path) -> None:
         {"rule": "max-words", "words": -1},
         {"rule": "refusal", "text": "x"},
         {"rule": "is-json", "schema": {"type": 7}},
+        {"rule": "is-json", "schema": {"patternProperties": {"^(a+)+$": {}}}},
         {"rule": "must", "text": "x"},
         {"rule": "refusal", "call": "x"},
         {},

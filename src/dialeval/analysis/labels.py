@@ -11,6 +11,7 @@ longer response is better, which needs no judge.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from typing import Any
@@ -38,6 +39,7 @@ from dialeval.stats.labels import (
     compare_labels,
     correct_rate,
     count_confusions,
+    estimate_bias,
     estimate_effective_judges,
     estimate_rate_size,
 )
@@ -45,6 +47,9 @@ from dialeval.stats.labels import (
 JUDGES = ("llm", "judge", "adem")
 """Families of metrics that are judges, which make a panel."""
 _MOST_LABELS = 12
+_FEWEST_DIALOGUES = 10
+"""Of a regression of errors on features."""
+_LIST = re.compile(r"^\s*(?:[-*•]|\d{1,3}[.)])\s+\S", re.MULTILINE)
 
 
 class RateEstimate(Struct, frozen=True):
@@ -72,6 +77,8 @@ class LabelFit(Struct, frozen=True):
     """With two labels also `tpr` and `tnr`, the fractions of human yes (the higher label) and no that it repeats."""
     rates: Mapping[str, CorrectedRate] = {}
     """Of two labels, the rates of yes of each system of a run."""
+    bias: Mapping[str, RateEstimate] = {}
+    """By feature of the reply: how much the metric less the label of people changes with it."""
 
 
 class Dispute(Struct, frozen=True):
@@ -177,7 +184,9 @@ def measure_label_agreement(
             sizes = {name: estimate_rate_size(hits[side], dialogue[side]) for name, side in sides.items()}
             tpr, tnr = ((statistics[name].value, sizes[name]) for name in sides)
             rates = {} if run is None else _correct_rates(run, key, labels, (tpr, tnr), level)
-        fits[key] = LabelFit(size, table, statistics, rates)
+        texts = [(rated.responses[row], len(rated.contexts[row])) for row in np.flatnonzero(there).tolist()]
+        bias = _measure_bias(values[there] - majority[there], texts, rows.dialogue[there], level)
+        fits[key] = LabelFit(size, table, statistics, rates, bias)
     if not fits:
         raise SettingError(f"no metric has values on the scale of {quality}, {labels[0]:g} to {labels[-1]:g}")
     judges = [
@@ -196,6 +205,23 @@ def measure_label_agreement(
         disputes=_find_disputes({key: rows.metrics[key] for key in judges or fits}, rows.human, rated, most),
         level=level,
     )
+
+
+def _measure_bias(
+    errors: Floats, texts: Sequence[tuple[str, int]], dialogue: Ints, level: float
+) -> dict[str, RateEstimate]:
+    """Return how errors depend on length, place and format of replies; nothing where dialogues are few."""
+    features = {
+        "twice as many words": [np.log2(1 + len(text.split())) for text, _ in texts],
+        "twice as many turns before": [np.log2(1 + turns) for _, turns in texts],
+        "a list": [len(_LIST.findall(text)) > 1 for text, _ in texts],
+        "code": ["```" in text for text, _ in texts],
+    }
+    columns = {name: np.array(column, np.float64) for name, column in features.items() if len(set(column)) > 1}
+    if not columns or len(np.unique(dialogue)) < _FEWEST_DIALOGUES:
+        return {}
+    found = estimate_bias(errors, np.column_stack(list(columns.values())), dialogue, level)
+    return {name: RateEstimate(*each, len(errors)) for name, each in zip(columns, found, strict=True)}
 
 
 def _correct_rates(

@@ -68,11 +68,7 @@ AnyWeights = TypeVar("AnyWeights", bound="AdemWeights | JudgeWeights")
 
 
 def save_weights(
-    folder: str | os.PathLike[str],
-    document: Facts,
-    tensors: Tensors,
-    card: str | None = None,
-    name: str = "judge",
+    folder: str | os.PathLike[str], document: Facts, tensors: Tensors, card: str | None = None, name: str = "judge"
 ) -> Path:
     """Write tensors and document, and the model card if given, into a folder, which is made if it does not exist."""
     from safetensors.numpy import save
@@ -386,9 +382,7 @@ class Judge(TrainedJudge[AdemWeights]):
 
 
 def open_judge(
-    source: str | os.PathLike[str] | None = None,
-    encoder: str | os.PathLike[str] | None = None,
-    device: str = "cpu",
+    source: str | os.PathLike[str] | None = None, encoder: str | os.PathLike[str] | None = None, device: str = "cpu"
 ) -> Judge:
     """Open a trained judge of `adem`.
 

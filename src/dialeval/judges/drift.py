@@ -30,8 +30,9 @@ from dialeval.core.result import Result, Run, load
 from dialeval.core.rowtable import RowTable
 from dialeval.core.run_schema import Record
 from dialeval.core.validation import JsonObject
+from dialeval.reports.analyses import show_rate
 from dialeval.reports.documents import Document, Table
-from dialeval.reports.formatting import plain, shorten, show_fixed, show_interval
+from dialeval.reports.formatting import plain, shorten, show_fixed
 from dialeval.stats.intervals import DEFAULT_LEVEL
 
 _SAME = 0.5
@@ -225,20 +226,14 @@ def _list_moved(names: Sequence[str], graded: Mapping[str, Graded], most: int) -
 def describe_drift(drift: JudgeDrift) -> Document:
     """Return the drift of a judge as tables and sentences."""
     rows = [
-        [
-            plain(system.system),
-            f"{system.rows:,}",
-            show_fixed(system.before, 2),
-            show_fixed(system.after, 2),
-            _show(system.shift),
-        ]
-        for system in drift.systems
+        [plain(one.system), f"{one.rows:,}", show_fixed(one.before, 2), show_fixed(one.after, 2), show_rate(one.shift)]
+        for one in drift.systems
     ]
     means = [
         sum(getattr(system, side) * system.rows for system in drift.systems if system.rows) / drift.rows
         for side in _SIDES
     ]
-    rows.append(["all", f"{drift.rows:,}", *(show_fixed(mean, 2) for mean in means), _show(drift.shift)])
+    rows.append(["all", f"{drift.rows:,}", *(show_fixed(mean, 2) for mean in means), show_rate(drift.shift)])
     tables = [Table(["system", "rows", "first judge", "second judge", "shift"], rows)]
     grades = sorted({grade for start, end, _ in drift.moves for grade in (start, end)})
     counts = {(start, end): count for start, end, count in drift.moves}
@@ -250,8 +245,9 @@ def describe_drift(drift: JudgeDrift) -> Document:
     moved = low > 0 or high < 0 or (np.isnan(low) and drift.shift.value != 0)  # no interval where all moved alike
     verdict = "The second judge grades differently" if moved else "No shift is certain"
     notes = [
-        f"{verdict}: mean shift {_show(drift.shift)}, {100 * drift.level:g}% interval over dialogues.",
-        f"Grades that differ by less than {_SAME:g}: {_show(drift.agreement)}; correlation {drift.correlation:.2f}.",
+        f"{verdict}: mean shift {show_rate(drift.shift)}, {100 * drift.level:g}% interval over dialogues.",
+        f"Grades that differ by less than {_SAME:g}: {show_rate(drift.agreement)}.",
+        f"Correlation of the grades: {show_fixed(drift.correlation, 2)}.",
         *(f"{plain(one)} and {plain(two)} change their order." for one, two in drift.reordered),
         f"Differences of the signatures: {plain('; '.join(changes)) if changes else 'none'}.",
     ]
@@ -263,7 +259,3 @@ def describe_drift(drift: JudgeDrift) -> Document:
 
 
 _SIDES = ("before", "after")
-
-
-def _show(rate: RateEstimate) -> str:
-    return f"{show_fixed(rate.value, 2)} {show_interval(rate.interval, 2)}"

@@ -23,7 +23,7 @@ FEATURE = Feature(
         "language_model": "dialeval.judges.llm.judge:LLM",
         "panel": "dialeval.judges.llm.judge:Panel",
     },
-    sections={"judge/": {"rows": "dialeval.judges.report:explain_rows"}},
+    sections={"judge/": {"rows": "dialeval.judges.judge:explain_rows"}},
     documents={
         "JudgedPairs": "dialeval.reports.analyses:describe_preferences",
         "JudgeDrift": "dialeval.judges.drift:describe_drift",

@@ -45,17 +45,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dialeval.core import inputs, validation
-from dialeval.core.arrays import Floats
+from dialeval.core.arrays import Floats, Ints
 from dialeval.core.batch import Batch
 from dialeval.core.columns import DIGEST_LENGTH
 from dialeval.core.errors import DataError, Problem, SettingError
 from dialeval.core.exact import Moments
-from dialeval.core.fold import Bounds, Estimate, Metric, Partial
+from dialeval.core.fold import Bounds, Estimate, Level, Metric, Partial
 from dialeval.core.inputs import Input
 from dialeval.judges import adem
 from dialeval.judges.adem import HIGHEST, LOWEST, Texts
@@ -63,6 +63,9 @@ from dialeval.judges.cross_encoder import HEADS, Changes, CrossEncoder, PairShap
 from dialeval.metrics.breakdown import O, T, X
 from dialeval.metrics.encoder import SentenceVectors
 from dialeval.metrics.encoder_files import find_encoder
+
+if TYPE_CHECKING:
+    from dialeval.core.result import Result
 
 SHIPPED = Path(__file__).parent / "checkpoints" / "judge"
 """The judge that comes with the package."""
@@ -185,10 +188,17 @@ def is_outside(response: str) -> bool:
     return len(_LIST_ITEM.findall(response)) > 1
 
 
-def list_reasons(parts: Mapping[str, float]) -> list[str]:
-    """Return the reasons for a low score in words; `parts` are the values of its parts by their keys or names."""
-    named = {key.rpartition("/")[2]: value for key, value in parts.items()}
-    return [reason for part, reason in REASONS.items() if named.get(part, 1.0) < UNSURE]
+def explain_rows(systems: Mapping[str, Result], rows: Ints, **_: object) -> dict[str, object]:
+    """Return the reasons against some responses of each system, for the report; None for a system not judged."""
+    return {"reasons": [_list_reasons(result, rows) for result in systems.values()]}
+
+
+def _list_reasons(result: Result, rows: Ints) -> list[str] | None:
+    columns = ((key, each.scores) for key, each in result.items() if each.level is Level.TURN)
+    named = {key.removeprefix("judge/"): scores for key, scores in columns if key.startswith("judge/")}
+    parts = {part: scores for part, scores in named.items() if scores is not None and len(scores) > rows.max(initial=0)}
+    reasons = [(parts[part], reason) for part, reason in REASONS.items() if part in parts]
+    return ["; ".join(reason for scores, reason in reasons if scores[row] < UNSURE) for row in rows] if parts else None
 
 
 def judge_batch(batch: Batch) -> Verdicts:
@@ -281,9 +291,7 @@ class DialogueJudge(adem.TrainedJudge[JudgeWeights]):
     _shipped_folder, _load = SHIPPED, staticmethod(load_judge)
 
     def __init__(
-        self,
-        source: str | os.PathLike[str] | JudgeWeights | None = None,
-        encoder: str | os.PathLike[str] | None = None,
+        self, source: str | os.PathLike[str] | JudgeWeights | None = None, encoder: str | os.PathLike[str] | None = None
     ) -> None:
         super().__init__(source, encoder)
 

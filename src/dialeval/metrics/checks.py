@@ -21,7 +21,7 @@ the field is not scored. Texts with commas or brackets are for files:
     name = "asks-for-order"     # optional: what its rate is called
 
 Rules of a file about tool calls are values of `call-assertions` (`metrics.calls`). `is-json` takes a JSON Schema in a
-file, as a table `schema`; that needs the package jsonschema.
+file, as a table `schema`; that needs the package jsonschema. `pattern` is for RE2 there too, without patternProperties.
 
 Refusals are recognized by English phrases in the first 300 characters: I can't, cannot, won't, am unable or not able
 to, must decline (to help, assist, do, provide, ...), I'm sorry, but ..., as an AI, against my guidelines.
@@ -33,7 +33,7 @@ Edge cases: a reply that failed is not scored, and counted as missing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import nan
 from typing import Any, ClassVar, Literal
@@ -145,6 +145,14 @@ def _prepare_schema(schema: object) -> Callable[[str], bool]:
             kind.check_schema(schema)
         except jsonschema.SchemaError as error:
             raise SettingError(f"is no JSON Schema: {error.message:.200}") from None
+        if b'"patternProperties"' in orjson.dumps(schema):
+            raise SettingError("patternProperties of a JSON Schema are not tested: their time may have no end")
+
+        def match(_: Any, pattern: str, text: object, __: Any) -> Iterator[Exception]:
+            if isinstance(text, str) and not _prepare_regex(pattern, "exact")([text])[0]:
+                yield jsonschema.ValidationError(pattern)
+
+        kind = jsonschema.validators.extend(kind, {"pattern": match})
         validator = kind(schema, registry=referencing.Registry())  # which fetches nothing
 
     def test(reply: str) -> bool:

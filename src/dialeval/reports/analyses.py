@@ -184,7 +184,7 @@ _STATISTICS = ("agreement", "Cohen's kappa", "Gwet's AC1", "alpha", "ordinal alp
 def describe_labels(agreement: LabelAgreement) -> Document:
     """Return a table of statistics, and a confusion matrix per metric."""
     rows = [
-        [shorten(key), f"{scores.n:,}", *(_show_rate(scores.statistics[name]) for name in STATISTICS)]
+        [shorten(key), f"{scores.n:,}", *(show_rate(scores.statistics[name]) for name in STATISTICS)]
         for key, scores in agreement.metrics.items()
     ]
     tables, titles = [Table(["metric", "rows", *_STATISTICS], rows)], [f"Labels of {plain(agreement.quality)}"]
@@ -196,13 +196,17 @@ def describe_labels(agreement: LabelAgreement) -> Document:
         if "tpr" in scores.statistics:
             tables.append(_make_rate_table(scores))
             titles.append(f"Errors of {shorten(key)}, and rates of yes without them")
+        if scores.bias:
+            biases = [[name, show_rate(bias)] for name, bias in scores.bias.items()]
+            tables.append(Table(["reply with", "change"], biases))
+            titles.append(f"Bias of {shorten(key)}: change of its value less the human label, by one regression")
     notes = [f"{100 * agreement.level:g}% intervals over dialogues (jackknife, Student); alpha is Krippendorff's."]
     if agreement.split:
         notes.append(f"{agreement.split:,} rows without a majority of annotators are left out.")
     if agreement.excluded:
         notes.append(f"Not on the scale of the labels: {', '.join(map(shorten, agreement.excluded))}.")
     if agreement.panel is not None:
-        size, judges = _show_rate(agreement.panel), ", ".join(map(shorten, agreement.judges))
+        size, judges = show_rate(agreement.panel), ", ".join(map(shorten, agreement.judges))
         what = f"an effective number of {size} independent judges ({judges})"
         notes.append(f"The {len(agreement.judges)} judges have {what}.")
     if any(scores.rates for scores in agreement.metrics.values()):
@@ -215,12 +219,12 @@ def describe_labels(agreement: LabelAgreement) -> Document:
 
 def _make_rate_table(scores: LabelFit) -> Table:
     lines = [
-        [name, f"{scores.statistics[key].n:,}", _show_rate(scores.statistics[key])]
+        [name, f"{scores.statistics[key].n:,}", show_rate(scores.statistics[key])]
         for key, name in (("tpr", "true positive rate (TPR)"), ("tnr", "true negative rate (TNR)"))
     ]
     for system, rates in scores.rates.items():
         for how, rate in (("as judged", rates.judged), ("corrected", rates.corrected)):
-            lines.append([f"yes of {plain(system)}, {how}", f"{rate.n:,}", _show_rate(rate)])
+            lines.append([f"yes of {plain(system)}, {how}", f"{rate.n:,}", show_rate(rate)])
     return Table(["rate", "rows", "value"], lines)
 
 
@@ -254,14 +258,15 @@ def make_attack_rows(attacks: Sequence[Any]) -> list[list[str]]:
             attack.name,
             f"{attack.rows:,}",
             *map(_show_percent, (attack.changed, attack.raised)),
-            _show_rate(attack.change),
+            show_rate(attack.change),
         ]
         for attack in attacks
     )
     return [["attack", "rows", "grade changed", "raised", "mean change"], *rows]
 
 
-def _show_rate(rate: RateEstimate | None) -> str:
+def show_rate(rate: RateEstimate | None) -> str:
+    """Return a value with its interval."""
     return "-" if rate is None else f"{show_fixed(rate.value, 2)} ({show_interval(rate.interval, 2)})"
 
 
@@ -269,7 +274,7 @@ def _show_percent(rate: RateEstimate | None) -> str:
     if rate is None:
         return "-"
     low, high = (100 * end for end in rate.interval)
-    return f"{100 * rate.value:.1f}% [{low:.1f}, {high:.1f}]"
+    return f"{100 * rate.value:.1f}% ({show_interval((low, high), 1)})"
 
 
 _MOST_TURNS = 12

@@ -148,6 +148,29 @@ def correct_rate(
     return value, (max(min(middle - z * error, value), 0.0), min(max(middle + z * error, value), 1.0))
 
 
+def estimate_bias(errors: Floats, features: Floats, clusters: Ints, level: float) -> list[tuple[float, Interval]]:
+    """Return how much the error of a judge changes with each feature, with intervals over clusters (jackknife).
+
+    Args:
+        errors: What the judge says less what people say.
+        features: Features of the rows, a column each, of which none is constant. One regression is on all of them.
+        clusters: The cluster (dialogue) of each row.
+        level: The level of the intervals.
+    """
+    clusters = np.unique(clusters, return_inverse=True)[1].ravel()
+    columns = np.column_stack([np.ones(len(errors)), features])
+
+    def fit(counts: Ints) -> Floats:
+        weighted = (columns * counts[clusters][:, None]).T
+        return np.asarray(np.linalg.lstsq(weighted @ columns, weighted @ errors, rcond=None)[0][1:])
+
+    sizes = np.bincount(clusters)
+    whole, left = fit(np.ones_like(sizes)), np.concatenate(list(leave_out_clusters(len(sizes))))
+    without = np.array([fit(counts) for counts in left])
+    pairs = zip(whole.tolist(), without.T, strict=True)
+    return [(value, jackknife(value, column, sizes.astype(np.float64)).interval(level)) for value, column in pairs]
+
+
 def estimate_effective_judges(values: Floats, human: Floats, clusters: Ints, level: float) -> tuple[float, Interval]:
     """Return the effective number of independent judges of a panel, with its interval over clusters.
 

@@ -61,8 +61,7 @@ PRESETS: Mapping[str, Preset] = {
     "ollama": Preset("http://localhost:11434/v1", mode="grade"),
     "llama.cpp": Preset("http://localhost:8080/v1"),
     "reasoning": Preset(
-        mode="grade",
-        options={"max_tokens": None, "temperature": None, "seed": None, "max_completion_tokens": 8192},
+        mode="grade", options={"max_tokens": None, "temperature": None, "seed": None, "max_completion_tokens": 8192}
     ),
 }
 
@@ -189,11 +188,8 @@ class Gateway:
 
     def describe(self) -> str:
         """Return the first lines of a request without secrets."""
-        query = re.sub(r"=[^&]*", f"={MASK}", self.address.query)
-        target = self.address._replace(query=query.replace(f"api-version={MASK}", self._find_version())).geturl()
+        query = re.sub(r"(?<!^api-version)(?<!&api-version)=[^&]*", f"={MASK}", self.address.query)
+        target = self.address._replace(query=query).geturl()
         shown = {name: MASK for name in self.sent_headers if name not in ("Content-Type", "User-Agent")}
         lines = [f"POST {target}", *(f"{name}: {value}" for name, value in shown.items())]
         return "\n".join([*lines, *([] if self.proxy is None else [f"(through the proxy {self.proxy.hostname})"])])
-
-    def _find_version(self) -> str:
-        return next((part for part in self.address.query.split("&") if part.startswith("api-version=")), "")

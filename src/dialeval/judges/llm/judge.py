@@ -25,6 +25,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
+from statistics import variance
 from types import FrameType
 from typing import Any, Literal, get_args
 
@@ -222,6 +223,8 @@ class LLM(Panel):
             raise SettingError("name the model of the judge; a name has no spaces, commas, brackets or =")
         if endpoint is None and not replay:
             raise SettingError("name the endpoint (--llm-endpoint), or use recorded answers only (--llm-replay)")
+        if samples is not None and mode != "vote":
+            raise SettingError("several answers per row (--llm-samples) are for the mode vote: --llm-mode vote")
         if mode not in (None, *get_args(Mode)):
             raise SettingError(f"the mode is one of {', '.join(get_args(Mode))}, not {mode!r}")
         if not 1 <= concurrency <= 1024 or not 0 < timeout <= 86_400 or retries < 0 or not 0 <= least_mass <= 1:
@@ -481,4 +484,6 @@ def _vote(several: Sequence[Grades]) -> Grades:
     if 2 * len(read) <= len(several):
         return Grades({}, next(grades.reason for grades in several if grades.reason is not None))
     means = {name: math.fsum(grades.values[name] for grades in read) / len(read) for name in read[0].values}
-    return Grades(means, unwrapped=any(grades.unwrapped for grades in read))
+    first = [next(iter(grades.values.values())) for grades in read]
+    noise = variance(first) / len(read) if len(read) > 1 else math.nan
+    return Grades(means, unwrapped=any(grades.unwrapped for grades in read), noise=noise)

@@ -9,7 +9,8 @@ The modes, of which none takes the place of another where it fails:
     expected     sum_g g p(g) / sum_g p(g), the grades g weighted by the probabilities of their tokens; no grade where
                  these have less than half of the probability together (least_mass)
     grade        the grade in the answer, a JSON object by a schema
-    vote         the mean of the grades in several answers, sampled at temperature 1
+    vote         the mean of the grades in several answers, sampled at temperature 1. Their spread is the judge's own
+                 sampling; the run states which part of the variance it is. Intervals contain both parts.
 
 A rubric is a shipped one (`reply`, `safety` and `support` for replies, `task` and `conversation` for others) or a TOML
 file. It decides what the model is shown: the context with the roles of its turns, the reference (for `support`:
@@ -54,6 +55,8 @@ class GradeState:
     """How many rows have no grade, by the reason."""
     unwrapped: int = 0
     """Rows with an answer from which reasoning or a code fence was removed."""
+    noise: Moments = field(default_factory=Moments)
+    """Of the variances of grades that are means of several answers."""
 
 
 @dataclass(frozen=True)
@@ -141,21 +144,27 @@ class LLMGrades(Metric[GradeState]):
             scores[key][asked] = [grades.values.get(name, np.nan) for grades in graded]
         moments = {key: Moments.of(values, dialogues) for key, values in scores.items()}
         mass = Moments.of(np.array([grades.mass for grades in graded], np.float64))
+        noise = Moments.of(np.array([grades.noise for grades in graded], np.float64))
         reasons = Counter(grades.reason for grades in graded if grades.reason is not None)
-        return Partial(GradeState(moments, mass, dict(reasons), sum(grades.unwrapped for grades in graded)), scores)
+        unwrapped = sum(grades.unwrapped for grades in graded)
+        return Partial(GradeState(moments, mass, dict(reasons), unwrapped, noise), scores)
 
     def merge(self, left: GradeState, right: GradeState) -> GradeState:
         grades = {key: left.grades[key] + right.grades[key] for key in left.grades}
         reasons = dict(Counter(left.reasons) + Counter(right.reasons))
-        return GradeState(grades, left.mass + right.mass, reasons, left.unwrapped + right.unwrapped)
+        unwrapped = left.unwrapped + right.unwrapped
+        return GradeState(grades, left.mass + right.mass, reasons, unwrapped, left.noise + right.noise)
 
     def finish(self, state: GradeState) -> Mapping[str, Estimate]:
         return {key: Estimate.of_moments(state.grades[key], self.bounds_of(key)) for key in self._keys.values()}
 
     def find_warnings(self, states: Sequence[GradeState]) -> Iterator[str]:
         reasons, mass, rows = Counter[str](), Moments(), 0
+        noise, spread = Moments(), 0.0
         for state in states:
             reasons.update(state.reasons)
+            noise += state.noise
+            spread += np.nan_to_num(state.grades[self.name].std) ** 2 * state.grades[self.name].scored
             mass, rows = mass + state.mass, rows + state.grades[self.name].rows
         missing = reasons.total()
         why = "".join(f"; {reason} ({count:,})" for reason, count in reasons.most_common())
@@ -163,6 +172,11 @@ class LLMGrades(Metric[GradeState]):
         unwrapped = sum(state.unwrapped for state in states)
         if unwrapped:
             yield f"{self.name}: reasoning or a code fence around the grades was removed from {unwrapped:,} answers"
+        if noise.scored and spread:
+            several = min(noise.mean * sum(state.grades[self.name].scored for state in states) / spread, 1.0)
+            one = several * self.samples / (1 + several * (self.samples - 1))
+            what = "of the variance of grades within systems is the sampling of the judge"
+            yield f"{self.name}: {100 * several:.1f}% {what}, {100 * one:.1f}% with one answer"
         if rows:
             yield f"{self.name}: {missing:,} of {rows:,} have no grade ({100 * missing / rows:.1f}%){why}{sure}"
 

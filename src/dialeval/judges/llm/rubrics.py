@@ -181,6 +181,8 @@ class Grades(NamedTuple):
     """The least probability that all grades of a question have together."""
     unwrapped: bool = False
     """Whether a block of reasoning or a code fence was removed."""
+    noise: float = math.nan
+    """The variance of the first grade as a mean of several answers."""
 
 
 def unwrap_answer(text: str) -> str:
