@@ -40,15 +40,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from dialeval.analysis.values import (
-    Values,
-    average_known,
-    find_bounds,
-    find_metric,
-    find_offsets,
-    sort_clusters,
-    sum_known,
-)
+from dialeval.analysis.values import Values, average_known, find_bounds, find_metric, sort_clusters, sum_known
 from dialeval.core.arrays import Floats, Ints, row_numbers
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Better, Bounds, Estimate, Level
@@ -387,10 +379,10 @@ class Baseline:
         if key in left.items:
             items = [average_known(side.items[key], side.rows.offsets) for side in (left, right)]
         elif here.scores is not None and there.scores is not None and by_row:
-            both = ((here.scores, here.level, self.result), (there.scores, there.level, result))
-            items = [
-                scores if level is Level.DIALOGUE else average_known(scores, find_offsets(side))
-                for scores, level, side in both
+            both = ((here.scores, here.level, self.result.rows), (there.scores, there.level, result.rows))
+            items = [  # in the order of the rows, and not in that of the clusters that are drawn
+                each if level is Level.DIALOGUE or table is None else average_known(each, table.offsets)
+                for each, level, table in both
             ]
         else:
             return plain
