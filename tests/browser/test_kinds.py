@@ -265,6 +265,14 @@ def test_a_cause_leaves_the_dialogues_that_it_lost(page: Page, path_of: Callable
     opened.assert_quiet()
 
 
+def test_a_domain_of_the_heat_map_lists_its_dialogues(page: Page, path_of: Callable[[str], Path]) -> None:
+    opened = Opened(page, path_of("town"))
+    page.locator(".heat tr").filter(has_text="inn").locator("a").last.click()
+    assert page.locator(".chip").filter(has_text="domain: inn").is_visible()
+    assert 0 < page.locator("details.dlg").count() < 8
+    opened.assert_quiet()
+
+
 def test_every_shape_of_a_figure_has_a_color_of_the_page(page: Page, path_of: Callable[[str], Path]) -> None:
     """In the dark a shape that no rule paints would be black."""
     page.emulate_media(color_scheme="dark")

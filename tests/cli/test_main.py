@@ -147,16 +147,6 @@ def test_a_full_disk_under_the_output(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_no_garbage_is_looked_for_at_the_end_of_a_process() -> None:
-    # What is registered first is called last.
-    program = (
-        "import atexit, gc, sys; atexit.register(lambda: print(gc.get_freeze_count() > 1000)); "
-        "sys.argv = ['dialeval', '--version']; from dialeval.cli.main import main; main()"
-    )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines()[-1] == "True"
-
-
 def test_the_statuses_are_documented() -> None:
     page = (Path(__file__).parents[2] / "docs" / "command-line.md").read_text()
     table = dict(re.findall(r"^\| (\d+) \| (.*) \|$", page, re.MULTILINE))

@@ -191,9 +191,6 @@ def test_set_bits(value: int) -> None:
     assert count_ones(np.uint64(value)) == value.bit_count()
 
 
-# What the types and the values of arguments are called.
-
-
 # Code is kept wherever dialeval is installed, and damaged code is never executed.
 
 
@@ -412,15 +409,3 @@ def test_which_folders_are_safe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     (tmp_path / "file").write_text("")
     assert choose(str(tmp_path / "file" / "folder"), "NUMBA_CACHE_DIR") is None
     kernels._is_safe.cache_clear()
-
-
-def test_what_a_compiler_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    described = kernels._describe_compiler()
-    assert f", {sys.version_info[:2]}, " in described
-    assert f"'{import_module('llvmlite').__version__}'" in described
-    monkeypatch.setattr(kernels, "find_spec", lambda _name: None)
-    with pytest.raises(ModuleNotFoundError, match="there is no module numba"):
-        kernels._describe_compiler.__wrapped__()
-    monkeypatch.setattr(kernels, "find_spec", lambda _name: SimpleNamespace(origin=None))
-    with pytest.raises(ModuleNotFoundError, match="there is no module numba"):
-        kernels._describe_compiler.__wrapped__()

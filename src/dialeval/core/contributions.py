@@ -152,7 +152,7 @@ class Resamples(Cache):
 
     def sum_clusters(self, by_cluster: Floats) -> Floats:
         """Add up numbers of clusters, one line each, per resample; integers stay exact."""
-        return self.counts.astype(np.float64) @ by_cluster
+        return self.derive("as numbers", lambda: self.counts.astype(np.float64)) @ by_cluster
 
     def totals(self, name: str) -> Floats:
         """Return the sums of statistics that are numbers, one line per resample."""

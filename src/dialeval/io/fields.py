@@ -49,7 +49,7 @@ from dialeval.io.calls import (
 )
 from dialeval.io.messages import ROLES, Message, find_role, read_message, read_status
 from dialeval.io.outcomes import is_failed
-from dialeval.io.row_shapes import explain_shape, value_at
+from dialeval.io.row_shapes import explain_shape, parse_reply, value_at
 from dialeval.io.rows import (
     ASSISTANT,
     CONTENT_KEYS,
@@ -553,11 +553,8 @@ def parse_cell(value: object) -> object:
 def _parse_chat(value: object) -> object:
     """Return a context, also a chat that is written as JSON, by itself or as the only item of a list."""
     text = value[0] if isinstance(value, LISTS) and len(value) == 1 else value
-    if not isinstance(text, str) or not text.startswith("[{"):
-        return value
-    chat = parse_cell(text)
-    known = isinstance(chat, list) and all(isinstance(each, dict) and "role" in each for each in chat)
-    return chat if known else value
+    chat = parse_reply(text) if isinstance(text, str) else text
+    return value if chat is text else chat
 
 
 def _is_spoken(message: Mapping[str, object], names: FieldNames) -> bool:

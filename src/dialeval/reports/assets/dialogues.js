@@ -1,5 +1,5 @@
-// The dialogues of the page: a list with the largest losses first, each opens as a transcript with all sides next to
-// each other. What is shown is in the address: #d17, #dialogues?show=losses&slice=2.
+// The dialogues of the page: a list, largest losses first, each opens as a transcript of all sides. What is
+// shown is in the address: #d17, #dialogues?show=losses&slice=2.
 
 const FIRST = 8; // dialogues that are listed at once
 const MORE = 100;
@@ -49,7 +49,7 @@ class Dialogues {
     return this.data.metrics[key].level === "turn" ? column[row] : column[at];
   }
 
-  // The value of a dialogue: the mean of its rows; the difference to the first system over the rows that both have.
+  // The mean of a dialogue's rows; the difference to the first system over the rows that both have.
   value(key, system, at, minus) {
     const { data } = this;
     if (!this.has(system, at) || (minus && !this.has(0, at))) return NaN;
@@ -174,6 +174,8 @@ class View {
     within("key", this.data.metrics.length);
     within("system", this.data.systems.length);
     within("slice", this.data.slices.length);
+    const named = this.data.slices.findIndex(({ name }) => name === query.get("slice"));
+    if (named >= 0) state.slice = named;
     for (const name of ["low", "high"]) if (query.has(name) && query.get(name) !== "" && Number.isFinite(Number(query.get(name)))) state[name] = Number(query.get(name));
     for (const name of ["show", "sort", "q"]) if (query.has(name)) state[name] = query.get(name);
     this.state = state;
@@ -397,7 +399,7 @@ class View {
     return Number.isFinite(least) && (first === null || least < 0) ? losses.indexOf(least) : -1;
   }
 
-  // Turns that all systems answer, with the replies next to each other.
+  // Turns that all systems answer, replies next to each other.
   together(at, sides, words) {
     const decisive = sides.length > 2 ? -1 : this.decisive(at, sides);
     const all = sides.map((system) => this.rows.rows(system, at));
@@ -411,14 +413,14 @@ class View {
     });
   }
 
-  // Dialogues whose turns differ, each as a column of its own.
+  // Dialogues whose turns differ, each a column of its own.
   apart(at, sides, words) {
     const column = (system) => make("div", {}, make("span", { class: "who" }, this.name(system)), ...this.rows.rows(system, at).map((row) =>
       make("div", { class: "turn" }, ...this.before(system, row, words), this.reply(system, at, row, null, words), this.references(system, row, words))));
     return [make("div", { class: "two" }, ...sides.map(column))];
   }
 
-  // Trials of a task: one at a time, the same trial of each system next to each other, with calls against expected ones.
+  // The trials of a task, one at a time: that of each system, with calls against expected ones.
   trials(at, words, query) {
     const { data } = this;
     const sides = this.sides(at);
@@ -461,7 +463,7 @@ class View {
     return holder;
   }
 
-  // Sampled answers: the groups of references, and below each the answers of every system that landed there.
+  // Sampled answers: groups of references, and below each the answers that landed there.
   answers(at, sides, words) {
     const { data } = this;
     const row = this.rows.rows(sides[0], at)[0];

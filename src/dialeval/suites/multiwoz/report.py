@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from urllib.parse import quote
 
 import msgspec
 
@@ -92,9 +93,9 @@ def _draw_domains(run: Run) -> str:
     """Return the success by domain and system, shaded by the difference from the first system."""
     systems = [name for name, result in run.items() if any(key.startswith("success/") for key in result)]
     keys = dict.fromkeys(key for name in systems for key in run[name] if key.startswith("success/"))
-    lines = []
+    lines, places = [], [name for name in run if name not in run.baselines]
     for key in keys:
-        cells, first = [], None
+        cells, first, domain = [], None, key.partition("/")[2]
         for name in systems:
             mean = run[name][key].mean if key in run[name] else math.nan
             first = mean if first is None else first
@@ -102,9 +103,11 @@ def _draw_domains(run: Run) -> str:
             kind = "" if not abs(change) >= 2 else f"{'g' if change > 0 else 'h'}{min(3, 1 + int(abs(change) // 12))}"
             shown = MISSING if math.isnan(mean) else f"{mean:.0f}%"
             more = f" <small>{'+' * (change > 0)}{show(change, 0)}</small>" if abs(change) >= 0.5 else ""
-            cells.append(f'<span class="{kind}">{shown}{more}</span>')
+            system = f"&amp;system={places.index(name)}" if name in places else ""
+            link = f"#dialogues?slice={quote(f'domain: {plain(domain)}')}{system}"
+            cells.append(f'<a class="{kind}" href="{link}">{shown}{more}</a>')
         count = max(run[name][key].scored for name in systems if key in run[name])
-        title = f"{markup.text(key.partition('/')[2])}<small>{markup.count(count, 'dialogue')}</small>"
+        title = f"{markup.text(domain)}<small>{markup.count(count, 'dialogue')}</small>"
         lines.append(
             (sum(run[name][key].mean for name in systems if key in run[name]), markup.row(title, markup.cells(*cells)))
         )
@@ -112,7 +115,7 @@ def _draw_domains(run: Run) -> str:
         return ""
     heads = markup.heads("", *map(markup.name, systems))
     table = markup.table("heat", "", heads, [line for _, line in sorted(lines, key=lambda line: line[0])])
-    about = "Tasks completed, and the difference from the first system in points; the hardest domain first."
+    about = "Tasks completed, and the difference from the first system in points; select one for its dialogues."
     return f"<h3>By domain</h3>{markup.note(about)}{table}"
 
 
