@@ -328,9 +328,10 @@ def describe_survival(result: Survival) -> Document:
         [str(turn), *(_show_at(system.curve, turn) for system in result.systems)]
         for turn in sorted({turn for system in result.systems for turn in system.curve.turns})[:_MOST_TURNS]
     ]
+    fails = f"{plain(result.key)} {result.fails} {result.limit:g}"
     clusters = "" if result.cluster is None else f", clustered by {plain(result.cluster)}"
     notes = [
-        f"A reply fails with {plain(result.key)} {result.fails} {result.limit:g}. Others are censored at their last turn.",
+        f"A reply fails with {fails}. Others are censored at their last turn.",
         f"Kaplan-Meier, {100 * result.confidence:g}% intervals (Greenwood{clusters}); p: log-rank test, Holm.",
         *result.notes,
     ]
