@@ -19,7 +19,6 @@ from rich.text import Text
 import dialeval
 from conftest import Dialeval
 from dialeval import sample_data
-from dialeval.analysis.gates import Gate
 from dialeval.cli import options, output
 from dialeval.cli.main import dialeval_command
 from dialeval.core.errors import DataError, Problem, escape_controls
@@ -122,12 +121,6 @@ def test_systems_have_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert "two systems are called 'a'" in invoked(options.responses(), "a.txt", "x/a.txt")[1].output
 
 
-def test_a_group_reaches_the_command_as_one_argument() -> None:
-    both = options.combine_options(click.option("--before"), options.intervals, click.option("--after"))
-    given, _ = invoked(both, "--intervals", "rows", "--after", "x")
-    assert given == {"before": None, "intervals": options.IntervalOptions("rows", None, None), "after": "x"}
-
-
 def test_resamples_without_intervals_are_refused() -> None:
     assert invoked(options.intervals)[0] == {"intervals": options.IntervalOptions(None, None, None)}
     given, _ = invoked(options.intervals, "--intervals", "studentized", "--seed", "3")
@@ -226,14 +219,6 @@ def test_data_is_exact_in_a_pipe_and_harmless_on_a_terminal(
     assert capsys.readouterr().out == f"{escape_controls(HOSTILE)},1\n"
 
 
-def test_commands_print_through_this_module_alone() -> None:
-    """One place of output: whatever prints past it would print names as they are."""
-    folder = Path(output.__file__).parent
-    allowed = {"output.py": 3, "progress.py": 1}
-    calls = {path.name: path.read_text().count("click.echo(") for path in folder.glob("*.py")}
-    assert {name: number for name, number in calls.items() if number} == allowed
-
-
 def test_a_run_is_saved_with_its_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "my data").mkdir()
@@ -288,14 +273,6 @@ def test_the_next_command_is_told_to_people_in_a_terminal(monkeypatch: pytest.Mo
     assert said(two, "table", Path("run"), terminal=Terminal()).startswith("next: dialeval compare run ")
     assert said(two, "csv", Path("run"), terminal=Terminal()) == ""
     assert said(two, "table", Path("run"), terminal=io.StringIO()) == ""
-
-
-def test_failed_gates_are_lines_and_a_status(capsys: pytest.CaptureFixture[str]) -> None:
-    assert output.print_failed_gates([]) == 0
-    gates = [Gate("a", "length", "at least 3", failure) for failure in ("one", None, "two")]
-    assert output.print_failed_gates(gates[1:2]) == 0
-    assert output.print_failed_gates(iter(gates)) == 1
-    assert capsys.readouterr() == ("", "gate failed: one\ngate failed: two\n")
 
 
 @pytest.mark.parametrize(("number", "lines", "last"), [(7, 7, "f:6: bad 6; mend it"), (1205, 201, "and 1,005 more")])

@@ -373,12 +373,3 @@ def test_modules_of_the_working_folder_are_not_imported(tmp_path: Path, method: 
     first = f"from dialeval.engine import processes\nprocesses._choose_start_method = lambda: {method!r}\n"
     printed = run_among_planted_modules(tmp_path, "--jobs", "2", first=first)
     assert "bot" in str(printed["systems"])
-
-
-def test_the_cause_of_a_death() -> None:
-    memory = "most likely because memory ran out; use fewer --jobs, or split the shard"
-    # 255 is that of a fork server that is dead itself.
-    assert {processes._explain_death(code) for code in (-signal.SIGKILL, 255, 0, 11, None)} == {memory}
-    reported = "please report it, or leave out the metric that does it"
-    assert processes._explain_death(-signal.SIGSEGV) == f"by SIGSEGV; {reported}"
-    assert processes._explain_death(-1) == f"by SIGHUP; {reported}"

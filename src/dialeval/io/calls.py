@@ -195,12 +195,12 @@ class CallLog:
 
     def text(self) -> str:
         """Return the calls as the text of a row."""
-        found = [
+        matching = [
             {"name": call.name, "arguments": {} if call.arguments is None else call.arguments}
             | ({"error": self.errors[at]} if at in self.errors else {})
             for at, call in enumerate(self.calls)
         ]
-        return dump(found)
+        return dump(matching)
 
 
 def read_calls(values: Iterable[object]) -> str:
@@ -218,7 +218,7 @@ def read_calls(values: Iterable[object]) -> str:
 
 def read_expected_calls(values: Iterable[object]) -> str:
     """Return expected calls as the text of a row; those of others than the assistant are left out."""
-    found = []
+    calls = []
     for value in values:
         outer: Mapping[str, Any] = value if isinstance(value, dict) else {}
         inner = _first(outer, _INNER, outer)
@@ -227,8 +227,8 @@ def read_expected_calls(values: Iterable[object]) -> str:
             call = read_call(value)
             compare = function.get("compare_args", function.get("compare"))
             more = {"compare": [str(each) for each in compare]} if isinstance(compare, LISTS) else {}
-            found.append({"name": call.name, "arguments": call.arguments, **more})
-    return dump(found)
+            calls.append({"name": call.name, "arguments": call.arguments, **more})
+    return dump(calls)
 
 
 def parse_text(value: object, empty: object) -> object:

@@ -184,9 +184,9 @@ def _find_separator(text: str, names: FieldNames, usual: str) -> str:
         reader = csv.reader(io.StringIO(head, newline="\n"), delimiter=candidate)
         with _lift_cell_limit(), suppress(csv.Error):
             header = next(reader, [])
-            found = (len(expected.intersection(header)), len(header))
-            if found > most and (found[0] or len(header) > 1):
-                best, most = candidate, found
+            score = (len(expected.intersection(header)), len(header))
+            if score > most and (score[0] or len(header) > 1):
+                best, most = candidate, score
     return best
 
 

@@ -566,29 +566,29 @@ def _map_pairs(row: RowObject, names: Mapping[str, str]) -> list[RowObject]:
     shape = row_shapes.find_shape(row)
     if shape is None or not shape.pairs or any(mapped != name for name, mapped in names.items() if name != "rater"):
         return [row]
-    found: RowObject = {name: row_shapes.find(row, paths) for name, paths in shape.pairs.items()}
+    fields: RowObject = {name: row_shapes.find(row, paths) for name, paths in shape.pairs.items()}
     for name in ("response_a", "response_b"):
-        if isinstance(chat := found.get(name), LISTS) and chat and isinstance(chat[-1], dict):
-            found[name] = chat[-1].get("content")
-    said = found["better"]
+        if isinstance(chat := fields.get(name), LISTS) and chat and isinstance(chat[-1], dict):
+            fields[name] = chat[-1].get("content")
+    said = fields["better"]
     several = [
         game.get("score") if isinstance(game, dict) else game for game in (said if isinstance(said, LISTS) else [said])
     ]
     better = [_DECIDED.get(str(game)) for game in several]
     if shape.name == "arena-hard-judgment":
-        found["a"] = found["a"] or "baseline"
+        fields["a"] = fields["a"] or "baseline"
         better = [{"a": "b", "b": "a"}.get(str(game), game) if at % 2 else game for at, game in enumerate(better)]
     elif isinstance(said, int | float) and said != 1.5:
         second = min(max(said - 1, 0.0), 1.0)
         shares = {"a": 1 - second, "b": second}
-        return [{**found, "better": side, _WEIGHT: share} for side, share in shares.items() if share]
+        return [{**fields, "better": side, _WEIGHT: share} for side, share in shares.items() if share]
     elif isinstance(said, int | float):
         better = [TIE]
     elif better:
         better = [None if None in better else better[0] if len(set(better)) == 1 else TIE]
     if None in better:
         add_warning("pairs that were not decided, such as those with an error of the judge, are left out")
-    return [{**found, "better": each} for each in better if each is not None]
+    return [{**fields, "better": each} for each in better if each is not None]
 
 
 def _read_pair(reader: FieldReader, row: RowObject, names: Mapping[str, str]) -> _Pair | None:

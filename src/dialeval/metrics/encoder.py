@@ -224,8 +224,8 @@ def find_row_step(weights: Sequence[Singles]) -> int:
     step, dice = 1, np.random.default_rng(0)
     for weight in weights:
         for row in dice.normal(size=(_PROBES, len(weight))).astype(np.float32):
-            found = np.tile(row, (TILE, 1)) @ weight
-            while not (found[step:] == found[:-step]).all():
+            product = np.tile(row, (TILE, 1)) @ weight
+            while not (product[step:] == product[:-step]).all():
                 step = next(more for more in range(step + 1, TILE + 1) if TILE % more == 0)
                 if step == TILE:
                     return step

@@ -285,10 +285,10 @@ def _show_percent(rate: RateEstimate | None) -> str:
 _MOST_TURNS = 12
 
 
-def describe_discovery(found: Discovery) -> Document:
+def describe_discovery(discovery: Discovery) -> Document:
     """Describe the discovered groups."""
     sentences, rows, examples = [], [], []
-    for group in found.groups:
+    for group in discovery.groups:
         figure = show_rounded(group.difference, group.interval, signed=True)
         way, mark = ("is worse", WORSE) if group.worse else ("is better", BETTER)
         if group.better is None:
@@ -302,24 +302,24 @@ def describe_discovery(found: Discovery) -> Document:
             sentences.append(f"{where} ({numbers[1]} {figure} to the rest).")
             examples += [f"{plain(group.name)}: “{shorten(group.examples[0])}”." for _ in group.examples[:1]]
     head = ["group", "system", "metric", "dialogues", "group minus rest", "adjusted p"]
-    sizes = ", ".join(f"{one:,} and {other:,} of {shorten(name)}" for name, (one, other) in found.halves.items())
-    looked = ", ".join(f"{number:,} {kind}" for kind, number in found.candidates.items()) or "none"
+    sizes = ", ".join(f"{one:,} and {other:,} of {shorten(name)}" for name, (one, other) in discovery.halves.items())
+    looked = ", ".join(f"{number:,} {kind}" for kind, number in discovery.candidates.items()) or "none"
     notes = [
         *examples,
         f"One half of the dialogues ({sizes}) suggests groups, the other tests them; then they change places.",
         "Estimates and dialogues are those of the half that tests.",
-        f"Candidates: {looked}. Corrected by Holm for all tests (significance level {found.alpha:g}).",
-        *(f"Left out: {plain(reason)}." for reason in dict.fromkeys(found.left_out.values())),
-        *found.notes,
+        f"Candidates: {looked}. Corrected by Holm for all tests (significance level {discovery.alpha:g}).",
+        *(f"Left out: {plain(reason)}." for reason in dict.fromkeys(discovery.left_out.values())),
+        *discovery.notes,
     ]
     tables = [Table(head, rows)] if rows else []
     return Document(sentences or ["No group clearly differs from the rest."], tables, notes)
 
 
-def describe_survival(found: Survival) -> Document:
+def describe_survival(result: Survival) -> Document:
     """Describe how many turns conversations go without a failed reply."""
     sentences, summary = [], []
-    for system in found.systems:
+    for system in result.systems:
         curve = system.curve
         ends = " to ".join(MISSING if end is None else str(end) for end in (curve.median_low, curve.median_high))
         median = MISSING if curve.median is None else f"{curve.median} ({ends})"
@@ -327,19 +327,20 @@ def describe_survival(found: Survival) -> Document:
         summary.append([shorten(system.system), *counts, median, show_p(system.adjusted_p)])
         if system.earlier is not None:
             way = "fails earlier than" if system.earlier else "fails later than"
-            words = way if system.adjusted_p < 1 - found.confidence else "does not clearly differ from"
+            words = way if system.adjusted_p < 1 - result.confidence else "does not clearly differ from"
             sentences.append(f"{shorten(system.system)} {words} {summary[0][0]} (p {show_p(system.adjusted_p)}).")
     rows = [
-        [str(turn), *(_show_at(system.curve, turn) for system in found.systems)]
-        for turn in sorted({turn for system in found.systems for turn in system.curve.turns})[:_MOST_TURNS]
+        [str(turn), *(_show_at(system.curve, turn) for system in result.systems)]
+        for turn in sorted({turn for system in result.systems for turn in system.curve.turns})[:_MOST_TURNS]
     ]
-    clusters = "" if found.cluster is None else f", clustered by {plain(found.cluster)}"
+    fails = f"{plain(result.key)} {result.fails} {result.limit:g}"
+    clusters = "" if result.cluster is None else f", clustered by {plain(result.cluster)}"
     notes = [
-        f"A reply fails with {plain(found.key)} {found.fails} {found.limit:g}. Others are censored at their last turn.",
-        f"Kaplan-Meier, {100 * found.confidence:g}% intervals (Greenwood{clusters}); p: log-rank test, Holm.",
-        *found.notes,
+        f"A reply fails with {fails}. Others are censored at their last turn.",
+        f"Kaplan-Meier, {100 * result.confidence:g}% intervals (Greenwood{clusters}); p: log-rank test, Holm.",
+        *result.notes,
     ]
-    names = [shorten(system.system) for system in found.systems]
+    names = [shorten(system.system) for system in result.systems]
     head = ["system", "conversations", "failed", "median turn of first failure", "p"]
     return Document(sentences, [Table(head, summary), Table(["without failure after turn", *names], rows)], notes)
 

@@ -219,12 +219,12 @@ def sum_by_stratum(items: Floats, labels: Sequence[str], clusters: Ints, size: i
     """Sum the scored rows of each stratum by cluster: sums and numbers of rows."""
     known = ~np.isnan(items)
     names, codes = np.unique(np.array(labels, np.str_), return_inverse=True)
-    found = {}
+    moments = {}
     for code, name in enumerate(names.tolist()):
         here = known & (codes == code)
         sums, numbers = (np.bincount(clusters[here], part, size) for part in (items[here], None))
-        found[name] = sums.astype(np.float64), numbers.astype(np.float64)
-    return found
+        moments[name] = sums.astype(np.float64), numbers.astype(np.float64)
+    return moments
 
 
 def spread_stratified(sums: Floats, numbers: Floats, means: Floats, weights: Floats) -> Spread:
