@@ -136,7 +136,7 @@ def test_promptfoo(tmp_path: Path, version: int) -> None:
     assert list(short.dialogues)[:2] == list(long.dialogues)
     assert cells(long, "context") == [["long 0"], ["long 1"]]
     assert cells(short, "latency")[0] == 1.5
-    assert (short.account.errors, short.account.scores + long.account.scores) == (1, 5 * 3)
+    assert (short.account.errors, short.account.scores, long.account.scores) == (1, 9, 6)
     assembler = find_assembler(results[0], FieldNames())
     assert assembler is not None
     [(_, row)] = assembler([(1, results[0])], "x")
@@ -157,7 +157,7 @@ def test_a_table_of_promptfoo_has_a_system_for_each_prompt(tmp_path: Path) -> No
         ["Ferries!", "timeout"],
         ["Boats.", "x"],
     )
-    assert (first.account.errors, first.account.scores + second.account.scores) == (1, 3)
+    assert (first.account.errors, first.account.scores, second.account.scores) == (1, 1, 2)
     assert list(first.dialogues or ()) == list(second.dialogues or ())
 
 

@@ -25,6 +25,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain, islice
 from statistics import median
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -173,7 +174,8 @@ def gather_rows(records: Records, names: FieldNames, system: str, part: bool = F
         if not extra.skipped and not extra.dropped:
             return []
         return [Rows(system, {inputs.RESPONSE: TextColumn.from_strings([])}, where=records.where, account=extra)]
-    return account_for(gathered.split_by_system(system, records.where, part), extra)
+    systems = account_for(gathered.split_by_system(system, records.where, part), extra)
+    return gathered.place_scores(systems, system)
 
 
 def _group_rows(
@@ -233,6 +235,8 @@ class _RowCollector:
         """Rows in which a value of the whole conversation does not count."""
         self.trials = _Trials()
         self.filters = Filters()
+        self.scores: Counter[str | None] = Counter()
+        """The numbers of scores, by system."""
         self.counts: Counter[str] = Counter()
         """Numbers of the account that are not those of rows."""
         self._asked: dict[int, int] = {}
@@ -335,6 +339,13 @@ class _RowCollector:
             order = np.argsort(np.array(firsts, np.int64), kind="stable")
             rows, systems = rows.take(order), [systems[row] for row in order.tolist()]
         return split_systems(rows, systems, system)
+
+    def place_scores(self, systems: list[Rows], unnamed: str) -> list[Rows]:
+        """Return systems with the numbers of their scores; those of rows with a new name are in the first."""
+        names, counts = {rows.system for rows in systems}, Counter[str]()
+        for name, number in self.scores.items():
+            counts[(name or unnamed) if (name or unnamed) in names else systems[0].system] += number
+        return [replace(rows, account=rows.account + Account(scores=counts[rows.system])) for rows in systems]
 
     def _share_texts(self, texts: Texts) -> RaggedColumn | SharedColumn:
         """Return texts of which some rows begin with those of the row before."""
@@ -548,7 +559,7 @@ def _read_row(
             responses = [first._replace(turn_labels=first.turn_labels or mine, latency=seconds)]
         elif reader.read_turn_labels(row) is not None:
             add_warning(f"{names.labels} of a whole chat are not read; put them into its messages")
-        gathered.counts["scores"] += count_scores(row, row[names.messages]) or _count_rewards(trial)
+        gathered.scores[system] += count_scores(row, row[names.messages]) or _count_rewards(trial)
         if responses:
             responses[0] = responses[0]._replace(trial=trial)
             responses[-1] = responses[-1]._replace(calls=calls, expected=expected)
@@ -556,7 +567,7 @@ def _read_row(
     else:
         dialogue = dialogue or reader.read_identifier(row, "id") if row.get(JOINED) else dialogue
         trial, (calls, expected) = trials.read(reader, row, system, dialogue), reader.read_calls(row)
-        gathered.counts["scores"] += count_scores(row) or _count_rewards(trial)
+        gathered.scores[system] += count_scores(row) or _count_rewards(trial)
         (response, failure), references = reader.read_response(row), reader.read_references(row)
         if failure == MISSING and calls not in (None, NONE):  # it only calls tools
             failure = None
