@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import http.client
 import json
 import os
 import re
@@ -256,19 +257,18 @@ def test_a_command_without_a_single_answer_has_status_2(dialeval: Dialeval, tmp_
             assert not (tmp_path / "run").exists()
 
 
-def test_a_refusal_is_read_though_the_server_takes_no_more_of_the_request() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server:
+def test_a_refusal_is_read_though_the_server_takes_no_more_of_the_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    send = http.client.HTTPConnection.request
 
-        def refuse() -> None:
-            client, _ = server.accept()
-            with client:
-                client.recv(100)
-                client.sendall(b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno")
+    def send_in_part(connection: http.client.HTTPConnection, *arguments: Any) -> None:
+        send(connection, *arguments)
+        raise BrokenPipeError
 
-        threading.Thread(target=refuse, daemon=True).start()
-        client = Client(Gateway(f"http://127.0.0.1:{server.getsockname()[1]}/v1"), MODEL, retries=0)
+    monkeypatch.setattr(http.client.HTTPConnection, "request", send_in_part)
+    with ChatServer(Reply(status=401, body=b"no")) as server:
+        client = Client(Gateway(server.address), MODEL, retries=0)
         with pytest.raises(SettingError, match=r"refuses the key \(status 401\)"):
-            client.send(json.dumps({"text": "x" * (1 << 24)}).encode())
+            client.send(b"{}")
         client.close()
 
 

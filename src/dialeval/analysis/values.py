@@ -123,7 +123,7 @@ class Values:
         keys = list(result if keys is None else keys)
         if result.rows is None and not alone:
             return cls(ClusteredRows({}, np.zeros(1, np.int64)), reasons=dict.fromkeys(keys, NO_DIALOGUES))
-        rows = ClusteredRows(result.contributions, _find_offsets(result))
+        rows = ClusteredRows(result.contributions, find_offsets(result))
         count, clusters = int(rows.offsets[-1]), len(rows.offsets) - 1
         nothing = Resamples(rows, np.zeros((0, clusters), np.int64))
         items: dict[str, Floats] = {}
@@ -290,7 +290,7 @@ def sort_clusters(*systems: Result) -> Ints:
 def _sort_clusters(*systems: Result) -> Ints:
     order, keys = np.arange(0), list[Digests]()
     for result in systems:
-        offsets = _find_offsets(result)
+        offsets = find_offsets(result)
         table = RowTable(offsets) if result.rows is None else result.rows
         ids = TextColumn.from_strings([name or "" for name in table.read_ids()])
         texts = partial(digest_clusters, [table.digests[name] for name in sorted(table.digests)], offsets)
@@ -345,7 +345,7 @@ def find_better(results: Mapping[str, Result], key: str) -> Better | None:
     return next((metric.better for metric in metrics if metric is not None), None)
 
 
-def _find_offsets(result: Result) -> Ints:
+def find_offsets(result: Result) -> Ints:
     """Return the clusters of a result; each row is one where the result does not know its rows."""
     if result.rows is not None:
         return result.rows.offsets

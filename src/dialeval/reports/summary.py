@@ -629,6 +629,8 @@ def read_difference(row: Difference) -> str:
         return markup.span(color, f"{mark} {kind}")
     if kind == "different" and row.key == "length":
         return "longer" if row.difference > 0 else "shorter"
+    if kind == "inconclusive" and row.interval is not None and not row.interval[0] <= 0 <= row.interval[1]:
+        return "not clear after correction"  # the interval is that of one test
     return _READINGS[kind]
 
 

@@ -50,7 +50,7 @@ class Connections:
         headers = {**self._gateway.sent_headers, **({} if self._tls else self._gateway.proxy_headers)}
         try:
             with self._limit(connection.sock, end):
-                with suppress(BrokenPipeError, ConnectionResetError):  # an answer may come before all is sent
+                with suppress(ConnectionError):  # an answer may come before all is sent
                     connection.request("POST", self._target, body, headers)
                 response = connection.getresponse()
                 content = response.read(MOST_BYTES + 1)
