@@ -27,12 +27,12 @@ import dialeval
 import evaluating
 from conftest import Dialeval
 from dialeval.core.errors import DataError, DialevalError, SettingError
+from dialeval.core.signature import name_family
 from dialeval.judges import LLM, Panel
 from dialeval.judges.llm import connections
 from dialeval.judges.llm.answers import AnswerRecord, AnswerStore
 from dialeval.judges.llm.client import Client, Completion, Counts, FailedRequestError
 from dialeval.judges.llm.gateway import Gateway
-from dialeval.judges.llm.judge import name_family
 from dialeval.judges.llm.metric import LLMGrades, label_texts
 from dialeval.judges.llm.rubrics import Question, Rubric, compute_expected_grades, list_shipped, read_rubric
 from llm_server import MODEL, Body, ChatServer, Reply, asked_text, shown_texts
