@@ -174,8 +174,8 @@ def test_a_judge_that_likes_its_own_family_is_found_where_the_models_are_named(
     Path("rows.jsonl").write_text("\n".join(rows))
     assert dialeval("score", "rows.jsonl", "-m", "score:judge", "-o", "run").returncode == 0
     compare = ["agreement", "run", "--human", "rows.jsonl", "--labels"]
-    models = ["--system-model", "a=llama-3", "--system-model", "b=gpt-4o"]
-    judge = ["--system-model", "score:judge=gpt-5"]
+    models = ["--model", "a=llama-3", "--model", "b=gpt-4o"]
+    judge = ["--model", "score:judge=gpt-5"]
     done = dialeval(*compare, *models, *judge, "--figure", "bias.svg")
     assert done.returncode == 0, done.stderr
     assert re.search(r"same model family +(0\.9|1\.0)\d \((0\.9|1\.0)\d to (0\.9|1\.0)\d\)", done.stdout)
@@ -184,7 +184,7 @@ def test_a_judge_that_likes_its_own_family_is_found_where_the_models_are_named(
         refused = dialeval(*compare, *given)
         assert refused.returncode == 2
         assert missing in " ".join(refused.stderr.split())
-    only = dialeval(*compare, "--system-model", "a=gpt-4", *models[2:], *judge)
+    only = dialeval(*compare, "--model", "a=gpt-4", *models[2:], *judge)
     assert re.search(r"same model family +–", only.stdout)
 
 

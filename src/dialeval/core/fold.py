@@ -418,6 +418,10 @@ class Metric(Declared, Fold[State]):
         """Return warnings about its values, from the states of all systems of a run."""
         return ()
 
+    def split_variance(self, state: State) -> Mapping[str, float] | None:
+        """Return how much of the `variance` of a score is the sampling of a judge, and of how many `answers`."""
+        return None
+
     def list_other_signatures(self, state: State) -> Mapping[str, str]:
         """Return the signatures of other programs that print the same value, by the field of our signature."""
         return {}

@@ -123,10 +123,15 @@ def _plan(
     **estimated: Any,
 ) -> None:
     """Print how many ratings a width takes."""
+    from typing import get_args
+
+    from msgspec.structs import replace
+
     from dialeval.core.result import load
-    from dialeval.human.estimate import estimate_ratings, plan_from_pilot, plan_ratings
+    from dialeval.human.estimate import estimate_ratings, plan_answers, plan_from_pilot, plan_ratings
     from dialeval.human.sample import select_tables
     from dialeval.reports.documents import lay_out
+    from dialeval.stats.prediction_powered import Target
 
     if width is None:
         raise click.UsageError("--plan needs --width")
@@ -134,13 +139,14 @@ def _plan(
     rows = {name: len(table) for name, table in select_tables(saved, systems).items()}
     assumed = {name: value for name, value in (("std", std), ("correlation", correlation)) if value is not None}
     if pilot is None:
-        out.print_content(lay_out(plan_ratings(rows, width, confidence, **assumed)))
-        return
-    if assumed:
+        planned = plan_ratings(rows, width, confidence, **assumed)
+    elif assumed:
         raise click.UsageError("--std and --correlation are estimated from --pilot; leave them out")
-    estimated |= {"judge": judge, "confidence": confidence}
-    whole, drawn = (estimate_ratings(saved, pilot, population=target, **estimated) for target in ("dialogues", "run"))
-    out.print_content(lay_out(plan_from_pilot(whole, drawn, rows, width)))
+    else:
+        estimated |= {"judge": judge, "confidence": confidence}
+        found = [estimate_ratings(saved, pilot, population=target, **estimated) for target in get_args(Target)]
+        planned = plan_from_pilot(found[0], found[1], rows, width)
+    out.print_content(lay_out(replace(planned, judges=plan_answers(saved, rows))))
 
 
 @options.group(
@@ -419,9 +425,7 @@ def rank(pairs: tuple[str, ...], output: Path | None, format_: str, **settings: 
 @_sample
 @click.option("--labels", is_flag=True, help="Treat ratings as labels: kappa, AC1, alpha and confusion matrices.")
 @click.option("--figure", type=options.FILE, help="With --labels: draw the bias of judges (.svg, .png or .pdf).")
-@options.pairs(
-    "--system-model", "models", "NAME=MODEL", "With --labels: the model of a system, or of a judge that names none."
-)
+@options.pairs("--model", "models", "NAME=MODEL", "With --labels: the model of a system, or of a judge.")
 @click.option("--disputed", type=options.FILE, help="Write a page to rate the strongest disagreements again.")
 @click.option("--most", type=click.IntRange(min=1), default=20, help="Rows of --disputed.")
 @options.field_names("rated rows")
@@ -467,7 +471,7 @@ def agreement(
         _compare_labels((subject, human if saved else None), chosen, figure, disputed, format_, output)
         return
     if figure is not None or models:
-        raise click.UsageError("--figure and --system-model need --labels")
+        raise click.UsageError("--figure and --model need --labels")
     settings |= {"quality": (quality or "overall") if saved else human, "levels": levels or None}
     correlations = correlate(subject, human if saved else None, **settings)
     out.print_result(format_, correlations, output, _FILE_WIDTH)
