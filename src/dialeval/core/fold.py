@@ -287,6 +287,8 @@ class Metric(Declared, Fold[State]):
     """The column that is scored; a metric whose column is not given is left out without a warning."""
     level: ClassVar[Level] = Level.TURN
     definition: ClassVar[int] = 1
+    advice: ClassVar[str] = "write a name, or a name with settings: distinct(n=3)"
+    """What to do where a name with settings cannot be read."""
     implied: ClassVar[Mapping[str, object]] = {}
     """Settings that were added later, with the value that a signature without them implies."""
     counts_kinds: ClassVar[bool] = False
