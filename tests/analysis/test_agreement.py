@@ -408,6 +408,21 @@ def test_what_is_asked_for_must_be_there() -> None:
             dialeval.measure_agreement(rated(), metrics="length", **settings)
 
 
+def test_scores_of_the_rated_rows_are_metrics() -> None:
+    rows = [{**row, "judge": len(row["response"].split()) / 16, "cost": 1 / (row["turn"] + 1)} for row in rated()]
+    found = dialeval.measure_agreement(rows, metrics="score:judge,score:cost,length", resamples=20)
+    assert list(found.metrics) == ["score:judge", "score:cost", "length"]
+    for level, correlation in found["score:judge"].items():
+        assert correlation.flat() == pytest.approx(found["length"][level].flat(), nan_ok=True)
+    assert "read as score:judge(better=higher,range=0:1)" in found.warnings[0]
+    every = dialeval.measure_agreement(
+        [{**row, "judge_score": 1 / row["turn"] if row["turn"] else 2} for row in rows], metrics="scores", resamples=20
+    )
+    assert list(every.metrics) == ["score:fluent", "score:judge_score", "length"]
+    with pytest.raises(dialeval.NeedError, match="score:thumbs needs a field of that name"):
+        dialeval.measure_agreement(rows, metrics="score:thumbs")
+
+
 @pytest.mark.slow
 def test_ten_thousand_rows_and_twenty_metrics_take_seconds() -> None:
     random = np.random.default_rng(1)

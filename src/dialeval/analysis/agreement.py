@@ -57,6 +57,7 @@ from dialeval.core.result import Run, load
 from dialeval.core.rowtable import RUN_FILE
 from dialeval.core.run_schema import Record
 from dialeval.core.version import __version__
+from dialeval.engine.plan import list_fields
 from dialeval.engine.resources import Resources
 from dialeval.io.ratings import OVERALL, Ratings, read_ratings
 from dialeval.metrics.registry import split_names
@@ -305,8 +306,8 @@ def measure_agreement(
         >>> round(found["rouge-l"]["turn"].spearman, 3)
         0.982
     """
-    run, rated, rescaled = read_rated(subject, ratings, quality, fields, sample)
     names = split_names(metrics) if isinstance(metrics, str) else None if metrics is None else list(metrics)
+    run, rated, rescaled = read_rated(subject, ratings, quality, fields, sample, names)
     if run is None:
         resources = Resources(train, vocabulary, vectors, judge)
         asked = None if names is None else [*names, CONTROL]
@@ -328,7 +329,12 @@ def measure_agreement(
 
 
 def read_rated(
-    subject: Any, ratings: Any, quality: str, fields: Mapping[str, str] | None, sample: str | PathLike[str] | None
+    subject: Any,
+    ratings: Any,
+    quality: str,
+    fields: Mapping[str, str] | None,
+    sample: str | PathLike[str] | None,
+    metrics: Sequence[str] | None,
 ) -> tuple[Run | None, Ratings, str | None]:
     """Read a run, if there is one, and ratings; return also a sentence if these were brought to one scale."""
     run = subject if isinstance(subject, Run) else None
@@ -339,7 +345,8 @@ def read_rated(
         raise SettingError("a run has no human ratings; give the ratings of its responses as well")
     if not isinstance(rated, Ratings):
         sampled = None if sample is None else find_place("loaders", "sample")(sample).by_id()
-        rated = read_ratings(rated, fields, sampled)
+        asked = list_fields(metrics) if run is None and metrics is not None else ()
+        rated = read_ratings(rated, fields, sampled, *asked)
     if quality not in rated.values:
         raise SettingError(f"no ratings of {quality!r}; there are ratings of {', '.join(rated.values)}")
     return run, *bring_to_one_scale(rated, quality)
@@ -416,7 +423,7 @@ def correlate_metrics(
         bootstrap=Bootstrap(resamples, seed, confidence),
         signatures=rows.signatures,
         skipped=rows.skipped,
-        warnings=[*_list_warnings(rows, found, asked), *_warn_of_heavy_tails(points)],
+        warnings=[*rows.warnings, *_list_warnings(rows, found, asked), *_warn_of_heavy_tails(points)],
     )
 
 

@@ -148,12 +148,12 @@ def measure_label_agreement(
     Raises:
         SettingError: The ratings are no labels, or no metric is on their scale.
     """
-    run, rated, _ = read_rated(subject, ratings, quality, fields, sample)
-    names = split_names(metrics) if isinstance(metrics, str) else metrics
+    names = split_names(metrics) if isinstance(metrics, str) else None if metrics is None else list(metrics)
+    run, rated, _ = read_rated(subject, ratings, quality, fields, sample, names)
     if run is None:
         rows = score_ratings(rated, quality, Resources(), names)
     else:
-        rows = match_metrics(run, rated, quality, None if names is None else list(names))
+        rows = match_metrics(run, rated, quality, names)
     known = np.flatnonzero(~np.isnan(rows.human))
     majority = np.full(len(rows), np.nan)
     for row in known.tolist():
