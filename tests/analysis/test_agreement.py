@@ -101,7 +101,7 @@ def test_rows_without_one_of_the_values_do_not_count() -> None:
     found = dialeval.measure_agreement(rows, metrics="rouge-l", resamples=10)
     assert found["rouge-l"]["turn"].n == 57
     assert found["length"]["turn"].n == 57, "all metrics have the same rows"
-    assert (found.rows, found.rated) == (60, 59)
+    assert (found.units, found.rated) == (60, 59)
     assert found.excluded == [
         "2 of 59 rated rows are left out, so that all metrics have the same: rouge-l cannot score 2"
     ]
@@ -418,7 +418,7 @@ def test_scores_of_the_rated_rows_are_metrics() -> None:
     every = dialeval.measure_agreement(
         [{**row, "judge_score": 1 / row["turn"] if row["turn"] else 2} for row in rows], metrics="scores", resamples=20
     )
-    assert list(every.metrics) == ["score:fluent", "score:judge_score", "length"]
+    assert list(every.metrics) == ["score:judge_score", "length"]
     with pytest.raises(dialeval.NeedError, match="score:thumbs needs a field of that name"):
         dialeval.measure_agreement(rows, metrics="score:thumbs")
 

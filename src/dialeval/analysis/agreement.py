@@ -172,7 +172,7 @@ class Agreement(
     Attributes:
         version: The version of dialeval.
         quality: The quality that was rated.
-        rows: The number of rated rows.
+        units: The number of rated responses or dialogues.
         rated: How many of them have a rating of the quality.
         metrics: The correlations, by metric and level.
         ceiling: The agreement of the annotators over the same rows, and the highest correlation that it allows.
@@ -198,7 +198,7 @@ class Agreement(
 
     version: str
     quality: str
-    rows: int
+    units: int
     rated: int
     metrics: Mapping[str, Mapping[str, Correlation]]
     ceiling: Ceiling
@@ -409,7 +409,7 @@ def correlate_metrics(
     return Agreement(
         version=__version__,
         quality=quality,
-        rows=len(rows),
+        units=len(rows),
         rated=int(rated.sum()),
         metrics=found,
         ceiling=ceiling,

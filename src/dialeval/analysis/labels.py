@@ -112,7 +112,7 @@ class LabelAgreement(Displayable, Tabular, Record, frozen=True, kw_only=True, re
     def lines(self) -> list[JsonObject]:
         """Return one line per metric and statistic."""
         return [
-            {"metric": key, "statistic": name, "rows": each.n, "value": each.value}
+            {"metric": key, "statistic": name, "n": each.n, "value": each.value}
             | dict(zip(("low", "high"), each.interval, strict=True))
             for key, fit in self.metrics.items()
             for name, each in fit.statistics.items()
