@@ -12,8 +12,9 @@ traceback, a JSON object `{"error": ...}`, and `null` or `undefined`. "Error 404
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,8 @@ from dialeval.core import inputs
 from dialeval.core.account import EMPTY, ERROR, MISSING, SKIPPED, Account
 from dialeval.core.arrays import Ints, Mask, offsets_of
 from dialeval.core.columns import ColumnData, RaggedColumn, SharedColumn, TextColumn
+from dialeval.core.errors import add_warning
+from dialeval.core.rowtable import NO_TURN
 from dialeval.io.rows import Rows
 
 _ERRORS = ("error", "errored", "failed", "failure", "cancelled", "canceled", "expired", "timeout", "timed_out")
@@ -223,6 +226,64 @@ def _count_user_turns(rows: Rows, offsets: Ints) -> Ints:
     first[offsets[:-1]] = True
     previous = np.where(first, 0, np.roll(users, 1))
     return np.where(asked >= 0, asked, np.where(users > previous, users - previous, users > 0))
+
+
+def join_parts(systems: Iterable[Rows]) -> list[Rows]:
+    """Return systems in which the rows of a dialogue that are not consecutive are brought together.
+
+    They stay apart where its parts contradict each other: a number of a turn occurs twice, or a context of several
+    turns does not continue that of the part before.
+    """
+    return [_join_parts(rows) for rows in systems]
+
+
+def _join_parts(rows: Rows) -> Rows:
+    offsets = rows.dialogue_offsets()
+    names = list(rows.names().take(offsets[:-1]))
+    if rows.dialogues is None or len(set(names)) == len(names) or inputs.TRIALS in rows.columns:
+        return rows
+    parts: dict[str, list[int]] = {}
+    for part, name in enumerate(names):
+        parts.setdefault(name, []).append(part)
+    order: list[list[int]] = [[] for _ in names]
+    joined = []
+    for name, own in parts.items():
+        pieces = [list(range(*offsets[part : part + 2].tolist())) for part in own]
+        if len(own) > 1 and _agree(rows, pieces := _sort_by_turn(rows, pieces)):
+            order[own[0]] = [row for piece in pieces for row in piece]
+            joined.append(name)
+        else:
+            for part, piece in zip(own, pieces, strict=True):
+                order[part] = piece
+    if not joined:
+        return rows
+    what = f"rows of {len(joined):,} dialogues of {rows.system} are not consecutive, such as those of {joined[0]!r:.60}"
+    add_warning(f"{what}: they are brought together")
+    taken = rows.take(np.array([row for piece in order for row in piece], np.int64))
+    return account_for([replace(taken, account=rows.account)])[0]
+
+
+def _sort_by_turn(rows: Rows, pieces: Sequence[list[int]]) -> list[list[int]]:
+    """Return parts of a dialogue in the order of their first turns, if all rows number them."""
+    if rows.turns is None or any((rows.turns[piece] == NO_TURN).any() for piece in pieces):
+        return list(pieces)
+    turns = rows.turns
+    return sorted(pieces, key=lambda piece: int(turns[piece[0]]))
+
+
+def _agree(rows: Rows, pieces: Sequence[list[int]]) -> bool:
+    """Return whether parts of a dialogue, in order, can be one conversation."""
+    turns = [] if rows.turns is None else [int(turn) for piece in pieces for turn in rows.turns[piece]]
+    numbered = [turn for turn in turns if turn != NO_TURN]
+    if any(after <= turn for turn, after in pairwise(numbered)):
+        return False
+    contexts = rows.columns.get(inputs.CONTEXT)
+    if not isinstance(contexts, RaggedColumn | SharedColumn):
+        return True
+    edges = ((list(contexts[before[-1]]), list(contexts[after[0]])) for before, after in pairwise(pieces))
+    return all(
+        after[: len(before)] == before for before, after in edges if before and after and len(before) + len(after) > 2
+    )
 
 
 def account_for(systems: Iterable[Rows], extra: Account | None = None) -> list[Rows]:
