@@ -285,6 +285,17 @@ def test_conversations_with_one_id() -> None:
         read_responses([chat("a?"), chat("a?")])
 
 
+def test_each_system_of_a_file_has_its_own_counts() -> None:
+    twice = {"system": "b", "messages": [user("a?"), bot("b")], "response": "b"}
+    same_id = [{"system": "b", "id": "c", "messages": [user(prompt), bot("b")]} for prompt in ("a?", "other?")]
+    texts = [{"system": name, "response": text} for name, text in (("a", "x"), ("b", "<think>Hm.</think>y"))]
+    with pytest.warns(UserWarning, match="are kept apart"):
+        first, second = read_responses([*texts, twice, *same_id])
+    assert (first.account.merged, first.account.renamed, first.account.reasoning) == (0, 0, 0)
+    assert (second.account.merged, second.account.renamed, second.account.reasoning) == (1, 1, 1)
+    assert [rows.account.reasoning for rows in read_responses(pa.Table.from_pylist(texts))] == [0, 1]
+
+
 def test_newest_messages_first_are_sorted() -> None:
     newest_first: list[dict[str, object]] = [bot("d"), {**user("c?")}, bot("b"), {**user("a?")}]
     messages = [{**message, "timestamp": 30 - at} for at, message in enumerate(newest_first)]

@@ -24,7 +24,7 @@ might have no row, and be missing among the failed ones.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, islice
 from statistics import median
@@ -167,15 +167,34 @@ def gather_rows(records: Records, names: FieldNames, system: str, part: bool = F
         add_warning(f"{records.where}: {what}; for milliseconds, call the field latency_ms")
     skipped.sort(key=lambda problem: problem.line or 0)
     lines = {problem.line if problem.line is not None else -at for at, problem in enumerate(skipped)}
-    extra = Account(
-        skipped=len(lines), problems=tuple(skipped[:MOST_LISTED]), fields=reader.fields, **dict(gathered.counts)
-    )
-    if not gathered.rows.responses:  # what was left out is counted, also where nothing else is in this part
-        if not extra.skipped and not extra.dropped:
-            return []
-        return [Rows(system, {inputs.RESPONSE: TextColumn.from_strings([])}, where=records.where, account=extra)]
-    systems = account_for(gathered.split_by_system(system, records.where, part), extra)
-    return gathered.place_scores(systems, system)
+    extra = Account(skipped=len(lines), problems=tuple(skipped[:MOST_LISTED]), fields=reader.fields)
+    if gathered.rows.responses:
+        systems = gathered.split_by_system(system, records.where, part)
+    elif lines or gathered.counts.total():  # what was left out is counted, also where nothing else is in this part
+        systems = [Rows(system, {inputs.RESPONSE: TextColumn.from_strings([])}, where=records.where)]
+    else:
+        return []
+    return _place_counts(account_for(systems, extra), gathered.counts, system)
+
+
+def _place_counts(systems: list[Rows], counts: Mapping[tuple[str, str | None], int], unnamed: str) -> list[Rows]:
+    """Return systems with further counts of their accounts, by kind and system; those of no system are in the first."""
+    names = {rows.system for rows in systems}
+    own: dict[str, Any] = {name: Counter() for name in names}
+    for (kind, system), count in counts.items():
+        name = system or unnamed
+        own[name if name in names else systems[0].system][kind] += count
+    return [replace(rows, account=rows.account + Account(**own[rows.system])) for rows in systems]
+
+
+def _count_reasoning(
+    given: Iterable[str], rows: Rows, systems: Sequence[str | None]
+) -> Counter[tuple[str, str | None]]:
+    """Return how many replies of each system are without the reasoning blocks that they were given with."""
+    if not rows.account.reasoning:
+        return Counter()
+    changed = zip(given, rows.responses, systems, strict=True)
+    return Counter(("reasoning", system) for before, after, system in changed if before != after)
 
 
 def _group_rows(
@@ -214,10 +233,13 @@ def _read_table(table: pa.Table, names: FieldNames, system: str, where: str) -> 
     given: list[str | None] = [None] * len(table) if systems is None else [*systems]
     if any(map(looks_like_prompt, {name for name in given if name})):
         return None
-    rows = mark_outcomes(Rows(system, found, named, turns, where), {}, names.keep_reasoning)
+    read = Rows(system, found, named, turns, where)
+    rows = mark_outcomes(read, {}, names.keep_reasoning)
     there = {name: name for name in columns} | ({names.dialog_id: ids[0]} if ids[0] in columns else {})
     given = _name_failures(given, rows.columns.get(inputs.OUTCOME))
-    return account_for(split_systems(rows, given, system), Account(fields=name_fields(there, names)))
+    reasoning = _count_reasoning(read.responses, rows, given)
+    systems_read = split_systems(replace(rows, account=Account()), given, system)
+    return _place_counts(account_for(systems_read, Account(fields=name_fields(there, names))), reasoning, system)
 
 
 class _RowCollector:
@@ -235,10 +257,8 @@ class _RowCollector:
         """Rows in which a value of the whole conversation does not count."""
         self.trials = _Trials()
         self.filters = Filters()
-        self.scores: Counter[str | None] = Counter()
-        """The numbers of scores, by system."""
-        self.counts: Counter[str] = Counter()
-        """Numbers of the account that are not those of rows."""
+        self.counts: Counter[tuple[str, str | None]] = Counter()
+        """Numbers of the account that are not those of rows, by kind and system."""
         self._asked: dict[int, int] = {}
         self._chats: dict[_Task, list[int]] = {}
 
@@ -254,7 +274,7 @@ class _RowCollector:
         known.append(digest)
         if len(known) == 1:
             return dialogue
-        self.counts["renamed"] += 1
+        self.counts["renamed", system] += 1
         add_warning(f"{reader.where}: conversations with the same id and other prompts are kept apart, as 'ID (2)'")
         return f"{dialogue} ({len(known)})"
 
@@ -327,6 +347,8 @@ class _RowCollector:
         numbered = turns if (turns != NO_TURN).any() else None
         rows = Rows(system, columns, names, numbered, where, fields=fields, asked=asked)
         rows = mark_outcomes(rows, failures, self.names.keep_reasoning)
+        self.counts += _count_reasoning(responses, rows, systems)
+        rows = replace(rows, account=Account())
         if self.names.system == "system" and not part:  # as many names as conversations are no names of systems
             prompts = {name for name in systems if name and " " in name}
             if len(prompts) > _MOST_PROMPTS and 2 * len(prompts) > len(rows.dialogue_offsets()) - 1:
@@ -339,13 +361,6 @@ class _RowCollector:
             order = np.argsort(np.array(firsts, np.int64), kind="stable")
             rows, systems = rows.take(order), [systems[row] for row in order.tolist()]
         return split_systems(rows, systems, system)
-
-    def place_scores(self, systems: list[Rows], unnamed: str) -> list[Rows]:
-        """Return systems with the numbers of their scores; those of rows with a new name are in the first."""
-        names, counts = {rows.system for rows in systems}, Counter[str]()
-        for name, number in self.scores.items():
-            counts[(name or unnamed) if (name or unnamed) in names else systems[0].system] += number
-        return [replace(rows, account=rows.account + Account(scores=counts[rows.system])) for rows in systems]
 
     def _share_texts(self, texts: Texts) -> RaggedColumn | SharedColumn:
         """Return texts of which some rows begin with those of the row before."""
@@ -495,7 +510,8 @@ def _read_given(reader: FieldReader, given: object, gathered: _RowCollector) -> 
         reader.add_problem(f"the row is {kind_of(given)}", "make it an object with a response, or a string")
         return
     if not names.mapped and gathered.filters.pass_over(given):
-        gathered.counts["dropped"] += 1
+        said = (map_fields(given, names) or {}).get(names.system)
+        gathered.counts["dropped", said if isinstance(said, str) else None] += 1
         return
     row = map_fields(given, names)
     if row is None:
@@ -541,7 +557,7 @@ def _read_row(
         row = {**row, names.messages: []}  # nobody speaks
     if row.get(names.messages) is not None:
         row, twice = join_output(reader, row)
-        gathered.counts["merged"] += twice
+        gathered.counts["merged", system] += int(twice)
     if row.get(names.messages) is not None:
         named = dialogue or reader.read_identifier(row, "id")
         if named is not None:
@@ -559,7 +575,7 @@ def _read_row(
             responses = [first._replace(turn_labels=first.turn_labels or mine, latency=seconds)]
         elif reader.read_turn_labels(row) is not None:
             add_warning(f"{names.labels} of a whole chat are not read; put them into its messages")
-        gathered.scores[system] += count_scores(row, row[names.messages]) or _count_rewards(trial)
+        gathered.counts["scores", system] += count_scores(row, row[names.messages]) or _count_rewards(trial)
         if responses:
             responses[0] = responses[0]._replace(trial=trial)
             responses[-1] = responses[-1]._replace(calls=calls, expected=expected)
@@ -567,7 +583,7 @@ def _read_row(
     else:
         dialogue = dialogue or reader.read_identifier(row, "id") if row.get(JOINED) else dialogue
         trial, (calls, expected) = trials.read(reader, row, system, dialogue), reader.read_calls(row)
-        gathered.scores[system] += count_scores(row) or _count_rewards(trial)
+        gathered.counts["scores", system] += count_scores(row) or _count_rewards(trial)
         (response, failure), references = reader.read_response(row), reader.read_references(row)
         if failure == MISSING and calls not in (None, NONE):  # it only calls tools
             failure = None
