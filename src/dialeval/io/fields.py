@@ -55,6 +55,7 @@ from dialeval.io.rows import (
     CONTENT_KEYS,
     LISTS,
     OUR_ROLES,
+    PROMPT,
     ROLE_KEYS,
     SCORE_FIELDS,
     SYSTEM,
@@ -277,10 +278,13 @@ class FieldReader:
 
     def read_context(self, row: RowObject) -> tuple[list[str], list[str]]:
         """Return the turns of a row's context, and the role of each; no roles where no turn has one."""
-        value = _parse_chat(row.get(self.names.context))
+        name = self.names.find_context(row)
+        value = _parse_chat(row.get(name))
+        if name == PROMPT and value:
+            self.fields.setdefault("context", name)
         if type(value) is str or (type(value) is list and _ONLY_TEXTS.issuperset(map(type, value))):
-            return self.read_texts(value, self.names.context), []
-        turns = self.read_turns(value, self.names.context)
+            return self.read_texts(value, name), []
+        turns = self.read_turns(value, name)
         roles = [turn.role for turn in turns]
         return [turn.shown for turn in turns], roles if any(roles) else []
 

@@ -70,6 +70,7 @@ from dialeval.io.rows import (
     ASKED,
     NO_TURN,
     OF_SOME_ROWS,
+    PROMPT,
     FieldNames,
     Records,
     RowObject,
@@ -130,8 +131,9 @@ def gather_rows(records: Records, names: FieldNames, system: str, part: bool = F
 
     A part of an input may be without a row; a whole input may not.
     """
-    reader = FieldReader(records.where, names, records.problems)
     first, parsed = peek_rows(records, names)
+    names, parsed = (names, parsed) if part else _choose_id(records, names, first, parsed)
+    reader = FieldReader(records.where, names, records.problems)
     if (grouped := _group_rows(reader, first, parsed, records)) is not None:
         parsed = grouped
     else:
@@ -197,6 +199,36 @@ def _count_reasoning(
     return Counter(("reasoning", system) for before, after, system in changed if before != after)
 
 
+def _choose_id(
+    records: Records, names: FieldNames, first: object, rows: Iterator[tuple[int, object]]
+) -> tuple[FieldNames, Iterator[tuple[int, object]]]:
+    """Return names with the finest of several ids of conversations that rows have; and the rows.
+
+    Of two ids the finer has more values, and each of these is in rows with one value of the other. Where rows are no
+    chats, a trace is a request, and so is what differs in every row.
+    """
+    if not isinstance(first, dict):
+        return names, rows
+    there = [name for name in names.dialog_ids if first.get(name) not in (None, "")]
+    are_chats = (map_fields(first, names) or {}).get(names.messages) is not None
+    there = there if are_chats else [name for name in there if name not in ("trace_id", "traceId")]
+    if len(there) < 2 or find_assembler(first, names) is not None:
+        return names, rows
+    if records.table is not None:
+        ids = records.table.select(there).to_pylist()
+    else:
+        held = list(rows)
+        ids, rows = [row for _, row in held if isinstance(row, dict)], iter(held)
+    chosen = there[0]
+    for name in there[1:]:
+        pairs = {(str(row.get(name)), str(row.get(chosen))) for row in ids}
+        finer, coarser = ({pair[at] for pair in pairs} for at in (0, 1))
+        is_given = all(row.get(name) not in (None, "") for row in ids)
+        if is_given and len(pairs) == len(finer) > len(coarser) and (are_chats or len(finer) < len(ids)):
+            chosen = name
+    return (names if chosen == there[0] else replace(names, dialog_id=chosen)), rows
+
+
 def _group_rows(
     reader: FieldReader, first: object, rows: Iterator[tuple[int, object]], records: Records
 ) -> Iterator[tuple[int, object]] | None:
@@ -213,6 +245,9 @@ def _read_table(table: pa.Table, names: FieldNames, system: str, where: str) -> 
     """
     columns = {name: table[name] for name in table.column_names}
     _warn_plural(columns, names)
+    there = {name: name for name in columns}
+    if _has_prompts(columns, names):
+        columns[names.context], there[names.context] = columns[PROMPT], PROMPT
     if not _may_be_plain(columns, names) or not len(table):
         return None
     try:
@@ -235,7 +270,7 @@ def _read_table(table: pa.Table, names: FieldNames, system: str, where: str) -> 
         return None
     read = Rows(system, found, named, turns, where)
     rows = mark_outcomes(read, {}, names.keep_reasoning)
-    there = {name: name for name in columns} | ({names.dialog_id: ids[0]} if ids[0] in columns else {})
+    there |= {names.dialog_id: ids[0]} if ids[0] in columns else {}
     given = _name_failures(given, rows.columns.get(inputs.OUTCOME))
     reasoning = _count_reasoning(read.responses, rows, given)
     systems_read = split_systems(replace(rows, account=Account()), given, system)
@@ -399,18 +434,28 @@ def _collect_columns(rows: Sequence[Any], names: FieldNames) -> tuple[Mapping[st
     fields = set().union(*rows) if types == {dict} else set()
     _warn_plural(fields, names)
     ids = fields.intersection(names.dialog_ids)
-    if list_unlike(fields, names) or len(ids) > 1 or not fields.isdisjoint(names.careful):
+    mixed = {names.context, PROMPT} <= fields and any(names.context not in row for row in rows)
+    if list_unlike(fields, names) or len(ids) > 1 or mixed or not fields.isdisjoint(names.careful):
         return {}, {}
     found = {name: name for name in fields.intersection(names.all)}
+    if _has_prompts(fields, names):
+        found[names.context] = PROMPT
     for name in ids:
         found[names.dialog_id] = name
     return {name: [row.get(field) for row in rows] for name, field in found.items()}, name_fields(found, names)
+
+
+def _has_prompts(fields: Collection[str], names: FieldNames) -> bool:
+    """Return whether rows with these fields have prompts in the place of contexts."""
+    return names.context == "context" and PROMPT in fields and "context" not in fields
 
 
 def name_fields(found: Mapping[str, str], names: FieldNames) -> dict[str, str]:
     """Return which column was read as what; `found`: the columns by our names."""
     ours = {"reply": names.response, "id": names.dialog_id, "reference": names.reference}
     read = {name: found[field] for name, field in ours.items() if field in found}
+    if found.get(names.context) == PROMPT:
+        read["context"] = PROMPT
     return {**read, "system": found.get(names.system, "the file name")}
 
 
