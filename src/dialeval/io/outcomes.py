@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -231,59 +231,46 @@ def _count_user_turns(rows: Rows, offsets: Ints) -> Ints:
 def join_parts(systems: Iterable[Rows]) -> list[Rows]:
     """Return systems in which the rows of a dialogue that are not consecutive are brought together.
 
-    They stay apart where its parts contradict each other: a number of a turn occurs twice, or a context of several
+    They stay apart where its parts contradict each other: the number of a turn occurs twice, or a context of several
     turns does not continue that of the part before.
     """
     return [_join_parts(rows) for rows in systems]
 
 
 def _join_parts(rows: Rows) -> Rows:
-    offsets = rows.dialogue_offsets()
-    names = list(rows.names().take(offsets[:-1]))
-    if rows.dialogues is None or len(set(names)) == len(names) or inputs.TRIALS in rows.columns:
+    if rows.dialogues is None or inputs.TRIALS in rows.columns:
         return rows
-    parts: dict[str, list[int]] = {}
-    for part, name in enumerate(names):
-        parts.setdefault(name, []).append(part)
-    order: list[list[int]] = [[] for _ in names]
-    joined = []
-    for name, own in parts.items():
-        pieces = [list(range(*offsets[part : part + 2].tolist())) for part in own]
-        if len(own) > 1 and _agree(rows, pieces := _sort_by_turn(rows, pieces)):
-            order[own[0]] = [row for piece in pieces for row in piece]
-            joined.append(name)
-        else:
-            for part, piece in zip(own, pieces, strict=True):
-                order[part] = piece
+    offsets = rows.dialogue_offsets()
+    parts: dict[str, list[range]] = {}
+    for name, edges in zip(rows.dialogues.take(offsets[:-1]), pairwise(offsets.tolist()), strict=True):
+        parts.setdefault(name, []).append(range(*edges))
+    torn = {name: _order_rows(rows, own) for name, own in parts.items() if len(own) > 1}
+    joined = {name: own for name, own in torn.items() if own}
     if not joined:
         return rows
-    what = f"rows of {len(joined):,} dialogues of {rows.system} are not consecutive, such as those of {joined[0]!r:.60}"
-    add_warning(f"{what}: they are brought together")
-    taken = rows.take(np.array([row for piece in order for row in piece], np.int64))
+    some = f"rows of {len(joined):,} dialogues of {rows.system} are not consecutive"
+    add_warning(f"{some}, such as those of {next(iter(joined))!r:.60}: they are brought together")
+    pieces = [(own[0].start, joined[name]) for name, own in parts.items() if name in joined]
+    pieces += [(part.start, [*part]) for name, own in parts.items() if name not in joined for part in own]
+    taken = rows.take(np.array([row for _, piece in sorted(pieces) for row in piece], np.int64))
     return account_for([replace(taken, account=rows.account)])[0]
 
 
-def _sort_by_turn(rows: Rows, pieces: Sequence[list[int]]) -> list[list[int]]:
-    """Return parts of a dialogue in the order of their first turns, if all rows number them."""
-    if rows.turns is None or any((rows.turns[piece] == NO_TURN).any() for piece in pieces):
-        return list(pieces)
-    turns = rows.turns
-    return sorted(pieces, key=lambda piece: int(turns[piece[0]]))
-
-
-def _agree(rows: Rows, pieces: Sequence[list[int]]) -> bool:
-    """Return whether parts of a dialogue, in order, can be one conversation."""
-    turns = [] if rows.turns is None else [int(turn) for piece in pieces for turn in rows.turns[piece]]
-    numbered = [turn for turn in turns if turn != NO_TURN]
-    if any(after <= turn for turn, after in pairwise(numbered)):
-        return False
+def _order_rows(rows: Rows, parts: Sequence[range]) -> list[int] | None:
+    """Return the rows of a dialogue in the order of their turns, if all have one; None where parts contradict."""
+    places = list(chain.from_iterable(parts))
+    turns = [] if rows.turns is None else [turn for turn in rows.turns[places].tolist() if turn != NO_TURN]
+    if len(set(turns)) < len(turns):
+        return None
+    if len(turns) == len(places):
+        places = [place for _, place in sorted(zip(turns, places, strict=True))]
     contexts = rows.columns.get(inputs.CONTEXT)
-    if not isinstance(contexts, RaggedColumn | SharedColumn):
-        return True
-    edges = ((list(contexts[before[-1]]), list(contexts[after[0]])) for before, after in pairwise(pieces))
-    return all(
-        after[: len(before)] == before for before, after in edges if before and after and len(before) + len(after) > 2
-    )
+    for before, after in pairwise(places) if isinstance(contexts, RaggedColumn | SharedColumn) else ():
+        if after != before + 1:
+            known, context = list(contexts[before]), list(contexts[after])  # type: ignore[index]
+            if known and context and len(known) + len(context) > 2 and context[: len(known)] != known:
+                return None
+    return places
 
 
 def account_for(systems: Iterable[Rows], extra: Account | None = None) -> list[Rows]:
