@@ -37,16 +37,7 @@ from dialeval.core import inputs
 from dialeval.core.account import ERROR, MISSING
 from dialeval.core.errors import Problem, add_warning
 from dialeval.core.inputs import Input
-from dialeval.io.calls import (
-    NONE,
-    CallLog,
-    dump,
-    join_chunks,
-    parse_text,
-    read_calls,
-    read_expected_calls,
-    unwrap,
-)
+from dialeval.io.calls import NONE, CallLog, dump, join_chunks, parse_text, read_calls, read_expected_calls, unwrap
 from dialeval.io.messages import ROLES, Message, find_role, read_message, read_status
 from dialeval.io.outcomes import is_failed
 from dialeval.io.row_shapes import explain_shape, parse_reply, value_at

@@ -42,15 +42,7 @@ from dialeval.core.inputs import Input
 from dialeval.core.validation import InvalidError
 from dialeval.io import parquet
 from dialeval.io.calls import NONE, dump
-from dialeval.io.chats import (
-    JOINED,
-    Chat,
-    ReplyRow,
-    find_first_prompt,
-    group_messages,
-    is_message,
-    join_output,
-)
+from dialeval.io.chats import JOINED, Chat, ReplyRow, find_first_prompt, group_messages, is_message, join_output
 from dialeval.io.fields import LARGEST_TURN, FieldReader, describe_missing, looks_like_prompt, parse_cell
 from dialeval.io.logs import find_assembler, peek_rows
 from dialeval.io.outcomes import account_for, mark_outcomes

@@ -244,8 +244,8 @@ def _join_parts(rows: Rows) -> Rows:
     parts: dict[str, list[range]] = {}
     for name, edges in zip(rows.dialogues.take(offsets[:-1]), pairwise(offsets.tolist()), strict=True):
         parts.setdefault(name, []).append(range(*edges))
-    torn = {name: _order_rows(rows, own) for name, own in parts.items() if len(own) > 1}
-    joined = {name: own for name, own in torn.items() if own}
+    split = {name: _order_rows(rows, own) for name, own in parts.items() if len(own) > 1}
+    joined = {name: own for name, own in split.items() if own}
     if not joined:
         return rows
     some = f"rows of {len(joined):,} dialogues of {rows.system} are not consecutive"

@@ -248,19 +248,8 @@ PROMPT = "prompt"
 _MESSAGE_COLUMNS = (*ROLE_KEYS, *CONTENT_KEYS, *TIME_KEYS)
 _CAREFUL = ("scores", "user_input", ASKED)
 _SHOWN_NAMES = 12
-_SETTINGS = frozenset(
-    (
-        "columns",
-        "scores",
-        "kept",
-        "system_prompts",
-        "separator",
-        "every_call",
-        "skip_invalid",
-        "keep_reasoning",
-        "roles",
-    )
-)
+_SETTINGS = frozenset(("columns", "scores", "kept", "system_prompts", "separator", "every_call", "skip_invalid"))
+_SETTINGS |= {"keep_reasoning", "roles"}
 """What `FieldNames` holds next to names of our fields."""
 
 
