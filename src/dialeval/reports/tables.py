@@ -121,7 +121,7 @@ def describe(run: Run, verdict: RunVerdict | None, transpose: bool = False) -> D
         headline=whole.headline,
         glyph=whole.glyph,
         sentences=whole.sentences,
-        notes=[" ".join([*notes, comparisons.describe_method(comparison)]), " ".join(read)],
+        notes=[" ".join([*notes, whole.notes[0]]), " ".join(read)],
     )
 
 
