@@ -692,15 +692,16 @@ def to_github(
     `sentences`: the verdict on a run.
     """
     if isinstance(subject, Comparison):
-        shown_document = to_document(subject)
+        document = to_document(subject)
+        shown, notes = to_markdown(replace(document, notes=[], details=[])), document.notes
     else:
         skipped = (f"skipped {key}: {reason}" for key, reason in subject.skipped.items())
-        described = tables.to_document(subject)
-        shown_document = replace(described, sentences=sentences, notes=[*described.notes, *skipped, *subject.warnings])
+        notes = [*tables.describe_values(subject), *skipped, *subject.warnings]
+        above = [f"{escape_markdown(line)}\n" for line in sentences]
+        shown = "\n".join([*above, tables.to_markdown(subject, transpose=True, metrics=subject.keys_in_order)])
     failures = "".join(f"- {escape_markdown(gate.failure)}\n" for gate in gates if gate.failure is not None)
-    shown = to_markdown(replace(shown_document, notes=[], details=[]))
     signatures = (_find_signature(result, key) for result in results.values() for key in result)
-    details = dict.fromkeys([*shown_document.notes, *filter(None, signatures)])
+    details = dict.fromkeys([*notes, *filter(None, signatures)])
     lines = "\n".join(f"- {escape_markdown(line)}" for line in details)
     folded = f"<details><summary>How these values were computed</summary>\n\n{lines}\n\n</details>\n"
     return "\n".join([f"### {_make_heading(gates)}\n", *([failures] if failures else []), shown, folded])
