@@ -114,7 +114,7 @@ class LabelAgreement(Displayable, Tabular, Record, frozen=True, kw_only=True, re
     def lines(self) -> list[JsonObject]:
         """Return one line per metric and statistic."""
         return [
-            {"metric": key, "statistic": name, "rows": each.n, "value": each.value}
+            {"metric": key, "statistic": name, "n": each.n, "value": each.value}
             | dict(zip(("low", "high"), each.interval, strict=True))
             for key, fit in self.metrics.items()
             for name, each in fit.statistics.items()
@@ -153,12 +153,12 @@ def measure_label_agreement(
     Raises:
         SettingError: The ratings are no labels, no metric is on their scale, or a model is missing.
     """
-    run, rated, _ = read_rated(subject, ratings, quality, fields, sample)
-    names = split_names(metrics) if isinstance(metrics, str) else metrics
+    names = split_names(metrics) if isinstance(metrics, str) else None if metrics is None else list(metrics)
+    run, rated, _ = read_rated(subject, ratings, quality, fields, sample, names)
     if run is None:
         rows = score_ratings(rated, quality, Resources(), names)
     else:
-        rows = match_metrics(run, rated, quality, None if names is None else list(names))
+        rows = match_metrics(run, rated, quality, names)
     known = np.flatnonzero(~np.isnan(rows.human))
     majority = np.full(len(rows), np.nan)
     for row in known.tolist():
