@@ -197,6 +197,11 @@ PERMANENT: dict[str, tuple[Callable[..., Answer], str]] = {
         "--llm-option stream=false",
     ),
     "wrong key": (lambda *_: refuse(401, f"Incorrect API key provided: {KEY}"), "refuses the key .*\\*\\*\\*"),
+    "no quota": (
+        lambda *_: (429, JSON, b'{"error": {"message": "You exceeded it", "code": "insufficient_quota"}}'),
+        "has no quota left",
+    ),
+    "no payment": (lambda *_: refuse(402, "Insufficient credits"), "asks for payment"),
     "no access": (lambda *_: refuse(403, "quota"), "refuses access"),
     "wrong path": (lambda *_: (404, "text/plain", b"404 page not found"), "does not know the address"),
     "unknown model": (lambda *_: refuse(404, "The model `judge-1` does not exist"), "does not exist"),

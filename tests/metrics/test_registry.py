@@ -63,6 +63,8 @@ def vowels() -> Iterator[type[Vowels]]:
         ("distinct(per=corpse)", r"per=corpus\|response"),
         ("distinct(n)", "no setting 'n'|takes"),
         ("distinct(n=2", "is not a metric"),
+        ("regex(pattern=(a)", "goes into a file of checks: --checks FILE"),
+        ('is-json(schema={"a": 1})', "goes into a file of checks: --checks FILE"),
         ("length(tokenizer=word.1)", r"tokenizer=words\.1\|lower-words\.1\|13a.*, not 'word\.1'"),
         ("bleu(n=two)", r"bleu has n=1\|2\|3\|4, not 'two'"),
     ],
