@@ -109,7 +109,7 @@ def describe(run: Run, verdict: RunVerdict | None, transpose: bool = False) -> D
     if comparison is None:
         sentences = [] if verdict is None else verdict.sentences
         read = [*describe_unscored(run), *list_accounts(run), *_describe_units(run)]
-        return replace(shown, sentences=sentences, notes=[" ".join(notes), " ".join(read)])
+        return replace(shown, sentences=sentences, notes=[" ".join(part) for part in (notes, read) if part])
     from dialeval.reports import comparisons
 
     if comparison.estimand == "dialogue":
