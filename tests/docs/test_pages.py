@@ -103,6 +103,12 @@ def test_blocks_that_are_not_run_are_counted() -> None:
     assert Counter(page for page in PAGES for block in BLOCKS[page] if block.reason is not None) == NOT_RUN
 
 
+def test_lines_of_blocks_fit_80_columns() -> None:
+    made = {page: list(blocks(text)) for page, text in METRIC_PAGES.items()}
+    found = [(page, block.code.splitlines()) for page, some in {**BLOCKS, **made}.items() for block in some]
+    assert [(page, line) for page, lines in found for line in lines if len(line) > 80] == []
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_no_command_stands_outside_of_a_block(page: str) -> None:
     """An indented command would not be run."""

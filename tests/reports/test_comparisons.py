@@ -53,6 +53,13 @@ def test_every_figure_is_shown_at_any_width(width: int) -> None:
     assert max(map(len, shown.splitlines())) <= width
 
 
+def test_an_unclear_verdict_takes_three_lines_of_80_columns() -> None:
+    agents = {name: sample_data.folder() / "agents" / f"{name}.jsonl" for name in ("careful", "quick")}
+    verdict, _, below = printed(compare(dialeval.evaluate(agents, metrics="pass-hat,pass-at-2")), 80).partition("\n\n")
+    assert len(verdict.splitlines()) == 3
+    assert "Rough (~)" in below
+
+
 def few(rows: int, **settings: Any) -> Comparison:
     """A comparison of so many rows."""
     texts = {"a": [f"w{n} w{n}" for n in range(rows)], "b": [f"w{n} w{n + 1} " + "x " * (n % 3) for n in range(rows)]}

@@ -28,7 +28,7 @@ NOT_RUN = re.compile(r"^<!-- not run: (?P<reason>.*) -->$")
 _FENCE = re.compile(r"^(?P<indent> *)```(?P<language>\S*)(?: title=\"(?P<title>[^\"]+)\")?")
 _SHELL = re.compile(r"[$|<>&;*~]")
 """What only a shell understands; without it, a command of ours runs in this process, which is much faster."""
-WIDTH = "120"
+WIDTH = "80"
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ metric of the family.
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from functools import cache
@@ -37,11 +38,17 @@ GIVEN = {
     inputs.LLM: "--llm-endpoint http://localhost:8000/v1 --llm-model NAME",
 }
 COMMANDS = {
-    inputs.CONTEXT: "dialeval score sample/logs/v1.jsonl sample/logs/v2.jsonl -m dialogue-turns,self-repetition",
-    inputs.HYPOTHESES: "dialeval lsdscc sample/lsdscc/varied.txt sample/lsdscc/safe.txt -r sample/lsdscc/groups.json",
+    inputs.CONTEXT: """\
+dialeval score sample/logs/v1.jsonl sample/logs/v2.jsonl \\
+  -m dialogue-turns,self-repetition""",
+    inputs.HYPOTHESES: """\
+dialeval lsdscc sample/lsdscc/varied.txt sample/lsdscc/safe.txt \\
+  -r sample/lsdscc/groups.json""",
     TASK_TURNS: "dialeval multiwoz -i sample/town/predictions --data town",
     STATES: "dialeval multiwoz -i sample/town/predictions --data town -d",
-    FRAMES: "dialeval sgd sample/frames/steady sample/frames/forgetful.json -r sample/frames/references -m all",
+    FRAMES: """\
+dialeval sgd sample/frames/steady sample/frames/forgetful.json \\
+  -r sample/frames/references -m all""",
     SPANS: "dialeval sgd sample/frames/steady -r sample/frames/references -m slot-tagging",
     inputs.LABELS: "dialeval breakdown sample/breakdown/keywords -p sample/breakdown/data -t 0.5",
     inputs.OUTCOME: "dialeval score sample/labels/v1.jsonl sample/labels/v2.jsonl -m failure-rate",
@@ -49,11 +56,16 @@ COMMANDS = {
     inputs.SCORES: """\
 dialeval score sample/labels/v1.jsonl sample/labels/v2.jsonl \\
   --scores sample/labels/scores.csv -m scores""",
-    inputs.LATENCY: "dialeval score sample/labels/v1.jsonl sample/labels/v2.jsonl -m latency,latency-p50,latency-p95",
-    inputs.TRIALS: "dialeval score sample/agents/careful.jsonl sample/agents/quick.jsonl -m pass-hat,pass-at",
+    inputs.LATENCY: """\
+dialeval score sample/labels/v1.jsonl sample/labels/v2.jsonl \\
+  -m latency,latency-p50,latency-p95""",
+    inputs.TRIALS: """\
+dialeval score sample/agents/careful.jsonl sample/agents/quick.jsonl \\
+  -m pass-hat,pass-at""",
     inputs.CALLS: """\
 dialeval score sample/agents/careful.jsonl sample/agents/quick.jsonl \\
-  --checks sample/agents/rules.toml -m call-match,call-order,call-exact,call-assertions""",
+  --checks sample/agents/rules.toml \\
+  -m call-match,call-order,call-exact,call-assertions""",
 }
 """What computes a metric on the sample, by what it measures; responses are scored by flags for their needs."""
 
@@ -100,7 +112,7 @@ def page(metric: MetricClass, said: Sequence[Table]) -> str:
         "On the [shipped sample](../start.md#the-sample):",
         f"{_reason(presets[0])}```sh\n{command(metric)}\n```",
         f"`dialeval metrics {presets[0]}` prints these facts in a terminal. The signature, without digests of data:",
-        f"```text\n{presets[0].signature()}\n```",
+        f"```text\n{_fold(str(presets[0].signature()))}\n```",
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -129,6 +141,10 @@ def command(metric: MetricClass) -> str:
     asked_for = f"'{metric.family}({EXPECTED[metric.family]})'" if metric.family in EXPECTED else metric.family
     first, *others = [f"dialeval score {systems} -m {asked_for}", *given]
     return " \\\n  ".join([first, " ".join(others)]) if others else first
+
+
+def _fold(signature: str) -> str:
+    return re.sub(r"(?=.{81})(.{1,79}\|)", r"\1\n", signature)
 
 
 def _reason(metric: Metric[Any]) -> str:
