@@ -101,7 +101,7 @@ def test_rows_without_one_of_the_values_do_not_count() -> None:
     found = dialeval.measure_agreement(rows, metrics="rouge-l", resamples=10)
     assert found["rouge-l"]["turn"].n == 57
     assert found["length"]["turn"].n == 57, "all metrics have the same rows"
-    assert (found.rows, found.rated) == (60, 59)
+    assert (found.units, found.rated) == (60, 59)
     assert found.excluded == [
         "2 of 59 rated rows are left out, so that all metrics have the same: rouge-l cannot score 2"
     ]
@@ -406,6 +406,21 @@ def test_what_is_asked_for_must_be_there() -> None:
     for settings in ({"levels": ["word"]}, {"resamples": 0}, {"confidence": 95}):
         with pytest.raises(dialeval.SettingError):
             dialeval.measure_agreement(rated(), metrics="length", **settings)
+
+
+def test_scores_of_the_rated_rows_are_metrics() -> None:
+    rows = [{**row, "judge": len(row["response"].split()) / 16, "cost": 1 / (row["turn"] + 1)} for row in rated()]
+    found = dialeval.measure_agreement(rows, metrics="score:judge,score:cost,length", resamples=20)
+    assert list(found.metrics) == ["score:judge", "score:cost", "length"]
+    for level, correlation in found["score:judge"].items():
+        assert correlation.flat() == pytest.approx(found["length"][level].flat(), nan_ok=True)
+    assert "read as score:judge(better=higher,range=0:1)" in found.warnings[0]
+    every = dialeval.measure_agreement(
+        [{**row, "judge_score": 1 / row["turn"] if row["turn"] else 2} for row in rows], metrics="scores", resamples=20
+    )
+    assert list(every.metrics) == ["score:judge_score", "length"]
+    with pytest.raises(dialeval.NeedError, match="score:thumbs needs a field of that name"):
+        dialeval.measure_agreement(rows, metrics="score:thumbs")
 
 
 @pytest.mark.slow

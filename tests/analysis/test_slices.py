@@ -54,7 +54,7 @@ def drawn(seed: int, worse_in: str | None = None, dialogues: int = 60) -> Run:
 
 def test_the_slice_that_is_worse_is_found_and_no_other() -> None:
     found = compare_slices(drawn(1, "train"), "topic", **QUICK)
-    assert [(each.label, each.rows, each.dialogues) for each in found.slices] == [
+    assert [(each.label, each.units, each.dialogues) for each in found.slices] == [
         (topic, 40, 20) for topic in sorted(TOPICS)
     ]
     worst = found.worst("new")
@@ -133,7 +133,7 @@ def test_fields_of_rows_are_kept_saved_and_cut_by(tmp_path: Path) -> None:
     assert again["bot"] == run["bot"]
     assert list_kept_fields(again) == ["topic", "stars", "ok", "tags"]
     found = compare_slices(again, "topic,stars,ok,tags")
-    assert {(each.field, each.label): each.rows for each in found.slices} == {
+    assert {(each.field, each.label): each.units for each in found.slices} == {
         **{("topic", topic): 4 for topic in TOPICS},
         **{("stars", str(n)): 3 for n in range(4)},
         ("ok", "true"): 8,
@@ -154,7 +154,7 @@ def test_plain_data_holds_every_figure_and_difference() -> None:
     assert (plain["by"], plain["baseline"], plain["tests"]) == (["topic"], "old", 3)
     assert plain["settings"]["trials"] == 500
     for entry, each in zip(plain["slices"], found.slices, strict=True):
-        assert (entry["slice"], entry["rows"]) == (each.label, each.rows)
+        assert (entry["slice"], entry["units"]) == (each.label, each.units)
         assert entry["systems"]["new"]["rouge-l"]["mean"] == each.run["new"]["rouge-l"].mean
         difference = each.difference("new", "rouge-l")
         assert difference is not None

@@ -89,7 +89,7 @@ def test_margins_need_a_direction_and_a_number() -> None:
 def test_the_verdict_states_what_could_be_detected_and_not_the_power_at_what_was_seen() -> None:
     found = dialeval.compare(moved(0.02))
     text = " ".join(found.verdict.sentences)
-    assert f"Detectable at 80% power: reward {found.differences[0].detectable:.3f}." in text
+    assert f"Detectable at 80% power: {found.differences[0].detectable:.3f}." in text
     assert "takes about" not in text
 
 

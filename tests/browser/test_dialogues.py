@@ -142,9 +142,8 @@ def test_the_dialogues_of_a_slice_are_two_clicks_away(page: Page, path_of: Calla
     name = rows.first.locator("b bdi").inner_text()
     number = int(rows.first.locator("small").inner_text().split()[0].replace(",", ""))
     rows.first.click()
-    page.wait_for_timeout(200)
-    chip = page.locator(".chip[aria-pressed=true]").last
-    assert name in chip.inner_text()
+    chip = page.locator(".chip[aria-pressed=true]").filter(has_text=name).last
+    chip.wait_for()
     assert page.locator("details.dlg[open] .bub").first.is_visible()
     shown = page.locator("details.dlg").count()
     assert shown <= number
@@ -201,27 +200,26 @@ def test_the_address_of_a_dialogue_opens_it_and_keys_go_on(page: Page, path_of: 
     assert line.get_attribute("open") is not None
     assert page.locator("#d17 .bub").first.is_visible()
     page.keyboard.press("n")
-    page.wait_for_timeout(150)
-    other = page.evaluate("location.hash")
+    page.wait_for_url(lambda url: not url.endswith("#d17"))
+    other = str(page.evaluate("location.hash"))
+    page.locator(f"{other}[open] .bub").first.wait_for()
     page.keyboard.press("p")
-    page.wait_for_timeout(150)
-    assert page.evaluate("location.hash") == "#d17"
+    page.wait_for_url(lambda url: url.endswith("#d17"))
     page.locator("#d17").get_by_role("button", name="Next", exact=True).click()
-    page.wait_for_timeout(150)
-    assert page.evaluate("location.hash") == other
+    page.wait_for_url(lambda url: url.endswith(other))
     opened.assert_quiet()
 
 
 def test_search_marks_what_it_finds(page: Page, path_of: Callable[[str], Path]) -> None:
     opened = Opened(page, path_of("many"))
     page.get_by_label("Search in dialogues").fill("NUMBER 17")
-    page.wait_for_timeout(300)
+    page.locator("details.dlg").nth(2).wait_for(state="detached")
     assert page.locator("details.dlg").count() == 2, "d4 has reference number 17, and d17 has a reference"
     page.locator("details.dlg > summary").nth(1).click()
     page.locator("details.dlg mark", has_text="17").first.wait_for()
     assert set(page.locator("details.dlg mark").all_inner_texts()) == {"number", "17"}
     page.get_by_label("Search in dialogues").fill("nobody says <this> [.*")
-    page.wait_for_timeout(300)
+    page.locator("details.dlg").first.wait_for(state="detached")
     opened.assert_quiet()
 
 
@@ -230,9 +228,10 @@ def test_a_system_of_many_leads_to_its_dialogues(page: Page, path_of: Callable[[
     name = page.locator("table.systems tbody th a").nth(3)
     wanted = name.inner_text()
     name.click()
-    page.wait_for_timeout(200)
     if wanted != "system-1":
-        assert page.locator("[data-name=system] option:checked").inner_text() == wanted
+        chosen = page.locator("[data-name=system] option:checked", has_text=wanted)
+        chosen.wait_for(state="attached")
+        assert chosen.inner_text() == wanted
     page.get_by_label("Order").select_option("systems differ most")
     assert page.locator("details.dlg[open] .turn").first.locator(".bub").count() == 12
     opened.assert_quiet()
@@ -242,9 +241,8 @@ def test_a_square_leads_to_its_trial_with_calls_as_a_difference(page: Page, path
     opened = Opened(page, path_of("agents"))
     row = page.locator("table.trials tr").filter(has_text="not-mine")
     row.locator("a.cell.f").nth(1).click()
-    page.wait_for_timeout(200)
+    page.locator(".dlg[open] .chip[aria-pressed=true]", has_text="Trial 1").wait_for()
     shown = page.locator("details.dlg[open]").last
-    assert page.locator(".dlg[open] .chip[aria-pressed=true]").inner_text() == "Trial 1"
     sides = page.locator("[data-trial='1-1']")
     assert "✕ failed" in sides.inner_text()
     assert sides.locator(".diff .add").count() > 0

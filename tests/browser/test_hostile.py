@@ -156,7 +156,7 @@ def test_hostile_answers_land_as_text(page: Page, tmp_path: Path, kind: str) -> 
 def test_searching_for_hostile_text_finds_it(page: Page, tmp_path: Path) -> None:
     opened = Opened(page, report(hostile_run(HOSTILE["image"]), tmp_path / "report.html"))
     page.locator("#dialogues").get_by_label("Search in dialogues").fill("onerror='window.hacked")
-    page.wait_for_timeout(400)
+    page.locator("#dialogues mark").first.wait_for()
     assert page.locator("#dialogues details.dlg").count() == 3
     assert set(page.locator("#dialogues mark").all_inner_texts()) == {"onerror='window.hacked"}
     opened.assert_quiet()

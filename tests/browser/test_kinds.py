@@ -268,7 +268,7 @@ def test_a_cause_leaves_the_dialogues_that_it_lost(page: Page, path_of: Callable
 def test_a_domain_of_the_heat_map_lists_its_dialogues(page: Page, path_of: Callable[[str], Path]) -> None:
     opened = Opened(page, path_of("town"))
     page.locator(".heat tr").filter(has_text="inn").locator("a").last.click()
-    assert page.locator(".chip").filter(has_text="domain: inn").is_visible()
+    page.locator(".chip").filter(has_text="domain: inn").wait_for()
     assert 0 < page.locator("details.dlg").count() < 8
     opened.assert_quiet()
 

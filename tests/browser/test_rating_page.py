@@ -215,9 +215,9 @@ def test_undo_arrows_and_help(page: Page, written: Callable[..., Path]) -> None:
     assert line["scores"] == {"overall": 2, "polite": 0}
     assert line["seconds"] >= 0.3  # of both visits
     page.keyboard.press("?")
-    assert page.get_by_role("dialog", name="Instructions").is_visible()
+    page.get_by_role("dialog", name="Instructions").wait_for()
     page.keyboard.press("Escape")
-    assert page.get_by_role("dialog").count() == 0
+    page.get_by_role("dialog").wait_for(state="hidden")
 
 
 def test_by_touch_and_for_screen_readers(browser: Browser, written: Callable[..., Path]) -> None:
@@ -272,7 +272,7 @@ def test_axe_finds_nothing(page: Page, written: Callable[..., Path], form: Form,
     assert violations(page) == {}
     for name in ("Instructions", "Pause"):
         page.get_by_role("button", name=name).click()
-        assert page.get_by_role("dialog", name=name).is_visible()
+        page.get_by_role("dialog", name=name).wait_for()
         assert violations(page) == {}
         page.keyboard.press("Escape")
     page.keyboard.press("ArrowRight")
@@ -285,7 +285,7 @@ def test_without_storage_it_says_so(page: Page, written: Callable[..., Path]) ->
     start(page)
     page.keyboard.press("3")
     page.keyboard.press("Enter")
-    assert "keeps nothing" in page.get_by_role("alert").inner_text()
+    page.get_by_role("alert").filter(has_text="keeps nothing").wait_for()
     assert len(downloaded(page)) == 1
 
 

@@ -113,7 +113,7 @@ def test_two_raters_at_once(browser: Browser, team: Team) -> None:
     assert orders["ann"] != orders["bob"]
     assert sorted(orders["ann"]) == sorted(orders["bob"])
     assert status(ann) == "12 of 12 rated"
-    assert "your ratings are on the server" in ann.locator("#done").inner_text()
+    ann.locator("#done", has_text="your ratings are on the server").wait_for()
     by_rater = {name: [line for line in team.ratings() if line["rater"] == name] for name in ("ann", "bob")}
     assert [line["scores"]["overall"] for line in by_rater["ann"]] == [1 + number % 5 for number in range(12)]
     assert {line["scores"]["overall"] for line in by_rater["bob"]} == {5}
@@ -157,10 +157,9 @@ def test_nobody_is_thanked_before_everything_is_saved(browser: Browser, team: Te
     team.kill()
     for _ in range(11):
         rate(page, 2)
-    done = page.locator("#done")
-    assert done.inner_text().startswith("All are rated, but 11 ratings not saved yet.")
+    page.locator("#done", has_text="All are rated, but 11 ratings not saved yet.").wait_for()
     assert "Thank you" not in page.locator("main").inner_text()
-    assert page.locator("#saved").inner_text() == "11 ratings not saved yet"
+    page.locator("#saved", has_text=re.compile("^11 ratings not saved yet$")).wait_for()
     with page.expect_download() as download:
         page.get_by_role("button", name="Download your ratings").click()
     lines = [json.loads(line) for line in download.value.path().read_text("utf-8").splitlines()]
@@ -169,7 +168,7 @@ def test_nobody_is_thanked_before_everything_is_saved(browser: Browser, team: Te
     team.start("--form", "form.toml")
     page.get_by_role("button", name="Try again now").click()
     page.get_by_text("your ratings are on the server. Thank you.").wait_for()
-    assert page.get_by_role("alert").count() == 0
+    page.get_by_role("alert").wait_for(state="hidden")
     assert [line["scores"]["overall"] for line in team.ratings()] == [1, *[2] * 11]
     assert page.evaluate("Object.keys(localStorage).filter(each => each.includes('unsent'))") == []
     page.context.close()
@@ -213,7 +212,7 @@ def test_a_rating_that_is_refused_does_not_hold_up_the_others(browser: Browser, 
         rate(page, value)
     page.get_by_text("but the server does not have all of your ratings").wait_for()
     assert len(team.ratings()) == 11
-    assert "The server refused your rating of row 2." in page.get_by_role("alert").inner_text()
+    page.get_by_role("alert").filter(has_text="The server refused your rating of row 2.").wait_for()
     assert "Thank you" not in page.locator("main").inner_text()
     page.reload()  # it is sent once more, and refused once more
     page.get_by_text("The server refused your rating of row 2.").wait_for()
@@ -325,8 +324,8 @@ def test_the_lead_watches_without_reloading(browser: Browser, team: Team) -> Non
         if number < 7:
             rate(bob, 5)
     wait_until(team, 19)
-    page.get_by_text("12 of 12").wait_for(timeout=15_000)
-    assert page.get_by_text("7 of 12").is_visible()
+    for progress in ("12 of 12", "7 of 12"):
+        page.get_by_text(progress).wait_for(timeout=15_000)
     by_rater = {line["id"]: line["scores"]["overall"] for line in team.ratings() if line["rater"] == "ann"}
     both = [line["id"] for line in team.ratings() if line["rater"] == "bob"]
     far = [row for row in both if by_rater[row] <= 3]
@@ -338,6 +337,7 @@ def test_the_lead_watches_without_reloading(browser: Browser, team: Team) -> Non
     assert HOSTILE in rows.first.inner_text()
     page.goto(f"{team.lead}#{rows.last.get_attribute('id')}")
     page.reload()
+    page.locator(".disputed details[open]").first.wait_for()
     assert page.locator(".disputed details[open]").count() == 1
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     assert page.evaluate("window.hacked") is None

@@ -91,8 +91,7 @@ def test_commands_are_copied_by_a_click(page: Page, path: Path) -> None:
     page.evaluate("document.querySelectorAll('details').forEach(each => { each.open = true })")
     for button in (page.locator(".copy").first, page.locator("[data-copy]")):
         button.click()
-        page.wait_for_timeout(800)
-        assert button.inner_text() == "Copied"
+        button.filter(has_text="Copied").wait_for()
     opened.assert_quiet()
 
 

@@ -152,10 +152,26 @@ def test_gates_do_not_pass_on_missing_values(dialeval: Dialeval, tmp_path: Path)
         assert refused.returncode == 1
         assert "judge of crash is a value of 26 of 40" in refused.stderr
         assert dialeval("compare", "crash", *gate, "-f", "junit").stdout.count("<failure") >= 1
+    baseline = dialeval("compare", "crash", "full", "-m", "judge", "--fail-under", "judge=1.5")
+    assert baseline.returncode == 1
+    assert "judge of crash is a value of 26 of 40: 14 failed or have none" in baseline.stderr
+    assert "full" not in baseline.stderr
     runs = [package.load(tmp_path / name) for name in ("crash", "full")]
     with pytest.raises(AssertionError, match="judge of crash is a value of 26 of 40"):
         package.assert_no_worse(runs[0], runs[1], "judge")
     package.assert_no_worse(runs[0], runs[1], "judge", allow_missing=0.35)
+
+
+def test_a_gate_does_not_pass_on_the_few_rows_that_the_baseline_answered(dialeval: Dialeval, tmp_path: Path) -> None:
+    write(tmp_path, "old.jsonl", [chat(at, REPLIES[at % 4] if at < 9 else "") for at in range(40)])
+    write(tmp_path, "new.jsonl", [chat(at, REPLIES[at % 4]) for at in range(40)])
+    for name in ("old", "new"):
+        assert dialeval("score", f"{name}.jsonl", "-m", "judge", "-o", name).returncode == 0
+    gate = ("compare", "new", "--no-worse-than", "old", "-m", "judge")
+    refused = dialeval(*gate)
+    assert refused.returncode == 1
+    assert "judge of old is a value of 9 of 40: 31 failed or have none" in refused.stderr
+    assert dialeval(*gate, "--allow-missing", "0.8").returncode == 0
 
 
 def test_gates_do_not_pass_on_dialogues_that_are_not_there(dialeval: Dialeval, tmp_path: Path) -> None:

@@ -203,7 +203,7 @@ def test_slices_of_rows_and_of_saved_runs(dialeval: Dialeval, tmp_path: Path) ->
     assert "rouge-l ↑ by topic" in written
     scored = json.loads(dialeval("score", "old.jsonl", "-m", "rouge-l", "--by", "topic", "-f", "json").stdout)
     assert scored["systems"]["old"]["metrics"]["rouge-l"]["units"] == 72
-    assert [each["rows"] for each in scored["slices"]["slices"]] == [24, 24, 24]
+    assert [each["units"] for each in scored["slices"]["slices"]] == [24, 24, 24]
     done = dialeval("report", "run", "--by", "topic,length", "--save", "page.html")
     assert done.returncode == 0, done.stderr
     page = (tmp_path / "page.html").read_text(encoding="utf-8")

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,6 @@ from hypothesis import strategies as st
 import dialeval
 from core.some_kernels import SOURCE, some_kernels
 from dialeval.core import kernels
-from dialeval.core import kernels as kernel_files
 from dialeval.core.kernels import count_ones, load8, trailing_zeros
 
 ARRAYS = [
@@ -112,20 +110,6 @@ def test_code_that_cannot_be_loaded_is_left_to_numba(
     assert kernel.ends(np.arange(4)) == (0, True, 4)
     assert "no such processor" in caplog.text
     assert "numba compiles it in each process" in caplog.text
-
-
-def test_code_that_needs_what_is_not_there_is_not_loaded(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    assert some_kernels(tmp_path, monkeypatch).times_three(2) == 6
-    (file,) = tmp_path.glob("__pycache__/*.kernel")
-    code = kernel_files.read(tmp_path, file.name)
-    assert code is not None
-    with pytest.raises(RuntimeError, match="there is no svml_log8 here"):
-        kernels._load_engine(kernel_files.Code(code.symbol, code.returns, False, ["svml_log8"], code.content))
-    with pytest.raises(RuntimeError, match="it has no other"):
-        kernels._load_engine(kernel_files.Code("other", code.returns, False, [], code.content))
-    assert not caplog.messages
 
 
 def test_functions_that_are_not_compiled(tmp_path: Path) -> None:
@@ -315,19 +299,6 @@ def test_a_pipe_or_a_link_in_the_place_of_code_is_not_opened(tmp_path: Path, mon
     (tmp_path / "elsewhere").write_bytes(content)
     file.symlink_to(tmp_path / "elsewhere")
     assert compiled(tmp_path, monkeypatch) == 1
-
-
-@pytest.mark.skipif(os.name != "posix", reason="groups")
-def test_a_group_is_private_if_it_is_the_users_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    import grp
-    import pwd
-
-    monkeypatch.setattr(pwd, "getpwuid", lambda _user: SimpleNamespace(pw_name="ann"))
-    known = {1: ("ann", []), 2: ("ann", ["ann"]), 3: ("ann", ["bob"]), 4: ("users", []), 6: ("ann", ["ann", "root"])}
-    groups = {group: SimpleNamespace(gr_name=name, gr_mem=members) for group, (name, members) in known.items()}
-    monkeypatch.setattr(grp, "getgrgid", groups.__getitem__)
-    asked = kernels._is_private_group.__wrapped__
-    assert [asked(group) for group in (1, 2, 3, 4, 5, 6)] == [True, True, False, False, False, True]
 
 
 def test_a_package_that_may_only_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from dialeval.core import arrow, rowtable
 from dialeval.core.arrays import Floats
-from dialeval.core.arrow import check_decoded_size, list_array, repeat_text, text_array, write_tables
+from dialeval.core.arrow import check_decoded_size, repeat_text, text_array, write_tables
 from dialeval.core.columns import RaggedColumn, TextColumn
 from dialeval.core.errors import SettingError
 from dialeval.core.files import make_workplace
@@ -224,15 +224,6 @@ def test_the_same_text_in_all_rows(monkeypatch: pytest.MonkeyPatch) -> None:
         assert repeat_text("bot ü", rows).equals(pa.array(["bot ü"] * rows, pa.string()))
     monkeypatch.setattr(arrow, "_MOST_BYTES", 1)
     assert repeat_text("ab", 2).to_pylist() == ["ab", "ab"]
-
-
-def test_lists() -> None:
-    made = list_array(np.array([1, 3, 3, 4]), text_array(["z", "a", "b", "c"]))
-    made.validate(full=True)
-    assert made.equals(pa.array([["a", "b"], [], ["c"]], pa.list_(pa.string())))
-    assert len(arrow._offset_buffer(np.array([0, (1 << 31) - 1]))) == 8
-    with pytest.raises(OverflowError, match=r"^2147483648 values are more than an array of lists holds$"):
-        list_array(np.array([0, 1 << 31]), pa.nulls(0))
 
 
 def test_saving_and_loading_a_run_does_not_import_pandas(tmp_path: Path) -> None:

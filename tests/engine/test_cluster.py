@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import pickle
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -26,7 +25,7 @@ from dialeval.core.arrays import Floats
 from dialeval.core.batch import Batch
 from dialeval.core.errors import DataError, SettingError
 from dialeval.core.fold import RowMetric
-from dialeval.engine.cluster import _LOCAL, _QUIET, Cluster, _refuse_no_answer
+from dialeval.engine.cluster import _LOCAL, _QUIET, Cluster
 from engine.chats import CHANGES, Delicate, bare, changed_in_between, estimates, in_chunks, write_shards
 from engine.planted import run_among_planted_modules
 
@@ -330,16 +329,3 @@ def test_a_cluster_of_others_is_not_ended(monkeypatch: pytest.MonkeyPatch) -> No
     with cluster:
         pass
     assert ray.calls == ["init"]
-
-
-def test_only_an_address_with_a_port_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    tried: list[tuple[str, int]] = []
-
-    def connect(place: tuple[str, int], _seconds: float) -> socket.socket:
-        tried.append(place)
-        return socket.socket()
-
-    monkeypatch.setattr("socket.create_connection", connect)
-    for address in (None, "local", "auto", "host:", ":1", "host:http", "ray://host:10001", "host:6379"):
-        _refuse_no_answer(address)
-    assert tried == [("host", 10001), ("host", 6379)]

@@ -209,10 +209,38 @@ def test_a_digest_is_computed_once_though_systems_share_the_column(monkeypatch: 
     assert calls == 1
 
 
-def test_torn_dialogues_are_warned_of() -> None:
-    rows = [{"response": "a", "dialog_id": name} for name in "aba"]
-    (warning,) = dialeval.evaluate(rows, metrics="length").warnings
-    assert "rows of 1 dialogues of system are not consecutive, such as those of 'a'" in warning
+def test_rows_of_a_dialogue_that_are_not_consecutive_are_brought_together() -> None:
+    rows = [
+        {"dialog_id": name, "context": context.split("|"), "response": response}
+        for name, context, response in (
+            ("a", "Hi", "Hello."),
+            ("b", "Hi", "Good day."),
+            ("a", "Hi|Hello.|When?", "At nine."),
+            ("b", "Hi|Good day.|Where?", "Here."),
+        )
+    ]
+    run = dialeval.evaluate(rows, metrics="length,failure-rate")
+    assert "2 dialogues of system are not consecutive, such as those of 'a': they are brought together" in str(
+        run.warnings
+    )
+    account = run["system"].account
+    assert (account.conversations, account.user_turns, account.replies, account.due) == (2, 4, 4, 4)
+    ordered = dialeval.evaluate([rows[at] for at in (0, 2, 1, 3)], metrics="length")
+    assert run["system"]["length"] == ordered["system"]["length"]
+    assert account == ordered["system"].account
+
+
+def test_parts_of_a_dialogue_that_contradict_each_other_stay_apart() -> None:
+    turns = ["Hi", "Hi", "Bye|Yes.|No?"]
+    rows = [
+        {"dialog_id": name, "context": context.split("|"), "response": "a"}
+        for name, context in zip("aba", turns, strict=True)
+    ]
+    run = dialeval.evaluate(rows, metrics="length")
+    assert "rows of 1 dialogues of system are not consecutive, such as those of 'a': each part" in run.warnings[0]
+    assert run["system"].account.conversations == 3
+    numbered = [{"dialog_id": name, "turn": 1, "response": "a"} for name in "aba"]
+    assert dialeval.evaluate(numbered, metrics="length")["system"].account.conversations == 3
 
 
 # Item stores: every value at its row, NaN where a chunk has none, and the files of every chunk.

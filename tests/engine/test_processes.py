@@ -124,25 +124,6 @@ def test_every_chunk_is_in_one_group(count: int, jobs: int, most: int) -> None:
     assert sizes == sorted(sizes, reverse=True)
 
 
-def test_a_worker_that_dies_without_work_is_no_death_of_a_chunk() -> None:
-    job: Any = None
-    with processes._Workers(1, job, {}) as workers:
-        first = workers._take_worker()
-        assert first.is_alive()
-        workers._idle.append(first)
-        os.kill(first._process.pid, signal.SIGKILL)
-        while first.is_alive():
-            time.sleep(0.01)
-        second = workers._take_worker()
-        assert second is not first
-        assert second.is_alive()
-        workers._idle.append(second)
-        assert workers._take_worker() is second, "one that lives is not replaced"
-        assert workers._idle == []
-        assert second.end() == -signal.SIGKILL
-        assert second.end() is None
-
-
 def test_an_error_in_the_data_comes_through(tmp_path: Path) -> None:
     write_shards(tmp_path / "shards", 20, 4)
     with (tmp_path / "shards" / "part-02.jsonl").open("a") as file:
@@ -341,31 +322,6 @@ def test_a_state_that_cannot_be_sent_names_the_metric(tmp_path: Path) -> None:
     write_shards(tmp_path / "shards", 20, 2)
     with pytest.raises(SettingError, match=r"the metric open-file: a state that holds a .+; use dicts, lists, arrays"):
         in_chunks({"bot": f"{tmp_path}/shards/*"}, metrics=[OpenFile()], engine=Processes(2))
-
-
-def test_an_error_of_any_kind_comes_through() -> None:
-    class UnsendableError(Exception):
-        def __init__(self, one: str, two: str) -> None:
-            super().__init__(one + two)
-
-    for error in (ZeroDivisionError("by zero"), UnsendableError("by", " zero")):
-        try:
-            raise error
-        except Exception as raised:
-            answer = processes._dump_error(raised)
-        with pytest.raises(Exception, match="by zero") as caught:
-            processes._read_answer(answer)
-        assert "test_an_error_of_any_kind" in str(caught.value.__cause__)
-
-
-def test_the_cause_of_a_death_is_named_where_it_has_no_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def die(_: object, __: object) -> None:
-        raise EOFError
-
-    monkeypatch.setattr(processes._WorkerProcess, "begin", die)
-    (tmp_path / "a.txt").write_text("hello\n")
-    with pytest.raises(DialevalError, match=r"before they are ready \(EOFError\)"):
-        in_chunks(str(tmp_path / "a.txt"), metrics="length", engine=Processes(2))
 
 
 @pytest.mark.parametrize("method", ["forkserver", "spawn"])

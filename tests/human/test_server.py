@@ -192,20 +192,6 @@ def test_clients_without_a_secret_keep_no_rater_out(server: RatingServer, monkey
         connection.close()
 
 
-def test_the_oldest_without_a_secret_goes_first(server: RatingServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rating_server, "MOST_CONNECTIONS", 3)
-    host = f"Host: {server.address}\r\n".encode()
-    slow = send(server, f"GET {link(server, 'ann')} HTTP/1.1\r\n".encode())
-    end = time.monotonic() + 60
-    while not any(each.has_secret for each in server._connections.values()) and time.monotonic() < end:
-        time.sleep(0.01)
-    others = [send(server, b"GET") for _ in range(20)]
-    slow.sendall(host + b"\r\n")
-    assert status_of(slow) == 200
-    for connection in others:
-        connection.close()
-
-
 POST = "POST /r/SECRET/ratings HTTP/1.1\r\nHost: HOST\r\nContent-Type: application/json\r\n"
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import io
 import json
-import os
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dialeval.core import inputs
@@ -129,30 +128,6 @@ def test_edges_of_lines(tmp_path: Path, content: str, size: int, edges: list[int
     assert [(c.span.start, c.span.stop) for c in chunks] == list(pairwise(edges))
     assert [c.size for c in chunks] == [stop - start for start, stop in pairwise(edges)]
     assert [c.span.lines_before for c in chunks] == [content[:start].count("\n") for start in edges[:-1]]
-
-
-@given(st.lists(st.sampled_from([b"\n", b"a", b"bcd"])).map(b"".join), st.integers(1, 4), st.integers(1, 9))
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_edges_are_found_in_parts_of_any_size(tmp_path: Path, content: bytes, every: int, read: int) -> None:
-    (tmp_path / "a.txt").write_bytes(content)
-    feeds = [place + 1 for place, byte in enumerate(content) if byte == ord("\n")]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(chunks_module, "_READ_BYTES", read)
-        found = chunks_module._find_line_edges(str(tmp_path / "a.txt"), every)
-    edges = [0, *feeds[every - 1 :: every]]
-    assert found == (
-        edges if edges[-1] == len(content) else [*edges, len(content)],
-        len(feeds) + (content[-1:] not in (b"", b"\n")),
-    )
-
-
-def test_how_many_bytes_are_read_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    read: list[int] = []
-    (tmp_path / "a.txt").touch()
-    os.truncate(tmp_path / "a.txt", 5 << 20)
-    monkeypatch.setattr(opening, "check_lines", lambda _feeds, size, _where: read.append(size))
-    assert chunks_module._find_line_edges(str(tmp_path / "a.txt"), 1) == ([0, 5 << 20], 1)
-    assert read == [4 << 20, 5 << 20]
 
 
 def naive_boundary(lines: list[bytes], names: list[str | None], start: int) -> int:

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+import dialeval
+from dialeval.analysis.alignment import align
 from dialeval.core.errors import DataError, collect_warnings
 from dialeval.io.logs import find_assembler
 from dialeval.io.reading import read_responses
@@ -141,6 +143,29 @@ def test_promptfoo(tmp_path: Path, version: int) -> None:
     assert assembler is not None
     [(_, row)] = assembler([(1, results[0])], "x")
     assert row["scores"] == {"score": 0.75, "contains": 1.0, "tone": 0.5}
+
+
+def test_two_prompts_of_promptfoo_are_compared_by_test(tmp_path: Path) -> None:
+    results = [promptfoo(prompt, number, SAID) for number in range(6) for prompt in ("short", "long")]
+    path = write(tmp_path / "results.json", {"evalId": "e", "results": {"version": 3, "results": results}})
+    run = dialeval.evaluate(path, metrics="length")
+    design = align(run["m/prompt-1"], run["m/prompt-2"]).design
+    assert (design.name, design.by, design.common) == ("paired", "ids", 6)
+
+
+def test_a_list_of_documents_has_the_rows_of_all(tmp_path: Path) -> None:
+    def document(model: str) -> dict[str, Any]:
+        sample = {"epoch": 1, "input": "a?", "output": {"completion": SAID}}
+        samples = [{"id": number, **sample} for number in range(2)]
+        return {"eval": {"model": model}, "samples": samples}
+
+    documents = [document("m"), document("n")]
+    for source in (documents, [{"results": {"results": [promptfoo("a", at, SAID)]}} for at in range(4)]):
+        systems = read_responses(write(tmp_path / "logs.json", source))
+        assert sum(rows.account.replies for rows in systems) == 4
+    assert [rows.system for rows in read_responses(write(tmp_path / "logs.json", documents))] == ["m", "n"]
+    (tmp_path / "logs.json").write_text("\n".join(map(json.dumps, documents)))
+    assert [rows.system for rows in read_responses(tmp_path / "logs.json")] == ["m", "n"]
 
 
 def test_a_table_of_promptfoo_has_a_system_for_each_prompt(tmp_path: Path) -> None:

@@ -273,6 +273,41 @@ def test_units_of_latencies() -> None:
         read_responses([{"response": "a", "latency": 1200}])
 
 
+def test_the_finer_of_two_ids_is_that_of_the_dialogue(tmp_path: Path) -> None:
+    ids = [("c1", "s1"), ("c1", "s1"), ("c1", "s2"), ("c2", "s3"), ("c2", "s3")]
+    given_rows = [{"conversation_id": coarse, "session_id": fine, "response": "a"} for coarse, fine in ids]
+    path = tmp_path / "rows.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in given_rows))
+    for source in (given_rows, pa.Table.from_pylist(given_rows), path):
+        [rows] = read_responses(source, keep=["conversation_id"])
+        assert list(rows.dialogues or ()) == ["s1", "s1", "s2", "s3", "s3"]
+        assert (rows.account.conversations, rows.account.fields["id"]) == (3, "session_id")
+        assert [list(values) for values in rows.fields["conversation_id"]] == [[coarse] for coarse, _ in ids]
+    crossed = [*given_rows, {"conversation_id": "c2", "session_id": "s1", "response": "a"}]
+    assert read_responses(crossed)[0].account.fields["id"] == "conversation_id"
+    requests = [{**row, "chat_id": f"request {at}"} for at, row in enumerate(given_rows)]
+    assert read_responses(requests)[0].account.fields["id"] == "session_id"
+    chats = [{"session_id": "s", "trace_id": name, "messages": [user("a?"), bot("b")]} for name in "tu"]
+    assert list(read_responses(chats)[0].dialogues or ()) == ["t", "u"]
+
+
+def test_a_prompt_is_the_context_of_a_row_without_one(tmp_path: Path) -> None:
+    asked = [{"prompt": "When?", "response": "At nine."}, {"prompt": "Where?", "response": "Here."}]
+    path = tmp_path / "rows.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in asked))
+    careful = [{**row, "latency": 1} for row in asked]
+    for source in (asked, careful, pa.Table.from_pylist(asked), path):
+        [rows] = read_responses(source)
+        assert [list(turns) for turns in rows.columns[inputs.CONTEXT]] == [["When?"], ["Where?"]]
+        assert (rows.account.user_turns, rows.account.fields["context"]) == (2, "prompt")
+    [chat] = read_responses([{"prompt": [user("a?"), bot("b"), user("c?")], "response": "d"}])
+    assert [list(turns) for turns in chat.columns[inputs.CONTEXT]] == [["a?", "b", "c?"]]
+    with_context = {"prompt": "Be short.", "context": ["When?"], "response": "At nine."}
+    [both] = read_responses([with_context, asked[1]])
+    assert [list(turns) for turns in both.columns[inputs.CONTEXT]] == [["When?"], ["Where?"]]
+    assert inputs.CONTEXT not in read_responses([{"prompt": {"raw": "When?"}, "response": "At nine."}])[0].columns
+
+
 def test_conversations_with_one_id() -> None:
     def chat(prompt: str) -> dict[str, object]:
         return {"conversation_id": "c", "messages": [user(prompt), bot("b")]}
@@ -283,6 +318,17 @@ def test_conversations_with_one_id() -> None:
     assert rows.account.renamed == 1
     with pytest.raises(DataError, match="the conversation 'c' is there twice, with the same first prompt"):
         read_responses([chat("a?"), chat("a?")])
+
+
+def test_each_system_of_a_file_has_its_own_counts() -> None:
+    twice = {"system": "b", "messages": [user("a?"), bot("b")], "response": "b"}
+    same_id = [{"system": "b", "id": "c", "messages": [user(prompt), bot("b")]} for prompt in ("a?", "other?")]
+    texts = [{"system": name, "response": text} for name, text in (("a", "x"), ("b", "<think>Hm.</think>y"))]
+    with pytest.warns(UserWarning, match="are kept apart"):
+        first, second = read_responses([*texts, twice, *same_id])
+    assert (first.account.merged, first.account.renamed, first.account.reasoning) == (0, 0, 0)
+    assert (second.account.merged, second.account.renamed, second.account.reasoning) == (1, 1, 1)
+    assert [rows.account.reasoning for rows in read_responses(pa.Table.from_pylist(texts))] == [0, 1]
 
 
 def test_newest_messages_first_are_sorted() -> None:

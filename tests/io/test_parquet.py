@@ -13,7 +13,6 @@ import pytest
 from dialeval.core import arrow, inputs
 from dialeval.core.errors import Problem
 from dialeval.io.chunks import Span, read_row_groups
-from dialeval.io.parquet import _count_unpacked_bytes
 from dialeval.io.ratings import read_ratings
 from dialeval.io.reading import read_responses, read_texts
 from dialeval.io.rows import FieldNames
@@ -165,19 +164,6 @@ def test_values_of_a_large_parquet_file_are_counted_while_it_is_read(
     pa.parquet.write_table(table.slice(0, 0), path)
     [problem] = problems_of(lambda: read_responses(path))
     assert problem.what == "holds no rows"
-
-
-@pytest.mark.parametrize("codec", [None, "lz4", "zstd"])
-def test_unpacked_bytes_of_messages(codec: str | None) -> None:
-    """Those of packed buffers alone: a schema has none, and buffers that are not packed are as long as they are."""
-    table = pa.table({"response": ["the cats sat " * 20] * 50, "turn": pa.array(range(50), pa.int64())})
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression=codec)) as writer:
-        writer.write_table(table)
-    schema, batch = list(pa.ipc.MessageReader.open_stream(sink.getvalue()))[:2]
-    assert _count_unpacked_bytes(schema) == 0
-    # Offsets of 51 texts, their characters, and 50 numbers; nothing is missing, so that there are no bits for that.
-    assert _count_unpacked_bytes(batch) == (0 if codec is None else 4 * 51 + 50 * 13 * 20 + 8 * 50)
 
 
 def test_every_damaged_column_is_a_problem(problems_of: Caught) -> None:

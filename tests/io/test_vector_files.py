@@ -354,22 +354,6 @@ def test_whole_layouts(text: str, layout: VectorLayout) -> None:
     assert find_layout(text.encode()) == layout
 
 
-@pytest.mark.parametrize(
-    ("odd", "sound", "refused"),
-    [
-        *((0, 0, False), (1, 0, True), (1, 1, False), (2, 1, True), (10, 10, False), (11, 99, True)),
-        *((11, 1099, True), (11, 1100, False), (12, 1100, True)),
-    ],
-)
-def test_when_odd_lines_are_too_many(odd: int, sound: int, refused: bool) -> None:
-    assert VectorFindings(odd=[(1, "without a word")] * odd).is_broken(sound) == refused
-    assert VectorFindings(odd=[(1, vector_files._JOINED)] * odd).is_broken(sound + odd) == refused
-    assert not VectorFindings(odd=[(1, "blank")] * odd).is_broken(sound)
-    findings = VectorFindings()
-    assert (findings.check_header(sound + odd, sound) is not None) == refused
-    assert bool(findings.other) == (odd > 0 and not refused)
-
-
 WORDS = ["the", "of", "知道", "a\u00a0b"]
 MATRIX = (np.arange(12, dtype=np.float32) / 7).reshape(4, 3)
 
@@ -385,18 +369,6 @@ def word2vec(path: Path, end: bytes, count: int = len(WORDS)) -> bytes:
     content = b"%d 3\n" % count + b"".join(records)
     path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
     return content
-
-
-@pytest.mark.parametrize("end", [b"", b"\n"])
-@pytest.mark.parametrize("name", ["x.bin", "x.bin.gz"])
-def test_word2vec(tmp_path: Path, end: bytes, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vector_files, "_READ_BYTES", 5)
-    monkeypatch.setattr(vector_files, "_LONGEST_WORD", 20)
-    word2vec(tmp_path / name, end)
-    vectors = load(tmp_path / name)
-    assert vectors.words() == WORDS
-    assert vectors._entry.matrix.dtype == np.float32
-    assert vectors.vectors_for(vectors.words())[0].tolist() == MATRIX.tolist()
 
 
 @pytest.mark.parametrize("end", [b"", b"\n"])

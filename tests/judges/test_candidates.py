@@ -14,7 +14,7 @@ from dialeval.judges.cross_encoder import PairShape
 pytest.importorskip("torch")
 
 import torch
-from tools.judge_training.cross_training import NEAR, RANDOM, Corpus
+from tools.judge_training.cross_training import RANDOM, Corpus
 
 from dialeval.judges.torch_encoder import PieceBatch
 
@@ -109,17 +109,3 @@ def test_a_corpus_counts_by_the_root_of_its_size() -> None:
     assert float((rows == 100).float().mean()) == pytest.approx(1 / 11, abs=0.02)
     again = here.drawn(4000, np.random.default_rng(0))
     assert rows.equal(again)
-
-
-def test_most_wrong_responses_are_from_the_corpus_of_the_pair() -> None:
-    lengths = [2] * 41
-    starts = np.cumsum([0, *(length + 1 for length in lengths)])
-    pieces = np.concatenate([[10 * (turn + 1), 10 * (turn + 1) + 1, END] for turn in range(41)]).astype(np.int32)
-    responses = np.arange(1, 41)
-    pairs = Pairs(pieces, starts, np.stack((responses - 1, responses), axis=1), responses)
-    here = Corpus(pairs, SHAPE, (FIRST, END), np.zeros(500, np.bool_), "cpu", [20, 20])
-    rows = torch.arange(40).repeat(20)
-    for number in range(RANDOM):
-        texts = here._others(rows, number, torch.Generator().manual_seed(number))
-        same = float(((texts > 20) == (rows >= 20)).float().mean())
-        assert same == 1.0 if number >= RANDOM - NEAR else 0.4 < same < 0.6

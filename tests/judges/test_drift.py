@@ -17,6 +17,7 @@ from dialeval.analysis.labels import estimate_rate, measure_label_agreement
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import ANY_NUMBER
 from dialeval.judges.drift import measure_judge_drift
+from dialeval.reports.analyses import draw_bias
 from dialeval.reports.documents import describe_result
 from llm_server import MODEL, Body, ChatServer, Reply, shown_texts
 
@@ -154,6 +155,37 @@ def test_errors_of_a_judge_are_explained_by_length_place_and_format() -> None:
     low, high = bias["twice as many turns before"].interval
     assert low < 0 < high
     assert "twice as many words" in table_texts(found)
+    assert "a list: +0.879 (0.812 to 0.945)" in draw_bias(found).description
+
+
+def test_a_judge_that_likes_its_own_family_is_found_where_the_models_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dialeval: Dialeval
+) -> None:
+    """The judge, a GPT, grades replies of the other GPT higher by 1 than people do."""
+    monkeypatch.chdir(tmp_path)
+    chance = random.Random(2)
+    rows = []
+    for number in range(120):
+        label, system = chance.randrange(1, 6 - number % 2), "ab"[number % 2]
+        row = {"dialog_id": f"d{number // 4}", "context": ["hi"], "response": f"reply {number}", "system": system}
+        rows.append(
+            json.dumps({**row, "scores": {"overall": label, "judge": label + (system == "b") + chance.gauss(0, 0.1)}})
+        )
+    Path("rows.jsonl").write_text("\n".join(rows))
+    assert dialeval("score", "rows.jsonl", "-m", "score:judge", "-o", "run").returncode == 0
+    compare = ["agreement", "run", "--human", "rows.jsonl", "--labels"]
+    models = ["--model", "a=llama-3", "--model", "b=gpt-4o"]
+    judge = ["--model", "score:judge=gpt-5"]
+    done = dialeval(*compare, *models, *judge, "--figure", "bias.svg")
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"same model family +(0\.9|1\.0)\d \((0\.9|1\.0)\d to (0\.9|1\.0)\d\)", done.stdout)
+    assert "same model family: +" in Path("bias.svg").read_text()
+    for given, missing in ((models, "no metric names the model of its judge"), ([*models[:2], *judge], "behind b is")):
+        refused = dialeval(*compare, *given)
+        assert refused.returncode == 2
+        assert missing in " ".join(refused.stderr.split())
+    only = dialeval(*compare, "--model", "a=gpt-4", *models[2:], *judge)
+    assert re.search(r"same model family +–", only.stdout)
 
 
 def table_texts(agreement: Any) -> list[str]:

@@ -27,12 +27,13 @@ import dialeval
 import evaluating
 from conftest import Dialeval
 from dialeval.core.errors import DataError, DialevalError, SettingError
+from dialeval.core.signature import name_family
+from dialeval.human.estimate import plan_answers
 from dialeval.judges import LLM, Panel
 from dialeval.judges.llm import connections
 from dialeval.judges.llm.answers import AnswerRecord, AnswerStore
 from dialeval.judges.llm.client import Client, Completion, Counts, FailedRequestError
 from dialeval.judges.llm.gateway import Gateway
-from dialeval.judges.llm.judge import name_family
 from dialeval.judges.llm.metric import LLMGrades, label_texts
 from dialeval.judges.llm.rubrics import Question, Rubric, compute_expected_grades, list_shipped, read_rubric
 from llm_server import MODEL, Body, ChatServer, Reply, asked_text, shown_texts
@@ -128,16 +129,30 @@ def test_a_vote_is_the_mean_of_the_answers_that_can_be_read(server: ChatServer, 
     assert len(server.bodies) == 8
 
 
-def test_the_variance_of_votes_is_split(server: ChatServer, ask: Callable[..., LLM]) -> None:
-    """Grades of 2 and 4, and of 5 and 5: the means 3 and 5 have the variances 1 and 0, and 1 between them."""
+def test_the_variance_of_votes_is_split_and_used_to_plan(
+    server: ChatServer, ask: Callable[..., LLM], tmp_path: Path
+) -> None:
+    """Grades of 2 and 4, and of 5 and 5: the means 3 and 5 have the variances 1 and 0, and 2 between them."""
     grades = {"yes": (2, 4), "no": (5, 5)}
     server.answer = lambda request: Reply(
         grades={"quality": grades[graded_text(request)][request["seed"]], "relevance": 3}
     )
     run = score(ask(mode="vote", samples=2), ["yes", "no"])
-    what = "50.0% of the variance of grades within systems is the sampling of the judge, 66.7% with one answer"
+    what = "25.0% of the variance of grades within systems is the sampling of the judge, 40.0% with one answer"
     assert any(line.endswith(what) for line in run.warnings), run.warnings
-    assert any(line.endswith(what) for line in score(ask(mode="vote", samples=2, replay=True), ["yes", "no"]).warnings)
+    again = score(ask(mode="vote", samples=2, replay=True), ["yes", "no"], output=tmp_path / "run")
+    assert any(line.endswith(what) for line in again.warnings)
+    first, line, last = plan_answers(dialeval.load(tmp_path / "run"), ["system"])
+    assert "25% of the squared error of its mean" in first
+    assert "by 6%, any number by at most 13%, and twice the dialogues by 29%" in line
+    assert last.endswith("with ratings by 1.07.")
+    planned = subprocess.run(
+        [sys.executable, "-m", "dialeval", "sample", str(tmp_path / "run"), "--plan", "--width", "1"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert line in " ".join(planned.split())
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import http.client
 import json
 import socket
 import subprocess
@@ -198,6 +197,11 @@ PERMANENT: dict[str, tuple[Callable[..., Answer], str]] = {
         "--llm-option stream=false",
     ),
     "wrong key": (lambda *_: refuse(401, f"Incorrect API key provided: {KEY}"), "refuses the key .*\\*\\*\\*"),
+    "no quota": (
+        lambda *_: (429, JSON, b'{"error": {"message": "You exceeded it", "code": "insufficient_quota"}}'),
+        "has no quota left",
+    ),
+    "no payment": (lambda *_: refuse(402, "Insufficient credits"), "asks for payment"),
     "no access": (lambda *_: refuse(403, "quota"), "refuses access"),
     "wrong path": (lambda *_: (404, "text/plain", b"404 page not found"), "does not know the address"),
     "unknown model": (lambda *_: refuse(404, "The model `judge-1` does not exist"), "does not exist"),
@@ -446,18 +450,3 @@ def test_a_proxy_that_refuses_a_tunnel_is_named(tmp_path: Path, monkeypatch: pyt
         ):
             grade_one(llm)
         assert llm.counts.requests == 3
-
-
-def test_a_connection_that_the_server_closed_is_not_used_again() -> None:
-    """Servers close idle connections; the next request opens one, and is not sent twice."""
-    from dialeval.judges.llm.connections import Connections
-
-    with serve(lambda path, headers, body: (200, JSON, b"{}")) as server:
-        connections = Connections(Gateway(f"{server.address}/v1"), 600.0)
-        assert connections.post(b"{}")[1] == b"{}"
-        (idle,) = connections._idle
-        assert isinstance(idle, http.client.HTTPConnection)
-        idle.sock.shutdown(socket.SHUT_RDWR)
-        assert connections.post(b"{}")[1] == b"{}"
-        connections.close()
-    assert len(server.requests) == 2

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ import pytest
 
 import dialeval as toolkit
 from conftest import Dialeval
-from dialeval.analysis.labels import RateEstimate, _find_disputes, measure_label_agreement, measure_pair_agreement
+from dialeval.analysis.labels import RateEstimate, measure_label_agreement, measure_pair_agreement
 from dialeval.core.errors import DataError, SettingError
 from dialeval.judges import LLM
 from dialeval.judges.llm.attack import GradeAttack, attack_llm
@@ -365,17 +364,6 @@ def test_pairs_of_files_have_votes_or_none() -> None:
     assert (named.dialogue, named.human) == ("d", None)
     with pytest.raises(DataError, match="better is"):
         read_pair_texts([{**texts, "better": ["a", "z"]}])
-
-
-def test_two_rows_may_be_disputed_and_constants_may_not() -> None:
-    rated = SimpleNamespace(ids=["x", "y", "z"])
-    two = _find_disputes({"m": np.array([1.0, 3.0, math.nan])}, np.array([5.0, 2.0, 1.0]), rated, 9)
-    assert [(each.id, each.human, each.value, each.gap) for each in two] == [("x", 5, 1, -2), ("y", 2, 3, 2)]
-    assert _find_disputes({"m": np.ones(3)}, np.arange(3.0), rated, 9) == []
-    assert _find_disputes({"m": np.arange(3.0)}, np.ones(3), rated, 9) == []
-    assert _find_disputes({"m": np.array([1.0, math.nan, math.nan])}, np.arange(3.0), rated, 9) == []
-    later = {"a": np.ones(3), "b": np.arange(3.0)}
-    assert {each.metric for each in _find_disputes(later, np.array([1.0, 2.0, 4.0]), rated, 9)} == {"b"}
 
 
 def test_only_graded_replies_are_attacked(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from tiny_encoder import write_encoder
 torch = pytest.importorskip("torch")
 
 from dialeval.judges import torch_encoder  # noqa: E402
-from dialeval.judges.torch_encoder import TorchEncoder, _make_batches  # noqa: E402
+from dialeval.judges.torch_encoder import TorchEncoder  # noqa: E402
 
 TEXTS = ["the cat sat on a mat", "", "hello there", "how are you ?", "dogs do not know .", "cat " * 40, "i am fine"]
 KINDS = {
@@ -51,14 +51,6 @@ def test_a_gpu_that_is_not_there(tmp_path: Path) -> None:
     assert far.digest != TorchEncoder(files, 24).digest  # known without a GPU, to those who only send it to one
     with pytest.raises(SettingError, match="finds no GPU"):
         far.encode(["hello"])
-
-
-def test_batches_take_the_longest_first_up_to_the_limit_with_padding() -> None:
-    pieces = [[0] * length for length in (2, 5, 3, 1, 3)]
-    assert _make_batches(pieces, 6) == [[1], [2, 4], [0, 3]]
-    assert _make_batches(pieces, 10) == [[1, 2], [4, 0, 3]]
-    assert _make_batches(pieces, 1) == [[1], [2], [4], [0], [3]], "a text that is too long has a batch of its own"
-    assert _make_batches([], 6) == []
 
 
 def test_texts_keep_their_order_however_they_are_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -206,19 +206,6 @@ def test_tensors_do_not_share_memory_that_must_not_change() -> None:
         to_tensor(["a"], torch.float32, "cpu")
 
 
-def test_calibration_gives_the_mean_and_the_spread_of_the_scores() -> None:
-    dice = np.random.default_rng(0)
-    inputs = tuple(dice.normal(size=(50, 4)) for _ in range(3))
-    human = dice.uniform(1, 5, 50)
-    model = ADEM(4, 4, 4)
-    model._calibrate(*model._read_rows((*inputs, human)))
-    predicted = model.predict_on_single_batch(*inputs)
-    assert predicted.mean() == pytest.approx(human.mean(), rel=1e-4)
-    assert predicted.std() == pytest.approx(human.std(), rel=1e-4)
-    model._calibrate(*model._read_rows((*inputs, np.full(50, 3.0))))
-    assert model.predict_on_single_batch(*inputs).mean() == pytest.approx(3.0, abs=1e-4)
-
-
 @pytest.mark.parametrize(
     "wrong", [{"learning_rate": 0.0}, {"learning_rate": -1.0}, {"l1": -0.1}, {"max_grad_norm": 0.0}]
 )
@@ -242,40 +229,11 @@ def test_fixed_constants_stay_and_learned_ones_move() -> None:
         assert (after == (0.5, 2.0)) == (constants == "fixed")
 
 
-@pytest.mark.parametrize(("rows", "share", "held"), [(10, 0.25, 2), (10, 0.01, 1), (10, 0.99, 9), (2, 0.1, 1)])
-def test_a_share_of_the_rows_is_held_out_at_least_one_and_never_all(rows: int, share: float, held: int) -> None:
-    data = batch(rows)
-    order = torch.Generator().manual_seed(0)
-    known, out = ADEM(*DIMENSIONS)._split(data, None, share, order)
-    assert out is not None
-    assert (len(known[1]), len(out[1])) == (rows - held, held)
-    np.testing.assert_allclose(sorted(torch.cat([known[1], out[1]]).tolist()), sorted(data[3]), rtol=1e-6)
-    for inputs, scores in (known, out):
-        for row, score in enumerate(scores.tolist()):
-            place = int(np.argmin(abs(data[3] - score)))
-            np.testing.assert_allclose(inputs[0][row].numpy(), data[0][place], rtol=1e-6)
-
-
 def test_nothing_is_held_out_of_one_row_or_where_the_share_is_nothing() -> None:
     for rows, share in ((1, 0.5), (6, 0.0)):
         data = batch(rows)
         known, out = ADEM(*DIMENSIONS)._split(data, None, share, torch.Generator())
         assert (len(known[1]), out) == (rows, None)
-
-
-def test_the_loss_of_an_epoch_is_the_mean_over_rows_while_they_are_learned() -> None:
-    data = batch(5)
-    steps, whole = ADEM(*DIMENSIONS, 0.01), ADEM(*DIMENSIONS, 0.01)
-    for model in (steps, whole):
-        model._calibrate(*model._read_rows(data))
-    total = 0.0
-    for rows in iterate_batches(5, 2, torch.Generator().manual_seed(3)):
-        part = [column[rows.numpy()] for column in data]
-        predicted, _ = steps.train_on_single_batch(*part)
-        total += float(((predicted - part[3]) ** 2).sum())
-    fitted = whole.fit(*data, epochs=1, batch_size=2, validation_share=0, seed=3)
-    assert fitted.train_losses == pytest.approx([total / 5], rel=1e-5)
-    assert (fitted.epochs, fitted.best_epoch, fitted.validation_losses) == (1, 0, [])
 
 
 def test_a_model_of_a_later_layout_is_refused(tmp_path: Path) -> None:

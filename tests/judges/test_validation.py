@@ -9,14 +9,10 @@ import numpy as np
 import pytest
 
 from dialeval.io.packs import Progress
-from dialeval.judges import validation as validation_module
-from dialeval.judges.card import HumanCorrelation, Validation
+from dialeval.judges.card import Validation
 from dialeval.judges.fitting import AdemSettings, Examples, fit_adem, make_examples
 from dialeval.judges.validation import (
-    BASELINES,
-    _average,
     _judge_left_out,
-    _score_baselines,
     _split_sets,
     compare_columns,
     correlate,
@@ -64,24 +60,6 @@ def test_agreement_is_that_of_judges_fitted_to_the_other_sets(tmp_path: Path) ->
     assert found.mean["adem"].pearson == pytest.approx(np.mean(means))
 
 
-def test_baselines_need_references_and_word_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
-    ratings = invented_ratings(30)
-    pytest.importorskip("wordllama")
-    assert tuple(_score_baselines(ratings, "overall")) == BASELINES
-    assert list(_score_baselines(replace(ratings, references=[[]] * 30), "overall")) == ["length"]
-    monkeypatch.setattr(validation_module, "find_spec", lambda _: None)
-    assert list(_score_baselines(ratings, "overall")) == ["bleu-4", "rouge-l", "length"]
-
-
-def test_sets_of_few_rows_are_not_judged_and_the_others_are(tmp_path: Path) -> None:
-    examples = make_examples(invented_ratings(90, 3), tiny_vectors(tmp_path / "e"))
-    for rows, judged in ((19, [0, 2]), (20, [0, 1, 2])):
-        few = np.flatnonzero(examples.sets == 1)[rows:]
-        kept = examples.take(np.setdiff1d(np.arange(90), few))
-        splits = list(_split_sets(kept, kept))
-        assert [int(kept.sets[test][0]) for test, _ in splits] == judged
-
-
 def test_a_set_that_is_not_judged_has_no_agreement(tmp_path: Path) -> None:
     ratings = invented_ratings(90, 3)
     kept = ratings.take(np.array([row for row in range(90) if row % 3 != 1 or row < 30]))
@@ -104,13 +82,3 @@ def test_too_few_values_agree_with_nobody() -> None:
     assert np.isnan([unknown.pearson, unknown.spearman, *unknown.pearson_interval, *unknown.spearman_interval]).all()
     assert nothing.shape == coefficients.shape
     assert np.isnan(nothing).all()
-
-
-def test_the_mean_takes_a_set_without_agreement_as_0() -> None:
-    unknown = (np.nan, np.nan)
-    sets = [HumanCorrelation(5, 0.6, 0.4, unknown, unknown), HumanCorrelation(3, np.nan, np.nan, unknown, unknown)]
-    resampled = [np.column_stack([np.linspace(0, 1, 101), np.linspace(1, 2, 101)]), np.full((101, 2), np.nan)]
-    found = _average(sets, resampled)
-    assert (found.rows, found.pearson, found.spearman) == (8, 0.3, 0.2)
-    assert found.pearson_interval == pytest.approx((0.0125, 0.4875))
-    assert found.spearman_interval == pytest.approx((0.5125, 0.9875))

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
 from sacrebleu.metrics import BLEU, CHRF
 
+import dialeval
 from dialeval.core import inputs
 from dialeval.core.batch import Batch
 from dialeval.core.columns import ColumnData, RaggedColumn, TextColumn
@@ -111,6 +112,15 @@ def test_an_order_without_a_match_is_smoothed_as_in_sacrebleu() -> None:
     expected = BLEU(tokenize="none").corpus_score(responses, [references]).score / 100
     assert expected > 0
     assert metric.finish(state)[metric.name].mean == pytest.approx(expected, rel=1e-13)
+
+
+@pytest.mark.parametrize("periods", [99, 100])
+def test_tokenized_replies_are_warned_of_as_in_sacrebleu(periods: int, caplog: pytest.LogCaptureFixture) -> None:
+    responses = ["it is ten .", "a.", "."] + ["fine ."] * (periods - 1)
+    BLEU().corpus_score(responses, [responses])
+    run = dialeval.evaluate(responses, responses, metrics="bleu")
+    assert any("tokenized period" in line for line in run.warnings) == ("tokenized period" in caplog.text)
+    assert dialeval.evaluate(responses, responses, metrics="bleu(per=corpus)").warnings == ()
 
 
 def test_the_signature_says_what_the_number_is() -> None:

@@ -195,7 +195,7 @@ def test_every_table_converts_and_shows_itself() -> None:
     parts = tables["slices"][0].to_pandas()
     assert set(parts["slice"]) == {"Bern", "Genf", "1", "3"}
     own = parts[(parts["slice"] == "Genf") & (parts["system"] == HOSTILE) & (parts["metric"] == "length")]
-    assert own[["rows", "mean", "difference"]].to_numpy().tolist() == [[12, 3.0, 2.0]]
+    assert own[["units", "mean", "difference"]].to_numpy().tolist() == [[12, 3.0, 2.0]]
     trend = tables["trend"][0].to_pandas()
     assert trend[trend["metric"] == "length"]["value"].tolist() == [run[name]["length"].mean for name in run]
     assert "10 of 108 rows" in text_of(run.score_table._repr_html_())

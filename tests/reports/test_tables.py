@@ -89,10 +89,12 @@ def test_csv_quotes_names(run: Run) -> None:
 
 
 def test_markdown_escapes_what_would_break_the_table(run: Run) -> None:
-    head, rule, bleu, *_ = to_markdown(Run({"a|b": run["a"], "<i>\n": run["b"]}, "0")).splitlines()
+    text = to_markdown(Run({"a|b": run["a"], "<i>\n": run["b"]}, "0"), transpose=True)
+    head, rule, bleu, *_ = text.splitlines()
     assert head == r"| metric | a\|b | &lt;i&gt;\\n |"
     assert rule == "| --- | ---: | ---: |"
-    assert bleu == r"| bleu-4 | 0.23 (0.09 to 0.38) \[3/4\] | 0.35 (0.12 to 0.58) |"
+    assert bleu == r"| bleu-4 ↑ | 0.23 \[0.09, 0.38\] | **0.35 \[0.12, 0.58\]** |"
+    assert "Scored in part: bleu-4 3 of 4" in text
 
 
 @pytest.fixture(scope="module")

@@ -106,11 +106,11 @@ def test_no_direction_is_claimed_without_significance(rows: list[Difference]) ->
             "new is better on m, but worse on n",
             "Neither is likely to be chance: the choice is yours.",
         ),
-        ([difference("m", 0.01, "higher", 0.3, False)], "Too close to call", "60 dialogues are not enough to rule out"),
+        ([difference("m", 0.01, "higher", 0.3, False)], "Too close to call", "p = 0.30), which may be chance."),
         (
             [difference("m", -0.1, "higher", 0.04, False)],
             "new looks worse than old, but 60 dialogues are too few to be sure",
-            "Detectable at 80% power: m 0.200.",
+            "Detectable at 80% power: 0.200.",
         ),
         (
             [replace(difference("m", 0.0, "higher", 0.9, False), margin=0.1)],
@@ -125,7 +125,7 @@ def test_no_direction_is_claimed_without_significance(rows: list[Difference]) ->
         (
             [difference("length", 9.0, None, 0.001, True), difference("m", 0.01, "higher", 0.3, False)],
             "Neither is clearly better: new is 9.000 tokens longer",
-            "but 60 dialogues are not enough",
+            "which may be chance",
         ),
         (
             [replace(difference("m", 0.2, "higher", math.nan, False), reason="no values")],

@@ -260,13 +260,6 @@ def test_japanese_is_sacrebleus(several: list[str]) -> None:
     assert ours(several, "ja") == [ORACLE._preprocess_segment(text).split() for text in several]
 
 
-def test_threads_have_a_tagger_each() -> None:
-    several = [f"今日は{number}度でとてもいい天気です" for number in range(200)]
-    with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(lambda _: ours(several, "ja"), range(8)))
-    assert found == [[ORACLE._preprocess_segment(text).split() for text in several]] * 8
-
-
 @given(text=texts)
 def test_nothing_but_white_space_is_lost(text: str) -> None:
     assert "".join(ours([text], "unicode")[0]) == "".join(text.split())
@@ -348,12 +341,3 @@ def test_bytes_that_are_not_utf_8_lead_nowhere(name: Tokenizer) -> None:
         column = TextColumn(data, np.array([0]), np.array([len(data)]))
         words = tokenize(column, vocabulary := Vocabulary(), name)
         assert int((vocabulary.column().ends - vocabulary.column().starts)[words.ids].sum()) <= len(text)
-
-
-def test_another_dictionary_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert tokenizers.IPADIC_WORDS == 392_126
-    monkeypatch.setattr(tokenizers, "IPADIC_WORDS", 392_125)
-    monkeypatch.delattr(tokenizers._taggers, "tagger", raising=False)
-    with pytest.raises(SettingError, match=r"needs IPADIC with 392,125 words; this one has 392,126$"):
-        ours(["a"], "ja")
-    monkeypatch.delattr(tokenizers._taggers, "tagger", raising=False)

@@ -57,6 +57,7 @@ from dialeval.core.result import Run, load
 from dialeval.core.rowtable import RUN_FILE
 from dialeval.core.run_schema import Record
 from dialeval.core.version import __version__
+from dialeval.engine.plan import list_fields
 from dialeval.engine.resources import Resources
 from dialeval.io.ratings import OVERALL, Ratings, read_ratings
 from dialeval.metrics.registry import split_names
@@ -171,7 +172,7 @@ class Agreement(
     Attributes:
         version: The version of dialeval.
         quality: The quality that was rated.
-        rows: The number of rated rows.
+        units: The number of rated responses or dialogues.
         rated: How many of them have a rating of the quality.
         metrics: The correlations, by metric and level.
         ceiling: The agreement of the annotators over the same rows, and the highest correlation that it allows.
@@ -197,7 +198,7 @@ class Agreement(
 
     version: str
     quality: str
-    rows: int
+    units: int
     rated: int
     metrics: Mapping[str, Mapping[str, Correlation]]
     ceiling: Ceiling
@@ -305,8 +306,8 @@ def measure_agreement(
         >>> round(found["rouge-l"]["turn"].spearman, 3)
         0.982
     """
-    run, rated, rescaled = read_rated(subject, ratings, quality, fields, sample)
     names = split_names(metrics) if isinstance(metrics, str) else None if metrics is None else list(metrics)
+    run, rated, rescaled = read_rated(subject, ratings, quality, fields, sample, names)
     if run is None:
         resources = Resources(train, vocabulary, vectors, judge)
         asked = None if names is None else [*names, CONTROL]
@@ -328,7 +329,12 @@ def measure_agreement(
 
 
 def read_rated(
-    subject: Any, ratings: Any, quality: str, fields: Mapping[str, str] | None, sample: str | PathLike[str] | None
+    subject: Any,
+    ratings: Any,
+    quality: str,
+    fields: Mapping[str, str] | None,
+    sample: str | PathLike[str] | None,
+    metrics: Sequence[str] | None,
 ) -> tuple[Run | None, Ratings, str | None]:
     """Read a run, if there is one, and ratings; return also a sentence if these were brought to one scale."""
     run = subject if isinstance(subject, Run) else None
@@ -339,7 +345,8 @@ def read_rated(
         raise SettingError("a run has no human ratings; give the ratings of its responses as well")
     if not isinstance(rated, Ratings):
         sampled = None if sample is None else find_place("loaders", "sample")(sample).by_id()
-        rated = read_ratings(rated, fields, sampled)
+        asked = list_fields(metrics) if run is None and metrics is not None else ()
+        rated = read_ratings(rated, fields, sampled, *asked)
     if quality not in rated.values:
         raise SettingError(f"no ratings of {quality!r}; there are ratings of {', '.join(rated.values)}")
     return run, *bring_to_one_scale(rated, quality)
@@ -402,7 +409,7 @@ def correlate_metrics(
     return Agreement(
         version=__version__,
         quality=quality,
-        rows=len(rows),
+        units=len(rows),
         rated=int(rated.sum()),
         metrics=found,
         ceiling=ceiling,
@@ -416,7 +423,7 @@ def correlate_metrics(
         bootstrap=Bootstrap(resamples, seed, confidence),
         signatures=rows.signatures,
         skipped=rows.skipped,
-        warnings=[*_list_warnings(rows, found, asked), *_warn_of_heavy_tails(points)],
+        warnings=[*rows.warnings, *_list_warnings(rows, found, asked), *_warn_of_heavy_tails(points)],
     )
 
 

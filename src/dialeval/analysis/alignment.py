@@ -13,8 +13,8 @@ otherwise. Dialogues without an id are matched by the next of these. Rows withou
 never matched; a shared opening alone matches no dialogues.
 
 Ids identify nothing if most dialogues with the same id begin with different user turns: such ids count the dialogues of
-each log. Ids of tasks with trials identify them, since simulated users speak freely. Where ids match less than half of
-the units, prompts are used if they match at least half.
+each log, unless they are the variables of a test. Ids of tasks with trials identify them, since simulated users speak
+freely. Where ids match less than half of the units, prompts are used if they match at least half.
 
 The design is
 
@@ -362,9 +362,13 @@ def _count_equal(left: RowTable, one: int, right: RowTable, other: int) -> int:
 def _count_other_openings(left: RowTable, right: RowTable, match: _Match) -> int:
     """Count the matched dialogues that begin with other user turns; 0 where that says nothing.
 
-    It says nothing of tasks with trials, whose simulated users speak freely.
+    It says nothing of tasks with trials, whose simulated users speak freely; and nothing where each id is a JSON object
+    of the variables of a test, from which each prompt makes other turns.
     """
     if any(TRIALS in table.digests or PROMPT not in table.digests for table in (left, right)):
+        return 0
+    ids = left.read_ids()
+    if all((ids[at] or "").startswith('{"') for at in match.left.tolist()):
         return 0
     first, second = _find_first_prompts(left)[match.left], _find_first_prompts(right)[match.right]
     return int(np.count_nonzero((first != second) & (first != 0) & (second != 0)))

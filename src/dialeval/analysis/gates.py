@@ -74,10 +74,12 @@ def check_limits(
     lowest: Mapping[str, float],
     highest: Mapping[str, float],
     allow_missing: float = 0.0,
+    baseline: str | None = None,
 ) -> Iterator[Gate]:
     """Yield a gate for each key and system: its mean was computed, of all that is due, and is within its limits.
 
-    `allow_missing`: the fraction of what is due that may have no value.
+    `allow_missing`: the fraction of what is due that may have no value. `baseline`: a system that has no limit and
+    whose values may not be missing either.
     """
     _check_fraction(allow_missing)
     known = dict.fromkeys(key for result in results.values() for key in (*result, *result.skipped))
@@ -92,10 +94,12 @@ def check_limits(
                     mean = result[key].mean if key in result else None
                     shown = "not computed" if mean is None else _round(mean, limit)[0]
                     fails = mean is None or not sign * mean >= sign * limit
+                    fails = fails and system != baseline
                     failure = f"{key} of {system} is {shown}, limit {limit:g}" if fails else None
-                    if failure is None:
+                    if failure is None and key in result:
                         failure = _explain_missing(key, system, result[key].missing, result[key].units, allow_missing)
-                    yield Gate(system, key, f"{words} {limit:g}", failure)
+                    if failure is not None or system != baseline:
+                        yield Gate(system, key, f"{words} {limit:g}", failure)
 
 
 def _check_fraction(allow_missing: float) -> None:
@@ -117,7 +121,7 @@ def check_baseline(
     """Yield a gate for each system and key: it is no worse than the baseline; `margins` by key, in units of the metric.
 
     A value of less than what is due, or of less than that of the baseline, fails it, but for the fraction
-    `allow_missing`, which is also the rate of failures that is allowed.
+    `allow_missing`, which is also the rate of failures that is allowed. So does a baseline with less than half.
     `named`: the metrics were asked for, so that one that cannot be compared is an error; so it is where none can be, or
     where less than half of the rows of either system are compared.
     """
@@ -155,6 +159,9 @@ def check_baseline(
             own, all_units = design.system_units, design.baseline_units
             what = f"is of {own:,} {design.unit}, and that of {row.baseline} of {all_units:,}"
             missing = _explain_missing(row.key, row.system, all_units - own, all_units, allow_missing, what)
+        if missing is None:
+            least = max(allow_missing, 0.5)
+            missing = _explain_missing(row.key, row.baseline, row.missing[0], row.due[0], least)
         allowed = row.key == FAILURES and 0 < row.mean <= allow_missing
         yield Gate(row.system, row.key, asked, missing if allowed or is_acceptable(row) else failure, row)
 

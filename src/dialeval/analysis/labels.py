@@ -20,7 +20,7 @@ import numpy as np
 from msgspec import Struct
 
 from dialeval.analysis.agreement import match_metrics, read_rated
-from dialeval.analysis.matching import score_ratings
+from dialeval.analysis.matching import RatedRows, score_ratings
 from dialeval.core.arrays import Floats, Ints, offsets_of
 from dialeval.core.display import Displayable, Tabular
 from dialeval.core.errors import SettingError
@@ -28,6 +28,7 @@ from dialeval.core.exact import Moments
 from dialeval.core.fold import Bounds, Estimate
 from dialeval.core.result import Run
 from dialeval.core.run_schema import Record
+from dialeval.core.signature import Signature, name_family
 from dialeval.core.validation import JsonObject
 from dialeval.core.version import __version__
 from dialeval.engine.intervals import compute_interval
@@ -47,8 +48,9 @@ from dialeval.stats.labels import (
 JUDGES = ("llm", "judge", "adem")
 """Families of metrics that are judges, which make a panel."""
 _MOST_LABELS = 12
-_FEWEST_DIALOGUES = 10
+FEWEST_DIALOGUES = 10
 """Of a regression of errors on features."""
+SAME_FAMILY = "same model family"
 _LIST = re.compile(r"^\s*(?:[-*•]|\d{1,3}[.)])\s+\S", re.MULTILINE)
 
 
@@ -78,7 +80,7 @@ class LabelFit(Struct, frozen=True):
     rates: Mapping[str, CorrectedRate] = {}
     """Of two labels, the rates of yes of each system of a run."""
     bias: Mapping[str, RateEstimate] = {}
-    """By feature of the reply: how much the metric less the label of people changes with it."""
+    """By feature of the reply: how much the metric less the label of people changes with it; NaN: not known."""
 
 
 class Dispute(Struct, frozen=True):
@@ -112,7 +114,7 @@ class LabelAgreement(Displayable, Tabular, Record, frozen=True, kw_only=True, re
     def lines(self) -> list[JsonObject]:
         """Return one line per metric and statistic."""
         return [
-            {"metric": key, "statistic": name, "rows": each.n, "value": each.value}
+            {"metric": key, "statistic": name, "n": each.n, "value": each.value}
             | dict(zip(("low", "high"), each.interval, strict=True))
             for key, fit in self.metrics.items()
             for name, each in fit.statistics.items()
@@ -129,6 +131,7 @@ def measure_label_agreement(
     fields: Mapping[str, str] | None = None,
     sample: str | PathLike[str] | None = None,
     most: int = 20,
+    models: Mapping[str, str] | None = None,
 ) -> LabelAgreement:
     """Compare the labels of metrics with those of people.
 
@@ -141,19 +144,21 @@ def measure_label_agreement(
         fields: The names of fields in the rated rows.
         sample: The folder that the rated rows were drawn into, where ratings name them by their ids.
         most: How many rows on which they differ most are listed.
+        models: The model behind each system, to estimate how judges grade systems of their own model family; also
+            those behind metrics that are grades of a language model and whose signatures do not name it.
 
     Returns:
         The agreement of each metric.
 
     Raises:
-        SettingError: The ratings are no labels, or no metric is on their scale.
+        SettingError: The ratings are no labels, no metric is on their scale, or a model is missing.
     """
-    run, rated, _ = read_rated(subject, ratings, quality, fields, sample)
-    names = split_names(metrics) if isinstance(metrics, str) else metrics
+    names = split_names(metrics) if isinstance(metrics, str) else None if metrics is None else list(metrics)
+    run, rated, _ = read_rated(subject, ratings, quality, fields, sample, names)
     if run is None:
         rows = score_ratings(rated, quality, Resources(), names)
     else:
-        rows = match_metrics(run, rated, quality, None if names is None else list(names))
+        rows = match_metrics(run, rated, quality, names)
     known = np.flatnonzero(~np.isnan(rows.human))
     majority = np.full(len(rows), np.nan)
     for row in known.tolist():
@@ -164,6 +169,7 @@ def measure_label_agreement(
     if not 2 <= len(labels) <= _MOST_LABELS:
         raise SettingError(f"{quality} has {len(labels)} different values; labels are 2 to {_MOST_LABELS} of them")
     fits, excluded = {}, []
+    families = {} if models is None else _mark_families(models, _name_systems(run, rated, known), rows)
     for key, values in rows.metrics.items():
         there = ~np.isnan(values) & ~np.isnan(majority)
         half = float(np.diff(labels).min()) / 2
@@ -185,7 +191,8 @@ def measure_label_agreement(
             tpr, tnr = ((statistics[name].value, sizes[name]) for name in sides)
             rates = {} if run is None else _correct_rates(run, key, labels, (tpr, tnr), level)
         texts = [(rated.responses[row], len(rated.contexts[row])) for row in np.flatnonzero(there).tolist()]
-        bias = _measure_bias(values[there] - majority[there], texts, rows.dialogue[there], level)
+        family = families[key][there] if key in families else None
+        bias = _measure_bias(values[there] - majority[there], texts, family, rows.dialogue[there], level)
         fits[key] = LabelFit(size, table, statistics, rates, bias)
     if not fits:
         raise SettingError(f"no metric has values on the scale of {quality}, {labels[0]:g} to {labels[-1]:g}")
@@ -207,21 +214,62 @@ def measure_label_agreement(
     )
 
 
+def _name_systems(run: Run | None, rated: Any, known: Ints) -> list[str | None]:
+    """Return the system of each rated row; None of rows without a rating."""
+    real = [] if run is None else [name for name in run if name not in run.baselines]
+    named = [name or (real[0] if len(real) == 1 else "") for name in rated.systems]
+    rows = set(known.tolist())
+    return [name if row in rows else None for row, name in enumerate(named)]
+
+
+def _mark_families(models: Mapping[str, str], systems: Sequence[str | None], rows: RatedRows) -> dict[str, Floats]:
+    """Return, for each metric that is a judge of a known model, whether that is of the family of each row's system."""
+    if "" in systems:
+        raise SettingError("rated rows without a system have no model; give each its system")
+    if unknown := models.keys() - {*systems, *rows.metrics}:
+        raise SettingError(f"no system or metric is called {min(unknown)}: a model is of one of those with ratings")
+    if missing := {name for name in systems if name is not None} - models.keys():
+        raise SettingError(f"the model behind {min(missing)} is not known; name that of every system")
+    judges = {}
+    for key in rows.metrics:
+        signature = Signature.parse(rows.signatures[key]) if key in rows.signatures else {}
+        stated = signature.get("model", signature["llm"].partition(",prompt=")[0]) if "llm" in signature else ""
+        if model := models.get(key, stated):
+            judges[key] = name_family(model)
+    if not judges:
+        raise SettingError(f"no metric names the model of its judge; name it as well: {next(iter(rows.metrics))}=MODEL")
+    own = {name: name_family(models[name]) for name in systems if name is not None}
+    if strange := {name for name, family in (own | judges).items() if not family}:
+        raise SettingError(f"the model of {min(strange)} begins with no letters that name a family")
+    return {
+        key: np.array([name is not None and own[name] == family for name in systems], np.float64)
+        for key, family in judges.items()
+    }
+
+
 def _measure_bias(
-    errors: Floats, texts: Sequence[tuple[str, int]], dialogue: Ints, level: float
+    errors: Floats, texts: Sequence[tuple[str, int]], family: Floats | None, dialogue: Ints, level: float
 ) -> dict[str, RateEstimate]:
-    """Return how errors depend on length, place and format of replies; nothing where dialogues are few."""
+    """Return how errors depend on length, place and format of replies; nothing where dialogues are few.
+
+    `family`: whether each reply is by a system of the judge's model family; NaN where that cannot be estimated.
+    """
     features = {
         "twice as many words": [np.log2(1 + len(text.split())) for text, _ in texts],
         "twice as many turns before": [np.log2(1 + turns) for _, turns in texts],
         "a list": [len(_LIST.findall(text)) > 1 for text, _ in texts],
         "code": ["```" in text for text, _ in texts],
     }
+    unknown = {}
+    if family is not None:
+        features[SAME_FAMILY] = family.tolist()
+        unknown[SAME_FAMILY] = RateEstimate(np.nan, (np.nan, np.nan), len(errors))
     columns = {name: np.array(column, np.float64) for name, column in features.items() if len(set(column)) > 1}
-    if not columns or len(np.unique(dialogue)) < _FEWEST_DIALOGUES:
-        return {}
+    if not columns or len(np.unique(dialogue)) < FEWEST_DIALOGUES:
+        return unknown
     found = estimate_bias(errors, np.column_stack(list(columns.values())), dialogue, level)
-    return {name: RateEstimate(*each, len(errors)) for name, each in zip(columns, found, strict=True)}
+    known = {name: RateEstimate(*each, len(errors)) for name, each in zip(columns, found, strict=True)}
+    return known if SAME_FAMILY in columns else known | unknown
 
 
 def _correct_rates(

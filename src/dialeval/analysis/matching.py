@@ -14,6 +14,7 @@ from collections import Counter, defaultdict
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Any, cast
 
@@ -22,7 +23,7 @@ import numpy.typing as npt
 
 from dialeval.core import inputs
 from dialeval.core.arrays import Floats, Ints
-from dialeval.core.columns import RaggedColumn, SharedColumn, TextColumn
+from dialeval.core.columns import FieldColumn, RaggedColumn, SharedColumn, TextColumn
 from dialeval.core.errors import DataError, Problem, SettingError
 from dialeval.core.fold import Estimate, Level
 from dialeval.core.inputs import Input
@@ -63,6 +64,8 @@ class RatedRows:
     """Rated rows that the run does not have."""
     learned: Mapping[str, int] = field(default_factory=dict)
     """How many rated rows each metric learned from; it has no value there."""
+    warnings: Sequence[str] = ()
+    """Remarks of the run that scored the rated rows."""
 
     def __len__(self) -> int:
         return len(self.human)
@@ -189,6 +192,9 @@ def score_ratings(
     for need, lists in ((inputs.REFERENCE, ratings.references), (inputs.CONTEXT, ratings.contexts)):
         if any(lists):
             columns[need] = RaggedColumn.from_lists(lists)
+    for column in dict.fromkeys(chain.from_iterable(ratings.columns)):
+        values = [row.get(column) for row in ratings.columns]
+        columns[column] = FieldColumn.of(values, is_number=column.kind in ("number", "boolean"))
     rows = Rows(UNNAMED, columns, TextColumn.from_strings(ratings.dialogues), where="ratings")
     sources = wrap_systems(split_systems(rows, ratings.systems, UNNAMED))
     run = run_sources(sources, make_planner("all" if metrics is None else metrics, settings, tokenizer), resources).run
@@ -201,7 +207,8 @@ def score_ratings(
     systems = np.array([name or UNNAMED for name in ratings.systems], object)
     places = {name: np.flatnonzero(systems == name) for name in run}
     own = {name: np.arange(len(rows)) for name, rows in places.items()}
-    return _build_rated_rows(ratings, quality, run, _scatter_scores(run, places, own, len(ratings)))
+    scored = _build_rated_rows(ratings, quality, run, _scatter_scores(run, places, own, len(ratings)))
+    return replace(scored, warnings=run.warnings)
 
 
 def find_rated_rows(run: Run, ratings: Ratings) -> dict[str, tuple[Ints, Ints]]:

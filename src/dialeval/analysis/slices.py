@@ -83,7 +83,7 @@ class Slice:
         >>> shorter = [{**row, "response": "no"} for row in rows]
         >>> run = dialeval.evaluate({"old": rows, "new": shorter}, metrics="length", keep="city")
         >>> basel = dialeval.compare_slices(run, by="city", metrics=["length"]).of("city")[0]
-        >>> basel.label, basel.rows, basel.estimate("old", "length").mean
+        >>> basel.label, basel.units, basel.estimate("old", "length").mean
         ('Basel', 12, 1.0)
     """
 
@@ -101,7 +101,7 @@ class Slice:
         return require_table(next(iter(self.run.values())))
 
     @property
-    def rows(self) -> int:
+    def units(self) -> int:
         """The number of rows."""
         return len(self.table)
 
@@ -153,7 +153,7 @@ class Slice:
         return {
             "field": self.field,
             "slice": self.label,
-            "rows": self.rows,
+            "units": self.units,
             "dialogues": self.dialogues,
             "systems": {name: system["metrics"] for name, system in self.run.to_dict()["systems"].items()},
             "differences": [row.to_dict() for row in self.differences],
@@ -220,7 +220,7 @@ class Slices(Tabular, Displayable):
         """
         found = []
         for each in self.slices:
-            place = {"field": each.field, "slice": each.label, "rows": each.rows, "dialogues": each.dialogues}
+            place = {"field": each.field, "slice": each.label, "units": each.units, "dialogues": each.dialogues}
             for system, key, own in ((system, *item) for system, result in each.run.items() for item in result.items()):
                 low, high = own.interval or (None, None)
                 value = {"mean": own.mean, "std": own.std, "low": low, "high": high, "scored": own.scored}
@@ -354,7 +354,7 @@ def compare_slices(
         >>> shorter = [{**row, "response": "no"} for row in rows]
         >>> run = dialeval.evaluate({"old": rows, "new": shorter}, metrics="length", keep="city")
         >>> found = dialeval.compare_slices(run, by="city", metrics=["length"])
-        >>> [(each.label, each.rows, each.difference("new", "length").difference) for each in found.slices]
+        >>> [(each.label, each.units, each.difference("new", "length").difference) for each in found.slices]
         [('Basel', 12, 0.0), ('Bern', 12, -2.0)]
     """
     whole = Run(collect_compared(runs, baseline, systems), __version__)

@@ -106,8 +106,8 @@ def compare(
     won, tied and lost. Systems are matched by dialogue ids, prompts, references or position: those with the same units
     are compared in pairs, logs of different users as independent samples, and the output states which. With several
     runs, systems of the same name are called RUN/NAME. --fail-under and --fail-over check every system except the
-    baseline against a limit. With --llm-model a language model is asked which of two responses is better, in both
-    orders, and the systems are ranked by its verdicts.
+    baseline against a limit; of the baseline, values may not be missing. With --llm-model a language model is asked
+    which of two responses is better, in both orders, and the systems are ranked by its verdicts.
     """
     from dialeval.analysis.comparison import compare as compare_runs
     from dialeval.analysis.comparison import find_best_systems, load_comparison
@@ -151,7 +151,7 @@ def compare(
     comparison = stored or compare_runs(loaded, **chosen)
     scored = collect_systems(loaded, settings["weight"])
     results = {name: scored[name] for name in (comparison.baseline, *comparison.systems)}
-    gates = list(limits.make_gates({name: scored[name] for name in comparison.systems}))
+    gates = list(limits.make_gates(results, comparison.baseline))
     if bar is not None:
         gates += check_baseline(comparison, {}, metrics is not None, limits.missing)
         gates += check_slices(sliced, limits.missing) if sliced is not None else ()

@@ -173,13 +173,13 @@ class Limits:
         keys = (registry().canonicalize(key).partition("/")[0] for key in (*self.lowest, *self.highest))
         return ",".join([PANEL, *(key for key in keys if key in registry().presets and key not in GROUPS[PANEL])])
 
-    def make_gates(self, results: Mapping[str, Result]) -> Iterator[Gate]:
-        """Return a gate for each value that has a limit."""
+    def make_gates(self, results: Mapping[str, Result], baseline: str | None = None) -> Iterator[Gate]:
+        """Return a gate for each value that has a limit; that of the baseline is not limited, but must be there."""
         if not self.lowest and not self.highest:
             return iter(())
         from dialeval.analysis.gates import check_limits
 
-        return check_limits(results, self.lowest, self.highest, self.missing)
+        return check_limits(results, self.lowest, self.highest, self.missing, baseline)
 
 
 class LanguageModel(dict[str, Any]):

@@ -287,6 +287,8 @@ class Metric(Declared, Fold[State]):
     """The column that is scored; a metric whose column is not given is left out without a warning."""
     level: ClassVar[Level] = Level.TURN
     definition: ClassVar[int] = 1
+    advice: ClassVar[str] = "write a name, or a name with settings: distinct(n=3)"
+    """What to do where a name with settings cannot be read."""
     implied: ClassVar[Mapping[str, object]] = {}
     """Settings that were added later, with the value that a signature without them implies."""
     counts_kinds: ClassVar[bool] = False
@@ -417,6 +419,10 @@ class Metric(Declared, Fold[State]):
     def find_warnings(self, states: Sequence[State]) -> Iterable[str]:
         """Return warnings about its values, from the states of all systems of a run."""
         return ()
+
+    def split_variance(self, state: State) -> Mapping[str, float] | None:
+        """Return how much of the `variance` of a score is the sampling of a judge, and of how many `answers`."""
+        return None
 
     def list_other_signatures(self, state: State) -> Mapping[str, str]:
         """Return the signatures of other programs that print the same value, by the field of our signature."""

@@ -62,6 +62,8 @@ _FILES = (RUN_FILE, *(f"{what}.parquet" for what in _TABLES), f"{_COMPARISON}.js
 _PART = re.compile(r"(scores|rows)-[0-9]{5,9}\.parquet")
 TRAINED_ON = "trained_on"
 """The detail of a run with the training rows of judges, by the digest of a judge (`io.ratings.digest_ratings`)."""
+JUDGE_SAMPLING = "judge_sampling"
+"""The detail with how much of the variance of grades is the sampling of a judge, by system and metric."""
 _COMMAND = "command"
 _OWN_FIELDS = frozenset({"dialeval", "systems", "warnings", "format", "digest", _COMPARISON, *_TABLES})
 _REMEDY = "pass the folder of a run that Run.save or `dialeval score FILES -o FOLDER` wrote, or save it again"

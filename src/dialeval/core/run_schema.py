@@ -107,6 +107,19 @@ class SavedBaselines(Struct):
     standing: dict[str, dict[str, SavedStanding]] = {}
 
 
+class SamplingSplit(Struct):
+    """How much of the variance of the grades of a judge is its sampling, and of how many answers per reply."""
+
+    variance: Annotated[float, Meta(ge=0)]
+    answers: Annotated[int, Meta(ge=2)]
+
+
+class SamplingDetails(Struct):
+    """The detail about judges that answered repeatedly, by system and metric."""
+
+    judge_sampling: dict[str, dict[str, SamplingSplit]] = field(default_factory=dict)
+
+
 class SavedRun(Struct):
     """`run.json`."""
 

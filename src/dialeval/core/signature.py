@@ -10,6 +10,7 @@ The metric writes the fields it knows from its settings alone; the engine adds d
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from urllib.parse import unquote
@@ -23,6 +24,10 @@ INFORMATIVE = frozenset({"dialeval", "replies", SACREBLEU})
 """Fields that say where a number comes from but forbid no comparison: `definition` grows when numbers change."""
 
 _ESCAPES = {ord(char): f"%{ord(char):02X}" for char in "%|:\n\r"}
+
+_ALIASES = dict.fromkeys(("chatgpt", "o"), "gpt") | dict.fromkeys(("mixtral", "ministral"), "mistral")
+_ALIASES |= {"gemma": "gemini", "qwq": "qwen"}
+"""Names of models that belong to the family of another name."""
 
 
 @dataclass(frozen=True)
@@ -82,3 +87,15 @@ def _show(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return repr(value) if isinstance(value, float) else str(value)
+
+
+def name_family(model: str) -> str:
+    """Return the family of a model by its name: the first word of it, without the publisher.
+
+    Example:
+        >>> [name_family(model) for model in ("Qwen/Qwen2.5-7B-Instruct", "o3-mini", "meta-llama/Llama-3.1-8B")]
+        ['qwen', 'gpt', 'llama']
+    """
+    word = re.match(r"[a-z]*", model.rpartition("/")[2].lower().removeprefix("meta-"))
+    name = word[0] if word else ""
+    return _ALIASES.get(name, name)

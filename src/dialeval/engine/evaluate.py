@@ -30,7 +30,7 @@ from dialeval.engine.plan import Asked, Planner, Settings, list_asked, list_fiel
 from dialeval.engine.resources import Data, JudgeProtocol, LanguageJudge, Resources, WordChoice
 from dialeval.engine.worker import Context, Engine, Job, open_context
 from dialeval.io.opening import LINES, PathSource, format_of, is_pattern, is_remote
-from dialeval.io.outcomes import account_for, mark_outcomes
+from dialeval.io.outcomes import account_for, join_parts, mark_outcomes
 from dialeval.io.reading import attach, join_scores, name_dialogues, read_responses, read_texts
 from dialeval.io.rows import FieldNames, Rows, split_fields
 from dialeval.io.sources import Source, find_sources, list_file_names, wrap_systems
@@ -233,7 +233,7 @@ class _Inputs:
             systems = join_scores(systems, self.reading.scores, key, self.scores)
             kept = [{name: fields for name, fields in rows.fields.items() if name not in joined} for rows in systems]
             systems = [replace(rows, fields=fields) for rows, fields in zip(systems, kept, strict=True)]
-        return systems
+        return join_parts(systems)
 
 
 def is_chunked(

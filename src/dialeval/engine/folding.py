@@ -26,7 +26,7 @@ from dialeval.core.errors import DataError, Problem, SettingError, UnsavedRunErr
 from dialeval.core.files import make_workplace
 from dialeval.core.fold import Estimate, Fact, Metric
 from dialeval.core.inputs import Input
-from dialeval.core.result import TRAINED_ON, Result, Run
+from dialeval.core.result import JUDGE_SAMPLING, TRAINED_ON, Result, Run
 from dialeval.core.rowtable import RowTable, RunPart
 from dialeval.core.version import __version__
 from dialeval.engine.intervals import IntervalChoice, IntervalKind
@@ -147,6 +147,11 @@ class FinishedSystem:
         place = (self.source.where, rows, contributions, self.source.role)
         return Result(estimates, self.plan.skipped, *place, self.total.account if self.total.account.due else None)
 
+    def split_variances(self) -> dict[str, object]:
+        """Return, by metric, how much of the variance of its scores is the sampling of a judge."""
+        splits = {name: metric.split_variance(self.states[metric]) for name, metric in self.plan.metrics.items()}
+        return {name: split for name, split in splits.items() if split is not None}
+
     def finish_details(self) -> dict[str, Any]:
         """Return the results of the details that the plan asked for."""
         return {name: fold.finish(state) for name, fold, state in self.checks if name in self.plan.details}
@@ -247,6 +252,7 @@ def run_sources(
         tables: dict[str, dict[str, object]] = {
             TRAINED_ON: {digest: rows for digest, rows in training_rows.items() if rows},
             TRIALS: {name: end.finish_details()[TRIALS] for name, end in systems.items() if TRIALS in end.plan.details},
+            JUDGE_SAMPLING: {name: splits for name, end in systems.items() if (splits := end.split_variances())},
         }
         details |= {name: table for name, table in tables.items() if table}
         run = Run(results, __version__, lines, details)

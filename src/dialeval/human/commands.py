@@ -123,10 +123,15 @@ def _plan(
     **estimated: Any,
 ) -> None:
     """Print how many ratings a width takes."""
+    from typing import get_args
+
+    from msgspec.structs import replace
+
     from dialeval.core.result import load
-    from dialeval.human.estimate import estimate_ratings, plan_from_pilot, plan_ratings
+    from dialeval.human.estimate import estimate_ratings, plan_answers, plan_from_pilot, plan_ratings
     from dialeval.human.sample import select_tables
     from dialeval.reports.documents import lay_out
+    from dialeval.stats.prediction_powered import Target
 
     if width is None:
         raise click.UsageError("--plan needs --width")
@@ -134,13 +139,14 @@ def _plan(
     rows = {name: len(table) for name, table in select_tables(saved, systems).items()}
     assumed = {name: value for name, value in (("std", std), ("correlation", correlation)) if value is not None}
     if pilot is None:
-        out.print_content(lay_out(plan_ratings(rows, width, confidence, **assumed)))
-        return
-    if assumed:
+        planned = plan_ratings(rows, width, confidence, **assumed)
+    elif assumed:
         raise click.UsageError("--std and --correlation are estimated from --pilot; leave them out")
-    estimated |= {"judge": judge, "confidence": confidence}
-    whole, drawn = (estimate_ratings(saved, pilot, population=target, **estimated) for target in ("dialogues", "run"))
-    out.print_content(lay_out(plan_from_pilot(whole, drawn, rows, width)))
+    else:
+        estimated |= {"judge": judge, "confidence": confidence}
+        found = [estimate_ratings(saved, pilot, population=target, **estimated) for target in get_args(Target)]
+        planned = plan_from_pilot(found[0], found[1], rows, width)
+    out.print_content(lay_out(replace(planned, judges=plan_answers(saved, rows))))
 
 
 @options.group(
@@ -418,6 +424,8 @@ def rank(pairs: tuple[str, ...], output: Path | None, format_: str, **settings: 
 @click.option("--confidence", type=float, default=0.95, metavar="LEVEL", help="Confidence level.")
 @_sample
 @click.option("--labels", is_flag=True, help="Treat ratings as labels: kappa, AC1, alpha and confusion matrices.")
+@click.option("--figure", type=options.FILE, help="With --labels: draw the bias of judges (.svg, .png or .pdf).")
+@options.pairs("--model", "models", "NAME=MODEL", "With --labels: the model of a system, or of a judge.")
 @click.option("--disputed", type=options.FILE, help="Write a page to rate the strongest disagreements again.")
 @click.option("--most", type=click.IntRange(min=1), default=20, help="Rows of --disputed.")
 @options.field_names("rated rows")
@@ -432,6 +440,8 @@ def agreement(
     output: Path | None,
     format_: str,
     labels: bool,
+    figure: Path | None,
+    models: dict[str, str],
     disputed: Path | None,
     most: int,
     **settings: Any,
@@ -453,12 +463,15 @@ def agreement(
     if not saved and quality is not None:
         raise click.UsageError(f"--quality needs a run; {subject} holds rated rows: --human {quality} names it")
     resources = [settings[name] for name in ("train", "vocabulary", "vectors", "judge")]
-    out.check_places(None, files_of(subject) if saved else subject, human, resources, files=(output, disputed))
+    out.check_places(None, files_of(subject) if saved else subject, human, resources, files=(output, figure, disputed))
     if labels or disputed is not None:
         chosen = {name: settings[name] for name in ("metrics", "fields", "sample")}
         chosen |= {"quality": (quality or "overall") if saved else human, "level": settings["confidence"], "most": most}
-        _compare_labels((subject, human if saved else None), chosen, disputed, format_, output)
+        chosen["models"] = models or None
+        _compare_labels((subject, human if saved else None), chosen, figure, disputed, format_, output)
         return
+    if figure is not None or models:
+        raise click.UsageError("--figure and --model need --labels")
     settings |= {"quality": (quality or "overall") if saved else human, "levels": levels or None}
     correlations = correlate(subject, human if saved else None, **settings)
     out.print_result(format_, correlations, output, _FILE_WIDTH)
@@ -471,18 +484,26 @@ def agreement(
 
 
 def _compare_labels(
-    rated: tuple[str, str | None], chosen: dict[str, Any], disputed: Path | None, format_: str, output: Path | None
+    rated: tuple[str, str | None],
+    chosen: dict[str, Any],
+    figure: Path | None,
+    disputed: Path | None,
+    format_: str,
+    output: Path | None,
 ) -> None:
-    """Print the agreement of metrics with human labels, and write the page of disputed rows if it is requested."""
+    """Print the agreement of metrics with human labels; draw biases and write disputed rows if these are requested."""
     from dialeval.analysis.labels import measure_label_agreement
     from dialeval.human.form import read_form
     from dialeval.human.page import make_rating_page
     from dialeval.human.sample_files import read_sample
+    from dialeval.reports.analyses import draw_bias
 
     if disputed is not None and chosen["sample"] is None:
         raise click.UsageError("--disputed shows rows of a sample, which --sample names")
     agreement = measure_label_agreement(*rated, **chosen)
     out.print_result(format_, agreement, output, _FILE_WIDTH)
+    if figure is not None:
+        out.print_err(f"figure of the bias: {draw_bias(agreement).save(figure)}")
     if disputed is not None:
         ids = list(dict.fromkeys(dispute.id for dispute in agreement.disputes if dispute.id is not None))
         out.write_output(disputed, make_rating_page(read_sample(chosen["sample"]), read_form(None), ids).encode())

@@ -34,7 +34,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import permutations
 from os import PathLike
@@ -52,7 +52,8 @@ from dialeval.core.arrays import Floats, Ints
 from dialeval.core.display import Displayable, Tabular, count_names, flatten_intervals
 from dialeval.core.errors import SettingError
 from dialeval.core.errors import escape_controls as shown
-from dialeval.core.result import Run, load
+from dialeval.core.fold import Level
+from dialeval.core.result import JUDGE_SAMPLING, Run, load
 from dialeval.core.rowtable import RowTable
 from dialeval.core.run_schema import Record
 from dialeval.core.version import __version__
@@ -639,6 +640,8 @@ class RatingPlan(Record, frozen=True):
     needed: list[NeededRatings]
     assumptions: list[str]
     """What the numbers rest on, in sentences."""
+    judges: list[str] = []
+    """What more answers of a judge do, in sentences."""
 
     @property
     def detectable(self) -> float:
@@ -690,6 +693,30 @@ def plan_from_pilot(
         "they are sampled in the same way",
     ]
     return RatingPlan(width, over_dialogues.confidence, needed, assumptions)
+
+
+def plan_answers(run: Run, systems: Iterable[str]) -> list[str]:
+    """Return what more answers or dialogues do for the grades of each judge that answered repeatedly."""
+    lines = []
+    for name, splits in run.details.get(JUDGE_SAMPLING, {}).items():
+        for key, split in splits.items() if name in systems else ():
+            estimate, rows = run[name][key], run[name].rows
+            if estimate.scores is None or rows is None or estimate.scored < 2 or not estimate.std:
+                continue
+            there = ~np.isnan(estimate.scores)
+            clusters = rows.clusters[there] if estimate.level is Level.TURN else np.flatnonzero(there)
+            sums = np.bincount(np.unique(clusters, return_inverse=True)[1], estimate.scores[there] - estimate.mean)
+            error = float((sums**2).sum()) * len(sums) / max(len(sums) - 1, 1)
+            of_mean = min(split["variance"] * estimate.scored / error, 1.0) if error else 1.0
+            of_grades = min(split["variance"] * (1 - 1 / estimate.scored) / estimate.std**2, 1.0)
+            narrower = [f"{100 * (1 - math.sqrt(1 - part)):.0f}%" for part in (of_mean / 2, of_mean, 0.5)]
+            factor = 1 / math.sqrt(1 - of_grades / 2)
+            part = f"{100 * of_mean:.0f}% of the squared error of its mean is the sampling of the judge"
+            lines.append(f"{shown(key)} of {shown(name)}, {split['answers']:g} answers per grade: {part}.")
+            more = f"{narrower[0]}, any number by at most {narrower[1]}, and twice the dialogues by {narrower[2]}"
+            lines.append(f"Twice the answers narrow the interval by {more}.")
+            lines.append(f"Twice the answers multiply the correlation with ratings by {factor:.2f}.")
+    return lines
 
 
 def _find_variance(width: float, confidence: float) -> float:

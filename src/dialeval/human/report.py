@@ -139,6 +139,7 @@ def describe_plan(plan: RatingPlan) -> Document:
 
     rows = [[shorten(need.what), show(need.with_judge), show(need.alone), f"{need.of:,}"] for need in plan.needed]
     notes = [f"This holds if {'; '.join(plan.assumptions)}."]
+    notes += plan.judges
     if any(need.with_judge is None for need in plan.needed):
         notes.append("more dialogues: ratings of all rows would not give that width.")
     if len(systems := [need for need in plan.needed if not need.difference]) > 1:

@@ -37,16 +37,7 @@ from dialeval.core import inputs
 from dialeval.core.account import ERROR, MISSING
 from dialeval.core.errors import Problem, add_warning
 from dialeval.core.inputs import Input
-from dialeval.io.calls import (
-    NONE,
-    CallLog,
-    dump,
-    join_chunks,
-    parse_text,
-    read_calls,
-    read_expected_calls,
-    unwrap,
-)
+from dialeval.io.calls import NONE, CallLog, dump, join_chunks, parse_text, read_calls, read_expected_calls, unwrap
 from dialeval.io.messages import ROLES, Message, find_role, read_message, read_status
 from dialeval.io.outcomes import is_failed
 from dialeval.io.row_shapes import explain_shape, parse_reply, value_at
@@ -55,6 +46,7 @@ from dialeval.io.rows import (
     CONTENT_KEYS,
     LISTS,
     OUR_ROLES,
+    PROMPT,
     ROLE_KEYS,
     SCORE_FIELDS,
     SYSTEM,
@@ -277,10 +269,13 @@ class FieldReader:
 
     def read_context(self, row: RowObject) -> tuple[list[str], list[str]]:
         """Return the turns of a row's context, and the role of each; no roles where no turn has one."""
-        value = _parse_chat(row.get(self.names.context))
+        name = self.names.find_context(row)
+        value = _parse_chat(row.get(name))
+        if name == PROMPT and value:
+            self.fields.setdefault("context", name)
         if type(value) is str or (type(value) is list and _ONLY_TEXTS.issuperset(map(type, value))):
-            return self.read_texts(value, self.names.context), []
-        turns = self.read_turns(value, self.names.context)
+            return self.read_texts(value, name), []
+        turns = self.read_turns(value, name)
         roles = [turn.role for turn in turns]
         return [turn.shown for turn in turns], roles if any(roles) else []
 

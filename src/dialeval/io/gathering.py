@@ -24,7 +24,7 @@ might have no row, and be missing among the failed ones.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, islice
 from statistics import median
@@ -42,15 +42,7 @@ from dialeval.core.inputs import Input
 from dialeval.core.validation import InvalidError
 from dialeval.io import parquet
 from dialeval.io.calls import NONE, dump
-from dialeval.io.chats import (
-    JOINED,
-    Chat,
-    ReplyRow,
-    find_first_prompt,
-    group_messages,
-    is_message,
-    join_output,
-)
+from dialeval.io.chats import JOINED, Chat, ReplyRow, find_first_prompt, group_messages, is_message, join_output
 from dialeval.io.fields import LARGEST_TURN, FieldReader, describe_missing, looks_like_prompt, parse_cell
 from dialeval.io.logs import find_assembler, peek_rows
 from dialeval.io.outcomes import account_for, mark_outcomes
@@ -70,6 +62,7 @@ from dialeval.io.rows import (
     ASKED,
     NO_TURN,
     OF_SOME_ROWS,
+    PROMPT,
     FieldNames,
     Records,
     RowObject,
@@ -130,8 +123,9 @@ def gather_rows(records: Records, names: FieldNames, system: str, part: bool = F
 
     A part of an input may be without a row; a whole input may not.
     """
-    reader = FieldReader(records.where, names, records.problems)
     first, parsed = peek_rows(records, names)
+    names, parsed = (names, parsed) if part else _choose_id(records, names, first, parsed)
+    reader = FieldReader(records.where, names, records.problems)
     if (grouped := _group_rows(reader, first, parsed, records)) is not None:
         parsed = grouped
     else:
@@ -167,15 +161,64 @@ def gather_rows(records: Records, names: FieldNames, system: str, part: bool = F
         add_warning(f"{records.where}: {what}; for milliseconds, call the field latency_ms")
     skipped.sort(key=lambda problem: problem.line or 0)
     lines = {problem.line if problem.line is not None else -at for at, problem in enumerate(skipped)}
-    extra = Account(
-        skipped=len(lines), problems=tuple(skipped[:MOST_LISTED]), fields=reader.fields, **dict(gathered.counts)
-    )
-    if not gathered.rows.responses:  # what was left out is counted, also where nothing else is in this part
-        if not extra.skipped and not extra.dropped:
-            return []
-        return [Rows(system, {inputs.RESPONSE: TextColumn.from_strings([])}, where=records.where, account=extra)]
-    systems = account_for(gathered.split_by_system(system, records.where, part), extra)
-    return gathered.place_scores(systems, system)
+    extra = Account(skipped=len(lines), problems=tuple(skipped[:MOST_LISTED]), fields=reader.fields)
+    if gathered.rows.responses:
+        systems = gathered.split_by_system(system, records.where, part)
+    elif lines or gathered.counts.total():  # what was left out is counted, also where nothing else is in this part
+        systems = [Rows(system, {inputs.RESPONSE: TextColumn.from_strings([])}, where=records.where)]
+    else:
+        return []
+    return _place_counts(account_for(systems, extra), gathered.counts, system)
+
+
+def _place_counts(systems: list[Rows], counts: Mapping[tuple[str, str | None], int], unnamed: str) -> list[Rows]:
+    """Return systems with further counts of their accounts, by kind and system; those of no system are in the first."""
+    names = {rows.system for rows in systems}
+    own: dict[str, Any] = {name: Counter() for name in names}
+    for (kind, system), count in counts.items():
+        name = system or unnamed
+        own[name if name in names else systems[0].system][kind] += count
+    return [replace(rows, account=rows.account + Account(**own[rows.system])) for rows in systems]
+
+
+def _count_reasoning(
+    given: Iterable[str], rows: Rows, systems: Sequence[str | None]
+) -> Counter[tuple[str, str | None]]:
+    """Return how many replies of each system are without the reasoning blocks that they were given with."""
+    if not rows.account.reasoning:
+        return Counter()
+    changed = zip(given, rows.responses, systems, strict=True)
+    return Counter(("reasoning", system) for before, after, system in changed if before != after)
+
+
+def _choose_id(
+    records: Records, names: FieldNames, first: object, rows: Iterator[tuple[int, object]]
+) -> tuple[FieldNames, Iterator[tuple[int, object]]]:
+    """Return names with the finest of several ids of conversations that rows have; and the rows.
+
+    Of two ids the finer has more values, and each of these is in rows with one value of the other. Where rows are no
+    chats, a trace is a request, and so is what differs in every row.
+    """
+    if not isinstance(first, dict):
+        return names, rows
+    there = [name for name in names.dialog_ids if first.get(name) not in (None, "")]
+    are_chats = (map_fields(first, names) or {}).get(names.messages) is not None
+    there = there if are_chats else [name for name in there if name not in ("trace_id", "traceId")]
+    if len(there) < 2 or find_assembler(first, names) is not None:
+        return names, rows
+    if records.table is not None:
+        ids = records.table.select(there).to_pylist()
+    else:
+        held = list(rows)
+        ids, rows = [row for _, row in held if isinstance(row, dict)], iter(held)
+    chosen = there[0]
+    for name in there[1:]:
+        pairs = {(str(row.get(name)), str(row.get(chosen))) for row in ids}
+        finer, coarser = ({pair[at] for pair in pairs} for at in (0, 1))
+        is_given = all(row.get(name) not in (None, "") for row in ids)
+        if is_given and len(pairs) == len(finer) > len(coarser) and (are_chats or len(finer) < len(ids)):
+            chosen = name
+    return (names if chosen == there[0] else replace(names, dialog_id=chosen)), rows
 
 
 def _group_rows(
@@ -194,6 +237,9 @@ def _read_table(table: pa.Table, names: FieldNames, system: str, where: str) -> 
     """
     columns = {name: table[name] for name in table.column_names}
     _warn_plural(columns, names)
+    there = {name: name for name in columns}
+    if _has_prompts(columns, names):
+        columns[names.context], there[names.context] = columns[PROMPT], PROMPT
     if not _may_be_plain(columns, names) or not len(table):
         return None
     try:
@@ -214,10 +260,13 @@ def _read_table(table: pa.Table, names: FieldNames, system: str, where: str) -> 
     given: list[str | None] = [None] * len(table) if systems is None else [*systems]
     if any(map(looks_like_prompt, {name for name in given if name})):
         return None
-    rows = mark_outcomes(Rows(system, found, named, turns, where), {}, names.keep_reasoning)
-    there = {name: name for name in columns} | ({names.dialog_id: ids[0]} if ids[0] in columns else {})
+    read = Rows(system, found, named, turns, where)
+    rows = mark_outcomes(read, {}, names.keep_reasoning)
+    there |= {names.dialog_id: ids[0]} if ids[0] in columns else {}
     given = _name_failures(given, rows.columns.get(inputs.OUTCOME))
-    return account_for(split_systems(rows, given, system), Account(fields=name_fields(there, names)))
+    reasoning = _count_reasoning(read.responses, rows, given)
+    systems_read = split_systems(replace(rows, account=Account()), given, system)
+    return _place_counts(account_for(systems_read, Account(fields=name_fields(there, names))), reasoning, system)
 
 
 class _RowCollector:
@@ -235,10 +284,8 @@ class _RowCollector:
         """Rows in which a value of the whole conversation does not count."""
         self.trials = _Trials()
         self.filters = Filters()
-        self.scores: Counter[str | None] = Counter()
-        """The numbers of scores, by system."""
-        self.counts: Counter[str] = Counter()
-        """Numbers of the account that are not those of rows."""
+        self.counts: Counter[tuple[str, str | None]] = Counter()
+        """Numbers of the account that are not those of rows, by kind and system."""
         self._asked: dict[int, int] = {}
         self._chats: dict[_Task, list[int]] = {}
 
@@ -254,7 +301,7 @@ class _RowCollector:
         known.append(digest)
         if len(known) == 1:
             return dialogue
-        self.counts["renamed"] += 1
+        self.counts["renamed", system] += 1
         add_warning(f"{reader.where}: conversations with the same id and other prompts are kept apart, as 'ID (2)'")
         return f"{dialogue} ({len(known)})"
 
@@ -327,6 +374,8 @@ class _RowCollector:
         numbered = turns if (turns != NO_TURN).any() else None
         rows = Rows(system, columns, names, numbered, where, fields=fields, asked=asked)
         rows = mark_outcomes(rows, failures, self.names.keep_reasoning)
+        self.counts += _count_reasoning(responses, rows, systems)
+        rows = replace(rows, account=Account())
         if self.names.system == "system" and not part:  # as many names as conversations are no names of systems
             prompts = {name for name in systems if name and " " in name}
             if len(prompts) > _MOST_PROMPTS and 2 * len(prompts) > len(rows.dialogue_offsets()) - 1:
@@ -339,13 +388,6 @@ class _RowCollector:
             order = np.argsort(np.array(firsts, np.int64), kind="stable")
             rows, systems = rows.take(order), [systems[row] for row in order.tolist()]
         return split_systems(rows, systems, system)
-
-    def place_scores(self, systems: list[Rows], unnamed: str) -> list[Rows]:
-        """Return systems with the numbers of their scores; those of rows with a new name are in the first."""
-        names, counts = {rows.system for rows in systems}, Counter[str]()
-        for name, number in self.scores.items():
-            counts[(name or unnamed) if (name or unnamed) in names else systems[0].system] += number
-        return [replace(rows, account=rows.account + Account(scores=counts[rows.system])) for rows in systems]
 
     def _share_texts(self, texts: Texts) -> RaggedColumn | SharedColumn:
         """Return texts of which some rows begin with those of the row before."""
@@ -384,18 +426,28 @@ def _collect_columns(rows: Sequence[Any], names: FieldNames) -> tuple[Mapping[st
     fields = set().union(*rows) if types == {dict} else set()
     _warn_plural(fields, names)
     ids = fields.intersection(names.dialog_ids)
-    if list_unlike(fields, names) or len(ids) > 1 or not fields.isdisjoint(names.careful):
+    mixed = {names.context, PROMPT} <= fields and any(names.context not in row for row in rows)
+    if list_unlike(fields, names) or len(ids) > 1 or mixed or not fields.isdisjoint(names.careful):
         return {}, {}
     found = {name: name for name in fields.intersection(names.all)}
+    if _has_prompts(fields, names):
+        found[names.context] = PROMPT
     for name in ids:
         found[names.dialog_id] = name
     return {name: [row.get(field) for row in rows] for name, field in found.items()}, name_fields(found, names)
+
+
+def _has_prompts(fields: Collection[str], names: FieldNames) -> bool:
+    """Return whether rows with these fields have prompts in the place of contexts."""
+    return names.context == "context" and PROMPT in fields and "context" not in fields
 
 
 def name_fields(found: Mapping[str, str], names: FieldNames) -> dict[str, str]:
     """Return which column was read as what; `found`: the columns by our names."""
     ours = {"reply": names.response, "id": names.dialog_id, "reference": names.reference}
     read = {name: found[field] for name, field in ours.items() if field in found}
+    if found.get(names.context) == PROMPT:
+        read["context"] = PROMPT
     return {**read, "system": found.get(names.system, "the file name")}
 
 
@@ -495,7 +547,8 @@ def _read_given(reader: FieldReader, given: object, gathered: _RowCollector) -> 
         reader.add_problem(f"the row is {kind_of(given)}", "make it an object with a response, or a string")
         return
     if not names.mapped and gathered.filters.pass_over(given):
-        gathered.counts["dropped"] += 1
+        said = (map_fields(given, names) or {}).get(names.system)
+        gathered.counts["dropped", said if isinstance(said, str) else None] += 1
         return
     row = map_fields(given, names)
     if row is None:
@@ -541,7 +594,7 @@ def _read_row(
         row = {**row, names.messages: []}  # nobody speaks
     if row.get(names.messages) is not None:
         row, twice = join_output(reader, row)
-        gathered.counts["merged"] += twice
+        gathered.counts["merged", system] += int(twice)
     if row.get(names.messages) is not None:
         named = dialogue or reader.read_identifier(row, "id")
         if named is not None:
@@ -559,7 +612,7 @@ def _read_row(
             responses = [first._replace(turn_labels=first.turn_labels or mine, latency=seconds)]
         elif reader.read_turn_labels(row) is not None:
             add_warning(f"{names.labels} of a whole chat are not read; put them into its messages")
-        gathered.scores[system] += count_scores(row, row[names.messages]) or _count_rewards(trial)
+        gathered.counts["scores", system] += count_scores(row, row[names.messages]) or _count_rewards(trial)
         if responses:
             responses[0] = responses[0]._replace(trial=trial)
             responses[-1] = responses[-1]._replace(calls=calls, expected=expected)
@@ -567,7 +620,7 @@ def _read_row(
     else:
         dialogue = dialogue or reader.read_identifier(row, "id") if row.get(JOINED) else dialogue
         trial, (calls, expected) = trials.read(reader, row, system, dialogue), reader.read_calls(row)
-        gathered.scores[system] += count_scores(row) or _count_rewards(trial)
+        gathered.counts["scores", system] += count_scores(row) or _count_rewards(trial)
         (response, failure), references = reader.read_response(row), reader.read_references(row)
         if failure == MISSING and calls not in (None, NONE):  # it only calls tools
             failure = None

@@ -29,7 +29,7 @@ from dialeval.core.columns import TextColumn
 from dialeval.core.errors import DataError, Problem, ProblemList
 from dialeval.io.delimited import encoding_problem, find_encoding_problems, split
 from dialeval.io.opening import PathSource, read_bytes, strip_mark, unpacked_limit
-from dialeval.io.row_shapes import find_document_rows, find_shape, is_row, value_at
+from dialeval.io.row_shapes import find_document_rows, find_shape, is_row, join_documents, value_at
 from dialeval.io.rows import Records, kind_of
 
 _FORMS = "give a list of strings, a list of row objects, or an object of system name -> list"
@@ -67,8 +67,12 @@ def read_json(path: PathSource) -> dict[str | None, Records]:
         if len(several := _parse_several(data)) < 2:
             raise
         starts, documents = zip(*several, strict=True)
+        if (rows := join_documents(documents)) is not None:
+            return {None: Records(where, enumerate(rows, 1))}
         return {None: Records(where, enumerate(documents, 1), lines=lambda: starts)}
     if isinstance(document, list):
+        if (rows := join_documents(document)) is not None and document:
+            return {None: Records(where, enumerate(rows, 1))}
         return {None: Records(where, enumerate(document, 1), lines=partial(_find_item_lines, data, None))}
     if not isinstance(document, dict) or not document:
         what = "is an empty object" if isinstance(document, dict) else f"is {kind_of(document)}"

@@ -368,7 +368,7 @@ def _read_promptfoo(rows: Numbered, where: str) -> Iterator[tuple[int, RowObject
         provider = find(row, "provider.label | provider.id | provider") or stem_of(where)
         system = f"{provider}/{numbers[label]}" if len(numbers) > 1 else provider
         output, is_error = value_at(row, "response.output"), row.get("failureReason") == 2
-        test = dump(row.get("vars") or row.get("testIdx"))
+        test = dump(row.get("vars") or {"testIdx": row.get("testIdx")})
         met[system, test] += 1  # tests with equal variables, and repeated ones, are kept apart
         parts = [read_scores(value_at(row, path)) for path in ("namedScores", "gradingResult.componentResults")]
         scores = collect_scores(row, ("score=score",))

@@ -12,8 +12,9 @@ traceback, a JSON object `{"error": ...}`, and `null` or `undefined`. "Error 404
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,8 @@ from dialeval.core import inputs
 from dialeval.core.account import EMPTY, ERROR, MISSING, SKIPPED, Account
 from dialeval.core.arrays import Ints, Mask, offsets_of
 from dialeval.core.columns import ColumnData, RaggedColumn, SharedColumn, TextColumn
+from dialeval.core.errors import add_warning
+from dialeval.core.rowtable import NO_TURN
 from dialeval.io.rows import Rows
 
 _ERRORS = ("error", "errored", "failed", "failure", "cancelled", "canceled", "expired", "timeout", "timed_out")
@@ -223,6 +226,51 @@ def _count_user_turns(rows: Rows, offsets: Ints) -> Ints:
     first[offsets[:-1]] = True
     previous = np.where(first, 0, np.roll(users, 1))
     return np.where(asked >= 0, asked, np.where(users > previous, users - previous, users > 0))
+
+
+def join_parts(systems: Iterable[Rows]) -> list[Rows]:
+    """Return systems in which the rows of a dialogue that are not consecutive are brought together.
+
+    They stay apart where its parts contradict each other: the number of a turn occurs twice, or a context of several
+    turns does not continue that of the part before.
+    """
+    return [_join_parts(rows) for rows in systems]
+
+
+def _join_parts(rows: Rows) -> Rows:
+    if rows.dialogues is None or inputs.TRIALS in rows.columns:
+        return rows
+    offsets = rows.dialogue_offsets()
+    parts: dict[str, list[range]] = {}
+    for name, edges in zip(rows.dialogues.take(offsets[:-1]), pairwise(offsets.tolist()), strict=True):
+        parts.setdefault(name, []).append(range(*edges))
+    split = {name: _order_rows(rows, own) for name, own in parts.items() if len(own) > 1}
+    joined = {name: own for name, own in split.items() if own}
+    if not joined:
+        return rows
+    some = f"rows of {len(joined):,} dialogues of {rows.system} are not consecutive"
+    add_warning(f"{some}, such as those of {next(iter(joined))!r:.60}: they are brought together")
+    pieces = [(own[0].start, joined[name]) for name, own in parts.items() if name in joined]
+    pieces += [(part.start, [*part]) for name, own in parts.items() if name not in joined for part in own]
+    taken = rows.take(np.array([row for _, piece in sorted(pieces) for row in piece], np.int64))
+    return account_for([replace(taken, account=rows.account)])[0]
+
+
+def _order_rows(rows: Rows, parts: Sequence[range]) -> list[int] | None:
+    """Return the rows of a dialogue in the order of their turns, if all have one; None where parts contradict."""
+    places = list(chain.from_iterable(parts))
+    turns = [] if rows.turns is None else [turn for turn in rows.turns[places].tolist() if turn != NO_TURN]
+    if len(set(turns)) < len(turns):
+        return None
+    if len(turns) == len(places):
+        places = [place for _, place in sorted(zip(turns, places, strict=True))]
+    contexts = rows.columns.get(inputs.CONTEXT)
+    for before, after in pairwise(places) if isinstance(contexts, RaggedColumn | SharedColumn) else ():
+        if after != before + 1:
+            known, context = list(contexts[before]), list(contexts[after])  # type: ignore[index]
+            if known and context and len(known) + len(context) > 2 and context[: len(known)] != known:
+                return None
+    return places
 
 
 def account_for(systems: Iterable[Rows], extra: Account | None = None) -> list[Rows]:

@@ -28,9 +28,11 @@ from typing import Any, NamedTuple, TypeAlias, TypeGuard
 import numpy as np
 import numpy.typing as npt
 
+from dialeval.core import inputs
 from dialeval.core.account import MISSING
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.errors import SettingError, add_warning
+from dialeval.core.inputs import Column, Input
 from dialeval.io import row_shapes
 from dialeval.io.calls import parse_text
 from dialeval.io.fields import FieldReader, describe_missing, parse_cell
@@ -78,6 +80,8 @@ class Ratings:
     """By quality: the mean over annotators, NaN where no annotator answered."""
     raters: Mapping[str, Sequence[Sequence[str]]] = field(default_factory=dict)
     """By quality and row: the rater of each value of `annotations`; none where the source names no raters."""
+    columns: Sequence[Mapping[Input, object]] = ()
+    """The further columns of each row that metrics ask for."""
 
     def __len__(self) -> int:
         return len(self.responses)
@@ -89,21 +93,31 @@ class Ratings:
         annotations = {quality: [column[row] for row in chosen] for quality, column in self.annotations.items()}
         values = {quality: column[chosen] for quality, column in self.values.items()}
         raters = {quality: [column[row] for row in chosen] for quality, column in self.raters.items()}
-        return Ratings(**columns, scales=self.scales[chosen], annotations=annotations, values=values, raters=raters)
+        return Ratings(
+            **columns,
+            scales=self.scales[chosen],
+            annotations=annotations,
+            values=values,
+            raters=raters,
+            columns=[self.columns[row] for row in chosen] if self.columns else (),
+        )
 
 
 def read_ratings(
     paths: PathSource | Iterable[PathSource] | Sequence[RowObject],
     fields: Mapping[str, str] | None = None,
     sampled: Mapping[str, RowObject] | None = None,
+    columns: tuple[Column, ...] = (),
+    scores: tuple[str, ...] = (),
 ) -> Ratings:
     """Read the rated rows of files (.jsonl, .json, .csv, .tsv, .parquet or .arrow, each also packed), or of a list.
 
-    `sampled`: rows by id; every line is then the rating of one of them.
+    `sampled`: rows by id; every line is then the rating of one of them. `columns` and `scores` are further fields of
+    the rows that metrics ask for; of all scores (`*`), those that are ratings are left out.
     """
     mapped = dict(fields or {})
     own = {name: mapped.pop(name, name) for name in _OWN}
-    names = FieldNames.of(mapped) if sampled is None else FieldNames()
+    names = FieldNames.of(mapped if sampled is None else None, columns=columns, scores=scores)
 
     def read(reader: FieldReader, row: RowObject, name: str) -> Iterator[_RatedRow]:
         """Yield a rated row, unless it has a problem; `name` is the data set of one that names none."""
@@ -121,6 +135,9 @@ def read_ratings(
         response, failure = reader.read_response(row)
         if failure == MISSING and row.get(reader.names.response) is None and reader.names.response in row:
             reader.add_problem(f"{reader.names.response} is null", "give the rated reply, or leave the row out")
+        rated, found = read_scores(reader, row, own["scores"]), reader.read_columns(row)
+        if isinstance(listed := found.get(inputs.SCORES), dict):
+            found[inputs.SCORES] = {key: value for key, value in listed.items() if key in scores or key not in rated}
         dataset = reader.read_identifier(row, own["dataset"]) or (name if sampled is None else "sample")
         yield _RatedRow(
             dataset,
@@ -134,7 +151,8 @@ def read_ratings(
             rater,
             is_again(row),
             _read_scale(reader, row.get(own["scale"]), own["scale"]),
-            read_scores(reader, row, own["scores"]),
+            rated,
+            columns=found,
         )
 
     def check(rows: list[_RatedRow]) -> tuple[str, str] | None:
@@ -151,19 +169,19 @@ def read_ratings(
     rows = _join_by_id(read_objects(paths, "ratings", "a response and scores", names, read_lines, check))
     if not rows:
         raise SettingError("no ratings were given; name at least one file of rated rows")
-    *columns, _, _, scales, scores, named = zip(*rows, strict=True)
+    *texts, _, _, scales, rated, named, further = zip(*rows, strict=True)
     annotations = {
-        quality: [row.get(quality, np.empty(0)) for row in scores]
-        for quality in dict.fromkeys(quality for row in scores for quality in row)
+        quality: [row.get(quality, np.empty(0)) for row in rated]
+        for quality in dict.fromkeys(quality for row in rated for quality in row)
     }
     values = {
         quality: np.array([float(row.mean()) if len(row) else math.nan for row in column])
         for quality, column in annotations.items()
     }
     raters = {quality: [row.get(quality, ()) for row in named] for quality in annotations}
-    listed = dict(zip(_LISTED, map(list, columns), strict=True))
+    listed = dict(zip(_LISTED, map(list, texts), strict=True))
     ends = np.array(scales, np.float64)
-    return Ratings(**listed, scales=ends, annotations=annotations, values=values, raters=raters)
+    return Ratings(**listed, scales=ends, annotations=annotations, values=values, raters=raters, columns=further)
 
 
 def list_ratings(row: RowObject, names: FieldNames) -> list[RowObject]:
@@ -304,6 +322,7 @@ class _RatedRow(NamedTuple):
     scale: tuple[float, float]
     scores: dict[str, Floats]
     raters: dict[str, tuple[str, ...]] = {}
+    columns: dict[Input, object] = {}
 
 
 def read_scores(reader: FieldReader, row: RowObject, name: str) -> dict[str, Floats]:

@@ -33,7 +33,7 @@ from dialeval.io.fields import FieldReader
 from dialeval.io.gathering import gather_rows, gather_texts
 from dialeval.io.logs import read_markdown
 from dialeval.io.opening import LINES, PathSource, format_of, stem_of
-from dialeval.io.outcomes import account_for, mark_outcomes
+from dialeval.io.outcomes import account_for, join_parts, mark_outcomes
 from dialeval.io.row_shapes import count_values, find_document_rows, find_shape
 from dialeval.io.rows import (
     DIALOGUE_IDS,
@@ -118,7 +118,8 @@ def check(
     with collect_warnings() as notes:
         try:
             files = find_response_files(path) if is_folder(path) and _find_folder_reader(path) is None else [path]
-            return _chain(partial(read_responses, file, fields, **reading) for file in files), [], notes
+            systems = _chain(partial(read_responses, file, fields, **reading) for file in files)
+            return join_parts(systems), [], notes
         except DataError as error:
             return _account_for_others(path, names), error.problems, notes
 

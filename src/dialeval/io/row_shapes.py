@@ -355,15 +355,33 @@ def find_document_rows(document: JsonObject) -> tuple[str, list[Any]] | None:
     They have what the document says of all of them; a list that does not hold objects is left as it is. Where no shape
     says where its rows are, they are looked for; an object of nothing but lists names systems.
     """
+    if (listed := _find_listed_rows(document)) is not None:
+        return listed
+    if is_row(document) or (len(document) > 1 and all(isinstance(value, list) for value in document.values())):
+        return None
+    return _search_rows(document, "", 3)
+
+
+def join_documents(documents: Iterable[object]) -> list[Any] | None:
+    """Return the rows of several documents, one after the other; None where one is no document of a known log."""
+    rows: list[Any] = []
+    for each in documents:
+        found = _find_listed_rows(each) if isinstance(each, dict) and find_shape(each) is None else None
+        if found is None:
+            return None
+        rows += found[1]
+    return rows
+
+
+def _find_listed_rows(document: JsonObject) -> tuple[str, list[Any]] | None:
+    """Return the path at which the document of a known log has its rows, and these with what it says of them all."""
     for shape in SHAPES:
         found = [value_at(document, path) for path in shape.document]
         if found and isinstance(found[-1], list) and None not in found:
             outer = {key: document[key] for key in shape.outer if key in document}
             rows = [{**outer, **row} if isinstance(row, dict) else row for row in found[-1]]
             return shape.document[-1], _join(document, rows, *shape.joined) if shape.joined else rows
-    if is_row(document) or (len(document) > 1 and all(isinstance(value, list) for value in document.values())):
-        return None
-    return _search_rows(document, "", 3)
+    return None
 
 
 def _search_rows(document: Mapping[str, Any], path: str, depth: int) -> tuple[str, list[Any]] | None:

@@ -243,22 +243,13 @@ TIME_KEYS = ("timestamp", "timestamp_ms", "ts", "created_at", "createdAt", "sent
 """The fields of a message with its time."""
 ASKED = "\0asked"
 """A mark of rows that say how many turns of the user they add, as those of a tree."""
+PROMPT = "prompt"
+"""The field with the context of a row that has none by its name."""
 _MESSAGE_COLUMNS = (*ROLE_KEYS, *CONTENT_KEYS, *TIME_KEYS)
 _CAREFUL = ("scores", "user_input", ASKED)
 _SHOWN_NAMES = 12
-_SETTINGS = frozenset(
-    (
-        "columns",
-        "scores",
-        "kept",
-        "system_prompts",
-        "separator",
-        "every_call",
-        "skip_invalid",
-        "keep_reasoning",
-        "roles",
-    )
-)
+_SETTINGS = frozenset(("columns", "scores", "kept", "system_prompts", "separator", "every_call", "skip_invalid"))
+_SETTINGS |= {"keep_reasoning", "roles"}
 """What `FieldNames` holds next to names of our fields."""
 
 
@@ -369,6 +360,11 @@ class FieldNames:
         """Return the field of a row that holds the dialogue's id."""
         return next((name for name in self.dialog_ids if row.get(name) not in (None, "")), self.dialog_id)
 
+    def find_context(self, row: Mapping[str, object]) -> str:
+        """Return the field of a row that holds its context: the prompt, where it has none."""
+        is_prompt = self.context == "context" and "context" not in row and isinstance(row.get(PROMPT), str | list)
+        return PROMPT if is_prompt else self.context
+
     def with_columns(self, there: Collection[str]) -> FieldNames:
         """Return the names of fields for a table with some columns."""
         found = next((name for name in self.dialog_ids if name in there), self.dialog_id)
@@ -399,7 +395,7 @@ class FieldNames:
         if self.scores:
             asked += [*self.scores, *SCORE_FIELDS]
         wanted = [*self.all, *self.kept, *asked, *self.dialog_ids, *self.latencies, *_MESSAGE_COLUMNS]
-        chosen = {*wanted, *(name.partition(".")[0] for name in wanted), "id", *shapes}
+        chosen = {*wanted, *(name.partition(".")[0] for name in wanted), "id", PROMPT, *shapes}
         return [name for name in there if name in chosen] if main.intersection(there) else list(there)
 
     def name(self, need: Input) -> str:

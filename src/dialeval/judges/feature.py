@@ -5,6 +5,7 @@ from dialeval.core.features import Command, Feature, WrittenFile
 
 FEATURE = Feature(
     "judges",
+    details={"judge_sampling": "dialeval.core.run_schema:SamplingDetails"},
     topic="Learned judges",
     metrics={
         inputs.RESPONSE: (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -17,7 +17,7 @@ from dialeval.core.fold import Bounds, Metric
 from dialeval.core.signature import SACREBLEU, Signature
 from dialeval.metrics import bleu_counts as bleu
 from dialeval.metrics.counting import CountMetric, Flags, Per, SummedCounts
-from dialeval.text.tokenizers import DEFAULT, Tokenizer
+from dialeval.text.tokenizers import DEFAULT, WHITESPACE, Tokenizer
 
 WEIGHTS = {1: (1.0,), 2: (0.5, 0.5), 3: (0.33, 0.33, 0.33), 4: (0.25, 0.25, 0.25, 0.25)}
 """What dialog-eval gives to nltk, without the zeros for the orders above n."""
@@ -25,6 +25,8 @@ WEIGHTS = {1: (1.0,), 2: (0.5, 0.5), 3: (0.33, 0.33, 0.33), 4: (0.25, 0.25, 0.25
 DEFAULT_SMOOTH: bleu.Method = 4
 ABOVE_ONE = (5, 7)
 """Smoothing methods under which a value may exceed 1."""
+MANY_PERIODS = 100
+"""Responses of a system that end in a tokenized period from which on sacreBLEU warns."""
 
 
 @dataclass(frozen=True)
@@ -100,23 +102,31 @@ class Bleu(CountMetric):
 
     @property
     def width(self) -> int:
-        return 2 * self.n + 4
+        return 2 * self.n + 5
 
     def count_rows(self, batch: Batch) -> tuple[Ints, Flags]:
-        """Return matches and n-grams by order, words of the response, words of the reference, numbers of references."""
+        """Return matches and n-grams by order, words of response and reference, tokenized periods, references."""
         counts = bleu.count_ngram_matches(batch, self.tokenizer)
         lengths = (counts.response_lengths, counts.reference_lengths)
-        numbers = bleu.count_references(batch)
-        columns = (counts.matches[:, : self.n], counts.totals[:, : self.n], *lengths, numbers)
+        ends = (bleu.find_tokenized_periods(batch.texts(inputs.RESPONSE)), bleu.count_references(batch))
+        columns = (counts.matches[:, : self.n], counts.totals[:, : self.n], *lengths, *ends)
         return np.column_stack(columns), counts.reference_lengths != bleu.NO_REFERENCE
 
     def formula(self, counts: Ints | Floats) -> Floats:
-        return bleu.corpus_bleu(counts[:, :-2]) / 100
+        return bleu.corpus_bleu(counts[:, : 2 * self.n + 2]) / 100
 
     def score_rows(self, counts: Ints) -> Floats:
-        matches, totals, lengths = np.split(counts[:, :-2], (self.n, 2 * self.n), axis=1)
+        matches, totals, lengths = np.split(counts[:, : 2 * self.n + 2], (self.n, 2 * self.n), axis=1)
         rows = bleu.BleuCounts(matches, totals, lengths[:, 0], lengths[:, 1])
         return bleu.sacre_bleu(rows, bleu.log_precisions(rows, bleu.NIST, self.n), self.n)
+
+    def find_warnings(self, states: Sequence[SummedCounts]) -> Iterator[str]:
+        periods = max(state.counts[-3] for state in states)
+        if periods >= MANY_PERIODS and self.tokenizer not in WHITESPACE:
+            yield (
+                f"{self.name}: {periods:,} responses of a system end in a tokenized period (' .'), so they may be "
+                "tokenized already, which may lower the score; detokenize them, as sacreBLEU asks"
+            )
 
     def list_other_signatures(self, state: SummedCounts) -> Mapping[str, str]:
         if not self.of_corpus or self.n != max(WEIGHTS):

@@ -40,7 +40,7 @@ from numpy import int64, uint64
 from dialeval.core import inputs
 from dialeval.core.arrays import Floats, Ints, Mask
 from dialeval.core.batch import Batch
-from dialeval.core.columns import TokenColumn
+from dialeval.core.columns import TextColumn, TokenColumn
 from dialeval.core.kernels import count_ones, kernel
 from dialeval.metrics.counting import SummedCounts
 from dialeval.text.tokenizers import Tokenizer, tokens
@@ -475,6 +475,14 @@ _TOKENIZERS: Mapping[Tokenizer, tuple[str, str]] = {
     "ja": ("mixed", f"ja-mecab-{MECAB}-IPA"),
 }
 """By our tokenizers: what sacreBLEU calls their case and what it calls them."""
+
+
+def find_tokenized_periods(column: TextColumn) -> Mask:
+    """Return which texts end in a space and a period, as tokenized texts do."""
+    found: Mask = column.ends - column.starts > 1
+    last = column.ends[found]
+    found[found] = (column.data[last - 1] == ord(".")) & (column.data[last - 2] == ord(" "))
+    return found
 
 
 def count_references(batch: Batch) -> Ints:

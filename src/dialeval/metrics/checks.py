@@ -174,13 +174,13 @@ class _TextMetric(RowMetric):
     costly = True  # only for those who ask: `all` should not say that no reply is JSON
     costly_rows = 1 << 16
     judges = True
+    advice = "a text with commas, brackets or outer spaces, or a schema, goes into a file of checks: --checks FILE"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if isinstance(self.wanted, str):
             if set("(),") & set(self.wanted) or self.wanted != self.wanted.strip():
-                what = "takes no commas, brackets and outer spaces among settings"
-                raise SettingError(f"{self.family} {what}; write a file of checks: --checks")
+                raise SettingError(f"{self.family} cannot take {self.wanted!r}; {self.advice}")
             prepare_test(self.family, self.wanted)
 
     @property

@@ -270,7 +270,8 @@ class Registry:
         text = self.canonicalize(text)
         match = isinstance(text, str) and re.fullmatch(r"\s*([^\s(),=]+)\s*(?:\(([^()]*)\))?\s*", text)
         if not match:
-            raise SettingError(f"{text!r} is not a metric; write a name, or a name with settings: distinct(n=3)")
+            named = self._find(text.partition("(")[0].strip()) if isinstance(text, str) else None
+            raise SettingError(f"{text!r} is not a metric; {(named or Metric).advice}")
         name, inside = match.groups()
         metric = self._find(name)
         if metric is None:
@@ -400,7 +401,8 @@ def _parse_settings(metric: MetricClass, inside: str) -> Iterator[tuple[str, obj
         name, equals, value = (piece.strip() for piece in part.partition("="))
         if not equals or name not in settings:
             hint = suggest(name, settings, f"it has {', '.join(settings) or 'no settings'}")
-            raise SettingError(f"{metric.family} has no setting {name!r}; {hint}")
+            advice = f"; {metric.advice}" if metric.advice != Metric.advice and "did you mean" not in hint else ""
+            raise SettingError(f"{metric.family} has no setting {name!r}; {hint}{advice}")
         yield name, _parse_value(metric, name, value, get_type_hints(metric)[name])
 
 

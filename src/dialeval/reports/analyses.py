@@ -14,8 +14,12 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from dialeval.analysis.labels import FEWEST_DIALOGUES, SAME_FAMILY
 from dialeval.analysis.metric_ranking import CONTROL, LEVELS, RANKED_BY, SIGNIFICANT
+from dialeval.core.errors import SettingError
 from dialeval.io.ratings import TIE
+from dialeval.reports.canvas import COLORS, Figure
+from dialeval.reports.charts import Mark, forest
 from dialeval.reports.documents import Document, Table, describe_result
 from dialeval.reports.formatting import (
     BETTER,
@@ -202,6 +206,11 @@ def describe_labels(agreement: LabelAgreement) -> Document:
             tables.append(Table(["reply with", "change"], biases))
             titles.append(f"Bias of {shorten(key)}: change of its value less the human label, by one regression")
     notes = [f"{100 * agreement.level:g}% intervals over dialogues (jackknife, Student); alpha is Krippendorff's."]
+    if families := [fit.bias[SAME_FAMILY] for fit in agreement.metrics.values() if SAME_FAMILY in fit.bias]:
+        notes.append(f"“{SAME_FAMILY}” (as the judge) compares systems, which may differ in more than their models.")
+        if any(math.isnan(each.value) for each in families):
+            what = f"takes systems of that family and others, and {FEWEST_DIALOGUES} dialogues"
+            notes.append(f"An estimate of it {what}; {MISSING} is none.")
     if agreement.split:
         notes.append(f"{agreement.split:,} rows without a majority of annotators are left out.")
     if agreement.excluded:
@@ -216,6 +225,29 @@ def describe_labels(agreement: LabelAgreement) -> Document:
             "such assumption (PPI++), but ratings of each system."
         )
     return Document([], tables, notes, titles=titles)
+
+
+def draw_bias(agreement: LabelAgreement) -> Figure:
+    """Draw how the errors of judges depend on length, place and format of replies, and on the family of models.
+
+    Raises:
+        SettingError: There is nothing to draw.
+    """
+    shown = {key: fit for key, fit in agreement.metrics.items() if fit.bias}
+    if not shown:
+        what = f"takes {FEWEST_DIALOGUES} dialogues and replies that differ in length, place or format"
+        raise SettingError(f"no figure: the bias of a judge {what}")
+    marks = [
+        Mark(name if len(shown) == 1 else f"{name}, {key}", bias.value, bias.interval, f"own-{number % COLORS}")
+        for number, (key, fit) in enumerate(shown.items())
+        for name, bias in fit.bias.items()
+        if math.isfinite(bias.value)
+    ]
+    rows = ", ".join(f"{fit.n:,} rows of {shorten(key)}" for key, fit in shown.items())
+    note = f"{rows}; {100 * agreement.level:g}% intervals over dialogues. Right of 0: graded higher than by people."
+    title = f"Bias of {list_names(list(shown))}: one regression of its errors"
+    axis = f"change of the value less the human label ({plain(agreement.quality)})"
+    return forest(marks, title, axis, zero=True, notes=[note], width=600)
 
 
 def _make_rate_table(scores: LabelFit) -> Table:

@@ -129,15 +129,16 @@ def make_verdict(comparison: Comparison) -> Verdict:
     """Return the verdict as data."""
     kinds = {judge_system(comparison.of(system), comparison.panel).kind for system in comparison.systems}
     headline, explanation = _state_headline(comparison)
-    sentences = [explanation, *list_caveats(comparison), *list_what_was_read(comparison)]
+    caveats = [*list_caveats(comparison), *describe_roughness(comparison)]
+    sentences = [explanation, *caveats, *list_what_was_read(comparison)]
     numbers = verdicts.list_numbers(comparison.differences, comparison.panel)
     return Verdict(kinds.pop() if len(kinds) == 1 else "mixed", headline, sentences, numbers)
 
 
 def state_verdict(comparison: Comparison) -> list[str]:
     """Return the headline with its explanation, caveats, and what was read; names are not escaped."""
-    headline, explanation = _state_headline(comparison)
-    return [f"{headline}. {explanation}", *list_caveats(comparison), *list_what_was_read(comparison)]
+    verdict = make_verdict(comparison)
+    return [f"{verdict.headline}. {verdict.sentences[0]}", *verdict.sentences[1:]]
 
 
 def _state_headline(comparison: Comparison) -> tuple[str, str]:
@@ -150,7 +151,6 @@ def _state_headline(comparison: Comparison) -> tuple[str, str]:
 def list_caveats(comparison: Comparison) -> list[str]:
     """Return what a reader of the verdict must know about it, in sentences."""
     main = [row for row in comparison.differences if row.key in comparison.panel and not math.isnan(row.p)]
-    rough = list(dict.fromkeys(row.key for row in main if row.rough))
     caveats = [_describe_left_out(row, comparison) for row in main if row.left_out is not None]
     for row in main:
         if verdicts.depends_on_weights(row, comparison.alpha):
@@ -167,15 +167,19 @@ def list_caveats(comparison: Comparison) -> list[str]:
             )
         if comparison.designs[row.system].whole and row.note is not None:
             caveats.append(f"The weights decide about {shorten(row.key)} of {shorten(row.system)}: {row.note}.")
-    if rough:
-        names = fmt.list_some_names(rough, _MOST_NAMED)
-        what = f"few {comparison.design.unit}, or a few of them dominate"
-        caveats.append(f"Rough (~): {names}: {what}, so that intervals and p-values may be too optimistic.")
     if comparison.untested:
         others, systems = len(comparison.untested), "system is" if len(comparison.untested) == 1 else "systems are"
         what = f"{others} more {systems} not tested, from {shorten(comparison.untested[0])} on"
         caveats.append(f"{what}: so many tests take long. `dialeval compare` tests all.")
     return [*caveats, *(f"Warning: {line}." for line in comparison.warnings)]
+
+
+def describe_roughness(comparison: Comparison) -> list[str]:
+    """Return of which metrics of the verdict intervals and p-values are only a guide, in a sentence."""
+    rough = [row for row in comparison.differences if row.key in comparison.panel and row.rough]
+    what = f"few {comparison.design.unit}, or a few of them dominate"
+    optimistic = "so that intervals and p-values may be too optimistic"
+    return [f"Rough (~): {_list_keys(rough)}: {what}, {optimistic}."] if rough else []
 
 
 def list_what_was_read(comparison: Comparison) -> list[str]:
@@ -346,18 +350,16 @@ def _state_kind(standing: Standing, comparison: Comparison, name: str, baseline:
     few = (alone and abs(clearest.difference) < clearest.detectable) or (
         design.clusters < FEW_UNITS and abs(clearest.effect) >= LARGE
     )
-    many = f"{design.clusters:,} {design.unit}"
     headline = f"Neither is clearly better{longer}" if longer else "Too close to call"
     if few and clearest.better is not None:
         looks = "worse" if clearest.worse else "better"
-        headline = f"{name} looks {looks} than {baseline}, but {many} are too few to be sure"
-    doubt = f"Its unadjusted {state_p(clearest.p)} does not hold after correction for {comparison.tests} tests."
-    change = _state_change(clearest, comparison).removesuffix(".")
-    what = "chance" if clearest.difference else "a difference"
-    sentences = [f"{change}, but {many} are not enough to rule out {what}.", *([doubt] if alone else [])]
-    sizes = ((row, show_value(row.detectable, row.interval)) for row in compared if row.detectable > 0)
-    if detectable := [f"{shorten(row.key)} {size}" for row, size in sizes]:
-        sentences.append(f"Detectable at {100 * POWER:g}% power: {list_some(detectable, _MOST_NAMED)}.")
+        headline = f"{name} looks {looks} than {baseline}, but {design.clusters:,} {design.unit} are too few to be sure"
+    change = _state_change(clearest, comparison)
+    sentences = [f"{change.removesuffix('.')}, which may be chance." if clearest.difference else change]
+    sentences += [f"Unadjusted {state_p(clearest.p)}."] if alone else []
+    if clearest.detectable > 0:
+        size = show_value(clearest.detectable, clearest.interval)
+        sentences.append(f"Detectable at {100 * POWER:g}% power: {size}.")
     if comparison.detect is not None and clearest.needed is not None:
         sentences.append(f"About {clearest.needed:,} {design.unit} would detect a difference of {comparison.detect:g}.")
     return headline, sentences
@@ -463,7 +465,8 @@ def to_document(comparison: Comparison, details: bool = False, percent: bool = F
     """
     headline, explanation = _state_headline(comparison)
     shown = [make_system_table(comparison, system, details) for system in comparison.systems]
-    notes = [describe_method(comparison), " ".join(list_what_was_read(comparison)), *explain_rows(comparison)]
+    method = [describe_method(comparison), *describe_roughness(comparison)]
+    notes = [" ".join(method), " ".join(list_what_was_read(comparison)), *explain_rows(comparison)]
     notes += [tables.TIMES_100] if percent else []
     columns = explain_columns(comparison) if details else []
     signatures = list_signatures(comparison.signatures[key] for key in comparison.keys if key in comparison.signatures)
@@ -689,15 +692,16 @@ def to_github(
     `sentences`: the verdict on a run.
     """
     if isinstance(subject, Comparison):
-        shown_document = to_document(subject)
+        document = to_document(subject)
+        shown, notes = to_markdown(replace(document, notes=[], details=[])), document.notes
     else:
         skipped = (f"skipped {key}: {reason}" for key, reason in subject.skipped.items())
-        described = tables.to_document(subject)
-        shown_document = replace(described, sentences=sentences, notes=[*described.notes, *skipped, *subject.warnings])
+        notes = [*tables.describe_values(subject), *skipped, *subject.warnings]
+        above = [f"{escape_markdown(line)}\n" for line in sentences]
+        shown = "\n".join([*above, tables.to_markdown(subject, transpose=True, metrics=subject.keys_in_order)])
     failures = "".join(f"- {escape_markdown(gate.failure)}\n" for gate in gates if gate.failure is not None)
-    shown = to_markdown(replace(shown_document, notes=[], details=[]))
     signatures = (_find_signature(result, key) for result in results.values() for key in result)
-    details = dict.fromkeys([*shown_document.notes, *filter(None, signatures)])
+    details = dict.fromkeys([*notes, *filter(None, signatures)])
     lines = "\n".join(f"- {escape_markdown(line)}" for line in details)
     folded = f"<details><summary>How these values were computed</summary>\n\n{lines}\n\n</details>\n"
     return "\n".join([f"### {_make_heading(gates)}\n", *([failures] if failures else []), shown, folded])

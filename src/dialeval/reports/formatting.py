@@ -141,11 +141,6 @@ def state_p(p: float) -> str:
     return f"p {show_p(p)}" if p < LEAST_P else f"p = {show_p(p)}"
 
 
-def show_scored(estimate: Estimate) -> str:
-    """Return `490/501` where some rows could not be scored; empty where all were."""
-    return "" if estimate.scored == estimate.units else f"{estimate.scored}/{estimate.units}"
-
-
 def list_names(names: Sequence[str], most: int = 4) -> str:
     """Return names of systems or metrics in a sentence: `a, b and c`, or `a, b and 3 more`."""
     shown = list(map(shorten, names[:most])) + ([f"{len(names) - most} more"] if len(names) > most else [])

@@ -98,6 +98,7 @@ def write_table(
         result = {"": result}
     if isinstance(result, Mapping):
         grid, caption, signatures, label = _lay_out_runs(result, metrics, percent, chosen.spread)
+        caption += [] if form == "latex" else [line for run in result.values() for line in tables.list_readings(run)]
     elif isinstance(result, Comparison):
         grid, caption, signatures, label = _lay_out_comparison(result, percent, best)
     else:

@@ -26,7 +26,7 @@ from dialeval.metrics.trials import count_trials
 from dialeval.reports import formatting as fmt
 from dialeval.reports import markup
 from dialeval.reports.canvas import Figure
-from dialeval.reports.comparisons import find_leaders, list_caveats
+from dialeval.reports.comparisons import describe_roughness, find_leaders, list_caveats
 from dialeval.reports.drawings import draw_pass_k
 from dialeval.reports.formatting import MISSING, list_names, plain, shorten, show_interval, show_p, show_value, state_p
 from dialeval.reports.marks import Dots, Line, draw_card, draw_glyph, draw_ranking, draw_swarm
@@ -210,7 +210,8 @@ def write_verdict(block: Block, level: int = 1) -> str:
     """Return the verdict as markup: glyph, headline, sentences, and what was read."""
     kind, headline = write_headline(block)
     lead = markup.text(" ".join(filter(None, state_lead(block)))).replace("p = ", "p\u00a0=\u00a0")
-    caveats = [] if block.comparison is None else list_caveats(block.comparison)
+    comparison = block.comparison
+    caveats = [] if comparison is None else [*list_caveats(comparison), *describe_roughness(comparison)]
     read = " ".join(f"<span>{part}</span>" for part in _describe_reading(block))
     about = f'<p class="about">{markup.name(block.title)}</p>' if block.title else ""
     return (

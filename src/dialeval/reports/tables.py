@@ -30,7 +30,7 @@ from dialeval.metrics.registry import GROUPS
 from dialeval.reports import documents
 from dialeval.reports import formatting as fmt
 from dialeval.reports.documents import Document, Layout, Table
-from dialeval.reports.formatting import MISSING, shorten, show, show_scored, show_spread
+from dialeval.reports.formatting import MISSING, shorten, show, show_spread
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -103,13 +103,13 @@ def describe(run: Run, verdict: RunVerdict | None, transpose: bool = False) -> D
         columns = [["metric", *metrics.values()]]
         columns += ([systems[name], *_align([cells[name, key] for key in keys])] for name in run)
     head, *rows = zip(*columns, strict=True)
-    notes = [*describe_tokenizer(run), *_describe_values(run), *list_footnotes(run, comparison)]
+    notes = [*describe_tokenizer(run), *describe_values(run), *list_footnotes(run, comparison)]
     signatures = (str(est.signature) for result in run.values() for est in result.values() if est.signature is not None)
     shown = Document([], [Table(head, rows)], [], details=list_signatures(signatures))
     if comparison is None:
         sentences = [] if verdict is None else verdict.sentences
         read = [*describe_unscored(run), *list_accounts(run), *_describe_units(run)]
-        return replace(shown, sentences=sentences, notes=[" ".join(notes), " ".join(read)])
+        return replace(shown, sentences=sentences, notes=[" ".join(part) for part in (notes, read) if part])
     from dialeval.reports import comparisons
 
     if comparison.estimand == "dialogue":
@@ -121,7 +121,7 @@ def describe(run: Run, verdict: RunVerdict | None, transpose: bool = False) -> D
         headline=whole.headline,
         glyph=whole.glyph,
         sentences=whole.sentences,
-        notes=[" ".join([*notes, comparisons.describe_method(comparison)]), " ".join(read)],
+        notes=[" ".join([*notes, whole.notes[0]]), " ".join(read)],
     )
 
 
@@ -170,19 +170,16 @@ def to_csv(run: Run) -> str:
     return documents.format_csv(FIELDS, rows)
 
 
-def to_document(run: Run, transpose: bool = False) -> Document:
-    """Describe a run without comparing its systems."""
-    decimals = {key: choose_decimals(run, key) for key in run.keys_in_order}
-    rows = [[key, *(_make_cell(result.get(key), decimals[key]) for result in run.values())] for key in decimals]
-    table = Table(["metric", *run], rows)
-    shown = table.transpose("system") if transpose else table
-    sentences = [*list_accounts(run), *_describe_units(run), *describe_tokenizer(run)]
-    return Document(sentences, [shown], _describe_values(run))
+def to_markdown(run: Run, transpose: bool = False, **settings: Any) -> str:
+    """Return a table as GitHub renders it (`reports.papers`)."""
+    from dialeval.reports.papers import write_table
+
+    return write_table(run, "md", transpose=transpose, **settings)
 
 
-def to_markdown(run: Run, transpose: bool = False) -> str:
-    """Return a table as GitHub renders it."""
-    return documents.to_markdown(to_document(run, transpose))
+def list_readings(run: Run) -> list[str]:
+    """Return what was not scored, is missing or failed, over which units, and which tokenizer was chosen."""
+    return [*describe_unscored(run), *list_accounts(run), *_describe_units(run), *describe_tokenizer(run)]
 
 
 def to_latex(run: Run, transpose: bool = False, **settings: Any) -> str:
@@ -227,10 +224,10 @@ FORMATS: Mapping[str, Callable[..., str]] = {
 """Every format that is a text, by its name on the command line."""
 
 
-def _describe_values(run: Run, intervals: bool = True) -> list[str]:
+def describe_values(run: Run) -> list[str]:
     """Return lines about the intervals and the scale of the values."""
     estimates = (estimate for result in run.values() for estimate in result.values())
-    words = fmt.describe_intervals(estimates) if intervals else ""
+    words = fmt.describe_intervals(estimates)
     if cluster := run.details.get("cluster"):
         words = re.sub("over (dialogues|rows)", lambda _: f"over values of {cluster}", words)
     lines = [f"Confidence intervals: {words}."] if words else []
@@ -274,13 +271,6 @@ def describe_unscored(run: Run) -> Iterator[str]:
         more = len(parts) - _MOST_UNSCORED
         rest = f", and {more} more metrics" if more > 0 else ""
         yield f"Scored in part: {'; '.join(parts[:_MOST_UNSCORED])}{rest}."
-
-
-def _make_cell(estimate: Estimate | None, decimals: int) -> str:
-    if estimate is None:
-        return MISSING
-    mean, spread, scored = show(estimate.mean, decimals), show_spread(estimate, decimals), show_scored(estimate)
-    return " ".join(filter(None, [mean, spread and f"({spread})", scored and f"[{scored}]"]))
 
 
 def _replace_whitespace(name: str) -> str:

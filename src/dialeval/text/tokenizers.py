@@ -228,7 +228,9 @@ LEAST_FRACTION = 0.1
 LARGE_FRACTION = 0.5
 LONG_RUN = 5
 
-SPLIT_AT_SPACES: tuple[Tokenizer, ...] = ("words.1", "lower-words.1", "13a", "lower-13a", "intl")
+WHITESPACE: tuple[Tokenizer, ...] = ("words.1", "lower-words.1")
+"""Tokenizers for texts that are tokenized already."""
+SPLIT_AT_SPACES: tuple[Tokenizer, ...] = (*WHITESPACE, "13a", "lower-13a", "intl")
 """Tokenizers that leave a sentence without spaces whole."""
 
 _LETTER_KIND, _CHINESE_LETTERS, _KANA, _UNSPACED = range(1, 5)  # 0: no letter

@@ -24,7 +24,7 @@ def test_systems_side_by_side(dialeval: Dialeval, tmp_path: Path) -> None:
 def test_by_services_seen_in_training(dialeval: Dialeval) -> None:
     done = dialeval("sgd", STEADY, "-r", REFERENCES, "--train-schema", TRAIN, "--by", "seen", "-f", "json")
     slices = json.loads(done.stdout)["slices"]["slices"]
-    assert {(each["field"], each["slice"], each["rows"]) for each in slices} == {
+    assert {(each["field"], each["slice"], each["units"]) for each in slices} == {
         ("seen", "seen", 12),
         ("seen", "unseen", 6),
     }

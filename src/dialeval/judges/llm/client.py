@@ -4,9 +4,9 @@ A request that fails for a passing reason (no connection, a timeout, a body that
 or 5xx) is sent again after a pause that doubles, with jitter; `Retry-After` lengthens the pause, for all threads.
 Before the first answer of a run, what has no status is tried three times at most: nobody may be there.
 
-What would fail again ends the run: a refusal of the key or the address (401, 403, 404, 405), a redirection, a web page
-or a stream of events in the place of an answer, a certificate that is not trusted, a host that has no address, and,
-before the first answer, a field of the request that the server does not know. Every other status, and an answer by
+What would fail again ends the run: a refusal of the key or the address (401 to 405), a spent quota, a redirection, a
+web page or a stream of events in the place of an answer, a certificate that is not trusted, a host that has no address,
+and, before the first answer, a field of the request that the server does not know. Every other status, and an answer by
 another model than the one that was asked, is the failure of this one request. Where no request succeeds, the run ends.
 """
 
@@ -37,6 +37,7 @@ from dialeval.judges.llm.gateway import Gateway
 _PASSING = frozenset({408, 409, 425, 429})
 _REFUSED = {
     401: "refuses the key",
+    402: "asks for payment",
     403: "refuses access",
     404: "does not know the address or the model",
     405: "does not take requests at this address, which usually ends with /v1",
@@ -208,6 +209,8 @@ class Client:
             except (msgspec.MsgspecError, ValueError, TypeError, RecursionError):  # also of nesting that is too deep
                 reason = f"the answer is not a chat completion: {self.gateway.quote(content)}"
                 raise _PassingError(reason, 0.0, None) from None
+        if status == 429 and b"insufficient_quota" in content:
+            raise SettingError(f"{self.gateway.name} has no quota left (status 429): {self.gateway.quote(content)}")
         if status in _REFUSED:
             what = f"{self.gateway.name} {_REFUSED[status]} (status {status}): {self.gateway.quote(content)}"
             key = f". The key is read from {self.gateway.key_variable}" if status in (401, 403) else ""

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import math
 import os
-import re
 import signal
 import threading
 import time
@@ -35,6 +34,7 @@ from msgspec import MsgspecError
 from dialeval.core.errors import DataError, Problem, SettingError
 from dialeval.core.files import refuse_link
 from dialeval.core.rowtable import RUN_FILE
+from dialeval.core.signature import name_family
 from dialeval.judges.llm import rubrics
 from dialeval.judges.llm.answers import AnswerRecord, AnswerStore
 from dialeval.judges.llm.client import (
@@ -56,21 +56,6 @@ ANSWERS_FILE = "llm-answers.sqlite"
 LEAST_MASS = 0.5
 NOT_RECORDED = "the request is not recorded"
 _METRICS = ("llm", "llm-conversation")
-_ALIASES = dict.fromkeys(("chatgpt", "o"), "gpt") | dict.fromkeys(("mixtral", "ministral"), "mistral")
-_ALIASES |= {"gemma": "gemini", "qwq": "qwen"}
-"""Names of models that belong to the family of another name."""
-
-
-def name_family(model: str) -> str:
-    """Return the family of a model by its name: the first word of it, without the publisher.
-
-    Example:
-        >>> [name_family(model) for model in ("Qwen/Qwen2.5-7B-Instruct", "o3-mini", "meta-llama/Llama-3.1-8B")]
-        ['qwen', 'gpt', 'llama']
-    """
-    word = re.match(r"[a-z]*", model.rpartition("/")[2].lower().removeprefix("meta-"))
-    name = word[0] if word else ""
-    return _ALIASES.get(name, name)
 
 
 class Panel:

@@ -158,12 +158,16 @@ class LLMGrades(Metric[GradeState]):
     def finish(self, state: GradeState) -> Mapping[str, Estimate]:
         return {key: Estimate.of_moments(state.grades[key], self.bounds_of(key)) for key in self._keys.values()}
 
+    def split_variance(self, state: GradeState) -> dict[str, float] | None:
+        return {"variance": state.noise.mean, "answers": self.samples} if state.noise.scored else None
+
     def find_warnings(self, states: Sequence[GradeState]) -> Iterator[str]:
         reasons, mass, rows = Counter[str](), Moments(), 0
-        noise, spread = Moments(), 0.0
+        noise, spread, freedom = Moments(), 0.0, 0
         for state in states:
             reasons.update(state.reasons)
             noise += state.noise
+            freedom += max(state.grades[self.name].scored - 1, 0)
             spread += np.nan_to_num(state.grades[self.name].std) ** 2 * state.grades[self.name].scored
             mass, rows = mass + state.mass, rows + state.grades[self.name].rows
         missing = reasons.total()
@@ -173,7 +177,7 @@ class LLMGrades(Metric[GradeState]):
         if unwrapped:
             yield f"{self.name}: reasoning or a code fence around the grades was removed from {unwrapped:,} answers"
         if noise.scored and spread:
-            several = min(noise.mean * sum(state.grades[self.name].scored for state in states) / spread, 1.0)
+            several = min(noise.mean * freedom / spread, 1.0)
             one = several * self.samples / (1 + several * (self.samples - 1))
             what = "of the variance of grades within systems is the sampling of the judge"
             yield f"{self.name}: {100 * several:.1f}% {what}, {100 * one:.1f}% with one answer"
