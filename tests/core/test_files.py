@@ -268,14 +268,6 @@ def test_a_save_that_fails_leaves_the_old_files(tmp_path: Path, monkeypatch: pyt
     assert (tmp_path / "manifest").read_text().startswith("old")
 
 
-def test_who_waits_too_long_for_another_save_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "_WAIT_SECONDS", 0.05)
-    with files._lock_folder(tmp_path), pytest.raises(DataError, match="another process is saving there"):
-        save(tmp_path, "new")
-    assert list(tmp_path.iterdir()) == []
-    save(tmp_path, "new")
-
-
 def test_a_manifest_that_lies_leads_nowhere(tmp_path: Path) -> None:
     for sha256 in ("", "../../x", "A" * 64, "0" * 64):
         assert place_of(tmp_path / "a", sha256) == tmp_path / "a"

@@ -21,7 +21,6 @@ from hypothesis import strategies as st
 import dialeval
 from core.some_kernels import SOURCE, some_kernels
 from dialeval.core import kernels
-from dialeval.core.kernels import count_ones, load8, trailing_zeros
 
 ARRAYS = [
     np.arange(6.0),
@@ -65,15 +64,6 @@ def test_what_a_kernel_writes_is_there(kernel: Any, left: list[float]) -> None:
     np.testing.assert_array_equal(both, np.array(left) + 1)
 
 
-@pytest.mark.parametrize(
-    ("one", "other"), [(3, 4), (-3, 2), (2.5, 1.0), (np.int32(3), 2), (np.uint64(2**63), np.uint64(1)), (True, False)]
-)
-def test_numbers_of_every_type(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, one: Any, other: Any) -> None:
-    kernel = some_kernels(tmp_path, monkeypatch)
-    found = kernel.larger(one, other)
-    assert (found, type(found)) == (by_numba("larger", one, other), type(by_numba("larger", one, other)))
-
-
 def test_what_kernels_do_not_take(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kernel = some_kernels(tmp_path, monkeypatch)
     with pytest.raises(OverflowError, match="more than 64 bits"):
@@ -112,24 +102,6 @@ def test_code_that_cannot_be_loaded_is_left_to_numba(
     assert "numba compiles it in each process" in caplog.text
 
 
-def test_functions_that_are_not_compiled(tmp_path: Path) -> None:
-    (tmp_path / "some_kernel.py").write_text(SOURCE)
-    program = (
-        "import numpy as np, sys; import some_kernel; "
-        "print(some_kernel.ends(np.arange(4)), 'llvmlite.binding' in sys.modules)"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=tmp_path,
-        env={"NUMBA_DISABLE_JIT": "1", "PYTHONPATH": f"{tmp_path}:{':'.join(sys.path)}"},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stdout.startswith("(np.int64(0), np.True_, 4)")
-    assert not list(tmp_path.glob("__pycache__/*.kernel"))
-
-
 def test_a_warm_process_does_not_import_numba(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert some_kernels(tmp_path, monkeypatch).times_three(2) == 6
     program = "import sys; import some_kernel; print(some_kernel.times_three(2), 'numba' in sys.modules)"
@@ -155,24 +127,6 @@ def test_every_kernel_that_calls_another_library_is_loaded_in_a_new_process(tmp_
     for _ in ("compiled", "loaded"):
         done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
-
-
-# The machine instructions behind kernels, against plain Python.
-
-
-@given(st.binary(min_size=16, max_size=40), st.integers(0, 8))
-def test_eight_bytes_at_any_position(data: bytes, place: int) -> None:
-    assert load8(np.frombuffer(data, np.uint8), place) == int.from_bytes(data[place : place + 8], "little")
-
-
-@given(st.integers(1, 2**64 - 1))
-def test_zero_bits_below_the_lowest_set_bit(value: int) -> None:
-    assert trailing_zeros(np.uint64(value)) == (value & -value).bit_length() - 1
-
-
-@given(st.integers(0, 2**64 - 1))
-def test_set_bits(value: int) -> None:
-    assert count_ones(np.uint64(value)) == value.bit_count()
 
 
 # Code is kept wherever dialeval is installed, and damaged code is never executed.
@@ -209,28 +163,6 @@ def test_a_kernel_is_compiled_once(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert compiled(tmp_path, monkeypatch) == 0, "both are kept"
     assert some_kernels(tmp_path, monkeypatch).times_three(2.0) == 6.0
     assert len(kept(tmp_path)) == 3, "other types of arguments"
-
-
-@pytest.mark.parametrize("variable", ["NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "NUMBA_OPT", "NUMBA_SLP_VECTORIZE"])
-def test_what_changes_the_code_is_in_its_name(monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
-    before = kernels.digest_of("source", "refill", ("int64",))
-    monkeypatch.setenv(variable, "1")
-    assert kernels.digest_of("source", "refill", ("int64",)) != before
-    monkeypatch.delenv(variable)
-    monkeypatch.setenv("NUMBA_NUM_THREADS", "1")
-    assert kernels.digest_of("source", "refill", ("int64",)) == before
-
-
-def test_called_kernels_and_constants_are_part_of_the_source() -> None:
-    """A kernel holds the code of those that it calls, and constants of its module."""
-    source = "from dialeval.core.kernels import kernel\nSIZE = {size}\n"
-    source += "@kernel\ndef g(x): return x + {added}\n@kernel\ndef f(x): return g(x) * SIZE{rest}\n"
-    seen = set()
-    for change in ({}, {"size": 4}, {"added": 2}, {"rest": " + 1"}):
-        names: dict[str, Any] = {"__name__": "some"}
-        exec(source.format(**({"size": 3, "added": 1, "rest": ""} | change)), names)
-        seen.add(names["f"].source_digest)
-    assert len(seen) == 4
 
 
 @pytest.mark.parametrize("damage", DAMAGES)

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from dialeval.core import arrow, rowtable
 from dialeval.core.arrays import Floats
-from dialeval.core.arrow import check_decoded_size, repeat_text, text_array, write_tables
+from dialeval.core.arrow import check_decoded_size
 from dialeval.core.columns import RaggedColumn, TextColumn
 from dialeval.core.errors import SettingError
 from dialeval.core.files import make_workplace
@@ -26,13 +26,9 @@ from dialeval.core.fold import Estimate, Level
 from dialeval.core.result import Result, Run, load
 from dialeval.core.rowtable import (
     NO_TURN,
-    PROMPT,
     PartWriter,
     RowTable,
     RunPart,
-    join_score_parts,
-    make_score_table,
-    read_scores,
 )
 from dialeval.core.validation import InvalidError
 
@@ -171,59 +167,7 @@ def test_a_place_that_cannot_be_written_to(tmp_path: Path, monkeypatch: pytest.M
         writer.finish()
 
 
-def test_digests_that_come_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows without a context are followed by rows that have one."""
-    monkeypatch.setattr(rowtable, "HELD_BYTES", 1)
-    writer = PartWriter(str(tmp_path))
-    tables = [
-        RowTable(np.arange(3), digests={}),
-        RowTable(np.arange(2), digests={PROMPT: np.array([7], np.uint64)}),
-        RowTable(np.arange(3)),
-    ]
-    for table in tables:
-        writer.add("bot", {"turn": {"length": np.ones(len(table))}}, table)
-    files = [part.place for part in writer.finish() if part.kind == "rows"]
-    read = RowTable.join([RowTable.from_arrow(pq.read_table(file)) for file in files])
-    assert read.digests[PROMPT].tolist() == [0, 0, 7, 0, 0]
-
-
-@pytest.mark.parametrize("group_rows", [1, 3, 100])
-def test_blocks_below_each_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, group_rows: int) -> None:
-    monkeypatch.setattr(arrow, "_GROUP_ROWS", group_rows)
-    x = np.array([1.0, np.nan, 3.0, 4.0])
-    turns = join_score_parts([{"x": x[:1], "y": x[:1]}, {}, {"x": x[1:3]}, {"x": x[3:]}])
-    tables = [make_score_table("a", Level.TURN, turns), make_score_table("a", Level.DIALOGUE, {"z": x[:2]})]
-    write_tables(tables, tmp_path / "scores.parquet")
-    table = pq.ParquetFile(tmp_path / "scores.parquet").read()
-    assert table.column_names == ["system", "level", "row", "x", "y", "z"]
-    assert table["row"].to_pylist() == [1, 2, 3, 4, 1, 2]
-    assert table["level"].to_pylist() == ["turn"] * 4 + ["dialogue"] * 2
-    np.testing.assert_array_equal(read_scores(table, "a", Level.TURN)["x"], x)
-    np.testing.assert_array_equal(read_scores(table, "a", Level.TURN)["y"], [1, np.nan, np.nan, np.nan])
-    dialogues = read_scores(table, "a", Level.DIALOGUE)
-    assert list(dialogues) == ["z"]
-    np.testing.assert_array_equal(dialogues["z"], x[:2])
-
-
-# Arrow arrays are those that pyarrow makes; small Parquet files that hold gigabytes are refused.
-
-
-TEXTS = [["a", "", "ü", "中文"], ["a", None, ""], [None, None], []]
-
-
-@pytest.mark.parametrize("values", TEXTS)
-def test_texts_are_what_arrow_makes_of_them(values: list[str | None], monkeypatch: pytest.MonkeyPatch) -> None:
-    expected = pa.array(values, pa.string())
-    assert text_array(values).equals(expected)
-    monkeypatch.setattr(arrow, "_MOST_BYTES", 0)
-    assert text_array(values).equals(expected)
-
-
-def test_the_same_text_in_all_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    for rows in (0, 1, 3):
-        assert repeat_text("bot ü", rows).equals(pa.array(["bot ü"] * rows, pa.string()))
-    monkeypatch.setattr(arrow, "_MOST_BYTES", 1)
-    assert repeat_text("ab", 2).to_pylist() == ["ab", "ab"]
+# Small Parquet files that hold gigabytes are refused.
 
 
 def test_saving_and_loading_a_run_does_not_import_pandas(tmp_path: Path) -> None:

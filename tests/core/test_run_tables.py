@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import dialeval
 from core.test_result import make_run
 from dialeval import sample_data
-from dialeval.core.display import _list_fields, flatten_estimates
+from dialeval.core.display import flatten_estimates
 from dialeval.core.fold import Estimate, Level
 from dialeval.multiwoz import Evaluator
 
@@ -93,13 +93,6 @@ def test_contexts_and_kept_fields_are_columns() -> None:
     assert [line["field/length"] for line in lines] == ["s", "s", None]
     assert [line["topic"] for line in lines] == [["food", "b"], [], ["bus"]]
     assert [line["length"] for line in lines] == [1.0, 2.0, 1.0]
-    assert kept["one"].rows is not None
-    whole = _list_fields(kept["one"].rows, Level.DIALOGUE, {"length"}, {"topic"})
-    assert {name: column.to_pylist() for name, column in whole.items()} == {
-        "city": [None, "Bern"],
-        "field/length": ["s", None],
-        "topic": [["food", "b"], ["bus"]],
-    }
 
 
 def test_rows_have_the_same_number_everywhere(run: dialeval.Run, tmp_path: Path) -> None:

@@ -372,6 +372,17 @@ def word2vec(path: Path, end: bytes, count: int = len(WORDS)) -> bytes:
 
 
 @pytest.mark.parametrize("end", [b"", b"\n"])
+@pytest.mark.parametrize("name", ["x.bin", "x.bin.gz"])
+def test_word2vec(tmp_path: Path, end: bytes, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vector_files, "_READ_BYTES", 5)
+    monkeypatch.setattr(vector_files, "_LONGEST_WORD", 20)
+    word2vec(tmp_path / name, end)
+    vectors = load(tmp_path / name)
+    assert vectors.words() == WORDS
+    assert vectors.vectors_for(vectors.words())[0].tolist() == MATRIX.tolist()
+
+
+@pytest.mark.parametrize("end", [b"", b"\n"])
 def test_word2vec_cut_anywhere_is_refused(tmp_path: Path, end: bytes) -> None:
     """But behind a vector, where it is a header that promises a few words too many."""
     content = word2vec(tmp_path / "x.bin", end)

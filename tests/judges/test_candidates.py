@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from itertools import pairwise
 
 import numpy as np
@@ -14,7 +13,7 @@ from dialeval.judges.cross_encoder import PairShape
 pytest.importorskip("torch")
 
 import torch
-from tools.judge_training.cross_training import RANDOM, Corpus
+from tools.judge_training.cross_training import Corpus
 
 from dialeval.judges.torch_encoder import PieceBatch
 
@@ -48,43 +47,6 @@ def test_a_pair_is_laid_out_as_the_other_encoder_reads_it() -> None:
     assert batch.second.tolist() == [False] * 4 + [True] * 4 + [False] * 8 + [True] * 2 + [False] * 10 + [True] * 8
     assert batch.places.tolist() == [place for ids in found for place in range(len(ids))]
     assert batch.owner.tolist() == [number for number, ids in enumerate(found) for _ in ids]
-
-
-def test_candidates_are_of_their_kinds_and_the_same_for_the_same_seed() -> None:
-    lengths = [4, 5, 6, 5, 4, 6, 5]
-    here = corpus(lengths)
-    rows = torch.arange(6)
-    turns = [
-        tuple([*(10 * (turn + 1) + np.arange(many)).tolist(), END][: SHAPE.response_tokens])
-        for turn, many in enumerate(lengths)
-    ]
-    ways: Counter[str] = Counter()
-    for seed in range(30):
-        batch, there, kinds = here.candidates(rows, torch.Generator().manual_seed(seed))
-        again, _, _ = here.candidates(rows, torch.Generator().manual_seed(seed))
-        assert torch.equal(batch.ids, again.ids)
-        assert kinds[0].tolist() == [0, *[1] * RANDOM, 2, 3]
-        second = batch.second.tolist()
-        start = 0
-        said = []
-        for ids in sequences(batch):
-            said.append(tuple(piece for piece, own in zip(ids, second[start : start + len(ids)], strict=True) if own))
-            start += len(ids)
-        for row in range(6):
-            true, *others, echo, broken = said[row * 8 : row * 8 + 8]
-            assert true == turns[row + 1]
-            assert set(others) <= set(turns[1:])
-            assert there[row].tolist() == [True, *(other != true for other in (*others, echo, broken))]
-            context = turns[max(0, row - 2) : row + 1]
-            assert any(turn[-len(echo) :] == echo for turn in context)
-            ways["whole" if echo in context else "half"] += 1
-            assert broken[-1] == END
-            assert END not in broken[:-1]
-            assert set(broken) <= set(true)
-            ways["order" if sorted(broken) == sorted(true) else "more or less"] += 1
-            if sorted(broken) == sorted(true):  # words stay whole
-                assert broken.index(10 * (row + 2) + 3) == broken.index(10 * (row + 2) + 2) + 1
-    assert all(ways[way] > 10 for way in ("whole", "half", "order", "more or less"))
 
 
 def test_an_empty_response_has_no_broken_copy() -> None:

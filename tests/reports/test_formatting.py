@@ -3,35 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
-from typing import Literal
 
 import pytest
 
-from dialeval.core.fold import Analytic, Estimate, Resampling
-from dialeval.reports.formatting import describe_intervals, show_rounded, show_value, state_p
-
-
-def test_intervals_in_words() -> None:
-    made = Estimate(0.5, 0.1, 9, 9, interval=(0.4, 0.6))
-    student = replace(made, interval_by=Analytic("student", 0.95, "dialogues", 4, 3.18, 3.0, 0.03))
-    shares = replace(made, interval_by=Analytic("wilson", 0.95, "dialogues", 4, 3.18, 3.0, 0.03))
-    alone = replace(made, interval_by=Analytic("student", 0.9, "rows", 9, 1.86, 8.0, 0.03))
-    original = replace(made, interval_by=Analytic("rows", None, "rows", 9, 1.97))
-    before = replace(made, interval_by=Analytic("rows", None, "rows", 9, None))
-    assert (
-        describe_intervals([student, shares, alone]) == "95% over dialogues (Student, Wilson); 90% over rows (Student)"
-    )
-    assert describe_intervals([original]) == "over rows (mean ± 1.97 · std / √n)"
-    assert describe_intervals([before]) == "over rows (mean ± t · std / √n)"
-    by: dict[Literal["studentized", "jackknife"], str] = {
-        "studentized": "by 1,000 bootstrap resamples of dialogues, or of",
-        "jackknife": "over dialogues, or over",
-    }
-    for how, start in by.items():
-        words = describe_intervals([replace(made, interval_by=Resampling(how, 0.95, 1000, 1, 4))])
-        assert words == f"95% {start} independent rows ({how})"
-    assert describe_intervals([replace(student, interval=None), made]) == ""
+from dialeval.reports.formatting import show_rounded, show_value, state_p
 
 
 @pytest.mark.parametrize(

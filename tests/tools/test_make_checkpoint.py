@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tools.make_checkpoint import ATTACKED, CORPORA, JUDGE_TESTED, JUDGE_TRAINED, _choices
+from tools.make_checkpoint import ATTACKED, CORPORA, JUDGE_TESTED, JUDGE_TRAINED
 
 from dialeval import sample_data
 from dialeval.judges.judge import load_judge
@@ -20,18 +20,6 @@ from dialeval.metrics.encoder_files import find_install_command
 
 ROOT = Path(__file__).parents[2]
 SIZES = ["steps=2", "batch_size=2", "rating_steps=1", "rating_rows=4", "beside=2", "rank=2"]
-
-
-def test_the_means_of_sets_that_were_chosen_by_stand_apart() -> None:
-    sets: dict[str, Any] = {
-        "usr_topicalchat": {"judge": {"spearman": 0.4}, "judge with references": {"spearman": 0.6}},
-        "abc_eval": {"judge": {"spearman": 0.2}},
-        "conture": {"judge": {"spearman": -0.5}},
-        "empty": {"judge": {"spearman": None}},
-    }
-    said = _choices({"sets": sets})
-    assert "by 2 sets (usr_topicalchat, abc_eval): mean .30 without references and .40 with them" in said
-    assert "The others: -.50 and -.50." in said
 
 
 def _write(path: Path, rows: Sequence[Any]) -> None:

@@ -360,17 +360,6 @@ def test_nltk_is_not_imported() -> None:
     assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "False"
 
 
-def test_shapes_of_every_kind() -> None:
-    plain = compute_score_on_corpus([HYPOTHESES], [GROUPS])
-    wrapped = compute_score_on_corpus([HypothesisSet(HYPOTHESES)], [ReferenceSet(GROUPS)])
-    texts = compute_score_on_corpus(
-        [[" ".join(text) for text in HYPOTHESES]], [[[" ".join(text) for text in group] for group in GROUPS]]
-    )
-    tuples = compute_score_on_corpus((tuple(map(tuple, HYPOTHESES)),), (tuple(map(tuple, GROUPS)),))
-    assert plain == wrapped == texts == tuples
-    assert plain._fields == ("mds", "pds", "max_bleu")
-
-
 def test_means_are_over_scored_queries(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
         found = compute_score_on_corpus([["a b"], ["a"]], [[["a b"]], [["a b"]]], NLTKNistAligner(2))
