@@ -191,14 +191,14 @@ def test_a_family_stands_for_its_metrics(run: Run) -> None:
 
 
 def test_torn_dialogues_are_told() -> None:
-    names = ["d1", "d2", "d1", "d3"]
-    rows = [{"dialog_id": name, "response": "yes"} for name in names]
+    """Both parts of d1 begin with its first turn, so they cannot be brought together."""
+    rows = [{"dialog_id": name, "turn": 1, "response": "yes"} for name in ("d1", "d2", "d1", "d3")]
     (warning,) = dialeval.evaluate(rows, metrics="length").warnings
     assert "'d1'" in warning
     assert "sort the rows by dialogue" in warning
     again = dialeval.evaluate({"a": rows, "b": rows}, metrics="length")
     assert compare([again], **QUICK).warnings == again.warnings, "a comparison of a saved run says it too"
-    in_order = [{"dialog_id": name, "response": "yes"} for name in sorted(names)]
+    in_order = [{"dialog_id": name, "response": "yes"} for name in ("d1", "d1", "d2", "d3")]
     assert not dialeval.evaluate(in_order, metrics="length").warnings
 
 

@@ -287,3 +287,28 @@ def test_the_whole_program_runs_without_any_place_to_write_to(tmp_path: Path) ->
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines()[0] == str(package / "__init__.py")
     assert "1.5" in done.stdout
+
+
+@pytest.mark.skipif(os.name != "posix", reason="owners and modes")
+def test_which_folders_are_safe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    is_safe, choose = kernels._is_safe.__wrapped__, kernels._choose_folder.__wrapped__
+    monkeypatch.setattr(kernels, "_is_private_group", lambda _group: False)
+    kernels._is_safe.cache_clear()
+    chosen = choose(str(tmp_path / "new" / "deep"), "NUMBA_CACHE_DIR")
+    assert chosen == (tmp_path / "new" / "deep").resolve()
+    assert chosen.stat().st_mode & 0o777 == 0o700
+    assert choose(str(tmp_path / "new" / "deep"), "NUMBA_CACHE_DIR") == chosen, "it exists by now"
+    assert is_safe(chosen) is True
+    assert is_safe(chosen / "missing") is False
+    chosen.parent.chmod(0o777)
+    assert is_safe(chosen) is False
+    chosen.parent.chmod(0o1777)
+    assert is_safe(chosen) is True, "nobody can replace the files of others there"
+    chosen.chmod(0o1777)
+    assert is_safe(chosen) is False, "anybody can write a new file there"
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "name", "nt")
+        assert is_safe(chosen) is True
+    (tmp_path / "file").write_text("")
+    assert choose(str(tmp_path / "file" / "folder"), "NUMBA_CACHE_DIR") is None
+    kernels._is_safe.cache_clear()

@@ -455,3 +455,19 @@ def test_an_array_of_numpy_is_refused(tmp_path: Path) -> None:
 def binary(path: Path, header: bytes, words: list[bytes], rows: np.ndarray) -> Path:
     path.write_bytes(header + b"".join(word + b" " + row.tobytes() for word, row in zip(words, rows, strict=True)))
     return path
+
+
+@pytest.mark.parametrize(
+    ("odd", "sound", "refused"),
+    [
+        *((0, 0, False), (1, 0, True), (1, 1, False), (2, 1, True), (10, 10, False), (11, 99, True)),
+        *((11, 1099, True), (11, 1100, False), (12, 1100, True)),
+    ],
+)
+def test_when_odd_lines_are_too_many(odd: int, sound: int, refused: bool) -> None:
+    assert VectorFindings(odd=[(1, "without a word")] * odd).is_broken(sound) == refused
+    assert VectorFindings(odd=[(1, vector_files._JOINED)] * odd).is_broken(sound + odd) == refused
+    assert not VectorFindings(odd=[(1, "blank")] * odd).is_broken(sound)
+    findings = VectorFindings()
+    assert (findings.check_header(sound + odd, sound) is not None) == refused
+    assert bool(findings.other) == (odd > 0 and not refused)

@@ -308,3 +308,16 @@ def test_a_learning_rate_holds_from_its_batch_on() -> None:
         for wrong in (0.0, -1.0):
             with pytest.raises(SettingError, match="above 0"):
                 model.assign_learning_rate(wrong)
+
+
+def test_calibration_gives_the_mean_and_the_spread_of_the_scores() -> None:
+    dice = np.random.default_rng(0)
+    inputs = tuple(dice.normal(size=(50, 4)) for _ in range(3))
+    human = dice.uniform(1, 5, 50)
+    model = ADEM(4, 4, 4)
+    model._calibrate(*model._read_rows((*inputs, human)))
+    predicted = model.predict_on_single_batch(*inputs)
+    assert predicted.mean() == pytest.approx(human.mean(), rel=1e-4)
+    assert predicted.std() == pytest.approx(human.std(), rel=1e-4)
+    model._calibrate(*model._read_rows((*inputs, np.full(50, 3.0))))
+    assert model.predict_on_single_batch(*inputs).mean() == pytest.approx(3.0, abs=1e-4)

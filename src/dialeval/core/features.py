@@ -16,11 +16,13 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dialeval.core.errors import add_warning
 from dialeval.core.inputs import Input
-from dialeval.core.validation import JsonObject
+
+if TYPE_CHECKING:
+    from dialeval.core.validation import JsonObject
 
 GROUP = "dialeval.features"
 """The entry point group of other packages."""
