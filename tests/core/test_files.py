@@ -452,3 +452,11 @@ def test_many_files_and_many_inputs_are_looked_at_once_each(tmp_path: Path, monk
     monkeypatch.setattr(Path, "stat", stat)
     refuse_inputs(targets, f"{inputs}/*.jsonl")
     assert looked < 4 * (50 + 60)
+
+
+def test_who_waits_too_long_for_another_save_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "_WAIT_SECONDS", 0.05)
+    with files._lock_folder(tmp_path), pytest.raises(DataError, match="another process is saving there"):
+        save(tmp_path, "new")
+    assert list(tmp_path.iterdir()) == []
+    save(tmp_path, "new")

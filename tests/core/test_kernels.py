@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from hypothesis import strategies as st
 import dialeval
 from core.some_kernels import SOURCE, some_kernels
 from dialeval.core import kernels
+from dialeval.core.kernels import count_ones, load8, trailing_zeros
 
 ARRAYS = [
     np.arange(6.0),
@@ -312,3 +314,53 @@ def test_which_folders_are_safe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     (tmp_path / "file").write_text("")
     assert choose(str(tmp_path / "file" / "folder"), "NUMBA_CACHE_DIR") is None
     kernels._is_safe.cache_clear()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="groups")
+def test_a_group_is_private_if_it_is_the_users_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    import grp
+    import pwd
+
+    monkeypatch.setattr(pwd, "getpwuid", lambda _user: SimpleNamespace(pw_name="ann"))
+    known = {1: ("ann", []), 2: ("ann", ["ann"]), 3: ("ann", ["bob"]), 4: ("users", []), 6: ("ann", ["ann", "root"])}
+    groups = {group: SimpleNamespace(gr_name=name, gr_mem=members) for group, (name, members) in known.items()}
+    monkeypatch.setattr(grp, "getgrgid", groups.__getitem__)
+    asked = kernels._is_private_group.__wrapped__
+    assert [asked(group) for group in (1, 2, 3, 4, 5, 6)] == [True, True, False, False, False, True]
+
+
+def test_called_kernels_and_constants_are_part_of_the_source() -> None:
+    """A kernel holds the code of those that it calls, and constants of its module."""
+    source = "from dialeval.core.kernels import kernel\nSIZE = {size}\n"
+    source += "@kernel\ndef g(x): return x + {added}\n@kernel\ndef f(x): return g(x) * SIZE{rest}\n"
+    seen = set()
+    for change in ({}, {"size": 4}, {"added": 2}, {"rest": " + 1"}):
+        names: dict[str, Any] = {"__name__": "some"}
+        exec(source.format(**({"size": 3, "added": 1, "rest": ""} | change)), names)
+        seen.add(names["f"].source_digest)
+    assert len(seen) == 4
+
+
+@pytest.mark.parametrize("variable", ["NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "NUMBA_OPT", "NUMBA_SLP_VECTORIZE"])
+def test_what_changes_the_code_is_in_its_name(monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
+    before = kernels.digest_of("source", "refill", ("int64",))
+    monkeypatch.setenv(variable, "1")
+    assert kernels.digest_of("source", "refill", ("int64",)) != before
+    monkeypatch.delenv(variable)
+    monkeypatch.setenv("NUMBA_NUM_THREADS", "1")
+    assert kernels.digest_of("source", "refill", ("int64",)) == before
+
+
+@given(st.binary(min_size=16, max_size=40), st.integers(0, 8))
+def test_eight_bytes_at_any_position(data: bytes, place: int) -> None:
+    assert load8(np.frombuffer(data, np.uint8), place) == int.from_bytes(data[place : place + 8], "little")
+
+
+@given(st.integers(1, 2**64 - 1))
+def test_zero_bits_below_the_lowest_set_bit(value: int) -> None:
+    assert trailing_zeros(np.uint64(value)) == (value & -value).bit_length() - 1
+
+
+@given(st.integers(0, 2**64 - 1))
+def test_set_bits(value: int) -> None:
+    assert count_ones(np.uint64(value)) == value.bit_count()

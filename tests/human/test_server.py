@@ -367,3 +367,17 @@ def test_marked_turns_are_kept(server: RatingServer) -> None:
     assert ask(server, "POST", link(server, "ann") + "ratings", body, JSON)[0] == 204
     assert server.store.read_lines("ann")[0]["marked"] == [1, 3]
     assert ask(server, "POST", link(server, "ann") + "ratings", rating(server, "ann", marked=[0]), JSON)[0] == 400
+
+
+def test_the_oldest_without_a_secret_goes_first(server: RatingServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rating_server, "MOST_CONNECTIONS", 3)
+    host = f"Host: {server.address}\r\n".encode()
+    slow = send(server, f"GET {link(server, 'ann')} HTTP/1.1\r\n".encode())
+    end = time.monotonic() + 60
+    while not any(each.has_secret for each in server._connections.values()) and time.monotonic() < end:
+        time.sleep(0.01)
+    others = [send(server, b"GET") for _ in range(20)]
+    slow.sendall(host + b"\r\n")
+    assert status_of(slow) == 200
+    for connection in others:
+        connection.close()

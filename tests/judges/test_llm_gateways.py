@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import socket
 import subprocess
@@ -450,3 +451,18 @@ def test_a_proxy_that_refuses_a_tunnel_is_named(tmp_path: Path, monkeypatch: pyt
         ):
             grade_one(llm)
         assert llm.counts.requests == 3
+
+
+def test_a_connection_that_the_server_closed_is_not_used_again() -> None:
+    """Servers close idle connections; the next request opens one, and is not sent twice."""
+    from dialeval.judges.llm.connections import Connections
+
+    with serve(lambda path, headers, body: (200, JSON, b"{}")) as server:
+        connections = Connections(Gateway(f"{server.address}/v1"), 600.0)
+        assert connections.post(b"{}")[1] == b"{}"
+        (idle,) = connections._idle
+        assert isinstance(idle, http.client.HTTPConnection)
+        idle.sock.shutdown(socket.SHUT_RDWR)
+        assert connections.post(b"{}")[1] == b"{}"
+        connections.close()
+    assert len(server.requests) == 2

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from dialeval.core.batch import Batch
 from dialeval.core.errors import SettingError, collect_warnings
 from dialeval.core.fold import RowMetric
 from dialeval.core.result import Result
-from dialeval.metrics.registry import register, registry
+from dialeval.metrics.registry import _OWN, Registry, register, registry
 from metrics.evaluated import unregister
 
 
@@ -256,3 +257,12 @@ def test_rows_of_all_kinds_cut_anywhere() -> None:
         for key, estimate in whole.items():
             np.testing.assert_equal(cut[key].mean, estimate.mean)
             np.testing.assert_array_equal(cut[key].scores, estimate.scores)
+
+
+@pytest.mark.parametrize("attempt", range(20))
+def test_threads_may_be_the_first_to_ask(attempt: int) -> None:
+    """Evaluations in threads of a server, none of which has imported the metrics before."""
+    names = ["length", "call-f1", "bleu-4", "latency"] * 4
+    fresh = Registry(_OWN)
+    with ThreadPoolExecutor(8) as pool:
+        assert list(map(str, pool.map(fresh.parse, names))) == names

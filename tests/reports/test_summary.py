@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
+from dialeval.analysis.comparison import compare
 from dialeval.core.fold import Estimate
 from dialeval.core.result import Result, Run
 from dialeval.core.rowtable import RowTable
 from dialeval.core.signature import Signature
 from dialeval.reports.html import render, report
+from dialeval.reports.summary import read_difference
 from reports.test_html import HOSTILE, Page
 
 if TYPE_CHECKING:
@@ -106,3 +109,12 @@ def test_floors_and_ceilings_are_shown_and_names_are_text() -> None:
     assert "50%" in page.text
     assert "20%" in page.text
     assert not page.of("img")
+
+
+def test_a_reading_says_that_the_correction_decided() -> None:
+    """The interval of one test excludes 0; next to it "no clear difference" alone would contradict it."""
+    run = Run({"a": result(LOW), "b": result(LOW + RANDOM.normal(0, 0.1, 80))}, "0")
+    row = compare(run).differences[0]
+    unclear = replace(row, difference=0.1, interval=(0.01, 0.2), p=0.03, adjusted_p=0.09, significant=False)
+    assert read_difference(unclear) == "not clear after correction"
+    assert read_difference(replace(unclear, interval=(-0.01, 0.2))) == "no clear difference"

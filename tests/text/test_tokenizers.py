@@ -341,3 +341,10 @@ def test_bytes_that_are_not_utf_8_lead_nowhere(name: Tokenizer) -> None:
         column = TextColumn(data, np.array([0]), np.array([len(data)]))
         words = tokenize(column, vocabulary := Vocabulary(), name)
         assert int((vocabulary.column().ends - vocabulary.column().starts)[words.ids].sum()) <= len(text)
+
+
+def test_threads_have_a_tagger_each() -> None:
+    several = [f"今日は{number}度でとてもいい天気です" for number in range(200)]
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda _: ours(several, "ja"), range(8)))
+    assert found == [[ORACLE._preprocess_segment(text).split() for text in several]] * 8

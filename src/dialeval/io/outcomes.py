@@ -21,7 +21,7 @@ import numpy as np
 import orjson
 
 from dialeval.core import inputs
-from dialeval.core.account import EMPTY, ERROR, MISSING, SKIPPED, Account
+from dialeval.core.account import EMPTY, ERROR, MISSING, SKIPPED, Account, count_things
 from dialeval.core.arrays import Ints, Mask, offsets_of
 from dialeval.core.columns import ColumnData, RaggedColumn, SharedColumn, TextColumn
 from dialeval.core.errors import add_warning
@@ -248,7 +248,7 @@ def _join_parts(rows: Rows) -> Rows:
     joined = {name: own for name, own in split.items() if own}
     if not joined:
         return rows
-    some = f"rows of {len(joined):,} dialogues of {rows.system} are not consecutive"
+    some = f"rows of {count_things(len(joined), 'dialogue|dialogues')} of {rows.system} are not consecutive"
     add_warning(f"{some}, such as those of {next(iter(joined))!r:.60}: they are brought together")
     pieces = [(own[0].start, joined[name]) for name, own in parts.items() if name in joined]
     pieces += [(part.start, [*part]) for name, own in parts.items() if name not in joined for part in own]
