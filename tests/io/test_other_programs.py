@@ -170,19 +170,15 @@ def test_a_list_of_documents_has_the_rows_of_all(tmp_path: Path) -> None:
 
 def test_a_table_of_promptfoo_has_a_system_for_each_prompt(tmp_path: Path) -> None:
     head = ['"{""raw"":""Tweet about {{topic}}""}"', '"{""raw"":""Post about {{topic}}""}"', "topic"]
-    rows = [
-        head,
-        ["[PASS] (1.00) Ferries!", "[FAIL] (0.25) Boats.", "ferry"],
-        ["[ERROR] timeout", "[PASS] (1.00) x", "y"],
-    ]
+    cells = [["", "[FAIL] (0.25) Boats.", "ferry"], ["[PASS] (1.00) Ferries!", "[FAIL]", "ferry"]]
+    rows = [head, *cells, ["[ERROR] timeout", "[PASS] (1.00) x", "y"]]
     path = write(tmp_path / "output.csv", "".join(",".join(row) + "\n" for row in rows))
     first, second = read_responses(path)
-    assert (first.system, list(first.responses), list(second.responses)) == (
-        "prompt-1",
-        ["Ferries!", "timeout"],
-        ["Boats.", "x"],
-    )
-    assert (first.account.errors, first.account.scores, second.account.scores) == (1, 1, 2)
+    assert (first.system, list(first.responses)) == ("prompt-1", ["", "Ferries!", "timeout"]), "a cell may be empty"
+    assert (second.system, list(second.responses)) == ("prompt-2", ["Boats.", "", "x"])
+    assert (first.account.errors, first.account.empty, first.account.scores) == (1, 1, 1)
+    assert (second.account.errors, second.account.empty, second.account.scores) == (0, 1, 2)
+    assert len(set(first.dialogues or ())) == 3, "a repeated test is one of its own"
     assert list(first.dialogues or ()) == list(second.dialogues or ())
 
 

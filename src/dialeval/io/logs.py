@@ -389,20 +389,28 @@ def _read_promptfoo(rows: Numbered, where: str) -> Iterator[tuple[int, RowObject
         )
 
 
-_GRADED = re.compile(r"\[(PASS|FAIL|ERROR)\] (?:\(([\d.]+)\) ?)?")
+_GRADED = re.compile(r"\[(PASS|FAIL|ERROR)\](?: |$)(?:\(([\d.]+)\) ?)?")
 """How promptfoo begins the cells of its tables."""
 
 
 def _read_promptfoo_table(rows: Numbered, _where: str) -> Iterator[tuple[int, RowObject]]:
-    """Yield a row for each graded cell of a table, whose columns are prompts, and else variables of tests."""
-    for line, row in _list_events(rows):
-        cells = {name: found for name, cell in row.items() if (found := _GRADED.match(str(cell or ""))) is not None}
-        test = dump({name: cell for name, cell in row.items() if name not in cells})
-        for number, (name, found) in enumerate(cells.items(), 1):
-            said, is_error = row[name][found.end() :], found[1] == "ERROR"
-            scores = {"score": float(found[2])} if found[2] else {}
-            told = {"scores": scores, "success": found[1] == "PASS", "error": said if is_error else None}
-            yield line, {"response": said, "dialog_id": test, "system": f"prompt-{number}", **told}
+    """Yield a row for each prompt of each test; columns with a graded cell are prompts, others variables of tests."""
+    tests = list(_list_events(rows))
+    grades = {(line, name): _GRADED.match(str(cell or "")) for line, row in tests for name, cell in row.items()}
+    graded = {name for (_, name), found in grades.items() if found is not None}
+    prompts = [name for name in dict.fromkeys(name for _, name in grades) if name in graded]
+    met = Counter[str]()
+    for line, row in tests:
+        test = dump({name: cell for name, cell in row.items() if name not in graded})
+        met[test] += 1
+        place = test if met[test] == 1 else f"{test} ({met[test]})"  # repeated tests are kept apart
+        for number, name in enumerate(prompts, 1):
+            said, told, found = str(row.get(name) or ""), dict[str, object](), grades.get((line, name))
+            if found is not None:
+                said = said[found.end() :]
+                told = {"scores": {"score": float(found[2])} if found[2] else {}, "success": found[1] == "PASS"}
+                told["error"] = said or found[1] if found[1] == "ERROR" else None
+            yield line, {"response": said, "dialog_id": place, "system": f"prompt-{number}", **told}
 
 
 def _read_samples_with_scores(rows: Numbered, _where: str) -> Iterator[tuple[int, RowObject]]:
