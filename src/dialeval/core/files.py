@@ -296,8 +296,8 @@ _swept_once = cache(sweep)
 def _make_unfinished(target: Path, folder: bool = False) -> Iterator[Path]:
     """Make a new file or folder next to the target, and remove it in the end if it is still there."""
     beside = target.with_name(f".{target.name[:_LONGEST_NAME]}.{os.urandom(6).hex()}.unfinished")
-    beside.mkdir() if folder else beside.touch(exist_ok=False)
-    try:
+    try:  # a signal may end the process as soon as it is made
+        beside.mkdir() if folder else beside.touch(exist_ok=False)
         yield beside
     finally:
         shutil.rmtree(beside, ignore_errors=True) if folder else beside.unlink(missing_ok=True)
