@@ -1,3 +1,4 @@
+# make kernels  compile the kernels anew, after a change of a module that holds some; the tests do it too
 # make demo   evaluate the shipped sample and write a report
 # make lint   lint, format, terms, types, layers
 # make check  in a minute: lint, types, layers, tests without browser, cluster and PyTorch
@@ -30,7 +31,16 @@ PARALLEL := -n auto --no-loadscope-reorder
 # Tests start hundreds of programs, which would compile the package each time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo docs picture lint check quick test fuzz simulations bench bench-long pins checkpoint clean
+KERNELS := src/dialeval/core/compiled/kernels.json
+# Modules that hold kernels.
+WITH_KERNELS := $(shell grep -rl --include='*.py' '^@kernel' src)
+
+.PHONY: kernels demo docs picture lint check quick test fuzz simulations bench bench-long pins checkpoint clean
+
+kernels: $(KERNELS)
+
+$(KERNELS): tools/compile_kernels.py $(WITH_KERNELS) | $(VENV)/.installed-dev
+	$(BIN)/python tools/compile_kernels.py
 
 demo: $(VENV)/.installed
 	$(BIN)/dialeval demo
@@ -39,7 +49,7 @@ docs: $(VENV)/.installed-docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 	@echo "site/index.html"
 
-picture: $(VENV)/.installed-dev chromium
+picture: $(VENV)/.installed-dev $(KERNELS) chromium
 	$(BIN)/python tools/picture.py
 
 lint: $(VENV)/.installed-dev
@@ -52,31 +62,31 @@ lint: $(VENV)/.installed-dev
 check: $(VENV)/.installed-dev
 	@$(MAKE) --no-print-directory -j 2 lint quick
 
-quick: $(VENV)/.installed-dev
+quick: $(VENV)/.installed-dev $(KERNELS)
 	DIALEVAL_QUICK=1 $(BIN)/pytest $(PARALLEL) -m 'not slow and not long and not browser and not ray and not torch and not llm'
 
-test: lint chromium
+test: lint chromium $(KERNELS)
 	$(BIN)/pytest $(PARALLEL)
 
-fuzz: $(VENV)/.installed-dev
+fuzz: $(VENV)/.installed-dev $(KERNELS)
 	$(BIN)/python -m tests.fuzz run --seconds $(FUZZ_SECONDS)
 
-simulations: $(VENV)/.installed-dev
+simulations: $(VENV)/.installed-dev $(KERNELS)
 	$(BIN)/python tools/simulate.py --seed 1
 	$(BIN)/python tools/simulate_designs.py --seed 1
 	$(BIN)/python tools/simulate_people.py --seed 1 --ratings $(RATINGS)
 
-bench: $(VENV)/.installed-dev
+bench: $(VENV)/.installed-dev $(KERNELS)
 	$(BIN)/python -m benchmarks
 
-bench-long: $(VENV)/.installed-dev
+bench-long: $(VENV)/.installed-dev $(KERNELS)
 	$(BIN)/python -m benchmarks memory scale sizes
 	$(BIN)/pytest -m slow
 
 pins: $(VENV)/.installed-dev
 	$(BIN)/uv pip compile pyproject.toml --extra dev --extra judge --extra vectors --extra report --extra cluster --extra docs --universal --python-version 3.10 --no-header --no-annotate --upgrade -o constraints.txt
 
-checkpoint: $(VENV)/.installed-dev
+checkpoint: $(VENV)/.installed-dev $(KERNELS)
 	$(BIN)/python tools/make_checkpoint.py $(RATINGS)
 	$(BIN)/python tools/make_checkpoint.py judge $(CORPORA) $(RATINGS) $(DEVICE)
 

@@ -31,7 +31,7 @@ def judged() -> float:
     responses, contexts, references = (
         [" ".join(chosen) for chosen in dice.choice(words, (REPLIES, 12)).tolist()] for _ in range(3)
     )
-    Judge(weights, SentenceVectors(encoder)).score([["x"]], ["x"], [["x"]])  # weights and kernels are loaded
+    Judge(weights, SentenceVectors(encoder)).score([["x"]], ["x"], [["x"]])  # weights are loaded
     alone = [[[text] for text in texts] for texts in (contexts, references)]
     return REPLIES / cpu_seconds(
         lambda: Judge(weights, SentenceVectors(encoder)).score(alone[0], responses, alone[1]), repeats=2

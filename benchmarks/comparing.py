@@ -1,4 +1,4 @@
-"""Comparing systems: whole warm commands, CPU seconds and peak memory; and the first run, which compiles kernels.
+"""Comparing systems: whole warm commands, CPU seconds and peak memory; and the first run, with empty caches.
 
 `BEFORE=CHECKOUT python -m benchmarks comparing` also measures another checkout of dialeval, in the same run.
 """
@@ -100,13 +100,14 @@ def write_pairs(path: Path, systems: int) -> None:
 
 
 def measure(checkout: Path, place: Path, arguments: Sequence[str], first: bool = False) -> str:
-    """Return the CPU seconds and the peak memory of a command; `first`: with compiling its kernels."""
+    """Return the CPU seconds and the peak memory of a command; `first`: with empty caches."""
     with tempfile.TemporaryDirectory() as cache:
-        kernels = Path(cache) if first else place / f"kernels-{checkout.name}"
-        kernels.mkdir(mode=0o700, exist_ok=True)
-        environment = {**os.environ, "PYTHONPATH": str(checkout / "src"), "NUMBA_CACHE_DIR": str(kernels)}
+        kept = Path(cache) if first else place / f"cache-{checkout.name}"
+        kept.mkdir(mode=0o700, exist_ok=True)
+        caches = {"DIALEVAL_CACHE": str(kept), "NUMBA_CACHE_DIR": str(kept)}  # old versions kept kernels in the second
+        environment = {**os.environ, "PYTHONPATH": str(checkout / "src"), **caches}
         own, usage = [name.replace("RUN", checkout.parent.name + checkout.name) for name in arguments], None
-        warm = [] if first or any(kernels.iterdir()) else [[*WARM, "-o", "warm"]]
+        warm = [] if first or any(kept.iterdir()) else [[*WARM, "-o", "warm"]]
         for command in (*warm, own):
             if "-o" in command:
                 shutil.rmtree(place / command[-1], ignore_errors=True)

@@ -27,7 +27,7 @@ def figures() -> Iterator[tuple[str, str]]:
         reading=dialeval.Reading(vocabulary=sorted({word for text in lines(ROWS, 0) for word in text.split()})),
     )
     metrics = len(run["system"])
-    dialeval.with_intervals(run, resamples=2)  # kernels are compiled
+    dialeval.with_intervals(run, resamples=2)  # modules are loaded
     start = time.perf_counter()
     dialeval.with_intervals(run)
     wall = time.perf_counter() - start

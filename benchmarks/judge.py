@@ -51,7 +51,7 @@ def reader() -> CrossEncoder:
 def numpy_judge() -> dict[str, Any]:
     """Replies per CPU second, and whether neighbors change anything."""
     judge, (contexts, replies) = reader(), texts()
-    judge.compute_heads(contexts[:8], replies[:8])  # weights and kernels are loaded
+    judge.compute_heads(contexts[:8], replies[:8])  # weights are loaded
     rate = REPLIES / cpu_seconds(lambda: judge.compute_heads(contexts, replies))
     whole = judge.compute_heads(contexts, replies)
     alone = np.concatenate([judge.compute_heads(contexts[row : row + 1], replies[row : row + 1]) for row in range(32)])

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from dialeval.core.kernels import list_baselines
+
 ROOT = Path(__file__).parent.parent.parent
 
 
@@ -51,7 +53,7 @@ def test_the_sdist_holds_what_builds_tests_and_documents(built: Path) -> None:
     files = {"CITATION.cff", "LICENSE", "Makefile", "README.md", "SECURITY.md", "mkdocs.yml", "pyproject.toml"}
     assert files | {"src/dialeval/py.typed", "docs/images/report.png", "tools/site/hooks.py"} <= names
     assert any(name.startswith("tests/laws/") for name in names)
-    assert not [name for name in names if name.endswith((".nbi", ".nbc", ".pyc"))]
+    assert not [name for name in names if name.endswith((".library", ".pyc"))]
 
 
 def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
@@ -60,8 +62,17 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
     assert {"dialeval/py.typed", "dialeval/sample_data/responses/careful.txt"} <= set(names)
     for asset in (ROOT / "src" / "dialeval" / "reports" / "assets").iterdir():
         assert f"dialeval/reports/assets/{asset.name}" in names
-    assert not [name for name in names if name.endswith((".nbi", ".nbc", ".pyc"))]
+    assert not [name for name in names if name.endswith(".pyc")]
     assert any(name.endswith("LICENSE") for name in names)
+
+
+def test_the_wheel_holds_compiled_kernels_for_its_platform(wheel: Path) -> None:
+    names = set(zipfile.ZipFile(wheel).namelist())
+    baselines = list_baselines()
+    compiled = {f"dialeval/core/compiled/{baseline}.library" for baseline in baselines}
+    assert compiled | {"dialeval/core/compiled/kernels.json"} <= names
+    assert wheel.stem.split("-")[-3:-1] == ["py3", "none"], "any version of Python"
+    assert wheel.stem.split("-")[-1] != "any"
 
 
 def test_the_installed_wheel_runs_the_demo(wheel: Path, tmp_path: Path) -> None:

@@ -109,7 +109,7 @@ def _with_text(data, start, end, first, second, symbols):  # type: ignore[no-unt
     return _step(first, _FIRST, symbol), _step(second, _SECOND, symbol), symbols + uint64(1)
 
 
-@kernel
+@kernel("(u1[::1], i8[::1], i8[::1], u8[::1])")
 def add_texts(data, starts, ends, totals):  # type: ignore[no-untyped-def]
     """Add texts to `totals` (two sums, and the number of symbols)."""
     first, second, symbols = totals[0], totals[1], totals[2]
@@ -136,7 +136,7 @@ def _between(before, after, power):  # type: ignore[no-untyped-def]
     return (after + _PRIME - _step(before, power, uint64(0))) % _PRIME
 
 
-@kernel
+@kernel("(u1[::1], i8[::1], i8[::1], i8[::1], i8[::1], u8[:, ::1], u8[::1])")
 def add_lists(data, starts, ends, firsts, lasts, before, totals):  # type: ignore[no-untyped-def]
     """Add rows of several texts to `totals`; row `i` has the texts `firsts[i]` to `lasts[i]`, and rows may share texts.
 

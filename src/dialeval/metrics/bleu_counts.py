@@ -117,6 +117,13 @@ FIRST_BITS = 12
 """Of the slots for the n-grams of a long text; they become more where it has more different ones."""
 
 
+# Types of arguments: words and offsets of responses and of references, lists of references; slots, keys and counts; and
+# arrays with a column for each order.
+_TEXTS = "i4[::1], i8[::1], i4[::1], i8[::1], i8[::1]"
+_TABLE = "i4[::1], i8[::1], i4[::1], i4[::1], i4[::1]"
+_ORDERS = ("i8[:, ::1]", "i8[::1, :]")
+
+
 @kernel
 def equal_words(words, start, word):  # type: ignore[no-untyped-def]
     """Return an integer whose bit j is set where `words[start + j]` is the word, for `STEP` words."""
@@ -200,7 +207,7 @@ def clipped_matches(ids, start, length, reference_ids, reference_offsets, first,
     return total
 
 
-@kernel
+@kernel(*(f"(Tuple(({_TEXTS})), Tuple((i4[::1], u8[::1], u8[::1])), {order}, i8[::1], i8[::1])" for order in _ORDERS))
 def match_short_texts(texts, scratch, matches, closest, rest):  # type: ignore[no-untyped-def]
     """Fill `matches` of rows of short texts, and `closest` (reference length, -1 if there is none) of all rows.
 
@@ -261,7 +268,7 @@ def _number_ngrams(ids, start, size, order, bits, grams, slots, keys, counts):  
     return bits, count
 
 
-@kernel
+@kernel(*(f"(i8[::1], {_TEXTS}, i4[::1], i4[::1], Tuple(({_TABLE})), {order})" for order in _ORDERS))
 def match_long_texts(  # type: ignore[no-untyped-def]
     rows, ids, offsets, reference_ids, reference_offsets, lists, grams, reference_grams, table, matches
 ):

@@ -236,7 +236,10 @@ def _match(ids, start, end, table, blocks, places, taken, counts):  # type: igno
         counts[order] = total
 
 
-@kernel
+@kernel(
+    "(i4[::1], i8[::1], i4[::1], i8[::1], u8[::1], u8[:, ::1], u8[:, ::1], i8[:, ::1], i8[::1])",
+    "(i4[::1], i8[::1], i4[::1], i8[::1], u8[::1], u8[:, ::1], u8[:, ::1], i8[::1, :], i8[::1])",
+)
 def match_pairs(ids, offsets, reference_ids, reference_offsets, table, places, taken, matches, rest):  # type: ignore[no-untyped-def]
     """Fill `matches` of pairs, a column for each order; the numbers of pairs of two long texts go into `rest`.
 

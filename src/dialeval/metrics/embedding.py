@@ -31,7 +31,7 @@ _FREE_ORDER = {"reassoc", "contract"}
 """Lets a sum of products use vector instructions; nothing else of IEEE arithmetic is given up."""
 
 
-@kernel(fastmath=_FREE_ORDER)
+@kernel("(i4[::1], i8[::1], b1[::1], i8[::1], f8[::1], f8[:, ::1], f8[:, ::1], i8[::1])", fastmath=_FREE_ORDER)
 def weighted_means(ids, offsets, known, rows, weights, matrix, means, counted):  # type: ignore[no-untyped-def]
     """Fill `means` with the mean of weight * vector over in-vocabulary words of each text, and `counted`."""
     size = matrix.shape[1]
@@ -52,7 +52,7 @@ def weighted_means(ids, offsets, known, rows, weights, matrix, means, counted): 
         counted[text] = words
 
 
-@kernel
+@kernel("(i4[::1], i8[::1], b1[::1], i8[::1], f8[:, ::1], f8[:, ::1], i8[::1])")
 def extrema(ids, offsets, known, rows, matrix, ends, counted):  # type: ignore[no-untyped-def]
     """Fill `ends` with the value of largest magnitude per dimension over in-vocabulary words, the first of ties."""
     size = matrix.shape[1]
@@ -72,7 +72,7 @@ def extrema(ids, offsets, known, rows, matrix, ends, counted):  # type: ignore[n
         counted[text] = words
 
 
-@kernel(fastmath=_FREE_ORDER)
+@kernel("(f8[:, ::1], f8[:, ::1], i8[::1], f8[::1])", fastmath=_FREE_ORDER)
 def fill_cosines(left, right, which, result):  # type: ignore[no-untyped-def]
     """Fill `result` with the cosine of `left[i]` and `right[which[i]]`; NaN where either is the zero vector."""
     for i in range(result.shape[0]):
@@ -88,7 +88,10 @@ def fill_cosines(left, right, which, result):  # type: ignore[no-untyped-def]
         result[i] = product / (np.sqrt(square) * np.sqrt(other)) if square > 0.0 and other > 0.0 else np.nan
 
 
-@kernel(fastmath=_FREE_ORDER)
+@kernel(
+    "(i4[::1], i8[::1], i8[::1], i4[::1], i8[::1], i8[::1], f8[:, ::1], f8[::1], f8[::1], f8[::1])",
+    fastmath=_FREE_ORDER,
+)
 def greedy(ids, offsets, owners, other_ids, other_offsets, rows, matrix, lengths, best, result):  # type: ignore[no-untyped-def]
     """Fill `result` with the greedy matching of text `owners[j]` and other text `j`, for every `j`.
 

@@ -33,7 +33,7 @@ _SUMS = {"reassoc", "nsz"}
 """Sums within a row may be taken in any order; the order is still the same for every row."""
 
 
-@kernel(error_model="numpy")
+@kernel("(f4[:, ::1], f4[::1])", error_model="numpy")
 def gelu(rows, bias):  # type: ignore[no-untyped-def]
     """Compute x * (1 + erf(x / sqrt(2))) / 2 of rows + bias, with erf as a quotient of polynomials, exact to float32.
 
@@ -61,7 +61,7 @@ def gelu(rows, bias):  # type: ignore[no-untyped-def]
             rows[row, column] = np.float32(0.5) * value * (np.float32(1.0) + x * above / below)
 
 
-@kernel(fastmath=_SUMS)
+@kernel("(f4[:, ::1], f4[:, ::1], f4[::1], f4[::1], f4[::1], f4)", fastmath=_SUMS)
 def add_and_normalize(rows, added, bias, weight, shift, epsilon):  # type: ignore[no-untyped-def]
     """Compute the layer normalization of rows + added + bias, written over `rows`."""
     width = rows.shape[1]

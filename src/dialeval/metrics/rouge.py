@@ -57,7 +57,7 @@ def _shared_ends(ids, start, stop, reference_ids, first, last):  # type: ignore[
     return head, tail
 
 
-@kernel
+@kernel("(i4[::1], i8[::1], i4[::1], i8[::1], i8[::1], i4[::1], u8[::1], i8[::1])")
 def fill_longest_common(ids, offsets, reference_ids, reference_offsets, lists, words, rows, longest):  # type: ignore[no-untyped-def]
     """Fill `longest`: per reference the length of its longest common subsequence with the response of its row.
 
@@ -205,7 +205,7 @@ class RougeScore(RowMetric):
 # does; runs of words that are next to each other in both texts are chunks. Layout of texts as in `bleu_counts`.
 
 
-@kernel
+@kernel("(i4[::1], i8[::1], i4[::1], i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], i8[::1])")
 def count_aligned(ids, offsets, reference_ids, reference_offsets, lists, last_free, earlier, partners, matches, chunks):  # type: ignore[no-untyped-def]
     """Fill `matches` and `chunks` per reference.
 

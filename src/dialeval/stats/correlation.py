@@ -114,7 +114,10 @@ def _count_order(start, stop, levels, weights, tree, level_weights, taken):  # t
     return score
 
 
-@kernel
+@kernel(
+    "(i4[:, ::1], i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], f8[::1], f8[::1], f8[::1])",
+    "(i8[:, ::1], i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], f8[::1], f8[::1], f8[::1])",
+)
 def rank_correlations(counts, clusters, groups, levels, weights, tree, level_weights, level_ranks, rho, tau):  # type: ignore[no-untyped-def]
     """Fill `rho` and `tau` with a value per resample, a row of `counts` each; NaN where a column is constant.
 

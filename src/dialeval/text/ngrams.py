@@ -43,7 +43,7 @@ _HALF = np.uint64(32)
 _LOWER = 0xFFFFFFFF
 
 
-@kernel
+@kernel("(i8[::1], i8[::1], i8[::1], i8[::1], f8[::1])")
 def count_distinct(keys, offsets, table, seen, distinct):  # type: ignore[no-untyped-def]
     """Count the distinct keys of every row; `seen` (zeros before) holds the last row that used a slot, plus one."""
     mask = uint64(table.shape[0] - 1)
@@ -70,7 +70,7 @@ def _compare(left, i, right, j):  # type: ignore[no-untyped-def]
     return 0
 
 
-@kernel
+@kernel("(i8[:, ::1],)")
 def is_ascending(keys):  # type: ignore[no-untyped-def]
     """Return whether every row comes after the one before."""
     row = 1
@@ -79,7 +79,7 @@ def is_ascending(keys):  # type: ignore[no-untyped-def]
     return row >= keys.shape[0]
 
 
-@kernel
+@kernel("(i8[:, ::1], i4[::1], i8[:, ::1], i4[::1], i8[:, ::1], i4[::1])")
 def merge_counts(left, left_counts, right, right_counts, merged, counts):  # type: ignore[no-untyped-def]
     """Merge two lists of rows in ascending order, adding the counts of equal rows; return the number of merged rows."""
     i = j = size = 0
@@ -117,7 +117,7 @@ def _find_after(keys, start, stop, other, row):  # type: ignore[no-untyped-def]
     return start
 
 
-@kernel
+@kernel("(i8[:, ::1], i8, i8[:, ::1], i8, i8)")
 def merge_ends(left, i, right, j, most):  # type: ignore[no-untyped-def]
     """Return how far from `i` and `j` on, at most `most` rows on either side, two lists can be merged by themselves."""
     left_end = min(i + most, left.shape[0])
@@ -138,7 +138,7 @@ def _mix_bits(value):  # type: ignore[no-untyped-def]
     return value ^ (value >> uint64(31))
 
 
-@kernel
+@kernel("(u1[::1], i8[::1], i8[::1], u8[::1])")
 def hash_words(data, starts, ends, hashes):  # type: ignore[no-untyped-def]
     """Fill `hashes` with one of each word: its bytes eight at a time, then its length."""
     for word in range(starts.shape[0]):
@@ -160,7 +160,7 @@ def _word(keys, row, number):  # type: ignore[no-untyped-def]
     return key & _LOWER if number % 2 else key >> 32
 
 
-@kernel
+@kernel("(i8[:, ::1], i8, u8[::1], u2[::1], i8[::1])")
 def choose_parts(keys, n, hashes, chosen, sizes):  # type: ignore[no-untyped-def]
     """Fill `chosen` with the part of each n-gram, by its hash, and `sizes` (zeros before) with how many a part has."""
     parts = uint64(sizes.shape[0])
@@ -173,7 +173,7 @@ def choose_parts(keys, n, hashes, chosen, sizes):  # type: ignore[no-untyped-def
         sizes[chosen[row]] += 1
 
 
-@kernel
+@kernel("(i8[:, ::1], i4[::1], u2[::1], i8[::1], i8[:, ::1], i4[::1])")
 def copy_parts(keys, counts, chosen, places, part_keys, part_counts):  # type: ignore[no-untyped-def]
     """Copy n-grams to their parts, in order; `places` is where the next one of each part is stored."""
     for row in range(keys.shape[0]):

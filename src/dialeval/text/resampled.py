@@ -104,7 +104,7 @@ def _pair(rows: ClusteredRows, name: str, n: int) -> tuple[Ints, Ints, Ints, Ids
     return offsets_of(np.bincount(kinds, minlength=count)), places, times, (keys >> 32).astype(np.int32)
 
 
-@kernel
+@kernel("(i4[:, ::1], i8[::1], i8[::1], i8[::1], i4[:, ::1])")
 def add_up(counts, offsets, clusters, times, totals):  # type: ignore[no-untyped-def]
     """Add to `totals`, zeros before, how often the clusters of every n-gram are taken, a column per resample."""
     for kind in range(totals.shape[0]):

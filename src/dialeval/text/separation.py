@@ -264,7 +264,7 @@ def _find_cuts(data, start, end, kinds, padded, stripped, cuts):  # type: ignore
     return count
 
 
-@kernel
+@kernel("(u1[::1], i8[::1], i8[::1], i8, u1[::1], b1, b1, i8[::1], u8[::1], u1[::1], i8[::1], i8, i4[::1], i8[::1])")
 def split_apart(data, starts, ends, first, kinds, padded, stripped, cuts, table, arena, word_ends, words, ids, offsets):  # type: ignore[no-untyped-def]
     """Fill `ids` and `offsets` with the tokens of the rows from `first` on; `cuts` is scratch for those of one row.
 
@@ -284,7 +284,7 @@ def split_apart(data, starts, ends, first, kinds, padded, stripped, cuts, table,
     return starts.shape[0], words
 
 
-@kernel
+@kernel("(u1[::1], i8[::1], i8[::1], b1[::1])")
 def has_marks(data, starts, ends, marked):  # type: ignore[no-untyped-def]
     """Fill `found`: whether a text has what mteval takes out or replaces before it splits: `&`, `<s`, a line feed."""
     for row in range(starts.shape[0]):
@@ -299,7 +299,7 @@ def has_marks(data, starts, ends, marked):  # type: ignore[no-untyped-def]
         marked[row] = marks
 
 
-@kernel
+@kernel("(u1[::1], i8[::1], i8[::1], u1[::1], i8[::1], i8[::1])")
 def keep_letters_and_digits(data, starts, ends, result, result_starts, result_ends):  # type: ignore[no-untyped-def]
     """Fill `result` with the texts in lower case, a space for all but ASCII letters and digits.
 
@@ -329,7 +329,7 @@ def keep_letters_and_digits(data, starts, ends, result, result_starts, result_en
         result_ends[row] = size
 
 
-@kernel
+@kernel("(u1[::1], i8[::1], i8[::1], u1[::1], i8[:, ::1])")
 def count_kinds(data, starts, ends, kinds, counts):  # type: ignore[no-untyped-def]
     """Add to `counts` how many characters of each kind every text has, one line per text."""
     for row in range(starts.shape[0]):

@@ -357,7 +357,7 @@ _SPACES = np.uint64(sum(1 << blank for blank in (*range(0x09, 0x0E), *range(0x1C
 """Bit b is set where the byte b is whitespace; from 64 on none is."""
 
 
-@kernel
+@kernel("(u1[::1], i8[::1], i8[::1], i4[::1], i8[::1])")
 def code_points(data, starts, ends, ids, offsets):  # type: ignore[no-untyped-def]
     """Fill `ids` with the code points of the characters that are no whitespace, `offsets` with where each row ends."""
     # Unsigned, for an index that could be negative is checked for that.

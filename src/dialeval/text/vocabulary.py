@@ -138,7 +138,7 @@ def _insert(data, start, length, key, slot, table, arena, ends, words):  # type:
     return True
 
 
-@kernel
+@kernel("(u1[::1], i8[::1], i8[::1], i8, u8[::1], u1[::1], i8[::1], i8, i4[::1], i8[::1])")
 def split_words(data, starts, ends, first, table, arena, word_ends, words, ids, offsets):  # type: ignore[no-untyped-def]
     """Fill `ids` and `offsets` with the words of the rows from `first` on.
 
@@ -203,7 +203,7 @@ def word_id(data, start, end, table, arena, word_ends, words):  # type: ignore[n
     return int64(-1), words
 
 
-@kernel
+@kernel("(u1[::1], i8[::1], i8[::1], i8, u8[::1], u1[::1], i8[::1], i8, i4[::1])")
 def intern_words(data, starts, ends, first, table, arena, word_ends, words, ids):  # type: ignore[no-untyped-def]
     """Fill `ids` with the ids of texts that are one word each, spaces included; return what `split_words` returns."""
     for row in range(first, starts.shape[0]):
@@ -214,7 +214,7 @@ def intern_words(data, starts, ends, first, table, arena, word_ends, words, ids)
     return starts.shape[0], words
 
 
-@kernel
+@kernel("(u1[::1], i8[::1], i8[::1], u8[::1], u1[::1], i8[::1], i4[::1])")
 def find_words(data, starts, ends, table, arena, word_ends, ids):  # type: ignore[no-untyped-def]
     """Fill `ids` with the ids of texts that are one word each; -1 for a word that is not in the store."""
     for row in range(starts.shape[0]):
@@ -223,7 +223,7 @@ def find_words(data, starts, ends, table, arena, word_ends, ids):  # type: ignor
         ids[row] = int64(table[slot + uint64(1)]) if table[slot] != 0 else -1
 
 
-@kernel
+@kernel("(u8[::1], u8[::1])")
 def refill(table, larger):  # type: ignore[no-untyped-def]
     """Put the entries of a table into an empty larger one."""
     mask = uint64(larger.shape[0] - 1)
