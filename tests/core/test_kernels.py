@@ -121,7 +121,7 @@ def test_threads_share_one_kernel() -> None:
 
 def test_a_kernel_allocates_nothing() -> None:
     @kernel("(i8,)")
-    def zeros(size):  # type: ignore[no-untyped-def, untyped-decorator]
+    def zeros(size):  # type: ignore[no-untyped-def]
         return np.zeros(size)[0]
 
     with pytest.raises(NumbaError, match="Only accept returning of array passed into the function"):
