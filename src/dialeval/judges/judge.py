@@ -290,14 +290,9 @@ class DialogueJudge(adem.TrainedJudge[JudgeWeights]):
 
     _shipped_folder, _load = SHIPPED, staticmethod(load_judge)
 
-    def __init__(
-        self, source: str | os.PathLike[str] | JudgeWeights | None = None, encoder: str | os.PathLike[str] | None = None
-    ) -> None:
-        super().__init__(source, encoder)
-
     @cached_property
     def _cross_encoder(self) -> CrossEncoder:
-        files = find_encoder(self._encoder or self.weights.encoder)
+        files = find_encoder(self.locate_encoder())
         if files.digest != self.weights.encoder_digest:
             remedy = f"pass the encoder {self.weights.encoder!r} ({self.weights.encoder_digest})"
             raise SettingError(f"the judge was trained on other weights than those of {files.name}; {remedy}")
@@ -310,7 +305,7 @@ class DialogueJudge(adem.TrainedJudge[JudgeWeights]):
 
     @cached_property
     def _vectors(self) -> SentenceVectors:
-        return adem.open_vectors(self._encoder or self.weights.encoder)
+        return adem.open_vectors(self.locate_encoder())
 
     @property
     def digest(self) -> str:
@@ -384,6 +379,4 @@ def open_judge(source: Any) -> dict[Input, object]:
         source = DialogueJudge(source) if is_dialogue_judge(source) else adem.Judge(source)
     if hasattr(source, "verdicts"):
         return {inputs.DIALOGUE_JUDGE: source}
-    # The shipped judge of adem on another device is used next to the shipped judge of the other kind.
-    other = {inputs.DIALOGUE_JUDGE: DialogueJudge()} if getattr(source, "shipped", False) else {}
-    return {inputs.JUDGE: source, **other}
+    return {inputs.JUDGE: source}

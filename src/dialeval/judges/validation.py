@@ -70,7 +70,6 @@ def train(
     quality: str = "overall",
     licenses: Mapping[str, str] | None = None,
     validate: bool = True,
-    device: str = "cpu",
     fields: Mapping[str, str] | None = None,
     progress: Progress | None = None,
     command: str = "dialeval.adem.train(...)",
@@ -89,7 +88,6 @@ def train(
         quality: Which of the scores to learn.
         licenses: By data set its license, for the card.
         validate: Validate the judge on data sets that are left out.
-        device: Where texts are encoded.
         fields: The names of fields in the files, by ours.
         progress: Called with the number of steps done and of all: the encoding of all texts, then each fit on what
             remains when some rows are left out.
@@ -127,7 +125,7 @@ def train(
     rated = read_ratings(ratings, fields)
     every = read_ratings([*ratings, *tests], fields) if tests else rated
     others = every.take(np.arange(len(rated), len(every))) if tests else rated
-    vectors = open_vectors(encoder, tokens, device)
+    vectors = open_vectors(encoder, tokens)
     if progress is not None:
         progress(0, None)
     examples = make_examples(every, vectors, turns, quality)
