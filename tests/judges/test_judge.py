@@ -13,9 +13,8 @@ from tools.judge_training.pairs import shape_within
 import dialeval
 from dialeval.core.errors import SettingError
 from dialeval.judges.adem import Judge, encode_rows, open_judge, open_vectors
-from dialeval.judges.card import ATTACKS
+from dialeval.judges.attacks import ATTACKS, attack
 from dialeval.judges.cross_encoder import PairShape
-from dialeval.judges.validation import attack
 from judges.tiny_judges import invented_ratings, tiny_judge, tiny_vectors, tiny_weights
 from tiny_encoder import write_encoder
 
@@ -113,10 +112,11 @@ def test_attacks(tmp_path: Path) -> None:
     assert each.real == pytest.approx(real.mean())
     assert each.mean == pytest.approx(other.mean())
     assert each.not_worse == pytest.approx((other >= real).mean())
+    assert each.changed == pytest.approx((np.abs(other - real) >= 0.5).mean())
     assert each.correlation == pytest.approx(np.corrcoef(real, other)[0, 1])
     bare = {each.name for each in attack(judge, ratings.contexts, ["word"] * 40, [[]] * 40)}
     assert bare == {"dull", "context"}, "what cannot be tried is left out"
     unasked = {each.name for each in attack(judge, [[]] * 40, ratings.responses, ratings.references)}
     assert unasked == {"reversed", "dull", "random", "reference"}
-    with pytest.raises(SettingError, match="no row has a context or a reference"):
+    with pytest.raises(SettingError, match="needs a context or a reference"):
         attack(judge, [[]] * 40, ratings.responses, [[]] * 40)

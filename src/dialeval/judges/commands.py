@@ -6,13 +6,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from dialeval.cli import options
 from dialeval.cli import output as out
 from dialeval.cli.progress import open_meter
+
+if TYPE_CHECKING:
+    from dialeval.io.rows import Rows
+    from dialeval.judges.attacks import Attack
 
 _OUTPUT = click.option("-o", "--output", required=True, type=options.FOLDER, help="Folder for the judge.")
 
@@ -57,7 +61,6 @@ def install(wheel: str | None, force: bool) -> None:
 )
 @options.base_encoder
 @_OUTPUT
-@options.choice("--kind", ["adem", "identity"], "Recipe.")
 @click.option("--strength", type=float, default=30, help="How near M and N stay to the identity.")
 @click.option("--response-strength", type=float, default=100, help="How small the linear term stays.")
 @click.option("--rank", type=int, default=8, help="Directions that M and N add to the identity.")
@@ -76,8 +79,8 @@ def train_adem(
     and `context`, `reference` or both. The table that is printed is in the card as well.
     """
     from dialeval.judges.adem import check_folder
-    from dialeval.judges.card import NOT_VALIDATED, describe_attack
-    from dialeval.judges.validation import train
+    from dialeval.judges.attacks import describe_attack
+    from dialeval.judges.training import NOT_VALIDATED, train
 
     check_folder(output, ratings, more, tests)
     command = out.quote_command(short_paths=True)  # cards travel
@@ -103,10 +106,9 @@ def attack_adem(judge_dir: str | None, **rest: Any) -> None:
     Without RESPONSES the shipped sample is used.
     """
     from dialeval.judges.adem import open_judge
-    from dialeval.judges.card import describe_attack, list_attacks
-    from dialeval.judges.validation import attack_systems
+    from dialeval.judges.attacks import attack_systems, describe_attack
 
-    attacks = _attack(partial(attack_systems, open_judge(judge_dir)), list_attacks, **rest)
+    attacks = _attack(partial(attack_systems, open_judge(judge_dir)), **rest)
     if rest["format_"] == "table":
         for attack in attacks:
             out.print_err(describe_attack(attack))
@@ -126,22 +128,18 @@ def attack_adem(judge_dir: str | None, **rest: Any) -> None:
 def attack_judge(judge_dir: str | None, llm: options.LanguageModel, **rest: Any) -> None:
     """Try to fool a judge: words in reverse, a dull answer, a random one, an echo; and the reference itself.
 
-    With --llm-model, a language model: planted verdicts, flattery, padding, an echo, and the order of two replies.
+    With --llm-model, a language model: planted verdicts, flattery, padding and an echo.
     Without RESPONSES the shipped sample is used.
     """
-    if llm["model"]:
-        from dialeval.judges.llm.attack import attack_llm
-        from dialeval.reports.analyses import make_attack_rows
-
-        with open_llm(llm) as model:
-            chosen: dict[str, Any] = {"rubric": llm["rubric"] or "reply", "mode": model.defaults["mode"] or "expected"}
-            _attack(partial(attack_llm, model, **chosen), make_attack_rows, **rest)
-        return
-    from dialeval.judges.card import list_attacks
+    from dialeval.judges.attacks import attack_llm, attack_systems
     from dialeval.judges.judge import DialogueJudge
-    from dialeval.judges.validation import attack_systems
 
-    _attack(partial(attack_systems, DialogueJudge(judge_dir)), list_attacks, **rest)
+    if not llm["model"]:
+        _attack(partial(attack_systems, DialogueJudge(judge_dir)), **rest)
+        return
+    with open_llm(llm) as model:
+        chosen: dict[str, Any] = {"rubric": llm["rubric"] or "reply", "mode": model.defaults["mode"] or "expected"}
+        _attack(partial(attack_llm, model, **chosen), **rest)
 
 
 @contextmanager
@@ -170,9 +168,9 @@ def show_llm(llm: options.LanguageModel, responses: tuple[str, ...], row: int, *
 
     The marker around the texts is a new random one for each request.
     """
+    from dialeval.judges.attacks import read_attacked
     from dialeval.judges.llm.metric import label_row
     from dialeval.judges.llm.rubrics import read_rubric, show_request
-    from dialeval.judges.validation import read_attacked
 
     asked = {} if llm["endpoint"] or llm["presets"] else {"replay": True}
     panel = options.LanguageModel({**llm, **asked}).open()
@@ -246,16 +244,16 @@ def drift(runs: tuple[str, ...], metrics: tuple[str, ...], most: int, output: Pa
 
 
 def _attack(
-    attack: Callable[[Any], Any], table: Callable[[Any], Any], responses: tuple[str, ...], format_: str, **inputs: Any
-) -> Any:
+    attack: Callable[[list[Rows]], list[Attack]], responses: tuple[str, ...], format_: str, **inputs: Any
+) -> list[Attack]:
     """Attack a judge on rows, print the results, and return them."""
     import msgspec
 
-    from dialeval.judges.validation import read_attacked
+    from dialeval.judges.attacks import list_attacks, read_attacked
 
     attacks = attack(read_attacked(responses or None, **inputs))
     if format_ == "json":
         out.print_content(out.encode_json({"attacks": msgspec.to_builtins(attacks)}).decode())
     else:
-        out.print_tables([("Attacks", table(attacks))])
+        out.print_tables([("Attacks", list_attacks(attacks))])
     return attacks
