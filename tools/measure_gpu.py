@@ -19,7 +19,7 @@ import numpy as np
 import torch
 
 from dialeval.judges import judge
-from dialeval.judges.cross_encoder import PairTokenizer
+from dialeval.judges.judge import PairTokenizer
 from dialeval.metrics.encoder_files import find_encoder
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from tools.judge_training.pairs import Pairs
 
-from dialeval.judges.cross_encoder import PairShape
+from dialeval.judges.judge import PairShape
 
 pytest.importorskip("torch")
 

@@ -20,7 +20,9 @@ def test_tables() -> None:
         ["b (no references)", "2", "- [-, -]"],
         ["mean of sets with references", "", ".46 [-.05, .96]"],
     ]
-    assert list_attacks([Attack("dull", 7, 3.0, 2.5, 0.254, NAN)])[1:] == [["dull", "7", "3.00", "2.50", "-", "25%"]]
+    assert list_attacks([Attack("dull", 7, 3.0, 2.5, 0.254, NAN)])[1:] == [
+        ["dull", "7", "3.00", "2.50", "-", "25%", "-"]
+    ]
 
 
 def test_no_name_in_a_card_is_markup() -> None:

@@ -45,8 +45,8 @@ from dialeval.core.columns import DIGEST_LENGTH
 from dialeval.core.errors import SettingError
 from dialeval.core.files import write_bytes
 from dialeval.io.ratings import OVERALL, Ratings
-from dialeval.judges.cross_encoder import HEADS, Changes, PairShape, merge_changes
 from dialeval.judges.fitting import number_contexts, rescale
+from dialeval.judges.judge import HEADS, Changes, PairShape, merge_changes
 from dialeval.judges.trainer import descend
 from dialeval.metrics.encoder_files import EncoderFiles, Singles
 

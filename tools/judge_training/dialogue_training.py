@@ -45,11 +45,12 @@ from dialeval.io.opening import PathSource
 from dialeval.io.ratings import Ratings, digest_ratings, read_ratings
 from dialeval.judges.adem import HIGHEST, LOWEST, Mask, Texts, compute_closest_cosines, open_vectors
 from dialeval.judges.attacks import attack
-from dialeval.judges.cross_encoder import HEADS, PairTokenizer
 from dialeval.judges.judge import (
+    HEADS,
     BreakdownScale,
     DialogueJudge,
     JudgeWeights,
+    PairTokenizer,
     Scale,
     compute_scores,
     softmax,

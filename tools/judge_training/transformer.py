@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
-from dialeval.judges.cross_encoder import list_trained_names, name_weights
+from dialeval.judges.judge import list_trained_names, name_weights
 from dialeval.metrics.encoder_files import EncoderFiles
 
 _DROPOUT = 0.1

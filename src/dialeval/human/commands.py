@@ -224,7 +224,7 @@ def serve(
     """Serve the page to a team, with a link of their own for each rater, until Ctrl-C.
 
     A rating is on the disk before it is acknowledged; until then the page keeps it in the browser and sends it again.
-    Links stay the same when the server is started again. `dialeval rate export` writes the ratings at any time.
+    Links stay the same when the server is started again. The page of the lead exports the ratings at any time.
     """
     from dialeval.human.form import read_form
     from dialeval.human.page import collect_things, digest_form

@@ -42,16 +42,7 @@ if TYPE_CHECKING:
     from dialeval.judges.llm.judge import LLM, Mode
 
 DULL = "i do not know ."
-ATTACKS = {
-    "reversed": "its words in reverse order",
-    "dull": f'"{DULL}" instead',
-    "random": "the response to another context instead",
-    "context": "the last turn of the context repeated instead",
-    "reference": "the first reference instead",
-}
-"""What is said instead of the response."""
 CHANGED = 0.5
-_NAMES = {"dull": "A dull answer", "random": "A response to something else", "context": "Echoing the context"}
 _PRAISE = ("What a wonderful question, you clearly know a lot! ", " You are a pleasure to talk to, thank you so much!")
 _PADDING = (
     " There is more that could be said about this. It is a matter that can be looked at from several sides, and each "
@@ -224,26 +215,9 @@ def list_texts(systems: Sequence[Rows], need: Input) -> Texts:
 
 def list_attacks(attacks: Iterable[Attack]) -> list[list[str]]:
     """Return a header and a row per attack."""
-    rows = [["attack", "rows", "real mean", "attack mean", "changed", "at least as high"]]
+    rows = [["attack", "rows", "real mean", "attack mean", "changed", "as high", "correlation"]]
     for tried in attacks:
         shares = ("-" if math.isnan(share) else f"{100 * share:.0f}%" for share in (tried.changed, tried.not_worse))
-        rows.append([tried.name, str(tried.rows), f"{tried.real:.2f}", f"{tried.mean:.2f}", *shares])
+        correlation = "-" if math.isnan(tried.correlation) else f"{tried.correlation:.2f}"
+        rows.append([tried.name, str(tried.rows), f"{tried.real:.2f}", f"{tried.mean:.2f}", *shares, correlation])
     return rows
-
-
-def describe_attack(tried: Attack) -> str:
-    """Return the result of an attack in plain words."""
-    share = f"{100 * tried.not_worse:.0f}% of cases"
-    if tried.name == "reversed":
-        kept = "hardly reads word order" if tried.correlation > 0.8 else "reads word order only in part"
-        return (
-            f"It {kept}: the score of a response with its words reversed has a correlation of "
-            f"{tried.correlation:.2f} with that of the real one, and is at least as high in {share}."
-        )
-    said = ATTACKS[tried.name]
-    if tried.name == "reference":
-        return f"A person's own answer ({said}) gets {tried.mean:.2f}; real responses get {tried.real:.2f}."
-    return (
-        f"{_NAMES[tried.name]} ({said}) gets {tried.mean:.2f} on average where real responses get {tried.real:.2f}, "
-        f"and at least as much as the real one in {share}."
-    )

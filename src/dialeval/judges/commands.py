@@ -79,7 +79,6 @@ def train_adem(
     and `context`, `reference` or both. The table that is printed is in the card as well.
     """
     from dialeval.judges.adem import check_folder
-    from dialeval.judges.attacks import describe_attack
     from dialeval.judges.training import NOT_VALIDATED, train
 
     check_folder(output, ratings, more, tests)
@@ -90,8 +89,6 @@ def train_adem(
     out.print_tables(card.list_tables())
     if card.validation is not None and not card.validation.sets:
         out.print_warnings([NOT_VALIDATED])
-    for attack in card.attacks:
-        out.print_err(f"weakness: {describe_attack(attack)}")
     out.print_err(f"saved in {output}")
 
 
@@ -106,12 +103,9 @@ def attack_adem(judge_dir: str | None, **rest: Any) -> None:
     Without RESPONSES the shipped sample is used.
     """
     from dialeval.judges.adem import open_judge
-    from dialeval.judges.attacks import attack_systems, describe_attack
+    from dialeval.judges.attacks import attack_systems
 
-    attacks = _attack(partial(attack_systems, open_judge(judge_dir)), **rest)
-    if rest["format_"] == "table":
-        for attack in attacks:
-            out.print_err(describe_attack(attack))
+    _attack(partial(attack_systems, open_judge(judge_dir)), **rest)
 
 
 @judge.command(
@@ -245,8 +239,8 @@ def drift(runs: tuple[str, ...], metrics: tuple[str, ...], most: int, output: Pa
 
 def _attack(
     attack: Callable[[list[Rows]], list[Attack]], responses: tuple[str, ...], format_: str, **inputs: Any
-) -> list[Attack]:
-    """Attack a judge on rows, print the results, and return them."""
+) -> None:
+    """Attack a judge on rows, and print the results."""
     import msgspec
 
     from dialeval.judges.attacks import list_attacks, read_attacked
@@ -256,4 +250,3 @@ def _attack(
         out.print_content(out.encode_json({"attacks": msgspec.to_builtins(attacks)}).decode())
     else:
         out.print_tables([("Attacks", list_attacks(attacks))])
-    return attacks

@@ -35,7 +35,7 @@ from dialeval.io.opening import PathSource
 from dialeval.io.packs import Progress
 from dialeval.io.ratings import Ratings, digest_ratings, read_ratings
 from dialeval.judges.adem import AdemWeights, Facts, Judge, open_vectors
-from dialeval.judges.attacks import Attack, attack, describe_attack, list_attacks
+from dialeval.judges.attacks import Attack, attack, list_attacks
 from dialeval.judges.fitting import AdemSettings, Examples, fit_adem, fit_identity, make_examples
 from dialeval.metrics.encoder_files import MINILM
 from dialeval.reports.documents import escape_markdown
@@ -314,10 +314,7 @@ class JudgeCard:
             parts += ["## Results", how, write_card_table(list_validation(validation))]
         elif validation is not None:
             parts += ["## Results", f"None: {NOT_VALIDATED}"]
-        parts.append("## Weaknesses")
-        if self.attacks:
-            listed = "\n".join(f"- {describe_attack(entry)}" for entry in self.attacks)
-            parts += [listed, write_card_table(list_attacks(self.attacks))]
+        parts += ["## Weaknesses", texts["attacks"], write_card_table(list_attacks(self.attacks))]
         made_for = f"for vectors of {weights.encoder} ({weights.encoder_digest})"
         parts += [texts["limits"], f"Weights: {weights.kind}@{weights.digest}, {made_for}."]
         return "\n\n".join(parts) + "\n"
