@@ -92,10 +92,7 @@ def details(text: str) -> dict[str, Any]:
     transcript = {"dialogue": text, "inform": True, "success": False, "domains": [{**domain, "complete": False}]}
     transcript |= {"turns": [{**turn, "state": {text: {text: text}}}]}
     transcript |= {"causes": [{"lost": text, "domain": text, "cause": text, "detail": text}]}
-    curve = {"dialogue": text, "turns": [1, 2], "reference": [text] * 2, "label": [text] * 2}
-    curve |= {"shares": [[0.2, 0.3, 0.5]] * 2, "probabilities": [[0.2, 0.3, 0.5]] * 2}
-    curve |= {"said": [[1, True, text], [2, False, text]]}
-    families = {"transcripts": transcript, "curves": curve}
+    families = {"transcripts": transcript}
     sampled = {"alignments": {f"sampled {text}": [aligned] * 3}, "failures": {text: {text: [text, f"2{text}"]}}}
     return {"command": f"dialeval {text}", **sampled, **{name: {text: [entry]} for name, entry in families.items()}}
 
@@ -135,8 +132,7 @@ def test_hostile_text_is_shown_as_it_is(page: Page, tmp_path: Path, kind: str) -
     assert wanted[:20] in line.locator(".heads").evaluate("each => each.textContent")
     scores = page.locator("#dialogues [data-name=key] option")
     assert scores.evaluate_all(content) == [wanted, f"second {wanted}"]
-    for section in ("transcripts", "curves"):
-        assert wanted[:20] in page.locator(f"#{section}").evaluate("each => each.textContent")
+    assert wanted[:20] in page.locator("#transcripts").evaluate("each => each.textContent")
     opened.assert_quiet()
 
 

@@ -7,8 +7,7 @@ FEATURE = Feature(
     "breakdown",
     topic="Breakdown detection",
     metrics={inputs.LABELS: ("dialeval.metrics.breakdown:LabelAccuracy,BreakdownDetection,BreakdownDistance",)},
-    details=dict.fromkeys(("breakdown", "curves"), "dialeval.suites.breakdown.report:BreakdownDetails"),
-    sections={"curves": {"section": "dialeval.suites.breakdown.report:make_curves_section"}},
+    details={"breakdown": "dialeval.suites.breakdown.report:BreakdownDetails"},
     files={
         "breakdown-labels": WrittenFile(
             "*.labels.json", "breakdown detect -o", "dialeval.reports.schemas:BreakdownLabels"
