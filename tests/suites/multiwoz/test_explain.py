@@ -18,7 +18,6 @@ from dialeval.core.result import Run
 from dialeval.multiwoz import Evaluator
 from dialeval.reports.html import combine_runs, render
 from dialeval.suites.multiwoz.data import Goals, TaskData, load_task
-from dialeval.suites.multiwoz.evaluation import evaluate_task, with_transcripts
 from dialeval.suites.multiwoz.explanations import Cause, Explanation, group_by_cause
 from dialeval.suites.multiwoz.ontology import Domain
 from dialeval.suites.multiwoz.report import make_transcripts_section
@@ -152,11 +151,11 @@ PREDICTIONS = sample_data.folder() / "town" / "predictions"
 
 @pytest.fixture(scope="module")
 def run() -> Run:
-    return evaluate_task(PREDICTIONS, TASK)
+    return Evaluator(data=TASK).run(PREDICTIONS)
 
 
 def test_every_cause_has_an_example_where_there_is_room_for_one_each(run: Run) -> None:
-    found = with_transcripts(run, PREDICTIONS, TASK, most=2 * len(TASK.files.turns) - 4).details
+    found = Evaluator(data=TASK).with_transcripts(run, PREDICTIONS, most=2 * len(TASK.files.turns) - 4).details
     for system, counts in found["failures"].items():
         shown = {cause["cause"] for entry in found["transcripts"][system] for cause in entry["causes"]}
         assert shown == set(counts)
@@ -188,7 +187,7 @@ def test_responses_are_as_the_system_gave_them(shown_run: Run) -> None:
 
 def test_lost_dialogues_come_first_where_there_is_no_room_for_all() -> None:
     evaluator = Evaluator(data="town")
-    shown_run = with_transcripts(evaluator.run(PREDICTIONS), PREDICTIONS, evaluator.task, evaluator.choices, most=6)
+    shown_run = evaluator.with_transcripts(evaluator.run(PREDICTIONS), PREDICTIONS, most=6)
     shown = {system: [entry["dialogue"] for entry in mine] for system, mine in shown_run.details["transcripts"].items()}
     assert all(len(names) <= 3 for names in shown.values())
     lost = {e["dialogue"] for mine in shown_run.details["transcripts"].values() for e in mine if e["causes"]}
@@ -253,7 +252,7 @@ def turn(at: int, response: str, state: dict[str, dict[str, str]], **more: Any) 
 
 def test_causes_are_counted_over_all_dialogues_and_lead_to_those_that_are_shown() -> None:
     evaluator = Evaluator(data="town")
-    shown_run = with_transcripts(evaluator.run(PREDICTIONS), PREDICTIONS, evaluator.task, evaluator.choices, most=6)
+    shown_run = evaluator.with_transcripts(evaluator.run(PREDICTIONS), PREDICTIONS, most=6)
     section = make_transcripts_section(shown_run)
     assert section is not None
     page = Page(section.content)
