@@ -78,7 +78,6 @@ def details(text: str) -> dict[str, Any]:
     group = {"group": text, "references": [text]}
     aligned = {"query": text, "mds": 1.0, "pds": 1.0, "max-bleu": 1.0, "groups": [group, {**group, "group": "b"}]}
     aligned |= {"unreached": ["b"], "hypotheses": [{"text": text, "group": text, "score": 0.5}]}
-    step = {"domain": text, "provided": [text], "early": [text], "offer": {"venues": 9, "names": [text]}}
     turn = {
         "turn": 0,
         "user": text,
@@ -86,7 +85,7 @@ def details(text: str) -> dict[str, Any]:
         "active": [text],
         "estimated": True,
         "true_state": True,
-        "steps": [step],
+        "steps": [text],
     }
     domain = {"domain": text, "wishes": {text: text}, "asked": [text], "provided": [text], "matched": True}
     transcript = {"dialogue": text, "inform": True, "success": False, "domains": [{**domain, "complete": False}]}

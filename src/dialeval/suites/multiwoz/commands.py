@@ -101,7 +101,9 @@ def multiwoz(
     out.check_places(output, predictions, files=(dialogues,))
     evaluator = _make_evaluator(predictions, settings)
     if failures:
-        _print_failures(evaluator, predictions, format_)
+        from dialeval.suites.multiwoz.report import FAILURES, FailedDialogues
+
+        out.print_as(format_, FAILURES, FailedDialogues(evaluator.failures(predictions)))
         return 0
     read = evaluator.read(predictions)
     with open_meter() as meter:
@@ -123,15 +125,6 @@ def _make_evaluator(predictions: Predictions, settings: Mapping[str, Any]) -> Ev
     from dialeval.multiwoz import Evaluator
 
     return Evaluator(**settings)
-
-
-def _print_failures(evaluator: Evaluator, predictions: Predictions, format_: str) -> None:
-    from dialeval.suites.multiwoz.report import write_failures_csv, write_failures_json, write_failures_table
-
-    formats = {"table": write_failures_table, "json": write_failures_json, "csv": write_failures_csv}
-    if format_ not in formats:
-        raise click.UsageError("--failures is printed as table, json or csv")
-    out.print_content(formats[format_](evaluator.failures(predictions)))
 
 
 @multiwoz.command("dialeval multiwoz explain pmul0320 -i damd.json")

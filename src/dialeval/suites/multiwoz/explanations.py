@@ -76,22 +76,6 @@ class SavedDomain(Struct):
     complete: bool
 
 
-class SavedOffer(Struct):
-    """The venues that a turn offers."""
-
-    venues: Count
-    names: list[str]
-
-
-class SavedStep(Struct, omit_defaults=True):
-    """What a turn did that counts."""
-
-    domain: str
-    provided: list[str]
-    early: list[str]
-    offer: SavedOffer | None = None
-
-
 class SavedTurn(Struct, kw_only=True):
     """A turn of a task dialogue."""
 
@@ -103,7 +87,8 @@ class SavedTurn(Struct, kw_only=True):
     estimated: bool
     state: dict[str, dict[str, str]]
     true_state: bool
-    steps: list[SavedStep]
+    steps: list[str]
+    """What the turn did that counts, and what did not count."""
 
 
 class Transcript(Struct):
@@ -179,16 +164,11 @@ class Explanation:
                 estimated=turn.estimated,
                 state={domain: dict(slots) for domain, slots in turn.state.items()},
                 true_state=turn.true_state,
-                steps=[self._to_saved_step(step) for step in self.steps if step.turn is turn],
+                steps=list(self._describe_steps(turn)),
             )
             for turn in self.turns
         ]
         return Transcript(self.dialogue, ended.inform, ended.success, domains, turns, list(self.causes))
-
-    def _to_saved_step(self, step: TurnStep) -> SavedStep:
-        offer = step.offer
-        venues = None if offer is None else SavedOffer(offer.bit_count(), self._list_names(step.domain, offer))
-        return SavedStep(step.domain, sorted(step.provided), sorted(step.early), venues)
 
     def __str__(self) -> str:
         return escape_lines("\n".join(self.lines()))
@@ -216,19 +196,22 @@ class Explanation:
         source = "true state" if turn.true_state else "state"
         state = "; ".join(f"{domain}: {_join_slots(slots)}" for domain, slots in turn.state.items())
         yield f"    {source}: {state or 'empty'}"
+        yield from (f"    {line}" for line in self._describe_steps(turn))
+
+    def _describe_steps(self, turn: TaskTurn) -> Iterator[str]:
         for step in self.steps:
             if step.turn is turn:
                 if step.offer is not None:
-                    yield f"    {step.domain}: offers {self._describe_venues(step.domain, step.offer)}"
+                    yield f"{step.domain}: offers {self._describe_venues(step.domain, step.offer)}"
                 if step.provided:
-                    yield f"    {step.domain}: provides {', '.join(sorted(step.provided))}"
+                    yield f"{step.domain}: provides {', '.join(sorted(step.provided))}"
                 if step.early:
                     early = ", ".join(sorted(step.early))
-                    yield f"    {step.domain}: provides {early} before the booking, which does not count"
+                    yield f"{step.domain}: provides {early} before the booking, which does not count"
         for domain in self.goal:
             words = [] if domain in turn.domains else self._find_useful_words(turn, domain)
             if words:
-                yield f"    {domain} is not active: {', '.join(words)} does not count"
+                yield f"{domain} is not active: {', '.join(words)} does not count"
 
     def _find_useful_words(self, turn: TaskTurn, domain: str) -> list[str]:
         """Return the words of a turn that would count for a domain of the goal if it were active."""
@@ -333,12 +316,9 @@ class Explanation:
         count = offer.bit_count()
         if not count:
             return "no venue"
-        names = ", ".join(self._list_names(domain, offer))
+        names = ", ".join(self.criteria.venues[domain].list_labels(offer, SHOWN_VENUES))
         more = ", ..." if count > SHOWN_VENUES else ""
         return f"{count} {'venue' if count == 1 else 'venues'} ({names}{more})"
-
-    def _list_names(self, domain: str, offer: int) -> list[str]:
-        return self.criteria.venues[domain].list_labels(offer, SHOWN_VENUES)
 
 
 def group_by_cause(explanations: Iterable[Explanation], gold: bool = False) -> dict[str, list[str]]:

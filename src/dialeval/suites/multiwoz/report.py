@@ -10,21 +10,22 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from urllib.parse import quote
 
 import msgspec
 
+from dialeval.core.display import Tabular
 from dialeval.core.result import Run
-from dialeval.core.validation import dump
+from dialeval.core.validation import JsonObject
 from dialeval.reports import markup
-from dialeval.reports.documents import format_csv
+from dialeval.reports.documents import Document, Printer, Table
 from dialeval.reports.formatting import MISSING, plain, show
 from dialeval.reports.marks import draw_bars
 from dialeval.reports.markup import Section
 from dialeval.suites.multiwoz.explanations import (
     Explanation,
     SavedDomain,
-    SavedStep,
     SavedTurn,
     TaskDetails,
     Transcript,
@@ -208,22 +209,9 @@ def _write_turn(turn: SavedTurn, before: Mapping[str, Mapping[str, str]]) -> str
         notes.append(f"{whose} without {_join_words(gone)}")
     active = _join_words(turn.active) if turn.active else "none"
     notes.append(f"active: {active}{' (estimated)' if turn.estimated else ''}")
-    steps = "".join(map(_write_step, turn.steps))
+    steps = "".join(f'<div class="step">{markup.text(step)}</div>' for step in turn.steps)
     lines = "".join(f'<div class="aside">{note}</div>' for note in notes)
     return f'<p class="said">{markup.text(turn.response, most=SHOWN_LENGTH)}</p>{steps}{lines}'
-
-
-def _write_step(step: SavedStep) -> str:
-    domain, parts = markup.text(step.domain), []
-    if (offer := step.offer) is not None:
-        more = ", …" if offer.venues > len(offer.names) else ""
-        named = f" ({_join_words(offer.names)}{more})" if offer.names else ""
-        parts.append(f"offers {markup.count(offer.venues, 'venue') if offer.venues else 'no venue'}{named}")
-    if step.provided:
-        parts.append(f"provides {_join_words(step.provided)}")
-    if step.early:
-        parts.append(f"provides {_join_words(step.early)} before the booking, which does not count")
-    return "".join(f'<div class="step">{domain} {part}</div>' for part in parts)
 
 
 def _join_slots(slots: Mapping[str, str]) -> str:
@@ -242,55 +230,39 @@ def make_ceiling_table(run: Run) -> Iterable[tuple[str, list[list[str]]]]:
             yield f"Dialogues that {system} fails", [["cause", "dialogues"], *lines]
 
 
-# The table of failed dialogues: how many lost Inform or Success by each cause, and each of them with its detail.
+@dataclass(frozen=True)
+class FailedDialogues(Tabular):
+    """The dialogues that lost Inform or Success, by system; a row for each of their causes."""
 
-FIELDS = ("system", "dialogue", "lost", "domain", "cause", "detail")
+    systems: Mapping[str, Sequence[Explanation]]
 
-
-def list_failures(failures: Mapping[str, Sequence[Explanation]]) -> list[dict[str, str]]:
-    """Return a row per cause of a failed dialogue."""
-    return [
-        {"system": system, "dialogue": explanation.dialogue, **msgspec.structs.asdict(cause)}
-        for system, explanations in failures.items()
-        for explanation in explanations
-        for cause in explanation.causes
-    ]
-
-
-def write_failures_table(failures: Mapping[str, Sequence[Explanation]]) -> str:
-    """Return for each system the number of dialogues by cause, then all rows by cause, as text."""
-    rows = list_failures(failures)
-    parts = []
-    for system, lost in failures.items():
-        lost_rows = [row for row in rows if row["system"] == system]
-        causes = group_by_cause(lost)
-        number = "1 dialogue" if len(lost) == 1 else f"{len(lost)} dialogues"
-        parts.append(f"{plain(system)}: {number} lost inform or success\n\n")
-        listed = Counter((row["cause"], row["domain"]) for row in lost_rows)
-        domains = sorted({domain for _, domain in listed})
-        counts = [
-            [cause, str(len(lost_by)), *(str(listed[cause, domain] or "") for domain in domains)]
-            for cause, lost_by in causes.items()
+    def lines(self) -> list[JsonObject]:
+        return [
+            {"system": system, "dialogue": explanation.dialogue, **msgspec.structs.asdict(cause)}
+            for system, explanations in self.systems.items()
+            for explanation in explanations
+            for cause in explanation.causes
         ]
-        parts.append(_align_columns(("cause", "dialogues", *map(plain, domains)), counts))
-        ordered = sorted(lost_rows, key=lambda row: list(causes).index(row["cause"]))
-        heads = FIELDS[1:]
-        parts.append("\n" + _align_columns(heads, [[plain(row[head]) for head in heads] for row in ordered]) + "\n")
-    return "".join(parts)
+
+    def to_dict(self) -> list[JsonObject]:
+        """Return the rows for JSON."""
+        return self.lines()
 
 
-def write_failures_csv(failures: Mapping[str, Sequence[Explanation]]) -> str:
-    """Return a line per cause as CSV."""
-    return format_csv(FIELDS, (row.values() for row in list_failures(failures)))
+def _to_document(failed: FailedDialogues) -> Document:
+    """Count the dialogues by cause and domain, and list the rows below."""
+    titles, tables = [], []
+    for system, lost in failed.systems.items():
+        counts = Counter((cause.cause, cause.domain) for explanation in lost for cause in explanation.causes)
+        domains = sorted({domain for _, domain in counts})
+        rows = [
+            [cause, str(len(names)), *(str(counts[cause, domain] or "") for domain in domains)]
+            for cause, names in group_by_cause(lost).items()
+        ]
+        titles.append(f"{system}: {markup.count(len(lost), 'dialogue')} lost inform or success")
+        tables.append(Table(["cause", "dialogues", *domains], rows))
+    form = "{system}, {dialogue}: lost {lost}, {domain}: {cause}; {detail}"
+    return Document([], tables, [form.format(**row) for row in failed.lines()], titles)
 
 
-def write_failures_json(failures: Mapping[str, Sequence[Explanation]]) -> str:
-    """Return a list with a row per cause as JSON."""
-    return dump(list_failures(failures)).decode()
-
-
-def _align_columns(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [list(heads), *map(list, rows)]
-    widths = [max(len(line[at]) for line in lines) for at in range(len(heads))]
-    padded = ("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) for line in lines)
-    return "".join(f"{line.rstrip()}\n" for line in padded)
+FAILURES: Printer[FailedDialogues] = Printer(_to_document)
