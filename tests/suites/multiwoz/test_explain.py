@@ -216,7 +216,7 @@ def test_texts_from_outside_stay_texts() -> None:
         "active": [name],
         "estimated": True,
         "true_state": True,
-        "steps": [name] * 5,
+        "steps": [name] * 8,
     }
     domain = {
         "domain": name,
