@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from dialeval.core.columns import ColumnData, ObjectColumn
 from dialeval.core.inputs import Input
-from dialeval.suites.multiwoz import feature
+from dialeval.suites import multiwoz as feature
 from dialeval.suites.multiwoz.data import Goals, ReferenceSets, TrueStates
 from dialeval.suites.multiwoz.ontology import Domain, Ontology
 from dialeval.suites.multiwoz.venues import Spelling, Venues, VenueTable

@@ -25,13 +25,13 @@ from dialeval.engine.baselines import CONSTANT, GOLD, SHUFFLED
 from dialeval.metrics.bleu_counts import corpus_bleu
 from dialeval.metrics.counting import Missing, corpus_error, sum_by_dialogue
 from dialeval.multiwoz import Evaluator
+from dialeval.suites.multiwoz import REFERENCE_SETS
 from dialeval.suites.multiwoz.data import ReferenceSets, load_task, read_predictions
 from dialeval.suites.multiwoz.evaluation import (
     EVERY_WORD,
     list_dialogue_rows,
     make_gold_replies,
 )
-from dialeval.suites.multiwoz.feature import REFERENCE_SETS
 from dialeval.suites.multiwoz.metrics import Combined, DialogueRate, Inform, Success, TaskBleu, combined_score
 from dialeval.suites.multiwoz.venues import make_normalizer
 from dialeval.text.tokenizers import normalize_moses

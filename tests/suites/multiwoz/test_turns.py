@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from dialeval.core.errors import NeedError
+from dialeval.suites.multiwoz import GOALS, TRUE_STATES, VENUES
 from dialeval.suites.multiwoz.data import TaskRow
-from dialeval.suites.multiwoz.feature import GOALS, TRUE_STATES, VENUES
 from dialeval.suites.multiwoz.metrics import Tracking, make_state_comparison
 from dialeval.suites.multiwoz.turns import (
     Criteria,

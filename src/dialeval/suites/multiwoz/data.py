@@ -52,8 +52,8 @@ from dialeval.io.opening import PathSource, read_bytes, stem_of, strip_mark
 from dialeval.io.reading import find_response_files, is_folder
 from dialeval.io.rows import LISTS, Rows, read_each
 from dialeval.io.schemas import check_types
+from dialeval.suites.multiwoz import GOALS, ONTOLOGY, REFERENCE_SETS, STATES, TASK_TURNS, TRUE_STATES, VENUES
 from dialeval.suites.multiwoz import venues as spelling
-from dialeval.suites.multiwoz.feature import GOALS, ONTOLOGY, REFERENCE_SETS, STATES, TASK_TURNS, TRUE_STATES, VENUES
 from dialeval.suites.multiwoz.ontology import MULTIWOZ, Ontology, load_ontology
 from dialeval.suites.multiwoz.venues import Alternatives, State, Venues, find_file, load_venues, make_normalizer
 

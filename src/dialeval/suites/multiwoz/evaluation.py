@@ -31,10 +31,10 @@ from dialeval.engine.plan import Plan
 from dialeval.engine.resources import Resources
 from dialeval.io.sources import wrap_systems
 from dialeval.metrics.counting import Missing
+from dialeval.suites.multiwoz import GOALS, STATES, TRUE_STATES
 from dialeval.suites.multiwoz import data as tasks
 from dialeval.suites.multiwoz.data import Predictions, TaskData, TaskFiles, TaskPredictions
 from dialeval.suites.multiwoz.explanations import Explanation, group_by_cause
-from dialeval.suites.multiwoz.feature import GOALS, STATES, TRUE_STATES
 from dialeval.suites.multiwoz.lexicalized import delexicalize, has_placeholders
 from dialeval.suites.multiwoz.metrics import Book, Combined, Complete, Inform, Success, TaskBleu, Tracking
 from dialeval.suites.multiwoz.richness import Richness

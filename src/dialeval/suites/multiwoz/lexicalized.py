@@ -29,8 +29,8 @@ from dialeval.core.columns import ObjectColumn
 from dialeval.core.display import Tabular
 from dialeval.core.run_schema import Record
 from dialeval.reports.documents import Document, Printer, Table
+from dialeval.suites.multiwoz import STATES, TASK_TURNS
 from dialeval.suites.multiwoz.data import TaskData, TaskPredictions
-from dialeval.suites.multiwoz.feature import STATES, TASK_TURNS
 from dialeval.suites.multiwoz.venues import PLACEHOLDER, State
 
 By = Literal["database", "state", "pattern"]

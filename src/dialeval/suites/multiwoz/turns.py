@@ -24,7 +24,7 @@ from dialeval.core.batch import Batch
 from dialeval.core.errors import NeedError
 from dialeval.core.fold import Fact
 from dialeval.metrics.counting import Missing
-from dialeval.suites.multiwoz.feature import GOALS, ONTOLOGY, TASK_TURNS, TRUE_STATES, VENUES
+from dialeval.suites.multiwoz import GOALS, ONTOLOGY, TASK_TURNS, TRUE_STATES, VENUES
 from dialeval.suites.multiwoz.venues import NONE, State, Venues, make_normalizer
 from dialeval.text.similarity import Ratio
 
