@@ -269,8 +269,8 @@ def test_only_features_name_modules_of_higher_layers() -> None:
     upward: dict[str, list[str]] = {}
     for path in [*PACKAGE.rglob("*.py"), *PACKAGE.rglob("*.toml")]:
         folder = path.relative_to(PACKAGE).parts[0]
-        is_feature = (
-            path.name == "feature.py" or (path.parent.parent == PACKAGE / "suites" and path.name == "__init__.py")
+        is_feature = path.name == "feature.py" or (
+            path.parent.parent == PACKAGE / "suites" and path.name == "__init__.py"
         )
         if is_feature or folder not in RANKS:
             continue

@@ -33,7 +33,7 @@ from dialeval.suites.multiwoz.evaluation import (
     make_gold_replies,
 )
 from dialeval.suites.multiwoz.metrics import Combined, DialogueRate, Inform, Success, TaskBleu, combined_score
-from dialeval.suites.multiwoz.venues import make_normalizer
+from dialeval.suites.multiwoz.turns import make_normalizer
 from dialeval.text.tokenizers import normalize_moses
 from laws.task import WORLD, Row
 from laws.worlds import Place

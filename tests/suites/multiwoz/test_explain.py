@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from msgspec import structs
 
 import dialeval
 from dialeval import sample_data
@@ -18,10 +19,9 @@ from dialeval.multiwoz import Evaluator
 from dialeval.reports.html import combine_runs, render
 from dialeval.suites.multiwoz.data import Goals, TaskData, load_task
 from dialeval.suites.multiwoz.explanations import Explanation, group_by_cause
-from dialeval.suites.multiwoz.ontology import Domain
 from dialeval.suites.multiwoz.report import make_transcripts_section
 from dialeval.suites.multiwoz.turns import Criteria, TaskTurn
-from dialeval.suites.multiwoz.venues import Venues, VenueTable
+from dialeval.suites.multiwoz.venues import Domain, Venues, VenueTable
 from laws import task as laws
 from reports.test_html import HOSTILE, Page
 
@@ -92,7 +92,7 @@ def test_given_domains_that_are_wrong_are_no_estimate(task: TaskData) -> None:
     assert explanation.causes[0].cause == "domain not active"
 
 
-ONTOLOGY = replace(
+ONTOLOGY = structs.replace(
     laws.ONTOLOGY,
     domains={
         "inn": Domain("inn", "inns.json", fuzzy=("name",), at_most=("price",)),

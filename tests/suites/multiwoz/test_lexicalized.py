@@ -18,9 +18,8 @@ from dialeval.multiwoz import Evaluator
 from dialeval.suites.multiwoz.data import TaskData, load_task
 from dialeval.suites.multiwoz.evaluation import make_gold_replies
 from dialeval.suites.multiwoz.lexicalized import Delexicalizer
-from dialeval.suites.multiwoz.ontology import load_ontology
-from dialeval.suites.multiwoz.turns import estimate_domains
-from dialeval.suites.multiwoz.venues import make_normalizer
+from dialeval.suites.multiwoz.turns import estimate_domains, make_normalizer
+from dialeval.suites.multiwoz.venues import load_ontology
 
 TOWN = sample_data.folder() / "town"
 PATIENT = TOWN / "predictions" / "patient.json"

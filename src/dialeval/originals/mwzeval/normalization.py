@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from functools import cache
 
 from dialeval.suites.multiwoz.data import TaskTurns
-from dialeval.suites.multiwoz.ontology import MULTIWOZ, Ontology, load_ontology
-from dialeval.suites.multiwoz.venues import count_minutes, make_normalizer
+from dialeval.suites.multiwoz.turns import make_normalizer
+from dialeval.suites.multiwoz.venues import MULTIWOZ, Ontology, count_minutes, load_ontology
 
 __all__ = ["normalize_data", "normalize_slot_name", "normalize_state_slot_value", "time_str_to_minutes"]
 

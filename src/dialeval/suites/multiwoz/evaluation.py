@@ -38,8 +38,14 @@ from dialeval.suites.multiwoz.explanations import Explanation, group_by_cause
 from dialeval.suites.multiwoz.lexicalized import delexicalize, has_placeholders
 from dialeval.suites.multiwoz.metrics import Book, Combined, Complete, Inform, Success, TaskBleu, Tracking
 from dialeval.suites.multiwoz.richness import Richness
-from dialeval.suites.multiwoz.turns import Criteria, Fallback, TurnCounting, TurnCounts, collect_turns
-from dialeval.suites.multiwoz.venues import count_unknown_placeholders
+from dialeval.suites.multiwoz.turns import (
+    Criteria,
+    Fallback,
+    TurnCounting,
+    TurnCounts,
+    collect_turns,
+    count_unknown_placeholders,
+)
 from dialeval.text.similarity import Ratio
 from dialeval.text.vocabulary import Vocabulary
 

@@ -35,8 +35,7 @@ from dialeval.core.errors import escape_lines
 from dialeval.core.run_schema import Count
 from dialeval.suites.multiwoz import turns as rules
 from dialeval.suites.multiwoz.data import Goal
-from dialeval.suites.multiwoz.turns import Criteria, DialogueVerdict, TaskTurn, TurnStep
-from dialeval.suites.multiwoz.venues import NONE
+from dialeval.suites.multiwoz.turns import NONE, Criteria, DialogueVerdict, TaskTurn, TurnStep
 
 WRONG_VENUE = "wrong venue"
 NO_OFFER = "no offer"

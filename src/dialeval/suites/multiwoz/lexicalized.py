@@ -31,7 +31,8 @@ from dialeval.core.run_schema import Record
 from dialeval.reports.documents import Document, Printer, Table
 from dialeval.suites.multiwoz import STATES, TASK_TURNS
 from dialeval.suites.multiwoz.data import TaskData, TaskPredictions
-from dialeval.suites.multiwoz.venues import PLACEHOLDER, State
+from dialeval.suites.multiwoz.turns import PLACEHOLDER
+from dialeval.suites.multiwoz.venues import State
 
 By = Literal["database", "state", "pattern"]
 
