@@ -78,18 +78,8 @@ def details(text: str) -> dict[str, Any]:
     group = {"group": text, "references": [text]}
     aligned = {"query": text, "mds": 1.0, "pds": 1.0, "max-bleu": 1.0, "groups": [group, {**group, "group": "b"}]}
     aligned |= {"unreached": ["b"], "hypotheses": [{"text": text, "group": text, "score": 0.5}]}
-    turn = {
-        "turn": 0,
-        "user": text,
-        "response": text,
-        "active": [text],
-        "estimated": True,
-        "true_state": True,
-        "steps": [text],
-    }
-    domain = {"domain": text, "wishes": {text: text}, "asked": [text], "provided": [text], "matched": True}
-    transcript = {"dialogue": text, "inform": True, "success": False, "domains": [{**domain, "complete": False}]}
-    transcript |= {"turns": [{**turn, "state": {text: {text: text}}}]}
+    turn = {"turn": 0, "user": text, "response": text, "notes": [text], "steps": [text]}
+    transcript = {"dialogue": text, "inform": True, "success": False, "goal": [text], "turns": [turn]}
     transcript |= {"causes": [{"lost": text, "domain": text, "cause": text, "detail": text}]}
     families = {"transcripts": transcript}
     sampled = {"alignments": {f"sampled {text}": [aligned] * 3}, "failures": {text: {text: [text, f"2{text}"]}}}

@@ -78,7 +78,7 @@ LENGTH = "systems.careful.metrics.length"
         ("responses", "baselines", None, "baselines: expected object"),
         ("responses", "baselines.standing.careful", 7, "standing"),
         ("lsdscc", "alignments.safe.0.groups.0.references", None, "references: expected array"),
-        ("town", "transcripts.hasty.0.turns.0.state", {"inn": 7}, "state"),
+        ("town", "transcripts.hasty.0.turns.0.notes", {"inn": 7}, "notes"),
         ("town", "transcripts.hasty.0.turns.0.user", 7, "user"),
         ("town", "failures", {"hasty": {"no offer": 2}}, "failures"),
     ],

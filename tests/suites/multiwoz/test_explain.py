@@ -197,10 +197,10 @@ def test_the_page_shows_goal_turns_offers_and_causes(shown_run: Run, tmp_path: P
     page = Page(render(combine_runs([dialeval.load(shown_run.save(tmp_path))])))
     for part in (
         "Task dialogues",
-        "dish = fish",
+        "dish=fish",
         "offers 2 venues (the salt spoon, pier seven)",
         "wrong venue",
-        "✗ offer misses the goal",
+        "lost inform, eatery",
         "i would like fish by the harbour, nothing fancy.",
     ):
         assert part in page.text
@@ -209,25 +209,8 @@ def test_the_page_shows_goal_turns_offers_and_causes(shown_run: Run, tmp_path: P
 
 def test_texts_from_outside_stay_texts() -> None:
     name = HOSTILE.replace("\udc80", "")
-    turn = {
-        "turn": 0,
-        "user": name,
-        "response": name,
-        "active": [name],
-        "estimated": True,
-        "true_state": True,
-        "steps": [name] * 8,
-    }
-    domain = {
-        "domain": name,
-        "wishes": {name: name},
-        "asked": [name],
-        "provided": [name],
-        "matched": True,
-        "complete": False,
-    }
-    entry = {"dialogue": name, "inform": True, "success": False, "domains": [domain]}
-    entry |= {"turns": [{**turn, "state": {name: {name: name}}}, {**turn, "state": {}}]}
+    turn = {"turn": 0, "user": name, "response": name, "notes": [name] * 5, "steps": [name] * 8}
+    entry = {"dialogue": name, "inform": True, "success": False, "goal": [name], "turns": [turn]}
     entry |= {"causes": [{"lost": name, "domain": name, "cause": name, "detail": name}]}
     shown_run = dialeval.evaluate({name: ["a"]}, metrics="length")
     section = make_transcripts_section(
@@ -241,11 +224,6 @@ def test_texts_from_outside_stay_texts() -> None:
     page = Page(section.content)
     assert {tag for tag, _ in page.tags} & {"script", "img"} == set()
     assert page.text.count("<script>alert(1)</script>") > 20
-
-
-def turn(at: int, response: str, state: dict[str, dict[str, str]], **more: Any) -> dict[str, Any]:
-    plain = {"user": f"user {at}", "active": [], "estimated": False, "true_state": False, "steps": []}
-    return {"turn": at, "response": response, "state": state, **plain, **more}
 
 
 def test_causes_are_counted_over_all_dialogues_and_lead_to_those_that_are_shown() -> None:

@@ -1,4 +1,4 @@
-"""The names of the module `multiwoz_evaluation.normalization`, for MultiWOZ. Predictions are changed in place, as there."""
+"""The names of the module `multiwoz_evaluation.normalization`. Predictions are changed in place, as there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The names of the module `multiwoz_evaluation.utils`. Predictions are changed in place; `data` is that of `Evaluator`."""
+"""The names of the module `multiwoz_evaluation.utils`. Predictions are changed in place; `data` as for `Evaluator`."""
 
 from __future__ import annotations
 

@@ -63,16 +63,8 @@ class Cause(Struct, frozen=True):
     cause: str
     detail: str
 
-
-class SavedDomain(Struct):
-    """What a user wants of a domain, and what became of it."""
-
-    domain: str
-    wishes: dict[str, str]
-    asked: list[str]
-    matched: bool
-    provided: list[str]
-    complete: bool
+    def __str__(self) -> str:
+        return f"lost {self.lost}, {self.domain}: {self.cause}; {self.detail}"
 
 
 class SavedTurn(Struct, kw_only=True):
@@ -82,10 +74,8 @@ class SavedTurn(Struct, kw_only=True):
     user: str | None = None
     """What the user said before, where the data has it."""
     response: str
-    active: list[str]
-    estimated: bool
-    state: dict[str, dict[str, str]]
-    true_state: bool
+    notes: list[str]
+    """The active domains and the state."""
     steps: list[str]
     """What the turn did that counts, and what did not count."""
 
@@ -96,7 +86,7 @@ class Transcript(Struct):
     dialogue: str
     inform: bool
     success: bool
-    domains: list[SavedDomain]
+    goal: list[str]
     turns: list[SavedTurn]
     causes: list[Cause]
 
@@ -148,54 +138,40 @@ class Explanation:
 
         `responses` are those of the system before they were normalized, and `users` what the user said before each.
         """
-        ended = self.verdict
-        domains = []
-        for domain, wishes in self.goal.items():
-            wanted, asked = dict(wishes["informable"]), list(wishes["requestable"])
-            outcome = ended.matched[domain], sorted(ended.provided[domain]), ended.complete[domain]
-            domains.append(SavedDomain(domain, wanted, asked, *outcome))
         turns = [
             SavedTurn(
                 turn=turn.at,
                 user=None if users is None else users[turn.at],
                 response=turn.response if responses is None else responses[turn.at] or turn.response,
-                active=list(turn.domains),
-                estimated=turn.estimated,
-                state={domain: dict(slots) for domain, slots in turn.state.items()},
-                true_state=turn.true_state,
+                notes=list(_describe_turn(turn)),
                 steps=list(self._describe_steps(turn)),
             )
             for turn in self.turns
         ]
-        return Transcript(self.dialogue, ended.inform, ended.success, domains, turns, list(self.causes))
+        goal = []
+        for domain, wishes in self.goal.items():
+            asked = ", ".join(wishes["requestable"])
+            goal.append(f"{domain}: {_join_slots(wishes['informable'])}" + (f"; asked for {asked}" if asked else ""))
+        ended = self.verdict
+        return Transcript(self.dialogue, ended.inform, ended.success, goal, turns, list(self.causes))
 
     def __str__(self) -> str:
         return escape_lines("\n".join(self.lines()))
 
     def lines(self) -> Iterator[str]:
         """Yield the explanation line by line."""
-        yield f"{self.dialogue}: inform {_yes_or_no(self.verdict.inform)}, success {_yes_or_no(self.verdict.success)}"
+        shown = self.to_transcript(None, None)
+        yield f"{self.dialogue}: inform {_yes_or_no(shown.inform)}, success {_yes_or_no(shown.success)}"
         yield ""
-        for domain, wishes in self.goal.items():
-            asked = ", ".join(wishes["requestable"])
-            yield f"goal {domain}: {_join_slots(wishes['informable'])}" + (f"; asked for {asked}" if asked else "")
-        for turn in self.turns:
+        yield from (f"goal {line}" for line in shown.goal)
+        for turn in shown.turns:
             yield ""
-            yield from self._describe_turn(turn)
+            yield f"[{turn.turn + 1}] {turn.response}"
+            yield from (f"    {line}" for line in (*turn.notes, *turn.steps))
         yield ""
-        for cause in self.causes:
-            yield f"lost {cause.lost}, {cause.domain}: {cause.cause}; {cause.detail}"
-        if not self.causes:
+        yield from map(str, shown.causes)
+        if not shown.causes:
             yield "nothing was lost"
-
-    def _describe_turn(self, turn: TaskTurn) -> Iterator[str]:
-        how = " (estimated)" if turn.estimated else ""
-        yield f"[{turn.at + 1}] {turn.response}"
-        yield f"    active: {', '.join(turn.domains) or 'none'}{how}"
-        source = "true state" if turn.true_state else "state"
-        state = "; ".join(f"{domain}: {_join_slots(slots)}" for domain, slots in turn.state.items())
-        yield f"    {source}: {state or 'empty'}"
-        yield from (f"    {line}" for line in self._describe_steps(turn))
 
     def _describe_steps(self, turn: TaskTurn) -> Iterator[str]:
         for step in self.steps:
@@ -328,6 +304,12 @@ def group_by_cause(explanations: Iterable[Explanation], gold: bool = False) -> d
         for cause in dict.fromkeys(names):
             lost.setdefault(cause, []).append(one.dialogue)
     return dict(sorted(lost.items(), key=lambda entry: (-len(entry[1]), entry[0])))
+
+
+def _describe_turn(turn: TaskTurn) -> Iterator[str]:
+    yield f"active: {', '.join(turn.domains) or 'none'}{' (estimated)' if turn.estimated else ''}"
+    state = "; ".join(f"{domain}: {_join_slots(slots)}" for domain, slots in turn.state.items())
+    yield f"{'true state' if turn.true_state else 'state'}: {state or 'empty'}"
 
 
 def _join_slots(slots: Mapping[str, str]) -> str:

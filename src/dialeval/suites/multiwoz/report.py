@@ -23,14 +23,7 @@ from dialeval.reports.documents import Document, Printer, Table
 from dialeval.reports.formatting import MISSING, plain, show
 from dialeval.reports.marks import draw_bars
 from dialeval.reports.markup import Section
-from dialeval.suites.multiwoz.explanations import (
-    Explanation,
-    SavedDomain,
-    SavedTurn,
-    TaskDetails,
-    Transcript,
-    group_by_cause,
-)
+from dialeval.suites.multiwoz.explanations import Cause, Explanation, TaskDetails, Transcript, group_by_cause
 
 SHOWN_LENGTH = 2_000
 """Characters of a text that are shown."""
@@ -138,16 +131,19 @@ def _group_tokens(failures: _Failures, tokens: Mapping[tuple[str, str], str]) ->
 
 def _write_dialogue(name: str, systems: Mapping[str, Transcript], lost: Iterable[str], colors: _Colors) -> str:
     verdicts = "".join(_write_verdict(system, entry) for system, entry in systems.items())
-    goal = next(iter(systems.values())).domains
-    ends = {system: _write_end(entry) for system, entry in systems.items()}
-    inside = _write_goal(goal) + _write_sides(ends, colors)
+    goal = next(iter(systems.values())).goal
+    inside = f"<h3>Goal of the user</h3>{_write_lines('aside', goal)}"
+    inside += _write_sides({system: _write_causes(entry.causes) for system, entry in systems.items()}, colors)
     turns = {system: {turn.turn: turn for turn in entry.turns} for system, entry in systems.items()}
-    states: dict[str, Mapping[str, Mapping[str, str]]] = {system: {} for system in systems}
     for at in sorted({at for mine in turns.values() for at in mine}):
-        said = {system: _write_turn(mine[at], states[system]) for system, mine in turns.items() if at in mine}
-        states |= {system: mine[at].state for system, mine in turns.items() if at in mine}
-        user = next((mine[at].user for mine in turns.values() if at in mine), None)
+        here = {system: mine[at] for system, mine in turns.items() if at in mine}
+        user = next(iter(here.values())).user
         asked = "" if user is None else f'<p class="user">{markup.text(user, most=SHOWN_LENGTH)}</p>'
+        said = {
+            system: f'<p class="said">{markup.text(turn.response, most=SHOWN_LENGTH)}</p>'
+            f"{_write_lines('step', turn.steps)}{_write_lines('aside', turn.notes)}"
+            for system, turn in here.items()
+        }
         inside += f'<section class="turn"><h3>Turn {at + 1}</h3>{asked}{_write_sides(said, colors)}</section>'
     opening = f'<details class="dialogue" data-lost="{" ".join(sorted(lost))}">'
     return f'{opening}<summary>{markup.name(name)} <span class="verdicts">{verdicts}</span></summary>{inside}</details>'
@@ -169,57 +165,13 @@ def _write_verdict(system: str, entry: Transcript) -> str:
     return markup.span(kind, f"{markup.name(system)} {words} ")
 
 
-def _write_goal(domains: Sequence[SavedDomain]) -> str:
-    lines = (
-        f"<li>{markup.text(domain.domain)}: {_join_slots(domain.wishes)}; asks for {_join_words(domain.asked)}</li>"
-        for domain in domains
-    )
-    return f'<h3>Goal of the user</h3><ul class="goal">{"".join(lines)}</ul>'
+def _write_causes(causes: Iterable[Cause]) -> str:
+    items = "".join(f"<li>{markup.text(str(cause))}</li>" for cause in causes)
+    return f'<ul class="causes-list">{items}</ul>' if items else ""
 
 
-def _write_end(entry: Transcript) -> str:
-    """Return how a dialogue ended for a system: domain by domain, and why it was lost."""
-    domains = ""
-    for domain in entry.domains:
-        offer = _write_check(domain.matched, "offer meets the goal", "offer misses the goal")
-        answers = _write_check(domain.complete, "provided all that was asked", "did not provide all")
-        domains += f"<li>{markup.text(domain.domain)}: {offer}, {answers} ({_join_words(domain.provided)})</li>"
-    causes = "".join(
-        f"<li>Lost {markup.text(domain.lost)}, {markup.text(domain.domain)}: <strong>{markup.text(domain.cause)}"
-        f"</strong>; {markup.text(domain.detail)}</li>"
-        for domain in entry.causes
-    )
-    return f"<ul>{domains}</ul>" + (f'<ul class="causes-list">{causes}</ul>' if causes else "")
-
-
-def _write_check(flag: bool, yes: str, no: str) -> str:
-    return markup.span("yes", f"✓ {yes}") if flag else markup.span("no", f"✗ {no}")
-
-
-def _write_turn(turn: SavedTurn, before: Mapping[str, Mapping[str, str]]) -> str:
-    changed = {
-        domain: new
-        for domain, slots in turn.state.items()
-        if (new := {slot: value for slot, value in slots.items() if before.get(domain, {}).get(slot) != value})
-    }
-    whose = "true state" if turn.true_state else "state"
-    notes = [f"{whose}, {markup.text(domain)}: {_join_slots(slots)}" for domain, slots in changed.items()]
-    lost = ((domain, slot) for domain, slots in before.items() for slot in slots)
-    if gone := [f"{domain} {slot}" for domain, slot in lost if slot not in turn.state.get(domain, {})]:
-        notes.append(f"{whose} without {_join_words(gone)}")
-    active = _join_words(turn.active) if turn.active else "none"
-    notes.append(f"active: {active}{' (estimated)' if turn.estimated else ''}")
-    steps = "".join(f'<div class="step">{markup.text(step)}</div>' for step in turn.steps)
-    lines = "".join(f'<div class="aside">{note}</div>' for note in notes)
-    return f'<p class="said">{markup.text(turn.response, most=SHOWN_LENGTH)}</p>{steps}{lines}'
-
-
-def _join_slots(slots: Mapping[str, str]) -> str:
-    return ", ".join(f"{markup.text(slot)} = {markup.text(value)}" for slot, value in slots.items()) or "nothing"
-
-
-def _join_words(words: Iterable[str]) -> str:
-    return ", ".join(map(markup.text, words)) or "nothing"
+def _write_lines(kind: str, lines: Iterable[str]) -> str:
+    return "".join(f'<div class="{kind}">{markup.text(line)}</div>' for line in lines)
 
 
 def make_ceiling_table(run: Run) -> Iterable[tuple[str, list[list[str]]]]:
@@ -261,8 +213,13 @@ def _to_document(failed: FailedDialogues) -> Document:
         ]
         titles.append(f"{system}: {markup.count(len(lost), 'dialogue')} lost inform or success")
         tables.append(Table(["cause", "dialogues", *domains], rows))
-    form = "{system}, {dialogue}: lost {lost}, {domain}: {cause}; {detail}"
-    return Document([], tables, [form.format(**row) for row in failed.lines()], titles)
+    notes = [
+        f"{system}, {explanation.dialogue}: {cause}"
+        for system, explanations in failed.systems.items()
+        for explanation in explanations
+        for cause in explanation.causes
+    ]
+    return Document([], tables, notes, titles)
 
 
 FAILURES: Printer[FailedDialogues] = Printer(_to_document)
