@@ -76,9 +76,7 @@ def test_scores_with_and_without(dialeval: Dialeval, tmp_path: Path) -> None:
         "multiwoz", "delexicalize", "-i", "spoken.json", "--data", "town", "--save", "out.json", "-f", "json"
     )
     assert done.returncode == 0, done.stderr
-    (report,) = json.loads(done.stdout)["systems"]
-    assert report["replies"] == 26
-    assert {each["word"] for each in report["values"]} >= {"NAME", "PHONE"}
+    assert {each["word"] for each in json.loads(done.stdout)["words"]} >= {"NAME", "PHONE"}
     written = Evaluator(data="town").run({"spoken": tmp_path / "out.json"})
     assert {key: each.mean for key, each in written["spoken"].items()} == {
         key: each.mean for key, each in run["spoken"].items()

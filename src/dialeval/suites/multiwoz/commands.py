@@ -166,9 +166,12 @@ def delexicalize_command(predictions: Predictions, output: Path | None, format_:
 
     evaluator = _make_evaluator(predictions, data)
     out.check_places(None, predictions, files=(output,))
-    systems = [delexicalize(system, evaluator.task) for system in evaluator.read(predictions)]
+    systems, reports = zip(
+        *(delexicalize(system, evaluator.task) for system in evaluator.read(predictions)), strict=True
+    )
     if output is not None:
         if len(systems) != 1:
             raise click.UsageError("--save writes the predictions of one system; name one with -i")
-        out.write_output(output, out.encode_json(systems[0][0].to_document()))
-    out.print_as(format_, PRINTER, MatchReport([report for _, report in systems]))
+        out.write_output(output, out.encode_json(systems[0].to_document()))
+    left = {system: words for report in reports for system, words in report.left.items()}
+    out.print_as(format_, PRINTER, MatchReport([word for report in reports for word in report.words], left))
