@@ -33,15 +33,12 @@ def all_charts(name: str, width: int = 460) -> dict[str, Figure | None]:
     return {
         "forest": charts.forest([Mark(each, 0.5, (0.1, 0.9)) for each in names], name, name, zero=True, width=width),
         "distribution": charts.distribution(values, name, name, width=width),
-        "scatter": charts.scatter({each: (v, v + 1) for each, v in values.items()}, name, name, name, width=width),
         "calibration": charts.calibration(values[name], values["other"], name, name, name, width=width),
         "curves": charts.curves(dict.fromkeys(names, line), name, name, name, notes=[name], width=width),
         "numbered": charts.curves(
             {name: [point._replace(x=at) for at, point in enumerate(line)]}, name, name, name, width=width
         ),
         "bins": charts.curves({each: [Point(1, 0.5, 0.4, 0.6)] for each in names}, name, name, name, width=width),
-        "wins": charts.win_matrix({name: {"other": (3, 1, 2)}, "other": {name: (2, 1, 3)}}, width=width),
-        "length": charts.length_preference(np.exp(RANDOM.normal(size=50)), RANDOM.random(50).round(), width=width),
     }
 
 

@@ -55,9 +55,6 @@ def _of_ratings() -> Iterator[tuple[str, Figure]]:
     rated = np.clip(np.round(judged + random.normal(0, 0.9, 300)), 1, 5)
     calibration = charts.calibration(judged, rated, "Calibration of a judge", "score of the judge", "mean human rating")
     yield "calibration", calibration
-    ratio = np.exp(random.normal(0, 0.5, 400))
-    preferred = (random.random(400) < 1 / (1 + ratio**-0.8)).astype(np.float64)
-    yield "length-preference", charts.length_preference(ratio, preferred)
 
 
 def write(folder: Path) -> list[Path]:

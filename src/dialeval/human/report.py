@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from dialeval.analysis.agreement import Agreement
     from dialeval.human.form import Form
     from dialeval.human.store import RatingStore
-    from dialeval.io.ratings import Pairs
     from dialeval.stats.correlation import Ceiling
     from dialeval.stats.prediction_powered import RatedSystem
 
@@ -240,13 +239,8 @@ def flag_raters(merged: MergedRatings) -> list[str]:
     return flags
 
 
-def draw_human_figures(
-    estimates: HumanEstimates | None,
-    ranking: Ranking | None,
-    rated: Mapping[str, RatedSystem] | None,
-    pairs: Pairs | None = None,
-) -> list[Figure]:
-    """Draw ratings per system, estimates with and without the judge, its calibration, and wins of responses."""
+def draw_human_figures(estimates: HumanEstimates | None, rated: Mapping[str, RatedSystem] | None) -> list[Figure]:
+    """Draw ratings per system, estimates with and without the judge, and its calibration."""
     drawn: list[Figure | None] = []
     if rated is not None and estimates is not None:
         ratings = {name: rows.people for name, rows in rated.items()}
@@ -270,12 +264,6 @@ def draw_human_figures(
             judge = shorten(estimates.judge[0])
             words = (f"Calibration of {judge}", judge, "mean human rating")
             drawn.append(charts.calibration(judged, people, *words, clusters=dialogues))
-            points = {name: (rows.judges[:, 0], rows.people) for name, rows in rated.items()}
-            drawn.append(charts.scatter(points, f"{judge} and human ratings", judge, "human rating"))
-    if ranking is not None:
-        drawn.append(charts.win_matrix({name: dict(others) for name, others in ranking.between.items()}))
-    if pairs is not None and (texts := np.isfinite(pairs.length_ratio)).sum() >= FEWEST_POINTS:
-        drawn.append(charts.length_preference(np.exp(pairs.length_ratio[texts]), (1 + pairs.outcome[texts]) / 2))
     return [figure for figure in drawn if figure is not None]
 
 
@@ -285,11 +273,10 @@ def make_human_section(
     ranking: Ranking | None,
     rated: Mapping[str, RatedSystem] | None = None,
     merged: MergedRatings | None = None,
-    pairs: Pairs | None = None,
 ) -> Section | None:
     """Return the section on human evaluation; None where there are no ratings."""
     parts = ["" if merged is None else markup.notice(flag_raters(merged))]
-    parts.append(lay_out_figures(draw_human_figures(estimates, ranking, rated, pairs)))
+    parts.append(lay_out_figures(draw_human_figures(estimates, rated)))
 
     def add(title: str, shown: Document, captions: list[str], warnings: Sequence[str] = ()) -> None:
         whole = replace(shown, notes=[*shown.notes, *warnings])

@@ -1,8 +1,8 @@
-"""The canvas that charts are drawn on: scales, text, lines, legends, axes, marks, and the figure that results.
+"""The canvas that charts are drawn on: scales, elements of SVG, axes, and the figure that results.
 
 Colors are classes: the report's style paints them for light, dark and print, and a file has the same classes with a
-style of its own (`Figure.svg`). Systems differ by shape and dash as well as by color, so that charts of many systems
-can be read in grayscale. Texts are sized for the width that a chart is drawn for and are not scaled later.
+style of its own (`Figure.svg`). Names are next to what they name, so that charts of many systems can be read in
+grayscale. Texts are sized for the width that a chart is drawn for and are not scaled later.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import math
 import os
 import re
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
 from importlib.util import find_spec
@@ -29,7 +29,7 @@ PIXELS_PER_INCH = 96
 """Of a chart for a paper: texts of 12 pixels are 9 points."""
 PNG_SCALE = 300 / PIXELS_PER_INCH
 COLORS = 8
-"""Colors of systems; the ninth has the first one's again, with another shape."""
+"""Colors of systems; the ninth has the first one's again."""
 MARGIN = 14
 SMALLEST_WIDTH = 1e-300
 """Below this, floats have too few digits for bins."""
@@ -37,12 +37,8 @@ _ASSETS = Path(__file__).with_name("assets")
 CHARACTER = 6.7
 """Pixels of a character, about what fonts of 12 pixels take."""
 LINE = 16
-SHAPES = 6
 _PAINTS = ("#2f7fc1", "#d0660f", "#0f8f6c", "#b9578f", "#7a6fd0", "#8f7a10", "#b8433f", "#5f8a38")
 """Colors of systems in a file, readable on light and on dark backgrounds."""
-
-
-_TITLE = re.compile(r'<text [^>]*class="title">.*?</text>')
 
 
 def show_tick(value: float, signed: bool = False) -> str:
@@ -95,17 +91,14 @@ class Figure:
     description: str = field(repr=False)
     width: int = field(repr=False)
     height: int = field(repr=False)
+    """Without the title, which is above the content."""
     content: str = field(repr=False)
-    top: float = field(default=0.0, repr=False)
-    """The upper edge in the coordinates of the content."""
+    titled: bool = field(default=True, repr=False)
 
     def without_title(self) -> Figure:
         """Return the chart for a paper, which has a caption: without its title, on white."""
-        content, titles = _TITLE.subn("", self.content)
-        top = float(LINE * titles)
-        size = f'y="{top:g}" width="{self.width}" height="{self.height - top:g}"'
-        white = f'<rect x="0" {size} fill="#ffffff"/>'
-        return replace(self, height=int(self.height - top), top=top, content=white + content)
+        white = f'<rect width="{self.width}" height="{self.height}" fill="#ffffff"/>'
+        return replace(self, content=white + self.content, titled=False)
 
     @property
     def inline(self) -> str:
@@ -121,9 +114,12 @@ class Figure:
 
     def _make_element(self, style: str, space: str = "") -> str:
         label = escape(f"{self.title}. {self.description}")
-        size = f'width="{self.width}" height="{self.height}" viewBox="0 {self.top:g} {self.width} {self.height}"'
+        lines = textwrap.wrap(self.title, max(20, int(self.width / (CHARACTER * 1.08)))) if self.titled else []
+        top = LINE * len(lines) + 4 if lines else 0
+        title = "".join(make_text("title", 0, LINE * (at + 1) - 3 - top, line) for at, line in enumerate(lines))
+        size = f'width="{self.width}" height="{self.height + top}" viewBox="0 {-top} {self.width} {self.height + top}"'
         opening = f'<svg{space} class="chart" role="img" aria-label="{label}" {size}>'
-        return f"{opening}{style}{self.content}</svg>"
+        return f"{opening}{style}{title}{self.content}</svg>"
 
     def _repr_html_(self) -> str:
         return self.svg
@@ -145,10 +141,13 @@ class Figure:
             if form == "png":
                 content = bytes(vl_convert.svg_to_png(self.svg, scale=scale))
             else:  # the unit of a PDF page is a point
-                pixels = f'width="{self.width}" height="{self.height}"'
-                width, height = (size * 72 / PIXELS_PER_INCH for size in (self.width, self.height))
-                points = f'width="{width:.2f}" height="{height:.2f}"'
-                content = bytes(vl_convert.svg_to_pdf(self.svg.replace(pixels, points, 1)))
+                points = re.sub(
+                    r'(width|height)="(\d+)"',
+                    lambda size: f'{size[1]}="{int(size[2]) * 72 / PIXELS_PER_INCH:.2f}"',
+                    self.svg,
+                    count=2,
+                )
+                content = bytes(vl_convert.svg_to_pdf(points))
         write_bytes(Path(path), content)
         return Path(path)
 
@@ -161,22 +160,11 @@ class Canvas:
         self.parts: list[str] = []
         self.words: list[str] = []
         self.y = 0.0
-        for line in textwrap.wrap(self.title, max(20, int(width / (CHARACTER * 1.08)))):
-            self.y += LINE
-            self.write(0, self.y - 3, line, "title")
-        self.y += 4
 
     def write(self, x: float, y: float, words: str, kind: str = "", room: float | None = None) -> None:
         """Write words; longer ones than there is room for are shortened in their middle."""
         shown = shorten(words, max(3, int((self.width if room is None else room) / CHARACTER)))
-        attribute = f' class="{kind}"' if kind else ""
-        self.parts.append(f'<text x="{x:.1f}" y="{y:.1f}"{attribute}>{escape(shown)}</text>')
-
-    def write_rotated(self, x: float, y: float, angle: int, words: str, kind: str, room: float) -> None:
-        """Write words at an angle."""
-        self.parts.append(f'<g transform="translate({x:.1f},{y:.1f}) rotate({angle})">')
-        self.write(0, 0, words, kind, room)
-        self.parts.append("</g>")
+        self.parts.append(make_text(kind, x, y, shown))
 
     def write_axis_title(self, x: float, words: str, room: float) -> None:
         """Write the title of an axis below the chart, in as many lines as needed."""
@@ -184,51 +172,31 @@ class Canvas:
             self.write(x, self.y + 12, line, "axis-title")
             self.y += 14
 
-    def draw_line(self, x1: float, y1: float, x2: float, y2: float, kind: str) -> None:
-        """Draw a line."""
-        self.parts.append(make_line(x1, y1, x2, y2, kind))
-
     def draw_group(self, kind: str, about: str, *elements: str) -> None:
         """Draw elements of one color; `about`: the tooltip."""
         attribute = f' class="{kind}"' if kind else ""
         title = f"<title>{escape(about)}</title>" if about else ""
         self.parts.append(f"<g{attribute}>{title}{''.join(elements)}</g>")
 
-    def draw_legend(self, names: Sequence[str], numbers: Mapping[str, int], *, dashes: bool = False) -> None:
-        """Draw what colors, shapes and dashes mean, in as many lines as needed."""
-        x = 0.0
-        self.y += 2
-        for name in names:
-            size = min(self.measure_text(name), self.width - 30.0) + 34
-            if x and x + size > self.width:
-                x, self.y = 0.0, self.y + LINE
-            y, number = self.y + 7, numbers[name]
-            dash = make_line(x, y, x + 20, y, f"curve dash-{number % SHAPES}") if dashes else ""
-            self.draw_group(get_color_class(number), "", dash, draw_marker(x + 10, y, number))
-            self.write(x + 25, self.y + 11, name, room=self.width - 30)
-            x += size
-        self.y += LINE + 4
-
-    def draw_axes(self, xs: Sequence[float], ys: Iterable[float], x_title: str, y_title: str) -> PlotArea:
+    def draw_axes(
+        self, xs: Sequence[float], ys: Iterable[float], titles: tuple[str, str], right: float, height: float
+    ) -> PlotArea:
         """Draw grid lines, ticks and titles of axes that show some values, and return the area between them."""
-        width, height = self.width - 66.0, 210.0
+        width = self.width - 52.0 - right
         x_scale = ChartScale.from_values(xs, width) or ChartScale(0, 1, width)
         y_scale = ChartScale.from_values(ys, height, 6) or ChartScale(0, 1, height, 6)
-        area = PlotArea(58.0, self.y + 4, width, height, x_scale, y_scale)
-        bottom, right = area.top + area.height, area.left + area.width
-        whole = all(float(x).is_integer() for x in xs)
-        for tick in area.x.ticks:
-            if not whole or float(tick).is_integer():
-                x = area.left + area.x(tick)
-                self.draw_line(x, area.top, x, bottom, "grid")
-                self.write(x, bottom + 14, show_tick(tick), "tick")
-        for tick in area.y.ticks:
-            y = bottom - area.y(tick)
-            self.draw_line(area.left, y, right, y, "grid")
-            self.write(area.left - 6, y + 4, show_tick(tick), "tick end")
+        self.write(0, self.y + 12, titles[1], "small")
+        area = PlotArea(44.0, self.y + 20, width, height, x_scale, y_scale)
+        bottom = area.top + height
+        whole = [tick for tick in x_scale.ticks if float(tick).is_integer()]
+        ticks = whole if all(float(x).is_integer() for x in xs) else x_scale.ticks
+        self.parts.append(draw_ticks(x_scale, area.left, area.top, bottom, ticks))
+        for tick in y_scale.ticks:
+            y = bottom - y_scale(tick)
+            self.parts.append(make_line("grid", area.left, y, area.left + width, y))
+            self.write(area.left - 6, y + 4, show_tick(tick), "tick")
         self.y = bottom + 18
-        self.write_axis_title(area.left + area.width / 2, x_title, area.width)
-        self.write_rotated(11, area.top + area.height / 2, -90, y_title, "axis-title", area.height + 40)
+        self.write_axis_title(area.left + width / 2, titles[0], width)
         return area
 
     def write_notes(self, *lines: str) -> None:
@@ -238,14 +206,10 @@ class Canvas:
                 self.y += 14
                 self.write(0, self.y, part, "small", 2 * self.width)
 
-    @staticmethod
-    def measure_text(words: str) -> float:
-        """Return about how wide a text is."""
-        return CHARACTER * len(plain(words))
-
     def measure_labels(self, labels: Iterable[str]) -> float:
         """Return the width of a column of labels, at most about a third of the chart."""
-        return min(max(map(self.measure_text, labels), default=4 * CHARACTER) + 12, 0.36 * self.width)
+        widths = (CHARACTER * len(plain(label)) for label in labels)
+        return min(max(widths, default=4 * CHARACTER) + 12, 0.36 * self.width)
 
     def to_figure(self) -> Figure:
         """Return what was drawn so far."""
@@ -267,28 +231,44 @@ class PlotArea(NamedTuple):
         return self.left + self.x(x), self.top + self.height - self.y(y)
 
 
-def make_line(x1: float, y1: float, x2: float, y2: float, kind: str) -> str:
+def make_text(kind: str, x: float, y: float, words: str) -> str:
+    """Return a text as SVG."""
+    return f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}">{escape(words)}</text>'
+
+
+def make_line(kind: str, x1: float, y1: float, x2: float, y2: float) -> str:
     """Return a line as SVG."""
     return f'<line class="{kind}" x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"/>'
+
+
+def make_rect(kind: str, x: float, y: float, width: float, height: float) -> str:
+    """Return a rectangle as SVG."""
+    return f'<rect class="{kind}" x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}"/>'
+
+
+def make_dot(kind: str, x: float, y: float, radius: float = 4) -> str:
+    """Return a filled circle as SVG."""
+    return f'<circle class="{kind}" cx="{x:.1f}" cy="{y:.1f}" r="{radius:.1f}"/>'
+
+
+def make_link(href: str, about: str, *elements: str) -> str:
+    """Return elements that lead to an address of the page; `about`: the tooltip."""
+    title = f"<title>{escape(about)}</title>" if about else ""
+    return f'<a href="{href}">{title}{"".join(elements)}</a>'
+
+
+def draw_ticks(
+    scale: ChartScale, left: float, top: float, bottom: float, ticks: Iterable[float] | None = None, zero: bool = False
+) -> str:
+    """Return vertical lines at round values with their numbers below; `zero`: of differences."""
+    shown = ""
+    for tick in scale.ticks if ticks is None else ticks:
+        x = left + scale(tick)
+        shown += make_line("zero" if zero and not tick else "grid", x, top, x, bottom)
+        shown += make_text("m", x, bottom + 15, show_tick(tick, zero))
+    return shown
 
 
 def get_color_class(number: int) -> str:
     """Return the class of a system's color by its number; below 0 that of floors and ceilings."""
     return "anchor" if number < 0 else f"own-{number % COLORS}"
-
-
-def draw_marker(x: float, y: float, number: int, size: float = 4) -> str:
-    """Return a mark: six shapes, filled or hollow, so that twelve systems differ without color."""
-    at = number % SHAPES if number >= 0 else 0
-    hollow = " hollow" if number < 0 or number // SHAPES % 2 else ""
-    if at == 0:
-        return f'<circle class="mean{hollow}" cx="{x:.1f}" cy="{y:.1f}" r="{size}"/>'
-    s = size
-    path = {
-        1: f"M{-s},{-s}H{s}V{s}H{-s}Z",
-        2: f"M0,{-s - 1}L{s + 1},{s}H{-s - 1}Z",
-        3: f"M0,{-s - 1.5}L{s + 1.5},0L0,{s + 1.5}L{-s - 1.5},0Z",
-        4: f"M0,{s + 1}L{s + 1},{-s}H{-s - 1}Z",
-        5: f"M{-s},{-1.5}H-1.5V{-s}H1.5V-1.5H{s}V1.5H1.5V{s}H-1.5V1.5H{-s}Z",
-    }[at]
-    return f'<path class="mean{hollow}" transform="translate({x:.1f},{y:.1f})" d="{path}"/>'

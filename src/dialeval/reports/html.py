@@ -137,7 +137,6 @@ def report(
     ranking: Displayable | None = None,
     rated: Mapping[str, object] | None = None,
     merged: Displayable | None = None,
-    pairs: object = None,
     card: str | os.PathLike[str] | None = None,
 ) -> Path:
     """Write the HTML report of one or several runs: one file that needs no network.
@@ -157,7 +156,6 @@ def report(
         ranking: What `dialeval.rank` returned, to be shown.
         rated: The rated rows by system, for figures.
         merged: The merged ratings, for a section about raters.
-        pairs: The compared responses, for figures.
         card: A file for the verdict as a picture to share, `.png` (1200 by 630) or `.svg`.
 
     Returns:
@@ -175,7 +173,7 @@ def report(
     """
     path = Path(path)
     run = combine_runs([runs] if isinstance(runs, Run) else runs)
-    opinions = (people, agreement, ranking, rated, merged, pairs)
+    opinions = (people, agreement, ranking, rated, merged)
     human = None
     if any(part is not None for part in opinions):
         human = find_place("loaders", "people")(*opinions)

@@ -142,15 +142,10 @@ def arrow(better: Better | None) -> str:
     return f' <span class="way" aria-hidden="true">{_ARROWS[better]}</span>{aloud}'
 
 
-def number_colors(run: Run) -> dict[str, int]:
-    """Return the number of each system's color; that of floors and ceilings is -1."""
-    systems = [name for name, result in run.items() if result.role == "system"]
-    return {name: systems.index(name) if name in systems else -1 for name in run}
-
-
 def assign_colors(run: Run) -> dict[str, str]:
     """Return the class of each system's color; floors and ceilings have a common one."""
-    return {name: get_color_class(number) for name, number in number_colors(run).items()}
+    systems = [name for name, result in run.items() if result.role == "system"]
+    return {name: get_color_class(systems.index(name) if name in systems else -1) for name in run}
 
 
 class HasDialogue(Protocol):

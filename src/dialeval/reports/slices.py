@@ -197,7 +197,7 @@ def write_where(block: Block) -> str:
                 small += row is None
             lines = sorted(lines, key=lambda pair: sign * pair[0].value)
             title = f"<h3>{markup.name(field)}</h3>" if lines else ""
-            content += title + (_list_values(lines) if len(block.systems) == 1 else draw_slice_rows(lines))
+            content += title + draw_slice_rows(lines, drawn=len(block.systems) > 1)
     if not content:
         return ""
     about = f"{shorten(block.system)} minus {shorten(block.systems[0])} on {shorten(block.dialogue_key)}, likely range"
@@ -212,14 +212,6 @@ def write_where(block: Block) -> str:
         )
     return f'<section id="{block.prefix}where"><h2>Where</h2><p class="sub">{markup.text(about)}</p>{content}' + (
         f"{markup.note(markup.text(note.strip()))}</section>" if note else "</section>"
-    )
-
-
-def _list_values(lines: Sequence[tuple[Line, str]]) -> str:
-    return "".join(
-        f'<a class="slice" href="{line.link}"><b>{line.name}<small>{count}</small></b><span></span>'
-        f'<span class="d">{line.shown}</span></a>'
-        for line, count in lines
     )
 
 

@@ -20,6 +20,7 @@ from dialeval.analysis.difference import Difference
 from dialeval.analysis.pairing import choose_main_keys
 from dialeval.analysis.values import find_better, find_metric
 from dialeval.analysis.verdict import decide, judge_system
+from dialeval.core.arrays import Floats, Ints
 from dialeval.core.errors import SettingError
 from dialeval.core.result import Result, Run
 from dialeval.metrics.trials import count_trials
@@ -29,7 +30,7 @@ from dialeval.reports.canvas import Figure
 from dialeval.reports.comparisons import describe_roughness, find_leaders, list_caveats
 from dialeval.reports.drawings import draw_pass_k
 from dialeval.reports.formatting import MISSING, list_names, plain, shorten, show_interval, show_p, show_value, state_p
-from dialeval.reports.marks import Dots, Line, draw_card, draw_glyph, draw_ranking, draw_swarm
+from dialeval.reports.marks import MOST_DOTS, Dots, Line, Swarm, draw_card, draw_glyph, draw_ranking
 
 if TYPE_CHECKING:
     from dialeval.analysis.slices import Slices
@@ -409,80 +410,72 @@ def _describe_scale(run: Run, key: str) -> str:
 
 def draw_first_figure(block: Block) -> tuple[str, str, str]:
     """Return the title, an explanation, and the figure of the first screen, all markup."""
-    comparison, aligned, key = block.comparison, block.aligned, block.dialogue_key
-    if (
-        block.run.details.get("trials", {}).keys() & set(block.systems)
-        and (figure := draw_pass_k(block.run)) is not None
-    ):
-        about = "The chance that a task is solved that many times in a row (pass^k). "
-        about += f'<a href="#{block.prefix}dialogues">Read the worst trial</a>.'
-        return markup.text("How often a success can be repeated"), about, figure.inline
+    if block.run.details.get("trials", {}).keys() & set(block.systems):
+        figure = draw_pass_k(block.run)
+        if figure is not None:
+            about = "The chance that a task is solved that many times in a row (pass^k). "
+            about += f'<a href="#{block.prefix}dialogues">Read the worst trial</a>.'
+            return markup.text("How often a success can be repeated"), about, figure.inline
     if _judge_by_people(block) is not None:
         return _draw_people(block)
     if len(block.systems) > 2:
         return _draw_systems(block)
-    if aligned is None or not key:
+    if block.aligned is None or not block.dialogue_key:
         return "", "", ""
-    better, axis = find_better(block.run, key), shorten(key)
-    about = _DOTS.format(block.unit.removesuffix("s"))
-    design = None if comparison is None else comparison.design
-    if comparison is not None and design is not None and design.name != "unpaired":
-        values, counts = aligned.measure(block.system, key)
-        dots = _make_dots(block, values, counts)
-        if not len(dots.values):
-            return "", "", ""
-        row = next((row for row in block.rows if (row.system, row.key) == (block.system, key)), None)
-        mean = float(np.average(dots.values, weights=dots.sizes)) if row is None else row.difference
-        interval = None if row is None else row.interval
-        words = f"average {show_value(mean, interval, True)}"
-        words += f", likely {show_interval(interval)}" if interval else ""
-        ties = int((dots.values == 0).sum())
-        if ties:
-            about += f' <a href="#{block.prefix}dialogues?show=ties">{ties:,} did not change</a>.'
-        sign = -1 if better == "lower" else 1
-        worse, gained = int((sign * dots.values < 0).sum()), int((sign * dots.values > 0).sum())
-        title = f"{worse:,} of {len(dots.values):,} {block.unit} got worse, {gained:,} got better"
-        title = (
-            title
-            if better is not None
-            else f"{shorten(key)} changed in {worse + gained:,} of {len(dots.values):,} {block.unit}"
-        )
-        axis = f"{axis}, {shorten(block.system)} minus {shorten(aligned.systems[0])}"
-        drawn = draw_swarm([dots], mean, interval, axis, words, better=better, prefix=block.prefix)
-        if f"#{block.prefix}dialogues?low=" in drawn:
-            about = about.replace(_DOTS.format(block.unit.removesuffix("s")), f"Select a bar to list its {block.unit}.")
-        return markup.text(title), about, drawn
-    strips = []
-    for name in aligned.systems:
-        values = aligned.list_values(name, key)
-        counts = np.diff(aligned.find_rows(name)[1])
-        strips.append(_make_dots(block, values, counts)._replace(name=name if len(aligned.systems) > 1 else ""))
-    strips = [strip for strip in strips if len(strip.values)]
-    if not strips:
+    if block.comparison is not None and block.comparison.design.name != "unpaired":
+        return _draw_differences(block, block.aligned)
+    return _draw_values(block, block.aligned)
+
+
+def _draw_differences(block: Block, aligned: AlignedDialogues) -> tuple[str, str, str]:
+    """Return the differences of dialogues with their mean."""
+    key, one = block.dialogue_key, block.unit.removesuffix("s")
+    dots = _make_dots(block, *aligned.measure(block.system, key))
+    if not len(dots.values):
         return "", "", ""
-    title = f"{shorten(key)} of each {block.unit.removesuffix('s')}"
-    mean = float(np.mean([strip.values.mean() for strip in strips]))
-    drawn = draw_swarm(strips, mean, None, axis, "", better=better, around_zero=False, prefix=block.prefix)
+    row = next((row for row in block.rows if (row.system, row.key) == (block.system, key)), None)
+    mean = float(np.average(dots.values, weights=dots.sizes)) if row is None else row.difference
+    interval, better = None if row is None else row.interval, find_better(block.run, key)
+    words = f"average {show_value(mean, interval, True)}" + (f", likely {show_interval(interval)}" if interval else "")
+    below, above = (int((way * dots.values > 0).sum()) for way in (-1, 1))
+    worse, gained = (above, below) if better == "lower" else (below, above)
+    title = f"{worse:,} of {len(dots.values):,} {block.unit} got worse, {gained:,} got better"
+    if better is None:
+        title = f"{shorten(key)} changed in {worse + gained:,} of {len(dots.values):,} {block.unit}"
+    axis = f"{shorten(key)}, {shorten(block.system)} minus {shorten(aligned.systems[0])}"
+    drawn = Swarm([dots], axis, better, block.prefix, mean, interval, words).draw()
+    binned = f"#{block.prefix}dialogues?low=" in drawn
+    about = f"Select a bar to list its {block.unit}." if binned else _DOTS.format(one)
+    ties = len(dots.values) - below - above
+    about += f' <a href="#{block.prefix}dialogues?show=ties">{ties:,} did not change</a>.' if ties else ""
     return markup.text(title), about, drawn
 
 
-def _make_dots(block: Block, values: np.ndarray, counts: np.ndarray) -> Dots:
+def _draw_values(block: Block, aligned: AlignedDialogues) -> tuple[str, str, str]:
+    """Return the values of dialogues, of each system below each other."""
+    key, one, strips = block.dialogue_key, block.unit.removesuffix("s"), []
+    for name in aligned.systems:
+        dots = _make_dots(block, aligned.list_values(name, key), np.diff(aligned.find_rows(name)[1]))
+        if len(dots.values):
+            strips.append(dots._replace(name=name if len(aligned.systems) > 1 else ""))
+    if not strips:
+        return "", "", ""
+    drawn = Swarm(strips, shorten(key), find_better(block.run, key), block.prefix).draw()
+    return markup.text(f"{shorten(key)} of each {one}"), _DOTS.format(one), drawn
+
+
+def _make_dots(block: Block, values: Floats, counts: Ints) -> Dots:
     """Return the dialogues that have a value; the two worst have the user's first words next to them."""
-    aligned = block.aligned
     places = np.flatnonzero(np.isfinite(values))
     sign = -1 if find_better(block.run, block.dialogue_key) == "lower" else 1
-    chosen, titles = values[places], []
-    openings = (
-        [find_opening(aligned, at) for at in places.tolist()] if aligned is not None and len(places) <= 400 else []
-    )
-    for value, opening in zip(chosen.tolist(), openings, strict=False):
-        titles.append(f"{opening}  {fmt.show(value, 2)}")
+    chosen, openings = values[places], [""] * len(places)
+    if block.aligned is not None and len(places) <= MOST_DOTS:
+        openings = [find_opening(block.aligned, at) for at in places.tolist()]
+    titles = [f"{opening}  {fmt.show(value, 2)}" for value, opening in zip(chosen.tolist(), openings, strict=True)]
     worst = np.argsort(sign * chosen, kind="stable")[:2].tolist() if len(places) > 2 else []
-    labeled = [(at, openings[at]) for at in worst if at < len(openings) and openings[at]]
     links = [f"#{block.prefix}d{at + 1}" for at in places.tolist()]
-    return Dots(
-        chosen, np.maximum(counts[places].astype(np.float64), 1.0), links, titles or [""] * len(places), labeled
-    )
+    sizes = np.maximum(counts[places].astype(np.float64), 1.0)
+    return Dots(chosen, sizes, links, titles, [(at, openings[at]) for at in worst if openings[at]])
 
 
 def find_opening(aligned: AlignedDialogues, dialogue: int) -> str:
