@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from dialeval.core.fold import Better
     from dialeval.core.result import Run
-    from dialeval.reports.documents import Document
+    from dialeval.reports.documents import Document, Table
 
 
 _ARROWS = {"higher": "↑", "lower": "↓"}
@@ -124,13 +124,16 @@ def table(kind: str, caption: str, head: str, lines: Iterable[str]) -> str:
     return f'<div class="wide" tabindex="0"><table class="{kind}">{inside}</table></div>'
 
 
+def plain_table(kind: str, shown: Table, caption: str = "") -> str:
+    """Return a table of texts from outside."""
+    lines = [row(text(name), cells(*map(text, values))) for name, *values in shown.rows]
+    return table(kind, text(caption) if caption else "", heads(*map(text, shown.head)), lines)
+
+
 def document(shown: Document, kind: str, captions: Sequence[str]) -> str:
     """Return sentences, tables and notes; the last of the captions is that of all further tables."""
     parts = [f"<p>{text(line)}</p>" for line in shown.sentences]
-    for number, part in enumerate(shown.tables):
-        lines = [row(text(name), cells(*map(text, values))) for name, *values in part.rows]
-        caption = text(captions[min(number, len(captions) - 1)])
-        parts.append(table(kind, caption, heads(*map(text, part.head)), lines))
+    parts += [plain_table(kind, part, captions[min(at, len(captions) - 1)]) for at, part in enumerate(shown.tables)]
     return "".join([*parts, *(note(text(line)) for line in shown.notes)])
 
 

@@ -1,8 +1,8 @@
-"""The section on agents, and the trials of tasks in the terminal: which tasks flip, how trials ended, what failed.
+"""Trials of tasks: how they ended, in the terminal, and the section of the page on agents.
 
-The trials come with the run (`details["trials"]`). A mark is a trial, in the order of their numbers: ✓ passed, ✗
-failed, ? without a reward. Next to the marks are the reasons of trials that failed: parts of the reward below 1, and
-how they ended where that is not how trials of the system usually end.
+The trials come with the run (`details["trials"]`). A mark is a trial, in the order of their numbers, and leads to its
+transcript. Next to the marks of a task is what most often went wrong: parts of the reward below 1, and the first call
+that was not expected or never made.
 """
 
 from __future__ import annotations
@@ -10,106 +10,60 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 from urllib.parse import quote
 
+from dialeval.core.result import Run
 from dialeval.core.validation import JsonObject
 from dialeval.metrics.trials import PASSED, WITHIN, count_trials
 from dialeval.reports import markup
+from dialeval.reports.documents import Table
 from dialeval.reports.explorer import list_mistakes
-from dialeval.reports.formatting import MISSING, plain, shorten
+from dialeval.reports.formatting import MISSING, shorten
 from dialeval.reports.summary import Block
 
-if TYPE_CHECKING:
-    from dialeval.core.result import Run
-
-PRINTED = 30
-"""Tasks in the terminal."""
 MOST_SYSTEMS, MOST_TASKS = 4, 60
 """Systems, and tasks of a group, whose trials the page shows."""
 Trial: TypeAlias = JsonObject
-_LEGEND = "✓ passed, ✗ failed, ? no reward"
+_MARKS = {True: ("p", "✓", "passed"), False: ("f", "✕", "failed"), None: ("x", "?", "no result")}
 
 
-def _group_by_task(run: Run) -> tuple[list[str], dict[str, dict[str, list[Trial]]]]:
-    """Return all tasks in order, and the trials of each system by task."""
-    tables: Mapping[str, Sequence[Trial]] = run.details["trials"]
-    by_system: dict[str, dict[str, list[Trial]]] = {system: {} for system in tables}
-    for system, trials in tables.items():
-        for trial in trials:
-            by_system[system].setdefault(trial["task"], []).append(trial)
-    return list(dict.fromkeys(task for tasks in by_system.values() for task in tasks)), by_system
-
-
-def _count_ends(trials: Sequence[Trial]) -> list[tuple[str, int]]:
-    """Return how trials ended and how many did so, the usual end first."""
-    return Counter(trial["end"] for trial in trials if trial["end"] is not None).most_common()
-
-
-def _make_cell(trials: Sequence[Trial], usual: str) -> str:
-    """Return the marks of a task, and the reasons of the trials that failed."""
-    if not trials:
-        return MISSING
-    reasons: dict[str, None] = {}
-    marks = ""
-    for trial in trials:
-        passed = trial["reward"] is not None and abs(trial["reward"] - PASSED) <= WITHIN
-        marks += "?" if trial["reward"] is None else "✓" if passed else "✗"
-        if not passed:
-            reasons |= dict.fromkeys(part for part, value in trial["parts"].items() if value < PASSED - WITHIN)
-            reasons |= {} if trial["end"] in (None, usual) else {str(trial["end"]): None}
-    return " ".join((marks, ", ".join(reasons))).strip()
-
-
-def _make_grid(run: Run) -> tuple[list[str], list[list[str]]]:
-    """Return the header and the lines of the grid."""
-    tasks, grouped = _group_by_task(run)
-    usual = {system: next(iter(_count_ends(trials)), ("", 0))[0] for system, trials in run.details["trials"].items()}
-    lines = [[task, *(_make_cell(by.get(task, ()), usual[system]) for system, by in grouped.items())] for task in tasks]
-    return ["task", *grouped], lines
-
-
-def _summarize(run: Run) -> tuple[list[str], list[list[str]]]:
+def _summarize(run: Run) -> Table:
     """Return by system its trials, how they ended, the mean of each part of the reward, and the cost.
 
     Columns that are empty for all systems are left out.
     """
-    lines = []
+    columns = [["system", "passed", "without reward", "ended by", "mean of reward parts", "mean cost"]]
     for system, trials in run.details["trials"].items():
         parts: dict[str, list[float]] = {}
         for trial in trials:
             for part, value in trial["parts"].items():
                 parts.setdefault(part, []).append(value)
+        ends = Counter(trial["end"] for trial in trials if trial["end"] is not None)
         costs = [trial["cost"] for trial in trials if trial["cost"] is not None]
         judged, passed = count_trials(trials)
-        lines.append(
-            [
-                system,
-                f"{passed} of {judged}",
-                str(len(trials) - judged),
-                ", ".join(f"{end} {number}" for end, number in _count_ends(trials)) or MISSING,
-                ", ".join(f"{part} {fmean(values):.2f}" for part, values in sorted(parts.items())) or MISSING,
-                f"{fmean(costs):.4g}" if costs else MISSING,
-            ]
-        )
-    heads = ["system", "passed", "without reward", "ended by", "mean of reward parts", "mean cost"]
-    kept = [at for at in range(len(heads)) if any(line[at] not in (MISSING, "0") for line in lines)]
-    return [heads[at] for at in kept], [[line[at] for at in kept] for line in lines]
+        cells = [
+            system,
+            f"{passed} of {judged}",
+            str(len(trials) - judged),
+            ", ".join(f"{end} {number}" for end, number in ends.most_common()) or MISSING,
+            ", ".join(f"{part} {fmean(values):.2f}" for part, values in sorted(parts.items())) or MISSING,
+            f"{fmean(costs):.4g}" if costs else MISSING,
+        ]
+        columns.append(cells)
+    kept = [cells for cells in zip(*columns, strict=True) if set(cells[1:]) - {MISSING, "0"}]
+    head, *rows = zip(*kept, strict=True)
+    return Table(head, rows)
 
 
 def list_trials(run: Run) -> Iterator[tuple[str, list[list[str]]]]:
-    """Yield titles with a header and lines, for the terminal."""
-    header, lines = _make_grid(run)
-    more = "" if len(lines) <= PRINTED else f"; the first {PRINTED} of {len(lines)} tasks"
-    yield f"Trials: {_LEGEND}{more}", [header, *lines[:PRINTED]]
-    header, lines = _summarize(run)
-    if len(header) > 2:
-        yield "How trials ended", [header, *lines]
+    """Yield title and lines of the table of the terminal, if more is known of trials than whether they passed."""
+    table = _summarize(run)
+    if len(table.head) > 2:
+        yield "How trials ended", [list(table.head), *map(list, table.rows)]
 
 
-# Agents on the page: pass^k, and every trial of every task as a mark that leads to its transcript.
-
-_MARKS = {True: ("p", "✓", "passed"), False: ("f", "✕", "failed"), None: ("x", "?", "no result")}
+# Agents on the page: every trial of every task as a mark that leads to its transcript.
 
 
 def write_agents(block: Block) -> str | None:
@@ -122,44 +76,39 @@ def write_agents(block: Block) -> str | None:
     for name in systems:
         for trial in trials[name]:
             tasks.setdefault(str(trial["task"]), {}).setdefault(name, []).append(trial)
-    ids = {name: block.aligned.results[name].rows for name in systems}
-    numbers = block.aligned.number_dialogues()
+    numbers, tables = block.aligned.number_dialogues(), {name: block.aligned.results[name].rows for name in systems}
     places = {
         task: int(numbers[name][at]) + 1
-        for name, table in ids.items()
+        for name, table in tables.items()
         if table is not None
         for at, task in enumerate(table.read_ids())
         if task is not None
     }
-    mistakes = {name: list_mistakes(block.aligned.results[name]) for name in systems}
-    groups: dict[str, list[tuple[float, str]]] = {}
-    pair = [systems[0], block.system if block.system in systems else systems[-1]]
+    mistakes = list_mistakes(block.aligned.results[systems[-1]])
+    groups: dict[str, list[tuple[float, str]]] = {"Worse": [], "Better": [], "The same": [], "Tasks": []}
+    other = block.system if block.system in systems else systems[-1]
     for task, by_system in tasks.items():
-        rates = [_rate(by_system.get(name, ())) for name in pair]
-        change = rates[1] - rates[0] if len(systems) > 1 else rates[0]
+        before, after = (_rate(by_system.get(name, ())) for name in (systems[0], other))
+        change = after - before if len(systems) > 1 else before
         title = "Tasks" if len(systems) == 1 else "Worse" if change < 0 else "Better" if change > 0 else "The same"
-        groups.setdefault(title, []).append((change, _write_task(task, by_system, systems, places, block, mistakes)))
-    lines = []
-    for title in ("Worse", "Better", "The same", "Tasks"):
-        if title in groups:
-            words = f"{title} with {markup.name(pair[1])}" if title in ("Worse", "Better") else title
-            lines.append(f'<tr class="group"><th colspan="{len(systems) + 3}" scope="colgroup">{words}</th></tr>')
-            ordered = sorted(groups[title], key=lambda line: line[0] if title != "Better" else -line[0])
-            lines += [line for _, line in ordered[:MOST_TASKS]]
-            left = len(ordered) - MOST_TASKS
-            lines += [f'<tr><td colspan="{len(systems) + 3}">{left:,} more tasks</td></tr>'] if left > 0 else []
-    heads = [
-        "task",
-        *(markup.system_name(at, name) for at, name in enumerate(systems)),
-        "trials passed",
-        "what goes wrong",
-    ]
-    table = markup.table("trials", "", markup.heads(*heads), lines)
-    header, rows = _summarize(block.run)
-    ends = [markup.row(_escape(line[0]), markup.cells(*map(_escape, line[1:]))) for line in rows]
-    below = markup.details("How trials ended", markup.table("ends", "", markup.heads(*map(_escape, header)), ends))
+        cells = [_write_cells(block, name, by_system.get(name, ()), places.get(task, 0)) for name in systems]
+        counts = " → ".join("{1} of {0}".format(*count_trials(by_system.get(name, ()))) for name in systems)
+        wrong = _describe_failures(by_system.get(systems[-1], ()), mistakes)
+        line = markup.row(markup.text(task), markup.cells(*cells, counts, wrong, kind="l"))
+        groups[title].append((-change if title == "Better" else change, line))
+    lines, width = [], len(systems) + 3
+    for title, members in groups.items():
+        words = f"{title} with {markup.name(other)}" if title in ("Worse", "Better") else title
+        group = f'<tr class="group"><th colspan="{width}" scope="colgroup">{words}</th></tr>'
+        ordered = [line for _, line in sorted(members, key=lambda member: member[0])]
+        left = len(ordered) - MOST_TASKS
+        lines += [group, *ordered[:MOST_TASKS]] if members else []
+        lines += [f'<tr><td colspan="{width}">{left:,} more tasks</td></tr>'] if left > 0 else []
+    sides = [markup.system_name(at, name) for at, name in enumerate(systems)]
+    table = markup.table("trials", "", markup.heads("task", *sides, "trials passed", "what goes wrong"), lines)
+    ended = markup.details("How trials ended", markup.plain_table("ends", _summarize(block.run)))
     about = "Each square is one trial; select it to read it."
-    return markup.section(f"{block.prefix}tasks", "Task by task", table + below, about)
+    return markup.section(f"{block.prefix}tasks", "Task by task", table + ended, about)
 
 
 def _rate(trials: Sequence[Trial]) -> float:
@@ -167,37 +116,29 @@ def _rate(trials: Sequence[Trial]) -> float:
     return passed / judged if judged else 0.0
 
 
-def _write_task(
-    task: str,
-    by_system: Mapping[str, Sequence[Trial]],
-    systems: Sequence[str],
-    places: Mapping[str, int],
-    block: Block,
-    mistakes: Mapping[str, Mapping[tuple[str, str], str]],
-) -> str:
-    cells, counts = [], []
+def _has_passed(trial: Trial) -> bool | None:
+    return None if trial["reward"] is None else abs(trial["reward"] - PASSED) <= WITHIN
+
+
+def _write_cells(block: Block, system: str, trials: Sequence[Trial], place: int) -> str:
+    """Return the marks of the trials of a task, each a link to its transcript."""
+    marks, number = "", block.systems.index(system)
+    for trial in trials:
+        kind, mark, word = _MARKS[_has_passed(trial)]
+        chosen = markup.attribute(quote(str(trial["trial"])))
+        link = f"#{block.prefix}d{place}?system={number}&amp;trial={chosen}"
+        label = markup.attribute(f"{shorten(system)}, {shorten(str(trial['task']))}, trial {trial['trial']}: {word}")
+        marks += f'<a class="cell {kind}" href="{link}" title="{label}" aria-label="{label}">{mark}</a>'
+    return f'<span class="cells">{marks or MISSING}</span>'
+
+
+def _describe_failures(trials: Sequence[Trial], mistakes: Mapping[tuple[str, str], str]) -> str:
+    """Return what most often went wrong in the trials of a task that failed, as markup."""
     wrong: Counter[str] = Counter()
-    for name in systems:
-        marks = ""
-        for trial in by_system.get(name, ()):
-            passed = None if trial["reward"] is None else abs(trial["reward"] - PASSED) <= WITHIN
-            kind, mark, word = _MARKS[passed]
-            number = block.systems.index(name)
-            chosen = markup.attribute(quote(str(trial["trial"])))
-            link = f"#{block.prefix}d{places.get(task, 0)}?system={number}&amp;trial={chosen}"
-            label = markup.attribute(f"{shorten(name)}, {shorten(task)}, trial {trial['trial']}: {word}")
-            marks += f'<a class="cell {kind}" href="{link}" title="{label}" aria-label="{label}">{mark}</a>'
-            if passed is False and name == systems[-1]:
-                parts = [part for part, value in trial["parts"].items() if value < PASSED - WITHIN]
-                call = mistakes[name].get((task, str(trial["trial"])), "")
-                wrong["; ".join(filter(None, (", ".join(parts), call))) or str(trial["end"] or "")] += 1
-        cells.append(f'<span class="cells">{marks or MISSING}</span>')
-        judged, passed_trials = count_trials(by_system.get(name, ()))
-        counts.append(f"{passed_trials} of {judged}")
+    for trial in trials:
+        if _has_passed(trial) is False:
+            parts = ", ".join(part for part, value in trial["parts"].items() if value < PASSED - WITHIN)
+            call = mistakes.get((str(trial["task"]), str(trial["trial"])), "")
+            wrong["; ".join(filter(None, (parts, call))) or str(trial["end"] or "")] += 1
     first, often = wrong.most_common(1)[0] if wrong else ("", 0)
-    said = f"{markup.text(first, most=90)}{f' ({often} times)' if often > 1 else ''}" if first else ""
-    return markup.row(_escape(task), markup.cells(*cells, " → ".join(counts), said, kind="l"))
-
-
-def _escape(text: str) -> str:
-    return markup.text(plain(text))
+    return f"{markup.text(first, most=90)}{f' ({often} times)' if often > 1 else ''}" if first else ""
