@@ -14,7 +14,7 @@ from dialeval.cli.report import FIGURE_FORMATS
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Estimate
 from dialeval.core.result import Result, Run
-from dialeval.reports.canvas import FigureFormat
+from dialeval.reports.charts import FigureFormat
 from dialeval.reports.drawings import KINDS, write_figures
 from dialeval.reports.html import render
 from reports.test_html import HOSTILE, Page, estimate, result

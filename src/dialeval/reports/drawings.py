@@ -23,9 +23,8 @@ from dialeval.analysis.pairing import choose_main_keys, find_keys
 from dialeval.analysis.values import find_better
 from dialeval.core.errors import SettingError
 from dialeval.core.rowtable import NO_TURN
-from dialeval.reports import charts, markup
-from dialeval.reports.canvas import PIXELS_PER_INCH, WIDTH, Figure, FigureFormat
-from dialeval.reports.charts import Mark, Point, average_by_bin
+from dialeval.reports import charts
+from dialeval.reports.charts import PIXELS_PER_INCH, WIDTH, Figure, FigureFormat, Mark, Point
 from dialeval.reports.comparisons import choose_class, standardize_interval
 from dialeval.reports.formatting import plain, shorten
 from dialeval.reports.tables import ARROWS
@@ -38,6 +37,12 @@ if TYPE_CHECKING:
 MOST_TURNS = 30
 """Turns of the chart of scores over turns; later ones are left out."""
 _NARROWEST = 240
+
+
+def assign_colors(run: Run) -> dict[str, str]:
+    """Return the class of each system's color; floors and ceilings have a common one."""
+    systems = [name for name, result in run.items() if result.role == "system"]
+    return {name: charts.get_color_class(systems.index(name) if name in systems else -1) for name in run}
 
 
 def collect_estimates(run: Run, key: str) -> dict[str, Estimate]:
@@ -56,7 +61,7 @@ def _make_axis_title(run: Run, key: str) -> str:
 
 def draw_means(run: Run, key: str, width: int = WIDTH, ranked: bool = False) -> Figure | None:
     """Draw the value of each system under a key with its confidence interval; `ranked`: the highest value first."""
-    colors = markup.assign_colors(run)
+    colors = assign_colors(run)
     marks = [
         Mark(name, est.mean, est.interval, colors[name])
         for name, est in collect_estimates(run, key).items()
@@ -73,7 +78,7 @@ def draw_distribution(run: Run, key: str, width: int = WIDTH) -> Figure | None:
     unit = f"{next(iter(scored.values())).level}s" if scored else "rows"
     items = {name: est.scores for name, est in scored.items() if est.scores is not None}
     titles = f"{_make_title(run, key)} of single {unit}", _make_axis_title(run, key)
-    return charts.distribution(items, *titles, unit=unit, colors=markup.assign_colors(run), width=width)
+    return charts.distribution(items, *titles, unit=unit, colors=assign_colors(run), width=width)
 
 
 def draw_differences(comparison: Comparison, system: str, width: int = WIDTH) -> Figure | None:
@@ -98,12 +103,12 @@ def draw_turns(run: Run, key: str, width: int = WIDTH) -> Figure | None:
             continue
         turns = np.arange(len(rows)) - rows.offsets[rows.clusters] + 1 if rows.turns is None else rows.turns
         drawn = (turns != NO_TURN) & (turns < turns.min(initial=0) + MOST_TURNS)
-        points = average_by_bin(turns[drawn], items[drawn], rows.clusters[drawn])
+        points = charts.average_by_bin(turns[drawn], items[drawn], rows.clusters[drawn])
         series |= {name: points} if len(points) > 1 else {}
     if not series:
         return None
     titles = f"{_make_title(run, key)} over the turns of a dialogue", "turn", shorten(key)
-    notes, colors = ["95% confidence intervals over dialogues."], markup.assign_colors(run)
+    notes, colors = ["95% confidence intervals over dialogues."], assign_colors(run)
     return charts.curves(series, *titles, name="turns", colors=colors, notes=notes, width=width)
 
 
@@ -120,7 +125,7 @@ def draw_pass_k(run: Run, width: int = WIDTH) -> Figure | None:
         return None
     x_title, y_title = "k: trials of a task that must all pass", "fraction of tasks"
     titles = "Reliability over repeated trials (pass^k)", x_title, y_title
-    notes, colors = ["95% confidence intervals over tasks."], markup.assign_colors(run)
+    notes, colors = ["95% confidence intervals over tasks."], assign_colors(run)
     return charts.curves(series, *titles, name="pass-k", colors=colors, notes=notes, width=width)
 
 

@@ -6,7 +6,7 @@
 
 The page has a verdict with key figures and a figure whose marks lead to dialogues, the dialogues side by side, slices,
 sections of suites and human ratings, a table of all metrics, and the method in drawers. Sections are made by modules of
-their own (`summary`, `slices`, `trials`, `explorer`); this one combines them.
+their own (`summary`, `slices`, `explorer`); this one combines them.
 
 Equal runs give equal bytes: the page has no date unless one is passed.
 """
@@ -41,7 +41,7 @@ from dialeval.reports import comparisons, markup
 from dialeval.reports.comparisons import RunVerdict, judge_run
 from dialeval.reports.documents import Document, describe_result, find_extensions, to_html
 from dialeval.reports.drawings import draw_differences
-from dialeval.reports.explorer import make_data
+from dialeval.reports.explorer import make_data, write_agents
 from dialeval.reports.formatting import describe_intervals, list_names, plain, shorten
 from dialeval.reports.markup import Section
 from dialeval.reports.slices import MOST_TESTS, write_where
@@ -59,7 +59,6 @@ from dialeval.reports.summary import (
     write_verdict,
 )
 from dialeval.reports.tables import describe, describe_standing, describe_unscored, list_accounts
-from dialeval.reports.trials import write_agents
 
 if TYPE_CHECKING:
     import os
@@ -135,7 +134,6 @@ def report(
     people: Displayable | None = None,
     agreement: Agreement | None = None,
     ranking: Displayable | None = None,
-    rated: Mapping[str, object] | None = None,
     merged: Displayable | None = None,
     card: str | os.PathLike[str] | None = None,
 ) -> Path:
@@ -154,7 +152,6 @@ def report(
         people: What `dialeval.estimate_ratings` returned, to be shown.
         agreement: What `dialeval.measure_agreement` returned, to be shown.
         ranking: What `dialeval.rank` returned, to be shown.
-        rated: The rated rows by system, for figures.
         merged: The merged ratings, for a section about raters.
         card: A file for the verdict as a picture to share, `.png` (1200 by 630) or `.svg`.
 
@@ -173,7 +170,7 @@ def report(
     """
     path = Path(path)
     run = combine_runs([runs] if isinstance(runs, Run) else runs)
-    opinions = (people, agreement, ranking, rated, merged)
+    opinions = (people, agreement, ranking, merged)
     human = None
     if any(part is not None for part in opinions):
         human = find_place("loaders", "people")(*opinions)

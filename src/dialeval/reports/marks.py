@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dialeval.core.arrays import Floats, Mask
-from dialeval.reports.canvas import (
+from dialeval.reports.charts import (
     CHARACTER,
     ChartScale,
     Figure,

@@ -10,7 +10,6 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
-from dialeval.reports.canvas import get_color_class
 from dialeval.reports.formatting import plain, shorten
 
 if TYPE_CHECKING:
@@ -143,12 +142,6 @@ def arrow(better: Better | None) -> str:
         return ""
     aloud = span("hidden", f"{better} is better")
     return f' <span class="way" aria-hidden="true">{_ARROWS[better]}</span>{aloud}'
-
-
-def assign_colors(run: Run) -> dict[str, str]:
-    """Return the class of each system's color; floors and ceilings have a common one."""
-    systems = [name for name, result in run.items() if result.role == "system"]
-    return {name: get_color_class(systems.index(name) if name in systems else -1) for name in run}
 
 
 class HasDialogue(Protocol):

@@ -26,7 +26,7 @@ from dialeval.core.result import Result, Run
 from dialeval.metrics.trials import count_trials
 from dialeval.reports import formatting as fmt
 from dialeval.reports import markup
-from dialeval.reports.canvas import Figure
+from dialeval.reports.charts import Figure
 from dialeval.reports.comparisons import describe_roughness, find_leaders, list_caveats
 from dialeval.reports.drawings import draw_pass_k
 from dialeval.reports.formatting import MISSING, list_names, plain, shorten, show_interval, show_p, show_value, state_p
