@@ -21,6 +21,7 @@ from dialeval.core.display import Tabular
 from dialeval.core.errors import SettingError, escape_controls
 from dialeval.core.features import find_place, list_known
 from dialeval.core.validation import dump
+from dialeval.reports import markup
 from dialeval.reports.formatting import BETTER, DIFFERENT, MISSING, UNTESTED, WORSE, shorten
 
 if TYPE_CHECKING:
@@ -109,29 +110,19 @@ def format_markdown_table(table: Table, figure: Callable[[str], str] = str) -> s
     return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 
 
-def format_html_table(table: Table, figure: Callable[[str], str] | None = None) -> str:
-    """Return a table without style, as a notebook shows its own; `figure` escapes a value."""
-    from html import escape
-
-    figure = figure or _color_marks
-
-    head = "".join(f"<th>{escape(escape_controls(cell))}</th>" for cell in table.head)
-    rows = (
-        f"<th>{escape(escape_controls(name))}</th>" + "".join(f"<td>{figure(cell)}</td>" for cell in cells)
-        for name, *cells in table.rows
-    )
-    body = "".join(f"<tr>{row}</tr>" for row in rows)
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-
-
 def _color_marks(cell: str) -> str:
     """Return an escaped cell in which the marks of better and worse have their colors."""
-    from html import escape
-
-    shown = escape(cell)
+    shown = markup.attribute(cell)
     for mark, color in _HTML_COLORS.items():
         shown = shown.replace(mark, f'<span style="color:{color}">{mark}</span>')
     return shown
+
+
+def format_html_table(table: Table, figure: Callable[[str], str] = _color_marks) -> str:
+    """Return a table without style, as a notebook shows its own; `figure` escapes a value."""
+    rows = (markup.row(markup.attribute(name), markup.cells(*map(figure, cells))) for name, *cells in table.rows)
+    head = markup.heads(*map(markup.attribute, table.head))
+    return f"<table><thead>{head}</thead><tbody>{''.join(rows)}</tbody></table>"
 
 
 def make_rich_table(columns: Iterable[Sequence[str]]) -> RichTable:
@@ -290,18 +281,15 @@ def to_latex(document: Document, style: PaperStyle | None = None) -> str:
     return format_float(grids, [caption], "tab:results", style, [*others[:-1], *document.details])
 
 
-def to_html(document: Document) -> str:
-    """Return paragraphs and tables without style, as a notebook shows its own."""
-    from html import escape
-
-    above = f"<p><strong>{escape(escape_controls(document.headline))}</strong></p>" if document.headline else ""
-    above += "".join(f"<p>{escape(escape_controls(line))}</p>" for line in document.sentences)
-    notes, details = (
-        "<br>".join(escape(escape_controls(line)) for line in lines) for lines in (document.notes, document.details)
-    )
-    tables = "".join(map(format_html_table, document.tables))
-    more = f"<details><summary>Settings</summary><small>{details}</small></details>" if details else ""
-    return above + tables + (f"<p><small>{notes}</small></p>" if notes else "") + more
+def to_html(document: Document, figure: str = "") -> str:
+    """Return paragraphs, a figure and tables without style, as a notebook shows its own."""
+    quote = markup.attribute
+    above = f"<p><strong>{quote(document.headline)}</strong></p>" if document.headline else ""
+    above += "".join(f"<p>{quote(line)}</p>" for line in document.sentences)
+    notes, details = ("<br>".join(map(quote, lines)) for lines in (document.notes, document.details))
+    below = f"<p><small>{notes}</small></p>" if notes else ""
+    below += f"<details><summary>Settings</summary><small>{details}</small></details>" if details else ""
+    return above + figure + "".join(map(format_html_table, document.tables)) + below
 
 
 WRITERS: Mapping[str, Callable[[Document], str | Layout]] = {"table": Layout, "md": to_markdown, "latex": to_latex}

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from dialeval.core.fold import Better
-    from dialeval.core.result import Run
     from dialeval.reports.documents import Document, Table
 
 
@@ -41,11 +40,6 @@ def text(text: str, *, lines: bool = False, most: int | None = None) -> str:
 def name(name: str) -> str:
     """Return the name of a system or metric, shortened if it is long."""
     return f'<bdi class="name">{escape(shorten(name))}</bdi>'
-
-
-def names(systems: Sequence[str], run: Run) -> str:
-    """Return which systems of a run are meant."""
-    return "all" if len(systems) == len(run) else ", ".join(map(name, systems))
 
 
 def count(number: int, noun: str) -> str:
