@@ -41,7 +41,7 @@ _SECTIONS: Mapping[str, str] = {
     "Training": "steps batch-size learning-rate rating-steps rank license strength response-strength turns tokens "
     "breakdown validate",
     "Server": "host port per-row",
-    "Output": "output save force format percent transpose row-scores open title card figure figures every-figure "
+    "Output": "output save force format percent transpose row-scores open title card figure figures "
     "figures-dir report:width disputed failures multiwoz:dialogues breakdown:turns adjudicate "
     "most progress details verbose label width spread rename appendix bib to version help",
     "Checks": "fail-under fail-over allow-missing no-worse-than margin",
